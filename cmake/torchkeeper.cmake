@@ -1,0 +1,74 @@
+# torchkeeper.cmake - how every folder becomes a library, a program or a test.
+#
+# Each folder is one static library. Its headers are reached as "folder/name.h" and only by targets that link it:
+# the include root of a library holds a single link to its own folder, so a dependency that CMake was not told of
+# does not compile.
+
+# Compiler flags: OpenSSF's hardening guide for C, less what gcc 12 and clang 14 do not know.
+add_library(tk_flags INTERFACE)
+target_compile_definitions(tk_flags INTERFACE _GNU_SOURCE)
+target_compile_options(tk_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes -Wvla
+    -Wformat=2 -Wimplicit-fallthrough -Wswitch-enum -Wpointer-arith -Wundef
+    -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types -Werror=int-conversion
+    -fno-common -fno-strict-overflow -fno-strict-aliasing -fno-delete-null-pointer-checks -fexceptions
+    -fstack-protector-strong -ftrivial-auto-var-init=zero
+    # Messages and paths are bounded on purpose: snprintf's cut is the bound, not a mistake.
+    $<$<C_COMPILER_ID:GNU>:-Wjump-misses-init -Wtrampolines -Wno-format-truncation>
+    $<$<C_COMPILER_ID:Clang>:-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang>
+    $<$<C_COMPILER_ID:Clang>:-Wno-unused-command-line-argument>)
+if(TK_WERROR)
+  target_compile_options(tk_flags INTERFACE -Werror)
+endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(tk_flags INTERFACE -fcf-protection=full)
+endif()
+target_compile_options(tk_flags INTERFACE -fstack-clash-protection)
+target_link_options(tk_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+if(TK_SANITIZE)
+  target_compile_options(tk_flags INTERFACE -fsanitize=${TK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(tk_flags INTERFACE -fsanitize=${TK_SANITIZE})
+elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+  target_compile_options(tk_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+endif()
+
+# tk_library(NAME DIR folder SOURCES a.c ... DEPS lib ...)
+#   folder is relative to the top of the tree and is also the include prefix.
+function(tk_library name)
+  cmake_parse_arguments(A "" "DIR" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  list(TRANSFORM A_SOURCES PREPEND "${PROJECT_SOURCE_DIR}/${A_DIR}/")
+  add_library(${name} STATIC ${A_SOURCES})
+  set(root "${PROJECT_BINARY_DIR}/include-roots/${name}")
+  get_filename_component(parent "${root}/${A_DIR}" DIRECTORY)
+  file(MAKE_DIRECTORY "${parent}")
+  if(NOT EXISTS "${root}/${A_DIR}")
+    file(CREATE_LINK "${PROJECT_SOURCE_DIR}/${A_DIR}" "${root}/${A_DIR}" SYMBOLIC)
+  endif()
+  target_include_directories(${name} PUBLIC "${root}")
+  target_link_libraries(${name} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS} tk_flags)
+endfunction()
+
+# tk_program(NAME SOURCES main.c ... DEPS lib ...): sources relative to the calling folder.
+function(tk_program name)
+  cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  target_link_libraries(${name} PRIVATE ${A_DEPS} tk_flags)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+endfunction()
+
+# tk_test(name DEPS lib ... [SOURCES extra.c ...]): builds test_<name>.c of the calling folder as a cmocka program.
+# The ctest name carries the path, e.g. unit/common/test_buf.
+function(tk_test name)
+  cmake_parse_arguments(A "" "TIMEOUT" "DEPS;SOURCES;ARGS;LABELS" ${ARGN})
+  file(RELATIVE_PATH rel "${PROJECT_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
+  string(REPLACE "/" "_" target "${rel}_test_${name}")
+  add_executable(${target} test_${name}.c ${A_SOURCES})
+  target_link_libraries(${target} PRIVATE ${A_DEPS} tk_flags ${CMOCKA_LIBRARIES})
+  target_compile_definitions(${target} PRIVATE TK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  add_test(NAME ${rel}/test_${name} COMMAND ${target} ${A_ARGS})
+  set_tests_properties(${rel}/test_${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)
+endfunction()

@@ -1,0 +1,43 @@
+/* buf.h - growable bytes with a limit given at birth.
+ *
+ * Ownership: buf_release frees the bytes. `data` moves when the buffer grows.
+ * Errors:    reaching the limit returns -1 and leaves the buffer as it was; out of memory aborts.
+ * Order:     the bytes are always followed by a NUL that is not counted, so text can be read in place.
+ */
+#ifndef TK_COMMON_BUF_H
+#define TK_COMMON_BUF_H
+
+#include "common/err.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct buf {
+    char *data; /* NULL until the first byte */
+    size_t len;
+    size_t cap;
+    size_t max; /* bytes; 0 counts as empty and full */
+};
+
+#define BUF_INIT(limit)                                                                                      \
+    {                                                                                                        \
+        .max = (limit)                                                                                       \
+    }
+
+int buf_append(struct buf *b, const void *bytes, size_t len, struct err *err);
+int buf_puts(struct buf *b, const char *s, struct err *err);
+int buf_printf(struct buf *b, struct err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Drop the first `len` bytes (len <= b->len). */
+void buf_consume(struct buf *b, size_t len);
+
+/* Empty it and keep the memory. */
+void buf_clear(struct buf *b);
+void buf_release(struct buf *b);
+
+/* The text, never NULL. */
+const char *buf_str(const struct buf *b);
+
+#define cleanup_buf __attribute__((cleanup(buf_release)))
+
+#endif

@@ -1,0 +1,57 @@
+/* cleanup.h - owned locals that release themselves, and handing one over. */
+#ifndef TK_COMMON_CLEANUP_H
+#define TK_COMMON_CLEANUP_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void cleanup_freep(void *p)
+{
+    free(*(void **)p);
+}
+
+static inline void cleanup_fclosep(FILE **f)
+{
+    if (*f)
+        fclose(*f);
+}
+
+static inline void cleanup_closep(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+static inline void cleanup_closedirp(DIR **d)
+{
+    if (*d)
+        closedir(*d);
+}
+
+#define cleanup_free __attribute__((cleanup(cleanup_freep)))
+#define cleanup_fclose __attribute__((cleanup(cleanup_fclosep)))
+#define cleanup_close __attribute__((cleanup(cleanup_closep))) /* int fd; -1 is none */
+#define cleanup_closedir __attribute__((cleanup(cleanup_closedirp)))
+
+/* Hand an owned pointer over: yields it and leaves NULL behind. */
+#define TAKE(p)                                                                                              \
+    ({                                                                                                       \
+        __typeof__(p) taken_ = (p);                                                                          \
+        (p) = NULL;                                                                                          \
+        taken_;                                                                                              \
+    })
+
+/* The same for a file descriptor: leaves -1 behind. */
+#define TAKE_FD(fd)                                                                                          \
+    ({                                                                                                       \
+        int taken_ = (fd);                                                                                   \
+        (fd) = -1;                                                                                           \
+        taken_;                                                                                              \
+    })
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

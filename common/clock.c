@@ -1,0 +1,146 @@
+/* clock.c - system clocks and RFC 3339 without time zones or locale. */
+#include "common/clock.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t read_ms(clockid_t id)
+{
+    struct timespec ts;
+
+    clock_gettime(id, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int64_t system_wall_ms(void *ctx)
+{
+    (void)ctx;
+    return read_ms(CLOCK_REALTIME);
+}
+
+static int64_t system_mono_ms(void *ctx)
+{
+    (void)ctx;
+    return read_ms(CLOCK_MONOTONIC);
+}
+
+struct clock clock_system(void)
+{
+    return (struct clock){system_wall_ms, system_mono_ms, NULL};
+}
+
+/* Days since 1970-01-01 of a proleptic Gregorian date, and back: the era arithmetic of 400-year cycles of
+ * 146,097 days with years starting in March (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+ */
+static int64_t days_from_civil(int64_t y, int m, int d)
+{
+    y -= m <= 2;
+    int64_t era = (y >= 0 ? y : y - 399) / 400;
+    int64_t yoe = y - era * 400;
+    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+
+    return era * 146097 + doe - 719468;
+}
+
+static void civil_from_days(int64_t z, int64_t *y, int *m, int *d)
+{
+    z += 719468;
+    int64_t era = (z >= 0 ? z : z - 146096) / 146097;
+    int64_t doe = z - era * 146097;
+    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int64_t mp = (5 * doy + 2) / 153;
+
+    *d = (int)(doy - (153 * mp + 2) / 5 + 1);
+    *m = (int)(mp < 10 ? mp + 3 : mp - 9);
+    *y = yoe + era * 400 + (*m <= 2);
+}
+
+void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_BYTES])
+{
+    int64_t days = wall_ms / 86400000;
+    int64_t rest = wall_ms % 86400000;
+    int64_t y;
+    int m;
+    int d;
+
+    if (rest < 0) {
+        rest += 86400000;
+        days--;
+    }
+    civil_from_days(days, &y, &m, &d);
+    int sec = (int)(rest / 1000);
+    int len = snprintf(out, CLOCK_RFC3339_BYTES, "%04d-%02d-%02dT%02d:%02d:%02d", (int)(y % 10000), m % 100,
+                       d % 100, sec / 3600 % 100, sec / 60 % 60, sec % 60);
+    if (millis)
+        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", (int)(rest % 1000));
+    else
+        snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, "Z");
+}
+
+/* `n` digits at *p, in min..max; moves *p behind them. */
+static bool digits(const char **p, int n, int min, int max, int *ret)
+{
+    int v = 0;
+
+    for (int i = 0; i < n; i++, (*p)++) {
+        if (!isdigit((unsigned char)**p))
+            return false;
+        v = v * 10 + (**p - '0');
+    }
+    *ret = v;
+    return v >= min && v <= max;
+}
+
+static bool literal(const char **p, char c)
+{
+    return *(*p)++ == c;
+}
+
+static bool parse_offset(const char *p, int *ret_minutes)
+{
+    int h = 0;
+    int m = 0;
+
+    if ((*p == 'Z' || *p == 'z') && !p[1]) {
+        *ret_minutes = 0;
+        return true;
+    }
+    if (*p != '+' && *p != '-')
+        return false;
+    int sign = *p++ == '-' ? -1 : 1;
+    if (!digits(&p, 2, 0, 23, &h) || !literal(&p, ':') || !digits(&p, 2, 0, 59, &m) || *p)
+        return false;
+    *ret_minutes = sign * (h * 60 + m);
+    return true;
+}
+
+bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms)
+{
+    const char *p = text;
+    int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0, offset = 0, ms = 0;
+
+    if (!digits(&p, 4, 1, 9999, &y) || !literal(&p, '-') || !digits(&p, 2, 1, 12, &mo) || !literal(&p, '-') ||
+        !digits(&p, 2, 1, 31, &d) || !(*p == 'T' || *p == 't'))
+        return false;
+    p++;
+    if (!digits(&p, 2, 0, 23, &h) || !literal(&p, ':') || !digits(&p, 2, 0, 59, &mi) || !literal(&p, ':') ||
+        !digits(&p, 2, 0, 60, &s))
+        return false;
+    if (*p == '.') {
+        p++;
+        int scale = 100;
+        if (!isdigit((unsigned char)*p))
+            return false;
+        for (; isdigit((unsigned char)*p); p++, scale /= 10)
+            ms += (*p - '0') * scale;
+    }
+    if (!parse_offset(p, &offset))
+        return false;
+    *ret_wall_ms =
+        days_from_civil(y, mo, d) * 86400000 + ((int64_t)h * 3600 + mi * 60 + s - offset * 60) * 1000 + ms;
+    return true;
+}

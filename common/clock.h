@@ -1,0 +1,30 @@
+/* clock.h - the seam through which a program reads time; tests give their own.
+ *
+ * Units: milliseconds. `wall` counts from the Unix epoch and may step; `mono` never goes back.
+ */
+#ifndef TK_COMMON_CLOCK_H
+#define TK_COMMON_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct clock {
+    int64_t (*wall_ms)(void *ctx);
+    int64_t (*mono_ms)(void *ctx);
+    void *ctx;
+};
+
+/* The machine's clocks. */
+struct clock clock_system(void);
+
+enum { CLOCK_RFC3339_BYTES = 32 };
+
+/* "2026-01-02T03:04:05Z" (seconds, as Kubernetes writes times), or with ".678" when `millis`. Pure. */
+void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_BYTES]);
+
+/* Parse what Kubernetes writes: RFC 3339 with 'Z' or an offset and an optional fraction. False when it is
+ * not. Pure. */
+bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms);
+
+#endif

@@ -1,0 +1,40 @@
+/* contract.h - what the operator, the launcher and the trainer agree on across process borders.
+ *
+ * The exit codes are those of the resource's contract ("What ended, and what follows"): the operator restarts
+ * by them.
+ */
+#ifndef TK_COMMON_CONTRACT_H
+#define TK_COMMON_CONTRACT_H
+
+enum exit_code {
+    EXIT_CODE_OK = 0,
+    EXIT_CODE_ERROR = 1, /* permanent */
+    EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration */
+    EXIT_CODE_RETRYABLE =
+        138, /* a fault of its own that another try may not meet: rendezvous or collective timed out */
+    EXIT_CODE_PEER_LOST = 140,   /* another rank went away first: not the root cause */
+    EXIT_CODE_INTERRUPTED = 130, /* stopped by SIGINT */
+    EXIT_CODE_TERMINATED = 143,  /* stopped by SIGTERM */
+    EXIT_CODE_SIGNAL_BASE = 128, /* + n: died of signal n */
+};
+
+/* Set by the operator in every training container. */
+#define CONTRACT_ENV_JOB_UID "PTJ_JOB_UID" /* the run's identity across attempts */
+
+/* Set by a launcher for every worker (torchrun's names). */
+#define CONTRACT_ENV_RANK "RANK"
+#define CONTRACT_ENV_LOCAL_RANK "LOCAL_RANK"
+#define CONTRACT_ENV_WORLD_SIZE "WORLD_SIZE"
+#define CONTRACT_ENV_LOCAL_WORLD_SIZE "LOCAL_WORLD_SIZE"
+#define CONTRACT_ENV_MASTER_ADDR "MASTER_ADDR"
+#define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
+#define CONTRACT_ENV_RUN_ID "TORCHELASTIC_RUN_ID"
+#define CONTRACT_ENV_RESTART_COUNT "TORCHELASTIC_RESTART_COUNT"
+
+enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400 };
+
+/* The pod's stop is SIGTERM, then SIGKILL after its grace period (30 s by default): ranks get less than that
+ * to stop. */
+enum { CONTRACT_SHUTDOWN_TIMEOUT_S = 20 };
+
+#endif

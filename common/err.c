@@ -1,0 +1,68 @@
+/* err.c - formatting and wrapping of error values. */
+#include "common/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
+{
+    va_list ap;
+
+    err->kind = kind;
+    err->code = 0;
+    va_start(ap, fmt);
+    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ...)
+{
+    va_list ap;
+    char what[ERR_MSG_BYTES];
+    char why[96];
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    err_set(err, kind, "%s: %s", what, strerror_r(code, why, sizeof(why)));
+    err->code = code;
+    return -1;
+}
+
+int err_wrap(struct err *err, const char *fmt, ...)
+{
+    va_list ap;
+    char inner[ERR_MSG_BYTES];
+    char outer[ERR_MSG_BYTES];
+
+    memcpy(inner, err->msg, sizeof(inner));
+    va_start(ap, fmt);
+    vsnprintf(outer, sizeof(outer), fmt, ap);
+    va_end(ap);
+    snprintf(err->msg, sizeof(err->msg), "%.*s: %.*s", ERR_MSG_BYTES, outer, ERR_MSG_BYTES, inner);
+    return -1;
+}
+
+const char *err_kind_name(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_NONE:
+        return "none";
+    case ERR_INVALID:
+        return "invalid";
+    case ERR_NOT_FOUND:
+        return "not found";
+    case ERR_CONFLICT:
+        return "conflict";
+    case ERR_TRANSIENT:
+        return "transient";
+    case ERR_TIMEOUT:
+        return "timeout";
+    case ERR_PEER:
+        return "peer lost";
+    case ERR_FATAL:
+        return "fatal";
+    }
+    return "unknown";
+}

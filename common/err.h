@@ -1,0 +1,45 @@
+/* err.h - errors by value: a kind that decides policy, a code, one line for a person.
+ *
+ * Ownership: the caller owns the struct, on its stack; nothing in it points anywhere.
+ * Errors:    a function that takes `struct err *err` returns -1 (or NULL) and fills it on failure, and leaves
+ * it untouched on success. `err` is never NULL.
+ */
+#ifndef TK_COMMON_ERR_H
+#define TK_COMMON_ERR_H
+
+#include <stdarg.h>
+
+enum err_kind {
+    ERR_NONE = 0,
+    ERR_INVALID,   /* the input is wrong: tell its author, do not retry */
+    ERR_NOT_FOUND, /* the thing is not there: usually fine */
+    ERR_CONFLICT,  /* someone else was first: read again, then decide again */
+    ERR_TRANSIENT, /* retry with backoff */
+    ERR_TIMEOUT,   /* a deadline passed */
+    ERR_PEER,      /* the other end went away */
+    ERR_FATAL,     /* this process cannot go on */
+};
+
+enum { ERR_MSG_BYTES = 240 };
+
+struct err {
+    enum err_kind kind;
+    int code; /* HTTP status, errno or 0, as the setter says */
+    char msg[ERR_MSG_BYTES];
+};
+
+/* Fill *err; a message that does not fit is cut. Always returns -1, so `return err_set(...)` reads as the
+ * failure it is. */
+int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* As err_set, with `code` kept and ": <strerror(code)>" appended. */
+int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Put "outer: " before the message; kind and code stay. Always returns -1. */
+int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* "invalid", "transient", ...: a static string. */
+const char *err_kind_name(enum err_kind kind);
+
+#endif

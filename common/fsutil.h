@@ -1,0 +1,26 @@
+/* fsutil.h - whole files in, whole files out.
+ *
+ * Errors: ERR_NOT_FOUND (no such file), ERR_INVALID (larger than the limit), ERR_FATAL (anything else; code =
+ * errno).
+ */
+#ifndef TK_COMMON_FSUTIL_H
+#define TK_COMMON_FSUTIL_H
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* Append the file's bytes to *out, never beyond out->max. */
+int fs_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
+
+/* Replace `path` so that a crash leaves the old file or the new one, never a part: a temporary in the same
+ * folder, fsync, rename, fsync of the folder. Mode 0644 less the umask. */
+int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err *err) MUST_CHECK;
+
+/* mkdir -p, mode 0777 less the umask. */
+int fs_mkdirs(const char *path, struct err *err) MUST_CHECK;
+
+/* write(2) until all is written. Returns -1 with errno set. */
+int fs_write_all(int fd, const void *bytes, size_t len);
+
+#endif

@@ -1,0 +1,290 @@
+/* json.c - cJSON behind paths, bounds and an exact printer. */
+#include "common/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Largest integer that a double holds exactly together with all smaller ones. */
+#define JSON_EXACT_MAX 9007199254740992.0 /* 2^53 */
+
+/* cJSON recurses once per level; its own limit is 1000. */
+static bool too_deep(const char *text, size_t len)
+{
+    int depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '{' || c == '[') {
+            if (++depth > JSON_DEPTH_MAX)
+                return true;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return false;
+}
+
+cJSON *json_parse(const char *text, size_t len, struct err *err)
+{
+    if (too_deep(text, len)) {
+        err_set(err, ERR_INVALID, "JSON nests deeper than %d levels", JSON_DEPTH_MAX);
+        return NULL;
+    }
+    const char *end = NULL;
+    cleanup_json cJSON *tree = cJSON_ParseWithLengthOpts(text, len, &end, false);
+    if (!tree) {
+        err_set(err, ERR_INVALID, "not JSON at byte %zu of %zu", end ? (size_t)(end - text) : 0, len);
+        return NULL;
+    }
+    for (; end < text + len; end++) {
+        if (!memchr(" \t\r\n", *end, 4)) {
+            err_set(err, ERR_INVALID, "text after the JSON at byte %zu of %zu", (size_t)(end - text), len);
+            return NULL;
+        }
+    }
+    return TAKE(tree);
+}
+
+struct json_at json_root(const cJSON *node, const char *name)
+{
+    return (struct json_at){node, NULL, name, 0};
+}
+
+struct json_at json_member(const struct json_at *at, const char *key)
+{
+    const cJSON *node = cJSON_IsObject(at->node) ? cJSON_GetObjectItemCaseSensitive(at->node, key) : NULL;
+
+    return (struct json_at){cJSON_IsNull(node) ? NULL : node, at, key, 0};
+}
+
+struct json_at json_item(const struct json_at *at, const cJSON *item, int index)
+{
+    return (struct json_at){item, at, NULL, index};
+}
+
+bool json_has(const struct json_at *at, const char *key)
+{
+    return json_member(at, key).node != NULL;
+}
+
+void json_path(const struct json_at *at, char *out, size_t size)
+{
+    const struct json_at *chain[JSON_DEPTH_MAX];
+    int n = 0;
+    size_t len = 0;
+
+    out[0] = '\0';
+    for (; at && n < JSON_DEPTH_MAX; at = at->parent)
+        chain[n++] = at;
+    while (n-- > 0 && len < size) {
+        int add = chain[n]->key ? snprintf(out + len, size - len, "%s%s", len ? "." : "", chain[n]->key)
+                                : snprintf(out + len, size - len, "[%d]", chain[n]->index);
+        len += add > 0 ? (size_t)add : 0;
+    }
+}
+
+int json_err(const struct json_at *at, struct err *err, const char *fmt, ...)
+{
+    char path[ERR_MSG_BYTES / 2];
+    char what[ERR_MSG_BYTES];
+    va_list ap;
+
+    json_path(at, path, sizeof(path));
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof(what), fmt, ap);
+    va_end(ap);
+    return err_set(err, ERR_INVALID, "%s: %s", path, what);
+}
+
+/* What a reader got instead, short enough for a message. */
+static void describe(const cJSON *node, char *out, size_t size)
+{
+    if (cJSON_IsString(node))
+        snprintf(out, size, "\"%.40s\"", node->valuestring);
+    else if (cJSON_IsNumber(node))
+        snprintf(out, size, "%.17g", node->valuedouble);
+    else if (cJSON_IsBool(node))
+        snprintf(out, size, "%s", cJSON_IsTrue(node) ? "true" : "false");
+    else
+        snprintf(out, size, "%s",
+                 cJSON_IsArray(node)    ? "a list"
+                 : cJSON_IsObject(node) ? "an object"
+                                        : "null");
+}
+
+static int expected(const struct json_at *at, const char *what, struct err *err)
+{
+    char got[64];
+
+    describe(at->node, got, sizeof(got));
+    return json_err(at, err, "expected %s, got %s", what, got);
+}
+
+int json_expect_object(const struct json_at *at, struct err *err)
+{
+    return !at->node || cJSON_IsObject(at->node) ? 0 : expected(at, "an object", err);
+}
+
+int json_expect_array(const struct json_at *at, int max_items, struct err *err)
+{
+    if (!at->node)
+        return 0;
+    if (!cJSON_IsArray(at->node))
+        return expected(at, "a list", err);
+    int n = cJSON_GetArraySize(at->node);
+    return n <= max_items ? 0 : json_err(at, err, "expected at most %d items, got %d", max_items, n);
+}
+
+int json_get_str(const struct json_at *at, const char *key, const char **ret, struct err *err)
+{
+    struct json_at m = json_member(at, key);
+
+    if (!m.node)
+        return 0;
+    if (!cJSON_IsString(m.node))
+        return expected(&m, "a string", err);
+    *ret = m.node->valuestring;
+    return 0;
+}
+
+int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct err *err)
+{
+    struct json_at m = json_member(at, key);
+
+    if (!m.node)
+        return 0;
+    if (!cJSON_IsBool(m.node))
+        return expected(&m, "true or false", err);
+    *ret = cJSON_IsTrue(m.node);
+    return 0;
+}
+
+int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
+                 struct err *err)
+{
+    struct json_at m = json_member(at, key);
+    char want[64];
+
+    if (!m.node)
+        return 0;
+    double v = cJSON_IsNumber(m.node) ? m.node->valuedouble : NAN;
+    if (!(fabs(v) <= JSON_EXACT_MAX) || v != trunc(v) || (int64_t)v < min || (int64_t)v > max) {
+        snprintf(want, sizeof(want), "an integer %lld..%lld", (long long)min, (long long)max);
+        return expected(&m, want, err);
+    }
+    *ret = (int64_t)v;
+    return 0;
+}
+
+int json_get_i32(const struct json_at *at, const char *key, int32_t min, int32_t max, int32_t *ret,
+                 struct err *err)
+{
+    int64_t v = *ret;
+
+    if (json_get_i64(at, key, min, max, &v, err) < 0)
+        return -1;
+    *ret = (int32_t)v;
+    return 0;
+}
+
+const cJSON *json_find(const cJSON *node, const char *const *keys)
+{
+    for (; node && *keys; keys++)
+        node = cJSON_IsObject(node) ? cJSON_GetObjectItemCaseSensitive(node, *keys) : NULL;
+    return cJSON_IsNull(node) ? NULL : node;
+}
+
+const char *json_str(const cJSON *node, const char *key)
+{
+    const cJSON *m = json_find(node, (const char *[]){key, NULL});
+
+    return cJSON_IsString(m) ? m->valuestring : NULL;
+}
+
+int64_t json_i64(const cJSON *node, const char *key, int64_t fallback)
+{
+    const cJSON *m = json_find(node, (const char *[]){key, NULL});
+
+    return cJSON_IsNumber(m) && fabs(m->valuedouble) <= JSON_EXACT_MAX ? (int64_t)m->valuedouble : fallback;
+}
+
+static int write_string(const char *s, struct buf *out, struct err *err)
+{
+    if (buf_append(out, "\"", 1, err) < 0)
+        return -1;
+    while (*s) {
+        size_t plain = 0;
+        while ((unsigned char)s[plain] >= 0x20 && s[plain] != '"' && s[plain] != '\\')
+            plain++;
+        if (buf_append(out, s, plain, err) < 0)
+            return -1;
+        s += plain;
+        if (!*s)
+            break;
+        int failed = *s == '"' || *s == '\\' ? buf_append(out, (char[]){'\\', *s}, 2, err)
+                                             : buf_printf(out, err, "\\u%04x", (unsigned char)*s);
+        if (failed)
+            return -1;
+        s++;
+    }
+    return buf_append(out, "\"", 1, err);
+}
+
+static int write_number(double v, struct buf *out, struct err *err)
+{
+    if (!isfinite(v))
+        return err_set(err, ERR_INVALID, "a number that JSON cannot hold");
+    if (v == trunc(v) && fabs(v) <= JSON_EXACT_MAX)
+        return buf_printf(out, err, "%lld", (long long)v);
+    return buf_printf(out, err, "%.17g", v);
+}
+
+static int write_children(const cJSON *node, bool names, struct buf *out, struct err *err)
+{
+    const cJSON *child;
+
+    if (buf_puts(out, names ? "{" : "[", err) < 0)
+        return -1;
+    cJSON_ArrayForEach(child, node)
+    {
+        if (child != node->child && buf_append(out, ",", 1, err) < 0)
+            return -1;
+        if (names && (write_string(child->string, out, err) < 0 || buf_append(out, ":", 1, err) < 0))
+            return -1;
+        if (json_write(child, out, err) < 0)
+            return -1;
+    }
+    return buf_puts(out, names ? "}" : "]", err);
+}
+
+int json_write(const cJSON *node, struct buf *out, struct err *err)
+{
+    if (cJSON_IsObject(node) || cJSON_IsArray(node))
+        return write_children(node, cJSON_IsObject(node), out, err);
+    if (cJSON_IsString(node))
+        return write_string(node->valuestring, out, err);
+    if (cJSON_IsNumber(node))
+        return write_number(node->valuedouble, out, err);
+    if (cJSON_IsBool(node))
+        return buf_puts(out, cJSON_IsTrue(node) ? "true" : "false", err);
+    return buf_puts(out, "null", err);
+}
+
+char *json_print(const cJSON *node, struct arena *a)
+{
+    cleanup_buf struct buf b = BUF_INIT(SIZE_MAX / 4);
+    struct err err;
+
+    if (json_write(node, &b, &err) < 0)
+        return arena_strdup(a, "null");
+    return arena_strndup(a, buf_str(&b), b.len);
+}

@@ -1,0 +1,85 @@
+/* json.h - reading cJSON trees with paths in the errors, and writing them without losing numbers.
+ *
+ * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings read
+ * point into the tree. Errors:    ERR_INVALID with "spec.replicas: expected integer 1..1024, got \"a\"";
+ * outputs untouched. Order:     an absent member and an explicit null are the same: "not set". Reading one
+ * succeeds and leaves the output as it was, so the caller's initial value is the default; json_has tells them
+ * apart from a set one.
+ */
+#ifndef TK_COMMON_JSON_H
+#define TK_COMMON_JSON_H
+
+#include "common/arena.h"
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A place in a document: a node and how it was reached. node NULL: absent. */
+struct json_at {
+    const cJSON *node;
+    const struct json_at *parent; /* NULL at the root */
+    const char *key;              /* member name, or NULL for an item */
+    int index;                    /* item number when key is NULL */
+};
+
+/* The most levels of nesting we accept; a PodTemplateSpec needs about 12. */
+enum { JSON_DEPTH_MAX = 64 };
+
+/* Parse exactly `len` bytes: trailing text and nesting over JSON_DEPTH_MAX are refused. Free with
+ * cJSON_Delete. */
+cJSON *json_parse(const char *text, size_t len, struct err *err) MUST_CHECK;
+
+static inline void json_deletep(cJSON **j)
+{
+    cJSON_Delete(*j);
+}
+#define cleanup_json __attribute__((cleanup(json_deletep)))
+
+/* The place of the document itself; `name` is how errors begin, e.g. "spec" or "PyTorchTrainingJob ns/a". */
+struct json_at json_root(const cJSON *node, const char *name);
+
+/* A member of an object: node NULL when absent, null, or when `at` is no object. */
+struct json_at json_member(const struct json_at *at, const char *key);
+
+/* Item `index` of an array whose item node the caller holds (cJSON_ArrayForEach). */
+struct json_at json_item(const struct json_at *at, const cJSON *item, int index);
+
+bool json_has(const struct json_at *at, const char *key);
+
+/* "a.b[2].c", cut to fit. */
+void json_path(const struct json_at *at, char *out, size_t size);
+
+/* ERR_INVALID naming the place: "<path>: <message>". Always -1. */
+int json_err(const struct json_at *at, struct err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Check the place itself: absent passes. */
+int json_expect_object(const struct json_at *at, struct err *err) MUST_CHECK;
+int json_expect_array(const struct json_at *at, int max_items, struct err *err) MUST_CHECK;
+
+/* Typed members; see Order above for absent ones. Integers are exact: 1.5 and 1e300 are refused. */
+int json_get_str(const struct json_at *at, const char *key, const char **ret, struct err *err) MUST_CHECK;
+int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct err *err) MUST_CHECK;
+int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
+                 struct err *err) MUST_CHECK;
+int json_get_i32(const struct json_at *at, const char *key, int32_t min, int32_t max, int32_t *ret,
+                 struct err *err) MUST_CHECK;
+
+/* Unchecked look-ups for objects the API server has already validated; absent or wrong type: NULL / fallback.
+ */
+const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends with NULL */
+const char *json_str(const cJSON *node, const char *key);
+int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
+
+/* Append compact JSON. Integers up to 2^53 print without exponent or fraction (cJSON's own printer writes
+ * 1e15 as "1e+15", which the API server refuses for an integer field). */
+int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
+
+/* The same into an arena. */
+char *json_print(const cJSON *node, struct arena *a);
+
+#endif

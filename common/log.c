@@ -1,0 +1,94 @@
+/* log.c - JSON log lines. */
+#include "common/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
+
+struct line {
+    char text[LOG_LINE_BYTES];
+    size_t len;
+    bool truncated;
+};
+
+/* Room kept for the closing `,"truncated":true}` and the newline. */
+enum { LINE_TAIL_BYTES = 24 };
+
+static void put(struct line *l, const char *bytes, size_t len)
+{
+    if (len > sizeof(l->text) - LINE_TAIL_BYTES - l->len) {
+        l->truncated = true;
+        return;
+    }
+    memcpy(l->text + l->len, bytes, len);
+    l->len += len;
+}
+
+static void put_string(struct line *l, const char *s)
+{
+    /* The closing quote must fit whatever is cut. */
+    put(l, "\"", 1);
+    for (; *s && l->len + 8 < sizeof(l->text) - LINE_TAIL_BYTES; s++) {
+        unsigned char c = (unsigned char)*s;
+        char esc[8];
+        if (c == '"' || c == '\\')
+            put(l, (char[]){'\\', (char)c}, 2);
+        else if (c == '\n')
+            put(l, "\\n", 2);
+        else if (c < 0x20)
+            put(l, esc, (size_t)snprintf(esc, sizeof(esc), "\\u%04x", c));
+        else
+            put(l, s, 1);
+    }
+    if (*s)
+        l->truncated = true;
+    put(l, "\"", 1);
+}
+
+void log_line(const struct log *log, enum log_level level, const char *msg, const char *const *fields)
+{
+    struct line l = {.len = 0};
+    char ts[CLOCK_RFC3339_BYTES];
+
+    if (level < log->level)
+        return;
+    clock_rfc3339(log->clock.wall_ms(log->clock.ctx), true, ts);
+    put(&l, "{\"ts\":", 6);
+    put_string(&l, ts);
+    put(&l, ",\"level\":", 9);
+    put_string(&l, level_names[level]);
+    for (; fields && fields[0]; fields += 2) {
+        if (!fields[1])
+            continue;
+        size_t keep = l.len;
+        put(&l, ",", 1);
+        put_string(&l, fields[0]);
+        put(&l, ":", 1);
+        size_t value_at = l.len;
+        put_string(&l, fields[1]);
+        if (l.len < value_at + 2 || l.text[l.len - 1] != '"')
+            l.len = keep; /* a pair that does not fit is left out whole */
+    }
+    size_t keep = l.len;
+    put(&l, ",\"msg\":", 7);
+    put_string(&l, msg);
+    if (l.text[l.len - 1] != '"')
+        l.len = keep;
+    l.len += (size_t)snprintf(l.text + l.len, sizeof(l.text) - l.len, "%s}\n",
+                              l.truncated ? ",\"truncated\":true" : "");
+    ssize_t ignored = write(log->fd, l.text, l.len); /* a log that cannot be written has nowhere to say so */
+    (void)ignored;
+}
+
+bool log_level_parse(const char *name, enum log_level *ret)
+{
+    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+        if (strcmp(name, level_names[i]) == 0) {
+            *ret = (enum log_level)i;
+            return true;
+        }
+    }
+    return false;
+}

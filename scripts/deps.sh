@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# deps.sh - install what is missing, by group; without root print the one line to run.
+#   scripts/deps.sh build test cluster images e2e
+set -euo pipefail
+
+packages() {
+    case $1 in
+    build) echo build-essential cmake ninja-build pkg-config libcurl4-openssl-dev libcjson-dev libyaml-dev zlib1g-dev ;;
+    test) echo libcmocka-dev clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist ;;
+    cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat conntrack ca-certificates ;;
+    images) echo buildah mmdebstrap dataset-fashion-mnist ;;
+    e2e) echo python3 python3-venv curl ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images or e2e" >&2 && exit 2 ;;
+    esac
+}
+
+missing=()
+for group in "$@"; do
+    for package in $(packages "$group"); do
+        dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+install="apt-get install -y --no-install-recommends ${missing[*]}"
+if [ "$(id -u)" -ne 0 ]; then
+    echo "deps.sh: packages are missing; run: sudo apt-get update && sudo $install" >&2
+    exit 1
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086 # a list of package names
+$install -qq >/dev/null
