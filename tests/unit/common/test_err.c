@@ -1,0 +1,72 @@
+/* test_err.c - kinds survive wrapping, long messages are cut, never overrun. */
+#include "common/err.h"
+#include "test.h"
+
+#include <errno.h>
+#include <string.h>
+
+static void test_set(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(err_set(&err, ERR_INVALID, "port %d: expected 1..65535", 0), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_int_equal(err.code, 0);
+    assert_string_equal(err.msg, "port 0: expected 1..65535");
+}
+
+static void test_errno(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(err_errno(&err, ERR_FATAL, ENOSPC, "write %s", "a.pt"), -1);
+    assert_int_equal(err.code, ENOSPC);
+    assert_string_equal(err.msg, "write a.pt: No space left on device");
+}
+
+static void test_wrap_keeps_kind(void **state)
+{
+    struct err err;
+
+    (void)state;
+    err_errno(&err, ERR_NOT_FOUND, ENOENT, "open");
+    assert_int_equal(err_wrap(&err, "read %s", "token"), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_int_equal(err.code, ENOENT);
+    assert_string_equal(err.msg, "read token: open: No such file or directory");
+}
+
+static void test_long_message_is_cut(void **state)
+{
+    struct err err;
+    char big[1000];
+
+    (void)state;
+    memset(big, 'x', sizeof(big));
+    big[sizeof(big) - 1] = '\0';
+    err_set(&err, ERR_FATAL, "%s", big);
+    assert_int_equal(strlen(err.msg), ERR_MSG_BYTES - 1);
+    err_wrap(&err, "%s", big);
+    assert_int_equal(strlen(err.msg), ERR_MSG_BYTES - 1);
+}
+
+static void test_every_kind_has_a_name(void **state)
+{
+    (void)state;
+    for (int k = ERR_NONE; k <= ERR_FATAL; k++)
+        assert_string_not_equal(err_kind_name((enum err_kind)k), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_wrap_keeps_kind),
+        cmocka_unit_test(test_long_message_is_cut),
+        cmocka_unit_test(test_every_kind_has_a_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* test_log.c - a line is one valid JSON object whatever goes in, and never longer than the bound. */
+#include "common/log.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static int64_t fixed_ms(void *ctx)
+{
+    (void)ctx;
+    return 1000;
+}
+
+/* Log one line into a pipe and read it back. */
+static size_t logged(enum log_level at, const char *msg, const char *const *fields, char *out, size_t size)
+{
+    int fds[2];
+
+    assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
+    struct log log = {fds[1], LOG_INFO, {fixed_ms, fixed_ms, NULL}};
+    log_line(&log, at, msg, fields);
+    ssize_t n = read(fds[0], out, size - 1);
+    close(fds[0]);
+    close(fds[1]);
+    n = n < 0 ? 0 : n;
+    out[n] = '\0';
+    return (size_t)n;
+}
+
+static void test_line(void **state)
+{
+    char out[LOG_LINE_BYTES + 1];
+    const char *const fields[] = {"job", "ns/a", "uid", NULL, "why", "a \"b\"\n\x01", NULL};
+
+    (void)state;
+    logged(LOG_WARN, "restarting", fields, out, sizeof(out));
+    assert_string_equal(out, "{\"ts\":\"1970-01-01T00:00:01.000Z\",\"level\":\"warn\",\"job\":\"ns/a\","
+                             "\"why\":\"a \\\"b\\\"\\n\\u0001\",\"msg\":\"restarting\"}\n");
+}
+
+static void test_level_filters(void **state)
+{
+    char out[LOG_LINE_BYTES + 1];
+
+    (void)state;
+    assert_int_equal(logged(LOG_DEBUG, "x", NULL, out, sizeof(out)), 0);
+}
+
+static void test_long_input_is_cut(void **state)
+{
+    char out[2 * LOG_LINE_BYTES];
+    char big[2 * LOG_LINE_BYTES];
+
+    (void)state;
+    /* Every length around the bound, in the field and in the message. */
+    for (size_t len = LOG_LINE_BYTES - 200; len < LOG_LINE_BYTES + 20; len++) {
+        memset(big, '"', len);
+        big[len] = '\0';
+        const char *const fields[] = {"k", big + len / 2, "short", "v", NULL};
+        size_t n = logged(LOG_INFO, big, fields, out, sizeof(out));
+        assert_true(n <= LOG_LINE_BYTES);
+        assert_int_equal(out[n - 1], '\n');
+        assert_int_equal(out[n - 2], '}');
+        assert_non_null(strstr(out, "\"truncated\":true}"));
+    }
+}
+
+static void test_level_names(void **state)
+{
+    enum log_level level = LOG_ERROR;
+
+    (void)state;
+    assert_true(log_level_parse("debug", &level) && level == LOG_DEBUG);
+    assert_false(log_level_parse("verbose", &level));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_level_filters),
+        cmocka_unit_test(test_long_input_is_cut),
+        cmocka_unit_test(test_level_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
