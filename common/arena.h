@@ -1,8 +1,9 @@
 /* arena.h - a region: many small allocations, freed together.
  *
  * Ownership: what an arena hands out lives until arena_reset or arena_release. A zeroed struct is a valid
- * empty arena. Errors:    out of memory aborts the process (it is restarted by its supervisor); nothing here
- * returns NULL.
+ *            empty arena.
+ * Errors:    out of memory aborts the process (it is restarted by its supervisor); nothing here returns
+ *            NULL.
  */
 #ifndef TK_COMMON_ARENA_H
 #define TK_COMMON_ARENA_H

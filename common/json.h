@@ -1,10 +1,11 @@
 /* json.h - reading cJSON trees with paths in the errors, and writing them without losing numbers.
  *
- * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings read
- * point into the tree. Errors:    ERR_INVALID with "spec.replicas: expected integer 1..1024, got \"a\"";
- * outputs untouched. Order:     an absent member and an explicit null are the same: "not set". Reading one
- * succeeds and leaves the output as it was, so the caller's initial value is the default; json_has tells them
- * apart from a set one.
+ * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings
+ *            read point into the tree.
+ * Errors:    ERR_INVALID with "spec.replicas: expected integer 1..1024, got \"a\""; outputs untouched.
+ * Order:     an absent member and an explicit null are the same: "not set". Reading one succeeds and leaves
+ *            the output as it was, so the caller's initial value is the default; json_has tells them apart
+ *            from a set one.
  */
 #ifndef TK_COMMON_JSON_H
 #define TK_COMMON_JSON_H

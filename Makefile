@@ -1,0 +1,50 @@
+# The verbs; each is one script or one cmake call. `make help` explains them.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+help: ## show this text
+	@printf 'usage: make VERB [VARIABLE=value ...]\n\n'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@printf '\nvariables\n'
+	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
+	@printf '  REGISTRY=host/me  demo: push the images there first\n'
+	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
+	@printf '  EPOCHS=10         demo: epochs to train\n'
+
+demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN, show the result
+	@scripts/demo.sh
+
+test: ## every test; as root also those against a real Kubernetes
+	@scripts/test.sh
+
+check: ## the quick part of test: unit tests, no root
+	@scripts/test.sh --unit
+
+build: ## compile operator, launcher and trainer into build/release/bin
+	@scripts/deps.sh build test
+	@cmake --preset release >/dev/null && cmake --build build/release
+
+images: ## build the container images into build/images
+	@scripts/deps.sh images
+	@deploy/images/build.sh all
+
+cluster-up: ## start the local one-node Kubernetes (root); idempotent
+	@scripts/deps.sh cluster
+	@deploy/local/cluster up
+
+cluster-down: ## stop it and remove all it left on the machine
+	@deploy/local/cluster down
+
+cluster-status: ## show its parts, its health and the KUBECONFIG path
+	@deploy/local/cluster status
+
+bench: build ## our figures: kernels and collectives
+	@build/release/bin/kernels-bench && build/release/bin/collectives-bench
+
+format: ## clang-format every C file in place
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean: ## remove what was built (downloads and the local Kubernetes' programs too)
+	@rm -rf build
+
+.PHONY: help demo test check build images cluster-up cluster-down cluster-status bench format clean

@@ -1,0 +1,95 @@
+/* cpus.c - affinity and control group quota. */
+#include "common/cpus.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 1024, LINE_BYTES = 512 };
+
+/* First line of root/path without its newline; false when it cannot be read. */
+static int first_line(const char *root, const char *path, char *out, int size)
+{
+    char full[PATH_BYTES];
+
+    if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full))
+        return 0;
+    FILE *f = fopen(full, "re");
+    if (!f)
+        return 0;
+    int ok = fgets(out, size, f) != NULL;
+    fclose(f);
+    if (ok)
+        out[strcspn(out, "\n")] = '\0';
+    return ok;
+}
+
+static int quota_cpus(long long quota, long long period)
+{
+    if (quota <= 0 || period <= 0)
+        return INT_MAX;
+    long long n = quota / period + (quota % period != 0);
+    return n > INT_MAX ? INT_MAX : (int)n;
+}
+
+/* "max 100000" or "150000 100000". */
+static int read_cpu_max(const char *root, const char *group)
+{
+    char path[PATH_BYTES], line[LINE_BYTES];
+    long long quota, period;
+
+    if (snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group) >= (int)sizeof(path) ||
+        !first_line(root, path, line, sizeof(line)) || sscanf(line, "%lld %lld", &quota, &period) != 2)
+        return INT_MAX;
+    return quota_cpus(quota, period);
+}
+
+/* Without a cgroup namespace the file lies below the group that /proc names ("0::/a/b"); a parent's limit holds
+ * too, so every level counts. */
+static int own_group_cpus(const char *root)
+{
+    char line[LINE_BYTES];
+    int least = read_cpu_max(root, "");
+
+    if (!first_line(root, "/proc/self/cgroup", line, sizeof(line)) || strncmp(line, "0::/", 4) != 0)
+        return least;
+    char *group = line + 3;
+    while (strlen(group) > 1) {
+        int n = read_cpu_max(root, group);
+        least = n < least ? n : least;
+        *strrchr(group, '/') = '\0';
+    }
+    return least;
+}
+
+static int v1_cpus(const char *root)
+{
+    char quota[LINE_BYTES], period[LINE_BYTES];
+    long long q, p;
+
+    if (!first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, sizeof(quota)) ||
+        !first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof(period)) ||
+        sscanf(quota, "%lld", &q) != 1 || sscanf(period, "%lld", &p) != 1)
+        return INT_MAX;
+    return quota_cpus(q, p);
+}
+
+int cpus_available_under(const char *root, int affinity)
+{
+    int n = affinity < 1 ? 1 : affinity;
+    int v2 = own_group_cpus(root), v1 = v1_cpus(root);
+
+    n = v2 < n ? v2 : n;
+    return v1 < n ? v1 : n;
+}
+
+int cpus_available(void)
+{
+    cpu_set_t set;
+    int affinity = 1;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        affinity = CPU_COUNT(&set);
+    return cpus_available_under("", affinity);
+}

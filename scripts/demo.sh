@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# demo.sh - from a bare machine to a trained network: tools, Kubernetes, images, operator, job, result.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+JOB=mnist
+SAMPLE=$REPO/deploy/samples/mnist.yaml
+EPOCHS=${EPOCHS:-10}
+pids=()
+
+stop_children() {
+    local pid
+    for pid in "${pids[@]}"; do
+        kill "$pid" 2>/dev/null || true
+    done
+}
+trap stop_children EXIT
+
+prepare_cluster() {
+    case ${CLUSTER:-local} in
+    local)
+        need_disk "$NEEDED_GB"
+        say "images and Kubernetes (the first time this compiles both; a quarter of an hour on two cores)"
+        "$REPO/scripts/deps.sh" build cluster images
+        build_images >"$LOGS/images.log" 2>&1 &
+        local images=$!
+        pids+=("$images")
+        use_local_cluster
+        say "waiting for the images (log: build/logs/images.log)"
+        wait "$images" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
+        load_images
+        ;;
+    current)
+        command -v kubectl >/dev/null || die "CLUSTER=current needs kubectl in PATH"
+        kubectl version -o json >/dev/null 2>&1 || die "CLUSTER=current: the current kubectl context does not answer"
+        [ -n "${REGISTRY:-}" ] || die "CLUSTER=current needs REGISTRY=host/path to push the images to"
+        "$REPO/scripts/deps.sh" images
+        build_images
+        push_images
+        ;;
+    *) die "CLUSTER=$CLUSTER: expected local or current" ;;
+    esac
+}
+
+# The job of an earlier run goes; its volume stays.
+apply_job() {
+    kubectl delete ptj "$JOB" --ignore-not-found --cascade=foreground --wait >/dev/null
+    manifest "$SAMPLE" | sed "s/^\( *\)- --backend$/\1- --epochs\n\1- \"$EPOCHS\"\n&/" | kubectl apply -f - >/dev/null
+}
+
+phase() { kubectl get ptj "$JOB" -o 'jsonpath={.status.phase}'; }
+
+# Wait until the job has left Pending, saying why it has not when that takes long.
+wait_started() {
+    local reason last=
+    for _ in $(seq 300); do
+        case $(phase) in
+        '' | Pending | Unknown) ;;
+        *) return ;;
+        esac
+        reason=$(kubectl get ptj "$JOB" -o 'jsonpath={.status.reason}')
+        [ "$reason" = "$last" ] || { echo "    Pending ${reason:+($reason)}" && last=$reason; }
+        sleep 1
+    done
+    die "the job did not start within 5 minutes: kubectl describe ptj $JOB"
+}
+
+follow_job() {
+    kubectl get ptj "$JOB" -w --output-watch-events=false &
+    pids+=($!)
+    wait_started
+    kubectl logs -f "$JOB-node-0" 2>/dev/null || true
+    kubectl wait --for=condition=Completed "ptj/$JOB" --timeout=60s >/dev/null ||
+        die "the job did not succeed: $(kubectl get ptj "$JOB" -o 'jsonpath={.status.phase} {.status.reason} {.status.lastFailure.message}')"
+    sleep 1 # let the watch print its last line
+}
+
+show_result() {
+    local accuracy
+    accuracy=$(kubectl logs "$JOB-node-0" | sed -n 's/.*test accuracy: *\([0-9.]*\).*/\1/p' | tail -n 1)
+    [ -n "$accuracy" ] || die "the job succeeded but its log shows no test accuracy"
+    say "done: job $(phase), test accuracy $accuracy"
+    cat <<END
+    TensorBoard:  kubectl port-forward svc/$JOB-tensorboard 6006   then open http://localhost:6006
+    the job:      kubectl get ptj $JOB -o wide; kubectl describe ptj $JOB
+END
+    [ "${CLUSTER:-local}" = current ] || cat <<END
+    kubectl here: export PATH=$REPO/build/tools:\$PATH KUBECONFIG=$KUBECONFIG
+    stop it all:  make cluster-down
+END
+}
+
+prepare_cluster
+say "operator"
+install_operator
+say "job $JOB: $EPOCHS epochs of the MNIST CNN on Fashion-MNIST, 4 ranks"
+apply_job
+follow_job
+show_result

@@ -1,0 +1,77 @@
+# lib.sh - what demo.sh and e2e/run.sh share: messages, the cluster in use, images in it, the operator in it.
+# shellcheck shell=bash
+
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+LOGS=$REPO/build/logs
+IMAGE_PREFIX=docker.io/torchkeeper
+IMAGE_NAMES=(operator trainer tensorboard)
+export NEEDED_GB=15
+mkdir -p "$LOGS"
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+die() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+need_disk() { # need_disk GB: free space where the checkout lives
+    local free
+    free=$(df -BG --output=avail "$REPO" | tail -n 1 | tr -dc 0-9)
+    [ "$free" -ge "$1" ] || die "needs $1 GB of free disk at $REPO, there are $free GB"
+}
+
+use_local_cluster() { # tools, servers, kubectl and KUBECONFIG of the one-node Kubernetes
+    [ "$(id -u)" -eq 0 ] || die "the local Kubernetes needs root; with CLUSTER=current the current kubectl context is used"
+    "$REPO/scripts/deps.sh" build cluster images
+    GPUS=${GPUS:-8} "$REPO/deploy/local/cluster" up
+    eval "$("$REPO/deploy/local/cluster" env)"
+    export PATH="$REPO/build/tools:$PATH"
+}
+
+build_images() { "$REPO/deploy/images/build.sh" all; }
+
+# The images that the local containerd lacks, or has in an older build, are imported.
+load_images() {
+    local name stamp
+    for name in "${IMAGE_NAMES[@]}"; do
+        stamp=$REPO/build/images/$name.loaded
+        if ! [ "$stamp" -nt "$REPO/build/images/$name.tar" ] || ! image_present "$name"; then
+            "$REPO/deploy/local/cluster" load "$REPO/build/images/$name.tar" >"$LOGS/load-$name.log" 2>&1 ||
+                die "importing $name.tar failed: $(tail -n 1 "$LOGS/load-$name.log")"
+            touch "$stamp"
+        fi
+    done
+}
+
+image_present() {
+    ctr --address /run/torchkeeper/containerd.sock -n k8s.io images ls -q 2>/dev/null |
+        grep -qx "$IMAGE_PREFIX/$1:dev"
+}
+
+push_images() { # for CLUSTER=current
+    local name
+    for name in "${IMAGE_NAMES[@]}"; do
+        "$REPO/deploy/images/build.sh" push "$name" "$REGISTRY/$name:dev"
+    done
+}
+
+# A manifest with the images where this cluster finds them.
+manifest() {
+    if [ -n "${REGISTRY:-}" ]; then
+        sed "s#$IMAGE_PREFIX/#$REGISTRY/#" "$1"
+    else
+        cat "$1"
+    fi
+}
+
+# Install or update the operator; a new image under the same tag needs a restart of its pod.
+install_operator() {
+    local want
+    manifest "$REPO/deploy/install.yaml" | kubectl apply -f - >"$LOGS/install.log" 2>&1 ||
+        die "installing the operator failed: $(tail -n 1 "$LOGS/install.log")"
+    want=$(sha256sum <"$REPO/build/images/operator.tar" | cut -c1-16)
+    kubectl -n torchkeeper-system patch deployment torchkeeper-operator --type merge -p \
+        "{\"spec\":{\"template\":{\"metadata\":{\"annotations\":{\"torchkeeper/image\":\"$want\"}}}}}" >/dev/null
+    kubectl -n torchkeeper-system rollout status deployment torchkeeper-operator --timeout=180s ||
+        die "the operator did not start: $(kubectl -n torchkeeper-system get pods --no-headers | tail -n 1)"
+}
