@@ -1,0 +1,139 @@
+# Clears what a crash or a `down` leaves behind. Nothing here minds being run twice.
+# shellcheck shell=bash
+
+# our_mounts: deepest first. The kernel writes odd characters as \ooo.
+our_mounts() {
+    local path
+    awk '{ print $5 }' /proc/self/mountinfo | while read -r path; do
+        path=$(printf '%b' "${path//\\/\\0}")
+        case $path in
+        "$STATE"/* | "$RUN"/*) printf '%s\n' "$path" ;;
+        esac
+    done | sort -r
+}
+
+unmount_all() {
+    local path
+    while read -r path; do
+        umount -- "$path" 2>/dev/null || umount -l -- "$path" 2>/dev/null || true
+    done < <(our_mounts)
+    [ -z "$(our_mounts)" ] || die "cannot unmount $(our_mounts | head -n 1)"
+}
+
+# kill_all PID...: at once, and waits until they are gone.
+kill_all() {
+    [ $# -gt 0 ] || return 0
+    kill -KILL "$@" 2>/dev/null || true
+    wait_gone 20 "$@" || die "a process does not end, not even by SIGKILL: one of $*"
+}
+
+# All pods and all that holds them; the control plane stays.
+clear_pods() {
+    local pids
+    mapfile -t pids < <(shim_pids)
+    kill_all "${pids[@]}"
+    # Killing makes room for a late child, so look until nobody is left.
+    for _ in 1 2 3 4 5; do
+        mapfile -t pids < <(pod_pids)
+        [ ${#pids[@]} -gt 0 ] || break
+        kill_all "${pids[@]}"
+    done
+    unmount_all
+    remove_ports
+    rm -rf --one-file-system -- "$RUN/containerd" "$RUN/runc" "$STATE/leases"
+    remove_network_notes
+    remove_dead_sockets
+}
+
+# The plugins' notes on our pods, and those of the same pods' loopback, whose name is not ours.
+remove_network_notes() {
+    local note id
+    for note in /var/lib/cni/results/torchkeeper-*; do
+        id=${note#*/torchkeeper-}
+        rm -f -- "$note" "/var/lib/cni/results/cni-loopback-${id%-eth0}-lo"
+    done
+}
+
+# The pods' ends of the bridge; those whose network namespace is gone went with it.
+remove_ports() {
+    local port
+    for port in "/sys/class/net/$BRIDGE/brif"/*; do
+        if [ -e "$port" ]; then ip link delete "${port##*/}" 2>/dev/null || true; fi
+    done
+}
+
+# containerd puts all shims' sockets here, those of other containerds too, and each kubelet its
+# device socket: only a socket that nobody has open is litter.
+remove_dead_sockets() {
+    local path
+    for path in /run/containerd/s/* /var/lib/kubelet/device-plugins/kubelet.sock; do
+        if [ -S "$path" ] && ! grep -q -F -- "$path" /proc/net/unix; then rm -f -- "$path"; fi
+    done
+    rmdir -- /run/containerd/s /run/containerd /var/lib/kubelet/device-plugins /var/lib/kubelet 2>/dev/null || true
+}
+
+remove_log_links() {
+    local link
+    for link in /var/log/containers/*; do
+        case $(readlink -- "$link" 2>/dev/null || true) in
+        "$STATE"/*) rm -f -- "$link" ;;
+        esac
+    done
+    rmdir -- /var/log/containers /var/lib/cni/results /var/lib/cni 2>/dev/null || true
+}
+
+# A crash of everything, or a reboot: containerd and its shims are gone, what they held is not.
+clear_after_crash() {
+    local shims
+    mapfile -t shims < <(shim_pids)
+    if part_pid containerd >/dev/null && bridge_exists; then return; fi
+    if [ ${#shims[@]} -gt 0 ] && bridge_exists; then return; fi
+    part_stop kubelet
+    part_stop containerd
+    kill_strays
+    clear_pods
+}
+
+# Parts that an interrupted run started and did not live to write down.
+kill_strays() {
+    local pid part known pids=()
+    for pid in $(marked_pids); do
+        known=
+        for part in "${PARTS[@]}"; do
+            if [ "$(part_pid "$part")" = "$pid" ]; then known=1; fi
+        done
+        if [ -z "$known" ] && ! grep -qx -- "$pid" < <(shim_pids); then pids+=("$pid"); fi
+    done
+    kill_all "${pids[@]}"
+}
+
+remove_everything() {
+    local pids part
+    # The kubelet first, or it would start again what is being stopped.
+    for part in kubelet containerd; do part_kill "$part"; done
+    clear_pods
+    mapfile -t pids < <(marked_pids)
+    kill_all "${pids[@]}"
+    restore_packet_filter
+    remove_bridge
+    remove_cgroups
+    restore_settings
+    remove_log_links
+    unmount_all
+    remove_state
+    rm -rf --one-file-system -- "$RUN"
+}
+
+# The mark goes last: whoever is interrupted here can still tell that the rest is ours.
+remove_state() {
+    [ -e "$STATE_MARK" ] || return 0
+    find "$STATE" -xdev -mindepth 1 -maxdepth 1 ! -path "$STATE_MARK" -exec rm -rf --one-file-system -- {} +
+    rm -f -- "$STATE_MARK"
+    rmdir -- "$STATE" 2>/dev/null || true
+}
+
+part_kill() {
+    local pid
+    pid=$(part_pid "$1") || return 0
+    kill_all "$pid"
+}

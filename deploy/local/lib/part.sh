@@ -1,0 +1,120 @@
+# Starts, finds and stops a part. A process is known by pid and start time, so that a pid which
+# the kernel gave to somebody else in the meantime is never taken for ours.
+# shellcheck shell=bash
+
+process_start() {
+    local stat fields
+    # Reading in this shell: a fork for each would double the time of an `up` with nothing to do.
+    read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+    # The name in parentheses may hold anything, so fields are counted after the last ")".
+    read -ra fields <<<"${stat##*) }"
+    [ "${fields[0]}" != Z ] && printf '%s' "${fields[19]}"
+}
+
+# part_pid PART: prints the pid if the part runs.
+part_pid() {
+    local pid start
+    read -r pid start 2>/dev/null <"$RUN/$1.pid" || return 1
+    [ -n "$start" ] && [ "$(process_start "$pid")" = "$start" ] && printf '%s' "$pid"
+}
+
+# A hash of what the part would be started with now.
+part_stamp() {
+    local COMMAND=() ENVIRONMENT=() file tool=$1
+    part_command "$1"
+    {
+        printf '%s\n' "${COMMAND[@]}"
+        case $1 in
+        containerd) cat -- "$CONFIG/containerd.toml" ;;
+        coredns) cat -- "$CONFIG/Corefile" ;;
+        kubelet) cat -- "$CONFIG/kubelet.yaml" ;;
+        kube-apiserver) cat -- "$CONFIG/audit.yaml" ;;
+        esac
+        case $1 in
+        containerd) ;;
+        coredns) cat -- "$TOOLS/coredns.stamp" ;;
+        *) cat -- "$TOOLS/hyperkube.stamp" ;;
+        esac
+        # A new authority makes every certificate a new one.
+        for file in "$PKI/ca.crt" "$PKI/$tool.crt"; do
+            if [ -e "$file" ]; then cat -- "$file"; fi
+        done
+    } 2>/dev/null | sha256sum | cut -d ' ' -f 1
+}
+
+part_is_current() {
+    part_pid "$1" >/dev/null && [ "$(part_stamp "$1")" = "$(cat -- "$RUN/$1.stamp" 2>/dev/null)" ]
+}
+
+part_start() {
+    local COMMAND=() ENVIRONMENT=() pid log=$LOGS/$1.log
+    part_command "$1"
+    part_environment "$1"
+    if [ -s "$log" ]; then mv -f -- "$log" "$log.1"; fi
+    # The lock's descriptor must not live on in the part.
+    (cd / && exec setsid env -i "${ENVIRONMENT[@]}" "${COMMAND[@]}") >"$log" 2>&1 </dev/null 9>&- &
+    pid=$!
+    printf '%s %s\n' "$pid" "$(process_start "$pid" || printf 0)" | write_file "$RUN/$1.pid"
+    part_stamp "$1" | write_file "$RUN/$1.stamp"
+}
+
+# part_stop PART: asks, then insists. containerd's shims are not its children and stay.
+part_stop() {
+    local pid
+    pid=$(part_pid "$1") || return 0
+    kill -TERM "$pid" 2>/dev/null || true
+    wait_gone 5 "$pid" || kill -KILL "$pid" 2>/dev/null || true
+    wait_gone 5 "$pid" || die "$1 (pid $pid) does not end, not even by SIGKILL"
+    rm -f -- "$RUN/$1.pid"
+}
+
+# wait_gone SECONDS PID...
+wait_gone() {
+    local tries=$(($1 * 20)) pid alive
+    shift
+    while [ "$tries" -gt 0 ]; do
+        alive=
+        for pid in "$@"; do
+            if process_start "$pid" >/dev/null; then alive=1; fi
+        done
+        [ -n "$alive" ] || return 0
+        sleep 0.05
+        tries=$((tries - 1))
+    done
+    return 1
+}
+
+# part_await PART SECONDS
+part_await() {
+    local end=$((SECONDS + $2))
+    until part_is_healthy "$1"; do
+        part_pid "$1" >/dev/null || part_fail "$1" "ended at its start"
+        [ "$SECONDS" -lt "$end" ] || part_fail "$1" "is not healthy after $2 s"
+        sleep 0.1
+    done
+}
+
+part_fail() {
+    say "$1 $2; log: $LOGS/$1.log, its last lines:"
+    tail -n 8 -- "$LOGS/$1.log" | cut -c 1-400 | sed 's/^/    /' >&2
+    exit 1
+}
+
+# Every process that carries our mark: parts without a pid file, and containerd's shims.
+marked_pids() {
+    local file
+    # A process may end, or hide its environment, while we look.
+    grep -lzs '^TORCHKEEPER_PART=' /proc/[0-9]*/environ 2>/dev/null | while read -r file; do
+        file=${file#/proc/}
+        printf '%s\n' "${file%/environ}"
+    done
+}
+
+shim_pids() {
+    local pid
+    for pid in $(marked_pids); do
+        if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q -- 'containerd-shim.*-address '"$CONTAINERD_SOCKET"; then
+            printf '%s\n' "$pid"
+        fi
+    done
+}

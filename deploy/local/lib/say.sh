@@ -1,0 +1,23 @@
+# What the user reads. Progress goes to standard error: `env` and `status` own standard output.
+# shellcheck shell=bash
+
+say() {
+    printf 'cluster: %s\n' "$*" >&2
+}
+
+die() {
+    say "$*"
+    exit 1
+}
+
+# seconds_since START: START is a value of EPOCHREALTIME.
+seconds_since() {
+    local now=$EPOCHREALTIME
+    printf '%d.%01d' $(((${now/./} - ${1/./}) / 1000000)) $(((${now/./} - ${1/./}) / 100000 % 10))
+}
+
+# write_file PATH: standard input becomes PATH, whole or not at all.
+write_file() {
+    cat >"$1.new"
+    mv -f -- "$1.new" "$1"
+}

@@ -1,0 +1,73 @@
+# What runs, and whether it is well.
+# shellcheck shell=bash
+
+kubectl_admin() {
+    "$TOOLS/kubectl" --kubeconfig "$STATE/admin.conf" --request-timeout=10s "$@"
+}
+
+# node_line: "True 8" for a ready node with 8 GPUs.
+node_line() {
+    kubectl_admin get node "$NODE" -o \
+        'jsonpath={.status.conditions[?(@.type=="Ready")].status} {.status.allocatable.nvidia\.com/gpu}' 2>/dev/null
+}
+
+# The health of all parts at once: each answer is a file, "ok" or nothing.
+probe_parts() {
+    local part
+    for part in "${PARTS[@]}"; do
+        (if part_is_healthy "$part"; then printf ok >"$1/$part"; fi) 9>&- &
+    done
+    (node_line >"$1/node" || true) 9>&- &
+    wait
+}
+
+# everything_is_well: all parts as they should be, the node ready with its GPUs.
+everything_is_well() {
+    local part answers result=0
+    [ -e "$STATE/admin.conf" ] && [ -e "$RUN/up" ] && bridge_exists || return 1
+    tool_is_current hyperkube && tool_is_current coredns || return 1
+    for part in "${PARTS[@]}"; do
+        part_is_current "$part" || return 1
+    done
+    answers=$(mktemp -d)
+    probe_parts "$answers"
+    for part in "${PARTS[@]}"; do
+        [ -s "$answers/$part" ] || result=1
+    done
+    [ "$(cat -- "$answers/node")" = "True $GPUS" ] || result=1
+    rm -rf -- "$answers"
+    return "$result"
+}
+
+# The parts are one binary, so their resident sizes overlap.
+proportional_kb() {
+    awk '/^Pss:/ { kb = $2 } END { print kb + 0 }' "/proc/$1/smaps_rollup" 2>/dev/null || printf 0
+}
+
+print_status() {
+    local part pid rss health answers result=0 total=0 ready count
+    answers=$(mktemp -d)
+    probe_parts "$answers"
+    printf '%-24s %8s %9s  %s\n' PART PID RSS HEALTH
+    for part in "${PARTS[@]}"; do
+        pid=$(part_pid "$part") || pid=-
+        rss=0 health=healthy
+        if [ "$pid" = - ]; then
+            health="not running"
+        else
+            rss=$(awk '/^VmRSS:/ { print int($2 / 1024) }' "/proc/$pid/status" 2>/dev/null || printf 0)
+            if [ ! -s "$answers/$part" ]; then health="not healthy; log: $LOGS/$part.log"; fi
+        fi
+        if [ "$health" != healthy ]; then result=1; fi
+        total=$((total + $(proportional_kb "$pid")))
+        printf '%-24s %8s %6s MB  %s\n' "$part" "$pid" "$rss" "$health"
+    done
+    read -r ready count <"$answers/node" || true
+    rm -rf -- "$answers"
+    case ${ready:-} in
+    True) printf 'node %s: Ready, %s GPUs; ' "$NODE" "${count:-0}" ;;
+    *) printf 'node %s: not ready; ' "$NODE" && result=1 ;;
+    esac
+    printf 'all parts together %s MB, shared memory counted once\nKUBECONFIG=%s\n' $((total / 1024)) "$STATE/admin.conf"
+    return "$result"
+}

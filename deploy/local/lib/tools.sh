@@ -1,0 +1,136 @@
+# Builds our binaries into build/tools, and only when their sources or flags have changed.
+# shellcheck shell=bash
+
+readonly GO_VERSION_PACKAGE=k8s.io/component-base/version
+
+# Debian 12 has no Go that can build this, but its backports do. They are asked for without a
+# change to the machine's own list of sources.
+backports_list() {
+    local codename site
+    codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    [ "$codename" = bookworm ] || return 1
+    # shellcheck disable=SC2016  # apt's variables, not ours
+    site=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 2>/dev/null | awk '$1 == "bookworm" { print $2; exit }')
+    [ -n "$site" ] || return 1
+    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s-backports main\n' "$site" "$codename"
+}
+
+install_go() {
+    local list candidate options=(-o APT::Get::List-Cleanup=0)
+    command -v apt-get >/dev/null || return 1
+    candidate=$(apt-cache policy golang-go 2>/dev/null | sed -n 's/^ *Candidate: 2:\([0-9.]*\).*/\1/p')
+    if version_at_least "${candidate:-0}" "$GO_NEEDED"; then
+        say "installing golang-go $candidate"
+        DEBIAN_FRONTEND=noninteractive apt-get -qq -y install golang-go >/dev/null
+        return
+    fi
+    list=$(mktemp) || return 1
+    if backports_list >"$list"; then
+        say "installing golang-go from Debian's backports"
+        options+=(-o "Dir::Etc::SourceList=$list")
+        apt-get -qq "${options[@]}" update >/dev/null 2>&1 &&
+            DEBIAN_FRONTEND=noninteractive apt-get -qq -y "${options[@]}" -t bookworm-backports install golang-go >/dev/null
+    fi
+    rm -f -- "$list"
+}
+
+version_at_least() {
+    [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
+}
+
+installed_go() {
+    GOTOOLCHAIN=local go env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9.]*\).*/\1/p'
+}
+
+require_go() {
+    PATH=$PATH:/usr/local/go/bin:/usr/lib/go/bin
+    local version
+    version=$(installed_go) || version=
+    version_at_least "${version:-0}" "$GO_NEEDED" && return
+    install_go || true
+    version=$(installed_go) || version=
+    version_at_least "${version:-0}" "$GO_NEEDED" ||
+        die "Go ${version:-is not installed}: expected $GO_NEEDED or newer to build Kubernetes; no package of this machine has it, so install one from Debian's backports or from the Go project"
+}
+
+# tool_stamp NAME: a hash of all that decides how the binary comes out.
+tool_stamp() {
+    {
+        uname -m
+        printf '%s\n' "$KUBERNETES_VERSION"
+        find "$HERE/$1" -name '*.go' ! -name '*_test.go' -print0 | sort -z | xargs -0 cat --
+        cat -- "$HERE/$1/go.mod" "$HERE/$1/go.sum" "$HERE/lib/tools.sh"
+    } | sha256sum | cut -d ' ' -f 1
+}
+
+tool_is_current() {
+    [ -x "$TOOLS/$1" ] && [ "$(tool_stamp "$1")" = "$(cat -- "$TOOLS/$1.stamp" 2>/dev/null)" ]
+}
+
+# build_tool NAME WHAT
+build_tool() {
+    local name=$1 what=$2 started=$EPOCHREALTIME version=${KUBERNETES_VERSION#v} flags log
+    tool_is_current "$name" && return
+    require_go
+    log=$TOOLS/$name.log
+    flags="-s -w"
+    if [ "$name" = hyperkube ]; then
+        # Without them the API server refuses to start: it knows no version to emulate.
+        flags+=" -X $GO_VERSION_PACKAGE.gitVersion=$KUBERNETES_VERSION -X $GO_VERSION_PACKAGE.gitMajor=${version%%.*}"
+        flags+=" -X $GO_VERSION_PACKAGE.gitMinor=$(cut -d . -f 2 <<<"$version") -X $GO_VERSION_PACKAGE.gitTreeState=clean"
+    fi
+    say "building $what"
+    if ! (cd -- "$HERE/$name" && GOTOOLCHAIN=$(toolchain "$name") GOFLAGS=-mod=readonly CGO_ENABLED=0 \
+        nice go build -trimpath -buildvcs=false -tags providerless,dockerless -ldflags "$flags" -o "$TOOLS/$name.new" .) >"$log" 2>&1; then
+        tail -n 8 -- "$log" >&2
+        die "building $name failed; log: $log"
+    fi
+    mv -f -- "$TOOLS/$name.new" "$TOOLS/$name"
+    tool_stamp "$name" | write_file "$TOOLS/$name.stamp"
+    say "built $name in $(seconds_since "$started") s"
+}
+
+# A Go that is older than the module wants fetches the newer one itself; one that is new enough
+# must not, so that it also works without a network.
+toolchain() {
+    local wanted
+    wanted=$(sed -n 's/^go //p' "$HERE/$1/go.mod")
+    if version_at_least "$(installed_go)" "$wanted"; then printf local; else printf auto; fi
+}
+
+build_tools() {
+    local part
+    mkdir -p -- "$TOOLS"
+    build_tool hyperkube "Kubernetes $KUBERNETES_VERSION: about 6 minutes the first time on 2 cores"
+    build_tool coredns "CoreDNS: about 1 minute the first time"
+    for part in "${PARTS[@]}" kubectl; do
+        case $part in
+        containerd | coredns) ;;
+        *) ln -sf hyperkube "$TOOLS/$part" ;;
+        esac
+    done
+    build_pause
+}
+
+# An image is a tar of layers with two JSON files beside it; no daemon is needed to make one.
+build_pause() {
+    local work layer
+    [ "$TOOLS/pause.tar" -nt "$HERE/pause/pause.c" ] && [ "$TOOLS/pause.tar" -nt "$HERE/lib/tools.sh" ] && return
+    work=$(mktemp -d "$TOOLS/pause.XXXXXX")
+    gcc -O2 -static -s -o "$work/pause" "$HERE/pause/pause.c" || die "building pause failed"
+    tar -C "$work" --owner=0 --group=0 --mtime=@0 -cf "$work/layer.tar" pause
+    layer=$(sha256sum "$work/layer.tar" | cut -d ' ' -f 1)
+    printf '{"architecture":"%s","os":"linux","config":{"Entrypoint":["/pause"],"User":"65535:65535"},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]}}' \
+        "$(image_architecture)" "$layer" >"$work/config.json"
+    printf '[{"Config":"config.json","RepoTags":["%s"],"Layers":["layer.tar"]}]' "$PAUSE_IMAGE" >"$work/manifest.json"
+    tar -C "$work" --owner=0 --group=0 --mtime=@0 -cf "$TOOLS/pause.tar.new" manifest.json config.json layer.tar
+    mv -f -- "$TOOLS/pause.tar.new" "$TOOLS/pause.tar"
+    rm -rf -- "$work"
+}
+
+image_architecture() {
+    case $(uname -m) in
+    aarch64) printf arm64 ;;
+    *) printf amd64 ;;
+    esac
+}

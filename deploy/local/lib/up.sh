@@ -1,0 +1,99 @@
+# The order of things at the start and at the end.
+# shellcheck shell=bash
+
+# ensure PART: starts the part unless it runs as it should; a part that runs but does not answer
+# gets a few seconds to recover, then a new life.
+ensure() {
+    local part
+    for part in "$@"; do
+        if part_is_current "$part" && responds "$part"; then continue; fi
+        part_stop "$part"
+        part_start "$part"
+        STARTED+=("$part")
+    done
+}
+
+responds() {
+    local end=$((SECONDS + 10))
+    until part_is_healthy "$1"; do
+        if [ "$SECONDS" -ge "$end" ] || ! part_pid "$1" >/dev/null; then return 1; fi
+        sleep 0.2
+    done
+}
+
+cluster_up() {
+    local started=$EPOCHREALTIME STARTED=()
+    if everything_is_well; then
+        say "already up and healthy; KUBECONFIG=$STATE/admin.conf"
+        return
+    fi
+    preflight
+    build_tools
+    rm -f -- "$RUN/up"
+    mkdir -p -- "$RUN" "$STATE"
+    : >"$STATE_MARK"
+    printf '%s\n' "$STATE" >"$RUN/state"
+    write_configs
+    clear_after_crash
+    kill_strays
+    make_bridge
+    change_settings
+    change_packet_filter
+    make_cgroups
+    start_parts
+    await_node
+    : >"$RUN/up"
+    say "up in $(seconds_since "$started") s (started: ${STARTED[*]:-nothing}); KUBECONFIG=$STATE/admin.conf"
+}
+
+start_parts() {
+    ensure containerd etcd
+    part_await etcd 60
+    ensure kube-apiserver
+    part_await containerd 60
+    import_pause
+    part_await kube-apiserver 120
+    kubectl_admin apply --validate=false -f "$HERE/config/cluster.yaml" >"$LOGS/apply.log" 2>&1 ||
+        { tail -n 3 -- "$LOGS/apply.log" >&2 && die "the API server refused $HERE/config/cluster.yaml"; }
+    ensure kube-controller-manager kube-scheduler coredns kubelet kube-proxy host-agent
+    local part
+    for part in "${PARTS[@]}"; do part_await "$part" 60; done
+}
+
+import_pause() {
+    ctr --address "$CONTAINERD_SOCKET" -n k8s.io images import "$TOOLS/pause.tar" >"$LOGS/import.log" 2>&1 ||
+        { tail -n 3 -- "$LOGS/import.log" >&2 && die "containerd did not import $TOOLS/pause.tar"; }
+}
+
+# The API server remembers what the last kubelet said, so only a word of this one counts; and
+# `kubectl exec` works only from the moment at which it knows its pods.
+kubelet_has_reported() {
+    local heartbeat since
+    since=$(stat -c %Y -- "$RUN/kubelet.pid")
+    heartbeat=$(kubectl_admin get node "$NODE" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].lastHeartbeatTime}' 2>/dev/null) || return 1
+    [ -n "$heartbeat" ] && [ "$(date -d "$heartbeat" +%s)" -ge "$since" ] || return 1
+    [ -z "$(kubectl_admin get pods -A --field-selector "spec.nodeName=$NODE" -o name 2>/dev/null)" ] ||
+        kubectl_admin get --raw "/api/v1/nodes/$NODE/proxy/pods" 2>/dev/null | grep -q '"uid"'
+}
+
+# Ready, with its GPUs, and able to take a pod: without its service account none is admitted.
+await_node() {
+    local end=$((SECONDS + 90))
+    until kubelet_has_reported && [ "$(node_line)" = "True $GPUS" ]; do
+        [ "$SECONDS" -lt "$end" ] || part_fail kubelet "did not make the node ready with $GPUS GPUs in 90 s"
+        sleep 0.3
+    done
+    until kubectl_admin -n default get serviceaccount default >/dev/null 2>&1; do
+        [ "$SECONDS" -lt "$end" ] || part_fail kube-controller-manager "made no default service account in 90 s"
+        sleep 0.3
+    done
+}
+
+cluster_down() {
+    local started=$EPOCHREALTIME
+    local other
+    other=$(cat -- "$RUN/state" 2>/dev/null) || other=$STATE
+    [ "$other" = "$STATE" ] || die "the cluster that is here has its state in $other: run TORCHKEEPER_STATE=$other $0 down"
+    remove_everything
+    say "down in $(seconds_since "$started") s"
+}
