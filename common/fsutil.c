@@ -55,29 +55,46 @@ static int sync_parent(const char *path)
     return fd < 0 ? -1 : fsync(fd);
 }
 
-static int write_temporary(const char *tmp, const void *bytes, size_t len)
+int fs_atomic_begin(struct fs_atomic *f, const char *path, struct err *err)
 {
-    cleanup_close int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    f->fd = -1;
+    if (snprintf(f->path, sizeof(f->path), "%s", path) >= (int)sizeof(f->path) ||
+        snprintf(f->tmp, sizeof(f->tmp), "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof(f->tmp))
+        return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", path);
+    f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return f->fd < 0 ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;
+}
 
-    if (fd < 0 || fs_write_all(fd, bytes, len) < 0)
-        return -1;
-    return fsync(fd);
+void fs_atomic_abort(struct fs_atomic *f)
+{
+    if (f->fd < 0)
+        return;
+    close(TAKE_FD(f->fd));
+    unlink(f->tmp);
+}
+
+int fs_atomic_commit(struct fs_atomic *f, struct err *err)
+{
+    if (fsync(f->fd) < 0 || rename(f->tmp, f->path) < 0) {
+        int code = errno;
+        fs_atomic_abort(f);
+        return err_errno(err, ERR_FATAL, code, "%s", f->path);
+    }
+    close(TAKE_FD(f->fd));
+    if (sync_parent(f->path) < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s: folder", f->path);
+    return 0;
 }
 
 int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err *err)
 {
-    char tmp[PATH_MAX];
+    cleanup_fs_atomic struct fs_atomic f = {.fd = -1};
 
-    if (snprintf(tmp, sizeof(tmp), "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof(tmp))
-        return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", path);
-    if (write_temporary(tmp, bytes, len) < 0 || rename(tmp, path) < 0) {
-        int code = errno;
-        unlink(tmp);
-        return err_errno(err, ERR_FATAL, code, "%s", path);
-    }
-    if (sync_parent(path) < 0)
-        return err_errno(err, ERR_FATAL, errno, "%s: folder", path);
-    return 0;
+    if (fs_atomic_begin(&f, path, err) < 0)
+        return -1;
+    if (fs_write_all(f.fd, bytes, len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s", path);
+    return fs_atomic_commit(&f, err);
 }
 
 int fs_mkdirs(const char *path, struct err *err)

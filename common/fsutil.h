@@ -10,12 +10,28 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
+#include <limits.h>
+
 /* Append the file's bytes to *out, never beyond out->max. */
 int fs_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
 
 /* Replace `path` so that a crash leaves the old file or the new one, never a part: a temporary in the same
  * folder, fsync, rename, fsync of the folder. Mode 0644 less the umask. */
 int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err *err) MUST_CHECK;
+
+/* The same for a file that is written in pieces: begin, write to `fd`, then commit or abort. Commit fails whole:
+ * the old file stays and the temporary is gone. A zeroed struct with fd -1 is none; abort of none does nothing. */
+struct fs_atomic {
+    int fd;
+    char path[PATH_MAX];
+    char tmp[PATH_MAX];
+};
+
+int fs_atomic_begin(struct fs_atomic *f, const char *path, struct err *err) MUST_CHECK;
+int fs_atomic_commit(struct fs_atomic *f, struct err *err) MUST_CHECK;
+void fs_atomic_abort(struct fs_atomic *f);
+
+#define cleanup_fs_atomic __attribute__((cleanup(fs_atomic_abort)))
 
 /* mkdir -p, mode 0777 less the umask. */
 int fs_mkdirs(const char *path, struct err *err) MUST_CHECK;

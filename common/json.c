@@ -245,7 +245,14 @@ static int write_number(double v, struct buf *out, struct err *err)
         return err_set(err, ERR_INVALID, "a number that JSON cannot hold");
     if (v == trunc(v) && fabs(v) <= JSON_EXACT_MAX)
         return buf_printf(out, err, "%lld", (long long)v);
-    return buf_printf(out, err, "%.17g", v);
+    /* The shortest text that reads back as v: 0.1 must not become 0.10000000000000001, a larger quantity. */
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    return buf_puts(out, text, err);
 }
 
 static int write_children(const cJSON *node, bool names, struct buf *out, struct err *err)

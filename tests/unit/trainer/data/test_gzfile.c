@@ -1,0 +1,203 @@
+/* test_gzfile.c - plain and compressed bytes, cut and damaged streams, things that are no files. */
+#include "files.h"
+#include "test.h"
+#include "trainer/data/gzfile.h"
+
+#include <sys/stat.h>
+
+enum { LEN = 200000, GZ_MAX = LEN + 1000 };
+
+struct fixture {
+    char folder[PATH_MAX];
+    char path[PATH_MAX + 8];
+    uint8_t plain[LEN];
+    uint8_t gz[GZ_MAX];
+    uint8_t got[LEN + 10];
+    size_t gz_len;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    uint32_t x = 1;
+
+    if (!f)
+        return -1;
+    files_folder(f->folder);
+    snprintf(f->path, sizeof(f->path), "%s/file", f->folder);
+    for (size_t i = 0; i < LEN; i++) {
+        x = x * 1664525U + 1013904223U;
+        f->plain[i] = (uint8_t)(x >> 24);
+    }
+    f->plain[0] = 0x1f; /* half of gzip's magic is not gzip */
+    f->gz_len = files_gzip(f->plain, LEN, f->gz, GZ_MAX);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    files_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static int read_whole(struct fixture *f, size_t piece, size_t *ret_len, struct err *err)
+{
+    cleanup_gzfile struct gzfile *g = gzfile_open(f->path, err);
+    size_t got;
+
+    *ret_len = 0;
+    if (!g)
+        return -1;
+    do {
+        size_t room = sizeof(f->got) - *ret_len < piece ? sizeof(f->got) - *ret_len : piece;
+        if (gzfile_read(g, f->got + *ret_len, room, &got, err) < 0)
+            return -1;
+        *ret_len += got;
+    } while (got);
+    return 0;
+}
+
+static void test_both_forms(void **state)
+{
+    static const size_t pieces[] = {1, 7, 65536, LEN, LEN + 10};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < 2 * ARRAY_LEN(pieces); i++) {
+        struct err err = {0};
+        size_t len;
+        if (i % 2)
+            files_write(f->path, f->gz, f->gz_len);
+        else
+            files_write(f->path, f->plain, LEN);
+        memset(f->got, 0, sizeof(f->got));
+        assert_int_equal(read_whole(f, pieces[i / 2], &len, &err), 0);
+        assert_int_equal(len, LEN);
+        assert_memory_equal(f->got, f->plain, LEN);
+    }
+}
+
+static void test_max_bytes(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+
+    files_write(f->path, f->plain, 1234);
+    struct gzfile *g = gzfile_open(f->path, &err);
+    assert_false(gzfile_compressed(g));
+    assert_int_equal(gzfile_max_bytes(g), 1234);
+    gzfile_free(g);
+    /* The best that deflate can do stays under the bound. */
+    memset(f->plain + 1, 0, LEN - 1);
+    f->gz_len = files_gzip(f->plain, LEN, f->gz, GZ_MAX);
+    files_write(f->path, f->gz, f->gz_len);
+    g = gzfile_open(f->path, &err);
+    assert_true(gzfile_compressed(g));
+    assert_true(gzfile_max_bytes(g) >= LEN);
+    gzfile_free(g);
+}
+
+/* A gzip file that ends early is refused wherever it was cut. */
+static void test_cut(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t gz[400];
+    size_t gz_len = files_gzip(f->plain, 300, gz, sizeof(gz));
+    size_t len;
+
+    for (size_t cut = 2; cut < gz_len; cut++) {
+        struct err err = {0};
+        files_write(f->path, gz, cut);
+        assert_int_equal(read_whole(f, 50, &len, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_non_null(strstr(err.msg, f->path));
+        assert_non_null(strstr(err.msg, "inside its gzip stream"));
+    }
+    files_write(f->path, gz, gz_len);
+    struct err err = {0};
+    assert_int_equal(read_whole(f, 50, &len, &err), 0);
+    assert_int_equal(len, 300);
+}
+
+/* A flipped bit is refused, but for the padding of a stored block, which is not content. */
+static void test_damaged(void **state)
+{
+    struct fixture *f = *state;
+    uint8_t gz[400];
+    size_t gz_len = files_gzip(f->plain, 300, gz, sizeof(gz));
+    size_t len;
+    size_t refused = 0;
+
+    for (size_t at = 10; at < gz_len; at++) {
+        struct err err = {0};
+        gz[at] ^= 0x10;
+        files_write(f->path, gz, gz_len);
+        gz[at] ^= 0x10;
+        if (read_whole(f, 50, &len, &err) == 0) {
+            assert_int_equal(len, 300);
+            assert_memory_equal(f->got, f->plain, 300);
+            continue;
+        }
+        assert_int_equal(err.kind, ERR_INVALID);
+        refused++;
+    }
+    assert_in_range(refused, gz_len - 10 - 1, gz_len - 10);
+}
+
+static void test_trailing_bytes(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    size_t len;
+
+    f->gz[f->gz_len] = 0;
+    files_write(f->path, f->gz, f->gz_len + 1);
+    assert_int_equal(read_whole(f, LEN, &len, &err), -1);
+    assert_non_null(strstr(err.msg, "behind the gzip stream"));
+}
+
+static void test_not_files(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+
+    assert_null(gzfile_open(f->path, &err));
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_null(gzfile_open(f->folder, &err));
+    assert_non_null(strstr(err.msg, "not a regular file"));
+    assert_int_equal(mkfifo(f->path, 0600), 0);
+    assert_null(gzfile_open(f->path, &err));
+    assert_non_null(strstr(err.msg, "not a regular file"));
+}
+
+static void test_empty(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    size_t len;
+
+    files_write(f->path, "", 0);
+    assert_int_equal(read_whole(f, 10, &len, &err), 0);
+    assert_int_equal(len, 0);
+    files_write(f->path, "\x1f", 1);
+    assert_int_equal(read_whole(f, 10, &len, &err), 0);
+    assert_int_equal(len, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_both_forms, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_max_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_trailing_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_empty, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

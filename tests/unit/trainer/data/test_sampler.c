@@ -1,0 +1,125 @@
+/* test_sampler.c - DistributedSampler's items, its arithmetic, and evaluation's shards. */
+#include "../../../golden/torch/golden.h"
+#include "test.h"
+#include "trainer/data/sampler.h"
+
+#include <string.h>
+#include <zlib.h>
+
+static struct sampler sampler_of(int64_t items, int32_t rank, int32_t world, bool shuffle)
+{
+    return (struct sampler){.items = items, .rank = rank, .world = world, .seed = 3, .shuffle = shuffle};
+}
+
+static void check_golden(const struct golden_sampler *want)
+{
+    cleanup_free uint32_t *order = malloc((size_t)want->items * sizeof(*order));
+    uLong crc = crc32(0, NULL, 0);
+    struct err err = {0};
+
+    assert_non_null(order);
+    for (int rank = 0; rank < want->world; rank++) {
+        struct sampler s = sampler_of(want->items, rank, want->world, want->shuffle);
+        s.drop_last = want->drop_last;
+        assert_int_equal(sampler_check(&s, &err), 0);
+        assert_int_equal(sampler_len(&s), want->len);
+        sampler_epoch(&s, want->epoch, order);
+        for (int64_t i = 0; i < sampler_len(&s); i++) {
+            uint32_t item = sampler_at(&s, order, i);
+            crc = crc32(crc, (const Bytef *)&item, sizeof(item));
+        }
+    }
+    assert_int_equal(crc, want->crc);
+}
+
+static void test_golden(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(golden_samplers); i++)
+        check_golden(&golden_samplers[i]);
+}
+
+/* Without padding the ranks' items are a partition. */
+static void test_every_item_once(void **state)
+{
+    uint32_t order[60];
+    int seen[60] = {0};
+
+    (void)state;
+    for (int rank = 0; rank < 4; rank++) {
+        struct sampler s = sampler_of(60, rank, 4, true);
+        sampler_epoch(&s, 5, order);
+        for (int64_t i = 0; i < sampler_len(&s); i++)
+            seen[sampler_at(&s, order, i)]++;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(seen); i++)
+        assert_int_equal(seen[i], 1);
+}
+
+static void test_batches(void **state)
+{
+    struct sampler s = sampler_of(10, 1, 3, false); /* 1 4 7 and the padding's 0 */
+    uint32_t order[10];
+    uint32_t got[3];
+
+    (void)state;
+    sampler_epoch(&s, 0, order);
+    assert_int_equal(sampler_len(&s), 4);
+    assert_int_equal(sampler_steps(&s, 3), 2);
+    assert_int_equal(sampler_steps(&s, 4), 1);
+    assert_int_equal(sampler_steps(&s, 1000), 1);
+    assert_int_equal(sampler_batch(&s, order, 0, 3, got), 3);
+    assert_memory_equal(got, ((uint32_t[]){1, 4, 7}), sizeof(got));
+    assert_int_equal(sampler_batch(&s, order, 1, 3, got), 1);
+    assert_int_equal(got[0], 0);
+}
+
+static void test_check(void **state)
+{
+    static const struct {
+        struct sampler s;
+        const char *names;
+    } cases[] = {
+        {{.items = 0, .world = 1}, "items: 0"},
+        {{.items = INT64_C(1) << 31, .world = 1}, "items: 2147483648"},
+        {{.items = 1, .world = 0}, "world: 0"},
+        {{.items = 1, .world = 2, .rank = 2}, "rank: 2, expected 0..1"},
+        {{.items = 1, .world = 2, .rank = -1}, "rank: -1"},
+        {{.items = 1, .world = 2, .drop_last = true}, "1 items for 2 ranks"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        assert_int_equal(sampler_check(&cases[i].s, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_non_null(strstr(err.msg, cases[i].names));
+    }
+}
+
+static void test_shards(void **state)
+{
+    (void)state;
+    for (int64_t items = 0; items <= 25; items++) {
+        for (int32_t world = 1; world <= 8; world++) {
+            int64_t next = 0;
+            for (int32_t rank = 0; rank < world; rank++) {
+                struct shard s = sampler_shard(items, rank, world);
+                assert_int_equal(s.first, next);
+                assert_in_range(s.count, items / world, items / world + 1);
+                next += s.count;
+            }
+            assert_int_equal(next, items);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden), cmocka_unit_test(test_every_item_once), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_check),  cmocka_unit_test(test_shards),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

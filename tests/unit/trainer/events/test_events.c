@@ -1,0 +1,172 @@
+/* test_events.c - the file: its name, what a fresh start removes and when it is flushed. */
+#include "folder.h"
+
+static void touch(const struct fixture *f, const char *name)
+{
+    char path[PATH_MAX];
+    struct err err = {0};
+
+    in_folder(f, name, path);
+    assert_int_equal(fs_write_atomic(path, "x", 1, &err), 0);
+}
+
+static void test_name_and_header(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char want[PATH_MAX];
+
+    struct events *e = events_open(&f->options, &err);
+    assert_non_null(e);
+    in_folder(f, "events.out.tfevents.1700000000.node-0.7.0", want);
+    assert_string_equal(events_path(e), want);
+    assert_scalars(f, want, 0); /* on disk before anything else */
+    struct events *second = events_open(&f->options, &err);
+    assert_non_null(second);
+    in_folder(f, "events.out.tfevents.1700000000.node-0.7.1", want);
+    assert_string_equal(events_path(second), want);
+    assert_int_equal(events_close(e, &err), 0);
+    assert_int_equal(events_close(second, &err), 0);
+    assert_int_equal(events_close(NULL, &err), 0);
+}
+
+static void test_odd_host_and_new_folder(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char dir[PATH_MAX];
+
+    in_folder(f, "a/b", dir);
+    f->options.log_dir = dir;
+    f->options.host = "x/../y z";
+    f->wall_ms = 5000;
+    struct events *e = events_open(&f->options, &err);
+    assert_non_null(e);
+    assert_true(exists(f, "a/b/events.out.tfevents.0000000005.x_.._y_z.7.0"));
+    assert_int_equal(events_close(e, &err), 0);
+}
+
+static void test_fresh_removes_only_events(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char path[PATH_MAX];
+
+    touch(f, "events.out.tfevents.1.old.1.0");
+    touch(f, "notes.txt");
+    in_folder(f, "tfevents-folder", path);
+    assert_int_equal(mkdir(path, 0777), 0);
+    touch(f, "tfevents-folder/events.out.tfevents.2.old.1.0");
+    in_folder(f, "tfevents-link", path);
+    assert_int_equal(symlink("notes.txt", path), 0);
+    struct events *kept = events_open(&f->options, &err);
+    assert_int_equal(events_close(kept, &err), 0);
+    assert_true(exists(f, "events.out.tfevents.1.old.1.0"));
+    f->options.fresh = true;
+    struct events *e = events_open(&f->options, &err);
+    assert_non_null(e);
+    assert_int_equal(events_close(e, &err), 0);
+    assert_false(exists(f, "events.out.tfevents.1.old.1.0"));
+    assert_true(
+        exists(f, "events.out.tfevents.1700000000.node-0.7.0")); /* the new one, its number free again */
+    assert_false(exists(f, "events.out.tfevents.1700000000.node-0.7.1"));
+    assert_true(exists(f, "notes.txt"));
+    assert_true(exists(f, "tfevents-link"));
+    assert_true(exists(f, "tfevents-folder/events.out.tfevents.2.old.1.0"));
+}
+
+static void test_flush_by_time(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    struct events *e = events_open(&f->options, &err);
+    char path[PATH_MAX];
+
+    assert_non_null(e);
+    snprintf(path, sizeof(path), "%s", events_path(e));
+    f->mono_ms += 100000; /* an old file does not make a new record late */
+    assert_int_equal(events_scalar(e, "a", 1, 1, &err), 0);
+    f->mono_ms += 1999;
+    assert_int_equal(events_scalar(e, "a", 2, 2, &err), 0);
+    assert_int_equal(events_tick(e, &err), 0);
+    assert_scalars(f, path, 0);
+    f->mono_ms += 1;
+    assert_int_equal(events_tick(e, &err), 0);
+    assert_scalars(f, path, 2);
+    assert_int_equal(events_scalar(e, "a", 3, 3, &err), 0);
+    assert_scalars(f, path, 2);
+    assert_int_equal(events_flush(e, &err), 0);
+    assert_scalars(f, path, 3);
+    assert_int_equal(events_scalar(e, "a", 4, 4, &err), 0);
+    assert_int_equal(events_close(e, &err), 0);
+    assert_scalars(f, path, 4);
+}
+
+static void test_no_wait(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+
+    f->options.flush_ms = 0;
+    struct events *e = events_open(&f->options, &err);
+    assert_non_null(e);
+    assert_int_equal(events_scalar(e, "a", 1, 1, &err), 0);
+    assert_scalars(f, events_path(e), 1);
+    assert_int_equal(events_close(e, &err), 0);
+}
+
+static void test_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char tag[EVENTS_TAG_BYTES + 2];
+    struct events *e = events_open(&f->options, &err);
+
+    assert_non_null(e);
+    memset(tag, 'x', sizeof(tag));
+    tag[EVENTS_TAG_BYTES + 1] = '\0';
+    assert_int_equal(events_scalar(e, tag, 1, 1, &err), -1);
+    assert_non_null(strstr(err.msg, "257 bytes, expected 1..256"));
+    assert_int_equal(events_scalar(e, "", 1, 1, &err), -1);
+    tag[EVENTS_TAG_BYTES] = '\0';
+    assert_int_equal(events_scalar(e, tag, 1, 1, &err), 0);
+    for (int i = 1; i < EVENTS_TAGS_MAX; i++) {
+        snprintf(tag, sizeof(tag), "%d", i);
+        assert_int_equal(events_scalar(e, tag, 1, 1, &err), 0);
+    }
+    assert_int_equal(events_scalar(e, "one more", 1, 1, &err), -1);
+    assert_non_null(strstr(err.msg, "more than 4096 tags"));
+    assert_int_equal(events_scalar(e, "1", 2, 1, &err), 0);
+    assert_int_equal(events_close(e, &err), 0);
+    f->options.flush_ms = -1;
+    assert_null(events_open(&f->options, &err));
+}
+
+static void test_unusable_folder(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = {0};
+    char dir[PATH_MAX];
+
+    touch(f, "file");
+    in_folder(f, "file/logs", dir);
+    f->options.log_dir = dir;
+    assert_null(events_open(&f->options, &err));
+    assert_int_equal(err.kind, ERR_FATAL);
+    assert_non_null(strstr(err.msg, "file"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_name_and_header, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_odd_host_and_new_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fresh_removes_only_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_flush_by_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unusable_folder, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

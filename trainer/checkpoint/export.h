@@ -1,0 +1,16 @@
+/* export.h - `--save_path F.pt`: a value as a file that torch.load(weights_only=True) opens.
+ *
+ * Errors: ERR_FATAL (cannot write; code = errno), ERR_INVALID (value). On any error the file of that name is
+ * the one that was there before, and nothing is left beside it.
+ */
+#ifndef TK_TRAINER_CHECKPOINT_EXPORT_H
+#define TK_TRAINER_CHECKPOINT_EXPORT_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/checkpoint/pt_value.h"
+
+/* Replaces `path` whole: temporary, fsync, rename, fsync of the folder (which must exist). */
+int export_pt(const char *path, const struct pt_value *root, struct err *err) MUST_CHECK;
+
+#endif

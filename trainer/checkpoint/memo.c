@@ -1,0 +1,40 @@
+/* memo.c - a fixed table of chains. */
+#include "trainer/checkpoint/memo.h"
+
+#include <string.h>
+
+struct memo_entry {
+    struct memo_entry *next;
+    const char *key;
+    enum memo_kind kind;
+    int32_t number;
+};
+
+/* FNV-1a. */
+static uint32_t hash(enum memo_kind kind, const char *key)
+{
+    uint32_t h = 2166136261U ^ (uint32_t)kind;
+
+    for (; *key; key++)
+        h = (h ^ (uint8_t)*key) * 16777619U;
+    return h % MEMO_BUCKETS;
+}
+
+int32_t memo_find(const struct memo *m, enum memo_kind kind, const char *key)
+{
+    for (const struct memo_entry *e = m->bucket[hash(kind, key)]; e; e = e->next) {
+        if (e->kind == kind && strcmp(e->key, key) == 0)
+            return e->number;
+    }
+    return MEMO_NONE;
+}
+
+int32_t memo_add(struct memo *m, enum memo_kind kind, const char *key)
+{
+    struct memo_entry **head = &m->bucket[hash(kind, key)];
+    struct memo_entry *e = arena_new(m->arena, struct memo_entry);
+
+    *e = (struct memo_entry){.next = *head, .key = key, .kind = kind, .number = m->len++};
+    *head = e;
+    return e->number;
+}

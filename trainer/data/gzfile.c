@@ -1,0 +1,175 @@
+/* gzfile.c - buffered read(2), with zlib's inflate between when the magic asks for it. */
+#include "trainer/data/gzfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+enum { IN_BYTES = 1 << 16, GZIP_WINDOW_BITS = 15 + 16, INFLATE_RATIO_MAX = 1032 };
+
+struct gzfile {
+    const char *path;
+    int fd;
+    uint64_t size;
+    bool gzip;
+    bool stream_end; /* gzip: the trailer was read and checked */
+    z_stream z;
+    const uint8_t *next; /* unread input */
+    size_t left;
+    uint8_t in[IN_BYTES];
+};
+
+/* Read more input when none is left; left stays 0 at the end of the file. */
+static int refill(struct gzfile *g, struct err *err)
+{
+    ssize_t n = 0;
+
+    if (g->left)
+        return 0;
+    do
+        n = read(g->fd, g->in, IN_BYTES);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s", g->path);
+    g->next = g->in;
+    g->left = (size_t)n;
+    return 0;
+}
+
+static int open_regular(struct gzfile *g, struct err *err)
+{
+    struct stat st;
+
+    /* O_NONBLOCK: a FIFO must not hold us before fstat can refuse it. */
+    g->fd = open(g->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (g->fd < 0)
+        return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", g->path);
+    if (fstat(g->fd, &st) < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s", g->path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s: not a regular file", g->path);
+    g->size = (uint64_t)st.st_size;
+    return refill(g, err);
+}
+
+struct gzfile *gzfile_open(const char *path, struct err *err)
+{
+    struct gzfile *g = calloc(1, sizeof(*g));
+
+    if (!g)
+        abort();
+    g->path = path;
+    if (open_regular(g, err) < 0) {
+        gzfile_free(g);
+        return NULL;
+    }
+    if (g->left >= 2 && g->next[0] == 0x1f && g->next[1] == 0x8b) {
+        if (inflateInit2(&g->z, GZIP_WINDOW_BITS) != Z_OK)
+            abort(); /* out of memory */
+        g->gzip = true;
+    }
+    return g;
+}
+
+void gzfile_free(struct gzfile *g)
+{
+    if (!g)
+        return;
+    if (g->gzip)
+        inflateEnd(&g->z);
+    if (g->fd >= 0)
+        close(g->fd);
+    free(g);
+}
+
+static int read_plain(struct gzfile *g, uint8_t *dst, size_t len, size_t *ret_len, struct err *err)
+{
+    size_t got = 0;
+
+    while (got < len) {
+        if (refill(g, err) < 0)
+            return -1;
+        if (!g->left)
+            break;
+        size_t n = g->left < len - got ? g->left : len - got;
+        memcpy(dst + got, g->next, n);
+        g->next += n;
+        g->left -= n;
+        got += n;
+    }
+    *ret_len = got;
+    return 0;
+}
+
+/* One call of inflate into dst; adds to *got. */
+static int inflate_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got, struct err *err)
+{
+    uInt room = len - *got < UINT32_MAX / 2 ? (uInt)(len - *got) : UINT32_MAX / 2;
+
+    g->z.next_in = (z_const Bytef *)g->next;
+    g->z.avail_in = (uInt)g->left;
+    g->z.next_out = dst + *got;
+    g->z.avail_out = room;
+    int rc = inflate(&g->z, Z_NO_FLUSH);
+    g->next += g->left - g->z.avail_in;
+    g->left = g->z.avail_in;
+    *got += room - g->z.avail_out;
+    if (rc == Z_MEM_ERROR)
+        abort();
+    if (rc == Z_STREAM_END)
+        g->stream_end = true;
+    else if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return err_set(err, ERR_INVALID, "%s: damaged gzip stream after %lu bytes: %s", g->path,
+                       g->z.total_in, g->z.msg ? g->z.msg : "no dictionary expected");
+    return 0;
+}
+
+static int check_behind_stream(struct gzfile *g, struct err *err)
+{
+    if (refill(g, err) < 0)
+        return -1;
+    if (g->left)
+        return err_set(err, ERR_INVALID, "%s: bytes behind the gzip stream's end at %lu", g->path,
+                       g->z.total_in);
+    return 0;
+}
+
+static int read_gzip(struct gzfile *g, uint8_t *dst, size_t len, size_t *ret_len, struct err *err)
+{
+    size_t got = 0;
+
+    while (got < len && !g->stream_end) {
+        if (refill(g, err) < 0)
+            return -1;
+        if (!g->left)
+            return err_set(err, ERR_INVALID, "%s: ends after %lu bytes, inside its gzip stream", g->path,
+                           g->z.total_in);
+        if (inflate_some(g, dst, len, &got, err) < 0)
+            return -1;
+        if (g->stream_end && check_behind_stream(g, err) < 0)
+            return -1;
+    }
+    *ret_len = got;
+    return 0;
+}
+
+int gzfile_read(struct gzfile *g, void *dst, size_t len, size_t *ret_len, struct err *err)
+{
+    return g->gzip ? read_gzip(g, dst, len, ret_len, err) : read_plain(g, dst, len, ret_len, err);
+}
+
+uint64_t gzfile_max_bytes(const struct gzfile *g)
+{
+    uint64_t max;
+
+    if (!g->gzip)
+        return g->size;
+    return __builtin_mul_overflow(g->size, INFLATE_RATIO_MAX, &max) ? UINT64_MAX : max;
+}
+
+bool gzfile_compressed(const struct gzfile *g)
+{
+    return g->gzip;
+}

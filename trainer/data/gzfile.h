@@ -1,0 +1,35 @@
+/* gzfile.h - the bytes of a file, inflated when it is gzip-compressed (told by its first two bytes).
+ *
+ * Ownership: gzfile_open makes, gzfile_free frees; NULL is none. `path` is borrowed.
+ * Errors:    ERR_NOT_FOUND, ERR_INVALID (not a regular file, damaged or cut gzip stream), ERR_FATAL (cannot read).
+ *            Bytes behind the gzip stream's end are damage.
+ */
+#ifndef TK_TRAINER_DATA_GZFILE_H
+#define TK_TRAINER_DATA_GZFILE_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gzfile;
+
+struct gzfile *gzfile_open(const char *path, struct err *err) MUST_CHECK;
+void gzfile_free(struct gzfile *g);
+
+static inline void cleanup_gzfilep(struct gzfile **g)
+{
+    gzfile_free(*g);
+}
+#define cleanup_gzfile __attribute__((cleanup(cleanup_gzfilep)))
+
+/* Fill `dst`; *ret_len < len only at the end of the file. */
+int gzfile_read(struct gzfile *g, void *dst, size_t len, size_t *ret_len, struct err *err) MUST_CHECK;
+
+/* The most bytes that a file of its size can inflate to; exact when it is not compressed. */
+uint64_t gzfile_max_bytes(const struct gzfile *g);
+bool gzfile_compressed(const struct gzfile *g);
+
+#endif

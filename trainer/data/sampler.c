@@ -1,0 +1,82 @@
+/* sampler.c - positions to items by arithmetic on the epoch's order. */
+#include "trainer/data/sampler.h"
+
+#include "trainer/rng/torch_rng.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+int sampler_check(const struct sampler *s, struct err *err)
+{
+    if (s->items < 1 || s->items > INT32_MAX)
+        return err_set(err, ERR_INVALID, "sampler: items: %" PRId64 ", expected 1..%d", s->items, INT32_MAX);
+    if (s->world < 1)
+        return err_set(err, ERR_INVALID, "sampler: world: %" PRId32 ", expected at least 1", s->world);
+    if (s->rank < 0 || s->rank >= s->world)
+        return err_set(err, ERR_INVALID, "sampler: rank: %" PRId32 ", expected 0..%" PRId32, s->rank,
+                       s->world - 1);
+    if (s->drop_last && s->items < s->world)
+        return err_set(err, ERR_INVALID,
+                       "sampler: %" PRId64 " items for %" PRId32 " ranks, expected at least one each",
+                       s->items, s->world);
+    return 0;
+}
+
+int64_t sampler_len(const struct sampler *s)
+{
+    return s->drop_last ? s->items / s->world : (s->items + s->world - 1) / s->world;
+}
+
+int64_t sampler_steps(const struct sampler *s, int64_t batch)
+{
+    if (batch < 1)
+        abort();
+    int64_t len = sampler_len(s);
+    return len / batch + (len % batch != 0);
+}
+
+void sampler_epoch(const struct sampler *s, int64_t epoch, uint32_t *order)
+{
+    if (!s->shuffle) {
+        for (int64_t i = 0; i < s->items; i++)
+            order[i] = (uint32_t)i;
+        return;
+    }
+    struct torch_rng g;
+    torch_rng_seed(&g, s->seed + (uint64_t)epoch);
+    torch_rng_randperm(&g, order, (size_t)s->items);
+}
+
+uint32_t sampler_at(const struct sampler *s, const uint32_t *order, int64_t position)
+{
+    if (position < 0 || position >= sampler_len(s))
+        abort();
+    /* Padding repeats the order from its front, as often as it takes. */
+    return order[(position * s->world + s->rank) % s->items];
+}
+
+int64_t sampler_batch(const struct sampler *s, const uint32_t *order, int64_t step, int64_t batch,
+                      uint32_t *out)
+{
+    if (step < 0 || step >= sampler_steps(s, batch))
+        abort();
+    int64_t first = step * batch;
+    int64_t left = sampler_len(s) - first;
+    int64_t n = left < batch ? left : batch;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = sampler_at(s, order, first + i);
+    return n;
+}
+
+struct shard sampler_shard(int64_t items, int32_t rank, int32_t world)
+{
+    if (items < 0 || world < 1 || rank < 0 || rank >= world)
+        abort();
+    int64_t each = items / world;
+    int64_t more = items % world; /* the first `more` ranks take one item more */
+
+    return (struct shard){
+        .first = rank * each + (rank < more ? rank : more),
+        .count = each + (rank < more),
+    };
+}

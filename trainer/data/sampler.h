@@ -1,0 +1,54 @@
+/* sampler.h - which item a rank takes at which position of an epoch: DistributedSampler's rule. Pure.
+ *
+ * The epoch's order is torch.randperm under seed + epoch (or 0..n-1). It is padded to a multiple of the world
+ * size by starting again from its front, and rank r takes every world-th entry from r on. A single process is
+ * rank 0 of 1: it sees DistributedSampler's order, not that of DataLoader's own RandomSampler.
+ *
+ * Units:  items and positions count samples, never batches, unless named steps.
+ * Errors: ERR_INVALID from sampler_init; a position out of range aborts (the caller's loop is wrong).
+ */
+#ifndef TK_TRAINER_DATA_SAMPLER_H
+#define TK_TRAINER_DATA_SAMPLER_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sampler {
+    int64_t items; /* 1..INT32_MAX */
+    int32_t rank;
+    int32_t world;
+    uint64_t seed;
+    bool shuffle;
+    bool drop_last; /* cut the tail that does not divide by the world size instead of padding it */
+};
+
+/* Check the fields of *s: the one place where they are. */
+int sampler_check(const struct sampler *s, struct err *err) MUST_CHECK;
+
+/* Positions per rank and epoch: ceil(items / world); with drop_last the tail is cut. */
+int64_t sampler_len(const struct sampler *s);
+
+/* Steps per epoch at `batch` samples per rank; the last batch may be smaller. */
+int64_t sampler_steps(const struct sampler *s, int64_t batch);
+
+/* Write the epoch's order of all `s->items` items; the same on every rank. */
+void sampler_epoch(const struct sampler *s, int64_t epoch, uint32_t *order);
+
+/* The item at `position` (0..sampler_len-1) of this rank in that order. */
+uint32_t sampler_at(const struct sampler *s, const uint32_t *order, int64_t position);
+
+/* This rank's batch `step`: writes up to `batch` items, returns how many. */
+int64_t sampler_batch(const struct sampler *s, const uint32_t *order, int64_t step, int64_t batch,
+                      uint32_t *out);
+
+/* Evaluation: a contiguous part of 0..items-1 per rank, no padding; the parts differ by at most one item. */
+struct shard {
+    int64_t first;
+    int64_t count;
+};
+struct shard sampler_shard(int64_t items, int32_t rank, int32_t world);
+
+#endif

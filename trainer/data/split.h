@@ -1,0 +1,24 @@
+/* split.h - torch.utils.data.random_split in two parts. Pure.
+ *
+ * Order:     draws torch.randperm(items) from `g`: for PyTorch's default generator pass the generator that
+ * made the weights, after them. Ownership: both parts point into `order`, which the caller owns. Errors:
+ * ERR_INVALID; nothing is drawn then.
+ */
+#ifndef TK_TRAINER_DATA_SPLIT_H
+#define TK_TRAINER_DATA_SPLIT_H
+
+#include "common/cleanup.h"
+#include "trainer/rng/torch_rng.h"
+
+struct split {
+    const uint32_t *first; /* item numbers */
+    int64_t first_items;
+    const uint32_t *second;
+    int64_t second_items;
+};
+
+/* `order` holds first_items + second_items entries. */
+int split_random(struct torch_rng *g, int64_t first_items, int64_t second_items, uint32_t *order,
+                 struct split *ret, struct err *err) MUST_CHECK;
+
+#endif

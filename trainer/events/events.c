@@ -1,0 +1,220 @@
+/* events.c - the event file: naming, cleaning, pending bytes, whole records on disk. */
+#include "trainer/events/events.h"
+
+#include "common/fsutil.h"
+#include "trainer/events/event_encode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { NAME_TRIES = 10000, HOST_BYTES = 65 };
+
+struct events {
+    char path[PATH_MAX];
+    int fd;
+    off_t written; /* whole records on disk */
+    int64_t flush_ms;
+    int64_t oldest_mono_ms; /* when the first pending record was added */
+    struct clock clock;
+    struct buf pending;
+    char **tags; /* seen, hence with metadata on disk or pending */
+    size_t tags_len;
+};
+
+static double wall_seconds(const struct clock *c)
+{
+    return (double)c->wall_ms(c->ctx) / 1000.0;
+}
+
+/* Remove an earlier run's event files: regular files of the folder itself whose names say so, nothing else. */
+static int remove_old(const char *log_dir, struct err *err)
+{
+    cleanup_closedir DIR *dir = opendir(log_dir);
+
+    if (!dir)
+        return err_errno(err, ERR_FATAL, errno, "%s", log_dir);
+    for (;;) {
+        struct stat st;
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (!entry)
+            return errno ? err_errno(err, ERR_FATAL, errno, "%s", log_dir) : 0;
+        if (!strstr(entry->d_name, "tfevents") ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
+            continue;
+        if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 && errno != ENOENT)
+            return err_errno(err, ERR_FATAL, errno, "%s/%s", log_dir, entry->d_name);
+    }
+}
+
+static void host_part(const char *host, char out[static HOST_BYTES])
+{
+    snprintf(out, HOST_BYTES, "%s", host && *host ? host : "localhost");
+    for (char *p = out; *p; p++) {
+        if (*p == '/' || (unsigned char)*p <= ' ')
+            *p = '_';
+    }
+}
+
+/* Two runs of one second and one pid (a restarted container) must not share a file: the first free number. */
+static int create_file(struct events *e, const struct events_options *o, struct err *err)
+{
+    char host[HOST_BYTES];
+    int64_t seconds = o->clock.wall_ms(o->clock.ctx) / 1000;
+
+    host_part(o->host, host);
+    for (int n = 0; n < NAME_TRIES; n++) {
+        int len =
+            snprintf(e->path, sizeof(e->path), "%s/events.out.tfevents.%010" PRId64 ".%s.%" PRId64 ".%d",
+                     o->log_dir, seconds, host, o->pid, n);
+        if (len < 0 || len >= (int)sizeof(e->path))
+            return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", o->log_dir);
+        e->fd = open(e->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (e->fd >= 0)
+            return 0;
+        if (errno != EEXIST)
+            return err_errno(err, ERR_FATAL, errno, "%s", e->path);
+    }
+    return err_errno(err, ERR_FATAL, EEXIST, "%s", e->path);
+}
+
+static void events_free(struct events *e)
+{
+    if (e->fd >= 0)
+        close(e->fd);
+    for (size_t i = 0; i < e->tags_len; i++)
+        free(e->tags[i]);
+    free(e->tags);
+    buf_release(&e->pending);
+    free(e);
+}
+
+static int start(struct events *e, const struct events_options *o, struct err *err)
+{
+    if (o->flush_ms < 0)
+        return err_set(err, ERR_INVALID, "events: flush_ms: %" PRId64 ", expected at least 0", o->flush_ms);
+    if (fs_mkdirs(o->log_dir, err) < 0 || (o->fresh && remove_old(o->log_dir, err) < 0) ||
+        create_file(e, o, err) < 0)
+        return -1;
+    if (event_encode_header(wall_seconds(&e->clock), &e->pending, err) == 0 && events_flush(e, err) == 0)
+        return 0;
+    unlink(e->path);
+    return -1;
+}
+
+struct events *events_open(const struct events_options *o, struct err *err)
+{
+    struct events *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        abort();
+    e->fd = -1;
+    e->flush_ms = o->flush_ms;
+    e->clock = o->clock;
+    e->pending = (struct buf)BUF_INIT(EVENTS_PENDING_BYTES);
+    if (start(e, o, err) < 0) {
+        events_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+static int check_tag(const char *tag, struct err *err)
+{
+    size_t len = strlen(tag);
+
+    if (len == 0 || len > EVENTS_TAG_BYTES)
+        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": %zu bytes, expected 1..%d", tag, len,
+                       EVENTS_TAG_BYTES);
+    return 0;
+}
+
+static bool tag_seen(const struct events *e, const char *tag)
+{
+    for (size_t i = 0; i < e->tags_len; i++) {
+        if (strcmp(e->tags[i], tag) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void tag_add(struct events *e, const char *tag)
+{
+    char **tags = reallocarray(e->tags, e->tags_len + 1, sizeof(*tags));
+    char *copy = strdup(tag);
+
+    if (!tags || !copy)
+        abort();
+    e->tags = tags;
+    e->tags[e->tags_len++] = copy;
+}
+
+int events_flush(struct events *e, struct err *err)
+{
+    if (!e->pending.len)
+        return 0;
+    if (fs_write_all(e->fd, e->pending.data, e->pending.len) < 0) {
+        int code = errno;
+        /* A part of a record would make readers stop there for good: cut it off again. */
+        if (ftruncate(e->fd, e->written) < 0 || lseek(e->fd, e->written, SEEK_SET) < 0)
+            return err_errno(err, ERR_FATAL, code, "%s: cut record at %jd", e->path, (intmax_t)e->written);
+        return err_errno(err, ERR_FATAL, code, "%s", e->path);
+    }
+    e->written += (off_t)e->pending.len;
+    buf_clear(&e->pending);
+    return 0;
+}
+
+int events_tick(struct events *e, struct err *err)
+{
+    if (!e->pending.len || e->clock.mono_ms(e->clock.ctx) - e->oldest_mono_ms < e->flush_ms)
+        return 0;
+    return events_flush(e, err);
+}
+
+/* Make room by writing out; what does not fit after that is refused. */
+static int append(struct events *e, const struct buf *record, struct err *err)
+{
+    if (record->len > e->pending.max - e->pending.len && events_flush(e, err) < 0)
+        return -1;
+    if (!e->pending.len)
+        e->oldest_mono_ms = e->clock.mono_ms(e->clock.ctx);
+    return buf_append(&e->pending, record->data, record->len, err);
+}
+
+int events_scalar(struct events *e, const char *tag, int64_t step, float value, struct err *err)
+{
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+
+    if (check_tag(tag, err) < 0)
+        return -1;
+    bool first = !tag_seen(e, tag);
+    if (first && e->tags_len == EVENTS_TAGS_MAX)
+        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": more than %d tags", tag, EVENTS_TAGS_MAX);
+    if (event_encode_scalar(wall_seconds(&e->clock), step, tag, value, first, &record, err) < 0 ||
+        append(e, &record, err) < 0)
+        return -1;
+    if (first)
+        tag_add(e, tag);
+    return events_tick(e, err);
+}
+
+int events_close(struct events *e, struct err *err)
+{
+    if (!e)
+        return 0;
+    int rc = events_flush(e, err);
+    if (close(TAKE_FD(e->fd)) < 0 && rc == 0)
+        rc = err_errno(err, ERR_FATAL, errno, "%s", e->path);
+    events_free(e);
+    return rc;
+}
+
+const char *events_path(const struct events *e)
+{
+    return e->path;
+}

@@ -1,0 +1,22 @@
+/* init.c - bounds as Python computes them, in double, then one uniform fill each. */
+#include "trainer/rng/init.h"
+
+#include <math.h>
+
+void init_default(struct torch_rng *g, float *weight, size_t weight_len, float *bias, size_t bias_len,
+                  size_t fan_in)
+{
+    if (fan_in == 0)
+        return;
+    /* The steps of kaiming_uniform_, not their algebraic sum: rounding decides the last bit. */
+    double slope = sqrt(5.0);
+    double gain = sqrt(2.0 / (1.0 + slope * slope));
+    double std = gain / sqrt((double)fan_in);
+
+    double bound = sqrt(3.0) * std;
+    torch_rng_uniform(g, -bound, bound, weight, weight_len);
+    if (bias) {
+        bound = 1.0 / sqrt((double)fan_in);
+        torch_rng_uniform(g, -bound, bound, bias, bias_len);
+    }
+}

@@ -1,0 +1,48 @@
+/* torch_rng.h - the numbers of PyTorch's CPU generator: same seed, same bits.
+ *
+ * Pure: a plain struct, copied by assignment; no clock, environment or file.
+ * Order:    every call draws in the order PyTorch's call of the same name does, so a program that makes the
+ *           same calls stays in step with torch.manual_seed(seed) and what follows it.
+ * Numerics: bit-exact, those of its x86-64 kernels (AVX2 or newer).
+ */
+#ifndef TK_TRAINER_RNG_TORCH_RNG_H
+#define TK_TRAINER_RNG_TORCH_RNG_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TORCH_RNG_WORDS = 624, TORCH_RNG_STATE_BYTES = 5056 };
+
+struct torch_rng {
+    uint64_t seed;
+    uint32_t words[TORCH_RNG_WORDS]; /* mt19937 */
+    int32_t left;                    /* words before the next twist, plus one */
+    int32_t next;                    /* index of the next word */
+    bool normal_held;                /* a second Box-Muller sample waits */
+    double normal;
+};
+
+/* torch.manual_seed(seed): mt19937 takes the low 32 bits. */
+void torch_rng_seed(struct torch_rng *g, uint64_t seed);
+
+uint32_t torch_rng_u32(struct torch_rng *g);
+uint64_t torch_rng_u64(struct torch_rng *g); /* two words, the first is the high one */
+
+/* tensor.uniform_(from, to) on n float32 values; both ends are rounded to float32 first. */
+void torch_rng_uniform(struct torch_rng *g, double from, double to, float *out, size_t n);
+
+/* tensor.normal_(mean, std) on n float32 values of a contiguous tensor: from 16 values on PyTorch fills
+ * blocks of 16, below that it draws one by one in double. */
+void torch_rng_normal(struct torch_rng *g, double mean, double std, float *out, size_t n);
+
+/* torch.randperm(n, generator=g). The items of a data set are counted in 31 bits: n <= INT32_MAX. */
+void torch_rng_randperm(struct torch_rng *g, uint32_t *out, size_t n);
+
+/* The bytes of torch.get_rng_state(), and back. Loading checks every field it uses: ERR_INVALID names it. */
+void torch_rng_save(const struct torch_rng *g, uint8_t out[static TORCH_RNG_STATE_BYTES]);
+int torch_rng_load(struct torch_rng *g, const uint8_t *bytes, size_t len, struct err *err);
+
+#endif
