@@ -1,0 +1,27 @@
+"""jobs.py - small jobs whose pods are a shell script in the trainer image."""
+
+from kube import GROUP, IMAGE
+
+
+def container(script, command=None, **more):
+    # ATTEMPT comes from the label that the operator gives each pod.
+    attempt = {"name": "ATTEMPT", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{GROUP}/attempt']"}}}
+    return {
+        "name": "pytorch", "image": IMAGE, "imagePullPolicy": "IfNotPresent",
+        "env": [attempt], "command": command or ["sh", "-c", script],
+        "resources": {"requests": {"cpu": "50m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}}, **more,
+    }
+
+
+def replica(script, type_="node", replicas=1, policy="ExitCode", **more):
+    return {
+        "type": type_, "replicas": replicas, "restartPolicy": policy,
+        "template": {"spec": {"containers": [container(script, **more)], "terminationGracePeriodSeconds": 5}},
+    }
+
+
+def job(name, *replicas, **spec):
+    return {
+        "apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "metadata": {"name": name},
+        "spec": {"replicaSpecs": list(replicas), **spec},
+    }

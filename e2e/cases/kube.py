@@ -1,0 +1,117 @@
+"""kube.py - the cluster as the cases see it: kubectl, waiting, the audit log, and killing the operator."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[2]
+STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
+IMAGE = "docker.io/torchkeeper/trainer:dev"
+SYSTEM = "torchkeeper-system"
+GROUP = "batch.tensorstack.dev"
+
+
+class KubectlError(Exception):
+    pass
+
+
+def kubectl(*args, stdin=None, check=True):
+    done = subprocess.run(["kubectl", *args], input=stdin, text=True, capture_output=True)
+    if check and done.returncode != 0:
+        raise KubectlError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def get(kind, name, namespace):
+    """The object as a dict, or None when it is not there."""
+    out = kubectl("-n", namespace, "get", kind, name, "-o", "json", "--ignore-not-found")
+    return json.loads(out) if out.strip() else None
+
+
+def items(kind, namespace, selector=""):
+    return json.loads(kubectl("-n", namespace, "get", kind, "-l", selector, "-o", "json"))["items"]
+
+
+def apply(*objects, namespace):
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    return kubectl("-n", namespace, "apply", "-f", "-", stdin=text)
+
+
+def wait_for(what, condition, timeout):
+    """Poll until condition() is true and return its value; the timeout bounds a hang, it judges no speed."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what() if callable(what) else what}"
+        time.sleep(0.3)
+
+
+def status(job, namespace):
+    return (get("ptj", job, namespace) or {}).get("status", {})
+
+
+def wait_phase(job, namespace, *phases, timeout=180):
+    def show():
+        return f"phase in {phases}: {json.dumps(status(job, namespace))}"
+
+    wait_for(show, lambda: status(job, namespace).get("phase") in phases, timeout)
+    return status(job, namespace)
+
+
+def events(job, namespace, reason):
+    """How often the job was given this event."""
+    found = [e for e in items("events", namespace)
+             if e["involvedObject"]["name"] == job and e["involvedObject"]["kind"] == "PyTorchTrainingJob"
+             and e["reason"] == reason]
+    return sum(e.get("count", 1) for e in found)
+
+
+def audit(verb, resource, namespace, user="torchkeeper"):
+    """Names of the objects on which the operator's successful requests of this kind acted, in order."""
+    names = []
+    for line in (STATE / "logs" / "audit.log").read_text(errors="replace").splitlines():
+        if f'"{namespace}"' not in line:
+            continue
+        entry = json.loads(line)
+        ref = entry.get("objectRef", {})
+        if (entry["verb"] == verb and ref.get("resource") == resource and ref.get("namespace") == namespace
+                and not ref.get("subresource") and user in entry["user"]["username"]
+                and entry.get("responseStatus", {}).get("code", 0) < 300 and entry["stage"] == "ResponseComplete"):
+            names.append(ref.get("name"))
+    return names
+
+
+def operator_pids():
+    found = subprocess.run(["pgrep", "-x", "ptj-operator"], text=True, capture_output=True).stdout.split()
+    return [int(pid) for pid in found]
+
+
+def kill_operator():
+    """kill -9, and a fresh pod in its place so that the kubelet's restart back-off does not slow the case."""
+    for pid in operator_pids():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    kubectl("-n", SYSTEM, "delete", "pod", "--all", "--force", "--grace-period=0", "--wait=false", check=False)
+
+
+class OperatorKiller(threading.Thread):
+    """Kills the operator again and again while a case runs, then leaves one alive to finish."""
+
+    def __init__(self, times=4, pause=1.5):
+        super().__init__(daemon=True)
+        self.times, self.pause, self.killed = times, pause, 0
+
+    def run(self):
+        for _ in range(self.times):
+            wait_for("an operator to kill", operator_pids, 60)
+            time.sleep(self.pause)
+            kill_operator()
+            self.killed += 1

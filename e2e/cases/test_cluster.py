@@ -1,0 +1,63 @@
+"""The local Kubernetes itself: whatever is killed, `cluster up` brings it back and running pods live on."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import jobs
+import pytest
+from kube import REPO, apply, get, kubectl, wait_for
+
+CLUSTER = REPO / "deploy" / "local" / "cluster"
+RUN = Path("/run/torchkeeper")
+
+
+def cluster(verb):
+    return subprocess.run([CLUSTER, verb], text=True, capture_output=True)
+
+
+def pid_of(part):
+    return int((RUN / f"{part}.pid").read_text().split()[0])
+
+
+@pytest.fixture
+def pod(ns):
+    """A running pod; its restart count and UID tell whether it lived through a case."""
+    container = jobs.container("sleep 600")
+    del container["env"]
+    apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "witness"},
+           "spec": {"containers": [container], "terminationGracePeriodSeconds": 1}}, namespace=ns)
+    wait_for("the pod runs", lambda: get("pod", "witness", ns)["status"]["phase"] == "Running", 60)
+    return ns
+
+
+def witness(ns):
+    pod = get("pod", "witness", ns)
+    return pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"]
+
+
+def test_up_is_idempotent():
+    assert cluster("status").returncode == 0
+    before = pid_of("kube-apiserver")
+    assert cluster("up").returncode == 0
+    assert pid_of("kube-apiserver") == before
+
+
+def test_up_mends_any_killed_part(pod):
+    before = witness(pod)
+    for part in ("kubelet", "kube-proxy", "kube-apiserver", "etcd", "containerd", "host-agent"):
+        os.kill(pid_of(part), signal.SIGKILL)
+        assert cluster("up").returncode == 0, part
+        assert cluster("status").returncode == 0, part
+        wait_for(part, lambda: witness(pod) == before, 60)
+    assert kubectl("-n", pod, "exec", "witness", "--", "echo", "alive").strip() == "alive"
+
+
+def test_status_tells_a_dead_part():
+    os.kill(pid_of("kube-scheduler"), signal.SIGKILL)
+    told = cluster("status")
+    assert told.returncode == 1
+    assert "kube-scheduler" in told.stdout
+    assert cluster("up").returncode == 0
+    assert cluster("status").returncode == 0

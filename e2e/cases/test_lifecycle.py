@@ -1,0 +1,87 @@
+"""How jobs end, each with the operator left alone and with the operator killed in the middle."""
+
+import jobs
+from kube import apply, audit, events, get, items, kubectl, status, wait_for, wait_phase
+
+
+def restarts_once(ns, replica_script):
+    apply(jobs.job("once", jobs.replica(replica_script)), namespace=ns)
+    return wait_phase("once", ns, "Succeeded", "Failed")
+
+
+def test_exit_137_restarts_and_is_counted_once(ns, weather):
+    end = restarts_once(ns, 'sleep 2; [ "$ATTEMPT" = 0 ] && exit 137; exit 0')
+    assert end["phase"] == "Succeeded"
+    assert (end["attempt"], end["backoffCount"]) == (1, 1)
+    assert end["lastFailure"]["exitCode"] == 137
+    assert audit("create", "pods", ns) == ["once-node-0"] * 2
+    assert end["completionTime"]
+
+
+def test_exit_1_fails_at_once(ns, weather):
+    apply(jobs.job("fatal", jobs.replica("sleep 2; exit 1")), namespace=ns)
+    end = wait_phase("fatal", ns, "Succeeded", "Failed")
+    assert end["phase"] == "Failed"
+    assert (end.get("attempt", 0), end.get("backoffCount", 0)) == (0, 0)
+    assert end["lastFailure"]["exitCode"] == 1
+    assert audit("create", "pods", ns) == ["fatal-node-0"]
+    assert get("pod", "fatal-node-0", ns), "cleanUpPolicy Unfinished keeps a finished pod for its logs"
+
+
+def test_backoff_limit_stops_the_fourth_restart(ns, weather):
+    apply(jobs.job("loop", jobs.replica("sleep 1; exit 137"), runPolicy={"backoffLimit": 3}), namespace=ns)
+    end = wait_phase("loop", ns, "Succeeded", "Failed")
+    assert end["phase"] == "Failed"
+    assert end["backoffCount"] == 3
+    failed = next(c for c in end["conditions"] if c["type"] == "Failed")
+    assert (failed["status"], failed["reason"]) == ("True", "BackoffLimitExceeded")
+    assert audit("create", "pods", ns) == ["loop-node-0"] * 4
+
+
+def test_deleting_a_job_leaves_nothing(ns, weather):
+    spec = {"tensorboardSpec": {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}}}
+    apply(jobs.job("gone", jobs.replica("sleep 600", replicas=2), **spec), namespace=ns)
+    wait_for("two running pods", lambda: status("gone", ns).get("aggregate", {}).get("running") == 2, 90)
+    wait_for("TensorBoard's deployment", lambda: items("deployments", ns), 60)
+    kubectl("-n", ns, "delete", "ptj", "gone", "--wait=false")
+
+    def left():
+        return [f"{kind}/{o['metadata']['name']}" for kind in ("ptj", "pods", "services", "deployments", "replicasets")
+                for o in items(kind, ns)]
+
+    wait_for(left, lambda: not left(), 90)
+
+
+def test_gang_restarts_together(ns, weather):
+    """One of three pods fails with a retryable code: all three are replaced, attempts never mix."""
+    script = 'sleep 3; case "$ATTEMPT-$(hostname)" in 0-gang-worker-1) exit 138;; 0-*) sleep 600;; esac; sleep 3'
+    apply(jobs.job("gang", jobs.replica(script, "master"), jobs.replica(script, "worker", 2)), namespace=ns)
+    end = wait_phase("gang", ns, "Succeeded", "Failed")
+    assert end["phase"] == "Succeeded"
+    assert (end["attempt"], end["backoffCount"]) == (1, 1)
+    names = ["gang-master-0", "gang-worker-0", "gang-worker-1"]
+    assert sorted(audit("create", "pods", ns)) == sorted(names * 2)
+    assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("gang-worker-1", 138)
+
+
+def test_torchrun_reports_the_killed_rank(ns):
+    """Our torchrun gives the pod the rank's own signal, so the job restarts where torch's own would end it with 1."""
+    script = 'sleep 1; [ "$ATTEMPT-$RANK" = 0-1 ] && kill -9 $$; sleep 1'
+    node = jobs.replica("", command=[])
+    node["template"]["spec"]["containers"][0]["args"] = ["--no_python", "sh", "-c", script]
+    apply(jobs.job("rank", node, torchrunConfig={"enabled": True, "procPerNode": "2"}), namespace=ns)
+    end = wait_phase("rank", ns, "Succeeded", "Failed")
+    assert end["phase"] == "Succeeded"
+    assert end["backoffCount"] == 1
+    assert end["lastFailure"]["exitCode"] == 137
+    assert events("rank", ns, "Restarting") == 1
+
+
+def test_status_is_told_by_kubectl(ns):
+    apply(jobs.job("shown", jobs.replica("sleep 4")), namespace=ns)
+    kubectl("-n", ns, "wait", "--for=jsonpath={.status.phase}=Running", "ptj/shown", "--timeout=90s")
+    kubectl("-n", ns, "wait", "--for=condition=Completed", "ptj/shown", "--timeout=90s")
+    header, row = kubectl("-n", ns, "get", "ptj", "shown").splitlines()
+    assert header.split() == ["NAME", "PHASE", "READY", "RESTARTS", "AGE"]
+    assert row.split()[:2] == ["shown", "Succeeded"]
+    assert "torchkeeper" in kubectl("-n", ns, "describe", "ptj", "shown").lower() or events("shown", ns, "Completed")

@@ -1,0 +1,63 @@
+"""What cannot work is said where the user looks: at apply, or in the job's status and events."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import jobs
+import pytest
+from kube import REPO, apply, events, get, items, kubectl, status, wait_for
+
+CRD = REPO / "tests" / "golden" / "crd"
+
+
+@pytest.mark.parametrize("path", sorted(CRD.glob("bad-*.yaml")), ids=lambda p: p.stem)
+def test_invalid_manifest_is_refused_with_its_path(path: Path):
+    want = re.search(r"^# want: (.*)$", path.read_text(), re.M).group(1)
+    done = subprocess.run(["kubectl", "apply", "--dry-run=server", "-f", path], text=True, capture_output=True)
+    assert done.returncode != 0, "it was admitted"
+    assert want in done.stderr
+
+
+@pytest.mark.parametrize("path", sorted(CRD.glob("good-*.yaml")), ids=lambda p: p.stem)
+def test_valid_manifest_is_admitted(path: Path):
+    kubectl("apply", "--dry-run=server", "-f", str(path))
+
+
+def test_image_that_cannot_be_pulled_shows(ns):
+    bad = jobs.replica("true")
+    bad["template"]["spec"]["containers"][0]["image"] = "localhost/no-such-image:1"
+    apply(jobs.job("noimage", bad), namespace=ns)
+    wait_for(lambda: status("noimage", ns), lambda: status("noimage", ns).get("reason") == "ImagePullFailed", 90)
+    assert status("noimage", ns)["phase"] == "Pending"
+    wait_for("the event", lambda: events("noimage", ns, "ImagePullFailed"), 30)
+
+
+def test_pod_that_fits_nowhere_shows(ns):
+    big = jobs.replica("true", resources={"requests": {"cpu": "900"}})
+    apply(jobs.job("big", big), namespace=ns)
+    wait_for(lambda: status("big", ns), lambda: status("big", ns).get("reason") == "Unschedulable", 90)
+    wait_for("the event", lambda: events("big", ns, "Unschedulable"), 30)
+
+
+def test_name_of_another_is_left_alone(ns):
+    foreign = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "taken-node-0"},
+               "spec": {"containers": [jobs.container("sleep 600")], "terminationGracePeriodSeconds": 1}}
+    del foreign["spec"]["containers"][0]["env"]
+    apply(foreign, namespace=ns)
+    uid = get("pod", "taken-node-0", ns)["metadata"]["uid"]
+    apply(jobs.job("taken", jobs.replica("true")), namespace=ns)
+    wait_for(lambda: status("taken", ns), lambda: events("taken", ns, "NameConflict"), 60)
+    assert get("pod", "taken-node-0", ns)["metadata"]["uid"] == uid
+    kubectl("-n", ns, "delete", "pod", "taken-node-0")
+    wait_for(lambda: status("taken", ns), lambda: status("taken", ns).get("phase") == "Succeeded", 120)
+
+
+def test_pod_security_refusal_shows_and_heals(ns):
+    kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
+    apply(jobs.job("refused", jobs.replica("true")), namespace=ns)
+    wait_for(lambda: status("refused", ns), lambda: events("refused", ns, "PodRefused"), 60)
+    assert status("refused", ns)["phase"] == "Pending"
+    assert not items("pods", ns)
+    kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce-")
+    wait_for(lambda: status("refused", ns), lambda: status("refused", ns).get("phase") == "Succeeded", 120)

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# run.sh - the end-to-end cases against the local Kubernetes (root). Arguments go to pytest: e2e/run.sh -k backoff
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/../scripts/lib.sh"
+
+VENV=$REPO/build/venv
+REQUIREMENTS=$REPO/e2e/requirements.txt
+KUBERNETES_AND_TORCH_GB=22
+
+# PyTorch judges what we train: it lives in an environment of its own, never in an image.
+prepare_venv() {
+    local want
+    want=$(sha256sum <"$REQUIREMENTS")
+    [ "$(cat "$VENV/.requirements" 2>/dev/null)" = "$want" ] && return
+    say "Python environment with PyTorch and TensorBoard (build/venv, 6 GB)"
+    [ -x "$VENV/bin/pip" ] || python3 -m venv "$VENV"
+    "$VENV/bin/pip" install -q -r "$REQUIREMENTS"
+    echo "$want" >"$VENV/.requirements"
+}
+
+if [ ! -x "$REPO/build/tools/kubectl" ] || [ ! -d "$VENV" ]; then
+    need_disk "$KUBERNETES_AND_TORCH_GB"
+fi
+"$REPO/scripts/deps.sh" e2e build cluster images
+build_images >"$LOGS/images.log" 2>&1 &
+images=$!
+prepare_venv >"$LOGS/venv.log" 2>&1 &
+venv=$!
+use_local_cluster
+wait "$images" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
+load_images
+install_operator
+wait "$venv" || die "the Python environment failed: $(tail -n 1 "$LOGS/venv.log")"
+cd "$REPO/e2e"
+exec "$VENV/bin/python" -m pytest -p no:cacheprovider "$@"

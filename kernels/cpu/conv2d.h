@@ -1,0 +1,36 @@
+/* conv2d.h - what the forward and backward passes of a convolution share.
+ *
+ * Every pass is a product of matrices that reads the activations in place: a row of windows is K_H segments of
+ * K_W * C neighbouring floats, so no window is ever copied. Only weights are repacked, once per call.
+ */
+#ifndef TK_KERNELS_CPU_CONV2D_H
+#define TK_KERNELS_CPU_CONV2D_H
+
+#include "kernels/conv2d.h"
+#include "kernels/cpu/run.h"
+
+/* Sizes that follow from a shape. */
+struct conv2d_dims {
+    int out_h, out_w;
+    int pixels;         /* out_h * out_w */
+    int k;              /* k_h * k_w * in_c: the window */
+    ptrdiff_t in_row;   /* floats from one input row to the next */
+    ptrdiff_t in_image; /* from one input image to the next */
+    int seg_len;        /* k_w * in_c */
+    int group;          /* images taken together, so that a block of weights read is used often enough */
+};
+
+struct conv2d_dims conv2d_dims(const struct conv2d_shape *s);
+
+/* Offsets of every output pixel's window in an image's input, and of pixel i in a matrix of `ld` columns. */
+void conv2d_window_offsets(const struct conv2d_shape *s, int32_t *at);
+void conv2d_row_offsets(int n, ptrdiff_t ld, int32_t *at);
+
+/* Scratch memory of each pass. */
+size_t conv2d_forward_bytes(const struct conv2d_shape *s);
+size_t conv2d_backward_bytes(const struct conv2d_shape *s);
+
+/* Bytes of one segment block of packed weights that may stay in the first-level cache beside the input. */
+enum { CONV2D_B_BYTES = 24 * 1024 };
+
+#endif

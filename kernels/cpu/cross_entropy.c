@@ -1,0 +1,57 @@
+/* cross_entropy.c - row by row, in one thread: the loss is a sum over rows, and its order is part of it. */
+#include "kernels/cross_entropy.h"
+#include "kernels/cpu/run.h"
+
+#include <math.h>
+
+/* Where the row's first largest value is; a NaN counts as largest. */
+static int first_largest(const float *x, int n)
+{
+    int best = 0;
+    for (int c = 1; c < n; c++) {
+        if (x[c] > x[best] || (isnan(x[c]) && !isnan(x[best])))
+            best = c;
+    }
+    return best;
+}
+
+/* Returns the row's loss; d, when not NULL, gets the gradient of loss / rows. */
+static double one_row(float *d, const float *x, int label, int top, int rows, int classes)
+{
+    float most = x[top];
+    double mine = (double)x[label] - (double)most;
+    double sum = 0;
+    for (int c = 0; c < classes; c++) {
+        float e = expf(x[c] - most);
+        sum += (double)e;
+        if (d)
+            d[c] = e;
+    }
+    double scale = 1 / (sum * rows);
+    for (int c = 0; d && c < classes; c++) {
+        double p = (double)d[c] * scale;
+        d[c] = (float)(c == label ? p - 1.0 / rows : p);
+    }
+    return log(sum) - mine;
+}
+
+int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits, const float *logits,
+                  const int32_t *labels, int rows, int classes, struct err *err)
+{
+    (void)ctx;
+    for (int r = 0; r < rows; r++) {
+        if (labels[r] < 0 || labels[r] >= classes)
+            return err_set(err, ERR_INVALID, "cross_entropy: the label of row %d is %d, expected 0..%d", r,
+                           labels[r], classes - 1);
+    }
+    struct cross_entropy_result sum = {0};
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        const float *x = logits + r * classes;
+        float *d = dlogits ? dlogits + r * classes : NULL;
+        int top = first_largest(x, classes);
+        sum.correct += top == labels[r];
+        sum.loss_sum += one_row(d, x, labels[r], top, rows, classes);
+    }
+    *result = sum;
+    return 0;
+}

@@ -1,0 +1,109 @@
+/* flat.c - operations over flat buffers, in chunks that threads may share. */
+#include "kernels/adam.h"
+#include "kernels/cpu/run.h"
+#include "kernels/reduce.h"
+#include "kernels/relu.h"
+#include "kernels/sgd.h"
+
+#include <math.h>
+
+enum { CHUNK = 4096 }; /* elements; a multiple of every vector's width */
+
+struct flat {
+    const struct isa_ops *ops;
+    size_t n;
+    float *a, *b, *c;
+    const float *x, *y;
+    const float *const *slices;
+    int n_slices;
+    float scale;
+    struct isa_adam adam;
+    struct isa_sgd sgd;
+};
+
+static void run_chunks(struct kctx *ctx, struct flat *f, run_fn *fn)
+{
+    f->ops = kctx_ops(ctx);
+    kctx_run(ctx, (int)((f->n + CHUNK - 1) / CHUNK), fn, f);
+}
+
+static size_t chunk_end(const struct flat *f, int end)
+{
+    return f->n < (size_t)end * CHUNK ? f->n : (size_t)end * CHUNK;
+}
+
+static void relu_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->ops->relu(f->a + i, f->x + i, chunk_end(f, end) - i);
+}
+
+void relu_forward(struct kctx *ctx, float *out, const float *in, size_t n)
+{
+    run_chunks(ctx, &(struct flat){.a = out, .x = in, .n = n}, relu_chunks);
+}
+
+static void relu_mask_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->ops->relu_mask(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
+}
+
+void relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n)
+{
+    run_chunks(ctx, &(struct flat){.a = din, .x = dout, .y = out, .n = n}, relu_mask_chunks);
+}
+
+static void sum_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    f->ops->sum(f->a, f->slices, f->n_slices, (size_t)begin * CHUNK, chunk_end(f, end), f->scale);
+}
+
+void reduce_sum(struct kctx *ctx, float *out, const float *const *slices, int n_slices, size_t n, float scale)
+{
+    run_chunks(ctx, &(struct flat){.a = out, .slices = slices, .n_slices = n_slices, .n = n, .scale = scale},
+               sum_chunks);
+}
+
+static void adam_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->ops->adam(&f->adam, f->a + i, f->b + i, f->c + i, f->x + i, chunk_end(f, end) - i);
+}
+
+void adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m, float *v,
+               const float *g, size_t n)
+{
+    double correction1 = 1 - pow(o->beta1, (double)step);
+    double correction2 = 1 - pow(o->beta2, (double)step);
+    struct isa_adam a = {
+        .one_minus_beta1 = (float)(1 - o->beta1),
+        .beta2 = (float)o->beta2,
+        .one_minus_beta2 = (float)(1 - o->beta2),
+        .bc2_sqrt = (float)sqrt(correction2),
+        .eps = (float)o->eps,
+        .minus_step_size = (float)-(o->lr / correction1),
+        .decay = o->decoupled ? (float)(1 - o->lr * o->weight_decay) : 1,
+        .l2 = o->decoupled ? 0 : (float)o->weight_decay,
+    };
+    run_chunks(ctx, &(struct flat){.a = p, .b = m, .c = v, .x = g, .n = n, .adam = a}, adam_chunks);
+}
+
+static void sgd_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->ops->sgd(&f->sgd, f->a + i, f->b ? f->b + i : NULL, f->x + i, chunk_end(f, end) - i);
+}
+
+void sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g, size_t n)
+{
+    struct isa_sgd s = {
+        .minus_lr = (float)-o->lr, .momentum = (float)o->momentum, .l2 = (float)o->weight_decay};
+    run_chunks(ctx, &(struct flat){.a = p, .b = o->momentum != 0 ? u : NULL, .x = g, .n = n, .sgd = s},
+               sgd_chunks);
+}

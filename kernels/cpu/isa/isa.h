@@ -1,0 +1,89 @@
+/* isa.h - the inner loops, one table of them per instruction set.
+ *
+ * The sources of this folder are built once per set (TK_ISA_NAME tells them which); everything that decides
+ * what to compute is built once, outside. Nothing here checks its arguments.
+ */
+#ifndef TK_KERNELS_ISA_H
+#define TK_KERNELS_ISA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ISA_PANEL_MAX = 32 }; /* widest panel of any set, in columns */
+
+/* C (rows x cols) = A B, one panel of at most `panel` columns wide.
+ *
+ * A is read element by element: row r, step j of segment s is a[a_row[r] + a_seg[s] + j * a_step]. That is a
+ * matrix in either order, or a convolution's windows read in place.
+ * B is read as vectors: step (s, j) is the row of `panel` floats at b + (s * seg_len + j) * ldb; all of it
+ * must be readable, also behind `cols`.
+ * C row r is at c + c_row[r]; of it, `cols` floats are written.
+ */
+struct isa_gemm {
+    const float *a;
+    const int32_t *a_row;
+    const int32_t *a_seg;
+    ptrdiff_t a_step;
+    int n_seg, seg_len;
+    const float *b;
+    ptrdiff_t ldb;
+    float *c;
+    const int32_t *c_row;
+    int rows, cols;
+    const float *bias; /* a panel to start from, or NULL */
+    bool accumulate;   /* start from what C holds (then bias is not read) */
+    bool relu;
+};
+
+/* out[r*ld_out + o] = bias[o] + sum over i of x[r*n + i] * w[o*n + i]: both operands are read along their
+ * rows. */
+struct isa_dot {
+    float *out;
+    const float *x, *w, *bias; /* bias NULL: none */
+    int rows, outs, n;
+    ptrdiff_t ld_out;
+    bool relu;
+};
+
+struct isa_adam {
+    float one_minus_beta1, beta2, one_minus_beta2, bc2_sqrt, eps, minus_step_size;
+    float decay; /* p *= decay first; 1 leaves it */
+    float l2;    /* g += l2 * p first; 0 leaves it */
+};
+
+struct isa_sgd {
+    float minus_lr, momentum, l2;
+};
+
+/* One output pixel of a max-pool: the window's pixels are at in + y * row + x * c, y and x below `window`. */
+struct isa_pool {
+    int window, c;
+    ptrdiff_t row;
+    bool add; /* the gradient: add to what is there, for windows overlap */
+};
+
+struct isa_ops {
+    const char *name;
+    int panel; /* columns of a panel of B */
+    void (*gemm)(const struct isa_gemm *g);
+    void (*dot)(const struct isa_dot *d);
+    void (*relu)(float *out, const float *in, size_t n);
+    void (*relu_mask)(float *din, const float *dout, const float *out, size_t n);
+    void (*col_sum)(float *sum, const float *x, ptrdiff_t ld, int rows, int cols); /* sum += */
+    void (*pool_forward)(const struct isa_pool *p, float *out, uint8_t *argmax, const float *in);
+    void (*pool_backward)(const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax,
+                          const float *out);
+    void (*sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
+    void (*adam)(const struct isa_adam *a, float *p, float *m, float *v, const float *g, size_t n);
+    void (*sgd)(const struct isa_sgd *s, float *p, float *u, const float *g, size_t n);
+    double (*peak)(int64_t rounds, float *sink); /* for the benchmark: returns the operations done */
+};
+
+extern const struct isa_ops isa_ops_plain;
+#if defined(__x86_64__)
+extern const struct isa_ops isa_ops_avx2;
+extern const struct isa_ops isa_ops_avx512;
+#endif
+
+#endif

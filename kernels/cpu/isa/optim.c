@@ -1,0 +1,51 @@
+/* optim.c - optimiser steps. Built without contraction: torch.optim's operations are rounded one by one, but for
+ * those that end in a sum with a product (add with alpha, addcmul, lerp), which it fuses. */
+#include "kernels/cpu/isa/local.h"
+
+/* a b + c, rounded once where the set has FMA. */
+static inline float fused(float a, float b, float c)
+{
+#if defined(__FMA__)
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+void ISA_FN(adam)(const struct isa_adam *a, float *restrict p, float *restrict m, float *restrict v,
+                  const float *restrict g, size_t n)
+{
+    const struct isa_adam s = *a;
+    for (size_t i = 0; i < n; i++) {
+        float w = p[i] * s.decay;
+        float grad = fused(s.l2, w, g[i]);
+        float m1 = fused(s.one_minus_beta1, grad - m[i], m[i]);
+        float v1 = fused(s.one_minus_beta2 * grad, grad, v[i] * s.beta2);
+        float denom = __builtin_sqrtf(v1) / s.bc2_sqrt + s.eps;
+        m[i] = m1;
+        v[i] = v1;
+        p[i] = w + s.minus_step_size * m1 / denom;
+    }
+}
+
+static void sgd_plain(const struct isa_sgd *a, float *restrict p, const float *restrict g, size_t n)
+{
+    const struct isa_sgd s = *a;
+    for (size_t i = 0; i < n; i++)
+        p[i] = fused(s.minus_lr, fused(s.l2, p[i], g[i]), p[i]);
+}
+
+void ISA_FN(sgd)(const struct isa_sgd *a, float *restrict p, float *restrict u, const float *restrict g,
+                 size_t n)
+{
+    const struct isa_sgd s = *a;
+    if (!u) {
+        sgd_plain(a, p, g, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        float u1 = s.momentum * u[i] + fused(s.l2, p[i], g[i]);
+        u[i] = u1;
+        p[i] = fused(s.minus_lr, u1, p[i]);
+    }
+}

@@ -1,0 +1,30 @@
+/* vec.h - one vector of floats, as wide as this build's instruction set.
+ *
+ * VEC floats per vector; VEC_ROWS x two vectors is the largest block of sums that fits the registers. The
+ * _n forms touch `n` floats only (0 <= n; more than VEC counts as VEC) and read the rest as 0.
+ * The rules for NaN are the same in all three: vec_at_least(a, least) = a < least ? least : a keeps a's NaN.
+ */
+#ifndef TK_KERNELS_ISA_VEC_H
+#define TK_KERNELS_ISA_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#include "kernels/cpu/isa/vec_avx512.h"
+#elif defined(__AVX2__)
+#include "kernels/cpu/isa/vec_avx2.h"
+#else
+#include "kernels/cpu/isa/vec_plain.h"
+#endif
+
+enum { VEC_PANEL = 2 * VEC };
+
+#if defined(__clang__)
+#define UNROLL_ALL _Pragma("unroll")
+#else
+#define UNROLL_ALL _Pragma("GCC unroll 32")
+#endif
+
+#endif

@@ -1,0 +1,168 @@
+/* kctx.c - choosing the instruction set, and holding scratch memory and threads. */
+#include "kernels/kctx.h"
+#include "kernels/cpu/run.h"
+#include "kernels/cpu/team.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCRATCH_ALIGN_BYTES = 64 };
+
+struct kctx {
+    enum kctx_isa isa;
+    const struct isa_ops *ops;
+    int threads;
+    struct team *team; /* NULL with one thread */
+    char *scratch;
+    size_t scratch_bytes;
+};
+
+static const struct {
+    const char *name;
+    enum kctx_isa isa;
+    const struct isa_ops *ops;
+} sets[] = {
+    {"auto", KCTX_ISA_AUTO, NULL},
+    {"plain", KCTX_ISA_PLAIN, &isa_ops_plain},
+#if defined(__x86_64__)
+    {"avx2", KCTX_ISA_AVX2, &isa_ops_avx2},
+    {"avx512", KCTX_ISA_AVX512, &isa_ops_avx512},
+#else
+    {"avx2", KCTX_ISA_AVX2, NULL},
+    {"avx512", KCTX_ISA_AVX512, NULL},
+#endif
+};
+
+const char *kctx_isa_name(enum kctx_isa isa)
+{
+    return sets[isa].name;
+}
+
+bool kctx_isa_parse(const char *name, enum kctx_isa *ret)
+{
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        if (strcmp(name, sets[i].name) == 0) {
+            *ret = sets[i].isa;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool kctx_isa_supported(enum kctx_isa isa)
+{
+    switch (isa) {
+    case KCTX_ISA_AUTO:
+    case KCTX_ISA_PLAIN:
+        return true;
+#if defined(__x86_64__)
+    case KCTX_ISA_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case KCTX_ISA_AVX512:
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("fma");
+#else
+    case KCTX_ISA_AVX2:
+    case KCTX_ISA_AVX512:
+        return false;
+#endif
+    }
+    return false;
+}
+
+static enum kctx_isa best_isa(void)
+{
+    if (kctx_isa_supported(KCTX_ISA_AVX512))
+        return KCTX_ISA_AVX512;
+    return kctx_isa_supported(KCTX_ISA_AVX2) ? KCTX_ISA_AVX2 : KCTX_ISA_PLAIN;
+}
+
+static int choose_isa(enum kctx_isa wanted, enum kctx_isa *ret, struct err *err)
+{
+    const char *env = getenv("TK_ISA");
+    if (wanted == KCTX_ISA_AUTO && env && *env && !kctx_isa_parse(env, &wanted))
+        return err_set(err, ERR_INVALID, "TK_ISA is \"%s\", expected auto, plain, avx2 or avx512", env);
+    if (!kctx_isa_supported(wanted))
+        return err_set(err, ERR_INVALID, "this processor does not have the instruction set %s",
+                       kctx_isa_name(wanted));
+    *ret = wanted == KCTX_ISA_AUTO ? best_isa() : wanted;
+    return 0;
+}
+
+struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
+{
+    enum kctx_isa isa;
+    if (choose_isa(options->isa, &isa, err) < 0)
+        return NULL;
+    int threads = options->threads == 0 ? 1 : options->threads;
+    if (threads < 1 || threads > KCTX_THREADS_MAX) {
+        err_set(err, ERR_INVALID, "threads is %d, expected 1..%d", threads, KCTX_THREADS_MAX);
+        return NULL;
+    }
+    struct kctx *ctx cleanup_kctx = calloc(1, sizeof *ctx);
+    if (!ctx) {
+        err_set(err, ERR_FATAL, "out of memory");
+        return NULL;
+    }
+    *ctx = (struct kctx){.isa = isa, .ops = sets[isa].ops, .threads = threads};
+    if (threads > 1 && !(ctx->team = team_make(threads, err)))
+        return NULL;
+    if (kctx_reserve(ctx, options->workspace_bytes, err) < 0)
+        return NULL;
+    return TAKE(ctx);
+}
+
+void kctx_free(struct kctx *ctx)
+{
+    if (!ctx)
+        return;
+    team_free(ctx->team);
+    free(ctx->scratch);
+    free(ctx);
+}
+
+int kctx_reserve(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    if (bytes <= ctx->scratch_bytes)
+        return 0;
+    if (bytes > SIZE_MAX - SCRATCH_ALIGN_BYTES)
+        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
+    size_t rounded = (bytes + SCRATCH_ALIGN_BYTES - 1) / SCRATCH_ALIGN_BYTES * SCRATCH_ALIGN_BYTES;
+    char *grown = aligned_alloc(SCRATCH_ALIGN_BYTES, rounded);
+    if (!grown)
+        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
+    free(ctx->scratch);
+    ctx->scratch = grown;
+    ctx->scratch_bytes = rounded;
+    return 0;
+}
+
+enum kctx_isa kctx_isa(const struct kctx *ctx)
+{
+    return ctx->isa;
+}
+
+int kctx_threads(const struct kctx *ctx)
+{
+    return ctx->threads;
+}
+
+const struct isa_ops *kctx_ops(const struct kctx *ctx)
+{
+    return ctx->ops;
+}
+
+void kctx_run(struct kctx *ctx, int n, run_fn *fn, void *arg)
+{
+    if (!ctx->team || n <= 1)
+        fn(arg, 0, n);
+    else
+        team_run(ctx->team, n, fn, arg);
+}
+
+struct scratch scratch_open(struct kctx *ctx)
+{
+    return (struct scratch){.base = ctx->scratch, .cap_bytes = ctx->scratch_bytes};
+}

@@ -1,0 +1,37 @@
+/* linear.h - a fully connected layer, out = in weight^T + bias, with an optional ReLU.
+ *
+ * Shapes:    R rows (the batch), I inputs, O outputs; weights keep PyTorch's (O,I).
+ * Ownership: caller owns every buffer; buffers must not overlap; nothing is kept after the call.
+ * Numerics:  f32; the order of sums depends on shape and instruction set only. NaN passes through the ReLU.
+ */
+#ifndef TK_KERNELS_LINEAR_H
+#define TK_KERNELS_LINEAR_H
+
+#include "kernels/kctx.h"
+
+struct linear_shape {
+    int rows, in, out;
+};
+
+/* ERR_INVALID naming the field: sizes under 1 or tensors over 2^31 - 1 elements. */
+int linear_check(const struct linear_shape *s, struct err *err) MUST_CHECK;
+size_t linear_workspace_bytes(const struct linear_shape *s);
+
+void linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, /* (R,O) written */
+                    const float *in,                                            /* (R,I) */
+                    const float *weight,                                        /* (O,I) */
+                    const float *bias,                                          /* (O) or NULL */
+                    bool relu);                                                 /* out = max(out, 0) */
+
+/* Gradients are written, not added to. `out` is linear_forward's output when it applied the ReLU (its
+ * gradient is then taken where out > 0), else NULL. */
+void linear_backward(struct kctx *ctx, const struct linear_shape *s,
+                     float *din,           /* (R,I) written, or NULL for a first layer */
+                     float *dweight,       /* (O,I) written */
+                     float *dbias,         /* (O) written, or NULL */
+                     const float *dout,    /* (R,O) */
+                     const float *out,     /* (R,O) or NULL */
+                     const float *in,      /* (R,I) */
+                     const float *weight); /* (O,I) */
+
+#endif

@@ -1,0 +1,16 @@
+/* relu.h - max(x, 0) element by element, and its gradient. linear and conv2d do it in passing for less.
+ *
+ * Ownership: caller owns every buffer; out may be in, din may be dout.
+ * Numerics:  NaN stays NaN; the gradient at 0 is 0.
+ */
+#ifndef TK_KERNELS_RELU_H
+#define TK_KERNELS_RELU_H
+
+#include "kernels/kctx.h"
+
+void relu_forward(struct kctx *ctx, float *out, const float *in, size_t n);
+
+/* din = out > 0 ? dout : 0 */
+void relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n);
+
+#endif

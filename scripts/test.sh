@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# test.sh - every test: style, two compilers, unit tests plain and under sanitizers, and as root the real Kubernetes.
+#   scripts/test.sh [--unit]
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$REPO"
+
+style() {
+    say "style"
+    git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+    git ls-files '*.sh' .ci/run deploy/local/cluster | xargs shellcheck -x
+    git ls-files | xargs codespell
+}
+
+# Builds a preset; warnings are errors in all of them.
+compile() {
+    say "build: $1"
+    cmake --preset "$1" >"$LOGS/cmake-$1.log" 2>&1 || die "cmake --preset $1 failed: build/logs/cmake-$1.log"
+    cmake --build "build/$1" >"$LOGS/build-$1.log" 2>&1 || {
+        grep -E -A5 'error|FAILED' "$LOGS/build-$1.log" | head -40
+        die "compiling with preset $1 failed: build/logs/build-$1.log"
+    }
+}
+
+units() {
+    say "unit tests: $1"
+    ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j 2
+}
+
+scripts/deps.sh build test
+style
+compile release
+compile clang-release
+compile asan
+units release
+units asan
+[ "${1:-}" = --unit ] && exit 0
+if [ "$(id -u)" -eq 0 ]; then
+    say "end to end"
+    ours=yes # a cluster that was up before stays up
+    deploy/local/cluster status >/dev/null 2>&1 && ours=no
+    e2e/run.sh
+    if [ "$ours" = yes ]; then
+        e2e/down.sh
+    fi
+else
+    say "end to end: skipped, it needs root"
+fi

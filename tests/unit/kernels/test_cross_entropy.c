@@ -1,0 +1,114 @@
+/* test_cross_entropy.c - loss, gradient by finite differences, correct counts, refused labels. */
+#include "check.h"
+#include "kernels/cross_entropy.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The loss of one row with logit `c` moved by h. */
+static double row_loss(const float *x, int label, int n, int c, double h)
+{
+    double top = -INFINITY, sum = 0;
+    for (int i = 0; i < n; i++)
+        top = fmax(top, (double)x[i] + (i == c ? h : 0));
+    for (int i = 0; i < n; i++)
+        sum += exp((double)x[i] + (i == c ? h : 0) - top);
+    return log(sum) + top - (double)x[label] - (label == c ? h : 0);
+}
+
+static void check(int rows, int n)
+{
+    struct err err = {0};
+    struct guards g = {.seed = 23};
+    size_t all = (size_t)(rows * n);
+    struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, 0);
+    float *x = guards_random(&g, all), *d = guards_floats(&g, all);
+    int32_t *labels = guards_bytes(&g, (size_t)rows * sizeof *labels);
+    struct cross_entropy_result got, again;
+    double loss = 0;
+    int correct = 0;
+    for (size_t i = 0; i < all; i++)
+        x[i] *= 6;
+    for (int r = 0; r < rows; r++)
+        labels[r] = r * 5 % n;
+    assert_int_equal(cross_entropy(ctx, &got, d, x, labels, rows, n, &err), 0);
+    for (int r = 0; r < rows; r++) {
+        int best = 0;
+        for (int c = 0; c < n; c++) {
+            double slope =
+                row_loss(x + r * n, labels[r], n, c, 1e-5) - row_loss(x + r * n, labels[r], n, c, -1e-5);
+            assert_true(fabs((double)d[r * n + c] - slope / 2e-5 / rows) < 1e-6);
+            best = x[r * n + c] > x[r * n + best] ? c : best;
+        }
+        loss += row_loss(x + r * n, labels[r], n, -1, 0);
+        correct += best == labels[r];
+    }
+    assert_true(fabs(got.loss_sum - loss) <= 1e-6 * fabs(loss) + 1e-12);
+    assert_int_equal(got.correct, correct);
+    assert_int_equal(cross_entropy(ctx, &again, NULL, x, labels, rows, n, &err), 0);
+    assert_true(again.loss_sum == got.loss_sum && again.correct == got.correct);
+    assert_int_equal(cross_entropy(ctx, &again, x, x, labels, rows, n, &err), 0);
+    assert_same_bits(x, d, all * sizeof *x);
+    kctx_free(ctx);
+    guards_release(&g);
+}
+
+static void test_against_f64_and_differences(void **state)
+{
+    (void)state;
+    check(1, 1);
+    check(1, 10);
+    check(32, 10);
+    check(33, 7);
+    check(5, 129);
+}
+
+static void test_ties_and_extremes(void **state)
+{
+    struct err err = {0};
+    struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, 0);
+    const float x[] = {2, 2, 1, /**/ 1e30F, -1e30F, 0, /**/ 0, 0, 0};
+    struct cross_entropy_result r;
+
+    (void)state;
+    assert_int_equal(cross_entropy(ctx, &r, NULL, x, (int32_t[]){0, 0, 2}, 3, 3, &err), 0);
+    assert_int_equal(r.correct, 2); /* the first of equals wins */
+    assert_true(fabs(r.loss_sum - (log(2 + exp(-1)) + 0 + log(3))) < 1e-6);
+    assert_int_equal(cross_entropy(ctx, &r, NULL, x, (int32_t[]){1, 0, 0}, 3, 3, &err), 0);
+    assert_int_equal(r.correct, 2);
+    const float with_nan[] = {0, NAN, 1};
+    assert_int_equal(cross_entropy(ctx, &r, NULL, with_nan, (int32_t[]){0}, 1, 3, &err), 0);
+    assert_true(isnan(r.loss_sum));
+    assert_int_equal(r.correct, 0);
+    kctx_free(ctx);
+}
+
+static void test_refuses_labels(void **state)
+{
+    struct kctx *ctx = make_ctx(KCTX_ISA_AUTO, 1, 0);
+    const float x[6] = {0};
+
+    (void)state;
+    for (int bad = 0; bad < 2; bad++) {
+        struct err err = {0};
+        struct cross_entropy_result r = {-1, -1};
+        float d[6] = {9, 9, 9, 9, 9, 9};
+        int32_t labels[] = {0, bad ? 3 : -1};
+        assert_int_equal(cross_entropy(ctx, &r, d, x, labels, 2, 3, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_string_equal(err.msg, bad ? "cross_entropy: the label of row 1 is 3, expected 0..2"
+                                         : "cross_entropy: the label of row 1 is -1, expected 0..2");
+        assert_true(r.correct == -1 && d[0] == 9);
+    }
+    kctx_free(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_f64_and_differences),
+        cmocka_unit_test(test_ties_and_extremes),
+        cmocka_unit_test(test_refuses_labels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
