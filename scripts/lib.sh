@@ -3,7 +3,7 @@
 
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LOGS=$REPO/build/logs
-IMAGE_PREFIX=docker.io/torchkeeper
+IMAGE_PREFIX=localhost/torchkeeper
 IMAGE_NAMES=(operator trainer tensorboard)
 export NEEDED_GB=15
 mkdir -p "$LOGS"

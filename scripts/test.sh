@@ -11,6 +11,7 @@ style() {
     git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
     git ls-files '*.sh' .ci/run deploy/local/cluster | xargs shellcheck -x
     git ls-files | xargs codespell
+    deploy/generate.sh --check
 }
 
 # Builds a preset; warnings are errors in all of them.

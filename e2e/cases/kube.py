@@ -10,7 +10,7 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
 STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
-IMAGE = "docker.io/torchkeeper/trainer:dev"
+IMAGE = "localhost/torchkeeper/trainer:dev"
 SYSTEM = "torchkeeper-system"
 GROUP = "batch.tensorstack.dev"
 

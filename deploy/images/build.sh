@@ -1,0 +1,253 @@
+#!/usr/bin/env bash
+# build.sh - build the container images, with Docker where it answers and with buildah elsewhere.
+#
+#   deploy/images/build.sh [operator|trainer|tensorboard|all]...
+#   deploy/images/build.sh push NAME DESTINATION     e.g. push operator registry.example.org/training/operator:dev
+#   deploy/images/build.sh clean
+#
+# Each image becomes localhost/torchkeeper/NAME:dev and a docker-archive in build/images/NAME.tar, which
+# `deploy/local/cluster load` takes. An image whose sources did not change is left as it is; `push` builds one first. The
+# prefix localhost belongs to no registry: a node without the image says so instead of asking a stranger for it. `clean`
+# removes everything this script ever made; a build after it takes in Debian's newer packages.
+#
+# Environment:
+#   ENGINE    docker or buildah; default: docker when a daemon answers, else buildah (needs root, no registry)
+#   BASE      the base image; default: debian:bookworm-slim with Docker, with buildah one made from Debian's packages
+#   TAG       default dev
+set -euo pipefail
+
+HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+REPO=$(cd -- "$HERE/../.." && pwd)
+readonly HERE REPO
+readonly OUT=$REPO/build/images
+readonly STORE=$OUT/store
+readonly PREFIX=localhost/torchkeeper
+readonly TAG=${TAG:-dev}
+readonly ALL=(operator trainer tensorboard)
+readonly SUITE=bookworm
+readonly HOST_CA=/etc/ssl/certs/ca-certificates.crt
+
+say() { printf 'images: %s\n' "$*" >&2; }
+die() {
+    say "$*"
+    exit 1
+}
+
+# sources NAME: what the image is made of, relative to the top of the tree.
+sources() {
+    case $1 in
+    operator) echo CMakeLists.txt cmake common kube operator ;;
+    trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer ;;
+    tensorboard) echo deploy/images/tensorboard.requirements.txt ;;
+    esac
+}
+
+# stamp NAME: a hash of all that decides how the image comes out.
+stamp() {
+    local paths
+    read -ra paths <<<"$(sources "$1")"
+    (
+        cd -- "$REPO"
+        uname -m
+        printf '%s\n' "$ENGINE" "${BASE:-}" "$PREFIX/$1:$TAG"
+        cat -- "deploy/images/$1.Dockerfile" "deploy/images/build.sh"
+        [ "$ENGINE" = docker ] || base_stamp
+        find "${paths[@]}" -type f ! -name '*.md' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
+    ) | sha256sum | cut -d ' ' -f 1
+}
+
+choose_engine() {
+    ENGINE=${ENGINE:-}
+    if [ -z "$ENGINE" ]; then
+        if docker info >/dev/null 2>&1; then ENGINE=docker; else ENGINE=buildah; fi
+    fi
+    case $ENGINE in
+    docker) docker info >/dev/null 2>&1 || die "ENGINE=docker: no Docker daemon answers; start it, or set ENGINE=buildah" ;;
+    buildah)
+        [ "$(id -u)" -eq 0 ] || die "no Docker daemon answers and buildah needs root here; run as root or start Docker"
+        local tool
+        for tool in buildah mmdebstrap; do
+            command -v "$tool" >/dev/null || die "$tool is not installed; run: apt-get install -y buildah mmdebstrap"
+        done
+        ;;
+    *) die "ENGINE=$ENGINE: expected docker or buildah" ;;
+    esac
+    readonly ENGINE
+}
+
+in_store() {
+    buildah --root "$STORE" --runroot "$STORE.run" --storage-driver vfs "$@"
+}
+
+# Working containers, and what an interrupted build left mounted.
+tidy_store() {
+    [ -d "$STORE" ] || return 0
+    in_store rm --all >/dev/null 2>&1 || true
+    awk -v store="$STORE" 'index($2, store) == 1 { print $2 }' /proc/mounts | sort -r | while read -r mount; do
+        umount -l -- "$mount" || true
+    done
+}
+
+# --- the base image, for machines without a registry
+
+# apt's own proxies and dates hold inside the base too.
+host_apt_options() {
+    local line
+    apt-config dump --format '%F "%v";%n' Acquire::http::Proxy Acquire::https::Proxy \
+        Acquire::Check-Valid-Until Acquire::Check-Date 2>/dev/null | while read -r line; do
+        case $line in *'""'*) ;; *) printf -- '--aptopt=%s\n' "$line" ;; esac
+    done
+}
+
+# The machine's own sources where it runs the same Debian, for they work here; none means mmdebstrap's default.
+base_sources() {
+    # shellcheck disable=SC2016  # apt's variables, not ours
+    apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
+        awk -v suite="$SUITE" '$3 == "main" && ($2 == suite || $2 == suite "-updates" || $2 == suite "-security") {
+            print "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]", $1, $2, $3 }' | LC_ALL=C sort -u
+}
+
+base_options() {
+    # usr-is-merged instead of usrmerge keeps a whole Perl out.
+    cat <<EOF
+--variant=apt
+--mode=root
+--include=usr-is-merged
+--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr
+--dpkgopt=path-exclude=/usr/share/man/*
+--dpkgopt=path-exclude=/usr/share/info/*
+--dpkgopt=path-exclude=/usr/share/locale/*
+--dpkgopt=path-exclude=/usr/share/doc/*
+--dpkgopt=path-include=/usr/share/doc/*/copyright
+--customize-hook=rm -f "\$1/etc/hostname" "\$1/etc/resolv.conf"
+--skip=output/dev
+EOF
+    host_apt_options
+}
+
+base_stamp() {
+    { printf '%s\n' "$SUITE" && base_options && base_sources; } | sha256sum | cut -d ' ' -f 1
+}
+
+make_base() {
+    local name=$PREFIX/base:$SUITE options sources container
+    if [ "$(base_stamp)" = "$(cat -- "$OUT/base.stamp" 2>/dev/null)" ] && in_store inspect --type image "$name" >/dev/null 2>&1; then
+        return
+    fi
+    say "making the base image from Debian's packages"
+    mapfile -t options < <(base_options)
+    mapfile -t sources < <(base_sources)
+    SOURCE_DATE_EPOCH=0 mmdebstrap --quiet "${options[@]}" "$SUITE" "$OUT/base.new.tar" "${sources[@]}" >"$OUT/base.log" 2>&1 ||
+        { tail -n 5 -- "$OUT/base.log" >&2 && die "making the base image failed; log: $OUT/base.log"; }
+    container=$(in_store from scratch)
+    in_store add --quiet "$container" "$OUT/base.new.tar" / >/dev/null
+    in_store config --cmd /bin/bash "$container"
+    in_store commit --quiet --rm "$container" "$name" >/dev/null
+    rm -f -- "$OUT/base.new.tar"
+    base_stamp >"$OUT/base.stamp"
+}
+
+# --- one image
+
+common_arguments() {
+    printf '%s\n' "--file=$HERE/$1.Dockerfile"
+    [ -z "${PIP_INDEX_URL:-}" ] || printf -- '--build-arg=PIP_INDEX_URL=%s\n' "$PIP_INDEX_URL"
+    [ ! -r "$HOST_CA" ] || printf -- '--secret=id=ca,src=%s\n' "$HOST_CA"
+}
+
+build_with_docker() {
+    local arguments
+    mapfile -t arguments < <(common_arguments "$1")
+    [ -z "${BASE:-}" ] || arguments+=("--build-arg=BASE=$BASE")
+    DOCKER_BUILDKIT=1 docker build "${arguments[@]}" --tag "$PREFIX/$1:$TAG" "$REPO" && docker save --output "$OUT/$1.tar.new" "$PREFIX/$1:$TAG"
+}
+
+# A stage "libraries" gets a name, so that what it built is still there next time; all other layers that no named image
+# stands on are removed, since each is a whole copy on disk.
+build_with_buildah() {
+    local name=$1 arguments recipe=$HERE/$1.Dockerfile common=(--isolation chroot --layers)
+    mapfile -t arguments < <(common_arguments "$name")
+    common+=("--build-arg=BASE=${BASE:-$PREFIX/base:$SUITE}")
+    [ -n "${BASE:-}" ] || common+=(--pull-never)
+    [ ! -f "$recipe.dockerignore" ] || common+=("--ignorefile=$recipe.dockerignore")
+    rm -f -- "$OUT/$name.tar.new"
+    if grep -q ' AS libraries$' "$recipe"; then
+        in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
+    fi
+    in_store bud "${common[@]}" "${arguments[@]}" --tag "$PREFIX/$name:$TAG" "$REPO" &&
+        in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&
+        in_store rmi --prune
+}
+
+build() {
+    local name=$1 hash log=$OUT/$1.log started=$SECONDS
+    hash=$(stamp "$name")
+    if [ -s "$OUT/$name.tar" ] && [ "$hash" = "$(cat -- "$OUT/$name.stamp" 2>/dev/null)" ]; then
+        return
+    fi
+    [ "$ENGINE" = docker ] || [ -n "${BASE:-}" ] || make_base
+    say "building $name"
+    "build_with_$ENGINE" "$name" >"$log" 2>&1 || { tail -n 15 -- "$log" >&2 && die "building $name failed; log: $log"; }
+    mv -f -- "$OUT/$name.tar.new" "$OUT/$name.tar"
+    printf '%s\n' "$hash" >"$OUT/$name.stamp"
+    say "built $name in $((SECONDS - started)) s"
+}
+
+# push NAME DESTINATION
+push() {
+    say "pushing $2"
+    if [ "$ENGINE" = docker ]; then
+        docker tag "$PREFIX/$1:$TAG" "$2" && docker push --quiet "$2" >/dev/null
+    else
+        in_store push --quiet "$PREFIX/$1:$TAG" "docker://$2"
+    fi || die "pushing $1 to $2 failed"
+}
+
+sizes() {
+    local name
+    for name in "$@"; do
+        printf 'images: %-12s %7s MB  %s  %s\n' "$name" \
+            "$(($(stat -c %s -- "$OUT/$name.tar") / 100000))" "$PREFIX/$name:$TAG" "${OUT#"$REPO"/}/$name.tar" |
+            sed -E 's/([0-9])([0-9]) MB/\1.\2 MB/'
+    done
+}
+
+clean() {
+    [ ! -d "$STORE" ] || tidy_store
+    rm -rf -- "$OUT"
+}
+
+main() {
+    local names=() destination='' name
+    case ${1:-} in
+    clean)
+        clean
+        return
+        ;;
+    -h | --help | help)
+        sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' -- "${BASH_SOURCE[0]}"
+        return
+        ;;
+    push)
+        if [ $# -ne 3 ] || [ "$2" = all ]; then die "push: expected NAME and DESTINATION"; fi
+        destination=$3
+        set -- "$2"
+        ;;
+    esac
+    for name in "${@:-all}"; do
+        case $name in
+        operator | trainer | tensorboard) names+=("$name") ;;
+        all) names+=("${ALL[@]}") ;;
+        *) die "unknown image \"$name\": expected operator, trainer, tensorboard or all" ;;
+        esac
+    done
+    choose_engine
+    mkdir -p -- "$OUT"
+    exec 9>"$OUT/.lock"
+    flock 9
+    trap tidy_store EXIT
+    for name in "${names[@]}"; do build "$name"; done
+    if [ -n "$destination" ]; then push "${names[0]}" "$destination"; else sizes "${names[@]}"; fi
+}
+
+main "$@"

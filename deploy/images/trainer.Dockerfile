@@ -1,0 +1,24 @@
+# The trainer for CPUs: launcher, trainer, presets and Fashion-MNIST; no Python.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS libraries
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config libyaml-dev zlib1g-dev \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+
+FROM libraries AS build
+COPY . /source
+RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR=OFF -DTK_TESTS=OFF \
+ && cmake --build /build --target torchrun trainer \
+ && strip /build/bin/torchrun /build/bin/trainer
+
+FROM ${BASE}
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g dataset-fashion-mnist \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
+ && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
+ && ln -s torchrun /usr/local/bin/launch
+COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/
+USER 1000:1000
+WORKDIR /workspace
+CMD ["torchrun", "--help"]
