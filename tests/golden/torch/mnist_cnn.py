@@ -60,7 +60,8 @@ def main():
     optimizer = torch.optim.Adam(net.parameters(), lr=0.001)
     criterion = nn.CrossEntropyLoss()
 
-    print(f"# mnist-cnn in PyTorch {torch.__version__.split('+')[0]}: Fashion-MNIST, one rank, batch {batch}, seed {seed}")
+    version = torch.__version__.split("+")[0]
+    print(f"# mnist-cnn in PyTorch {version}: Fashion-MNIST, one rank, batch {batch}, seed {seed}")
     for step, (data, target) in enumerate(DataLoader(train, batch_size=batch, sampler=sampler), 1):
         optimizer.zero_grad()
         loss = criterion(net(data), target)

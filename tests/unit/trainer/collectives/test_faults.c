@@ -1,0 +1,362 @@
+/* test_faults.c - peers that die, stop, leave early, never come or are strangers. */
+#include "ranks.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* What the survivors are in when it happens. */
+enum call { IN_SMALL, IN_LARGE, IN_SHARED, IN_BROADCAST, IN_GATHER, IN_BARRIER, IN_RECV, N_CALLS };
+
+struct fault {
+    enum call call;
+    int signal;
+    int64_t timeout_ms;
+    int exit_code; /* of the survivors */
+};
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int do_call(struct collectives *c, enum call call, float *x, float *shared, int64_t timeout_ms,
+                   struct err *err)
+{
+    const size_t n = 200000;
+    int rc = -1;
+
+    switch (call) {
+    case IN_SMALL:
+        rc = c->all_reduce(c, x, 100, NULL, timeout_ms, err);
+        break;
+    case IN_LARGE:
+        rc = c->all_reduce(c, x, n, NULL, timeout_ms, err);
+        break;
+    case IN_SHARED:
+        rc = c->all_reduce(c, shared, n, NULL, timeout_ms, err);
+        break;
+    case IN_BROADCAST:
+        rc = c->broadcast(c, x, n * sizeof(*x), c->world - 1, timeout_ms, err);
+        break;
+    case IN_GATHER:
+        rc = c->all_gather(c, x, 1000, shared, timeout_ms, err);
+        break;
+    case IN_BARRIER:
+        rc = c->barrier(c, timeout_ms, err);
+        break;
+    case IN_RECV:
+        rc = c->recv(c, x, 4000, c->world - 1, timeout_ms, err);
+        break;
+    case N_CALLS:
+        break;
+    }
+    return rc;
+}
+
+/* The last rank takes part in one round and is gone (or stopped) in the second. The verdict must come from what
+ * happened and not from a clock: a death long before the deadline, a stop not before it. */
+static int fault_body(struct collectives *c, void *arg)
+{
+    const struct fault *f = arg;
+    struct err err = {0};
+    static float x[200000];
+    float *shared = c->shared(c, 200000, RANKS_TIMEOUT_MS, &err);
+
+    RANK_CHECK(shared);
+    if (f->call != IN_RECV)
+        RANK_CHECK(do_call(c, f->call, x, shared, RANKS_TIMEOUT_MS, &err) == 0);
+    if (c->rank == c->world - 1)
+        raise(f->signal);
+    int64_t start = now_ms();
+    RANK_CHECK(do_call(c, f->call, x, shared, f->timeout_ms, &err) < 0);
+    int64_t took = now_ms() - start;
+    if (f->signal == SIGKILL)
+        RANK_CHECK(took < f->timeout_ms / 4);
+    else
+        RANK_CHECK(took >= f->timeout_ms);
+    return collectives_exit_code(&err);
+}
+
+static void survive(struct fault f, int world)
+{
+    struct ranks r;
+
+    ranks_start(&r, world, fault_body, &f);
+    for (int i = 0; i < world - 1; i++)
+        assert_int_equal(waitpid(r.pids[i], &r.status[i], 0), r.pids[i]);
+    kill(r.pids[world - 1], SIGKILL);
+    assert_int_equal(waitpid(r.pids[world - 1], &r.status[world - 1], 0), r.pids[world - 1]);
+    for (int i = 0; i < world - 1; i++) {
+        assert_true(WIFEXITED(r.status[i]));
+        /* One survivor's deadline may pass a moment before another's, which then sees it leave. */
+        if (f.signal == SIGSTOP && i > 0 && WEXITSTATUS(r.status[i]) == 140)
+            continue;
+        assert_int_equal(WEXITSTATUS(r.status[i]), f.exit_code);
+    }
+}
+
+static void test_killed_peer(void **state)
+{
+    (void)state;
+    for (int call = 0; call < N_CALLS; call++)
+        for (int world = 2; world <= 4; world++)
+            survive((struct fault){(enum call)call, SIGKILL, 40000, 140}, world);
+}
+
+static void test_stopped_peer(void **state)
+{
+    (void)state;
+    for (int call = 0; call < N_CALLS; call++)
+        survive((struct fault){(enum call)call, SIGSTOP, 300, 138}, 2);
+}
+
+/* Killed at any moment of a stream of reductions, not only between two. */
+static int stream_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+    static float x[200000];
+
+    (void)arg;
+    for (;;)
+        if (c->all_reduce(c, x, ARRAY_LEN(x), NULL, RANKS_TIMEOUT_MS, &err) < 0)
+            return collectives_exit_code(&err);
+}
+
+static void test_killed_in_the_middle(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 15; round++) {
+        struct ranks r;
+        const struct timespec ts = {.tv_nsec = 20000000 + round * 700000L};
+
+        ranks_start(&r, 4, stream_body, NULL);
+        nanosleep(&ts, NULL);
+        kill(r.pids[round % 4], SIGKILL);
+        ranks_wait(&r);
+        for (int i = 0; i < 4; i++) {
+            if (i == round % 4)
+                assert_true(WIFSIGNALED(r.status[i]));
+            else /* 99: it had not even met the others yet */
+                assert_true(WIFEXITED(r.status[i]) &&
+                            (WEXITSTATUS(r.status[i]) == 140 || WEXITSTATUS(r.status[i]) == RANK_FAILED));
+        }
+    }
+}
+
+static int leave_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+
+    (void)arg;
+    RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &err) == 0);
+    if (c->rank == 0)
+        return 0;
+    RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_PEER &&
+               strstr(err.msg, "rank 0"));
+    return 0;
+}
+
+static void test_peer_that_leaves_early(void **state)
+{
+    (void)state;
+    ranks_run(2, leave_body, NULL);
+}
+
+static int arguments_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+    float x = 1;
+
+    (void)arg;
+    RANK_CHECK(c->all_reduce(c, &x, 1, NULL, -1, &err) < 0 && err.kind == ERR_INVALID);
+    RANK_CHECK(c->broadcast(c, &x, 1, 2, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
+    RANK_CHECK(!c->shared(c, SIZE_MAX / 2, RANKS_TIMEOUT_MS, &err) && err.kind == ERR_INVALID);
+    /* None of these reached the peers: the table still works. */
+    RANK_CHECK(c->all_reduce(c, &x, 1, NULL, RANKS_TIMEOUT_MS, &err) == 0 && x == 2.0f);
+    return 0;
+}
+
+static void test_bad_arguments_break_nothing(void **state)
+{
+    (void)state;
+    ranks_run(2, arguments_body, NULL);
+}
+
+static void test_rank_that_never_comes(void **state)
+{
+    char run_id[64];
+    struct err err = {0};
+    struct collectives_config cfg = ranks_config(-1, 3, run_id);
+
+    (void)state;
+    cfg.rank = cfg.local_rank = 0;
+    assert_null(collectives_open(&cfg, 50, &err));
+    assert_int_equal(err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(err.msg, "rank 1"));
+    assert_int_equal(collectives_exit_code(&err), 138);
+    cfg.rank = cfg.local_rank = 2;
+    assert_null(collectives_open(&cfg, 50, &err));
+    assert_int_equal(err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(err.msg, "rank 0"));
+}
+
+/* The inode of a socket that `pid` holds at descriptor `fd`, or 0. */
+static unsigned long socket_inode(pid_t pid, int fd)
+{
+    char path[64], target[64] = "";
+    unsigned long inode = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+    if (readlink(path, target, sizeof(target) - 1) < 0 || sscanf(target, "socket:[%lu]", &inode) != 1)
+        return 0;
+    return inode;
+}
+
+/* The abstract name that process `pid` listens at; false when there is none (yet). */
+static bool find_listener(pid_t pid, struct sockaddr_un *addr, socklen_t *len)
+{
+    char line[512];
+    cleanup_fclose FILE *f = fopen("/proc/net/unix", "re");
+
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        unsigned long inode;
+        char *at = strstr(line, "@collectives-");
+        if (!at || !strstr(line, " 00010000 ") || /* listening */
+            sscanf(line, "%*s %*s %*s %*s %*s %*s %lu", &inode) != 1)
+            continue;
+        at[strcspn(at, "\n")] = '\0';
+        for (int fd = 0; fd < 64; fd++)
+            if (socket_inode(pid, fd) == inode) {
+                *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+                memcpy(addr->sun_path + 1, at + 1, strlen(at + 1));
+                *len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(at));
+                return true;
+            }
+    }
+    return false;
+}
+
+static int open_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+
+    (void)arg;
+    return c->barrier(c, RANKS_TIMEOUT_MS, &err) == 0 ? 0 : RANK_FAILED;
+}
+
+/* Strangers talk to a rank that waits: one says garbage, one nothing at all, many only come. The ranks meet. */
+static void test_strangers_while_meeting(void **state)
+{
+    char run_id[64];
+    struct ranks r = {.world = 2};
+    struct sockaddr_un addr;
+    socklen_t len;
+    int strangers[40];
+
+    (void)state;
+    for (int rank = 0; rank < 2; rank++) {
+        if ((r.pids[rank] = fork()) == 0) {
+            struct err err = {0};
+            struct collectives_config cfg = ranks_config(rank, 2, run_id);
+            if (rank == 1)
+                raise(SIGSTOP);
+            struct collectives *c = collectives_open(&cfg, RANKS_TIMEOUT_MS, &err);
+            int rc = c ? open_body(c, NULL) : RANK_FAILED;
+            collectives_close(c);
+            _exit(rc);
+        }
+    }
+    while (!find_listener(r.pids[0], &addr, &len))
+        sched_yield();
+    for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
+        strangers[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(strangers[i], (struct sockaddr *)&addr, len), 0);
+        if (i % 2)
+            send(strangers[i], "0123456789012345678901234567890123456789", 40, MSG_NOSIGNAL);
+    }
+    assert_int_equal(waitpid(r.pids[1], &r.status[1], WUNTRACED), r.pids[1]);
+    kill(r.pids[1], SIGCONT);
+    ranks_wait(&r);
+    for (size_t i = 0; i < ARRAY_LEN(strangers); i++)
+        close(strangers[i]);
+    assert_int_equal(r.status[0], 0);
+    assert_int_equal(r.status[1], 0);
+}
+
+static int count_fds(void)
+{
+    int n = 0;
+    cleanup_closedir DIR *d = opendir("/proc/self/fd");
+
+    while (d && readdir(d))
+        n++;
+    return n;
+}
+
+static int loop_rank(int rank, const char *run_id)
+{
+    int before = count_fds();
+
+    for (int i = 0; i < 200; i++) {
+        struct err err = {0};
+        const struct collectives_config cfg = {.rank = rank,
+                                               .world = 2,
+                                               .local_rank = rank,
+                                               .local_world = 2,
+                                               .restart_count = i,
+                                               .run_id = run_id};
+        struct collectives *c = collectives_open(&cfg, RANKS_TIMEOUT_MS, &err);
+        if (!c || !c->shared(c, 1000, RANKS_TIMEOUT_MS, &err)) {
+            fprintf(stderr, "round %d: %s\n", i, err.msg);
+            return RANK_FAILED;
+        }
+        collectives_close(c);
+    }
+    return count_fds() == before ? 0 : RANK_FAILED;
+}
+
+/* Names and shared memory live as long as a descriptor of theirs: none is left. */
+static void test_200_rounds_leave_nothing(void **state)
+{
+    char run_id[64];
+    struct ranks r = {.world = 2};
+
+    (void)state;
+    snprintf(run_id, sizeof(run_id), "loop-%d", (int)getpid());
+    for (int rank = 0; rank < 2; rank++)
+        if ((r.pids[rank] = fork()) == 0)
+            _exit(loop_rank(rank, run_id));
+    ranks_wait(&r);
+    assert_int_equal(r.status[0], 0);
+    assert_int_equal(r.status[1], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_killed_peer),
+        cmocka_unit_test(test_stopped_peer),
+        cmocka_unit_test(test_killed_in_the_middle),
+        cmocka_unit_test(test_peer_that_leaves_early),
+        cmocka_unit_test(test_bad_arguments_break_nothing),
+        cmocka_unit_test(test_rank_that_never_comes),
+        cmocka_unit_test(test_strangers_while_meeting),
+        cmocka_unit_test(test_200_rounds_leave_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* test_options.c - the command line: taken, or refused with one clear line; never ignored. */
+#include "test.h"
+
+#include "common/cleanup.h"
+#include "trainer/config/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct config preset(struct arena *a)
+{
+    struct config c;
+    struct err err;
+
+    assert_int_equal(config_load("mnist-cnn", a, &c, &err), 0);
+    return c;
+}
+
+/* `line` cut at spaces. */
+static int apply(char *line, struct config *c, struct err *err)
+{
+    char *argv[64];
+    int argc = 0;
+
+    for (char *word = strtok(line, " "); word && argc < 64; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    return config_options(argc, argv, c, err);
+}
+
+static void takes_every_option(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config c = preset(&a);
+    struct err err;
+    char line[] =
+        "--data d --dataset=fashion-mnist --epochs 3 --max-steps=7 --batch_size 16 --lr 5e-3 --seed 9 "
+        "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
+        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision f32 --resume never";
+
+    assert_int_equal(apply(line, &c, &err), 0);
+    assert_string_equal(c.data_dir, "d");
+    assert_int_equal(c.dataset, DATASET_FASHION_MNIST);
+    assert_int_equal(c.epochs, 3);
+    assert_int_equal(c.max_steps, 7);
+    assert_int_equal(c.batch_size, 16);
+    assert_true(c.optimizer.lr == 5e-3);
+    assert_int_equal(c.seed, 9);
+    assert_int_equal(c.sampler_seed, 4);
+    assert_true(c.eval_only && c.no_cuda && c.deterministic && !c.help);
+    assert_int_equal(c.backend, COLLECTIVES_GLOO);
+    assert_int_equal(c.threads, 2);
+    assert_true(c.timeout_s == 1.5);
+    assert_int_equal(c.log_interval, 11);
+    assert_int_equal(c.log_format, LOG_FORMAT_JSON);
+    assert_string_equal(c.log_dir, "l");
+    assert_string_equal(c.save_path, "m.pt");
+}
+
+static void the_last_of_two_counts(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config c = preset(&a);
+    struct err err;
+    char line[] = "--epochs 3 --epochs=4";
+
+    assert_int_equal(apply(line, &c, &err), 0);
+    assert_int_equal(c.epochs, 4);
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"--epoch 3", "--epoch: unknown option"},
+        {"--epochs", "--epochs: needs a value (N)"},
+        {"--epochs 0", "--epochs: expected an integer 1..1000000, got \"0\""},
+        {"--epochs=1.5", "--epochs: expected an integer 1..1000000, got \"1.5\""},
+        {"--epochs=", "--epochs: expected an integer 1..1000000, got \"\""},
+        {"--lr nan", "--lr: expected a number 0..1e+06, got \"nan\""},
+        {"--lr=-1", "--lr: expected a number 0..1e+06, got \"-1\""},
+        {"--timeout 0", "--timeout: expected a number 0.001..86400, got \"0\""},
+        {"--batch-size 65537", "--batch_size: expected an integer 1..65536, got \"65537\""},
+        {"--no_cuda=1", "--no_cuda: takes no value, got \"1\""},
+        {"--data=", "--data: expected a path"},
+        {"--dataset cifar", "--dataset: expected mnist or fashion-mnist, got \"cifar\""},
+        {"--backend tcp", "--backend"},
+        {"--log_format xml", "--log_format: expected text or json, got \"xml\""},
+        {"extra", "\"extra\": expected an option"},
+        {"-e 3", "\"-e\": expected an option"},
+        {"--", "--: unknown option"},
+        {"--precision bf16", "--precision bf16: not in this version, expected f32"},
+        {"--resume auto", "--resume auto: not in this version, expected never"},
+        {"--ckpt_dir x", "--ckpt_dir: checkpoints are not in this version"},
+        {"--save-steps 5", "--save_steps: checkpoints are not in this version"},
+        {"--save_seconds 5", "--save_seconds: checkpoints are not in this version"},
+        {"--keep 5", "--keep: checkpoints are not in this version"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct config c = preset(&a);
+        struct err err = {0};
+        char line[256];
+        snprintf(line, sizeof(line), "%s", cases[i].line);
+        assert_int_equal(apply(line, &c, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
+    }
+}
+
+/* Every row has a help text, and rows with a range accept its ends. */
+static void rows_are_complete(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct option_row *row = option_rows(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        cleanup_arena struct arena a = {0};
+        struct config c = preset(&a);
+        struct err err;
+        char line[128];
+        if (row[i].group)
+            continue;
+        assert_non_null(row[i].help);
+        if (row[i].kind != OPTION_INTEGER)
+            continue;
+        snprintf(line, sizeof(line), "--%s=%lld", row[i].name, (long long)row[i].min);
+        assert_int_equal(apply(line, &c, &err), 0);
+        assert_int_equal(*(int64_t *)((char *)&c + row[i].offset), row[i].min);
+        snprintf(line, sizeof(line), "--%s=%lld", row[i].name, (long long)row[i].max);
+        assert_int_equal(apply(line, &c, &err), 0);
+        assert_int_equal(*(int64_t *)((char *)&c + row[i].offset), row[i].max);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takes_every_option),
+        cmocka_unit_test(the_last_of_two_counts),
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(rows_are_complete),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* test_error_file.c - what a launcher reads about a failed rank. */
+#include "test.h"
+
+#include "common/fsutil.h"
+#include "trainer/error_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void encodes(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf out = BUF_INIT(4096);
+    struct err err;
+
+    assert_int_equal(error_file_encode("a \"b\" \\ c\n\xc3\xa9", 1767225600999, &out, &err), 0);
+    assert_string_equal(buf_str(&out),
+                        "{\"message\":{\"message\":\"a \\\"b\\\" \\\\ c\\u000a\xc3\xa9\",\"extraInfo\":"
+                        "{\"py_callstack\":\"\",\"timestamp\":\"1767225600\"}}}\n");
+}
+
+static void is_bounded(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf out = BUF_INIT(64);
+    struct err err = {0};
+
+    assert_int_equal(
+        error_file_encode("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 0, &out,
+                          &err),
+        -1);
+    assert_true(err.kind != ERR_NONE);
+}
+
+static void writes_or_says_why_not(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_error_file_XXXXXX";
+    cleanup_buf struct buf text = BUF_INIT(4096);
+    struct err err = {0};
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(error_file_write(path, "why", 1000, &err), 0);
+    assert_int_equal(fs_read(path, &text, &err), 0);
+    assert_non_null(strstr(buf_str(&text), "\"message\":\"why\""));
+    unlink(path);
+    assert_int_equal(error_file_write("/tmp/no/such/folder/e", "why", 1000, &err), -1);
+    assert_non_null(strstr(err.msg, "/tmp/no/such/folder"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(encodes),
+        cmocka_unit_test(is_bounded),
+        cmocka_unit_test(writes_or_says_why_not),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,89 @@
+/* test_help.c - the manual names everything there is. */
+#include "test.h"
+
+#include "trainer/config/options.h"
+#include "trainer/help.h"
+#include "trainer/model/layer.h"
+#include "trainer/presets/presets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect(const char *text, const char *what)
+{
+    if (!strstr(text, what))
+        fail_msg("the help lacks \"%s\"", what);
+}
+
+static void lines_fit(const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        if (len > 80)
+            fail_msg("a line of %zu columns: %.*s", len, (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void the_program_names_presets_and_layers(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    size_t count;
+    const struct preset *all = presets(&count);
+    const char *names[LAYER_KINDS_MAX];
+    int kinds = layer_kinds(names);
+    FILE *out = open_memstream(&text, &len);
+
+    help_program(out);
+    fclose(out);
+    for (size_t i = 0; i < count; i++)
+        expect(text, all[i].name);
+    for (int i = 0; i < kinds; i++)
+        expect(text, names[i]);
+    lines_fit(text);
+    free(text);
+}
+
+static void a_preset_names_every_option(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config cfg;
+    struct err err;
+    char *text = NULL;
+    size_t len = 0;
+    size_t count;
+    const struct option_row *row = option_rows(&count);
+    FILE *out = open_memstream(&text, &len);
+
+    assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
+    help_preset(out, &cfg);
+    fclose(out);
+    for (size_t i = 0; i < count; i++) {
+        char option[64];
+        if (!row[i].name)
+            continue;
+        snprintf(option, sizeof(option), "    --%s%s%s\n", row[i].name, row[i].arg ? " " : "",
+                 row[i].arg ? row[i].arg : "");
+        expect(text, option);
+    }
+    expect(text, "Default 0.001, and it is multiplied by the number of ranks.");
+    expect(text, "Default 500 divided by the number of ranks.");
+    expect(text, "Default 10.");
+    expect(text, "143  stopped by SIGTERM");
+    lines_fit(text);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_names_presets_and_layers),
+        cmocka_unit_test(a_preset_names_every_option),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,454 @@
+/* test_run.c - whole runs on a small data set of our own: what they print, write, save, and how they fail. */
+#include "test.h"
+
+#include "common/buf.h"
+#include "common/contract.h"
+#include "common/fsutil.h"
+#include "trainer/collectives/ranks.h"
+#include "trainer/run.h"
+#include "trainer/small_data.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static const char MODEL[] = "name: tiny\n"
+                            "model:\n"
+                            "  input: {rows: 8, cols: 8, channels: 1}\n"
+                            "  layers:\n"
+                            "    - {type: conv2d, name: conv, out: 4, kernel: 3}\n"
+                            "    - relu\n"
+                            "    - flatten\n"
+                            "    - {type: linear, name: out, out: 10}\n"
+                            "loss: cross_entropy\n"
+                            "optimizer: {type: adam, lr: 0.01}\n"
+                            "schedule: {type: step, gamma: 0.5}\n"
+                            "data: {format: idx, mean: 0.5, std: 0.5, train_items: 48, val_items: 16}\n"
+                            "defaults: {epochs: 2, batch_size: 12, log_interval: 2}\n";
+
+struct fixture {
+    char dir[SMALL_DATA_DIR_BYTES];
+    struct arena arena;
+    struct config cfg;
+    char *text; /* what the run printed */
+    size_t len;
+    struct run_result result;
+    struct err err;
+    struct stop stop;
+};
+
+static int make(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    small_data_make(f->dir);
+    assert_int_equal(config_decode("tiny.yaml", MODEL, strlen(MODEL), &f->arena, &f->cfg, &f->err), 0);
+    f->cfg.data_dir = f->dir;
+    f->cfg.timeout_s = 60;
+    f->stop.fd = -1;
+    *state = f;
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    struct fixture *f = *state;
+
+    small_data_remove(f->dir);
+    arena_release(&f->arena);
+    free(f->text);
+    free(f);
+    return 0;
+}
+
+static char *alone(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static int go(struct fixture *f)
+{
+    FILE *out;
+
+    free(f->text);
+    f->text = NULL;
+    f->err = (struct err){0};
+    out = open_memstream(&f->text, &f->len);
+    struct run_env env = {.get = alone, .clock = clock_system(), .out = out, .stop = &f->stop};
+    env.started_ms = env.clock.mono_ms(env.clock.ctx);
+    int rc = run(&f->cfg, &env, &f->result, &f->err);
+    fclose(out);
+    return rc;
+}
+
+static char *path_in(struct fixture *f, const char *name)
+{
+    return arena_printf(&f->arena, "%s/%s", f->dir, name);
+}
+
+/* The lines in order, each cut to its beginning; `%` stands for a number. */
+static void expect_lines(const char *text, const char *const *want)
+{
+    for (; *want; want++) {
+        const char *line = text;
+        const char *w = *want;
+        while (*w) {
+            if (*w == '%') {
+                size_t digits = strspn(text, "0123456789.");
+                if (!digits)
+                    break;
+                text += digits;
+            } else if (*w == *text) {
+                text++;
+            } else {
+                break;
+            }
+            w++;
+        }
+        if (*w)
+            fail_msg("expected \"%s\", got \"%.80s\"", *want, line);
+        if (text[-1] != '\n') {
+            text = strchr(text, '\n');
+            assert_non_null(text);
+            text++;
+        }
+    }
+    assert_string_equal(text, "");
+}
+
+static void prints_as_the_original_does(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(go(f), 0);
+    assert_int_equal(f->result.exit_code, 0);
+    expect_lines(f->text,
+                 (const char *const[]){
+                     "tiny: 1490 parameters, 1 rank (solo), batch 12 per rank",
+                     "epoch 1/2, batch     2/4 with loss: %\n", "epoch 1/2, batch     4/4 with loss: %\n",
+                     "epoch 1/2 with val loss: %, val accuracy: %\n",
+                     "epoch 2/2, batch     2/4 with loss: %\n", "epoch 2/2, batch     4/4 with loss: %\n",
+                     "epoch 2/2 with val loss: %, val accuracy: %\n", "test loss: %, test accuracy: %\n",
+                     "training time: % s", NULL});
+}
+
+static void prints_json(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    f->cfg.log_interval = 1;
+    assert_int_equal(go(f), 0);
+    int lines = 0;
+    for (char *line = strtok(f->text, "\n"); line; line = strtok(NULL, "\n"), lines++) {
+        assert_int_equal(strncmp(line, "{\"time\":\"", 9), 0);
+        assert_int_equal(line[strlen(line) - 1], '}');
+    }
+    assert_int_equal(lines, 1 + 8 + 2 + 1 + 1);
+}
+
+static bool holds(const struct buf *b, const char *text)
+{
+    return memmem(buf_str(b), b->len, text, strlen(text)) != NULL;
+}
+
+static void writes_events_and_weights(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf events = BUF_INIT(1 << 20);
+    cleanup_buf struct buf weights = BUF_INIT(1 << 20);
+    static const char *const tags[] = {"train/loss", "val/loss", "val/accuracy", "test/loss",
+                                       "test/accuracy"};
+
+    f->cfg.log_dir = path_in(f, "log");
+    f->cfg.save_path = path_in(f, "m.pt");
+    assert_int_equal(go(f), 0);
+    assert_int_equal(f->result.warning.kind, ERR_NONE);
+    cleanup_closedir DIR *dir = opendir(f->cfg.log_dir);
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        if (strstr(e->d_name, "tfevents"))
+            assert_int_equal(
+                fs_read(path_in(f, arena_printf(&f->arena, "log/%s", e->d_name)), &events, &f->err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(tags); i++)
+        assert_true(holds(&events, tags[i]));
+    assert_int_equal(fs_read(f->cfg.save_path, &weights, &f->err), 0);
+    assert_true(weights.len > 1490 * 4);
+    assert_true(holds(&weights, "conv.weight") && holds(&weights, "out.bias"));
+    assert_false(holds(&weights, "module."));
+}
+
+static void a_seed_decides_everything(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf first = BUF_INIT(1 << 20);
+    cleanup_buf struct buf again = BUF_INIT(1 << 20);
+    cleanup_buf struct buf other = BUF_INIT(1 << 20);
+    struct buf *const out[] = {&first, &again, &other};
+
+    f->cfg.save_path = path_in(f, "m.pt");
+    for (int i = 0; i < 3; i++) {
+        f->cfg.seed = i < 2 ? 5 : 6;
+        assert_int_equal(go(f), 0);
+        assert_int_equal(fs_read(f->cfg.save_path, out[i], &f->err), 0);
+    }
+    assert_int_equal(first.len, again.len);
+    assert_memory_equal(first.data, again.data, first.len);
+    assert_false(other.len == first.len && memcmp(first.data, other.data, first.len) == 0);
+}
+
+static void max_steps_and_eval_only_end_early(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.max_steps = 6;
+    f->cfg.log_interval = 1;
+    assert_int_equal(go(f), 0);
+    assert_non_null(strstr(f->text, "epoch 2/2, batch     2/4"));
+    assert_null(strstr(f->text, "batch     3/4 with loss: 0"));
+    assert_null(strstr(f->text, "epoch 2/2 with val"));
+    assert_non_null(strstr(f->text, "test loss: "));
+    f->cfg.eval_only = true;
+    assert_int_equal(go(f), 0);
+    expect_lines(f->text,
+                 (const char *const[]){"tiny: 1490 parameters", "test loss: %, test accuracy: %\n", NULL});
+}
+
+static void a_signal_ends_the_run(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        int signal, code;
+        const char *says;
+    } cases[] = {{SIGTERM, 143, "stopped by SIGTERM after epoch 1, batch 1/4\n"},
+                 {SIGINT, 130, "stopped by SIGINT after epoch 1, batch 1/4\n"}};
+
+    f->cfg.save_path = path_in(f, "m.pt");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(stop_open(&f->stop, &f->err), 0);
+        raise(cases[i].signal);
+        int rc = go(f);
+        stop_close(&f->stop);
+        assert_int_equal(rc, 0);
+        assert_int_equal(f->result.exit_code, cases[i].code);
+        assert_non_null(strstr(f->text, cases[i].says));
+        assert_int_equal(access(f->cfg.save_path, F_OK), -1);
+    }
+}
+
+static void expect_failure(struct fixture *f, int code, const char *says)
+{
+    assert_int_equal(go(f), -1);
+    if (f->result.exit_code != code || !strstr(f->err.msg, says))
+        fail_msg("exit %d \"%s\", expected %d \"%s\"", f->result.exit_code, f->err.msg, code, says);
+}
+
+static void refuses_what_cannot_be_trained(void **state)
+{
+    struct fixture *f = *state;
+    const struct config good = f->cfg;
+
+    f->cfg.data_dir = path_in(f, "nowhere");
+    expect_failure(f, 2, "nowhere");
+    f->cfg = good;
+    f->cfg.data.train_items = 40;
+    expect_failure(f, 2, "train_items 40 and val_items 16, but the data set has 64");
+    f->cfg = good;
+    f->cfg.model.input.rows = 9;
+    expect_failure(f, 2, "model.input: 9x8x1, but the images are 8x8x1");
+    f->cfg = good;
+    f->cfg.model.layer[3].option[0] = 9;
+    expect_failure(f, 2, "model: 9 outputs, expected at least one per class (10)");
+    f->cfg = good;
+    f->cfg.save_path = path_in(f, "none/m.pt");
+    expect_failure(f, 2, "--save_path: ");
+    f->cfg.save_path = path_in(f, "m.txt");
+    expect_failure(f, 2, "expected a name that ends in .pt");
+    f->cfg = good;
+    f->cfg.log_dir = path_in(f, "train-images-idx3-ubyte/log");
+    expect_failure(f, 1, "--log_dir: ");
+    f->cfg = good;
+    f->cfg.backend = COLLECTIVES_NCCL;
+    expect_failure(f, 2, "");
+}
+
+static void a_loss_that_is_not_finite_ends_the_run(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.optimizer.type = OPTIMIZER_SGD;
+    f->cfg.optimizer.lr = 1e30;
+    expect_failure(f, 1, "in epoch 1, batch ");
+    assert_non_null(strstr(f->err.msg, "try a lower --lr"));
+}
+
+/* ---- several ranks: each a process with an environment of its own ---- */
+
+static int the_rank;
+static const char *the_world;
+
+static char *launched(const char *name)
+{
+    static char rank[8];
+    static char id[24];
+
+    snprintf(rank, sizeof(rank), "%d", the_rank);
+    snprintf(id, sizeof(id), "run-%d", getppid());
+    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
+        return rank;
+    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
+        return (char *)the_world;
+    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
+        return (char *)"127.0.0.1";
+    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
+        return (char *)"29511";
+    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
+}
+
+/* Run `world` ranks; tweak(cfg, rank) may change a rank's configuration. codes[r] is each one's exit code. */
+static void go_ranks(struct fixture *f, int world, void (*tweak)(struct config *cfg, int rank), int *codes)
+{
+    pid_t pids[RANKS_MAX];
+    char count[8];
+
+    snprintf(count, sizeof(count), "%d", world);
+    the_world = count;
+    fflush(NULL);
+    for (int r = 0; r < world; r++) {
+        pids[r] = fork();
+        assert_true(pids[r] >= 0);
+        if (pids[r])
+            continue;
+        FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", r)), "w");
+        struct run_env env = {.get = launched, .clock = clock_system(), .out = out, .stop = &f->stop};
+        the_rank = r;
+        if (tweak)
+            tweak(&f->cfg, r);
+        if (run(&f->cfg, &env, &f->result, &f->err))
+            fprintf(out, "error: %s\n", f->err.msg);
+        fclose(out);
+        _exit(f->result.exit_code);
+    }
+    for (int r = 0; r < world; r++) {
+        int status;
+        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
+        codes[r] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+}
+
+static const char *output(struct fixture *f, int rank)
+{
+    struct buf text = BUF_INIT(1 << 20);
+
+    assert_int_equal(fs_read(path_in(f, arena_printf(&f->arena, "out.%d", rank)), &text, &f->err), 0);
+    char *copy = arena_strdup(&f->arena, buf_str(&text));
+    buf_release(&text);
+    return copy;
+}
+
+static void only_rank_0_speaks(void **state)
+{
+    struct fixture *f = *state;
+    int codes[3];
+
+    f->cfg.batch_size = 4;
+    f->cfg.log_interval = 0;
+    f->cfg.log_interval_all_ranks = 6;
+    f->cfg.save_path = path_in(f, "m.pt");
+    go_ranks(f, 3, NULL, codes);
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(codes[r], 0);
+    expect_lines(output(f, 0),
+                 (const char *const[]){
+                     "tiny: 1490 parameters, 3 ranks (host), batch 4 per rank",
+                     "epoch 1/2, batch     2/4 with loss: %\n", "epoch 1/2, batch     4/4 with loss: %\n",
+                     "epoch 1/2 with val loss: %, val accuracy: %\n",
+                     "epoch 2/2, batch     2/4 with loss: %\n", "epoch 2/2, batch     4/4 with loss: %\n",
+                     "epoch 2/2 with val loss: %, val accuracy: %\n", "test loss: %, test accuracy: %\n",
+                     "training time: % s", NULL});
+    assert_string_equal(output(f, 1), "");
+    assert_string_equal(output(f, 2), "");
+    assert_int_equal(access(f->cfg.save_path, R_OK), 0);
+}
+
+/* Shards differ with the world size, their sum does not. */
+static void evaluation_does_not_depend_on_ranks(void **state)
+{
+    struct fixture *f = *state;
+    int codes[4];
+
+    f->cfg.eval_only = true;
+    assert_int_equal(go(f), 0);
+    const char *alone_says = strstr(f->text, "test loss: ");
+    for (int world = 2; world <= 4; world++) {
+        go_ranks(f, world, NULL, codes);
+        assert_string_equal(strstr(output(f, 0), "test loss: "), alone_says);
+    }
+}
+
+static void other_options(struct config *cfg, int rank)
+{
+    if (rank == 1)
+        cfg->batch_size++;
+}
+
+static void no_data(struct config *cfg, int rank)
+{
+    if (rank == 0)
+        cfg->data_dir = "/nowhere";
+}
+
+static void no_save(struct config *cfg, int rank)
+{
+    (void)rank;
+    cfg->save_path = "/nowhere/m.pt";
+}
+
+static void the_rank_that_failed_is_the_one_that_says_so(void **state)
+{
+    struct fixture *f = *state;
+    int codes[3];
+
+    go_ranks(f, 3, other_options, codes);
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(codes[r], EXIT_CODE_USAGE);
+        assert_non_null(strstr(output(f, r), "ranks 0 and 1 were started with different models or options"));
+    }
+    go_ranks(f, 3, no_data, codes);
+    assert_int_equal(codes[0], EXIT_CODE_USAGE);
+    assert_non_null(strstr(output(f, 0), "/nowhere"));
+    for (int r = 1; r < 3; r++) {
+        assert_int_equal(codes[r], EXIT_CODE_PEER_LOST);
+        assert_non_null(strstr(output(f, r), "rank 0 could not load the data set"));
+    }
+    go_ranks(f, 3, no_save, codes);
+    assert_int_equal(codes[0], EXIT_CODE_USAGE);
+    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
+    assert_int_equal(codes[2], EXIT_CODE_PEER_LOST);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(prints_as_the_original_does),
+        TEST(prints_json),
+        TEST(writes_events_and_weights),
+        TEST(a_seed_decides_everything),
+        TEST(max_steps_and_eval_only_end_early),
+        TEST(a_signal_ends_the_run),
+        TEST(refuses_what_cannot_be_trained),
+        TEST(a_loss_that_is_not_finite_ends_the_run),
+        TEST(only_rank_0_speaks),
+        TEST(evaluation_does_not_depend_on_ranks),
+        TEST(the_rank_that_failed_is_the_one_that_says_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* test_train.c - the step among real processes: same result at any number of ranks, same bits again, stopping
+ * together, no allocation. */
+#include "test.h"
+
+#include "trainer/collectives/ranks.h"
+#include "trainer/train.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define COUNTS_ALLOCATIONS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef COUNTS_ALLOCATIONS
+#define COUNTS_ALLOCATIONS 1
+#endif
+
+static atomic_long allocations;
+
+#if COUNTS_ALLOCATIONS
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_memalign(size_t align, size_t size);
+
+void *malloc(size_t size)
+{
+    allocations++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+    allocations++;
+    return __libc_calloc(n, size);
+}
+
+void *aligned_alloc(size_t align, size_t size)
+{
+    allocations++;
+    return __libc_memalign(align, size);
+}
+#endif
+
+enum { ITEMS = 96, SIDE = 10, PIXELS = SIDE * SIDE, STEPS_MAX = 64, WEIGHTS_MAX = 2048 };
+
+struct task {
+    int64_t batch;
+    int64_t items;
+    int epochs;
+    double lr;
+    enum optimizer_type optimizer;
+    int stop_rank, stop_step, stop_signal; /* raise it there before that step (from 0); stop_step -1: never */
+    int poison_rank;                       /* its weights become NaN before step 2; -1: none */
+};
+
+/* What each rank saw: in memory that survives it. */
+struct trace {
+    int steps;
+    float loss[STEPS_MAX];
+    uint32_t flags;
+    long allocations;
+    size_t weights;
+    float weight[WEIGHTS_MAX];
+};
+
+struct shared {
+    struct task task;
+    struct trace trace[RANKS_MAX];
+};
+
+static struct shared *shared_new(struct task task)
+{
+    struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    assert_true(s != MAP_FAILED);
+    s->task = task;
+    return s;
+}
+
+/* A bright row per class, with a little of something else on top. */
+static void make_data(uint8_t *images, uint8_t *labels)
+{
+    uint32_t x = 12345;
+
+    for (int i = 0; i < ITEMS; i++) {
+        labels[i] = (uint8_t)(i % 10);
+        for (int p = 0; p < PIXELS; p++) {
+            x = x * 1664525u + 1013904223u;
+            images[i * PIXELS + p] = (uint8_t)((p / SIDE == labels[i] ? 220u : 0u) + (x >> 27));
+        }
+    }
+}
+
+static struct model_spec net(void)
+{
+    struct model_spec s = {.input = {.rows = SIDE, .cols = SIDE, .channels = 1}, .layers = 7};
+
+    s.layer[0] = (struct layer_spec){&layer_conv2d, "c1", {6, 3}};
+    s.layer[1].ops = &layer_relu;
+    s.layer[2] = (struct layer_spec){&layer_maxpool2d, "", {2, 0}};
+    s.layer[3].ops = &layer_flatten;
+    s.layer[4] = (struct layer_spec){&layer_linear, "d1", {12}};
+    s.layer[5].ops = &layer_relu;
+    s.layer[6] = (struct layer_spec){&layer_linear, "d2", {10}};
+    return s;
+}
+
+static int run_steps(struct train *t, const struct task *task, struct trace *out)
+{
+    struct collectives *c = t->p.comm;
+    int64_t steps = sampler_steps(&t->p.sampler, task->batch);
+    struct train_result r = {0};
+    struct err err = {0};
+
+    for (int epoch = 0; epoch < task->epochs && !r.flags; epoch++) {
+        train_epoch(t, epoch);
+        for (int64_t step = 0; step < steps && !r.flags; step++) {
+            if (out->steps == task->stop_step && c->rank == task->stop_rank)
+                raise(task->stop_signal);
+            if (out->steps == 2 && c->rank == task->poison_rank)
+                model_values(t->p.model)[0] = NAN;
+            long before = allocations;
+            RANK_CHECK(!train_step(t, step, task->lr, &r, &err));
+            out->allocations += allocations - before;
+            RANK_CHECK(out->steps < STEPS_MAX);
+            out->loss[out->steps++] = r.loss;
+        }
+    }
+    out->flags = r.flags;
+    return 0;
+}
+
+static int body(struct collectives *c, void *arg)
+{
+    struct shared *shared = arg;
+    const struct task *task = &shared->task;
+    struct trace *out = &shared->trace[c->rank];
+    struct model_spec spec = net();
+    struct optimizer_spec optimizer = {.type = task->optimizer, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    static uint8_t images[ITEMS * PIXELS];
+    static uint8_t labels[ITEMS];
+    struct err err = {0};
+    struct torch_rng rng;
+
+    cleanup_stop struct stop stop = {.fd = -1};
+    RANK_CHECK(!stop_open(&stop, &err));
+    cleanup_model struct model *model = model_make(&spec, (int)task->batch, &err);
+    RANK_CHECK(model);
+    torch_rng_seed(&rng, 3);
+    model_init(model, &rng);
+    cleanup_kctx struct kctx *ctx =
+        kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(model)}, &err);
+    RANK_CHECK(ctx);
+    cleanup_optim struct optim optim = {0};
+    RANK_CHECK(!optim_make(&optim, &optimizer, model_len(model), &err));
+    struct train_parts p = {
+        .comm = c,
+        .ctx = ctx,
+        .model = model,
+        .optim = &optim,
+        .stop = &stop,
+        .sampler = {.items = task->items, .rank = c->rank, .world = c->world, .shuffle = true},
+        .batch_size = task->batch,
+        .timeout_ms = RANKS_TIMEOUT_MS,
+    };
+    make_data(images, labels);
+    feed_init(&p.feed, images, labels, NULL, PIXELS, 0.5, 0.5);
+    cleanup_train struct train train = {0};
+    RANK_CHECK(!train_make(&train, &p, &err));
+    int rc = run_steps(&train, task, out);
+    out->weights = model_len(model);
+    RANK_CHECK(out->weights <= WEIGHTS_MAX);
+    memcpy(out->weight, model_values(model), out->weights * sizeof(float));
+    return rc;
+}
+
+static struct shared *train_with(int world, struct task task)
+{
+    struct shared *s = shared_new(task);
+
+    ranks_run(world, body, s);
+    return s;
+}
+
+static struct task usual(int64_t batch)
+{
+    return (struct task){.batch = batch,
+                         .items = ITEMS,
+                         .epochs = 3,
+                         .lr = 0.2,
+                         .optimizer = OPTIMIZER_SGD,
+                         .stop_step = -1,
+                         .poison_rank = -1};
+}
+
+static double distance(const struct trace *a, const struct trace *b)
+{
+    double error = 0;
+    double square = 0;
+
+    for (size_t i = 0; i < a->weights; i++) {
+        double d = (double)a->weight[i] - (double)b->weight[i];
+        error += d * d;
+        square += (double)a->weight[i] * (double)a->weight[i];
+    }
+    return sqrt(error / square);
+}
+
+/* A global batch of 24, by 1, 2, 3 and 4 ranks. */
+static void ranks_together_are_one_process(void **state)
+{
+    (void)state;
+    struct shared *one = train_with(1, usual(24));
+
+    assert_int_equal(one->trace[0].steps, 12);
+    assert_true(one->trace[0].loss[11] < one->trace[0].loss[0] - 0.1f);
+    for (int world = 2; world <= 4; world++) {
+        struct shared *many = train_with(world, usual(24 / world));
+        for (int r = 0; r < world; r++) {
+            assert_int_equal(many->trace[r].steps, 12);
+            for (int i = 0; i < 12; i++)
+                assert_true(fabsf(many->trace[r].loss[i] - one->trace[0].loss[i]) <=
+                            2e-6f * one->trace[0].loss[i]);
+            assert_true(distance(&one->trace[0], &many->trace[r]) < 2e-6);
+            assert_memory_equal(many->trace[r].weight, many->trace[0].weight, sizeof(many->trace[0].weight));
+        }
+        munmap(many, sizeof(*many));
+    }
+    munmap(one, sizeof(*one));
+}
+
+static void a_repeat_has_the_same_bits(void **state)
+{
+    (void)state;
+    for (int world = 1; world <= 3; world += 2) {
+        struct task task = usual(8);
+        task.optimizer = OPTIMIZER_ADAM;
+        task.lr = 0.01;
+        struct shared *a = train_with(world, task);
+        struct shared *b = train_with(world, task);
+        assert_memory_equal(a->trace, b->trace, sizeof(a->trace));
+        assert_true(a->trace[0].steps > 0);
+        munmap(a, sizeof(*a));
+        munmap(b, sizeof(*b));
+    }
+}
+
+/* 50 items in batches of 16: the last one holds 2; over 3 ranks 17 each: the last one holds 1. */
+static void a_tail_batch_is_smaller(void **state)
+{
+    (void)state;
+    struct task task = usual(16);
+
+    task.items = 50;
+    task.epochs = 1;
+    struct shared *one = train_with(1, task);
+    struct shared *three = train_with(3, task);
+    assert_int_equal(one->trace[0].steps, 4);
+    assert_int_equal(three->trace[2].steps, 2);
+    assert_true(isfinite(one->trace[0].loss[3]) && isfinite(three->trace[0].loss[1]));
+    munmap(one, sizeof(*one));
+    munmap(three, sizeof(*three));
+}
+
+static void a_signal_stops_all_after_the_same_step(void **state)
+{
+    (void)state;
+    static const struct {
+        int signal;
+        uint32_t flag;
+    } cases[] = {{SIGTERM, COLLECTIVES_STOP_TERM}, {SIGINT, COLLECTIVES_STOP_INT}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct task task = usual(8);
+        task.stop_rank = 1;
+        task.stop_step = 5;
+        task.stop_signal = cases[i].signal;
+        struct shared *s = train_with(3, task);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(s->trace[r].steps, 6);
+            assert_int_equal(s->trace[r].flags, cases[i].flag);
+            assert_memory_equal(s->trace[r].weight, s->trace[0].weight, sizeof(s->trace[0].weight));
+        }
+        munmap(s, sizeof(*s));
+    }
+}
+
+static void a_loss_that_is_not_finite_stops_all(void **state)
+{
+    (void)state;
+    struct task task = usual(8);
+
+    task.poison_rank = 2;
+    struct shared *s = train_with(3, task);
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(s->trace[r].steps, 3);
+        assert_int_equal(s->trace[r].flags, COLLECTIVES_NONFINITE);
+    }
+    for (size_t i = 0; i < s->trace[0].weights; i++)
+        assert_true(isfinite(s->trace[0].weight[i]));
+    munmap(s, sizeof(*s));
+}
+
+static void a_step_allocates_nothing(void **state)
+{
+    (void)state;
+    if (!COUNTS_ALLOCATIONS)
+        skip();
+    for (int world = 1; world <= 2; world++) {
+        struct shared *s = train_with(world, usual(8));
+        assert_true(allocations > 0);
+        assert_int_equal(s->trace[0].allocations, 0);
+        assert_int_equal(s->trace[world - 1].allocations, 0);
+        munmap(s, sizeof(*s));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_together_are_one_process),
+        cmocka_unit_test(a_repeat_has_the_same_bits),
+        cmocka_unit_test(a_tail_batch_is_smaller),
+        cmocka_unit_test(a_signal_stops_all_after_the_same_step),
+        cmocka_unit_test(a_loss_that_is_not_finite_stops_all),
+        cmocka_unit_test(a_step_allocates_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

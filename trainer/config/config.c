@@ -1,0 +1,98 @@
+/* config.c - finding a preset, and telling two configurations apart. */
+#include "trainer/config/config.h"
+
+#include "common/buf.h"
+#include "common/fsutil.h"
+#include "trainer/config/yaml_tree.h"
+#include "trainer/model/layer.h"
+#include "trainer/presets/presets.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_path(const char *word)
+{
+    size_t len = strlen(word);
+
+    return strchr(word, '/') || (len > 5 && strcmp(word + len - 5, ".yaml") == 0) ||
+           (len > 4 && strcmp(word + len - 4, ".yml") == 0);
+}
+
+static int load_file(const char *path, struct arena *a, struct config *ret, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(YAML_TREE_BYTES_MAX);
+
+    if (fs_read(path, &text, err))
+        return -1;
+    return config_decode(arena_strdup(a, path), buf_str(&text), text.len, a, ret, err);
+}
+
+int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err)
+{
+    char known[160] = "";
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    if (is_path(name_or_path))
+        return load_file(name_or_path, a, ret, err);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(all[i].name, name_or_path) == 0)
+            return config_decode(arena_printf(a, "preset %s", all[i].name), all[i].text, all[i].len, a, ret,
+                                 err);
+        size_t len = strlen(known);
+        snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", all[i].name);
+    }
+    return err_set(err, ERR_INVALID,
+                   "\"%.60s\": no such preset (there are: %s), nor the path of a .yaml file", name_or_path,
+                   known);
+}
+
+/* FNV-1a. */
+static uint32_t mix(uint32_t hash, const void *bytes, size_t len)
+{
+    const uint8_t *p = bytes;
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ p[i]) * 16777619u;
+    return hash;
+}
+
+static uint32_t mix_model(uint32_t h, const struct model_spec *m)
+{
+    const int32_t input[] = {m->input.rows, m->input.cols, m->input.channels, m->layers};
+
+    h = mix(h, input, sizeof(input));
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer_spec *l = &m->layer[i];
+        h = mix(h, l->ops->type, strlen(l->ops->type) + 1);
+        h = mix(h, l->name, strlen(l->name) + 1);
+        h = mix(h, l->option, sizeof(l->option));
+    }
+    return h;
+}
+
+uint32_t config_fingerprint(const struct config *cfg)
+{
+    const struct optimizer_spec *o = &cfg->optimizer;
+    const double numbers[] = {o->lr,          o->beta1,     o->beta2, o->eps, cfg->schedule.gamma,
+                              cfg->data.mean, cfg->data.std};
+    const int64_t integers[] = {
+        o->type,
+        o->lr_times_world,
+        cfg->schedule.type,
+        cfg->schedule.every_epochs,
+        cfg->data.train_items,
+        cfg->data.val_items,
+        cfg->dataset,
+        cfg->epochs,
+        cfg->max_steps,
+        cfg->batch_size,
+        cfg->seed,
+        cfg->sampler_seed,
+        cfg->eval_only,
+    };
+    uint32_t h = mix_model(2166136261u, &cfg->model);
+
+    h = mix(h, numbers, sizeof(numbers));
+    return mix(h, integers, sizeof(integers));
+}

@@ -1,0 +1,71 @@
+/* config.h - everything a run is told, as one typed struct: a preset or a user's YAML, then the command line.
+ *
+ * Ownership: strings are borrowed from argv or live in the arena given.
+ * Errors:    ERR_INVALID naming file, line and field, or the option; ERR_NOT_FOUND for a file that is not
+ *            there.
+ */
+#ifndef TK_TRAINER_CONFIG_CONFIG_H
+#define TK_TRAINER_CONFIG_CONFIG_H
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/collectives/collectives.h"
+#include "trainer/data/dataset.h"
+#include "trainer/model/spec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BATCH_SIZE_MAX = 65536 };
+
+struct data_spec {
+    double mean, std; /* a pixel becomes (x / 255 - mean) / std */
+    int64_t train_items, val_items;
+};
+
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+struct config {
+    /* from the preset alone */
+    const char *name;
+    const char *about;
+    const char *source; /* the YAML it was read from */
+    struct model_spec model;
+    struct optimizer_spec optimizer;
+    struct schedule_spec schedule;
+    struct data_spec data;
+
+    /* options; the preset gives the defaults of some */
+    const char *data_dir;
+    int dataset; /* enum dataset_name */
+    int64_t epochs, max_steps;
+    int64_t batch_size; /* per rank */
+    int64_t seed, sampler_seed;
+    int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
+    int64_t log_interval_all_ranks; /* steps of all ranks together */
+    bool eval_only, deterministic, no_cuda, help, show;
+    int64_t threads; /* 0: decided by the machine */
+    int backend;     /* enum collectives_backend */
+    double timeout_s;
+    const char *log_dir, *save_path; /* NULL: none */
+    int log_format;                  /* enum log_format */
+};
+
+/* Read a preset's text into *ret. `file` names it in errors. */
+int config_decode(const char *file, const char *text, size_t len, struct arena *a, struct config *ret,
+                  struct err *err) MUST_CHECK;
+
+/* Apply `argc` options to *cfg, which the preset has filled. Anything unknown, out of range or not built yet
+ * is refused: nothing is ever accepted and ignored. Of an option given twice the last one counts. */
+int config_options(int argc, char *const *argv, struct config *cfg, struct err *err) MUST_CHECK;
+
+/* A preset by name, else the YAML file of that path: words that hold a '/' or end in .yaml or .yml are paths.
+ * */
+int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err) MUST_CHECK;
+
+/* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */
+uint32_t config_fingerprint(const struct config *cfg);
+
+#endif

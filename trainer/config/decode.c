@@ -1,0 +1,252 @@
+/* decode.c - a preset's YAML into a struct config. */
+#include "trainer/config/config.h"
+
+#include "trainer/config/yaml_tree.h"
+#include "trainer/model/layer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool is_word(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
+}
+
+/* `text` names one parameter prefix of a state_dict: letters, digits, '_', and dots between parts. */
+static bool is_layer_name(const char *text)
+{
+    size_t len = strlen(text);
+
+    return is_word(text) && len < LAYER_NAME_BYTES && text[0] != '.' && text[len - 1] != '.' &&
+           !strchr(text, '-') && !strstr(text, "..");
+}
+
+static int decode_layer_name(const struct yaml_at *at, const struct model_spec *model,
+                             struct layer_spec *layer, struct err *err)
+{
+    struct yaml_at member = yaml_member(at, "name");
+    const char *name = "";
+
+    if (yaml_require(at, "name", err) || yaml_get_str(at, "name", LAYER_NAME_BYTES - 1, &name, err))
+        return -1;
+    if (!is_layer_name(name))
+        return yaml_err(&member, err, "expected letters, digits, '_' and inner dots, got \"%s\"", name);
+    for (int i = 0; i < model->layers; i++)
+        if (strcmp(model->layer[i].name, name) == 0)
+            return yaml_err(&member, err, "\"%s\" already names layer %d", name, i);
+    snprintf(layer->name, sizeof(layer->name), "%s", name);
+    return 0;
+}
+
+static int decode_layer_kind(const struct yaml_at *at, struct layer_spec *layer, struct err *err)
+{
+    const char *names[LAYER_KINDS_MAX + 1] = {NULL};
+    int kinds = layer_kinds(names);
+    int kind = 0;
+
+    names[kinds] = NULL;
+    if (at->node->kind == YAML_TREE_SCALAR) {
+        /* "- relu" for "- {type: relu}" */
+        struct yaml_tree entry = *at->node;
+        struct yaml_tree map = {.kind = YAML_TREE_MAPPING, .line = at->node->line, .first = &entry};
+        struct yaml_at wrapped = *at;
+        entry.key = "type";
+        entry.next = NULL;
+        wrapped.node = &map;
+        if (yaml_get_choice(&wrapped, "type", names, &kind, err))
+            return -1;
+    } else if (yaml_require(at, "type", err) || yaml_get_choice(at, "type", names, &kind, err)) {
+        return -1;
+    }
+    layer->ops = layer_kind(kind);
+    return 0;
+}
+
+static int decode_layer(const struct yaml_at *at, struct model_spec *model, struct err *err)
+{
+    struct layer_spec *layer = &model->layer[model->layers];
+    const char *keys[LAYER_OPTIONS_MAX + 3];
+    int n = 0;
+
+    if (decode_layer_kind(at, layer, err))
+        return -1;
+    keys[n++] = "type";
+    if (layer->ops->named)
+        keys[n++] = "name";
+    for (int i = 0; layer->ops->options[i].key; i++)
+        keys[n++] = layer->ops->options[i].key;
+    keys[n] = NULL;
+    if (at->node->kind != YAML_TREE_SCALAR && yaml_expect_mapping(at, keys, err))
+        return -1;
+    if (layer->ops->named && decode_layer_name(at, model, layer, err))
+        return -1;
+    for (int i = 0; layer->ops->options[i].key; i++) {
+        const struct layer_option *o = &layer->ops->options[i];
+        layer->option[i] = o->fallback;
+        if ((o->required && yaml_require(at, o->key, err)) ||
+            yaml_get_i64(at, o->key, o->min, o->max, &layer->option[i], err))
+            return -1;
+    }
+    model->layers++;
+    return 0;
+}
+
+static int decode_input(const struct yaml_at *model, struct shape *input, struct err *err)
+{
+    struct yaml_at at = yaml_member(model, "input");
+    int64_t rows = 0;
+    int64_t cols = 0;
+    int64_t channels = 0;
+
+    if (yaml_require(model, "input", err) ||
+        yaml_expect_mapping(&at, (const char *const[]){"rows", "cols", "channels", NULL}, err) ||
+        yaml_require(&at, "rows", err) || yaml_require(&at, "cols", err) ||
+        yaml_require(&at, "channels", err) || yaml_get_i64(&at, "rows", 1, 4096, &rows, err) ||
+        yaml_get_i64(&at, "cols", 1, 4096, &cols, err) ||
+        yaml_get_i64(&at, "channels", 1, 4096, &channels, err))
+        return -1;
+    *input = (struct shape){.rows = (int32_t)rows, .cols = (int32_t)cols, .channels = (int32_t)channels};
+    return 0;
+}
+
+static int decode_model(const struct yaml_at *root, struct model_spec *model, struct err *err)
+{
+    struct yaml_at at = yaml_member(root, "model");
+    struct yaml_at layers = yaml_member(&at, "layers");
+    int i = 0;
+
+    if (yaml_require(root, "model", err) ||
+        yaml_expect_mapping(&at, (const char *const[]){"input", "layers", NULL}, err) ||
+        decode_input(&at, &model->input, err) || yaml_require(&at, "layers", err) ||
+        yaml_expect_sequence(&layers, 1, MODEL_LAYERS_MAX, err))
+        return -1;
+    for (const struct yaml_tree *c = layers.node->first; c; c = c->next) {
+        struct yaml_at item = yaml_item(&layers, c, i++);
+        if (decode_layer(&item, model, err))
+            return -1;
+    }
+    return 0;
+}
+
+static const char *const YES_NO[] = {"false", "true", NULL};
+
+static int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *o, struct err *err)
+{
+    struct yaml_at at = yaml_member(root, "optimizer");
+    int type = 0;
+    int times_world = 0;
+
+    *o = (struct optimizer_spec){.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    if (yaml_require(root, "optimizer", err) || yaml_require(&at, "type", err) ||
+        yaml_get_choice(&at, "type", (const char *const[]){"adam", "sgd", NULL}, &type, err))
+        return -1;
+    o->type = (enum optimizer_type)type;
+    static const char *const adam_keys[] = {"type", "lr", "lr_times_world", "beta1", "beta2", "eps", NULL};
+    static const char *const sgd_keys[] = {"type", "lr", "lr_times_world", NULL};
+    if (yaml_expect_mapping(&at, o->type == OPTIMIZER_ADAM ? adam_keys : sgd_keys, err) ||
+        yaml_require(&at, "lr", err) || yaml_get_f64(&at, "lr", 0, 1e6, &o->lr, err) ||
+        yaml_get_choice(&at, "lr_times_world", YES_NO, &times_world, err) ||
+        yaml_get_f64(&at, "beta1", 0, 0.999999, &o->beta1, err) ||
+        yaml_get_f64(&at, "beta2", 0, 0.999999999, &o->beta2, err) ||
+        yaml_get_f64(&at, "eps", 1e-30, 1, &o->eps, err))
+        return -1;
+    o->lr_times_world = times_world;
+    return 0;
+}
+
+static int decode_schedule(const struct yaml_at *root, struct schedule_spec *s, struct err *err)
+{
+    struct yaml_at at = yaml_member(root, "schedule");
+    int type = SCHEDULE_CONSTANT;
+
+    *s = (struct schedule_spec){.every_epochs = 1, .gamma = 1};
+    if (yaml_get_choice(&at, "type", (const char *const[]){"constant", "step", NULL}, &type, err))
+        return -1;
+    s->type = (enum schedule_type)type;
+    if (s->type == SCHEDULE_CONSTANT)
+        return yaml_expect_mapping(&at, (const char *const[]){"type", NULL}, err);
+    return yaml_expect_mapping(&at, (const char *const[]){"type", "every_epochs", "gamma", NULL}, err) ||
+                   yaml_require(&at, "gamma", err) ||
+                   yaml_get_i64(&at, "every_epochs", 1, 1000000, &s->every_epochs, err) ||
+                   yaml_get_f64(&at, "gamma", 1e-6, 1, &s->gamma, err)
+               ? -1
+               : 0;
+}
+
+static int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
+{
+    struct yaml_at at = yaml_member(root, "data");
+    struct data_spec *d = &cfg->data;
+    int format = 0;
+
+    *d = (struct data_spec){.mean = 0, .std = 1};
+    if (yaml_require(root, "data", err) ||
+        yaml_expect_mapping(
+            &at, (const char *const[]){"format", "dataset", "mean", "std", "train_items", "val_items", NULL},
+            err) ||
+        yaml_require(&at, "format", err) ||
+        yaml_get_choice(&at, "format", (const char *const[]){"idx", NULL}, &format, err) ||
+        yaml_get_choice(&at, "dataset", (const char *const[]){"any", "mnist", "fashion-mnist", NULL},
+                        &cfg->dataset, err) ||
+        yaml_get_f64(&at, "mean", -1e6, 1e6, &d->mean, err) ||
+        yaml_get_f64(&at, "std", 1e-6, 1e6, &d->std, err) || yaml_require(&at, "train_items", err) ||
+        yaml_get_i64(&at, "train_items", 1, INT32_MAX / 2, &d->train_items, err) ||
+        yaml_get_i64(&at, "val_items", 0, INT32_MAX / 2, &d->val_items, err))
+        return -1;
+    return 0;
+}
+
+static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
+{
+    struct yaml_at at = yaml_member(root, "defaults");
+    static const char *const keys[] = {
+        "epochs", "batch_size", "seed", "sampler_seed", "log_interval", "log_interval_all_ranks", NULL};
+
+    cfg->epochs = 1;
+    cfg->batch_size = 32;
+    cfg->seed = 1;
+    cfg->log_interval_all_ranks = 100;
+    cfg->data_dir = "./data";
+    cfg->timeout_s = 600;
+    return yaml_expect_mapping(&at, keys, err) ||
+                   yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
+                   yaml_get_i64(&at, "batch_size", 1, BATCH_SIZE_MAX, &cfg->batch_size, err) ||
+                   yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
+                   yaml_get_i64(&at, "sampler_seed", 0, INT64_MAX, &cfg->sampler_seed, err) ||
+                   yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
+                   yaml_get_i64(&at, "log_interval_all_ranks", 1, 1000000000, &cfg->log_interval_all_ranks,
+                                err)
+               ? -1
+               : 0;
+}
+
+int config_decode(const char *file, const char *text, size_t len, struct arena *a, struct config *ret,
+                  struct err *err)
+{
+    static const char *const keys[] = {"name",     "about", "model",    "loss", "optimizer",
+                                       "schedule", "data",  "defaults", NULL};
+    struct config cfg = {0};
+    struct yaml_tree *tree;
+    int loss = 0;
+
+    if (yaml_tree_parse(file, text, len, a, &tree, err))
+        return -1;
+    struct yaml_at root = yaml_root(file, tree);
+    cfg.about = "";
+    if (yaml_expect_mapping(&root, keys, err) || yaml_require(&root, "name", err) ||
+        yaml_get_str(&root, "name", 64, &cfg.name, err) ||
+        yaml_get_str(&root, "about", 2000, &cfg.about, err) || decode_model(&root, &cfg.model, err) ||
+        yaml_require(&root, "loss", err) ||
+        yaml_get_choice(&root, "loss", (const char *const[]){"cross_entropy", NULL}, &loss, err) ||
+        decode_optimizer(&root, &cfg.optimizer, err) || decode_schedule(&root, &cfg.schedule, err) ||
+        decode_data(&root, &cfg, err) || decode_defaults(&root, &cfg, err))
+        return -1;
+    if (!is_word(cfg.name))
+        return yaml_err(&root, err, "name: expected letters, digits, '_', '.' and '-', got \"%.60s\"",
+                        cfg.name);
+    cfg.source = arena_strndup(a, text, len);
+    *ret = cfg;
+    return 0;
+}

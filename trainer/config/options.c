@@ -1,0 +1,191 @@
+/* options.c - the command line of a preset: one table for the reader, the refusals and the help. */
+#include "trainer/config/options.h"
+
+#include "common/sv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define AT(field) offsetof(struct config, field)
+
+static const struct option_row OPTIONS[] = {
+    {.group = "Data"},
+    {"data", "DIR", OPTION_TEXT, AT(data_dir),
+     .help =
+         "Folder of the four IDX files (.gz or not): torchvision's layout (MNIST/raw, FashionMNIST/raw), or "
+         "the files themselves. Default ./data."},
+    {"dataset", "NAME", OPTION_DATASET, AT(dataset),
+     .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
+    {.group = "Training"},
+    {"epochs", "N", OPTION_INTEGER, AT(epochs), 1, 1000000, .help = "Passes over the training data."},
+    {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
+     .help = "Stop training after N steps, wherever that is. Default: none."},
+    {"batch_size", "N", OPTION_INTEGER, AT(batch_size), 1, BATCH_SIZE_MAX,
+     .help = "Samples per rank and step."},
+    {"lr", "RATE", OPTION_NUMBER, AT(optimizer.lr), .max_number = 1e6, .help = "Learning rate of one rank."},
+    {"seed", "N", OPTION_INTEGER, AT(seed), 0, INT64_MAX,
+     .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},
+    {"sampler_seed", "N", OPTION_INTEGER, AT(sampler_seed), 0, INT64_MAX,
+     .help = "Seed of the order of samples, as DistributedSampler's."},
+    {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
+     .help = "Do not train: evaluate the initial weights on the test data."},
+    {.group = "Ranks and machine"},
+    {"backend", "NAME", OPTION_BACKEND, AT(backend),
+     .help = "How ranks reach each other: gloo (shared memory, the default), nccl or mpi. What this build or "
+             "machine does not have is refused."},
+    {"no_cuda", NULL, OPTION_FLAG, AT(no_cuda),
+     .help = "Train on the CPU even where there is a GPU. This build always does."},
+    {"threads", "N", OPTION_INTEGER, AT(threads), 1, 256,
+     .help =
+         "Threads of one rank. Default: OMP_NUM_THREADS, else the CPUs this process may use, shared by the "
+         "ranks of the pod. The result does not depend on it."},
+    {"deterministic", NULL, OPTION_FLAG, AT(deterministic),
+     .help = "Ask for bit-exact repeats. On the CPU they always are: same binary, ranks and instruction set, "
+             "same "
+             "bits."},
+    {"timeout", "SECONDS", OPTION_NUMBER, AT(timeout_s), .min_number = 0.001, .max_number = 86400,
+     .help = "Longest wait for the other ranks in one exchange. Default 600."},
+    {.group = "Output"},
+    {"log_interval", "N", OPTION_INTEGER, AT(log_interval), 1, 1000000000,
+     .help = "Steps between two lines about the loss."},
+    {"log_format", "text|json", OPTION_LOG_FORMAT, AT(log_format),
+     .help = "text: plain lines, and a progress line on a terminal. json: one object per line."},
+    {"log_dir", "DIR", OPTION_TEXT, AT(log_dir),
+     .help = "Write TensorBoard events there; event files of an earlier run are removed from it."},
+    {"save_path", "FILE", OPTION_TEXT, AT(save_path),
+     .help = "Write the trained weights there as a state_dict that torch.load opens."},
+    {.group = "Not in this version (refused)"},
+    {"precision", "f32", OPTION_FIXED, .only = "f32", .help = "Only f32."},
+    {"resume", "never", OPTION_FIXED, .only = "never", .help = "Only never: there are no checkpoints yet."},
+    {"ckpt_dir", "DIR", OPTION_FIXED, .help = "Checkpoints."},
+    {"save_steps", "N", OPTION_FIXED, .help = "Checkpoints."},
+    {"save_seconds", "N", OPTION_FIXED, .help = "Checkpoints."},
+    {"keep", "N", OPTION_FIXED, .help = "Checkpoints."},
+    {.group = "Other"},
+    {"show", NULL, OPTION_FLAG, AT(show),
+     .help = "Print the model file of this preset: a start for your own."},
+    {"help", NULL, OPTION_FLAG, AT(help), .help = "This text."},
+};
+
+const struct option_row *option_rows(size_t *ret_count)
+{
+    *ret_count = ARRAY_LEN(OPTIONS);
+    return OPTIONS;
+}
+
+/* "--batch-size" and "--batch_size" are the same. */
+static bool same_name(struct sv given, const char *name)
+{
+    if (given.len != strlen(name))
+        return false;
+    for (size_t i = 0; i < given.len; i++)
+        if ((given.p[i] == '-' ? '_' : given.p[i]) != name[i])
+            return false;
+    return true;
+}
+
+static int find(struct sv given)
+{
+    for (size_t i = 0; i < ARRAY_LEN(OPTIONS); i++)
+        if (OPTIONS[i].name && same_name(given, OPTIONS[i].name))
+            return (int)i;
+    return -1;
+}
+
+static int apply_fixed(const struct option_row *o, const char *value, struct err *err)
+{
+    if (!o->only)
+        return err_set(err, ERR_INVALID, "--%s: checkpoints are not in this version", o->name);
+    if (strcmp(value, o->only) != 0)
+        return err_set(err, ERR_INVALID, "--%s %.60s: not in this version, expected %s", o->name, value,
+                       o->only);
+    return 0;
+}
+
+static int apply_choice(const struct option_row *o, const char *value, void *field, struct err *err)
+{
+    enum dataset_name dataset;
+    enum collectives_backend backend;
+
+    if (o->kind == OPTION_DATASET) {
+        if (!dataset_parse(value, &dataset))
+            return err_set(err, ERR_INVALID, "--dataset: expected mnist or fashion-mnist, got \"%.60s\"",
+                           value);
+        *(int *)field = (int)dataset;
+    } else if (o->kind == OPTION_BACKEND) {
+        if (collectives_backend_parse(value, &backend, err))
+            return err_wrap(err, "--backend");
+        *(int *)field = (int)backend;
+    } else {
+        if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
+            return err_set(err, ERR_INVALID, "--log_format: expected text or json, got \"%.60s\"", value);
+        *(int *)field = strcmp(value, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+    }
+    return 0;
+}
+
+static int apply(const struct option_row *o, const char *value, struct config *cfg, struct err *err)
+{
+    void *field = (char *)cfg + o->offset;
+    double number;
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case OPTION_INTEGER:
+        if (!sv_i64(sv_from(value), o->min, o->max, field))
+            return err_set(err, ERR_INVALID, "--%s: expected an integer %lld..%lld, got \"%.60s\"", o->name,
+                           (long long)o->min, (long long)o->max, value);
+        return 0;
+    case OPTION_NUMBER:
+        if (!sv_f64(sv_from(value), &number) || !(number >= o->min_number && number <= o->max_number))
+            return err_set(err, ERR_INVALID, "--%s: expected a number %g..%g, got \"%.60s\"", o->name,
+                           o->min_number, o->max_number, value);
+        *(double *)field = number;
+        return 0;
+    case OPTION_TEXT:
+        if (!value[0] || strlen(value) > 4000)
+            return err_set(err, ERR_INVALID, "--%s: expected a path of 1..4000 bytes, got %zu", o->name,
+                           strlen(value));
+        *(const char **)field = value;
+        return 0;
+    case OPTION_DATASET:
+    case OPTION_BACKEND:
+    case OPTION_LOG_FORMAT:
+        return apply_choice(o, value, field, err);
+    case OPTION_FIXED:
+        return apply_fixed(o, value, err);
+    }
+    return 0;
+}
+
+int config_options(int argc, char *const *argv, struct config *cfg, struct err *err)
+{
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "-h") == 0) {
+            cfg->help = true;
+            continue;
+        }
+        if (strncmp(argv[i], "--", 2) != 0)
+            return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", argv[i]);
+        const char *equals = strchr(argv[i], '=');
+        size_t len = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
+        int row = find((struct sv){argv[i] + 2, len - 2});
+        if (row < 0)
+            return err_set(err, ERR_INVALID, "%.*s: unknown option (--help lists them)",
+                           len < 80 ? (int)len : 80, argv[i]);
+        const struct option_row *o = &OPTIONS[row];
+        const char *value = equals ? equals + 1 : NULL;
+        if (!o->arg && value)
+            return err_set(err, ERR_INVALID, "--%s: takes no value, got \"%.60s\"", o->name, value);
+        if (o->arg && !value) {
+            if (++i == argc)
+                return err_set(err, ERR_INVALID, "--%s: needs a value (%s)", o->name, o->arg);
+            value = argv[i];
+        }
+        if (apply(o, value, cfg, err))
+            return -1;
+    }
+    return 0;
+}

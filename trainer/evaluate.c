@@ -1,0 +1,49 @@
+/* evaluate.c - a shard in chunks of what the model holds at a time. */
+#include "trainer/evaluate.h"
+
+#include "kernels/cross_entropy.h"
+#include "trainer/data/sampler.h"
+
+#include <stdlib.h>
+
+enum { LOSS, CORRECT, COUNT, SUMS };
+
+static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float *x, int32_t *y,
+                     uint32_t *places, double *sums, struct err *err)
+{
+    struct cross_entropy_result r;
+
+    for (int i = 0; i < n; i++)
+        places[i] = (uint32_t)(first + i);
+    feed_batch(&p->feed, places, n, x, y);
+    const float *logits = model_forward(p->model, p->ctx, x, n);
+    if (cross_entropy(p->ctx, &r, NULL, logits, y, n, model_output(p->model).channels, err))
+        return -1;
+    sums[LOSS] += r.loss_sum;
+    sums[CORRECT] += r.correct;
+    sums[COUNT] += n;
+    return 0;
+}
+
+int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err)
+{
+    int64_t chunk = model_batch_max(p->model);
+    struct shard shard = sampler_shard(p->items, p->comm->rank, p->comm->world);
+    cleanup_free float *x = calloc((size_t)chunk * p->feed.pixels, sizeof(float));
+    cleanup_free int32_t *y = calloc((size_t)chunk, sizeof(*y));
+    cleanup_free uint32_t *places = calloc((size_t)chunk, sizeof(*places));
+    double sums[SUMS] = {0};
+
+    if (!x || !y || !places)
+        return err_set(err, ERR_FATAL, "no memory for an evaluation");
+    for (int64_t done = 0; done < shard.count; done += chunk) {
+        int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
+        if (add_chunk(p, shard.first + done, (int)n, x, y, places, sums, err))
+            return -1;
+    }
+    if (p->comm->all_reduce_f64(p->comm, sums, SUMS, p->timeout_ms, err))
+        return -1;
+    ret->loss = sums[LOSS] / sums[COUNT];
+    ret->accuracy = sums[CORRECT] / sums[COUNT];
+    return 0;
+}

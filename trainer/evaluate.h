@@ -1,0 +1,32 @@
+/* evaluate.h - mean loss and accuracy over a part of the data, each rank taking its own shard of it.
+ *
+ * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. How many samples are
+ *            taken at a time does not show in the result beyond the rounding of those sums.
+ * Errors:    those of the collectives.
+ */
+#ifndef TK_TRAINER_EVALUATE_H
+#define TK_TRAINER_EVALUATE_H
+
+#include "common/cleanup.h"
+#include "kernels/kctx.h"
+#include "trainer/collectives/collectives.h"
+#include "trainer/feed.h"
+#include "trainer/model/model.h"
+
+struct evaluate_parts {
+    struct collectives *comm;
+    struct kctx *ctx;
+    struct model *model;
+    struct feed feed;
+    int64_t items; /* of the part */
+    int64_t timeout_ms;
+};
+
+struct evaluate_result {
+    double loss;
+    double accuracy; /* 0..1 */
+};
+
+int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err) MUST_CHECK;
+
+#endif

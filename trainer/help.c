@@ -1,0 +1,145 @@
+/* help.c - the manual, made from the tables that the program works by. */
+#include "trainer/help.h"
+
+#include "common/arena.h"
+#include "trainer/config/options.h"
+#include "trainer/model/layer.h"
+#include "trainer/presets/presets.h"
+
+#include <string.h>
+
+enum { WIDTH = 80 };
+
+/* Words of `text`, `indent` columns in, broken at WIDTH. */
+static void wrapped(FILE *out, int indent, const char *text)
+{
+    int column = 0;
+
+    while (*text) {
+        int len = (int)strcspn(text, " \n");
+        if (len && column && column + 1 + len > WIDTH) {
+            fputc('\n', out);
+            column = 0;
+        }
+        if (len) {
+            fprintf(out, "%*s%.*s", column ? 1 : indent, column ? " " : "", len, text);
+            column += len + (column ? 1 : indent);
+        }
+        text += len;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}
+
+static void about_presets(FILE *out)
+{
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    fputs("PRESETS\n", out);
+    for (size_t i = 0; i < count; i++) {
+        cleanup_arena struct arena a = {0};
+        struct config cfg;
+        struct err err;
+        fprintf(out, "    %s\n", all[i].name);
+        if (!config_decode(all[i].name, all[i].text, all[i].len, &a, &cfg, &err))
+            wrapped(out, 8, cfg.about);
+    }
+}
+
+static void about_layers(FILE *out)
+{
+    const char *names[LAYER_KINDS_MAX];
+    int kinds = layer_kinds(names);
+
+    fputs("\nLAYERS OF A MODEL FILE\n", out);
+    for (int i = 0; i < kinds; i++) {
+        fprintf(out, "    {type: %s%s", names[i], layer_kind(i)->named ? ", name" : "");
+        for (const struct layer_option *o = layer_kind(i)->options; o->key; o++)
+            fprintf(out, o->required ? ", %s" : " [, %s]", o->key);
+        fputs("}\n", out);
+    }
+}
+
+void help_program(FILE *out)
+{
+    fputs("NAME\n"
+          "    trainer - data-parallel training of networks that are described by data\n\n"
+          "SYNOPSIS\n"
+          "    trainer NAME [options]\n"
+          "    trainer FILE.yaml [options]\n"
+          "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
+          "    trainer NAME --show > FILE.yaml\n\n"
+          "DESCRIPTION\n",
+          out);
+    wrapped(
+        out, 4,
+        "Trains the preset NAME, or the model of FILE.yaml, which is written like a preset. Started by "
+        "torchrun "
+        "(or anything that sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) it is one rank of many: "
+        "each "
+        "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
+        "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
+    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
+    about_presets(out);
+    about_layers(out);
+}
+
+static void about_options(FILE *out, const struct config *cfg)
+{
+    size_t count;
+    const struct option_row *row = option_rows(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct option_row *o = &row[i];
+        if (o->group) {
+            fprintf(out, "\n  %s\n", o->group);
+            continue;
+        }
+        fprintf(out, "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        wrapped(out, 8, o->help);
+        const void *field = (const char *)cfg + o->offset;
+        if (o->offset == offsetof(struct config, log_interval) && o->kind == OPTION_INTEGER &&
+            !cfg->log_interval)
+            fprintf(out, "        Default %lld divided by the number of ranks.\n",
+                    (long long)cfg->log_interval_all_ranks);
+        else if (o->kind == OPTION_INTEGER && *(const int64_t *)field)
+            fprintf(out, "        Default %lld.\n", (long long)*(const int64_t *)field);
+        else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
+            fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
+                    cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");
+    }
+}
+
+void help_preset(FILE *out, const struct config *cfg)
+{
+    fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s [options]\n\nDESCRIPTION\n", cfg->name,
+            cfg->name);
+    wrapped(out, 4, cfg->about);
+    fputs("\nOPTIONS\n", out);
+    wrapped(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
+    about_options(out, cfg);
+    fputs("\nENVIRONMENT\n", out);
+    wrapped(out, 4,
+            "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
+            "OMP_NUM_THREADS: threads of a rank. TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
+            "TK_ISA: "
+            "plain, avx2 or avx512 instead of the best there is.");
+    fputs("\nSIGNALS\n", out);
+    wrapped(out, 4, "SIGTERM or SIGINT on any rank: all ranks stop after the same step.");
+    fputs("\nEXIT STATUS\n"
+          "    0    done\n"
+          "    1    error; among others a loss that is not finite\n"
+          "    2    usage: options, model file or data that cannot be used\n"
+          "    130  stopped by SIGINT\n"
+          "    138  the other ranks did not answer within --timeout\n"
+          "    140  another rank went away\n"
+          "    143  stopped by SIGTERM\n"
+          "\nEXAMPLES\n",
+          out);
+    fprintf(out, "    trainer %s --data /usr/share/datasets/fashion-mnist --epochs 1\n", cfg->name);
+    fprintf(out,
+            "    torchrun --nproc_per_node=4 --no_python trainer %s \\\n        --log_dir log --save_path "
+            "model.pt\n",
+            cfg->name);
+}

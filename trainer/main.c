@@ -1,0 +1,78 @@
+/* main.c - the program: arguments in, exit status out. */
+#include "common/contract.h"
+#include "trainer/config/config.h"
+#include "trainer/error_file.h"
+#include "trainer/help.h"
+#include "trainer/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say(int rank, const struct err *err)
+{
+    if (rank >= 0)
+        fprintf(stderr, "trainer: rank %d: %s\n", rank, err->msg);
+    else
+        fprintf(stderr, "trainer: %s\n", err->msg);
+}
+
+/* On stderr for people, and where the launcher looks for the cause. */
+static int fail(const struct run_env *env, int rank, int exit_code, const struct err *err)
+{
+    const char *path = env->get("TORCHELASTIC_ERROR_FILE");
+    struct err write_err;
+
+    say(rank, err);
+    if (path && path[0] && error_file_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
+        say(rank, &write_err);
+    return exit_code;
+}
+
+static bool is_help(const char *arg)
+{
+    return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
+static int train(const struct config *cfg, struct run_env *env)
+{
+    cleanup_stop struct stop stop = {.fd = -1};
+    struct run_result result;
+    struct err err;
+
+    if (stop_open(&stop, &err))
+        return fail(env, -1, EXIT_CODE_ERROR, &err);
+    env->stop = &stop;
+    if (run(cfg, env, &result, &err))
+        return fail(env, result.rank, result.exit_code, &err);
+    if (result.warning.kind)
+        say(result.rank, &result.warning);
+    return result.exit_code;
+}
+
+int main(int argc, char **argv)
+{
+    cleanup_arena struct arena arena = {0};
+    struct config cfg;
+    struct err err;
+    struct run_env env = {.get = getenv, .clock = clock_system(), .out = stdout};
+
+    env.started_ms = env.clock.mono_ms(env.clock.ctx);
+    env.terminal = isatty(STDOUT_FILENO);
+    if (argc < 2 || is_help(argv[1])) {
+        help_program(argc < 2 ? stderr : stdout);
+        return argc < 2 ? EXIT_CODE_USAGE : EXIT_CODE_OK;
+    }
+    if (config_load(argv[1], &arena, &cfg, &err) || config_options(argc - 2, argv + 2, &cfg, &err))
+        return fail(&env, -1, EXIT_CODE_USAGE, &err);
+    if (cfg.help) {
+        help_preset(stdout, &cfg);
+        return EXIT_CODE_OK;
+    }
+    if (cfg.show) {
+        fputs(cfg.source, stdout);
+        return EXIT_CODE_OK;
+    }
+    return train(&cfg, &env);
+}

@@ -1,0 +1,22 @@
+/* layer.c - the table of kinds. */
+#include "trainer/model/layer.h"
+
+#include "common/cleanup.h"
+
+static const struct layer_ops *const KINDS[] = {
+    &layer_conv2d, &layer_flatten, &layer_linear, &layer_maxpool2d, &layer_relu, &layer_softmax,
+};
+
+_Static_assert(ARRAY_LEN(KINDS) <= LAYER_KINDS_MAX, "raise LAYER_KINDS_MAX");
+
+int layer_kinds(const char *names[static LAYER_KINDS_MAX])
+{
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        names[i] = KINDS[i]->type;
+    return (int)ARRAY_LEN(KINDS);
+}
+
+const struct layer_ops *layer_kind(int i)
+{
+    return KINDS[i];
+}

@@ -1,0 +1,98 @@
+/* layer.h - one layer of a network, and the table of kinds there are. A new kind is a file in layers/ and a
+ * row of the table in layer.c; presets, shapes, memory, the passes, the optimiser and the exports follow from
+ * it.
+ *
+ * Shapes:    activations are (batch, rows, cols, channels); parameters keep PyTorch's own layout.
+ * Ownership: a pass borrows every buffer. `plan` fills a layer that model.c owns.
+ * Errors:    `plan` alone can fail: ERR_INVALID naming the field. The passes cannot.
+ */
+#ifndef TK_TRAINER_MODEL_LAYER_H
+#define TK_TRAINER_MODEL_LAYER_H
+
+#include "common/err.h"
+#include "kernels/kctx.h"
+#include "trainer/model/spec.h"
+#include "trainer/rng/torch_rng.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LAYER_PARAMS_MAX = 2, PARAM_DIMS_MAX = 4, LAYER_KINDS_MAX = 32 };
+
+struct layer_param {
+    const char *suffix; /* "weight", "bias" */
+    int32_t dims;
+    int64_t dim[PARAM_DIMS_MAX];
+};
+
+struct layer {
+    const struct layer_spec *spec;
+    struct shape in, out;
+    struct layer_param param[LAYER_PARAMS_MAX];
+    int params;
+    size_t workspace_bytes; /* of kctx, for the largest batch */
+    size_t saved_bytes;     /* per sample, from the forward pass for the backward pass */
+    bool alias;             /* the output is the input, seen differently: no pass is run */
+
+    /* A ReLU behind this layer that it takes over. Its gradient is taken here, unless the layer behind it
+     * does so in passing (out_masked there). */
+    bool relu;
+    bool relu_grad;
+    bool out_masked;
+};
+
+/* What one layer sees of one batch. */
+struct layer_pass {
+    int batch;
+    const float *in;
+    float *out;
+    uint8_t *saved;
+    const float *param[LAYER_PARAMS_MAX];
+
+    /* backward only */
+    const float *dout;
+    float *din; /* NULL: not wanted (the first layer with parameters) */
+    float *grad[LAYER_PARAMS_MAX];
+};
+
+struct layer_ops {
+    const char *type;
+    const struct layer_option *options;
+    bool named;      /* has parameters, and with them a name */
+    bool takes_relu; /* can apply a ReLU to its own output */
+    bool masks_relu; /* its backward pass can take the gradient of a ReLU in front of it */
+
+    /* `in` and `spec` are set: fill out, param, params, workspace_bytes, saved_bytes, alias. */
+    int (*plan)(struct layer *l, int batch_max, struct err *err);
+    void (*init)(const struct layer *l, struct torch_rng *g, float *const *param); /* NULL: no parameters */
+    void (*forward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
+    void (*backward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
+};
+
+extern const struct layer_ops layer_conv2d;
+extern const struct layer_ops layer_flatten;
+extern const struct layer_ops layer_linear;
+extern const struct layer_ops layer_maxpool2d;
+extern const struct layer_ops layer_relu;
+extern const struct layer_ops layer_softmax;
+
+/* The table: names[0..n-1] filled, n returned; layer_kind(i) is names[i]'s. */
+int layer_kinds(const char *names[static LAYER_KINDS_MAX]);
+const struct layer_ops *layer_kind(int i);
+
+static inline size_t shape_len(const struct shape *s)
+{
+    return (size_t)s->rows * (size_t)s->cols * (size_t)s->channels;
+}
+
+static inline size_t layer_param_len(const struct layer_param *p)
+{
+    size_t n = 1;
+
+    for (int i = 0; i < p->dims; i++)
+        n *= (size_t)p->dim[i];
+    return n;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* linear.c - {type: linear, name, out}: as torch.nn.Linear(in, out). */
+#include "trainer/model/layer.h"
+
+#include "kernels/linear.h"
+#include "trainer/rng/init.h"
+
+enum { OUT };
+
+static const struct layer_option OPTIONS[] = {
+    [OUT] = {"out", 1, 1 << 24, .required = true},
+    {0},
+};
+
+static struct linear_shape shape_of(const struct layer *l, int batch)
+{
+    return (struct linear_shape){.rows = batch, .in = l->in.channels, .out = (int)l->spec->option[OUT]};
+}
+
+static int plan(struct layer *l, int batch_max, struct err *err)
+{
+    struct linear_shape s = shape_of(l, batch_max);
+
+    if (!l->in.flat)
+        return err_set(err, ERR_INVALID,
+                       "expected a vector as input, got an image of %dx%dx%d: put flatten before", l->in.rows,
+                       l->in.cols, l->in.channels);
+    if (linear_check(&s, err))
+        return -1;
+    l->out = (struct shape){.rows = 1, .cols = 1, .channels = s.out, .flat = true};
+    l->params = 2;
+    l->param[0] = (struct layer_param){"weight", 2, {s.out, s.in}};
+    l->param[1] = (struct layer_param){"bias", 1, {s.out}};
+    l->workspace_bytes = linear_workspace_bytes(&s);
+    return 0;
+}
+
+static void init(const struct layer *l, struct torch_rng *g, float *const *param)
+{
+    init_linear(g, (size_t)l->in.channels, (size_t)l->out.channels, param[0], param[1]);
+}
+
+static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct linear_shape s = shape_of(l, p->batch);
+
+    linear_forward(ctx, &s, p->out, p->in, p->param[0], p->param[1], l->relu);
+}
+
+static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct linear_shape s = shape_of(l, p->batch);
+
+    linear_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, l->relu_grad ? p->out : NULL, p->in,
+                    p->param[0]);
+}
+
+const struct layer_ops layer_linear = {
+    .type = "linear",
+    .options = OPTIONS,
+    .named = true,
+    .takes_relu = true,
+    .plan = plan,
+    .init = init,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,0 +1,38 @@
+/* relu.c - {type: relu}, where the layer before it cannot take it over. */
+#include "trainer/model/layer.h"
+
+#include "kernels/relu.h"
+
+static const struct layer_option OPTIONS[] = {{0}};
+
+static int plan(struct layer *l, int batch_max, struct err *err)
+{
+    (void)batch_max;
+    (void)err;
+    l->out = l->in;
+    return 0;
+}
+
+static size_t len_of(const struct layer *l, const struct layer_pass *p)
+{
+    return shape_len(&l->in) * (size_t)p->batch;
+}
+
+static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    relu_forward(ctx, p->out, p->in, len_of(l, p));
+}
+
+static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    if (p->din)
+        relu_backward(ctx, p->din, p->dout, p->out, len_of(l, p));
+}
+
+const struct layer_ops layer_relu = {
+    .type = "relu",
+    .options = OPTIONS,
+    .plan = plan,
+    .forward = forward,
+    .backward = backward,
+};

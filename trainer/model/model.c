@@ -1,0 +1,238 @@
+/* model.c - layers in a row: planning, memory, forward, backward. */
+#include "trainer/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN_BYTES = 64 };
+
+struct model {
+    int batch_max, batch; /* batch: of the last forward pass */
+    int layers;
+    int rows;
+    int first_grad; /* the layer where the backward pass ends: nothing before it has parameters */
+    size_t len, workspace_bytes;
+    float *values;
+    float *grad[2]; /* gradients of activations: one is read while the other is written */
+    struct layer layer[MODEL_LAYERS_MAX];
+    int first_row[MODEL_LAYERS_MAX];
+    const float *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
+    float *out[MODEL_LAYERS_MAX];      /* NULL: alias */
+    uint8_t *saved[MODEL_LAYERS_MAX];
+    struct param_row row[MODEL_LAYERS_MAX * LAYER_PARAMS_MAX];
+};
+
+static void *zeroed(size_t bytes, struct err *err)
+{
+    void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
+
+    if (!p) {
+        err_set(err, ERR_FATAL, "no memory for %zu bytes of the model", bytes);
+        return NULL;
+    }
+    return memset(p, 0, bytes);
+}
+
+static void add_rows(struct model *m, int i)
+{
+    struct layer *l = &m->layer[i];
+
+    m->first_row[i] = m->rows;
+    for (int p = 0; p < l->params; p++) {
+        struct param_row *row = &m->row[m->rows++];
+        snprintf(row->name, sizeof(row->name), "%s.%s", l->spec->name, l->param[p].suffix);
+        row->dims = l->param[p].dims;
+        memcpy(row->dim, l->param[p].dim, sizeof(row->dim));
+        row->offset = m->len;
+        row->len = layer_param_len(&l->param[p]);
+        m->len += row->len;
+    }
+}
+
+/* A ReLU behind a layer that can apply it is no layer of its own; behind a max-pool, whose backward pass
+ * touches the values anyway, its gradient is taken there. */
+static bool take_relu(struct model *m, const struct layer_spec *next)
+{
+    struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
+
+    if (next->ops == &layer_relu && last && last->spec->ops->takes_relu && !last->relu) {
+        last->relu = true;
+        last->relu_grad = true;
+        return true;
+    }
+    if (next->ops->masks_relu && last && last->relu_grad)
+        last->relu_grad = false;
+    return false;
+}
+
+static int plan_layers(struct model *m, const struct model_spec *spec, struct err *err)
+{
+    struct shape shape = spec->input;
+
+    for (int i = 0; i < spec->layers; i++) {
+        const struct layer_spec *ls = &spec->layer[i];
+        bool masked = m->layers && m->layer[m->layers - 1].relu_grad && ls->ops->masks_relu;
+        if (take_relu(m, ls))
+            continue;
+        struct layer *l = &m->layer[m->layers];
+        *l = (struct layer){.spec = ls, .in = shape, .out_masked = masked};
+        if (ls->ops->plan(l, m->batch_max, err))
+            return err_wrap(err, "model.layers[%d] (%s%s%s)", i, ls->ops->type, ls->name[0] ? " " : "",
+                            ls->name);
+        add_rows(m, m->layers);
+        if (l->workspace_bytes > m->workspace_bytes)
+            m->workspace_bytes = l->workspace_bytes;
+        shape = l->out;
+        m->layers++;
+    }
+    if (!shape.flat)
+        return err_set(err, ERR_INVALID,
+                       "model: the output is an image of %dx%dx%d, expected a vector: end with "
+                       "flatten and linear",
+                       shape.rows, shape.cols, shape.channels);
+    if (!m->rows)
+        return err_set(err, ERR_INVALID, "model: no layer has parameters: nothing to train");
+    while (!m->layer[m->first_grad].params)
+        m->first_grad++;
+    return 0;
+}
+
+static int make_buffers(struct model *m, struct err *err)
+{
+    size_t batch = (size_t)m->batch_max;
+    size_t widest = 0;
+
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        size_t len = shape_len(&l->out) * batch;
+        if (len > widest)
+            widest = len;
+        if (!l->alias && !(m->out[i] = zeroed(len * sizeof(float), err)))
+            return -1;
+        if (l->saved_bytes && !(m->saved[i] = zeroed(l->saved_bytes * batch, err)))
+            return -1;
+    }
+    if (!(m->values = zeroed(m->len * sizeof(float), err)) ||
+        !(m->grad[0] = zeroed(widest * sizeof(float), err)) ||
+        !(m->grad[1] = zeroed(widest * sizeof(float), err)))
+        return -1;
+    return 0;
+}
+
+struct model *model_make(const struct model_spec *spec, int batch_max, struct err *err)
+{
+    cleanup_model struct model *m = calloc(1, sizeof(*m));
+
+    if (!m) {
+        err_set(err, ERR_FATAL, "no memory for the model");
+        return NULL;
+    }
+    m->batch_max = batch_max;
+    if (plan_layers(m, spec, err) || make_buffers(m, err))
+        return NULL;
+    return TAKE(m);
+}
+
+void model_free(struct model *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < m->layers; i++) {
+        free(m->out[i]);
+        free(m->saved[i]);
+    }
+    free(m->values);
+    free(m->grad[0]);
+    free(m->grad[1]);
+    free(m);
+}
+
+void model_init(struct model *m, struct torch_rng *g)
+{
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        float *param[LAYER_PARAMS_MAX] = {NULL};
+        for (int p = 0; p < l->params; p++)
+            param[p] = m->values + m->row[m->first_row[i] + p].offset;
+        if (l->params)
+            l->spec->ops->init(l, g, param);
+    }
+}
+
+size_t model_len(const struct model *m)
+{
+    return m->len;
+}
+
+float *model_values(struct model *m)
+{
+    return m->values;
+}
+
+const struct param_row *model_params(const struct model *m, int *ret_count)
+{
+    *ret_count = m->rows;
+    return m->row;
+}
+
+struct shape model_output(const struct model *m)
+{
+    return m->layer[m->layers - 1].out;
+}
+
+int model_batch_max(const struct model *m)
+{
+    return m->batch_max;
+}
+
+size_t model_workspace_bytes(const struct model *m)
+{
+    return m->workspace_bytes;
+}
+
+static struct layer_pass pass_of(struct model *m, int i)
+{
+    struct layer_pass p = {.batch = m->batch, .in = m->in[i], .out = m->out[i], .saved = m->saved[i]};
+
+    for (int k = 0; k < m->layer[i].params; k++)
+        p.param[k] = m->values + m->row[m->first_row[i] + k].offset;
+    return p;
+}
+
+const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch)
+{
+    const float *at = x;
+
+    m->batch = batch;
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        m->in[i] = at;
+        if (l->alias)
+            continue;
+        struct layer_pass p = pass_of(m, i);
+        l->spec->ops->forward(l, ctx, &p);
+        at = m->out[i];
+    }
+    return at;
+}
+
+void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad)
+{
+    const float *dout = doutput;
+    int spare = 0;
+
+    for (int i = m->layers - 1; i >= m->first_grad; i--) {
+        const struct layer *l = &m->layer[i];
+        if (l->alias)
+            continue;
+        struct layer_pass p = pass_of(m, i);
+        p.dout = dout;
+        p.din = i > m->first_grad ? m->grad[spare] : NULL;
+        for (int k = 0; k < l->params; k++)
+            p.grad[k] = grad + m->row[m->first_row[i] + k].offset;
+        l->spec->ops->backward(l, ctx, &p);
+        dout = p.din;
+        spare = !spare;
+    }
+}

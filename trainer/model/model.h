@@ -1,0 +1,57 @@
+/* model.h - a network with its memory: parameters in one flat buffer, activations, and the two passes.
+ *
+ * Shapes:    samples are (batch, rows, cols, channels) of the spec's input; the output is (batch, classes).
+ * Ownership: model_make to model_free; the spec must outlive the model. Gradients go to the caller's buffer.
+ * Order:     parameters stand in the order of layers, weight before bias: PyTorch's named_parameters(). The
+ *            backward pass belongs to the forward pass just before it.
+ * Numerics:  gradients are written, not added to.
+ */
+#ifndef TK_TRAINER_MODEL_MODEL_H
+#define TK_TRAINER_MODEL_MODEL_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "kernels/kctx.h"
+#include "trainer/model/layer.h"
+#include "trainer/model/spec.h"
+
+enum { PARAM_NAME_BYTES = LAYER_NAME_BYTES + 8 };
+
+/* One parameter tensor: where it lies in every flat buffer (values, gradients, moments), and what exports
+ * call it. */
+struct param_row {
+    char name[PARAM_NAME_BYTES]; /* "conv1.weight" */
+    int32_t dims;
+    int64_t dim[PARAM_DIMS_MAX];
+    size_t offset, len; /* floats */
+};
+
+struct model;
+
+/* Errors: ERR_INVALID names the layer ("layer 3 (conv2d conv2): ..."); ERR_FATAL no memory. */
+struct model *model_make(const struct model_spec *spec, int batch_max, struct err *err) MUST_CHECK;
+void model_free(struct model *m);
+
+static inline void model_freep(struct model **m)
+{
+    model_free(*m);
+}
+#define cleanup_model __attribute__((cleanup(model_freep)))
+
+/* The default weights of torch.nn, in the order in which the module would build its layers. */
+void model_init(struct model *m, struct torch_rng *g);
+
+size_t model_len(const struct model *m); /* floats of all parameters */
+float *model_values(struct model *m);    /* 64-byte aligned */
+const struct param_row *model_params(const struct model *m, int *ret_count);
+struct shape model_output(const struct model *m);
+int model_batch_max(const struct model *m);
+size_t model_workspace_bytes(const struct model *m); /* to reserve in the kctx of every pass */
+
+/* The output of `batch` samples; it and x are kept for the backward pass. */
+const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch);
+
+/* From the gradient of the output to those of all parameters: grad (model_len). */
+void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad);
+
+#endif

@@ -1,0 +1,38 @@
+/* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 inflates it once.
+ *
+ * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left
+ * behind. Where
+ * /proc does not allow that, a rank loads its own copy.
+ * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
+ * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
+ * Errors:    those of the data set on the rank that loads; ERR_PEER on the others (that rank says why);
+ *            ERR_INVALID when ranks were started with different configurations.
+ */
+#ifndef TK_TRAINER_POD_DATA_H
+#define TK_TRAINER_POD_DATA_H
+
+#include "common/cleanup.h"
+#include "trainer/collectives/collectives.h"
+#include "trainer/data/dataset.h"
+
+struct pod_data {
+    struct dataset set;
+    void *mem; /* mapping */
+    size_t bytes;
+    bool shared; /* another rank's memory */
+};
+
+struct pod_data_options {
+    const char *dir;
+    enum dataset_name name;
+    int local_rank;
+    uint32_t fingerprint;
+    int64_t timeout_ms;
+};
+
+int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod_data_options *o,
+                  struct err *err) MUST_CHECK;
+void pod_data_close(struct pod_data *d);
+#define cleanup_pod_data __attribute__((cleanup(pod_data_close)))
+
+#endif

@@ -1,0 +1,234 @@
+/* report.c - lines, JSON objects, a progress line and TensorBoard scalars about a run. */
+#include "trainer/report.h"
+
+#include "trainer/events/events.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PROGRESS_MS = 200, RATE_MS = 2000 };
+
+struct report {
+    struct report_options o;
+    struct events *events; /* NULL: none */
+    struct err events_err; /* the first failure; kind ERR_NONE: none */
+    bool progress_shown;
+    int64_t progress_ms;        /* when the line was last drawn */
+    int64_t rate_ms, rate_step; /* where the window of samples/s began */
+    double rate;
+};
+
+struct report *report_open(const struct report_options *o, struct err *err)
+{
+    cleanup_free struct report *r = calloc(1, sizeof(*r));
+
+    if (!r) {
+        err_set(err, ERR_FATAL, "no memory for the report");
+        return NULL;
+    }
+    r->o = *o;
+    if (o->log_dir) {
+        char host[256] = "localhost";
+        gethostname(host, sizeof(host) - 1);
+        struct events_options e = {.log_dir = o->log_dir,
+                                   .host = host,
+                                   .pid = getpid(),
+                                   .fresh = true,
+                                   .flush_ms = EVENTS_FLUSH_MS,
+                                   .clock = o->clock};
+        r->events = events_open(&e, err);
+        if (!r->events) {
+            err_wrap(err, "--log_dir");
+            return NULL;
+        }
+    }
+    return TAKE(r);
+}
+
+static void clear_progress(struct report *r)
+{
+    if (r->progress_shown)
+        fputs("\r\033[K", r->o.out);
+    r->progress_shown = false;
+}
+
+/* The beginning of a JSON line: {"time":"...","event":"train" */
+static void json_begin(struct report *r, const char *event)
+{
+    char now[CLOCK_RFC3339_BYTES];
+
+    clock_rfc3339(r->o.clock.wall_ms(r->o.clock.ctx), true, now);
+    fprintf(r->o.out, "{\"time\":\"%s\",\"event\":\"%s\"", now, event);
+}
+
+static void end(struct report *r)
+{
+    fputs(r->o.format == LOG_FORMAT_JSON ? "}\n" : "\n", r->o.out);
+    fflush(r->o.out);
+}
+
+static bool begin_json(struct report *r, const char *event)
+{
+    clear_progress(r);
+    if (r->o.format == LOG_FORMAT_JSON)
+        json_begin(r, event);
+    return r->o.format == LOG_FORMAT_JSON;
+}
+
+static void scalar(struct report *r, const char *tag, int64_t step, double value)
+{
+    struct err err;
+
+    if (r->events && events_scalar(r->events, tag, step, (float)value, &err) && !r->events_err.kind)
+        r->events_err = err;
+}
+
+void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
+                  const char *transport, const char *isa, int threads)
+{
+    if (!r)
+        return;
+    if (begin_json(r, "start"))
+        fprintf(r->o.out,
+                ",\"model\":\"%s\",\"parameters\":%zu,\"ranks\":%d,\"transport\":\"%s\",\"batch_size\":%lld,"
+                "\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,\"steps\":%lld",
+                cfg->name, parameters, world, transport, (long long)cfg->batch_size, threads, isa,
+                (long long)r->o.epochs, (long long)r->o.steps);
+    else
+        fprintf(r->o.out,
+                "%s: %zu parameters, %d rank%s (%s), batch %lld per rank, %d thread%s per rank (%s)",
+                cfg->name, parameters, world, world == 1 ? "" : "s", transport, (long long)cfg->batch_size,
+                threads, threads == 1 ? "" : "s", isa);
+    end(r);
+}
+
+void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
+{
+    if (!r)
+        return;
+    int64_t global_step = (epoch - 1) * r->o.steps + step;
+    if (begin_json(r, "train"))
+        fprintf(
+            r->o.out,
+            ",\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld,\"steps\":%lld,\"global_step\":%lld,\"loss\":%.9g",
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)r->o.steps,
+            (long long)global_step, loss);
+    else
+        fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
+                (long long)r->o.epochs, (long long)step, (long long)r->o.steps, loss);
+    end(r);
+    scalar(r, "train/loss", global_step, loss);
+}
+
+void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
+{
+    struct err err;
+
+    if (!r)
+        return;
+    if (r->events && events_tick(r->events, &err) && !r->events_err.kind)
+        r->events_err = err;
+    if (!r->o.terminal || r->o.format == LOG_FORMAT_JSON)
+        return;
+    int64_t now = r->o.clock.mono_ms(r->o.clock.ctx);
+    int64_t done = (epoch - 1) * r->o.steps + step;
+    if (!r->rate_ms) {
+        r->rate_ms = now;
+        r->rate_step = done;
+    }
+    if (now - r->progress_ms < PROGRESS_MS || now == r->rate_ms)
+        return;
+    double rate =
+        (double)(done - r->rate_step) * (double)r->o.samples_per_step * 1000 / (double)(now - r->rate_ms);
+    if (now - r->rate_ms > RATE_MS || r->rate <= 0) {
+        r->rate = rate;
+        r->rate_ms = now;
+        r->rate_step = done;
+    }
+    int64_t left = (r->o.epochs * r->o.steps - done) * r->o.samples_per_step;
+    int64_t eta_s = r->rate > 0 ? (int64_t)((double)left / r->rate) : 0;
+    fprintf(r->o.out, "\r\033[Kepoch %lld/%lld  step %lld/%lld  loss %.4f  %.0f samples/s  %lld:%02lld left",
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)r->o.steps, loss, r->rate,
+            (long long)(eta_s / 60), (long long)(eta_s % 60));
+    fflush(r->o.out);
+    r->progress_shown = true;
+    r->progress_ms = now;
+}
+
+void report_val(struct report *r, int64_t epoch, double loss, double accuracy)
+{
+    if (!r)
+        return;
+    if (begin_json(r, "val"))
+        fprintf(r->o.out,
+                ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g",
+                (long long)epoch, (long long)r->o.epochs, (long long)(epoch * r->o.steps), loss, accuracy);
+    else
+        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f, val accuracy: %.4f", (long long)epoch,
+                (long long)r->o.epochs, loss, accuracy);
+    end(r);
+    scalar(r, "val/loss", epoch * r->o.steps, loss);
+    scalar(r, "val/accuracy", epoch * r->o.steps, accuracy);
+}
+
+void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
+{
+    if (!r)
+        return;
+    if (begin_json(r, "test"))
+        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g", (long long)global_step,
+                loss, accuracy);
+    else
+        fprintf(r->o.out, "test loss: %.4f, test accuracy: %.4f", loss, accuracy);
+    end(r);
+    scalar(r, "test/loss", global_step, loss);
+    scalar(r, "test/accuracy", global_step, accuracy);
+}
+
+void report_times(struct report *r, const struct report_times *t)
+{
+    if (!r)
+        return;
+    double rate = t->train_s > 0 ? (double)t->samples / t->train_s : 0;
+    if (begin_json(r, "times"))
+        fprintf(r->o.out,
+                ",\"startup_s\":%.3f,\"train_s\":%.3f,\"val_s\":%.3f,\"samples\":%lld,\"samples_per_s\":%.1f",
+                t->startup_s, t->train_s, t->val_s, (long long)t->samples, rate);
+    else
+        fprintf(r->o.out,
+                "training time: %.2f s (steps %.2f s, validation %.2f s), %.0f samples/s; start-up %.2f s",
+                t->train_s + t->val_s, t->train_s, t->val_s, rate, t->startup_s);
+    end(r);
+}
+
+void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step)
+{
+    if (!r)
+        return;
+    if (begin_json(r, "stop"))
+        fprintf(r->o.out, ",\"signal\":\"%s\",\"epoch\":%lld,\"step\":%lld", signal_name, (long long)epoch,
+                (long long)step);
+    else
+        fprintf(r->o.out, "stopped by %s after epoch %lld, batch %lld/%lld", signal_name, (long long)epoch,
+                (long long)step, (long long)r->o.steps);
+    end(r);
+}
+
+int report_close(struct report *r, struct err *err)
+{
+    int rc = 0;
+
+    if (!r)
+        return 0;
+    clear_progress(r);
+    fflush(r->o.out);
+    if (r->events && events_close(r->events, err))
+        rc = err_wrap(err, "--log_dir");
+    if (!rc && r->events_err.kind) {
+        *err = r->events_err;
+        rc = err_wrap(err, "--log_dir: some events may be missing");
+    }
+    free(r);
+    return rc;
+}

@@ -1,0 +1,60 @@
+/* report.h - what a run tells: lines on a stream, a progress line on a terminal, TensorBoard scalars.
+ *
+ * Rank 0 has one; on the others it is NULL, and every function accepts NULL and does nothing.
+ * Ownership: report_open makes, report_close flushes and frees. The stream is borrowed.
+ * Order:     nothing here is called inside a step.
+ * Errors:    ERR_FATAL from report_open and report_close when the event file cannot be written. In between a
+ *            full disk does not stop the training: events wait in memory and report_close tries again.
+ */
+#ifndef TK_TRAINER_REPORT_H
+#define TK_TRAINER_REPORT_H
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/err.h"
+#include "trainer/config/config.h"
+
+#include <stdio.h>
+
+struct report;
+
+struct report_options {
+    FILE *out;
+    bool terminal; /* `out` is one: show progress */
+    enum log_format format;
+    const char *log_dir; /* NULL: no events */
+    int64_t epochs;
+    int64_t steps;            /* of an epoch */
+    int64_t samples_per_step; /* of all ranks */
+    struct clock clock;
+};
+
+struct report *report_open(const struct report_options *o, struct err *err) MUST_CHECK;
+
+/* One line before the first step: what is trained, and on what. */
+void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
+                  const char *transport, const char *isa, int threads);
+
+/* Steps and epochs count from 1. */
+void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
+
+/* After every step: redraws the progress line and writes out events, when either is due. */
+void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
+
+void report_val(struct report *r, int64_t epoch, double loss, double accuracy);
+void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
+
+struct report_times {
+    int64_t samples;  /* trained on, all ranks */
+    double train_s;   /* in steps */
+    double val_s;     /* in evaluations between epochs */
+    double startup_s; /* from the program's start to the first step */
+};
+void report_times(struct report *r, const struct report_times *t);
+
+/* The run ends early: why. */
+void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step);
+
+int report_close(struct report *r, struct err *err);
+
+#endif

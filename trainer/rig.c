@@ -1,0 +1,154 @@
+/* rig.c - set-up, in the order in which things are needed. */
+#include "trainer/rig.h"
+
+#include "trainer/cpus.h"
+#include "trainer/save.h"
+
+#include <stdlib.h>
+
+enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
+
+void rig_release(struct rig *s)
+{
+    struct err ignored;
+
+    (void)report_close(s->report, &ignored);
+    train_release(&s->train);
+    free(s->split_order);
+    optim_release(&s->optim);
+    model_free(s->model);
+    pod_data_close(&s->data);
+    kctx_free(s->ctx);
+    collectives_close(s->comm);
+}
+static int open_ranks(struct rig *s, struct err *err)
+{
+    s->ranks.backend = (enum collectives_backend)s->cfg->backend;
+    if (collectives_config_read(&s->ranks, s->env->get, err))
+        return -1;
+    s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
+    return s->comm ? 0 : -1;
+}
+
+/* The data and the model must fit each other. */
+static int check_fit(const struct rig *s, struct err *err)
+{
+    const struct dataset *set = &s->data.set;
+    const struct shape *in = &s->cfg->model.input;
+    const struct data_spec *d = &s->cfg->data;
+    struct shape out = model_output(s->model);
+
+    if (in->rows != set->rows || in->cols != set->cols || in->channels != 1)
+        return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx1", in->rows,
+                       in->cols, in->channels, set->rows, set->cols);
+    if (out.channels < DATASET_CLASSES)
+        return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
+                       out.channels, DATASET_CLASSES);
+    if (d->train_items + d->val_items != set->train_items)
+        return err_set(err, ERR_INVALID,
+                       "data: train_items %lld and val_items %lld, but the data set has %d training images",
+                       (long long)d->train_items, (long long)d->val_items, set->train_items);
+    return 0;
+}
+
+/* Weights first, then the split, from one generator: the order of the original program. */
+static int make_model(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    int batch_max = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
+    struct torch_rng rng;
+
+    s->model = model_make(&cfg->model, batch_max, err);
+    if (!s->model || check_fit(s, err) || kctx_reserve(s->ctx, model_workspace_bytes(s->model), err))
+        return -1;
+    torch_rng_seed(&rng, (uint64_t)cfg->seed);
+    model_init(s->model, &rng);
+    s->split_order = calloc((size_t)s->data.set.train_items, sizeof(*s->split_order));
+    if (!s->split_order)
+        return err_set(err, ERR_FATAL, "no memory for the order of the training data");
+    if (split_random(&rng, cfg->data.train_items, cfg->data.val_items, s->split_order, &s->split, err) ||
+        optim_make(&s->optim, &cfg->optimizer, model_len(s->model), err))
+        return -1;
+    /* Equal by construction; ranks on unlike machines start from rank 0's bits all the same. */
+    return s->comm->broadcast(s->comm, model_values(s->model), model_len(s->model) * sizeof(float), 0,
+                              s->timeout_ms, err);
+}
+
+static int make_train(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    const struct dataset *set = &s->data.set;
+    struct train_parts p = {
+        .comm = s->comm,
+        .ctx = s->ctx,
+        .model = s->model,
+        .optim = &s->optim,
+        .stop = s->env->stop,
+        .sampler = {.items = cfg->data.train_items,
+                    .rank = s->comm->rank,
+                    .world = s->comm->world,
+                    .seed = (uint64_t)cfg->sampler_seed,
+                    .shuffle = true},
+        .batch_size = cfg->batch_size,
+        .timeout_ms = s->timeout_ms,
+    };
+
+    if (sampler_check(&p.sampler, err))
+        return -1;
+    feed_init(&p.feed, set->train_images, set->train_labels, s->split.first,
+              (size_t)set->rows * (size_t)set->cols, cfg->data.mean, cfg->data.std);
+    return train_make(&s->train, &p, err);
+}
+
+static int make_report(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct report_options o = {
+        .out = s->env->out,
+        .terminal = s->env->terminal,
+        .format = (enum log_format)cfg->log_format,
+        .log_dir = cfg->log_dir,
+        .epochs = cfg->epochs,
+        .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+        .samples_per_step = cfg->batch_size * s->comm->world,
+        .clock = s->env->clock,
+    };
+
+    if (s->comm->rank != 0)
+        return 0;
+    if (cfg->save_path && save_check(cfg->save_path, err))
+        return err_wrap(err, "--save_path");
+    s->report = report_open(&o, err);
+    return s->report ? 0 : -1;
+}
+
+static int open_data(struct rig *s, struct err *err)
+{
+    struct pod_data_options o = {
+        .dir = s->cfg->data_dir,
+        .name = (enum dataset_name)s->cfg->dataset,
+        .local_rank = s->ranks.local_rank,
+        .fingerprint = config_fingerprint(s->cfg),
+        .timeout_ms = s->timeout_ms,
+    };
+
+    return pod_data_open(&s->data, s->comm, &o, err);
+}
+
+int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
+{
+    struct kctx_options machine = {0};
+
+    *s = (struct rig){.cfg = cfg, .env = env, .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
+    if (open_ranks(s, err))
+        return -1;
+    machine.threads = cfg->threads ? (int)cfg->threads
+                                   : cpus_threads(s->env->get("OMP_NUM_THREADS"), cpus_available(),
+                                                  s->ranks.local_world, KCTX_THREADS_MAX);
+    s->ctx = kctx_make(&machine, err);
+    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err))
+        return -1;
+    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
+                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* rig.h - what a run holds while it lasts, and taking it: ranks, machine, data, model, report.
+ *
+ * Ownership: rig_open takes, rig_release gives back, also half of it; cfg and env are borrowed.
+ * Order:     a collective call: every rank makes it. Initial weights are drawn first and the train/validation
+ *            split after them, from one generator, as the original program does.
+ * Errors:    as run.h says.
+ */
+#ifndef TK_TRAINER_RIG_H
+#define TK_TRAINER_RIG_H
+
+#include "trainer/data/split.h"
+#include "trainer/pod_data.h"
+#include "trainer/report.h"
+#include "trainer/run.h"
+#include "trainer/train.h"
+
+/* What a run holds, in the order in which it is taken. */
+struct rig {
+    const struct config *cfg;
+    const struct run_env *env;
+    int64_t timeout_ms;
+    struct collectives_config ranks;
+    struct collectives *comm;
+    struct kctx *ctx;
+    struct pod_data data;
+    struct model *model;
+    struct optim optim;
+    uint32_t *split_order;
+    struct split split;
+    struct train train;
+    struct report *report; /* rank 0 alone */
+    struct report_times times;
+};
+
+int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
+void rig_release(struct rig *s);
+#define cleanup_rig __attribute__((cleanup(rig_release)))
+
+#endif

@@ -1,0 +1,37 @@
+/* run.h - a whole run: meet the other ranks, load, train, evaluate, save.
+ *
+ * Ownership: everything in struct run_env is borrowed for the call.
+ * Errors:    the message of what failed; the exit code by common/contract.h: 1 permanent, 2 configuration or
+ *            data that cannot be used, 138 a deadline passed, 140 another rank went away.
+ */
+#ifndef TK_TRAINER_RUN_H
+#define TK_TRAINER_RUN_H
+
+#include "common/clock.h"
+#include "common/err.h"
+#include "trainer/config/config.h"
+#include "trainer/stop.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct run_env {
+    char *(*get)(const char *name); /* getenv, or a test's own */
+    struct clock clock;
+    int64_t started_ms; /* clock.mono_ms when the program began */
+    FILE *out;
+    bool terminal; /* `out` is one */
+    struct stop *stop;
+};
+
+struct run_result {
+    int exit_code; /* also on success: 0, or 143 and 130 after a signal */
+    int rank;      /* for the message; -1 before it is known */
+    struct err
+        warning; /* kind ERR_NONE: none. Something that did not end the run, such as a full disk of log_dir */
+};
+
+/* 0 or -1; *ret is filled in both cases. */
+int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err);
+
+#endif

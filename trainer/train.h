@@ -1,0 +1,62 @@
+/* train.h - one step of data-parallel training: batch, forward, backward, one exchange, update. Nothing else.
+ *
+ * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
+ * Order:     every rank runs the same steps. What rides on the one all_reduce: all gradients, the loss, the
+ *            flags.
+ * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
+ * Numerics:  the gradient is the mean over all ranks' samples. Each rank's share is divided by the number of
+ *            ranks before the sum, at the loss, where it costs nothing.
+ */
+#ifndef TK_TRAINER_TRAIN_H
+#define TK_TRAINER_TRAIN_H
+
+#include "common/cleanup.h"
+#include "kernels/kctx.h"
+#include "trainer/collectives/collectives.h"
+#include "trainer/data/sampler.h"
+#include "trainer/feed.h"
+#include "trainer/model/model.h"
+#include "trainer/model/optim.h"
+#include "trainer/stop.h"
+
+struct train_parts {
+    struct collectives *comm;
+    struct kctx *ctx;
+    struct model *model;
+    struct optim *optim;
+    struct stop *stop; /* NULL: nobody stops this run */
+    struct feed feed;
+    struct sampler sampler;
+    int64_t batch_size;
+    int64_t timeout_ms;
+};
+
+struct train {
+    struct train_parts p;
+    size_t grad_len;  /* parameters */
+    float *grad;      /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
+    float *x;         /* (batch, pixels) */
+    float *dlogits;   /* (batch, classes) */
+    int32_t *y;       /* (batch) */
+    uint32_t *places; /* (batch) */
+    uint32_t *order;  /* (items) of the epoch */
+};
+
+struct train_result {
+    float loss;     /* mean over all ranks */
+    uint32_t flags; /* enum collectives_flag, of all ranks: when set, every rank ends after this step */
+};
+
+int train_make(struct train *t, const struct train_parts *p, struct err *err) MUST_CHECK;
+void train_release(struct train *t);
+#define cleanup_train __attribute__((cleanup(train_release)))
+
+/* Draw the order of an epoch (from 0). */
+void train_epoch(struct train *t, int64_t epoch);
+
+/* Step `step` (from 0) of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and leaves the
+ * parameters as they were. */
+int train_step(struct train *t, int64_t step, double lr, struct train_result *ret,
+               struct err *err) MUST_CHECK;
+
+#endif
