@@ -1,0 +1,99 @@
+/* cache.c - the common way to keep a store by a reflector. */
+#include "kube/cache.h"
+
+#include "common/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct cache {
+    struct cache_options o;
+    struct store *store;
+    struct reflector *reflector;
+};
+
+static const cJSON *metadata(const cJSON *object)
+{
+    return json_find(object, (const char *[]){"metadata", NULL});
+}
+
+static void on_upsert(void *ctx, const cJSON *object)
+{
+    struct cache *c = ctx;
+    const cJSON *meta = metadata(object);
+    const char *ns = json_str(meta, "namespace");
+    const char *name = json_str(meta, "name");
+    const char *group = NULL;
+    void *value = c->o.decode ? c->o.decode(c->o.ctx, object, &group) : NULL;
+    const struct store_entry *old = store_get(c->store, ns, name);
+
+    if (old && strcmp(old->group, group ? group : "") != 0)
+        c->o.changed(c->o.ctx, old);
+    c->o.changed(c->o.ctx, store_put(c->store, ns, name, json_str(meta, "uid"), group, value));
+}
+
+static void on_removed(void *ctx, const cJSON *object)
+{
+    struct cache *c = ctx;
+    const cJSON *meta = metadata(object);
+    const struct store_entry *old = store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
+
+    if (!old)
+        return;
+    c->o.changed(c->o.ctx, old);
+    store_remove(c->store, old->ns, old->name, NULL);
+}
+
+static void on_replace_begin(void *ctx)
+{
+    store_mark(((struct cache *)ctx)->store);
+}
+
+static void on_replace_end(void *ctx)
+{
+    struct cache *c = ctx;
+
+    store_sweep(c->store, c->o.changed, c->o.ctx);
+    c->o.synced(c->o.ctx);
+}
+
+static void on_problem(void *ctx, const struct err *err)
+{
+    struct cache *c = ctx;
+
+    c->o.problem(c->o.ctx, err);
+}
+
+struct cache *cache_new(struct loop *l, const struct transport *t, const struct cache_options *options)
+{
+    struct cache *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        abort();
+    c->o = *options;
+    c->store = store_new(options->free_value);
+    c->reflector = reflector_new(
+        l, t, &options->watch,
+        &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert, on_removed, on_problem});
+    reflector_start(c->reflector);
+    return c;
+}
+
+void cache_free(struct cache *c)
+{
+    if (!c)
+        return;
+    reflector_free(c->reflector);
+    store_free(c->store);
+    free(c);
+}
+
+const struct store *cache_store(const struct cache *c)
+{
+    return c->store;
+}
+
+struct watcher_stats cache_stats(const struct cache *c)
+{
+    return reflector_stats(c->reflector);
+}

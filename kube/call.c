@@ -1,0 +1,195 @@
+/* call.c - gather inside libcurl, deliver outside of it. */
+#include "kube/call.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a stream: read and not yet delivered. Beyond that the peer waits. */
+enum { PENDING_MAX_BYTES = 64 << 10 };
+
+void call_free(struct http_call *c)
+{
+    loop_timer_cancel(c->loop, &c->idle);
+    loop_task_cancel(c->loop, &c->deliver);
+    if (c->gone)
+        *c->gone = true;
+    if (c->running)
+        curl_multi_remove_handle(loop_curl(c->loop), c->easy);
+    curl_easy_cleanup(c->easy);
+    curl_slist_free_all(c->headers);
+    buf_release(&c->body);
+    free(c);
+}
+
+/* Inside libcurl: keep the bytes, or make the peer wait; nothing else happens here. */
+static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
+{
+    struct http_call *c = ctx;
+    struct err ignored;
+    long status = 0;
+
+    n *= size;
+    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    c->last_byte_ms = loop_now_ms(c->loop);
+    c->in_chunks = c->handler.chunk && status >= 200 && status <= 299;
+    if (c->in_chunks && c->body.len && c->body.len + n > PENDING_MAX_BYTES) {
+        c->paused = true;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    if (c->handler.chunk && !c->in_chunks)
+        c->body.max = TRANSPORT_ERROR_MAX_BYTES;
+    if (buf_append(&c->body, p, n, &ignored) < 0) {
+        c->over = true;
+        return 0;
+    }
+    if (c->in_chunks)
+        loop_task_add(c->loop, &c->deliver);
+    return n;
+}
+
+/* False when the handler cancelled the call, which is then gone. */
+static bool deliver_chunk(struct http_call *c)
+{
+    struct buf bytes = c->body;
+    bool gone = false;
+
+    c->body = (struct buf)BUF_INIT(bytes.max);
+    c->gone = &gone;
+    c->handler.chunk(c->handler.ctx, (struct sv){bytes.data, bytes.len});
+    if (gone) {
+        buf_release(&bytes);
+        return false;
+    }
+    c->gone = NULL;
+    buf_clear(&bytes);
+    c->body = bytes;
+    return true;
+}
+
+static int failure(const struct http_call *c, struct err *err)
+{
+    const char *why = c->curl_error[0] ? c->curl_error : curl_easy_strerror((CURLcode)c->curl_code);
+
+    if (c->idled)
+        return err_set(err, ERR_TIMEOUT, "%s %s: no byte for %lld ms", c->method, c->shown,
+                       (long long)c->idle_timeout_ms);
+    if (c->over)
+        return err_set(err, ERR_TRANSIENT, "%s %s: the answer is over %zu bytes", c->method, c->shown,
+                       c->body.max);
+    return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT, "%s %s: %s",
+                   c->method, c->shown, why);
+}
+
+static void finish(struct http_call *c)
+{
+    struct http_handler handler = c->handler;
+    struct http_response r = {.retry_after_ms = -1};
+    struct err err;
+    curl_off_t retry_s = 0;
+    long status = 0;
+    bool failed = c->idled || c->curl_code != CURLE_OK;
+
+    curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
+    if (failed)
+        failure(c, &err);
+    r.status = (int)status;
+    if (retry_s > 0)
+        r.retry_after_ms = (int64_t)(retry_s < 86400 ? retry_s : 86400) * 1000;
+    cleanup_buf struct buf body = c->body;
+    c->body = (struct buf){0};
+    c->ended(c->pool, c, failed ? 0 : r.status);
+    call_free(c);
+    r.body = (struct sv){buf_str(&body), body.len};
+    handler.done(handler.ctx, failed ? NULL : &r, failed ? &err : NULL);
+}
+
+/* A task of the loop: first what came, then the end. */
+static void deliver(void *ctx)
+{
+    struct http_call *c = ctx;
+
+    if (c->in_chunks && c->body.len && !deliver_chunk(c))
+        return;
+    if (c->finished) {
+        finish(c);
+    } else if (c->paused) {
+        c->paused = false;
+        curl_easy_pause(c->easy, CURLPAUSE_CONT);
+    }
+}
+
+static void end_call(struct http_call *c)
+{
+    c->finished = true;
+    loop_timer_cancel(c->loop, &c->idle);
+    loop_task_add(c->loop, &c->deliver);
+}
+
+static void on_transfer_done(void *ctx, int curl_code)
+{
+    struct http_call *c = ctx;
+
+    c->curl_code = curl_code;
+    end_call(c);
+}
+
+static void on_idle(void *ctx)
+{
+    struct http_call *c = ctx;
+    int64_t due = c->last_byte_ms + c->idle_timeout_ms;
+
+    if (loop_now_ms(c->loop) < due) {
+        loop_timer_set(c->loop, &c->idle, due);
+        return;
+    }
+    c->idled = true;
+    end_call(c);
+}
+
+void call_launch(struct http_call *c)
+{
+    c->last_byte_ms = loop_now_ms(c->loop);
+    if (c->idle_timeout_ms)
+        loop_timer_set(c->loop, &c->idle, c->last_byte_ms + c->idle_timeout_ms);
+    c->running = curl_multi_add_handle(loop_curl(c->loop), c->easy) == CURLM_OK;
+    if (!c->running)
+        on_transfer_done(c, CURLE_FAILED_INIT);
+}
+
+static size_t body_limit(const struct http_request *req, const struct http_handler *handler)
+{
+    if (handler->chunk)
+        return PENDING_MAX_BYTES + CURL_MAX_WRITE_SIZE;
+    return req->body_max_bytes ? req->body_max_bytes : TRANSPORT_BODY_MAX_BYTES;
+}
+
+struct http_call *call_new(struct loop *l, const struct endpoint *e, const struct http_request *req,
+                           const struct http_handler *handler, struct err *err)
+{
+    CURL *easy = curl_easy_init();
+    struct http_call *c = calloc(1, sizeof(*c));
+
+    if (!easy || !c)
+        abort();
+    *c = (struct http_call){.loop = l,
+                            .easy = easy,
+                            .handler = *handler,
+                            .own_connection = req->own_connection,
+                            .idle_timeout_ms = req->idle_timeout_ms,
+                            .body = BUF_INIT(body_limit(req, handler))};
+    c->transfer = (struct loop_transfer){on_transfer_done, c};
+    c->deliver = (struct loop_task){.run = deliver, .ctx = c};
+    c->idle = (struct loop_timer){.fire = on_idle, .ctx = c};
+    snprintf(c->method, sizeof(c->method), "%s", req->method);
+    snprintf(c->shown, sizeof(c->shown), "%.*s", (int)strcspn(req->path, "?"), req->path);
+    if (endpoint_setup(e, req, easy, &c->headers, err) < 0) {
+        call_free(c);
+        return NULL;
+    }
+    (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, &c->transfer);
+    (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->curl_error);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
+    (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+    return c;
+}

@@ -1,0 +1,50 @@
+/* call.h - one HTTP exchange over libcurl, from its easy handle to its handler. Used by http.c only.
+ *
+ * Ownership: made by call_new, freed by call_free; after its end it frees itself.
+ * Order:     libcurl's callbacks only gather bytes; the handler is called from a task of the loop. `ended` comes
+ *            just before the handler's `done`, while the call still is there.
+ */
+#ifndef TK_KUBE_CALL_H
+#define TK_KUBE_CALL_H
+
+#include "common/buf.h"
+#include "kube/endpoint.h"
+#include "kube/loop.h"
+#include "kube/transport.h"
+
+struct http_call {
+    /* for the pool that it belongs to */
+    void (*ended)(void *pool, struct http_call *c, int status); /* status 0: no answer */
+    void *pool;
+    struct http_call *next, **prev, *next_waiting;
+    bool own_connection;
+    bool waiting; /* not launched yet */
+    char method[8];
+
+    /* its own */
+    struct loop *loop;
+    struct http_handler handler;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct loop_transfer transfer;
+    struct loop_task deliver;
+    struct loop_timer idle;
+    struct buf body; /* collected, or not yet delivered */
+    char shown[100]; /* the path without its query, for errors */
+    char curl_error[CURL_ERROR_SIZE];
+    int64_t idle_timeout_ms, last_byte_ms;
+    bool running;
+    bool in_chunks; /* a 2xx answer to a handler with chunk */
+    bool paused;
+    bool finished;
+    bool idled, over;
+    bool *gone; /* while the handler runs: told when the call is freed from there */
+    int curl_code;
+};
+
+struct http_call *call_new(struct loop *l, const struct endpoint *e, const struct http_request *req,
+                           const struct http_handler *handler, struct err *err) MUST_CHECK;
+void call_launch(struct http_call *c);
+void call_free(struct http_call *c);
+
+#endif

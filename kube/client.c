@@ -1,0 +1,67 @@
+/* client.c - build, send, parse. */
+#include "kube/client.h"
+
+#include "common/json.h"
+
+#include <stdlib.h>
+
+struct kube_call {
+    struct transport transport;
+    struct http_call *http;
+    void (*done)(void *ctx, struct kube_reply *reply);
+    void *ctx;
+};
+
+static void on_done(void *ctx, const struct http_response *r, const struct err *failed)
+{
+    struct kube_call *c = ctx;
+    struct kube_call call = *c;
+    struct kube_reply reply = {.status = {.retry_after_ms = -1}};
+    struct err err;
+
+    free(c);
+    if (failed) {
+        reply.err = failed;
+    } else if (kube_status_check(r, &reply.status, &err) < 0) {
+        reply.err = &err;
+    } else {
+        reply.status.code = r->status;
+        reply.object = json_parse(r->body.p, r->body.len, &err);
+        if (!reply.object) {
+            /* Not the author's fault but of something on the way. */
+            err.kind = ERR_TRANSIENT;
+            reply.err = &err;
+        }
+    }
+    call.done(call.ctx, &reply);
+    cJSON_Delete(reply.object);
+}
+
+struct kube_call *kube_call_start(const struct transport *t, const struct kube_request *r,
+                                  void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
+                                  struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    struct http_request req;
+
+    if (kube_request_build(r, &a, &req, err) < 0)
+        return NULL;
+    struct kube_call *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    *c = (struct kube_call){.transport = *t, .done = done, .ctx = ctx};
+    c->http = transport_start(t, &req, &(struct http_handler){.ctx = c, .done = on_done}, err);
+    if (!c->http) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void kube_call_cancel(struct kube_call *c)
+{
+    if (!c)
+        return;
+    transport_cancel(&c->transport, c->http);
+    free(c);
+}

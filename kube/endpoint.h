@@ -1,0 +1,31 @@
+/* endpoint.h - how one libcurl transfer is set up for the API server. Used by http.c only.
+ *
+ * Ownership: the endpoint borrows the configuration; endpoint_release frees the rest.
+ * Errors:    ERR_INVALID: the server's address cannot be used.
+ */
+#ifndef TK_KUBE_ENDPOINT_H
+#define TK_KUBE_ENDPOINT_H
+
+#include "common/buf.h"
+#include "kube/config.h"
+#include "kube/transport.h"
+
+#include <curl/curl.h>
+
+struct endpoint {
+    struct kube_config *config;
+    char *base;        /* the URL before the path: carries the name that the certificate must show */
+    char *host_header; /* NULL: what libcurl makes of base */
+    struct curl_slist *connect_to; /* NULL: where base points */
+    char *user_agent;
+};
+
+int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent,
+                  struct err *err) MUST_CHECK;
+void endpoint_release(struct endpoint *e);
+
+/* Everything but the callbacks. *ret_headers must live as long as the easy handle. */
+int endpoint_setup(const struct endpoint *e, const struct http_request *req, CURL *easy,
+                   struct curl_slist **ret_headers, struct err *err) MUST_CHECK;
+
+#endif

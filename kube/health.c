@@ -1,0 +1,268 @@
+/* health.c - one request per connection, everything bounded, slow clients dropped. */
+#include "kube/health.h"
+
+#include "common/sv.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    CLIENTS_MAX = 16,
+    REQUEST_MAX_BYTES = 4096,
+    ANSWER_MAX_BYTES = 1 << 20,
+    CLIENT_TIMEOUT_MS = 5000,
+    BACKLOG = 16,
+};
+
+struct client {
+    struct health *h;
+    struct loop_fd io; /* io.fd -1: this place is free */
+    struct loop_timer deadline;
+    struct buf in, out;
+    size_t sent;
+};
+
+struct health {
+    struct loop *loop;
+    const struct health_page *pages;
+    size_t n_pages;
+    struct loop_fd listener;
+    int port;
+    struct client clients[CLIENTS_MAX];
+};
+
+/* "host:port" with the host empty, an address, or an IPv6 address in brackets. */
+static int parse_address(const char *address, struct sockaddr_storage *sa, socklen_t *len, struct err *err)
+{
+    const char *colon = strrchr(address, ':');
+    char host[64] = "";
+    int64_t port;
+
+    if (!colon || (size_t)(colon - address) >= sizeof(host) || !sv_i64(sv_from(colon + 1), 0, 65535, &port))
+        return err_set(err, ERR_INVALID, "listen address \"%.80s\": expected host:port or :port", address);
+    snprintf(host, sizeof(host), "%.*s", (int)(colon - address), address);
+    *sa = (struct sockaddr_storage){0};
+    size_t n = strlen(host);
+    struct sockaddr_in *v4 = (struct sockaddr_in *)sa;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)sa;
+    if (n >= 2 && host[0] == '[' && host[n - 1] == ']') {
+        host[n - 1] = '\0';
+        *len = sizeof(*v6);
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1)
+            return 0;
+    } else {
+        *len = sizeof(*v4);
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET, n ? host : "0.0.0.0", &v4->sin_addr) == 1)
+            return 0;
+    }
+    return err_set(err, ERR_INVALID, "listen address \"%.80s\": expected an IP address, not a name", address);
+}
+
+/* ":8081" means every address of every family, where the machine has IPv6. */
+static int open_socket(const char *address, struct sockaddr_storage *sa, socklen_t *len)
+{
+    static const int on = 1, off = 0;
+
+    if (address[0] == ':') {
+        struct sockaddr_in6 any = {.sin6_family = AF_INET6,
+                                   .sin6_port = ((struct sockaddr_in *)sa)->sin_port};
+        cleanup_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0 &&
+            setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+            bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0)
+            return TAKE_FD(fd);
+    }
+    cleanup_close int fd = socket(sa->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        bind(fd, (struct sockaddr *)sa, *len) < 0)
+        return -1;
+    return TAKE_FD(fd);
+}
+
+static void close_client(struct client *c)
+{
+    loop_fd_remove(c->h->loop, &c->io);
+    loop_timer_cancel(c->h->loop, &c->deadline);
+    close(c->io.fd);
+    c->io.fd = -1;
+    c->h->listener.events = POLLIN;
+    buf_release(&c->in);
+    buf_release(&c->out);
+}
+
+static void answer(struct client *c, int status, const char *type, const struct buf *body, bool head)
+{
+    struct err ignored;
+    const char *reason = status == 200 ? "OK" : status == 404 ? "Not Found" : "Error";
+
+    /* The limit leaves room for body and head together. */
+    (void)buf_printf(&c->out, &ignored,
+                     "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+                     status, reason, type, body->len);
+    if (!head)
+        (void)buf_append(&c->out, buf_str(body), body->len, &ignored);
+    c->io.events = POLLOUT;
+}
+
+static void serve(struct client *c)
+{
+    static const char text[] = "text/plain; charset=utf-8";
+    cleanup_buf struct buf body = BUF_INIT(ANSWER_MAX_BYTES);
+    struct err ignored;
+    struct sv rest = {c->in.data, c->in.len};
+    struct sv method = {0};
+    struct sv target = {0};
+    struct sv path = {0};
+
+    sv_next(&rest, ' ', &method);
+    sv_next(&rest, ' ', &target);
+    sv_next(&target, '?', &path);
+    bool head = sv_eq(method, "HEAD");
+    if (!head && !sv_eq(method, "GET")) {
+        (void)buf_puts(&body, "only GET and HEAD\n", &ignored);
+        answer(c, 405, text, &body, false);
+        return;
+    }
+    for (size_t i = 0; i < c->h->n_pages; i++) {
+        const struct health_page *p = &c->h->pages[i];
+        if (!sv_eq(path, p->path))
+            continue;
+        int status = p->get(p->ctx, &body);
+        answer(c, status, p->content_type ? p->content_type : text, &body, head);
+        return;
+    }
+    (void)buf_puts(&body, "no such page\n", &ignored);
+    answer(c, 404, text, &body, head);
+}
+
+static void read_client(struct client *c)
+{
+    char bytes[1024];
+    struct err ignored;
+    ssize_t n = recv(c->io.fd, bytes, sizeof(bytes), 0);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0 || buf_append(&c->in, bytes, (size_t)n, &ignored) < 0) {
+        close_client(c);
+        return;
+    }
+    if (strstr(c->in.data, "\r\n\r\n"))
+        serve(c);
+}
+
+static void write_client(struct client *c)
+{
+    ssize_t n = send(c->io.fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0)
+        c->sent += (size_t)n;
+    if (n < 0 || c->sent == c->out.len)
+        close_client(c);
+}
+
+static void on_client(void *ctx, short revents)
+{
+    struct client *c = ctx;
+
+    (void)revents;
+    if (c->io.events == POLLIN)
+        read_client(c);
+    else
+        write_client(c);
+}
+
+static void on_deadline(void *ctx)
+{
+    close_client(ctx);
+}
+
+static struct client *free_place(struct health *h)
+{
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        if (h->clients[i].io.fd < 0)
+            return &h->clients[i];
+    return NULL;
+}
+
+static void on_listener(void *ctx, short revents)
+{
+    struct health *h = ctx;
+    struct err ignored;
+    struct client *c = free_place(h);
+
+    (void)revents;
+    if (!c) {
+        h->listener.events = 0; /* the next ones wait in the backlog */
+        return;
+    }
+    int fd = accept4(h->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    *c = (struct client){.h = h, .in = BUF_INIT(REQUEST_MAX_BYTES), .out = BUF_INIT(ANSWER_MAX_BYTES + 4096)};
+    c->io = (struct loop_fd){.ready = on_client, .ctx = c, .fd = fd, .events = POLLIN};
+    c->deadline = (struct loop_timer){.fire = on_deadline, .ctx = c};
+    loop_timer_set(h->loop, &c->deadline, loop_now_ms(h->loop) + CLIENT_TIMEOUT_MS);
+    if (loop_fd_add(h->loop, &c->io, &ignored) < 0)
+        close_client(c);
+}
+
+struct health *health_new(struct loop *l, const char *address, const struct health_page *pages,
+                          size_t n_pages, struct err *err)
+{
+    struct sockaddr_storage sa;
+    socklen_t len;
+
+    if (parse_address(address, &sa, &len, err) < 0)
+        return NULL;
+    cleanup_close int fd = open_socket(address, &sa, &len);
+    len = sizeof(sa);
+    if (fd < 0 || listen(fd, BACKLOG) < 0 || getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
+        err_errno(err, ERR_FATAL, errno, "listen on %s", address);
+        return NULL;
+    }
+    struct health *h = calloc(1, sizeof(*h));
+    if (!h)
+        abort();
+    *h = (struct health){.loop = l, .pages = pages, .n_pages = n_pages};
+    h->port = ntohs(((struct sockaddr_in *)&sa)->sin_port); /* the same place in both families */
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        h->clients[i].io.fd = -1;
+    h->listener = (struct loop_fd){.ready = on_listener, .ctx = h, .fd = fd, .events = POLLIN};
+    if (loop_fd_add(l, &h->listener, err) < 0) {
+        free(h);
+        return NULL;
+    }
+    fd = -1;
+    return h;
+}
+
+void health_free(struct health *h)
+{
+    if (!h)
+        return;
+    for (size_t i = 0; i < CLIENTS_MAX; i++)
+        if (h->clients[i].io.fd >= 0)
+            close_client(&h->clients[i]);
+    loop_fd_remove(h->loop, &h->listener);
+    close(h->listener.fd);
+    free(h);
+}
+
+int health_port(const struct health *h)
+{
+    return h->port;
+}

@@ -1,0 +1,39 @@
+/* health.h - a tiny HTTP/1.1 listener inside the loop for /healthz, /readyz and /metrics. GET and HEAD
+ * only.
+ *
+ * Ownership: borrows the loop and the pages.
+ * Units:     at most 16 connections, 4 KiB of request, 1 MiB of answer; a client that takes more than 5
+ *            s is dropped.
+ * Errors:    ERR_INVALID (the address), ERR_FATAL (the socket; code = errno).
+ */
+#ifndef TK_KUBE_HEALTH_H
+#define TK_KUBE_HEALTH_H
+
+#include "common/buf.h"
+#include "kube/loop.h"
+
+struct health;
+
+struct health_page {
+    const char *path; /* "/healthz" */
+    /* Append the body and return the HTTP status. */
+    int (*get)(void *ctx, struct buf *body);
+    void *ctx;
+    const char *content_type; /* NULL: text/plain; charset=utf-8 */
+};
+
+/* address: ":8081", "127.0.0.1:0", "[::1]:8081". pages live as long as the listener. */
+struct health *health_new(struct loop *l, const char *address, const struct health_page *pages,
+                          size_t n_pages, struct err *err) MUST_CHECK;
+void health_free(struct health *h);
+
+/* The port it listens on: that of the address, or the one the machine chose for 0. */
+int health_port(const struct health *h);
+
+static inline void health_freep(struct health **h)
+{
+    health_free(*h);
+}
+#define cleanup_health __attribute__((cleanup(health_freep)))
+
+#endif

@@ -1,0 +1,175 @@
+/* items.c - brackets and strings are counted, nothing else; so a list of any size passes through. */
+#include "kube/items.h"
+
+#include "common/json.h"
+
+#include <string.h>
+
+enum {
+    REST_MAX_BYTES = 64 << 10, /* kind, metadata, a continue token */
+    DEPTH_MAX = 1000,          /* json_parse is stricter; this keeps the counter sane */
+};
+
+void items_init(struct items *s, size_t item_max_bytes)
+{
+    *s = (struct items){.item = BUF_INIT(item_max_bytes), .rest = BUF_INIT(REST_MAX_BYTES)};
+}
+
+/* Where a byte goes, and which of two wins for a bracket that leads from one to the other. */
+enum place { GAP, REST, ITEM };
+
+static enum place place_now(const struct items *s)
+{
+    if (!s->in_items)
+        return REST;
+    return s->depth > 2 ? ITEM : GAP;
+}
+
+static void string_byte(struct items *s, char c)
+{
+    bool key = s->depth == 1 && s->at_key;
+
+    if (s->escaped) {
+        s->escaped = false;
+    } else if (c == '\\') {
+        s->escaped = true;
+    } else if (c == '"') {
+        s->in_string = false;
+        return;
+    }
+    if (!key)
+        return;
+    if (s->key_len < sizeof(s->key))
+        s->key[s->key_len] = c;
+    s->key_len++;
+}
+
+static bool key_is_items(const struct items *s)
+{
+    return s->key_len == 5 && memcmp(s->key, "items", 5) == 0;
+}
+
+static int open_bracket(struct items *s, char c, struct err *err)
+{
+    if (s->in_items && s->depth == 2 && c != '{')
+        return err_set(err, ERR_INVALID, "items: expected objects, got '['");
+    if (s->depth == 1 && c == '[' && !s->at_key && key_is_items(s))
+        s->in_items = true;
+    if (++s->depth > DEPTH_MAX)
+        return err_set(err, ERR_INVALID, "JSON nests deeper than %d levels", DEPTH_MAX);
+    if (s->depth == 1)
+        s->at_key = true;
+    return 0;
+}
+
+static void close_bracket(struct items *s)
+{
+    if (s->in_items && s->depth == 2)
+        s->in_items = false;
+    s->depth--;
+    s->ended = s->depth == 0;
+}
+
+/* One byte outside strings. */
+static int plain_byte(struct items *s, char c, struct err *err)
+{
+    bool space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+
+    if (s->ended && !space)
+        return err_set(err, ERR_INVALID, "text after the list");
+    if (s->depth == 0 && !space && c != '{')
+        return err_set(err, ERR_INVALID, "expected a JSON object, got '%c'", c > ' ' && c <= '~' ? c : '?');
+    if (c == '{' || c == '[')
+        return open_bracket(s, c, err);
+    if (c == '}' || c == ']') {
+        close_bracket(s);
+        return 0;
+    }
+    if (s->in_items && s->depth == 2 && c != ',' && !space)
+        return err_set(err, ERR_INVALID, "items: expected objects");
+    if (c == '"') {
+        s->in_string = true;
+        if (s->depth == 1 && s->at_key)
+            s->key_len = 0;
+    } else if (s->depth == 1 && c == ':') {
+        s->at_key = false;
+    } else if (s->depth == 1 && c == ',') {
+        s->at_key = true;
+    }
+    return 0;
+}
+
+/* An item is complete: give it out from where it lies. */
+static int finish_item(struct items *s, struct sv tail,
+                       int (*on_item)(void *ctx, struct sv item, struct err *err), void *ctx, struct err *err)
+{
+    if (!s->item.len && tail.len <= s->item.max)
+        return on_item(ctx, tail, err);
+    if (buf_append(&s->item, tail.p, tail.len, err) < 0)
+        return err_wrap(err, "an item of the list");
+    int rc = on_item(ctx, (struct sv){s->item.data, s->item.len}, err);
+    buf_clear(&s->item);
+    return rc;
+}
+
+static int keep(struct items *s, enum place place, struct sv run, struct err *err)
+{
+    if (place == ITEM && buf_append(&s->item, run.p, run.len, err) < 0)
+        return err_wrap(err, "an item of the list");
+    if (place == REST && buf_append(&s->rest, run.p, run.len, err) < 0)
+        return err_wrap(err, "the list around its items");
+    return 0;
+}
+
+int items_feed(struct items *s, struct sv bytes, int (*on_item)(void *ctx, struct sv item, struct err *err),
+               void *ctx, struct err *err)
+{
+    enum place run_place = place_now(s);
+    size_t start = 0;
+
+    for (size_t i = 0; i < bytes.len; i++) {
+        enum place before = place_now(s);
+        if (s->in_string)
+            string_byte(s, bytes.p[i]);
+        else if (plain_byte(s, bytes.p[i], err) < 0)
+            return -1;
+        enum place after = place_now(s);
+        enum place here = before > after ? before : after;
+        if (here != run_place) {
+            if (keep(s, run_place, (struct sv){bytes.p + start, i - start}, err) < 0)
+                return -1;
+            run_place = here;
+            start = i;
+        }
+        if (before == ITEM && after == GAP) {
+            if (finish_item(s, (struct sv){bytes.p + start, i + 1 - start}, on_item, ctx, err) < 0)
+                return -1;
+            run_place = GAP;
+            start = i + 1;
+        }
+    }
+    return keep(s, run_place, (struct sv){bytes.p + start, bytes.len - start}, err);
+}
+
+cJSON *items_finish(struct items *s, struct err *err)
+{
+    if (!s->ended) {
+        err_set(err, ERR_INVALID, "the list broke off");
+        return NULL;
+    }
+    return json_parse(s->rest.data, s->rest.len, err);
+}
+
+void items_reset(struct items *s)
+{
+    size_t max = s->item.max;
+
+    items_release(s);
+    items_init(s, max);
+}
+
+void items_release(struct items *s)
+{
+    buf_release(&s->item);
+    buf_release(&s->rest);
+}

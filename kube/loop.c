@@ -1,0 +1,275 @@
+/* loop.c - the only place that waits. */
+#include "kube/loop.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+/* Listener, signals and a few health clients; transfers have their own table inside libcurl. */
+enum { FDS_MAX = 64, SIGNALS_PER_READ = 8 };
+
+struct loop {
+    struct clock clock;
+    CURLM *multi;
+    struct heap timers;
+    struct loop_task *tasks, **last_task;
+    struct loop_task fence; /* between the tasks of this turn and those of the next */
+    struct loop_fd *fds[FDS_MAX];
+    size_t n_fds;
+    struct loop_fd signal_fd;
+    void (*on_signal)(void *ctx, int signal);
+    void *signal_ctx;
+    int64_t now_ms;
+    bool stop;
+};
+
+struct loop *loop_new(struct clock clock, struct err *err)
+{
+    struct loop *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        abort();
+    l->clock = clock;
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    l->multi = curl_multi_init();
+    if (!l->multi) {
+        curl_global_cleanup();
+        free(l);
+        err_set(err, ERR_FATAL, "event loop: libcurl gives no multi handle");
+        return NULL;
+    }
+    l->last_task = &l->tasks;
+    l->signal_fd.fd = -1;
+    l->now_ms = clock.mono_ms(clock.ctx);
+    return l;
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    curl_multi_cleanup(l->multi);
+    curl_global_cleanup();
+    heap_release(&l->timers);
+    if (l->signal_fd.fd >= 0)
+        close(l->signal_fd.fd);
+    free(l);
+}
+
+int64_t loop_now_ms(const struct loop *l)
+{
+    return l->now_ms;
+}
+
+struct clock loop_clock(const struct loop *l)
+{
+    return l->clock;
+}
+
+void *loop_curl(struct loop *l)
+{
+    return l->multi;
+}
+
+void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t at_ms)
+{
+    heap_add(&l->timers, &t->node, at_ms);
+}
+
+void loop_timer_cancel(struct loop *l, struct loop_timer *t)
+{
+    heap_remove(&l->timers, &t->node);
+}
+
+void loop_task_add(struct loop *l, struct loop_task *t)
+{
+    if (t->queued)
+        return;
+    t->queued = true;
+    t->next = NULL;
+    *l->last_task = t;
+    l->last_task = &t->next;
+}
+
+void loop_task_cancel(struct loop *l, struct loop_task *t)
+{
+    if (!t->queued)
+        return;
+    struct loop_task **at = &l->tasks;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+    if (l->last_task == &t->next)
+        l->last_task = at;
+    t->queued = false;
+}
+
+int loop_fd_add(struct loop *l, struct loop_fd *f, struct err *err)
+{
+    if (l->n_fds == FDS_MAX)
+        return err_set(err, ERR_FATAL, "event loop: more than %d file descriptors", FDS_MAX);
+    l->fds[l->n_fds++] = f;
+    f->slot = l->n_fds;
+    return 0;
+}
+
+void loop_fd_remove(struct loop *l, struct loop_fd *f)
+{
+    if (!f->slot)
+        return;
+    struct loop_fd *last = l->fds[--l->n_fds];
+    l->fds[f->slot - 1] = last;
+    last->slot = f->slot;
+    f->slot = 0;
+}
+
+static void read_signals(void *ctx, short revents)
+{
+    struct loop *l = ctx;
+    struct signalfd_siginfo info[SIGNALS_PER_READ];
+    ssize_t n = read(l->signal_fd.fd, info, sizeof(info));
+
+    (void)revents;
+    for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(info[0]); i++)
+        l->on_signal(l->signal_ctx, (int)info[i].ssi_signo);
+}
+
+int loop_signals(struct loop *l, const int *signals, size_t n, void (*on_signal)(void *ctx, int signal),
+                 void *ctx, struct err *err)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < n; i++)
+        sigaddset(&set, signals[i]);
+    int fd = signalfd(l->signal_fd.fd, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (fd < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+        return err_errno(err, ERR_FATAL, errno, "event loop: signalfd");
+    l->on_signal = on_signal;
+    l->signal_ctx = ctx;
+    if (l->signal_fd.fd >= 0)
+        return 0;
+    l->signal_fd = (struct loop_fd){.ready = read_signals, .ctx = l, .fd = fd, .events = POLLIN};
+    return loop_fd_add(l, &l->signal_fd, err);
+}
+
+static int wait_ms(const struct loop *l, int64_t max_wait_ms)
+{
+    const struct heap_node *first = heap_first(&l->timers);
+    int64_t wait = max_wait_ms;
+
+    if (l->tasks || (first && first->at_ms <= l->now_ms))
+        return 0;
+    if (first && first->at_ms - l->now_ms < wait)
+        wait = first->at_ms - l->now_ms;
+    if (wait < 0)
+        return 0;
+    return wait > 3600000 ? 3600000 : (int)wait;
+}
+
+/* A callback may remove any descriptor, so what is ready is looked up again by its owner. */
+static int poll_all(struct loop *l, int timeout_ms, struct err *err)
+{
+    struct curl_waitfd waits[FDS_MAX];
+    struct loop_fd *owners[FDS_MAX];
+    size_t n = l->n_fds;
+    int ready = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        owners[i] = l->fds[i];
+        waits[i].fd = owners[i]->fd;
+        waits[i].events = (short)((owners[i]->events & POLLIN ? CURL_WAIT_POLLIN : 0) |
+                                  (owners[i]->events & POLLOUT ? CURL_WAIT_POLLOUT : 0));
+        waits[i].revents = 0;
+    }
+    CURLMcode rc = curl_multi_poll(l->multi, waits, (unsigned)n, timeout_ms, &ready);
+    l->now_ms = l->clock.mono_ms(l->clock.ctx);
+    if (rc != CURLM_OK)
+        return err_set(err, ERR_FATAL, "event loop: %s", curl_multi_strerror(rc));
+    for (size_t i = 0; i < n; i++) {
+        bool alive = false;
+        for (size_t k = 0; k < l->n_fds; k++)
+            alive = alive || (l->fds[k] == owners[i] && l->fds[k]->fd == waits[i].fd);
+        if (alive && waits[i].revents)
+            owners[i]->ready(owners[i]->ctx, (short)waits[i].revents);
+    }
+    return 0;
+}
+
+static int run_transfers(struct loop *l, struct err *err)
+{
+    int running = 0;
+    int left = 0;
+    CURLMcode rc = curl_multi_perform(l->multi, &running);
+
+    if (rc != CURLM_OK)
+        return err_set(err, ERR_FATAL, "event loop: %s", curl_multi_strerror(rc));
+    for (CURLMsg *m = curl_multi_info_read(l->multi, &left); m; m = curl_multi_info_read(l->multi, &left)) {
+        struct loop_transfer *t = NULL;
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+        t->done(t->ctx, (int)m->data.result);
+    }
+    return 0;
+}
+
+/* Only those queued before: a task that queues itself again lets the loop breathe. */
+static void run_tasks(struct loop *l)
+{
+    loop_task_add(l, &l->fence);
+    while (l->tasks != &l->fence) {
+        struct loop_task *t = l->tasks;
+        loop_task_cancel(l, t);
+        t->run(t->ctx);
+    }
+    loop_task_cancel(l, &l->fence);
+}
+
+static struct loop_timer *timer_of(struct heap_node *n)
+{
+    return (struct loop_timer *)(void *)((char *)n - offsetof(struct loop_timer, node));
+}
+
+/* Those due by this turn's clock; one that sets itself again in the past waits for the next turn. */
+static void run_timers(struct loop *l)
+{
+    uint64_t before = l->timers.order;
+
+    for (;;) {
+        struct heap_node *n = heap_first(&l->timers);
+        if (!n || n->at_ms > l->now_ms || n->order >= before)
+            return;
+        heap_remove(&l->timers, n);
+        timer_of(n)->fire(timer_of(n)->ctx);
+    }
+}
+
+int loop_turn(struct loop *l, int64_t max_wait_ms, struct err *err)
+{
+    if (poll_all(l, wait_ms(l, max_wait_ms), err) < 0)
+        return -1;
+    if (run_transfers(l, err) < 0)
+        return -1;
+    run_tasks(l);
+    run_timers(l);
+    return 0;
+}
+
+int loop_run(struct loop *l, struct err *err)
+{
+    l->stop = false;
+    while (!l->stop)
+        if (loop_turn(l, INT64_MAX, err) < 0)
+            return -1;
+    return 0;
+}
+
+void loop_stop(struct loop *l)
+{
+    l->stop = true;
+}

@@ -1,0 +1,107 @@
+/* reflector.c - binds the watcher's state machine to transport and loop. */
+#include "kube/reflector.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+
+struct reflector {
+    struct loop *loop;
+    struct transport transport;
+    struct watcher *watcher;
+    struct http_call *call;
+    struct loop_timer next;
+    uint64_t lists_trimmed;
+};
+
+static void ask(void *ctx);
+
+struct reflector *reflector_new(struct loop *l, const struct transport *t,
+                                const struct watcher_options *options, const struct watcher_sink *sink)
+{
+    struct reflector *r = calloc(1, sizeof(*r));
+
+    if (!r)
+        abort();
+    r->loop = l;
+    r->transport = *t;
+    r->watcher = watcher_new(options, sink);
+    r->next = (struct loop_timer){.fire = ask, .ctx = r};
+    return r;
+}
+
+void reflector_free(struct reflector *r)
+{
+    if (!r)
+        return;
+    if (r->call)
+        transport_cancel(&r->transport, r->call);
+    loop_timer_cancel(r->loop, &r->next);
+    watcher_free(r->watcher);
+    free(r);
+}
+
+void reflector_start(struct reflector *r)
+{
+    loop_timer_set(r->loop, &r->next, loop_now_ms(r->loop));
+}
+
+struct watcher_stats reflector_stats(const struct reflector *r)
+{
+    return watcher_stats(r->watcher);
+}
+
+/* A large list leaves the heap full of holes; hand the free pages back once. */
+static void trim_after_list(struct reflector *r)
+{
+    struct watcher_stats s = watcher_stats(r->watcher);
+
+    if (!s.synced || s.lists == r->lists_trimmed)
+        return;
+    r->lists_trimmed = s.lists;
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static void ended(struct reflector *r, const struct http_response *response, const struct err *err)
+{
+    int64_t now = loop_now_ms(r->loop);
+    int64_t delay = watcher_end(r->watcher, now, response, err);
+
+    trim_after_list(r);
+    loop_timer_set(r->loop, &r->next, now + delay);
+}
+
+static void on_chunk(void *ctx, struct sv bytes)
+{
+    struct reflector *r = ctx;
+
+    if (watcher_feed(r->watcher, bytes, loop_now_ms(r->loop)) == 0)
+        return;
+    transport_cancel(&r->transport, r->call);
+    r->call = NULL;
+    ended(r, NULL, NULL);
+}
+
+static void on_done(void *ctx, const struct http_response *response, const struct err *err)
+{
+    struct reflector *r = ctx;
+
+    r->call = NULL;
+    ended(r, response, err);
+}
+
+static void ask(void *ctx)
+{
+    struct reflector *r = ctx;
+    cleanup_arena struct arena a = {0};
+    struct http_request req;
+    struct err err;
+
+    watcher_begin(r->watcher, loop_now_ms(r->loop));
+    if (watcher_request(r->watcher, &a, &req, &err) == 0)
+        r->call = transport_start(&r->transport, &req,
+                                  &(struct http_handler){.ctx = r, .chunk = on_chunk, .done = on_done}, &err);
+    if (!r->call)
+        ended(r, NULL, &err);
+}

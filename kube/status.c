@@ -1,0 +1,119 @@
+/* status.c - from HTTP status and Status object to an error kind. */
+#include "kube/status.h"
+
+#include "common/json.h"
+
+#include <string.h>
+
+static enum err_kind kind_of(int code)
+{
+    switch (code) {
+    case 400:
+    case 403:
+    case 405:
+    case 406:
+    case 413:
+    case 415:
+    case 422:
+        return ERR_INVALID;
+    case 404:
+        return ERR_NOT_FOUND;
+    case 409:
+        return ERR_CONFLICT;
+    default:
+        return ERR_TRANSIENT;
+    }
+}
+
+static enum kube_reason reason_of_code(int code)
+{
+    static const struct {
+        int code;
+        enum kube_reason reason;
+    } rows[] = {
+        {401, KUBE_REASON_UNAUTHORIZED},      {403, KUBE_REASON_FORBIDDEN}, {404, KUBE_REASON_NOT_FOUND},
+        {409, KUBE_REASON_CONFLICT},          {410, KUBE_REASON_EXPIRED},   {422, KUBE_REASON_INVALID},
+        {429, KUBE_REASON_TOO_MANY_REQUESTS}, {500, KUBE_REASON_INTERNAL},  {503, KUBE_REASON_UNAVAILABLE},
+        {504, KUBE_REASON_TIMEOUT},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].code == code)
+            return rows[i].reason;
+    return KUBE_REASON_OTHER;
+}
+
+/* The server's own word decides where one code has two meanings. */
+static enum kube_reason reason_of(int code, const char *word)
+{
+    if (word && code == 409 && strcmp(word, "AlreadyExists") == 0)
+        return KUBE_REASON_ALREADY_EXISTS;
+    if (word && (strcmp(word, "Expired") == 0 || strcmp(word, "Gone") == 0))
+        return KUBE_REASON_EXPIRED;
+    return reason_of_code(code);
+}
+
+static int fill(int code, const char *word, const char *message, struct kube_status *ret, struct err *err)
+{
+    ret->code = code;
+    ret->reason = reason_of(code, word);
+    err_set(err, kind_of(code), "%s (HTTP %d%s%.40s)", message, code, word ? " " : "", word ? word : "");
+    err->code = code;
+    return -1;
+}
+
+/* Status.details.retryAfterSeconds, for those that come without the header. */
+static int64_t details_retry_ms(const cJSON *status)
+{
+    int64_t s = json_i64(json_find(status, (const char *[]){"details", NULL}), "retryAfterSeconds", 0);
+
+    return s > 0 && s <= 86400 ? s * 1000 : -1;
+}
+
+int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err)
+{
+    int64_t code = json_i64(status, "code", 0);
+    const char *message = json_str(status, "message");
+    char cut[160];
+
+    snprintf(cut, sizeof(cut), "%s", message ? message : "no message from the server");
+    ret->retry_after_ms = details_retry_ms(status);
+    return fill(code >= 100 && code <= 599 ? (int)code : 500, json_str(status, "reason"), cut, ret, err);
+}
+
+/* Plain text, as proxies and wrong paths give it: its first line is the message. */
+static int fill_text(const struct http_response *r, struct kube_status *ret, struct err *err)
+{
+    char cut[120] = "";
+    size_t n = 0;
+
+    for (; n < r->body.len && n < sizeof(cut) - 1 && (unsigned char)r->body.p[n] >= 0x20; n++)
+        cut[n] = r->body.p[n];
+    cut[n] = '\0';
+    return fill(r->status, NULL, cut[0] ? cut : "no message from the server", ret, err);
+}
+
+int kube_status_check(const struct http_response *r, struct kube_status *ret, struct err *err)
+{
+    struct err ignored;
+
+    if (r->status >= 200 && r->status <= 299)
+        return 0;
+    cleanup_json cJSON *status = r->body.len ? json_parse(r->body.p, r->body.len, &ignored) : NULL;
+    const char *kind = json_str(status, "kind");
+    if (!kind || strcmp(kind, "Status") != 0) {
+        ret->retry_after_ms = r->retry_after_ms;
+        return fill_text(r, ret, err);
+    }
+    kube_status_object(status, ret, err);
+    if (r->retry_after_ms >= 0)
+        ret->retry_after_ms = r->retry_after_ms;
+    /* The answer's own code counts: a proxy may have changed its mind. */
+    if (ret->code != r->status) {
+        ret->code = r->status;
+        ret->reason = reason_of(r->status, json_str(status, "reason"));
+        err->kind = kind_of(r->status);
+        err->code = r->status;
+    }
+    return -1;
+}

@@ -1,0 +1,46 @@
+/* status.h - what an answer of the API server means for the one who asked.
+ *
+ * Errors: err.code is the HTTP status, the message is the server's; the kind follows the code:
+ *           ERR_NOT_FOUND   404: no such object, or no such resource
+ *           ERR_CONFLICT    409: AlreadyExists and Conflict differ by reason
+ *           ERR_INVALID     400 403 405 406 413 415 422: asking again changes nothing
+ *           ERR_TRANSIENT   401 408 410 429 5xx and all others
+ *         A 403 may end one day (a right granted, quota freed): who retries it does so slowly. A 401 is
+ *         transient because tokens are rotated and read again.
+ */
+#ifndef TK_KUBE_STATUS_H
+#define TK_KUBE_STATUS_H
+
+#include "common/cleanup.h"
+#include "kube/transport.h"
+
+#include <cjson/cJSON.h>
+
+enum kube_reason {
+    KUBE_REASON_OTHER,
+    KUBE_REASON_NOT_FOUND,
+    KUBE_REASON_ALREADY_EXISTS, /* 409 */
+    KUBE_REASON_CONFLICT,       /* 409 */
+    KUBE_REASON_FORBIDDEN,      /* 403: no right, or a quota */
+    KUBE_REASON_INVALID,        /* 422 */
+    KUBE_REASON_UNAUTHORIZED,
+    KUBE_REASON_EXPIRED, /* 410: Expired or Gone */
+    KUBE_REASON_TOO_MANY_REQUESTS,
+    KUBE_REASON_TIMEOUT,
+    KUBE_REASON_UNAVAILABLE,
+    KUBE_REASON_INTERNAL,
+};
+
+struct kube_status {
+    int code; /* HTTP status; 0: no answer came */
+    enum kube_reason reason;
+    int64_t retry_after_ms; /* -1: the server did not say. Never retry sooner than this */
+};
+
+/* 0 for a 2xx answer; else -1, *err and *ret set. A body that is no Status object still gives a message. */
+int kube_status_check(const struct http_response *r, struct kube_status *ret, struct err *err) MUST_CHECK;
+
+/* The same for a Status object met inside a watch stream, whose code stands in the object. Always -1. */
+int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* store.c - two hash tables over the same entries: by namespace and name, by group. */
+#include "kube/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One allocation per object; `text` holds namespace, name, uid and group, each with its NUL. */
+struct node {
+    struct store_entry e;    /* first: an entry's address is its node's */
+    struct node *next;       /* in its bucket */
+    struct node *group_next; /* in its group bucket, other groups among them */
+    uint32_t hash, group_hash;
+    bool marked;
+    char text[];
+};
+
+struct store {
+    void (*free_value)(void *value);
+    struct node **buckets;
+    struct node **groups;
+    size_t n_buckets; /* of both; a power of two, 0 at first */
+    size_t count;
+};
+
+/* FNV-1a: keys come from the API server, whose names are limited in length and alphabet. */
+static uint32_t hash_text(uint32_t h, const char *s)
+{
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 16777619U;
+    return h;
+}
+
+static uint32_t hash_key(const char *ns, const char *name)
+{
+    return hash_text((hash_text(2166136261U, ns) ^ '/') * 16777619U, name);
+}
+
+static uint32_t hash_group(const char *group)
+{
+    return hash_text(2166136261U, group);
+}
+
+static void *checked(void *p)
+{
+    if (!p)
+        abort();
+    return p;
+}
+
+struct store *store_new(void (*free_value)(void *value))
+{
+    struct store *s = checked(calloc(1, sizeof(*s)));
+
+    s->free_value = free_value;
+    return s;
+}
+
+static struct node *node_of(const struct store_entry *e)
+{
+    return (struct node *)(uintptr_t)e;
+}
+
+static void link_node(struct store *s, struct node *n)
+{
+    struct node **b = &s->buckets[n->hash & (s->n_buckets - 1)];
+    struct node **g = &s->groups[n->group_hash & (s->n_buckets - 1)];
+
+    n->next = *b;
+    *b = n;
+    if (!n->e.group[0])
+        return;
+    n->group_next = *g;
+    *g = n;
+}
+
+static void resize(struct store *s, size_t n_buckets)
+{
+    struct node **old = s->buckets;
+    size_t n_old = s->n_buckets;
+
+    free(s->groups);
+    s->n_buckets = n_buckets;
+    s->buckets = checked(calloc(n_buckets, sizeof(*s->buckets)));
+    s->groups = checked(calloc(n_buckets, sizeof(*s->groups)));
+    for (size_t i = 0; i < n_old; i++) {
+        for (struct node *n = old[i]; n;) {
+            struct node *next = n->next;
+            n->group_next = NULL;
+            link_node(s, n);
+            n = next;
+        }
+    }
+    free(old);
+}
+
+/* The link that points at the object, or at the end of its bucket. */
+static struct node **find(const struct store *s, uint32_t hash, const char *ns, const char *name)
+{
+    struct node **at = &s->buckets[hash & (s->n_buckets - 1)];
+
+    while (*at && ((*at)->hash != hash || strcmp((*at)->e.name, name) != 0 || strcmp((*at)->e.ns, ns) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+static void drop(struct store *s, struct node **at)
+{
+    struct node *n = *at;
+
+    *at = n->next;
+    if (n->e.group[0]) {
+        struct node **g = &s->groups[n->group_hash & (s->n_buckets - 1)];
+        while (*g != n)
+            g = &(*g)->group_next;
+        *g = n->group_next;
+    }
+    s->count--;
+    if (s->free_value)
+        s->free_value(n->e.value);
+    free(n);
+}
+
+static const char *add_text(char **to, const char *s)
+{
+    size_t len = strlen(s) + 1;
+    char *at = memcpy(*to, s, len);
+
+    *to += len;
+    return at;
+}
+
+static struct node *node_new(const char *ns, const char *name, const char *uid, const char *group)
+{
+    size_t text = strlen(ns) + strlen(name) + strlen(uid) + strlen(group) + 4;
+    struct node *n = checked(calloc(1, sizeof(*n) + text));
+    char *to = n->text;
+
+    n->e.ns = add_text(&to, ns);
+    n->e.name = add_text(&to, name);
+    n->e.uid = add_text(&to, uid);
+    n->e.group = add_text(&to, group);
+    n->hash = hash_key(ns, name);
+    n->group_hash = hash_group(group);
+    return n;
+}
+
+const struct store_entry *store_put(struct store *s, const char *ns, const char *name, const char *uid,
+                                    const char *group, void *value)
+{
+    /* The new node first: the caller may pass strings of the old one. */
+    struct node *n = node_new(ns ? ns : "", name, uid ? uid : "", group ? group : "");
+
+    n->e.value = value;
+    if (s->n_buckets) {
+        struct node **old = find(s, n->hash, n->e.ns, name);
+        if (*old)
+            drop(s, old);
+    }
+    if (s->count >= s->n_buckets)
+        resize(s, s->n_buckets ? s->n_buckets * 2 : 16);
+    link_node(s, n);
+    s->count++;
+    return &n->e;
+}
+
+const struct store_entry *store_get(const struct store *s, const char *ns, const char *name)
+{
+    struct node *n = s->n_buckets ? *find(s, hash_key(ns ? ns : "", name), ns ? ns : "", name) : NULL;
+
+    return n ? &n->e : NULL;
+}
+
+bool store_remove(struct store *s, const char *ns, const char *name, const char *uid)
+{
+    if (!s->n_buckets)
+        return false;
+    struct node **at = find(s, hash_key(ns ? ns : "", name), ns ? ns : "", name);
+    if (!*at || (uid && strcmp((*at)->e.uid, uid) != 0))
+        return false;
+    drop(s, at);
+    return true;
+}
+
+size_t store_count(const struct store *s)
+{
+    return s->count;
+}
+
+static const struct store_entry *same_group(const struct node *n, uint32_t hash, const char *group)
+{
+    while (n && (n->group_hash != hash || strcmp(n->e.group, group) != 0))
+        n = n->group_next;
+    return n ? &n->e : NULL;
+}
+
+const struct store_entry *store_group(const struct store *s, const char *group)
+{
+    if (!s->n_buckets || !group || !group[0])
+        return NULL;
+    uint32_t hash = hash_group(group);
+    return same_group(s->groups[hash & (s->n_buckets - 1)], hash, group);
+}
+
+const struct store_entry *store_group_next(const struct store_entry *e)
+{
+    const struct node *n = node_of(e);
+
+    return same_group(n->group_next, n->group_hash, e->group);
+}
+
+static const struct store_entry *first_from(const struct store *s, size_t bucket)
+{
+    for (; bucket < s->n_buckets; bucket++)
+        if (s->buckets[bucket])
+            return &s->buckets[bucket]->e;
+    return NULL;
+}
+
+const struct store_entry *store_first(const struct store *s)
+{
+    return first_from(s, 0);
+}
+
+const struct store_entry *store_next(const struct store *s, const struct store_entry *e)
+{
+    const struct node *n = node_of(e);
+
+    return n->next ? &n->next->e : first_from(s, (n->hash & (s->n_buckets - 1)) + 1);
+}
+
+void store_mark(struct store *s)
+{
+    for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+        node_of(e)->marked = true;
+}
+
+size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_entry *e), void *ctx)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_buckets; i++) {
+        struct node **at = &s->buckets[i];
+        while (*at) {
+            if (!(*at)->marked) {
+                at = &(*at)->next;
+                continue;
+            }
+            if (gone)
+                gone(ctx, &(*at)->e);
+            drop(s, at);
+            n++;
+        }
+    }
+    return n;
+}
+
+void store_free(struct store *s)
+{
+    if (!s)
+        return;
+    store_mark(s);
+    store_sweep(s, NULL, NULL);
+    free(s->buckets);
+    free(s->groups);
+    free(s);
+}

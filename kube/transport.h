@@ -1,0 +1,73 @@
+/* transport.h - the seam between those who talk to the API server and the network. http.h is the real
+ * one.
+ *
+ * Ownership: everything in a request is borrowed for the call of `start` only. A call belongs to the
+ *            transport; it ends with exactly one `done`, or with `cancel` and then none. Bytes given to
+ *            callbacks are borrowed.
+ * Errors:    a request that got no whole answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all
+ *            else (connection, TLS, an answer over its limit). An HTTP error is an answer; see status.h.
+ * Order:     callbacks come from the loop, never from inside `start` or `cancel`; any of them may start
+ *            or cancel calls. After `done` the call is gone.
+ */
+#ifndef TK_KUBE_TRANSPORT_H
+#define TK_KUBE_TRANSPORT_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/sv.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TRANSPORT_TIMEOUT_MS = 30000,         /* an ordinary request */
+    TRANSPORT_BODY_MAX_BYTES = 4 << 20,   /* an ordinary answer: etcd holds 1.5 MiB per object */
+    TRANSPORT_ERROR_MAX_BYTES = 64 << 10, /* the body of an HTTP error on a stream */
+};
+
+struct http_request {
+    const char *method;
+    const char *path;         /* begins with '/', percent-encoded, query included */
+    const char *content_type; /* NULL without a body */
+    struct sv body;
+    int64_t timeout_ms;      /* for the whole exchange; 0: none, for watches */
+    int64_t idle_timeout_ms; /* without a byte for so long it ends with ERR_TIMEOUT; 0: none */
+    size_t body_max_bytes;   /* of a collected answer; 0: TRANSPORT_BODY_MAX_BYTES */
+    bool own_connection;     /* for watches: not one of the pool */
+};
+
+struct http_response {
+    int status;
+    int64_t retry_after_ms; /* -1: the header was not there */
+    struct sv body;         /* empty when it was given out in chunks */
+};
+
+struct http_handler {
+    void *ctx;
+    /* With it, a 2xx body is given out as it comes. NULL: it is collected. */
+    void (*chunk)(void *ctx, struct sv bytes);
+    /* Exactly one of r and err is not NULL. */
+    void (*done)(void *ctx, const struct http_response *r, const struct err *err);
+};
+
+struct http_call;
+
+struct transport {
+    struct http_call *(*start)(void *ctx, const struct http_request *req, const struct http_handler *handler,
+                               struct err *err);
+    void (*cancel)(void *ctx, struct http_call *call);
+    void *ctx;
+};
+
+static inline struct http_call *transport_start(const struct transport *t, const struct http_request *req,
+                                                const struct http_handler *handler, struct err *err)
+{
+    return t->start(t->ctx, req, handler, err);
+}
+
+static inline void transport_cancel(const struct transport *t, struct http_call *call)
+{
+    t->cancel(t->ctx, call);
+}
+
+#endif

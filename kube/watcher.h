@@ -1,0 +1,71 @@
+/* watcher.h - the state machine of a reflector: what to ask next, and what an answer means. Pure:
+ * bytes and time are given.
+ *
+ * Ownership: copies its options; objects given to the sink are borrowed for the call.
+ * Units:     milliseconds on one clock that does not go back.
+ * Order:     watcher_request, watcher_begin, any number of watcher_feed, watcher_end, and so on for
+ *            ever. The sink's order is that of reflector.h.
+ */
+#ifndef TK_KUBE_WATCHER_H
+#define TK_KUBE_WATCHER_H
+
+#include "common/arena.h"
+#include "kube/request.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+enum {
+    WATCHER_PAGE_ITEMS = 500,
+    WATCHER_OBJECT_MAX_BYTES = 3 << 20, /* etcd holds 1.5 MiB; JSON escapes may double it */
+    WATCHER_IDLE_MS = 150000,           /* two and a half bookmarks */
+    WATCHER_BACKOFF_MIN_MS = 800,
+    WATCHER_BACKOFF_MAX_MS = 30000, /* before jitter, which adds up to as much again */
+    WATCHER_QUIET_MS = 120000,      /* without a failure for so long, the back-off starts over */
+    WATCHER_SHORT_MS = 1000,        /* a watch shorter than this that brought nothing is a failure */
+    WATCHER_RESUMES = 3,            /* failed watches in a row before a new list */
+};
+
+struct watcher;
+
+struct watcher_sink {
+    void *ctx;
+    void (*replace_begin)(void *ctx);
+    void (*replace_end)(void *ctx);
+    void (*upsert)(void *ctx, const cJSON *object); /* an item of a list may lack kind and apiVersion */
+    void (*removed)(void *ctx, const cJSON *object);
+    void (*problem)(void *ctx, const struct err *err);
+};
+
+struct watcher_options {
+    struct kube_resource resource;
+    const char *ns; /* NULL: all namespaces */
+    const char *label_selector;
+    const char *field_selector;
+    uint64_t seed; /* of the jitter and of the watches' lengths */
+};
+
+struct watcher_stats {
+    uint64_t lists, watches, events, failures;
+    int64_t progress_ms; /* when the server last said anything useful */
+    bool synced;         /* a list was completed, ever */
+};
+
+struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink);
+void watcher_free(struct watcher *w);
+
+/* What to ask now; lives in the arena. ERR_INVALID: the options make no request. */
+int watcher_request(struct watcher *w, struct arena *a, struct http_request *out, struct err *err) MUST_CHECK;
+
+void watcher_begin(struct watcher *w, int64_t now_ms);
+
+/* Bytes of a 2xx body. -1: the rest is of no use; cancel the request and call watcher_end with r and err NULL. */
+int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms) MUST_CHECK;
+
+/* The answer is over: exactly one of r and err is not NULL, or none after a failed feed. Returns how long to wait
+ * before the next request. */
+int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct http_response *r, const struct err *err);
+
+struct watcher_stats watcher_stats(const struct watcher *w);
+
+#endif

@@ -1,0 +1,278 @@
+/* apiserver.c - the thread, its sockets, the log and the faults. */
+#include "tests/fakes/server.h"
+
+#include "common/json.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* GET is told apart by what it means. */
+static const char *verb_of(const struct http_message *m, const struct route *r)
+{
+    if (strcmp(m->method, "GET") != 0 || r->name[0])
+        return m->method;
+    return r->watch ? "WATCH" : "LIST";
+}
+
+static int remember(struct fake_apiserver *s, const struct http_message *m, const char *verb)
+{
+    if (s->n_log == s->cap_log) {
+        s->cap_log = s->cap_log ? s->cap_log * 2 : 64;
+        s->log = reallocarray(s->log, (size_t)s->cap_log, sizeof(*s->log));
+        if (!s->log)
+            abort();
+    }
+    struct fake_request *q = &s->log[s->n_log];
+    snprintf(q->method, sizeof(q->method), "%s", verb);
+    snprintf(q->path, sizeof(q->path), "%s", m->target);
+    snprintf(q->authorization, sizeof(q->authorization), "%s", m->authorization);
+    q->body = strndup(m->body, m->body_len);
+    q->status = 0;
+    return s->n_log++;
+}
+
+bool server_fits(const char *verb, const char *path, const char *want_verb, const char *want_part)
+{
+    return (!want_verb || strcmp(verb, want_verb) == 0) && (!want_part || strstr(path, want_part));
+}
+
+static const struct fake_fault_plan *fault_for(struct fake_apiserver *s, const char *verb, const char *path)
+{
+    if (!s->planned || !server_fits(verb, path, s->plan.method, s->plan.path_part))
+        return NULL;
+    s->plan_seen++;
+    if (s->plan.request && s->plan_seen != s->plan.request)
+        return NULL;
+    s->plan_done++;
+    return &s->plan;
+}
+
+/* Where in the history a watch begins; -1: expired. */
+static long watch_start(const struct world *w, const struct route *r)
+{
+    unsigned long long version = strtoull(r->version, NULL, 10);
+    size_t i = 0;
+
+    if (version < w->oldest)
+        return -1;
+    while (i < w->n_changes && w->changes[i].version <= version)
+        i++;
+    return (long)i;
+}
+
+static void start_watch(struct fake_apiserver *s, struct conn *c, const struct route *r)
+{
+    bool from_now = !r->version[0] || strcmp(r->version, "0") == 0;
+    long at = from_now ? (long)s->world.n_changes : watch_start(&s->world, r);
+
+    conn_start_watch(c, r);
+    if (at < 0) {
+        struct outcome expired = world_error(410, "Expired", "too old resource version");
+        conn_event(c, "ERROR", expired.body);
+        cJSON_Delete(expired.body);
+        conn_end_watch(c);
+        return;
+    }
+    c->next_change = (size_t)at;
+    for (size_t i = 0; from_now && i < s->world.n_objects; i++) {
+        const struct object *o = &s->world.objects[i];
+        if (o->kind == r->kind && (!r->ns[0] || strcmp(r->ns, o->ns) == 0) && world_matches(r, o->json))
+            conn_event(c, "ADDED", o->json);
+    }
+}
+
+static void answer_json(struct conn *c, struct outcome o, int retry_after_s, enum fake_fault fault,
+                        bool faulty)
+{
+    struct err err;
+    cleanup_buf struct buf text = BUF_INIT(CONN_OUT_MAX_BYTES);
+
+    if (json_write(o.body, &text, &err) < 0)
+        abort();
+    cJSON_Delete(o.body);
+    if (faulty && fault == FAKE_GARBAGE_BODY)
+        conn_answer(c, o.status, 0, text.data, text.len / 2, -1);
+    else
+        conn_answer(c, o.status, retry_after_s, text.data, text.len,
+                    faulty && fault == FAKE_RESET_BODY ? (long)text.len / 2 : -1);
+}
+
+/* True when the fault took the place of the answer. */
+static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *ret_status)
+{
+    if (f->fault == FAKE_STATUS) {
+        static const char *const reasons[] = {"Expired", "TooManyRequests", "InternalError"};
+        const char *reason = f->status == 410 ? reasons[0] : f->status == 429 ? reasons[1] : reasons[2];
+        *ret_status = f->status;
+        answer_json(c,
+                    world_error(f->status, f->status == 409 ? "Conflict" : reason, "a fault was asked for"),
+                    f->retry_after_s, f->fault, false);
+        return true;
+    }
+    c->closing = f->fault == FAKE_DROP_BEFORE;
+    c->hanging = f->fault == FAKE_HANG_BEFORE;
+    return c->closing || c->hanging;
+}
+
+static void handle(struct fake_apiserver *s, struct conn *c, const struct http_message *m)
+{
+    struct route r;
+    struct err err;
+    bool known = world_route(&s->world, m->target, &r);
+    const char *verb = verb_of(m, &r);
+    int entry = remember(s, m, verb);
+    const struct fake_fault_plan *f = fault_for(s, verb, m->target);
+    cleanup_json cJSON *body = m->body_len ? json_parse(m->body, m->body_len, &err) : NULL;
+
+    if (f && fault_before(c, f, &s->log[entry].status))
+        return;
+    if (known && r.watch) {
+        s->log[entry].status = 200;
+        start_watch(s, c, &r);
+        c->closing = f != NULL;
+        return;
+    }
+    struct outcome o = known
+                           ? world_do(&s->world, m->method, &r, body)
+                           : world_error(404, "NotFound", "the server could not find the requested resource");
+    if (f && (f->fault == FAKE_DROP_AFTER || f->fault == FAKE_HANG_AFTER)) {
+        c->closing = f->fault == FAKE_DROP_AFTER;
+        c->hanging = f->fault == FAKE_HANG_AFTER;
+        cJSON_Delete(o.body);
+        return;
+    }
+    s->log[entry].status = o.status;
+    answer_json(c, o, 0, f ? f->fault : FAKE_STATUS, f != NULL);
+}
+
+static void read_conn(struct fake_apiserver *s, struct conn *c)
+{
+    char bytes[65536];
+    struct err err;
+    struct http_message m;
+    ssize_t n = recv(c->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+    if (n < 0 && errno == EAGAIN)
+        return;
+    if (n <= 0 || buf_append(&c->in, bytes, (size_t)n, &err) < 0) {
+        conn_close(c);
+        return;
+    }
+    int rc = 0;
+    while (c->fd >= 0 && !c->closing && !c->hanging && !c->watching && (rc = conn_parse(c, &m)) > 0) {
+        handle(s, c, &m);
+        buf_consume(&c->in, m.total);
+    }
+    if (rc < 0)
+        conn_close(c);
+}
+
+static void write_conn(struct conn *c)
+{
+    while (c->out.len) {
+        ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n < 0) {
+            conn_close(c);
+            return;
+        }
+        buf_consume(&c->out, (size_t)n);
+    }
+    if (c->closing)
+        conn_close(c);
+}
+
+static void accept_conn(struct fake_apiserver *s)
+{
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+
+    for (size_t i = 0; fd >= 0 && i < CONNS_MAX; i++) {
+        if (s->conns[i].fd >= 0)
+            continue;
+        s->conns[i] =
+            (struct conn){.fd = fd, .in = BUF_INIT(CONN_IN_MAX_BYTES), .out = BUF_INIT(CONN_OUT_MAX_BYTES)};
+        return;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+static void turn(struct fake_apiserver *s, const struct pollfd *fds, const size_t *owners, size_t n)
+{
+    uint64_t ignored;
+
+    if (fds[0].revents)
+        accept_conn(s);
+    if (fds[1].revents && read(s->wake, &ignored, sizeof(ignored)) < 0)
+        abort();
+    for (size_t i = 2; i < n; i++)
+        if (fds[i].revents & (POLLIN | POLLHUP | POLLERR) && s->conns[owners[i]].fd == fds[i].fd)
+            read_conn(s, &s->conns[owners[i]]);
+    for (size_t i = 0; i < CONNS_MAX; i++) {
+        struct conn *c = &s->conns[i];
+        if (c->fd < 0)
+            continue;
+        conn_pump(c, &s->world);
+        write_conn(c);
+    }
+}
+
+static void *serve(void *ctx)
+{
+    struct fake_apiserver *s = ctx;
+    struct pollfd fds[CONNS_MAX + 2];
+    size_t owners[CONNS_MAX + 2];
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop) {
+        size_t n = 2;
+        fds[0] = (struct pollfd){.fd = s->listener, .events = POLLIN};
+        fds[1] = (struct pollfd){.fd = s->wake, .events = POLLIN};
+        for (size_t i = 0; i < CONNS_MAX; i++) {
+            if (s->conns[i].fd < 0)
+                continue;
+            fds[n] = (struct pollfd){.fd = s->conns[i].fd, .events = POLLIN};
+            if (s->conns[i].out.len || s->conns[i].closing)
+                fds[n].events |= POLLOUT;
+            owners[n++] = i;
+        }
+        pthread_mutex_unlock(&s->lock);
+        poll(fds, n, -1);
+        pthread_mutex_lock(&s->lock);
+        turn(s, fds, owners, n);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+struct fake_apiserver *fake_apiserver_start(void)
+{
+    struct fake_apiserver *s = calloc(1, sizeof(*s));
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(sa);
+
+    if (!s)
+        abort();
+    world_init(&s->world);
+    for (size_t i = 0; i < CONNS_MAX; i++)
+        s->conns[i].fd = -1;
+    s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    s->wake = eventfd(0, EFD_CLOEXEC);
+    if (s->listener < 0 || s->wake < 0 || bind(s->listener, (struct sockaddr *)&sa, len) < 0 ||
+        listen(s->listener, 64) < 0 || getsockname(s->listener, (struct sockaddr *)&sa, &len) < 0)
+        abort();
+    snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", ntohs(sa.sin_port));
+    pthread_mutex_init(&s->lock, NULL);
+    if (pthread_create(&s->thread, NULL, serve, s) != 0)
+        abort();
+    return s;
+}

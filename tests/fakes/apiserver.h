@@ -1,0 +1,91 @@
+/* apiserver.h - a small Kubernetes API server for tests: real HTTP on a random loopback port, faults
+ * on demand.
+ *
+ * It knows objects by path, resourceVersion, uid, generation, the status subresource, merge patch,
+ * preconditions, finalizers, label selectors, metadata.name and metadata.namespace as field selectors,
+ * paging, watches with bookmarks and expiry. It does not validate, default, collect garbage, schedule
+ * or run anything: tests that need that use a real one.
+ * Ownership: what a function returns as char * is freed by the caller.
+ * Order:     it runs in a thread of its own; every function may be called at any time.
+ */
+#ifndef TK_TESTS_FAKES_APISERVER_H
+#define TK_TESTS_FAKES_APISERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct fake_apiserver;
+
+struct fake_apiserver *fake_apiserver_start(void);
+void fake_apiserver_stop(struct fake_apiserver *s);
+
+/* "http://127.0.0.1:<port>" */
+const char *fake_apiserver_url(const struct fake_apiserver *s);
+
+/* A resource besides pods, services, configmaps, events, deployments and leases:
+ * ("/apis/batch.example.com/v1", "jobs", "Job"). */
+void fake_add_kind(struct fake_apiserver *s, const char *group_version, const char *plural, const char *kind);
+
+/* Pods stay with a deletionTimestamp until fake_remove or a delete with gracePeriodSeconds 0, as under a kubelet. */
+void fake_pods_linger(struct fake_apiserver *s, bool linger);
+
+/* --- objects, without a request being counted; paths as in the API, without query ------------------------ */
+
+/* Create or merge-patch, `status` included; false when the path or the JSON is wrong. */
+bool fake_put(struct fake_apiserver *s, const char *path, const char *json);
+char *fake_get(struct fake_apiserver *s, const char *path);   /* NULL: not there */
+bool fake_remove(struct fake_apiserver *s, const char *path); /* at once, whatever its finalizers */
+
+/* How many objects a collection has: "/api/v1/pods" or "/api/v1/namespaces/ns/pods". */
+int fake_count(struct fake_apiserver *s, const char *collection);
+
+/* The n-th (from 0, by name) object of a collection. */
+char *fake_nth(struct fake_apiserver *s, const char *collection, int n);
+
+/* --- faults ------------------------------------------------------------------------------------------- */
+
+enum fake_fault {
+    FAKE_STATUS,       /* answer with `status`, without effect */
+    FAKE_DROP_BEFORE,  /* close the connection without effect and without an answer */
+    FAKE_DROP_AFTER,   /* do it, then close without an answer */
+    FAKE_HANG_BEFORE,  /* never answer */
+    FAKE_HANG_AFTER,   /* do it, never answer */
+    FAKE_RESET_BODY,   /* do it, then close in the middle of the body */
+    FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON */
+};
+
+struct fake_fault_plan {
+    int request;           /* the n-th request from now, counted from 1; 0: every one that fits */
+    const char *method;    /* NULL: any. "WATCH" and "LIST" are told from GET */
+    const char *path_part; /* NULL: any */
+    enum fake_fault fault;
+    int status;        /* FAKE_STATUS */
+    int retry_after_s; /* FAKE_STATUS; 0: no header */
+};
+
+/* Replaces the plan before it; strings are borrowed until the next one. NULL: no more faults. */
+void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan);
+int fake_faults_done(struct fake_apiserver *s); /* how often the present plan struck */
+
+void fake_compact(struct fake_apiserver *s);       /* every resourceVersion up to now is expired */
+void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that asked for them */
+void fake_close_watches(struct fake_apiserver *s); /* an orderly end of each */
+void fake_watch_raw(struct fake_apiserver *s, const char *bytes); /* these bytes into each watch */
+int fake_open_watches(struct fake_apiserver *s);
+
+/* --- what was asked ------------------------------------------------------------------------------------ */
+
+struct fake_request {
+    char method[8];          /* as in fake_fault_plan */
+    char path[1024];         /* with its query */
+    char authorization[128]; /* the header's value, "" when there was none */
+    char *body;              /* "" when there was none; lives until fake_log_clear */
+    int status;              /* 0: no answer was sent */
+};
+
+/* A request is in the log once it was carried out. False beyond the end. */
+bool fake_log_at(struct fake_apiserver *s, int i, struct fake_request *ret);
+int fake_log_count(struct fake_apiserver *s, const char *method, const char *path_part); /* NULL: any */
+void fake_log_clear(struct fake_apiserver *s);
+
+#endif

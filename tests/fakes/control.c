@@ -1,0 +1,255 @@
+/* control.c - what a test does to the fake API server from outside. */
+#include "common/json.h"
+#include "tests/fakes/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void wake(struct fake_apiserver *s)
+{
+    uint64_t one = 1;
+
+    if (write(s->wake, &one, sizeof(one)) < 0)
+        abort();
+}
+
+static void unlock(struct fake_apiserver *s)
+{
+    pthread_mutex_unlock(&s->lock);
+    wake(s);
+}
+
+void fake_apiserver_stop(struct fake_apiserver *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    unlock(s);
+    pthread_join(s->thread, NULL);
+    for (size_t i = 0; i < CONNS_MAX; i++)
+        conn_close(&s->conns[i]);
+    fake_log_clear(s);
+    world_release(&s->world);
+    close(s->listener);
+    close(s->wake);
+    pthread_mutex_destroy(&s->lock);
+    free(s->log);
+    free(s);
+}
+
+const char *fake_apiserver_url(const struct fake_apiserver *s)
+{
+    return s->url;
+}
+
+void fake_add_kind(struct fake_apiserver *s, const char *group_version, const char *plural, const char *kind)
+{
+    pthread_mutex_lock(&s->lock);
+    world_add_kind(&s->world, group_version, plural, kind);
+    unlock(s);
+}
+
+void fake_pods_linger(struct fake_apiserver *s, bool linger)
+{
+    pthread_mutex_lock(&s->lock);
+    s->world.pods_linger = linger;
+    unlock(s);
+}
+
+bool fake_put(struct fake_apiserver *s, const char *path, const char *json)
+{
+    struct route r;
+    struct err err;
+    cleanup_json cJSON *body = json_parse(json, strlen(json), &err);
+
+    pthread_mutex_lock(&s->lock);
+    bool ok = body && world_route(&s->world, path, &r) && r.name[0];
+    if (ok && !world_find(&s->world, r.kind, r.ns, r.name)) {
+        struct route collection = r;
+        collection.name[0] = collection.sub[0] = '\0';
+        if (!cJSON_GetObjectItemCaseSensitive(body, "metadata"))
+            cJSON_AddObjectToObject(body, "metadata");
+        cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
+        if (!json_str(meta, "name"))
+            cJSON_AddStringToObject(meta, "name", r.name);
+        struct outcome o = world_do(&s->world, "POST", &collection, body);
+        ok = o.status == 201;
+        cJSON_Delete(o.body);
+    }
+    /* Also after a create: it takes no status. */
+    const char *sub = ok && cJSON_GetObjectItemCaseSensitive(body, "status") ? "status" : "";
+    for (int i = 0; ok && i < (*sub ? 2 : 1); i++) {
+        snprintf(r.sub, sizeof(r.sub), "%s", i ? sub : "");
+        struct outcome o = world_do(&s->world, "PATCH", &r, body);
+        ok = o.status == 200;
+        cJSON_Delete(o.body);
+    }
+    unlock(s);
+    return ok;
+}
+
+static struct object *find(struct fake_apiserver *s, const char *path)
+{
+    struct route r;
+
+    return world_route(&s->world, path, &r) ? world_find(&s->world, r.kind, r.ns, r.name) : NULL;
+}
+
+char *fake_get(struct fake_apiserver *s, const char *path)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct object *o = find(s, path);
+    char *text = o ? cJSON_PrintUnformatted(o->json) : NULL;
+    unlock(s);
+    return text;
+}
+
+bool fake_remove(struct fake_apiserver *s, const char *path)
+{
+    pthread_mutex_lock(&s->lock);
+    struct object *o = find(s, path);
+    if (o)
+        world_remove(&s->world, o);
+    unlock(s);
+    return o != NULL;
+}
+
+/* Count the collection's objects; the n-th of them goes to *nth. */
+static int walk(struct fake_apiserver *s, const char *collection, int n, char **nth)
+{
+    struct route r;
+    int count = 0;
+
+    pthread_mutex_lock(&s->lock);
+    bool known = world_route(&s->world, collection, &r);
+    for (size_t i = 0; known && i < s->world.n_objects; i++) {
+        const struct object *o = &s->world.objects[i];
+        if (o->kind != r.kind || (r.ns[0] && strcmp(r.ns, o->ns) != 0))
+            continue;
+        if (nth && count == n)
+            *nth = cJSON_PrintUnformatted(o->json);
+        count++;
+    }
+    unlock(s);
+    return known ? count : -1;
+}
+
+int fake_count(struct fake_apiserver *s, const char *collection)
+{
+    return walk(s, collection, 0, NULL);
+}
+
+char *fake_nth(struct fake_apiserver *s, const char *collection, int n)
+{
+    char *text = NULL;
+
+    walk(s, collection, n, &text);
+    return text;
+}
+
+void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan)
+{
+    pthread_mutex_lock(&s->lock);
+    s->planned = plan != NULL;
+    if (plan)
+        s->plan = *plan;
+    s->plan_seen = s->plan_done = 0;
+    unlock(s);
+}
+
+int fake_faults_done(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int n = s->plan_done;
+    unlock(s);
+    return n;
+}
+
+void fake_compact(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    /* A list from now on gets a version that is still good. */
+    s->world.oldest = ++s->world.version;
+    unlock(s);
+}
+
+void fake_bookmark(struct fake_apiserver *s)
+{
+    char text[32];
+
+    pthread_mutex_lock(&s->lock);
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)s->world.version);
+    for (size_t i = 0; i < CONNS_MAX; i++) {
+        struct conn *c = &s->conns[i];
+        if (c->fd < 0 || !c->watching || !c->route.bookmarks)
+            continue;
+        conn_pump(c, &s->world);
+        cleanup_json cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "kind", c->route.kind->name);
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "metadata"), "resourceVersion", text);
+        conn_event(c, "BOOKMARK", o);
+    }
+    unlock(s);
+}
+
+void fake_close_watches(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CONNS_MAX; i++)
+        if (s->conns[i].fd >= 0 && s->conns[i].watching)
+            conn_end_watch(&s->conns[i]);
+    unlock(s);
+}
+
+void fake_watch_raw(struct fake_apiserver *s, const char *bytes)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CONNS_MAX; i++)
+        if (s->conns[i].fd >= 0 && s->conns[i].watching)
+            conn_chunk(&s->conns[i], bytes, strlen(bytes));
+    unlock(s);
+}
+
+int fake_open_watches(struct fake_apiserver *s)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < CONNS_MAX; i++)
+        n += s->conns[i].fd >= 0 && s->conns[i].watching;
+    unlock(s);
+    return n;
+}
+
+bool fake_log_at(struct fake_apiserver *s, int i, struct fake_request *ret)
+{
+    pthread_mutex_lock(&s->lock);
+    bool there = i >= 0 && i < s->n_log;
+    if (there)
+        *ret = s->log[i];
+    unlock(s);
+    return there;
+}
+
+int fake_log_count(struct fake_apiserver *s, const char *method, const char *path_part)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n_log; i++)
+        n += server_fits(s->log[i].method, s->log[i].path, method, path_part);
+    unlock(s);
+    return n;
+}
+
+void fake_log_clear(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    for (int i = 0; i < s->n_log; i++)
+        free(s->log[i].body);
+    s->n_log = 0;
+    unlock(s);
+}

@@ -1,0 +1,29 @@
+/* server.h - the fake API server from the inside: apiserver.c serves, control.c is what tests call. */
+#ifndef TK_TESTS_FAKES_SERVER_H
+#define TK_TESTS_FAKES_SERVER_H
+
+#include "tests/fakes/apiserver.h"
+#include "tests/fakes/conn.h"
+
+#include <pthread.h>
+
+/* Everything but the thread, the url and the descriptors is read and written under the lock. */
+struct fake_apiserver {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    int listener, wake;
+    bool stop;
+    char url[64];
+    struct world world;
+    struct conn conns[CONNS_MAX];
+    struct fake_fault_plan plan;
+    bool planned;
+    int plan_seen, plan_done;
+    struct fake_request *log;
+    int n_log, cap_log;
+};
+
+/* Whether a request is of this verb (NULL: any) and has this in its path (NULL: any). */
+bool server_fits(const char *verb, const char *path, const char *want_verb, const char *want_part);
+
+#endif

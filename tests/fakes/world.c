@@ -1,0 +1,372 @@
+/* world.c - objects by kind, namespace and name, and the history of their changes. */
+#include "tests/fakes/world.h"
+
+#include "common/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void *checked(void *p)
+{
+    if (!p)
+        abort();
+    return p;
+}
+
+void world_add_kind(struct world *w, const char *prefix, const char *plural, const char *name)
+{
+    if (w->n_kinds == KINDS_MAX)
+        abort();
+    struct kind *k = &w->kinds[w->n_kinds++];
+    snprintf(k->prefix, sizeof(k->prefix), "%s", prefix);
+    snprintf(k->plural, sizeof(k->plural), "%s", plural);
+    snprintf(k->name, sizeof(k->name), "%s", name);
+}
+
+void world_init(struct world *w)
+{
+    *w = (struct world){.version = 1000};
+    world_add_kind(w, "/api/v1", "pods", "Pod");
+    world_add_kind(w, "/api/v1", "services", "Service");
+    world_add_kind(w, "/api/v1", "configmaps", "ConfigMap");
+    world_add_kind(w, "/api/v1", "events", "Event");
+    world_add_kind(w, "/apis/apps/v1", "deployments", "Deployment");
+    world_add_kind(w, "/apis/coordination.k8s.io/v1", "leases", "Lease");
+}
+
+static void object_release(struct object *o)
+{
+    free(o->ns);
+    free(o->name);
+    cJSON_Delete(o->json);
+}
+
+void world_release(struct world *w)
+{
+    for (size_t i = 0; i < w->n_objects; i++)
+        object_release(&w->objects[i]);
+    for (size_t i = 0; i < w->n_changes; i++) {
+        cJSON_Delete(w->changes[i].before);
+        cJSON_Delete(w->changes[i].after);
+    }
+    free(w->objects);
+    free(w->changes);
+}
+
+struct outcome world_error(int status, const char *reason, const char *message)
+{
+    cJSON *s = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(s, "kind", "Status");
+    cJSON_AddStringToObject(s, "apiVersion", "v1");
+    cJSON_AddStringToObject(s, "status", "Failure");
+    cJSON_AddStringToObject(s, "message", message);
+    cJSON_AddStringToObject(s, "reason", reason);
+    cJSON_AddNumberToObject(s, "code", status);
+    return (struct outcome){status, s};
+}
+
+static cJSON *meta_of(const cJSON *o)
+{
+    return cJSON_GetObjectItemCaseSensitive(o, "metadata");
+}
+
+static void set_member(cJSON *o, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(o, key);
+    if (value)
+        cJSON_AddItemToObject(o, key, value);
+}
+
+static int compare(const struct object *o, const struct kind *k, const char *ns, const char *name)
+{
+    if (o->kind != k)
+        return o->kind < k ? -1 : 1;
+    int c = strcmp(o->ns, ns);
+    return c ? c : strcmp(o->name, name);
+}
+
+static size_t place(const struct world *w, const struct kind *k, const char *ns, const char *name)
+{
+    size_t i = 0;
+
+    while (i < w->n_objects && compare(&w->objects[i], k, ns, name) < 0)
+        i++;
+    return i;
+}
+
+struct object *world_find(const struct world *w, const struct kind *k, const char *ns, const char *name)
+{
+    size_t i = place(w, k, ns, name);
+
+    return i < w->n_objects && compare(&w->objects[i], k, ns, name) == 0 ? &w->objects[i] : NULL;
+}
+
+/* A new resourceVersion for `after` (or for `before`, the last state of what is deleted), and a line of history. */
+static void record(struct world *w, const struct kind *k, const cJSON *before, cJSON *after)
+{
+    char version[32];
+
+    if (w->n_changes == w->cap_changes) {
+        w->cap_changes = w->cap_changes ? w->cap_changes * 2 : 64;
+        w->changes = checked(reallocarray(w->changes, w->cap_changes, sizeof(*w->changes)));
+    }
+    snprintf(version, sizeof(version), "%llu", (unsigned long long)++w->version);
+    if (after)
+        set_member(meta_of(after), "resourceVersion", cJSON_CreateString(version));
+    struct change *c = &w->changes[w->n_changes++];
+    *c = (struct change){.version = w->version, .kind = k};
+    c->before = before ? checked(cJSON_Duplicate(before, true)) : NULL;
+    c->after = after ? checked(cJSON_Duplicate(after, true)) : NULL;
+    if (!after)
+        set_member(meta_of(c->before), "resourceVersion", cJSON_CreateString(version));
+}
+
+void world_remove(struct world *w, struct object *o)
+{
+    size_t i = (size_t)(o - w->objects);
+
+    record(w, o->kind, o->json, NULL);
+    object_release(o);
+    memmove(o, o + 1, (w->n_objects - i - 1) * sizeof(*o));
+    w->n_objects--;
+}
+
+static cJSON *now_text(void)
+{
+    char text[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
+    return cJSON_CreateString(text);
+}
+
+static struct outcome create(struct world *w, const struct route *r, const cJSON *body)
+{
+    const char *name = json_str(meta_of(body), "name");
+    char text[64];
+
+    if (!name || !cJSON_IsObject(body))
+        return world_error(422, "Invalid", "metadata.name: Required value");
+    if (world_find(w, r->kind, r->ns, name)) {
+        char message[400];
+        snprintf(message, sizeof(message), "%s \"%.200s\" already exists", r->kind->plural, name);
+        return world_error(409, "AlreadyExists", message);
+    }
+    cJSON *json = checked(cJSON_Duplicate(body, true));
+    cJSON *meta = meta_of(json);
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "status");
+    set_member(json, "kind", cJSON_CreateString(r->kind->name));
+    snprintf(text, sizeof(text), "00000000-0000-4000-8000-%012llu", (unsigned long long)++w->uids);
+    set_member(meta, "uid", cJSON_CreateString(text));
+    set_member(meta, "generation", cJSON_CreateNumber(1));
+    set_member(meta, "creationTimestamp", now_text());
+    if (r->ns[0])
+        set_member(meta, "namespace", cJSON_CreateString(r->ns));
+    if (r->dry_run)
+        return (struct outcome){201, json};
+    if (w->n_objects == w->cap_objects) {
+        w->cap_objects = w->cap_objects ? w->cap_objects * 2 : 64;
+        w->objects = checked(reallocarray(w->objects, w->cap_objects, sizeof(*w->objects)));
+    }
+    size_t i = place(w, r->kind, r->ns, name);
+    memmove(&w->objects[i + 1], &w->objects[i], (w->n_objects - i) * sizeof(*w->objects));
+    w->n_objects++;
+    w->objects[i] = (struct object){r->kind, checked(strdup(r->ns)), checked(strdup(name)), json};
+    record(w, r->kind, NULL, json);
+    return (struct outcome){201, checked(cJSON_Duplicate(json, true))};
+}
+
+/* RFC 7386 */
+static void merge(cJSON *target, const cJSON *patch)
+{
+    const cJSON *p;
+
+    cJSON_ArrayForEach(p, patch)
+    {
+        cJSON *have = cJSON_GetObjectItemCaseSensitive(target, p->string);
+        if (cJSON_IsNull(p)) {
+            cJSON_DeleteItemFromObjectCaseSensitive(target, p->string);
+        } else if (cJSON_IsObject(p)) {
+            if (!cJSON_IsObject(have)) {
+                set_member(target, p->string, cJSON_CreateObject());
+                have = cJSON_GetObjectItemCaseSensitive(target, p->string);
+            }
+            merge(have, p);
+        } else {
+            set_member(target, p->string, cJSON_Duplicate(p, true));
+        }
+    }
+}
+
+/* What a writer cannot change stays as it was. */
+static void keep_server_fields(const struct route *r, const cJSON *old, cJSON *new)
+{
+    static const char *const meta_keys[] = {"name",       "namespace",         "uid",
+                                            "generation", "creationTimestamp", "deletionTimestamp"};
+    bool status = strcmp(r->sub, "status") == 0;
+    const char *other = status ? "spec" : "status";
+    const cJSON *kept = cJSON_GetObjectItemCaseSensitive(old, other);
+
+    if (!meta_of(new))
+        cJSON_AddObjectToObject(new, "metadata");
+    for (size_t i = 0; i < ARRAY_LEN(meta_keys); i++) {
+        const cJSON *m = cJSON_GetObjectItemCaseSensitive(meta_of(old), meta_keys[i]);
+        set_member(meta_of(new), meta_keys[i], m ? cJSON_Duplicate(m, true) : NULL);
+    }
+    set_member(new, "kind", cJSON_CreateString(r->kind->name));
+    set_member(new, other, kept ? cJSON_Duplicate(kept, true) : NULL);
+    const cJSON *spec = cJSON_GetObjectItemCaseSensitive(new, "spec");
+    const cJSON *old_spec = cJSON_GetObjectItemCaseSensitive(old, "spec");
+    if ((spec || old_spec) && !cJSON_Compare(spec, old_spec, true))
+        set_member(meta_of(new), "generation",
+                   cJSON_CreateNumber((double)json_i64(meta_of(old), "generation", 0) + 1));
+}
+
+/* NULL when the writer's uid and resourceVersion fit, or were not given. */
+static const char *mismatch(const cJSON *want, const cJSON *have)
+{
+    static const char *const keys[] = {"uid", "resourceVersion"};
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        const char *w = json_str(want, keys[i]);
+        const char *h = json_str(have, keys[i]);
+        if (w && w[0] && (!h || strcmp(w, h) != 0))
+            return keys[i];
+    }
+    return NULL;
+}
+
+static struct outcome conflict(const char *what)
+{
+    char message[200];
+
+    snprintf(message, sizeof(message),
+             "the object has been modified (%s); please apply your changes to the latest version", what);
+    return world_error(409, "Conflict", message);
+}
+
+static bool lingers(const struct world *w, const struct object *o)
+{
+    return w->pods_linger && strcmp(o->kind->name, "Pod") == 0;
+}
+
+static struct outcome change_object(struct world *w, const struct route *r, struct object *o,
+                                    const cJSON *body, bool replace)
+{
+    const char *wrong = mismatch(meta_of(body), meta_of(o->json));
+
+    if (wrong)
+        return conflict(wrong);
+    cJSON *new = checked(cJSON_Duplicate(replace ? body : o->json, true));
+    if (!replace)
+        merge(new, body);
+    keep_server_fields(r, o->json, new);
+    const char *version = json_str(meta_of(o->json), "resourceVersion");
+    set_member(meta_of(new), "resourceVersion", cJSON_CreateString(version));
+    if (r->dry_run || cJSON_Compare(new, o->json, true))
+        return (struct outcome){200, new};
+    const cJSON *finalizers = cJSON_GetObjectItemCaseSensitive(meta_of(new), "finalizers");
+    bool dying = json_str(meta_of(new), "deletionTimestamp") != NULL && !lingers(w, o);
+    if (dying && cJSON_GetArraySize(finalizers) == 0) {
+        world_remove(w, o);
+        return (struct outcome){200, new};
+    }
+    cJSON *before = o->json;
+    o->json = new;
+    record(w, o->kind, before, new);
+    cJSON_Delete(before);
+    return (struct outcome){200, checked(cJSON_Duplicate(new, true))};
+}
+
+static struct outcome delete_object(struct world *w, const struct route *r, struct object *o,
+                                    const cJSON *body)
+{
+    const char *wrong = mismatch(cJSON_GetObjectItemCaseSensitive(body, "preconditions"), meta_of(o->json));
+    const cJSON *finalizers = cJSON_GetObjectItemCaseSensitive(meta_of(o->json), "finalizers");
+    bool now = json_i64(body, "gracePeriodSeconds", 1) == 0;
+    bool linger = lingers(w, o) && !now;
+
+    if (wrong)
+        return conflict(wrong);
+    cJSON *last = checked(cJSON_Duplicate(o->json, true));
+    if (r->dry_run)
+        return (struct outcome){200, last};
+    if (!linger && cJSON_GetArraySize(finalizers) == 0) {
+        world_remove(w, o);
+        return (struct outcome){200, last};
+    }
+    if (!json_str(meta_of(o->json), "deletionTimestamp")) {
+        cJSON_AddItemToObject(meta_of(o->json), "deletionTimestamp", now_text());
+        cJSON_AddNumberToObject(meta_of(o->json), "deletionGracePeriodSeconds", now ? 0 : 30);
+        record(w, o->kind, last, o->json);
+    }
+    cJSON_Delete(last);
+    return (struct outcome){200, checked(cJSON_Duplicate(o->json, true))};
+}
+
+static struct outcome list(const struct world *w, const struct route *r)
+{
+    cJSON *list = cJSON_CreateObject();
+    char text[96];
+    size_t first = 0;
+    int n = 0;
+
+    snprintf(text, sizeof(text), "%sList", r->kind->name);
+    cJSON_AddStringToObject(list, "kind", text);
+    cJSON_AddStringToObject(list, "apiVersion",
+                            strncmp(r->kind->prefix, "/api/", 5) == 0 ? "v1" : r->kind->prefix + 6);
+    cJSON *meta = cJSON_AddObjectToObject(list, "metadata");
+    unsigned long long version = w->version;
+    if (r->more[0] && sscanf(r->more, "%llu.%zu", &version, &first) != 2)
+        version = 0;
+    if (r->more[0] && version < w->oldest) {
+        cJSON_Delete(list);
+        return world_error(410, "Expired", "The provided continue parameter is too old");
+    }
+    snprintf(text, sizeof(text), "%llu", version);
+    cJSON_AddStringToObject(meta, "resourceVersion", text);
+    cJSON *items = cJSON_AddArrayToObject(list, "items");
+    for (size_t i = first; i < w->n_objects; i++) {
+        const struct object *o = &w->objects[i];
+        if (o->kind != r->kind || (r->ns[0] && strcmp(r->ns, o->ns) != 0) || !world_matches(r, o->json))
+            continue;
+        if (r->limit && n == r->limit) {
+            snprintf(text, sizeof(text), "%llu.%zu", version, i);
+            cJSON_AddStringToObject(meta, "continue", text);
+            break;
+        }
+        cJSON_AddItemToArray(items, cJSON_Duplicate(o->json, true));
+        n++;
+    }
+    return (struct outcome){200, list};
+}
+
+struct outcome world_do(struct world *w, const char *method, const struct route *r, const cJSON *body)
+{
+    struct object *o = r->name[0] ? world_find(w, r->kind, r->ns, r->name) : NULL;
+    char message[700];
+
+    if (strcmp(method, "GET") == 0 && !r->name[0])
+        return list(w, r);
+    if (strcmp(method, "POST") == 0 && !r->name[0])
+        return create(w, r, body);
+    if (!o) {
+        snprintf(message, sizeof(message), "%s \"%s\" not found", r->kind->plural, r->name);
+        return world_error(404, "NotFound", message);
+    }
+    if (strcmp(method, "GET") == 0)
+        return (struct outcome){200, checked(cJSON_Duplicate(o->json, true))};
+    if (strcmp(method, "DELETE") == 0)
+        return delete_object(w, r, o, body);
+    if (strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0) {
+        if (!cJSON_IsObject(body))
+            return world_error(400, "BadRequest", "the body is not a JSON object");
+        return change_object(w, r, o, body, method[1] == 'U');
+    }
+    return world_error(405, "MethodNotAllowed",
+                       "the server does not allow this method on the requested resource");
+}

@@ -1,0 +1,108 @@
+/* rig.c - the common ground of the tests that use the network. */
+#include "rig.h"
+
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void rig_config(struct kube_config *c, const char *url)
+{
+    struct err err;
+
+    *c = (struct kube_config){.server = strdup(url), .namespace_name = strdup("default")};
+    assert_int_equal(kube_secret_from_text(&c->token, "secret-token", &err), 0);
+}
+
+static int64_t fast_ms(void *ctx)
+{
+    struct clock c = clock_system();
+
+    (void)ctx;
+    return c.mono_ms(c.ctx) * 20;
+}
+
+static int setup(void **ctx, struct clock clock)
+{
+    struct rig *r = calloc(1, sizeof(*r));
+    struct err err;
+
+    r->server = fake_apiserver_start();
+    rig_config(&r->config, fake_apiserver_url(r->server));
+    r->loop = loop_new(clock, &err);
+    assert_non_null(r->loop);
+    r->http = http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test"}, &err);
+    assert_non_null(r->http);
+    r->api = http_transport(r->http);
+    *ctx = r;
+    return 0;
+}
+
+int rig_setup(void **ctx)
+{
+    return setup(ctx, clock_system());
+}
+
+int rig_setup_fast(void **ctx)
+{
+    return setup(ctx, (struct clock){fast_ms, fast_ms, NULL});
+}
+
+int rig_teardown(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    http_free(r->http);
+    loop_free(r->loop);
+    kube_config_release(&r->config);
+    fake_apiserver_stop(r->server);
+    free(r);
+    return 0;
+}
+
+void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx)
+{
+    struct clock real = clock_system();
+    int64_t deadline = real.mono_ms(real.ctx) + 60000;
+    struct err err;
+
+    while (!done(ctx)) {
+        if (real.mono_ms(real.ctx) > deadline)
+            fail_msg("it did not happen within a minute");
+        if (loop_turn(l, 20, &err) < 0)
+            fail_msg("loop: %s", err.msg);
+    }
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    struct rig_reply *out = ctx;
+
+    assert_false(out->over);
+    out->over = true;
+    out->status = reply->status;
+    if (reply->err)
+        out->err = *reply->err;
+    out->object = TAKE(reply->object);
+}
+
+static bool is_over(void *ctx)
+{
+    return ((struct rig_reply *)ctx)->over;
+}
+
+void rig_call(struct rig *r, const struct kube_request *req, struct rig_reply *reply)
+{
+    struct err err;
+
+    *reply = (struct rig_reply){0};
+    if (!kube_call_start(&r->api, req, on_reply, reply, &err))
+        fail_msg("start: %s", err.msg);
+    rig_until(r->loop, is_over, reply);
+}
+
+void rig_reply_release(struct rig_reply *reply)
+{
+    cJSON_Delete(reply->object);
+    reply->object = NULL;
+}

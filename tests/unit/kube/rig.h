@@ -1,0 +1,39 @@
+/* rig.h - a loop and a transport against the fake API server, and waiting for something to become true. */
+#ifndef TK_TESTS_UNIT_KUBE_RIG_H
+#define TK_TESTS_UNIT_KUBE_RIG_H
+
+#include "kube/client.h"
+#include "kube/http.h"
+#include "kube/loop.h"
+#include "tests/fakes/apiserver.h"
+
+struct rig {
+    struct fake_apiserver *server;
+    struct loop *loop;
+    struct kube_config config;
+    struct http *http;
+    struct transport api;
+};
+
+int rig_setup(void **ctx);
+int rig_setup_fast(
+    void **ctx); /* its clock runs 20 times too fast, so that back-offs do not take their time */
+int rig_teardown(void **ctx);
+
+/* The configuration for a server at this address, with a token. */
+void rig_config(struct kube_config *c, const char *url);
+
+/* Turn the loop until `done` says so. A minute without it fails the test: nothing here takes a second. */
+void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx);
+
+/* One call, to its end. */
+struct rig_reply {
+    bool over;
+    cJSON *object;
+    struct kube_status status;
+    struct err err; /* ERR_NONE: it worked */
+};
+void rig_call(struct rig *r, const struct kube_request *req, struct rig_reply *reply);
+void rig_reply_release(struct rig_reply *reply);
+
+#endif

@@ -1,0 +1,396 @@
+/* test_http.c - the real transport against a real server that misbehaves. */
+#include "rig.h"
+
+#include "common/fsutil.h"
+#include "common/json.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GET_POD (&(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "a"})
+
+static struct kube_request create_pod(const char *body)
+{
+    return (struct kube_request){
+        .verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "ns", .body = sv_from(body)};
+}
+
+static void test_create_get_patch_delete(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct rig_reply reply;
+    struct kube_request create = create_pod("{\"metadata\":{\"name\":\"a\"},\"spec\":{\"n\":1}}");
+
+    rig_call(r, &create, &reply);
+    assert_int_equal(reply.err.kind, ERR_NONE);
+    assert_int_equal(reply.status.code, 201);
+    char *uid = strdup(json_str(cJSON_GetObjectItem(reply.object, "metadata"), "uid"));
+    rig_reply_release(&reply);
+
+    rig_call(r, &create, &reply);
+    assert_int_equal(reply.err.kind, ERR_CONFLICT);
+    assert_int_equal(reply.status.reason, KUBE_REASON_ALREADY_EXISTS);
+
+    struct kube_request patch = {.verb = KUBE_PATCH,
+                                 .resource = &KUBE_PODS,
+                                 .ns = "ns",
+                                 .name = "a",
+                                 .subresource = "status",
+                                 .body = sv_from("{\"status\":{\"phase\":\"Failed\"}}")};
+    rig_call(r, &patch, &reply);
+    assert_int_equal(reply.err.kind, ERR_NONE);
+    rig_reply_release(&reply);
+    rig_call(r, GET_POD, &reply);
+    assert_string_equal(json_str(cJSON_GetObjectItem(reply.object, "status"), "phase"), "Failed");
+    rig_reply_release(&reply);
+
+    cleanup_arena struct arena a = {0};
+    struct kube_request drop = {.verb = KUBE_DELETE,
+                                .resource = &KUBE_PODS,
+                                .ns = "ns",
+                                .name = "a",
+                                .body = kube_delete_options(&a, "another-uid", NULL, NULL, -1)};
+    rig_call(r, &drop, &reply);
+    assert_int_equal(reply.err.kind, ERR_CONFLICT);
+    drop.body = kube_delete_options(&a, uid, NULL, NULL, -1);
+    rig_call(r, &drop, &reply);
+    assert_int_equal(reply.err.kind, ERR_NONE);
+    rig_reply_release(&reply);
+    rig_call(r, GET_POD, &reply);
+    assert_int_equal(reply.err.kind, ERR_NOT_FOUND);
+    free(uid);
+}
+
+static void test_faults(void **ctx)
+{
+    static const struct {
+        struct fake_fault_plan plan;
+        enum err_kind kind;
+        int64_t retry_ms;
+        bool effect;
+    } rows[] = {
+        {{.fault = FAKE_STATUS, .status = 409}, ERR_CONFLICT, -1, false},
+        {{.fault = FAKE_STATUS, .status = 500}, ERR_TRANSIENT, -1, false},
+        {{.fault = FAKE_STATUS, .status = 503, .retry_after_s = 3}, ERR_TRANSIENT, 3000, false},
+        {{.fault = FAKE_STATUS, .status = 429, .retry_after_s = 1}, ERR_TRANSIENT, 1000, false},
+        {{.fault = FAKE_STATUS, .status = 422}, ERR_INVALID, -1, false},
+        {{.fault = FAKE_STATUS, .status = 302}, ERR_TRANSIENT, -1, false},
+        {{.fault = FAKE_DROP_BEFORE}, ERR_TRANSIENT, -1, false},
+        {{.fault = FAKE_DROP_AFTER}, ERR_TRANSIENT, -1, true},
+        {{.fault = FAKE_RESET_BODY}, ERR_TRANSIENT, -1, true},
+        {{.fault = FAKE_GARBAGE_BODY}, ERR_TRANSIENT, -1, true},
+    };
+    struct rig *r = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct rig_reply reply;
+        struct kube_request create = create_pod("{\"metadata\":{\"name\":\"a\"}}");
+        fake_plan_fault(r->server, &rows[i].plan);
+        rig_call(r, &create, &reply);
+        if (reply.err.kind != rows[i].kind || reply.status.retry_after_ms != rows[i].retry_ms)
+            fail_msg("row %zu: %s: %s", i, err_kind_name(reply.err.kind), reply.err.msg);
+        assert_null(reply.object);
+        assert_int_equal(fake_count(r->server, "/api/v1/pods"), rows[i].effect ? 1 : 0);
+        fake_remove(r->server, "/api/v1/namespaces/ns/pods/a");
+    }
+    fake_plan_fault(r->server, NULL);
+    /* Nothing of this lingers: the next call works. */
+    struct rig_reply reply;
+    struct kube_request create = create_pod("{\"metadata\":{\"name\":\"a\"}}");
+    rig_call(r, &create, &reply);
+    assert_int_equal(reply.err.kind, ERR_NONE);
+    rig_reply_release(&reply);
+}
+
+struct plain {
+    struct err err;
+    int status;
+    int n_done, n_chunks;
+    size_t bytes;
+    bool over;
+    struct rig *rig;
+    struct http_call *call;
+    bool cancel_at_chunk;
+};
+
+static void on_done(void *ctx, const struct http_response *r, const struct err *err)
+{
+    struct plain *p = ctx;
+
+    p->n_done++;
+    p->over = true;
+    p->status = r ? r->status : 0;
+    p->bytes += r ? r->body.len : 0;
+    if (err)
+        p->err = *err;
+}
+
+static void on_chunk(void *ctx, struct sv bytes)
+{
+    struct plain *p = ctx;
+
+    p->n_chunks++;
+    p->bytes += bytes.len;
+    if (!p->cancel_at_chunk)
+        return;
+    transport_cancel(&p->rig->api, p->call);
+    p->over = true;
+}
+
+static bool plain_over(void *ctx)
+{
+    return ((struct plain *)ctx)->over;
+}
+
+static void start_plain(struct rig *r, struct plain *p, const struct http_request *req, bool stream)
+{
+    struct http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
+    struct err err;
+
+    p->rig = r;
+    p->call = transport_start(&r->api, req, &h, &err);
+    assert_non_null(p->call);
+}
+
+static void test_timeouts(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request whole = {.method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .timeout_ms = 100};
+    struct http_request idle = {
+        .method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .idle_timeout_ms = 100};
+    struct plain a = {0}, b = {0};
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
+    start_plain(r, &a, &whole, false);
+    start_plain(r, &b, &idle, true);
+    rig_until(r->loop, plain_over, &a);
+    rig_until(r->loop, plain_over, &b);
+    assert_int_equal(a.err.kind, ERR_TIMEOUT);
+    assert_int_equal(b.err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(b.err.msg, "no byte for 100 ms"));
+}
+
+/* A quiet watch ends by its idle timer, also after it had bytes. */
+static void test_watch_goes_quiet(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request watch = {
+        .method = "GET", .path = "/api/v1/pods?watch=true", .idle_timeout_ms = 150, .own_connection = true};
+    struct plain p = {0};
+
+    fake_put(r->server, "/api/v1/namespaces/ns/pods/a", "{}");
+    start_plain(r, &p, &watch, true);
+    rig_until(r->loop, plain_over, &p);
+    assert_int_equal(p.err.kind, ERR_TIMEOUT);
+    assert_true(p.bytes > 0);
+}
+
+static void test_answer_over_its_limit(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request req = {
+        .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .body_max_bytes = 50};
+    struct plain p = {0};
+
+    start_plain(r, &p, &req, false);
+    rig_until(r->loop, plain_over, &p);
+    assert_int_equal(p.err.kind, ERR_TRANSIENT);
+    assert_non_null(strstr(p.err.msg, "over 50 bytes"));
+}
+
+/* More than is buffered at a time: the peer is made to wait and nothing is lost. */
+static void test_large_stream_is_whole(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request req = {.method = "GET", .path = "/api/v1/configmaps", .idle_timeout_ms = 30000};
+    struct plain stream = {0}, whole = {0};
+    static char body[100100];
+    char path[80];
+
+    size_t n = (size_t)snprintf(body, sizeof(body), "{\"data\":{\"x\":\"");
+    memset(body + n, 'y', 100000);
+    snprintf(body + n + 100000, sizeof(body) - n - 100000, "\"}}");
+    for (int i = 0; i < 30; i++) {
+        snprintf(path, sizeof(path), "/api/v1/namespaces/ns/configmaps/c%d", i);
+        assert_true(fake_put(r->server, path, body));
+    }
+    start_plain(r, &stream, &req, true);
+    rig_until(r->loop, plain_over, &stream);
+    assert_int_equal(stream.status, 200);
+    assert_true(stream.n_chunks > 10);
+    start_plain(r, &whole, &req, false);
+    rig_until(r->loop, plain_over, &whole);
+    assert_int_equal(whole.err.kind, ERR_NONE);
+    assert_int_equal(stream.bytes, whole.bytes);
+    assert_true(whole.bytes > 3000000);
+}
+
+static void test_cancel(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request watch = {.method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
+    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct plain inside = {.cancel_at_chunk = true}, outside = {0}, next = {0};
+
+    fake_put(r->server, "/api/v1/namespaces/ns/pods/a", "{}");
+    start_plain(r, &inside, &watch, true);
+    rig_until(r->loop, plain_over, &inside);
+    start_plain(r, &outside, &get, false);
+    transport_cancel(&r->api, outside.call);
+    start_plain(r, &next, &get, false);
+    rig_until(r->loop, plain_over, &next);
+    assert_int_equal(inside.n_done + outside.n_done, 0);
+    assert_int_equal(inside.n_chunks, 1);
+    assert_int_equal(next.status, 200);
+}
+
+static bool all_over(void *ctx)
+{
+    struct plain *p = ctx;
+
+    for (int i = 0; i < 100; i++)
+        if (!p[i].over)
+            return false;
+    return true;
+}
+
+/* A crowd goes through a few connections, in order, each once. */
+static void test_a_crowd(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    static struct plain p[100];
+    size_t n = 0;
+
+    for (int i = 0; i < 100; i++) {
+        p[i] = (struct plain){0};
+        start_plain(r, &p[i], &get, false);
+    }
+    rig_until(r->loop, all_over, p);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(p[i].n_done, 1);
+        assert_int_equal(p[i].status, 200);
+    }
+    assert_int_equal(fake_log_count(r->server, "LIST", "/api/v1/pods"), 100);
+    const struct http_count *counts = http_counts(r->http, &n);
+    assert_int_equal(n, 1);
+    assert_string_equal(counts[0].method, "GET");
+    assert_int_equal(counts[0].status, 200);
+    assert_int_equal(counts[0].n, 100);
+}
+
+/* A limit of 20 a second, 5 at once: 15 calls cannot be over sooner than half a second after the first. */
+static void test_rate_limit(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    static struct plain p[100];
+    struct err err;
+    int64_t begin = loop_now_ms(r->loop);
+
+    http_free(r->http);
+    r->http = http_new(r->loop, &r->config, &(struct http_options){.qps = 20, .burst = 5}, &err);
+    assert_non_null(r->http);
+    r->api = http_transport(r->http);
+    for (int i = 0; i < 100; i++)
+        p[i] = (struct plain){.over = i >= 15};
+    for (int i = 0; i < 15; i++)
+        start_plain(r, &p[i], &get, false);
+    rig_until(r->loop, all_over, p);
+    assert_true(loop_now_ms(r->loop) - begin >= 450);
+}
+
+static void test_errors_name_the_request_but_no_secret(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct rig_reply reply;
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
+    rig_call(r, GET_POD, &reply);
+    assert_non_null(strstr(reply.err.msg, "GET /api/v1/namespaces/ns/pods/a: "));
+    assert_null(strstr(reply.err.msg, "secret-token"));
+}
+
+static void write_token(const char *path, const char *token)
+{
+    struct err err;
+
+    assert_int_equal(fs_write_atomic(path, token, strlen(token), &err), 0);
+}
+
+/* A 401 makes the token be read again: the next request carries the new one. */
+static void test_token_is_read_again_after_401(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct rig_reply reply;
+    struct fake_request q;
+    struct err err;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/tmp/test_http_token_%d", (int)getpid());
+    write_token(path, "old");
+    assert_int_equal(kube_secret_from_file(&r->config.token, path, &err), 0);
+    r->config.read_ms = loop_now_ms(r->loop);
+    write_token(path, "new\n");
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 401});
+    rig_call(r, GET_POD, &reply);
+    assert_int_equal(reply.err.kind, ERR_TRANSIENT);
+    assert_int_equal(reply.status.reason, KUBE_REASON_UNAUTHORIZED);
+    rig_call(r, GET_POD, &reply);
+    assert_true(fake_log_at(r->server, 0, &q));
+    assert_string_equal(q.authorization, "Bearer old");
+    assert_true(fake_log_at(r->server, 1, &q));
+    assert_string_equal(q.authorization, "Bearer new");
+    unlink(path);
+}
+
+static void test_servers_that_cannot_be(void **ctx)
+{
+    static const char *const urls[] = {"http://10.0.0.1:80", "http://example.com", "https://:443",
+                                       "https://a:99999", "x"};
+    struct rig *r = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++) {
+        cleanup_kube_config struct kube_config c;
+        struct err err;
+        rig_config(&c, urls[i]);
+        if (http_new(r->loop, &c, &(struct http_options){0}, &err))
+            fail_msg("accepted %s", urls[i]);
+        assert_int_equal(err.kind, ERR_INVALID);
+    }
+}
+
+static void test_nobody_there(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct rig_reply reply;
+
+    fake_apiserver_stop(r->server);
+    rig_call(r, GET_POD, &reply);
+    assert_int_equal(reply.err.kind, ERR_TRANSIENT);
+    r->server = fake_apiserver_start();
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_create_get_patch_delete),
+        T(test_faults),
+        T(test_timeouts),
+        T(test_watch_goes_quiet),
+        T(test_answer_over_its_limit),
+        T(test_large_stream_is_whole),
+        T(test_cancel),
+        T(test_a_crowd),
+        T(test_rate_limit),
+        T(test_errors_name_the_request_but_no_secret),
+        T(test_token_is_read_again_after_401),
+        T(test_servers_that_cannot_be),
+        T(test_nobody_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

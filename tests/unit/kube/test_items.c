@@ -1,0 +1,149 @@
+/* test_items.c - a list is cut into the same items however its bytes are cut. */
+#include "kube/items.h"
+
+#include "common/json.h"
+#include "test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct seen {
+    char text[4096];
+};
+
+static int on_item(void *ctx, struct sv item, struct err *err)
+{
+    struct seen *s = ctx;
+
+    (void)err;
+    strncat(s->text, item.p, item.len);
+    strcat(s->text, "|");
+    return 0;
+}
+
+/* Feed in pieces of random length 1..max; the rest printed into `rest`. -1: refused. */
+static int run(const char *text, uint32_t seed, uint32_t max, struct seen *seen, char *rest, size_t rest_size,
+               struct err *err)
+{
+    struct items s;
+    size_t len = strlen(text);
+    int rc = 0;
+
+    *seen = (struct seen){0};
+    items_init(&s, 200);
+    for (size_t at = 0; rc == 0 && at < len;) {
+        seed = seed * 1664525U + 1013904223U;
+        size_t n = 1 + (seed >> 8) % max;
+        n = n < len - at ? n : len - at;
+        rc = items_feed(&s, (struct sv){text + at, n}, on_item, seen, err);
+        at += n;
+    }
+    cleanup_json cJSON *tree = rc == 0 ? items_finish(&s, err) : NULL;
+    if (tree && rest)
+        assert_true(cJSON_PrintPreallocated(tree, rest, (int)rest_size, false));
+    items_release(&s);
+    return tree ? 0 : -1;
+}
+
+static void check(const char *text, const char *items, const char *rest)
+{
+    struct seen seen;
+    struct err err;
+    char got[1000];
+
+    for (uint32_t max = 1; max < 40; max += 3) {
+        for (uint32_t seed = 0; seed < 50; seed++) {
+            assert_int_equal(run(text, seed, max, &seen, got, sizeof(got), &err), 0);
+            assert_string_equal(seen.text, items);
+            assert_string_equal(got, rest);
+        }
+    }
+}
+
+static void test_lists(void **ctx)
+{
+    (void)ctx;
+    check("{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"a\":1},{\"b\":[{}]}]}"
+          "\n",
+          "{\"a\":1}|{\"b\":[{}]}|",
+          "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}");
+    /* metadata after the items, white space, brackets and quotes inside strings */
+    check(" { \"items\" : [ {\"s\":\"}],{\\\"[\"} ,\n {} ] , \"metadata\":{\"continue\":\"a]b\"}}",
+          "{\"s\":\"}],{\\\"[\"}|{}|", "{\"items\":[],\"metadata\":{\"continue\":\"a]b\"}}");
+    check("{\"items\":[]}", "", "{\"items\":[]}");
+    check("{\"items\":null,\"kind\":\"L\"}", "", "{\"items\":null,\"kind\":\"L\"}");
+    /* only the top level's key counts, and only the whole of it */
+    check("{\"metadata\":{\"items\":[{\"x\":1}]},\"items2\":[{}],\"aitems\":[{}],\"k\":\"items\",\"items\":[{"
+          "\"y\":1}]}",
+          "{\"y\":1}|",
+          "{\"metadata\":{\"items\":[{\"x\":1}]},\"items2\":[{}],\"aitems\":[{}],\"k\":\"items\",\"items\":[]"
+          "}");
+}
+
+static void test_refused(void **ctx)
+{
+    static const char *const bad[] = {
+        "[{}]",
+        "{\"items\":[1,2]}",
+        "{\"items\":[[{}]]}",
+        "{\"items\":[\"a\"]}",
+        "{\"items\":[{}]",
+        "{\"items\":[{\"a\":\"",
+        "{\"items\":[{}]}}",
+        "{\"items\":[{}]} x",
+        "",
+        "}",
+        "not json at all",
+        "{\"items\":[{}],}",
+    };
+    struct seen seen;
+    struct err err;
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        for (uint32_t max = 1; max < 10; max += 2)
+            if (run(bad[i], 1, max, &seen, NULL, 0, &err) == 0)
+                fail_msg("accepted: %s", bad[i]);
+}
+
+static void test_limits(void **ctx)
+{
+    struct seen seen;
+    struct err err;
+    char text[400];
+    struct items s;
+
+    (void)ctx;
+    snprintf(text, sizeof(text), "{\"items\":[{\"a\":\"%0194d\"}]}",
+             1); /* an item of exactly 200 bytes + 2 */
+    assert_int_equal(run(text, 1, 7, &seen, NULL, 0, &err), -1);
+    assert_non_null(strstr(err.msg, "item"));
+    assert_int_equal(run(text, 1, 1000, &seen, NULL, 0, &err), -1);
+    snprintf(text, sizeof(text), "{\"items\":[{\"a\":\"%0192d\"}]}", 1);
+    assert_int_equal(run(text, 1, 7, &seen, NULL, 0, &err), 0);
+    assert_int_equal(run(text, 1, 1000, &seen, NULL, 0, &err), 0);
+
+    items_init(&s, 100);
+    char deep[2000];
+    memset(deep, '[', sizeof(deep));
+    memcpy(deep, "{\"a\":", 5);
+    assert_int_equal(items_feed(&s, (struct sv){deep, sizeof(deep)}, on_item, &seen, &err), -1);
+    items_reset(&s);
+    static char around[70000];
+    memset(around, 'x', sizeof(around));
+    memcpy(around, "{\"a\":\"", 6);
+    assert_int_equal(items_feed(&s, (struct sv){around, sizeof(around)}, on_item, &seen, &err), -1);
+    assert_non_null(strstr(err.msg, "around its items"));
+    items_release(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* test_lines.c - the same lines come out however the bytes are cut. */
+#include "kube/lines.h"
+#include "test.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct seen {
+    char text[4096];
+    int n;
+    int fail_at;
+};
+
+static int on_line(void *ctx, struct sv line, struct err *err)
+{
+    struct seen *s = ctx;
+
+    if (s->fail_at && s->n + 1 == s->fail_at)
+        return err_set(err, ERR_INVALID, "as asked");
+    s->n++;
+    strncat(s->text, line.p, line.len);
+    strcat(s->text, "|");
+    return 0;
+}
+
+static const char stream[] = "{\"a\":1}\n\r\n\n{\"b\":\"z\\u00e4\xc3\xa4\"}\r\n{\"c\":3}\n";
+static const char expected[] = "{\"a\":1}|{\"b\":\"z\\u00e4\xc3\xa4\"}|{\"c\":3}|";
+
+static void feed_all(size_t piece(uint32_t *state), uint32_t seed)
+{
+    struct lines l;
+    struct seen seen = {0};
+    struct err err;
+    size_t len = strlen(stream);
+
+    lines_init(&l, 64);
+    for (size_t at = 0; at < len;) {
+        size_t n = piece(&seed);
+        n = n < len - at ? n : len - at;
+        assert_int_equal(lines_feed(&l, (struct sv){stream + at, n}, on_line, &seen, &err), 0);
+        at += n;
+    }
+    assert_string_equal(seen.text, expected);
+    lines_release(&l);
+}
+
+static size_t one(uint32_t *state)
+{
+    (void)state;
+    return 1;
+}
+
+static size_t everything(uint32_t *state)
+{
+    (void)state;
+    return 1000;
+}
+
+static size_t some(uint32_t *state)
+{
+    *state = *state * 1664525U + 1013904223U;
+    return *state >> 28;
+}
+
+static void test_pieces(void **ctx)
+{
+    (void)ctx;
+    feed_all(one, 0);
+    feed_all(everything, 0);
+    for (uint32_t seed = 0; seed < 500; seed++)
+        feed_all(some, seed);
+}
+
+static void test_too_long(void **ctx)
+{
+    struct lines l;
+    struct seen seen = {0};
+    struct err err;
+
+    (void)ctx;
+    lines_init(&l, 8);
+    assert_int_equal(lines_feed(&l, sv_from("12345678\n"), on_line, &seen, &err), 0);
+    assert_int_equal(lines_feed(&l, sv_from("123456789\n"), on_line, &seen, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    lines_reset(&l);
+    assert_int_equal(lines_feed(&l, sv_from("1234"), on_line, &seen, &err), 0);
+    assert_int_equal(lines_feed(&l, sv_from("56789"), on_line, &seen, &err), -1);
+    assert_string_equal(seen.text, "12345678|");
+    lines_release(&l);
+}
+
+static void test_callback_error_ends_it(void **ctx)
+{
+    struct lines l;
+    struct seen seen = {.fail_at = 2};
+    struct err err;
+
+    (void)ctx;
+    lines_init(&l, 8);
+    assert_int_equal(lines_feed(&l, sv_from("a\nb\nc\n"), on_line, &seen, &err), -1);
+    assert_string_equal(err.msg, "as asked");
+    assert_string_equal(seen.text, "a|");
+    lines_release(&l);
+}
+
+/* A line of megabytes in small pieces costs its own length, not its square; and the memory goes back. */
+static void test_long_line_in_pieces(void **ctx)
+{
+    struct lines l;
+    struct seen seen = {0};
+    struct err err;
+    static char piece[1000];
+    size_t total = 0;
+
+    (void)ctx;
+    lines_init(&l, 3 << 20);
+    memset(piece, 'x', sizeof(piece));
+    for (int i = 0; i < 3000; i++, total += sizeof(piece))
+        assert_int_equal(lines_feed(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err), 0);
+    assert_int_equal(l.part.len, total);
+    lines_reset(&l);
+    assert_true(l.part.cap <= 16384);
+    lines_release(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_callback_error_ends_it),
+        cmocka_unit_test(test_long_line_in_pieces),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,138 @@
+/* test_podcount.c - the example controller as a program: it converges, also when requests fail, and stops. */
+#include "common/fsutil.h"
+#include "common/json.h"
+#include "test.h"
+#include "tests/fakes/apiserver.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *program;
+
+struct run {
+    struct fake_apiserver *server;
+    char config[64];
+    pid_t pid;
+};
+
+static void start(struct run *r)
+{
+    char text[512];
+    struct err err;
+
+    snprintf(r->config, sizeof(r->config), "/tmp/test_podcount_%d", (int)getpid());
+    snprintf(text, sizeof(text),
+             "current-context: c\ncontexts: [{name: c, context: {cluster: k}}]\n"
+             "clusters: [{name: k, cluster: {server: '%s'}}]\n",
+             fake_apiserver_url(r->server));
+    assert_int_equal(fs_write_atomic(r->config, text, strlen(text), &err), 0);
+    r->pid = fork();
+    if (r->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive a test that fails */
+        setenv("KUBECONFIG", r->config, 1);
+        execl(program, program, (char *)NULL);
+        _exit(127);
+    }
+}
+
+static void stop(struct run *r)
+{
+    int status = 0;
+
+    assert_int_equal(kill(r->pid, SIGTERM), 0);
+    assert_int_equal(waitpid(r->pid, &status, 0), r->pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    unlink(r->config);
+}
+
+/* Until the ConfigMap says so; a minute means it never will. */
+static void until_count(struct run *r, const char *ns, const char *count)
+{
+    char path[128];
+    struct err err;
+
+    snprintf(path, sizeof(path), "/api/v1/namespaces/%s/configmaps/pod-count", ns);
+    for (int i = 0; i < 6000; i++) {
+        char *text = fake_get(r->server, path);
+        cleanup_json cJSON *o = text ? json_parse(text, strlen(text), &err) : NULL;
+        const char *got = json_str(json_find(o, (const char *[]){"data", NULL}), "count");
+        bool there = got && strcmp(got, count) == 0;
+        free(text);
+        if (there)
+            return;
+        assert_int_equal(waitpid(r->pid, NULL, WNOHANG), 0); /* it still runs */
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    fail_msg("%s never became %s", path, count);
+}
+
+static void test_converges(void **ctx)
+{
+    struct run r = {.server = fake_apiserver_start()};
+
+    (void)ctx;
+    assert_true(fake_put(r.server, "/api/v1/namespaces/one/pods/a", "{}"));
+    assert_true(fake_put(r.server, "/api/v1/namespaces/two/pods/a", "{}"));
+    start(&r);
+    until_count(&r, "one", "1");
+    until_count(&r, "two", "1");
+    assert_true(fake_put(r.server, "/api/v1/namespaces/one/pods/b", "{}"));
+    until_count(&r, "one", "2");
+    assert_true(fake_remove(r.server, "/api/v1/namespaces/one/pods/a"));
+    until_count(&r, "one", "1");
+    /* what others do to it is undone */
+    assert_true(
+        fake_put(r.server, "/api/v1/namespaces/one/configmaps/pod-count", "{\"data\":{\"count\":\"99\"}}"));
+    until_count(&r, "one", "1");
+    assert_true(fake_remove(r.server, "/api/v1/namespaces/two/configmaps/pod-count"));
+    until_count(&r, "two", "1");
+    stop(&r);
+    fake_apiserver_stop(r.server);
+}
+
+/* Fail the n-th write, n = 1, 2, 3, ... until none was there to fail: always the same end. */
+static void test_every_write_may_fail(void **ctx)
+{
+    static const enum fake_fault faults[] = {FAKE_STATUS, FAKE_DROP_BEFORE, FAKE_DROP_AFTER, FAKE_RESET_BODY};
+
+    (void)ctx;
+    for (size_t f = 0; f < ARRAY_LEN(faults); f++) {
+        int struck = 1;
+        for (int n = 1; struck; n++) {
+            struct run r = {.server = fake_apiserver_start()};
+            struct fake_fault_plan plan = {
+                .request = n, .path_part = "/namespaces/one/configmaps", .fault = faults[f], .status = 500};
+            fake_plan_fault(r.server, &plan);
+            assert_true(fake_put(r.server, "/api/v1/namespaces/one/pods/a", "{}"));
+            start(&r);
+            until_count(&r, "one", "1");
+            assert_true(fake_put(r.server, "/api/v1/namespaces/one/pods/b", "{}"));
+            until_count(&r, "one", "2");
+            stop(&r);
+            struck = fake_faults_done(r.server);
+            assert_int_equal(fake_count(r.server, "/api/v1/configmaps"), 1);
+            fake_apiserver_stop(r.server);
+            assert_in_range(n, 1, 10);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_converges),
+        cmocka_unit_test(test_every_write_may_fail),
+    };
+
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* test_recorder.c - Events reach the server, count up, survive its faults, and never hold anybody up. */
+#include "kube/recorder.h"
+
+#include "common/json.h"
+#include "rig.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct recorder_object job = {
+    .api_version = "batch.example.com/v1", .kind = "TrainJob", .ns = "ns", .name = "a", .uid = "u-1"};
+
+struct wait {
+    struct recorder *recorder;
+    uint64_t sent, failed;
+};
+
+static bool reached(void *ctx)
+{
+    struct wait *w = ctx;
+    struct recorder_stats s = recorder_stats(w->recorder);
+
+    return s.sent >= w->sent && s.failed >= w->failed;
+}
+
+static void until(struct rig *r, struct recorder *rec, uint64_t sent, uint64_t failed)
+{
+    rig_until(r->loop, reached, &(struct wait){rec, sent, failed});
+}
+
+static cJSON *nth(struct rig *r, int n)
+{
+    struct err err;
+    char *text = fake_nth(r->server, "/api/v1/namespaces/ns/events", n);
+
+    assert_non_null(text);
+    cJSON *o = json_parse(text, strlen(text), &err);
+    free(text);
+    assert_non_null(o);
+    return o;
+}
+
+static void test_one_event(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", "pod-1");
+
+    recorder_event(rec, &job, true, "Restarting", "attempt %d of %d", 1, 3);
+    until(r, rec, 1, 0);
+    cleanup_json cJSON *e = nth(r, 0);
+    assert_string_equal(json_str(e, "type"), "Warning");
+    assert_string_equal(json_str(e, "reason"), "Restarting");
+    assert_string_equal(json_str(e, "message"), "attempt 1 of 3");
+    assert_int_equal(json_i64(e, "count", 0), 1);
+    const cJSON *about = cJSON_GetObjectItem(e, "involvedObject");
+    assert_string_equal(json_str(about, "uid"), "u-1");
+    assert_string_equal(json_str(about, "apiVersion"), "batch.example.com/v1");
+    assert_string_equal(json_str(cJSON_GetObjectItem(e, "source"), "component"), "operator");
+    assert_string_equal(json_str(e, "firstTimestamp"), json_str(e, "lastTimestamp"));
+}
+
+static void test_again_counts_up(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    for (int i = 0; i < 3; i++) {
+        recorder_event(rec, &job, false, "Paused", "by request");
+        until(r, rec, (uint64_t)i + 1, 0);
+    }
+    assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
+    cleanup_json cJSON *e = nth(r, 0);
+    assert_int_equal(json_i64(e, "count", 0), 3);
+    /* The server forgets Events after an hour: the next one makes it anew. */
+    fake_remove(r->server, "/api/v1/namespaces/ns/events/none");
+    char path[400];
+    snprintf(path, sizeof(path), "/api/v1/namespaces/ns/events/%s",
+             json_str(cJSON_GetObjectItem(e, "metadata"), "name"));
+    assert_true(fake_remove(r->server, path));
+    recorder_event(rec, &job, false, "Paused", "by request");
+    until(r, rec, 4, 0);
+    assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
+}
+
+static void test_waiting_ones_are_merged(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    for (int i = 0; i < 20; i++)
+        recorder_event(rec, &job, false, "Paused", "by request");
+    until(r, rec, 2, 0); /* the first is on the wire, the others wait as one */
+    cleanup_json cJSON *e = nth(r, 0);
+    assert_int_equal(json_i64(e, "count", 0), 20);
+    assert_int_equal(fake_log_count(r->server, NULL, "/events"), 2);
+}
+
+static void test_similar_are_combined_and_too_many_dropped(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    for (int i = 0; i < 40; i++)
+        recorder_event(rec, &job, true, "ReplicaFailed", "replica %d", i);
+    assert_int_equal(recorder_stats(rec).dropped, 15);
+    until(r, rec, 11, 0);
+    assert_int_equal(fake_count(r->server, "/api/v1/events"), 11);
+    cleanup_json cJSON *e = nth(r, 10);
+    assert_string_equal(json_str(e, "message"), "(combined from similar events): replica 24");
+}
+
+static void test_refused_is_dropped(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 403});
+    recorder_event(rec, &job, false, "First", "x");
+    recorder_event(rec, &job, false, "Second", "x");
+    until(r, rec, 1, 1);
+    cleanup_json cJSON *e = nth(r, 0);
+    assert_string_equal(json_str(e, "reason"), "Second");
+}
+
+static void test_full_queue_drops(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    for (int i = 0; i < 300; i++) {
+        char name[16];
+        struct recorder_object o = job;
+        snprintf(name, sizeof(name), "job-%d", i);
+        o.name = o.uid = name;
+        recorder_event(rec, &o, false, "Paused", "x");
+    }
+    assert_int_equal(recorder_stats(rec).dropped, 300 - 256);
+    until(r, rec, 256, 0);
+}
+
+static void test_long_messages_are_cut_between_characters(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    char text[3001];
+
+    for (size_t i = 0; i < 3000; i += 3)
+        memcpy(text + i, "\xe2\x82\xac", 3);
+    text[3000] = '\0';
+    recorder_event(rec, &job, false, "Long", "%s", text);
+    until(r, rec, 1, 0);
+    cleanup_json cJSON *e = nth(r, 0);
+    assert_int_equal(strlen(json_str(e, "message")), 1023);
+    assert_memory_equal(json_str(e, "message") + 1020, "\xe2\x82\xac", 3);
+}
+
+static void test_freed_with_a_call_under_way(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    struct err err;
+
+    recorder_event(rec, &job, false, "A", "x");
+    recorder_event(rec, &job, false, "B", "x");
+    assert_int_equal(loop_turn(r->loop, 0, &err), 0);
+    recorder_free(rec);
+    assert_int_equal(loop_turn(r->loop, 0, &err), 0);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_one_event),
+        T(test_again_counts_up),
+        T(test_waiting_ones_are_merged),
+        T(test_similar_are_combined_and_too_many_dropped),
+        T(test_refused_is_dropped),
+        T(test_full_queue_drops),
+        T(test_long_messages_are_cut_between_characters),
+        T(test_freed_with_a_call_under_way),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

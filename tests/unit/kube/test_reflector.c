@@ -1,0 +1,278 @@
+/* test_reflector.c - list, watch and every trouble over real HTTP: the copy always ends up equal to the server. */
+#include "rig.h"
+
+#include "common/json.h"
+#include "kube/reflector.h"
+#include "kube/store.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct copy {
+    struct rig *rig;
+    struct reflector *reflector;
+    struct store *store;
+    int problems;
+};
+
+static void on_begin(void *ctx)
+{
+    store_mark(((struct copy *)ctx)->store);
+}
+
+static void on_end(void *ctx)
+{
+    store_sweep(((struct copy *)ctx)->store, NULL, NULL);
+}
+
+static const cJSON *meta(const cJSON *o)
+{
+    return cJSON_GetObjectItemCaseSensitive(o, "metadata");
+}
+
+static void on_upsert(void *ctx, const cJSON *o)
+{
+    struct copy *c = ctx;
+
+    store_put(c->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"), json_str(meta(o), "uid"),
+              NULL, strdup(json_str(meta(o), "resourceVersion")));
+}
+
+static void on_removed(void *ctx, const cJSON *o)
+{
+    store_remove(((struct copy *)ctx)->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"),
+                 NULL);
+}
+
+static void on_problem(void *ctx, const struct err *err)
+{
+    (void)err;
+    ((struct copy *)ctx)->problems++;
+}
+
+static void start(struct copy *c, struct rig *r, const char *labels)
+{
+    struct watcher_options o = {.resource = KUBE_PODS, .label_selector = labels, .seed = 1};
+
+    *c = (struct copy){.rig = r, .store = store_new(free)};
+    c->reflector = reflector_new(
+        r->loop, &r->api, &o, &(struct watcher_sink){c, on_begin, on_end, on_upsert, on_removed, on_problem});
+    reflector_start(c->reflector);
+}
+
+static void stop(struct copy *c)
+{
+    reflector_free(c->reflector);
+    store_free(c->store);
+}
+
+/* Every object of the server is in the copy with its resourceVersion, and no other. */
+static bool is_equal(void *ctx)
+{
+    struct copy *c = ctx;
+    int n = fake_count(c->rig->server, "/api/v1/pods");
+    struct err err;
+
+    if (!reflector_synced(c->reflector) || (int)store_count(c->store) != n)
+        return false;
+    for (int i = 0; i < n; i++) {
+        char *text = fake_nth(c->rig->server, "/api/v1/pods", i);
+        cleanup_json cJSON *o = json_parse(text, strlen(text), &err);
+        const struct store_entry *e =
+            store_get(c->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"));
+        bool same = e && strcmp(e->value, json_str(meta(o), "resourceVersion")) == 0 &&
+                    strcmp(e->uid, json_str(meta(o), "uid")) == 0;
+        free(text);
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+static bool is_watching(void *ctx)
+{
+    return is_equal(ctx) && fake_open_watches(((struct copy *)ctx)->rig->server) == 1;
+}
+
+static void put(struct rig *r, const char *name, const char *json)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/api/v1/namespaces/ns/pods/%s", name);
+    assert_true(fake_put(r->server, path, json));
+}
+
+static void drop(struct rig *r, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/api/v1/namespaces/ns/pods/%s", name);
+    assert_true(fake_remove(r->server, path));
+}
+
+static void test_follows(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{}");
+    put(r, "b", "{}");
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    put(r, "c", "{}");
+    put(r, "a", "{\"status\":{\"phase\":\"Running\"}}");
+    drop(r, "b");
+    rig_until(r->loop, is_equal, &c);
+    assert_int_equal(c.problems, 0);
+    assert_int_equal(fake_log_count(r->server, "LIST", NULL), 1);
+    stop(&c);
+}
+
+static void test_pages(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+    char name[32];
+
+    for (int i = 0; i < 1201; i++) {
+        snprintf(name, sizeof(name), "p%04d", i);
+        put(r, name, "{}");
+    }
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    assert_int_equal(fake_log_count(r->server, "LIST", NULL), 3);
+    assert_int_equal(fake_log_count(r->server, "LIST", "continue="), 2);
+    stop(&c);
+}
+
+static void test_deleted_while_away(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{}");
+    put(r, "b", "{}");
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    /* While no watch can be had: one goes, one comes, one is replaced; and the past is forgotten. */
+    fake_plan_fault(r->server,
+                    &(struct fake_fault_plan){.request = 1, .method = "WATCH", .fault = FAKE_DROP_BEFORE});
+    fake_close_watches(r->server);
+    drop(r, "a");
+    drop(r, "b");
+    put(r, "b", "{}");
+    put(r, "z", "{}");
+    fake_compact(r->server);
+    rig_until(r->loop, is_watching, &c);
+    assert_null(store_get(c.store, "ns", "a"));
+    assert_int_equal(fake_log_count(r->server, "LIST", NULL), 2);
+    stop(&c);
+}
+
+static void test_resumes_without_a_new_list(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{}");
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    put(r, "b", "{}");
+    rig_until(r->loop, is_equal, &c);
+    fake_close_watches(r->server);
+    drop(r, "a");
+    rig_until(r->loop, is_watching, &c);
+    fake_bookmark(r->server);
+    put(r, "d", "{}");
+    rig_until(r->loop, is_equal, &c);
+    assert_int_equal(fake_log_count(r->server, "LIST", NULL), 1);
+    stop(&c);
+}
+
+static void test_garbage_in_the_stream(void **ctx)
+{
+    static const char *const garbage[] = {
+        "}{ not json\n",
+        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Service\",\"metadata\":{\"name\":\"x\"}}}\n",
+    };
+    struct rig *r = *ctx;
+    struct copy c;
+
+    start(&c, r, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(garbage); i++) {
+        rig_until(r->loop, is_watching, &c);
+        fake_watch_raw(r->server, garbage[i]);
+        put(r, i % 2 ? "odd" : "even", "{\"spec\":{\"x\":1}}");
+        rig_until(r->loop, is_equal, &c);
+    }
+    assert_in_range(c.problems, 1, 10);
+    stop(&c);
+}
+
+static bool has_only_b(void *ctx)
+{
+    struct copy *c = ctx;
+
+    return store_count(c->store) == 1 && store_get(c->store, "ns", "b");
+}
+
+static void test_label_selector(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{\"metadata\":{\"labels\":{\"app\":\"x\"}}}");
+    start(&c, r, "app=x");
+    rig_until(r->loop, is_watching, &c);
+    put(r, "a", "{\"metadata\":{\"labels\":{\"app\":\"y\"}}}"); /* leaves the selection: gone for us */
+    put(r, "b", "{\"metadata\":{\"labels\":{\"app\":\"x\"}}}");
+    rig_until(r->loop, has_only_b, &c);
+    stop(&c);
+}
+
+/* One fault at each of the first requests, of each kind: it always gets there. */
+static void test_every_fault_at_every_request(void **ctx)
+{
+    static const struct fake_fault_plan faults[] = {
+        {.fault = FAKE_STATUS, .status = 500}, {.fault = FAKE_STATUS, .status = 410},
+        {.fault = FAKE_STATUS, .status = 403}, {.fault = FAKE_STATUS, .status = 429, .retry_after_s = 1},
+        {.fault = FAKE_DROP_BEFORE},           {.fault = FAKE_RESET_BODY},
+        {.fault = FAKE_GARBAGE_BODY},
+    };
+    struct rig *r = *ctx;
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+        for (int n = 1; n <= 2; n++) {
+            struct copy c;
+            struct fake_fault_plan plan = faults[i];
+            plan.request = n;
+            put(r, "a", "{}");
+            fake_plan_fault(r->server, &plan);
+            start(&c, r, NULL);
+            rig_until(r->loop, is_watching, &c);
+            put(r, "b", "{}");
+            rig_until(r->loop, is_equal, &c);
+            drop(r, "b");
+            rig_until(r->loop, is_equal, &c);
+            stop(&c);
+        }
+    }
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, rig_setup_fast, rig_teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_follows),
+        T(test_pages),
+        T(test_deleted_while_away),
+        T(test_resumes_without_a_new_list),
+        T(test_garbage_in_the_stream),
+        T(test_label_selector),
+        T(test_every_fault_at_every_request),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

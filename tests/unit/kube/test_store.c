@@ -1,0 +1,168 @@
+/* test_store.c - what was put is found, by name and by group, and a sweep takes exactly the unseen. */
+#include "kube/store.h"
+
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int freed;
+
+static void count_free(void *value)
+{
+    freed++;
+    free(value);
+}
+
+static int group_size(const struct store *s, const char *group)
+{
+    int n = 0;
+
+    for (const struct store_entry *e = store_group(s, group); e; e = store_group_next(e)) {
+        assert_string_equal(e->group, group);
+        n++;
+    }
+    return n;
+}
+
+static int total(const struct store *s)
+{
+    int n = 0;
+
+    for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+        n++;
+    return n;
+}
+
+static void test_put_get_remove(void **ctx)
+{
+    struct store *s = store_new(count_free);
+
+    (void)ctx;
+    freed = 0;
+    assert_null(store_get(s, "a", "x"));
+    assert_null(store_group(s, "g"));
+    assert_null(store_first(s));
+    assert_false(store_remove(s, "a", "x", NULL));
+    store_put(s, "a", "x", "u1", "g", strdup("one"));
+    store_put(s, "b", "x", "u2", "g", strdup("two"));
+    store_put(s, NULL, "x", NULL, NULL, strdup("three"));
+    assert_string_equal(store_get(s, "a", "x")->value, "one");
+    assert_string_equal(store_get(s, "", "x")->value, "three");
+    assert_string_equal(store_get(s, "b", "x")->uid, "u2");
+    assert_int_equal(group_size(s, "g"), 2);
+    assert_int_equal(group_size(s, ""), 0);
+
+    /* replaced: another object under the same name, in another group */
+    store_put(s, "a", "x", "u9", "h", strdup("nine"));
+    assert_int_equal(freed, 1);
+    assert_int_equal(store_count(s), 3);
+    assert_int_equal(group_size(s, "g"), 1);
+    assert_int_equal(group_size(s, "h"), 1);
+    assert_false(store_remove(s, "a", "x", "u1"));
+    assert_true(store_remove(s, "a", "x", "u9"));
+    assert_int_equal(group_size(s, "h"), 0);
+    assert_int_equal(freed, 2);
+    store_free(s);
+    assert_int_equal(freed, 4);
+}
+
+static void test_put_with_its_own_strings(void **ctx)
+{
+    struct store *s = store_new(NULL);
+    const struct store_entry *e = store_put(s, "ns", "name", "uid", "group", NULL);
+
+    (void)ctx;
+    e = store_put(s, e->ns, e->name, e->uid, e->group, NULL);
+    assert_string_equal(e->name, "name");
+    assert_int_equal(group_size(s, "group"), 1);
+    store_free(s);
+}
+
+static void note_gone(void *ctx, const struct store_entry *e)
+{
+    strcat(ctx, e->name);
+}
+
+static void test_sweep(void **ctx)
+{
+    struct store *s = store_new(NULL);
+    char gone[32] = "";
+
+    (void)ctx;
+    store_put(s, "n", "a", "1", "g", NULL);
+    store_put(s, "n", "b", "2", "g", NULL);
+    store_put(s, "n", "c", "3", "g", NULL);
+    store_mark(s);
+    assert_int_equal(store_count(s), 3); /* until the sweep nothing is gone */
+    store_put(s, "n", "a", "1", "g", NULL);
+    store_put(s, "n", "c", "4", "g", NULL);
+    store_put(s, "n", "d", "5", "g", NULL);
+    assert_int_equal(store_sweep(s, note_gone, gone), 1);
+    assert_string_equal(gone, "b");
+    assert_int_equal(group_size(s, "g"), 3);
+    assert_int_equal(store_sweep(s, NULL, NULL), 0);
+    store_mark(s);
+    assert_int_equal(store_sweep(s, NULL, NULL), 3);
+    assert_int_equal(total(s), 0);
+    store_free(s);
+}
+
+/* Against a plain array: 300 names, 7 groups, 20000 steps. */
+enum { NAMES = 300, GROUPS = 7 };
+
+static void test_random_against_a_model(void **ctx)
+{
+    struct store *s = store_new(NULL);
+    int group_of[NAMES];
+    int in_group[GROUPS] = {0};
+    int n = 0;
+    uint32_t seed = 7;
+    char name[16];
+    char group[16];
+
+    (void)ctx;
+    memset(group_of, -1, sizeof(group_of));
+    for (int step = 0; step < 20000; step++) {
+        seed = seed * 1664525U + 1013904223U;
+        int k = (int)((seed >> 8) % NAMES);
+        int g = (int)((seed >> 20) % GROUPS);
+        snprintf(name, sizeof(name), "n%d", k);
+        snprintf(group, sizeof(group), "g%d", g);
+        bool had = group_of[k] >= 0;
+        if (had)
+            in_group[group_of[k]]--;
+        if (seed >> 31) {
+            store_put(s, "ns", name, "u", group, NULL);
+            group_of[k] = g;
+            in_group[g]++;
+            n += had ? 0 : 1;
+        } else {
+            assert_int_equal(store_remove(s, "ns", name, NULL), had);
+            group_of[k] = -1;
+            n -= had ? 1 : 0;
+        }
+        assert_int_equal(store_count(s), n);
+        if (step % 100)
+            continue;
+        assert_int_equal(total(s), n);
+        for (int i = 0; i < GROUPS; i++) {
+            snprintf(group, sizeof(group), "g%d", i);
+            assert_int_equal(group_size(s, group), in_group[i]);
+        }
+    }
+    store_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_put_get_remove),
+        cmocka_unit_test(test_put_with_its_own_strings),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_random_against_a_model),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* test_workqueue.c - one at a time, none lost, later and later; with time as an argument. */
+#include "kube/workqueue.h"
+
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void test_first_in_first_out_without_doubles(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    assert_null(workqueue_take(q, 0));
+    assert_true(workqueue_next_ms(q) == INT64_MAX);
+    workqueue_add(q, "a", 0);
+    workqueue_add(q, "b", 0);
+    workqueue_add(q, "a", 0);
+    assert_true(workqueue_next_ms(q) == INT64_MIN);
+    assert_int_equal(workqueue_stats(q).depth, 2);
+    assert_string_equal(workqueue_take(q, 0), "a");
+    assert_string_equal(workqueue_take(q, 0), "b");
+    assert_null(workqueue_take(q, 0));
+    assert_int_equal(workqueue_stats(q).processing, 2);
+    workqueue_done(q, "a", 0);
+    workqueue_done(q, "b", 0);
+    assert_null(workqueue_take(q, 0));
+    assert_int_equal(workqueue_stats(q).processing, 0);
+    assert_int_equal(workqueue_stats(q).adds, 3);
+}
+
+static void test_added_while_processing_comes_again(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_add(q, "a", 0);
+    const char *key = workqueue_take(q, 0);
+    workqueue_add(q, "a", 1);
+    workqueue_add(q, "a", 2);
+    assert_null(workqueue_take(q, 3)); /* never twice at once */
+    workqueue_done(q, key, 3);
+    assert_string_equal(workqueue_take(q, 3), "a");
+    workqueue_done(q, "a", 4);
+    assert_null(workqueue_take(q, 4));
+}
+
+static void test_the_earlier_time_wins(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_add_at(q, "a", 100);
+    workqueue_add_at(q, "a", 50);
+    workqueue_add_at(q, "a", 200);
+    assert_true(workqueue_next_ms(q) == 50);
+    assert_null(workqueue_take(q, 49));
+    assert_string_equal(workqueue_take(q, 50), "a");
+    /* and so it is while the key is being worked on */
+    workqueue_add_at(q, "a", 300);
+    workqueue_add_at(q, "a", 250);
+    workqueue_add_at(q, "a", 400);
+    workqueue_done(q, "a", 60);
+    assert_true(workqueue_next_ms(q) == 250);
+    workqueue_add(q, "a", 60); /* now beats later */
+    assert_string_equal(workqueue_take(q, 60), "a");
+    workqueue_done(q, "a", 61);
+    assert_null(workqueue_take(q, 10000));
+}
+
+static void test_back_off_doubles_and_forgets(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+    int64_t now = 1000;
+    int64_t expected = WORKQUEUE_BACKOFF_MIN_MS;
+
+    (void)ctx;
+    for (int i = 0; i < 40; i++) {
+        workqueue_add(q, "a", now);
+        assert_string_equal(workqueue_take(q, now), "a");
+        assert_int_equal(workqueue_failures(q, "a"), i);
+        workqueue_retry(q, "a", now, 0);
+        workqueue_done(q, "a", now);
+        assert_true(workqueue_next_ms(q) == now + expected);
+        assert_null(workqueue_take(q, now + expected - 1));
+        now += expected;
+        expected = expected * 2 < WORKQUEUE_BACKOFF_MAX_MS ? expected * 2 : WORKQUEUE_BACKOFF_MAX_MS;
+    }
+    assert_string_equal(workqueue_take(q, now), "a");
+    workqueue_forget(q, "a");
+    workqueue_done(q, "a", now);
+    workqueue_retry(q, "a", now, 0);
+    assert_true(workqueue_next_ms(q) == now + WORKQUEUE_BACKOFF_MIN_MS);
+    assert_int_equal(workqueue_stats(q).retries, 41);
+}
+
+static void test_retry_after_is_a_lower_bound(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_retry(q, "a", 100, 5000);
+    assert_true(workqueue_next_ms(q) == 5000);
+    workqueue_retry(q, "b", 100, 101);
+    assert_true(workqueue_next_ms(q) == 105);
+}
+
+static void test_done_or_forget_of_strangers(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_done(q, "nobody", 0);
+    workqueue_forget(q, "nobody");
+    assert_int_equal(workqueue_failures(q, "nobody"), 0);
+    workqueue_add(q, "a", 0);
+    workqueue_done(q, "a", 0); /* not taken: still due */
+    assert_string_equal(workqueue_take(q, 0), "a");
+}
+
+/* Against the plainest model: for each key the time it is due, and whether it is being worked on. */
+enum { KEYS = 40 };
+
+static void test_random_against_a_model(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+    int64_t due[KEYS];
+    bool busy[KEYS] = {0};
+    uint32_t seed = 1;
+    char key[8];
+
+    (void)ctx;
+    for (int i = 0; i < KEYS; i++)
+        due[i] = INT64_MAX;
+    for (int64_t now = 0; now < 20000; now++) {
+        seed = seed * 1664525U + 1013904223U;
+        int k = (int)((seed >> 8) % KEYS);
+        int64_t at = now + (int64_t)((seed >> 20) % 50);
+        snprintf(key, sizeof(key), "k%d", k);
+        switch (seed >> 30) {
+        case 0:
+            workqueue_add(q, key, now);
+            due[k] = due[k] < now ? due[k] : now;
+            break;
+        case 1:
+            workqueue_add_at(q, key, at);
+            due[k] = due[k] < at ? due[k] : at;
+            break;
+        case 2:
+            if (busy[k])
+                workqueue_done(q, key, now);
+            busy[k] = false;
+            break;
+        default: {
+            const char *taken = workqueue_take(q, now);
+            bool any = false;
+            for (int i = 0; i < KEYS; i++)
+                any = any || (!busy[i] && due[i] <= now);
+            assert_int_equal(taken != NULL, any);
+            if (!taken)
+                break;
+            int t = atoi(taken + 1);
+            assert_false(busy[t]);
+            assert_true(due[t] <= now);
+            busy[t] = true;
+            due[t] = INT64_MAX;
+        }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_in_first_out_without_doubles),
+        cmocka_unit_test(test_added_while_processing_comes_again),
+        cmocka_unit_test(test_the_earlier_time_wins),
+        cmocka_unit_test(test_back_off_doubles_and_forgets),
+        cmocka_unit_test(test_retry_after_is_a_lower_bound),
+        cmocka_unit_test(test_done_or_forget_of_strangers),
+        cmocka_unit_test(test_random_against_a_model),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
