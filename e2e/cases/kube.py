@@ -88,8 +88,16 @@ def audit(verb, resource, namespace, user="torchkeeper"):
 
 
 def operator_pids():
+    """The operator's processes in pods of this cluster; one that someone runs outside of it is not ours to touch."""
     found = subprocess.run(["pgrep", "-x", "ptj-operator"], text=True, capture_output=True).stdout.split()
-    return [int(pid) for pid in found]
+    return [int(pid) for pid in found if in_pod(pid)]
+
+
+def in_pod(pid):
+    try:
+        return "kubepods" in Path(f"/proc/{pid}/cgroup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def kill_operator():

@@ -1,0 +1,108 @@
+/* decode.c - closed sets of members and words. */
+#include "operator/api/decode.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static int find_word(const char *const *words, const char *s)
+{
+    for (int i = 0; words && words[i]; i++)
+        if (strcmp(words[i], s) == 0)
+            return i;
+    return -1;
+}
+
+int decode_refuse(const struct json_at *at, struct err *err)
+{
+    return json_err(at, err, "not supported by this version");
+}
+
+int decode_members(const struct json_at *at, const char *const *known, const char *const *refused,
+                   struct err *err)
+{
+    const cJSON *child;
+
+    if (json_expect_object(at, err) < 0)
+        return -1;
+    cJSON_ArrayForEach(child, at->node)
+    {
+        if (find_word(known, child->string) >= 0 || cJSON_IsNull(child))
+            continue;
+        struct json_at m = json_member(at, child->string);
+        if (find_word(refused, child->string) >= 0)
+            return decode_refuse(&m, err);
+        return json_err(&m, err, "unknown field");
+    }
+    return 0;
+}
+
+int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
+                struct err *err)
+{
+    const char *s = NULL;
+    char list[160] = "";
+
+    if (json_get_str(at, key, &s, err) < 0)
+        return -1;
+    if (!s)
+        return 0;
+    int i = find_word(words, s);
+    if (i >= 0) {
+        *ret = i;
+        return 0;
+    }
+    for (size_t len = 0, n = 0; words[n] && len < sizeof(list); n++)
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", n ? ", " : "", words[n]);
+    struct json_at m = json_member(at, key);
+    return json_err(&m, err, "expected one of %s, got \"%.40s\"", list, s);
+}
+
+int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, struct opt_i64 *ret,
+                   struct err *err)
+{
+    if (json_get_i64(at, key, min, max, &ret->v, err) < 0)
+        return -1;
+    ret->set = json_has(at, key);
+    return 0;
+}
+
+int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
+                   struct arena *a, const char *const **ret, int *ret_n, struct err *err)
+{
+    struct json_at list = json_member(at, key);
+    const cJSON *child;
+    int n = 0;
+
+    if (json_expect_array(&list, max_items, err) < 0)
+        return -1;
+    if (!list.node)
+        return 0;
+    const char **out = arena_array(a, (size_t)cJSON_GetArraySize(list.node) + 1, const char *);
+    cJSON_ArrayForEach(child, list.node)
+    {
+        struct json_at item = json_item(&list, child, n);
+        if (!cJSON_IsString(child))
+            return json_err(&item, err, "expected a string");
+        size_t len = strlen(child->valuestring);
+        if (len > max_bytes)
+            return json_err(&item, err, "expected at most %zu characters, got %zu", max_bytes, len);
+        out[n++] = child->valuestring;
+    }
+    *ret = out;
+    *ret_n = n;
+    return 0;
+}
+
+bool decode_is_dns_label(const char *s, size_t max, bool letter_first)
+{
+    size_t len = strlen(s);
+
+    if (len < 1 || len > max || s[0] == '-' || s[len - 1] == '-' ||
+        (letter_first && !islower((unsigned char)s[0])))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!islower((unsigned char)s[i]) && !isdigit((unsigned char)s[i]) && s[i] != '-')
+            return false;
+    return true;
+}

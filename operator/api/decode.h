@@ -1,0 +1,37 @@
+/* decode.h - what the decoders of api/ share: closed sets of members and words.
+ *
+ * Errors: ERR_INVALID with the path, as in common/json.h.
+ */
+#ifndef TK_OPERATOR_API_DECODE_H
+#define TK_OPERATOR_API_DECODE_H
+
+#include "common/json.h"
+
+struct opt_i64 {
+    bool set;
+    int64_t v;
+};
+
+/* Each member of the object `at` stands in `known`; one that stands in `refused` is named as not supported
+ * yet, any other as unknown. Both lists end with NULL; `refused` may be NULL. Absent `at` passes. */
+int decode_members(const struct json_at *at, const char *const *known, const char *const *refused,
+                   struct err *err) MUST_CHECK;
+
+/* "<path>: not supported by this version". Always -1. */
+int decode_refuse(const struct json_at *at, struct err *err);
+
+/* One of `words` (ends with NULL); *ret is its place. Absent: *ret stays. */
+int decode_word(const struct json_at *at, const char *key, const char *const *words, int *ret,
+                struct err *err) MUST_CHECK;
+
+int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, struct opt_i64 *ret,
+                   struct err *err) MUST_CHECK;
+
+/* A list of strings, each at most max_bytes long; borrowed from the tree, the array from the arena. */
+int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
+                   struct arena *a, const char *const **ret, int *ret_n, struct err *err) MUST_CHECK;
+
+/* A DNS-1123 label of at most `max` characters; `letter_first`: DNS-1035. */
+bool decode_is_dns_label(const char *s, size_t max, bool letter_first);
+
+#endif

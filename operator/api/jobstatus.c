@@ -1,0 +1,187 @@
+/* jobstatus.c - the words of the status, and reading it. */
+#include "operator/api/jobstatus.h"
+
+#include "common/clock.h"
+
+#include <string.h>
+
+static const char *const PHASES[] = {"",         "Pending",   "Running", "Paused",
+                                     "Resuming", "Succeeded", "Failed",  "Unknown"};
+static const char *const CONDITIONS[] = {"Initialized", "Running", "ReplicaFailure", "Completed",
+                                         "Failed",      "Paused",  "InvalidSpec"};
+static const char *const REPLICA_PHASE_NAMES[] = {"Creating", "Pending", "Running", "Succeeded",
+                                                  "Failed",   "Unknown", "Deleted"};
+
+const char *job_phase_name(enum job_phase p)
+{
+    return PHASES[p];
+}
+
+const char *condition_type_name(enum condition_type t)
+{
+    return CONDITIONS[t];
+}
+
+const char *replica_phase_name(enum replica_phase p)
+{
+    return REPLICA_PHASE_NAMES[p];
+}
+
+static int word_index(const char *const *words, size_t n, const char *s, int fallback)
+{
+    for (size_t i = 0; s && i < n; i++)
+        if (strcmp(words[i], s) == 0)
+            return (int)i;
+    return fallback;
+}
+
+static const char *text(const cJSON *node, const char *key, struct arena *a)
+{
+    const char *s = json_str(node, key);
+
+    return s ? arena_strdup(a, s) : NULL;
+}
+
+static int64_t instant(const cJSON *node, const char *key)
+{
+    const char *s = json_str(node, key);
+    int64_t ms = 0;
+
+    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
+}
+
+static int32_t small(const cJSON *node, const char *key, int32_t fallback)
+{
+    int64_t v = json_i64(node, key, fallback);
+
+    return v >= 0 && v <= INT32_MAX ? (int32_t)v : fallback;
+}
+
+static const cJSON *list(const cJSON *node, const char *key)
+{
+    const cJSON *l = json_find(node, (const char *[]){key, NULL});
+
+    return cJSON_IsArray(l) ? l : NULL;
+}
+
+static void read_conditions(const cJSON *node, struct arena *a, struct jobstatus *s)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, list(node, "conditions"))
+    {
+        int type = word_index(CONDITIONS, COND_TYPES, json_str(c, "type"), -1);
+        if (type < 0)
+            continue;
+        const char *state = json_str(c, "status");
+        struct condition *out = &s->conditions[type];
+        out->state = COND_UNKNOWN;
+        if (state && strcmp(state, "True") == 0)
+            out->state = COND_TRUE;
+        else if (state && strcmp(state, "False") == 0)
+            out->state = COND_FALSE;
+        out->reason = text(c, "reason", a);
+        out->message = text(c, "message", a);
+        out->transition_ms = instant(c, "lastTransitionTime");
+        out->observed_generation = json_i64(c, "observedGeneration", 0);
+    }
+}
+
+static void read_failure(const cJSON *node, struct arena *a, struct failure *f)
+{
+    f->pod = text(node, "pod", a);
+    f->uid = text(node, "uid", a);
+    f->node = text(node, "node", a);
+    f->reason = text(node, "reason", a);
+    f->message = text(node, "message", a);
+    f->rank = small(node, "rank", -1);
+    f->exit_code = small(node, "exitCode", -1);
+    f->signal = small(node, "signal", 0);
+    f->attempt = small(node, "attempt", 0);
+    f->time_ms = instant(node, "time");
+}
+
+static void read_failures(const cJSON *node, struct arena *a, struct jobstatus *s)
+{
+    const cJSON *last = json_find(node, (const char *[]){"lastFailure", NULL});
+    const cJSON *all = list(node, "failures");
+    const cJSON *f;
+
+    if (cJSON_IsObject(last)) {
+        s->last_failure = arena_new(a, struct failure);
+        read_failure(last, a, s->last_failure);
+    }
+    int n = cJSON_GetArraySize(all);
+    int skip = n > JOBSTATUS_FAILURES_MAX ? n - JOBSTATUS_FAILURES_MAX : 0;
+    s->failures = arena_array(a, JOBSTATUS_FAILURES_MAX, struct failure);
+    cJSON_ArrayForEach(f, all)
+    {
+        if (skip-- <= 0)
+            read_failure(f, a, &s->failures[s->n_failures++]);
+    }
+}
+
+static void read_replica(const cJSON *node, struct arena *a, struct replica_status *r)
+{
+    const cJSON *container = cJSON_GetArrayItem(list(node, "containers"), 0);
+
+    r->name = text(node, "name", a);
+    r->uid = text(node, "uid", a);
+    r->phase = (enum replica_phase)word_index(REPLICA_PHASE_NAMES, REPLICA_PHASES, json_str(node, "phase"),
+                                              REPLICA_UNKNOWN);
+    r->restarts = small(node, "restarts", 0);
+    r->container = text(container, "name", a);
+    r->state = text(container, "state", a);
+    r->exit_code = small(container, "exitCode", -1);
+}
+
+static void read_tasks(const cJSON *node, struct arena *a, struct jobstatus *s)
+{
+    const cJSON *tasks = list(node, "tasks");
+    const cJSON *task;
+    const cJSON *replica;
+
+    s->tasks = arena_array(a, (size_t)cJSON_GetArraySize(tasks), struct task_status);
+    cJSON_ArrayForEach(task, tasks)
+    {
+        struct task_status *t = &s->tasks[s->n_tasks++];
+        const cJSON *replicas = list(task, "replicas");
+        t->type = text(task, "type", a);
+        t->restart_count = small(task, "restartCount", 0);
+        t->replicas = arena_array(a, (size_t)cJSON_GetArraySize(replicas), struct replica_status);
+        cJSON_ArrayForEach(replica, replicas) read_replica(replica, a, &t->replicas[t->n_replicas++]);
+    }
+}
+
+void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
+{
+    const cJSON *tb = json_find(node, (const char *[]){"tensorboard", NULL});
+
+    *s = (struct jobstatus){0};
+    s->phase = (enum job_phase)word_index(PHASES, sizeof(PHASES) / sizeof(PHASES[0]), json_str(node, "phase"),
+                                          JOB_NONE);
+    s->reason = text(node, "reason", a);
+    s->observed_generation = json_i64(node, "observedGeneration", 0);
+    s->start_ms = instant(node, "startTime");
+    s->completion_ms = instant(node, "completionTime");
+    s->attempt = small(node, "attempt", 0);
+    s->backoff_count = small(node, "backoffCount", 0);
+    s->disruption_count = small(node, "disruptionCount", 0);
+    s->admission_count = small(node, "admissionCount", 0);
+    s->resume_count = small(node, "resumeCount", 0);
+    s->last_exit = text(node, "lastExit", a);
+    s->ready = text(node, "ready", a);
+    s->replicas = small(node, "replicas", 0);
+    s->selector = text(node, "selector", a);
+    s->gpus = json_i64(node, "gpus", 0);
+    read_conditions(node, a, s);
+    read_failures(node, a, s);
+    read_tasks(node, a, s);
+    if (cJSON_IsObject(tb)) {
+        s->tensorboard.present = true;
+        s->tensorboard.ready = cJSON_IsTrue(json_find(tb, (const char *[]){"ready", NULL}));
+        s->tensorboard.reason = text(tb, "reason", a);
+        s->tensorboard.service = text(tb, "service", a);
+        s->tensorboard.note = text(tb, "note", a);
+    }
+}

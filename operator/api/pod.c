@@ -1,0 +1,226 @@
+/* pod.c - a Pod, cut down to what plan reads. */
+#include "operator/api/pod.h"
+
+#include "common/clock.h"
+#include "common/sv.h"
+#include "operator/api/text.h"
+#include "operator/api/trainjob.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512 };
+
+/* Every string of struct pod, for packing them behind the struct. */
+static const size_t STRINGS[] = {
+    offsetof(struct pod, ns),
+    offsetof(struct pod, name),
+    offsetof(struct pod, uid),
+    offsetof(struct pod, owner_uid),
+    offsetof(struct pod, type),
+    offsetof(struct pod, hash),
+    offsetof(struct pod, node),
+    offsetof(struct pod, reason),
+    offsetof(struct pod, message),
+    offsetof(struct pod, disruption),
+    offsetof(struct pod, disruption_msg),
+    offsetof(struct pod, unschedulable),
+    offsetof(struct pod, training.name),
+    offsetof(struct pod, training.reason),
+    offsetof(struct pod, training.message),
+    offsetof(struct pod, init.name),
+    offsetof(struct pod, init.reason),
+    offsetof(struct pod, init.message),
+};
+
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+static const cJSON *member(const cJSON *node, const char *key)
+{
+    return json_find(node, (const char *[]){key, NULL});
+}
+
+static int32_t label_number(const cJSON *labels, const char *key, int32_t fallback)
+{
+    const char *s = json_str(labels, key);
+    int64_t v;
+
+    return s && sv_i64(sv_from(s), 0, INT32_MAX, &v) ? (int32_t)v : fallback;
+}
+
+static int64_t instant(const cJSON *node, const char *key)
+{
+    const char *s = json_str(node, key);
+    int64_t ms = 0;
+
+    return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
+}
+
+const char *api_controller_uid(const cJSON *metadata)
+{
+    const cJSON *ref;
+
+    cJSON_ArrayForEach(ref, member(metadata, "ownerReferences"))
+    {
+        if (cJSON_IsTrue(member(ref, "controller")))
+            return or_empty(json_str(ref, "uid"));
+    }
+    return "";
+}
+
+static void read_metadata(const cJSON *meta, struct pod *p)
+{
+    const cJSON *labels = member(meta, "labels");
+
+    p->ns = or_empty(json_str(meta, "namespace"));
+    p->name = or_empty(json_str(meta, "name"));
+    p->uid = or_empty(json_str(meta, "uid"));
+    p->owner_uid = api_controller_uid(meta);
+    p->type = or_empty(json_str(labels, LABEL_TYPE));
+    p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
+    p->index = label_number(labels, LABEL_INDEX, -1);
+    p->attempt = label_number(labels, LABEL_ATTEMPT, -1);
+    p->restart = label_number(labels, LABEL_RESTART, 0);
+    p->deletion_ms = instant(meta, "deletionTimestamp");
+}
+
+static enum pod_phase read_phase(const cJSON *status)
+{
+    static const char *const NAMES[] = {"Pending", "Running", "Succeeded", "Failed"};
+    const char *s = json_str(status, "phase");
+
+    if (!s)
+        return POD_PENDING;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(s, NAMES[i]) == 0)
+            return (enum pod_phase)i;
+    return POD_PHASE_UNKNOWN;
+}
+
+static void read_conditions(const cJSON *status, struct pod *p)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, member(status, "conditions"))
+    {
+        const char *type = or_empty(json_str(c, "type"));
+        const char *state = or_empty(json_str(c, "status"));
+        const char *reason = or_empty(json_str(c, "reason"));
+        if (strcmp(type, "DisruptionTarget") == 0 && strcmp(state, "True") == 0) {
+            p->disruption = reason[0] ? reason : "Disruption";
+            p->disruption_msg = or_empty(json_str(c, "message"));
+        } else if (strcmp(type, "PodScheduled") == 0 && strcmp(state, "False") == 0 &&
+                   strcmp(reason, "Unschedulable") == 0) {
+            p->unschedulable = or_empty(json_str(c, "message"));
+        } else if (strcmp(type, "Ready") == 0) {
+            p->ready = strcmp(state, "True") == 0;
+        }
+    }
+}
+
+static void read_container(const cJSON *status, struct pod_container *c)
+{
+    const cJSON *state = member(status, "state");
+    const cJSON *waiting = member(state, "waiting");
+    const cJSON *ended = member(state, "terminated");
+    const cJSON *what = ended ? ended : waiting;
+
+    c->state = ended                      ? CONTAINER_TERMINATED
+               : waiting                  ? CONTAINER_WAITING
+               : member(state, "running") ? CONTAINER_RUNNING
+                                          : CONTAINER_NONE;
+    c->reason = or_empty(json_str(what, "reason"));
+    c->message = text_tail(or_empty(json_str(what, "message")), ended ? MESSAGE_BYTES : WAIT_MESSAGE_BYTES).p;
+    c->exit_code = (int32_t)json_i64(ended, "exitCode", 0);
+    c->signal = (int32_t)json_i64(ended, "signal", 0);
+    c->finished_ms = instant(ended, "finishedAt");
+}
+
+/* containerStatuses come in the order of names, not of the spec: look ours up by its name. */
+static void read_containers(const cJSON *object, const cJSON *status, struct pod *p)
+{
+    const cJSON *c;
+
+    p->training.name = or_empty(json_str(trainjob_training_container(member(object, "spec")), "name"));
+    cJSON_ArrayForEach(c, member(status, "containerStatuses"))
+    {
+        if (strcmp(or_empty(json_str(c, "name")), p->training.name) == 0)
+            read_container(c, &p->training);
+    }
+    cJSON_ArrayForEach(c, member(status, "initContainerStatuses"))
+    {
+        struct pod_container init = {0};
+        read_container(c, &init);
+        init.name = or_empty(json_str(c, "name"));
+        if ((init.state == CONTAINER_TERMINATED && init.exit_code != 0) || init.state == CONTAINER_WAITING) {
+            p->init = init;
+            break;
+        }
+    }
+}
+
+static const char **string_at(struct pod *p, size_t i)
+{
+    return (const char **)(void *)((char *)p + STRINGS[i]);
+}
+
+/* One block: the struct and its strings behind it. */
+static struct pod *pack(struct pod *from)
+{
+    size_t bytes = sizeof(*from);
+
+    for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
+        const char **s = string_at(from, i);
+        *s = or_empty(*s);
+        bytes += **s ? strlen(*s) + 1 : 0;
+    }
+    struct pod *p = malloc(bytes);
+    if (!p)
+        abort();
+    *p = *from;
+    char *to = (char *)(p + 1);
+    for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
+        const char **s = string_at(p, i);
+        if (!**s) {
+            *s = "";
+            continue;
+        }
+        size_t len = strlen(*s) + 1;
+        *s = memcpy(to, *s, len);
+        to += len;
+    }
+    return p;
+}
+
+struct pod *pod_decode(const cJSON *object, struct err *err)
+{
+    struct pod p = {0};
+    const cJSON *status = member(object, "status");
+
+    read_metadata(member(object, "metadata"), &p);
+    if (!p.ns[0] || !p.name[0] || !p.uid[0]) {
+        err_set(err, ERR_INVALID, "a pod without namespace, name or uid");
+        return NULL;
+    }
+    const char *node = json_str(member(object, "spec"), "nodeName");
+    p.node = or_empty(node);
+    p.phase = read_phase(status);
+    p.reason = or_empty(json_str(status, "reason"));
+    p.message = text_tail(or_empty(json_str(status, "message")), WAIT_MESSAGE_BYTES).p;
+    read_conditions(status, &p);
+    read_containers(object, status, &p);
+    return pack(&p);
+}
+
+void pod_free(struct pod *p)
+{
+    free(p);
+}
+
+bool pod_ended(const struct pod *p)
+{
+    return p->training.state == CONTAINER_TERMINATED || p->phase == POD_FAILED || p->phase == POD_SUCCEEDED;
+}

@@ -1,0 +1,137 @@
+/* trainjob.c - the object as a whole: metadata, spec or what is wrong with it, status. */
+#include "operator/api/trainjob.h"
+
+#include "common/clock.h"
+#include "operator/api/pod.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cJSON *member(const cJSON *node, const char *key)
+{
+    return json_find(node, (const char *[]){key, NULL});
+}
+
+const cJSON *trainjob_training_container(const cJSON *pod_spec)
+{
+    const cJSON *containers = member(pod_spec, "containers");
+    const cJSON *c;
+
+    if (!cJSON_IsArray(containers))
+        return NULL;
+    cJSON_ArrayForEach(c, containers)
+    {
+        const char *name = json_str(c, "name");
+        if (name && (strcmp(name, "python") == 0 || strcmp(name, "pytorch") == 0))
+            return c;
+    }
+    return containers->child;
+}
+
+static int read_metadata(struct trainjob *job, struct err *err)
+{
+    const cJSON *meta = member(job->tree, "metadata");
+    const char *created = json_str(meta, "creationTimestamp");
+
+    job->ns = json_str(meta, "namespace");
+    job->name = json_str(meta, "name");
+    job->uid = json_str(meta, "uid");
+    job->resource_version = json_str(meta, "resourceVersion");
+    if (!job->ns || !job->name || !job->uid || !job->resource_version)
+        return err_set(err, ERR_INVALID,
+                       TRAINJOB_KIND ": metadata without namespace, name, uid or resourceVersion");
+    job->generation = json_i64(meta, "generation", 0);
+    job->deleting = json_str(meta, "deletionTimestamp") != NULL;
+    if (created)
+        (void)clock_parse_rfc3339(created, &job->created_ms);
+    return 0;
+}
+
+/* Names of children are made from the job's: they must fit a DNS label, and the name must begin with a
+ * letter. */
+static int check_names(const struct trainjob *job, struct err *err)
+{
+    size_t name = strlen(job->name);
+    char child[TRAINJOB_NAME_MAX + 64];
+
+    if (!decode_is_dns_label(job->name, TRAINJOB_NAME_MAX, true))
+        return err_set(
+            err, ERR_INVALID,
+            "metadata.name: expected lower-case letters, digits and '-', beginning with a letter, got "
+            "\"%.80s\"",
+            job->name);
+    if (name + strlen("-tensorboard") > TRAINJOB_NAME_MAX && job->spec.tensorboard.present)
+        return err_set(err, ERR_INVALID, "metadata.name: \"%s-tensorboard\" is longer than %d characters",
+                       job->name, TRAINJOB_NAME_MAX);
+    for (int i = 0; i < job->spec.n_replica_specs; i++) {
+        const struct replica_spec *r = &job->spec.replica_specs[i];
+        snprintf(child, sizeof(child), "%s-%s-%d", job->name, r->type, r->replicas - 1);
+        if (strlen(child) > TRAINJOB_NAME_MAX)
+            return err_set(err, ERR_INVALID,
+                           "spec.replicaSpecs[%d].type: the pod name \"%s\" is longer than %d "
+                           "characters",
+                           i, child, TRAINJOB_NAME_MAX);
+    }
+    if (name + strlen("-rdzv") > TRAINJOB_NAME_MAX)
+        return err_set(err, ERR_INVALID, "metadata.name: \"%s-rdzv\" is longer than %d characters", job->name,
+                       TRAINJOB_NAME_MAX);
+    return 0;
+}
+
+static void fnv1a(uint64_t *h, const char *s)
+{
+    for (; *s; s++)
+        *h = (*h ^ (unsigned char)*s) * 1099511628211ULL;
+    *h = (*h ^ 0xff) * 1099511628211ULL;
+}
+
+/* Over what shapes a pod: a pod of another hash belongs to another version of the job. */
+static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
+{
+    cleanup_arena struct arena scratch = {0};
+    uint64_t h = 14695981039346656037ULL;
+    const cJSON *torchrun = member(member(job->tree, "spec"), "torchrunConfig");
+
+    for (int i = 0; i < spec->n_replica_specs; i++) {
+        const struct replica_spec *r = &spec->replica_specs[i];
+        fnv1a(&h, r->type);
+        fnv1a(&h, arena_printf(&scratch, "%d", r->replicas));
+        fnv1a(&h, json_print(r->template, &scratch));
+    }
+    fnv1a(&h, torchrun ? json_print(torchrun, &scratch) : "");
+    snprintf(spec->hash, sizeof(spec->hash), "%016llx", (unsigned long long)h);
+}
+
+struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
+{
+    struct trainjob *job = calloc(1, sizeof(*job));
+    struct err spec_err;
+
+    if (!job)
+        abort();
+    job->tree = tree;
+    if (read_metadata(job, err) < 0) {
+        trainjob_free(job);
+        return NULL;
+    }
+    struct json_at root = json_root(tree, NULL);
+    if (trainjob_decode_spec(&root, &job->arena, &job->spec, &spec_err) < 0 ||
+        check_names(job, &spec_err) < 0) {
+        job->spec_error = arena_strdup(&job->arena, spec_err.msg);
+        job->spec = (struct trainjob_spec){0};
+    } else {
+        hash_spec(job, &job->spec);
+    }
+    job->status_tree = member(tree, "status");
+    jobstatus_decode(job->status_tree, &job->arena, &job->status);
+    return job;
+}
+
+void trainjob_free(struct trainjob *job)
+{
+    if (!job)
+        return;
+    cJSON_Delete(job->tree);
+    arena_release(&job->arena);
+    free(job);
+}

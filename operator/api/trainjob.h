@@ -1,0 +1,129 @@
+/* trainjob.h - a PyTorchTrainingJob, decoded once when it enters the program.
+ *
+ * Ownership: trainjob_decode takes the tree; a job owns it and an arena, all strings live in one of the two,
+ *            and trainjob_free ends both. A decoded job does not change.
+ * Units:     milliseconds since the Unix epoch; `_s` seconds.
+ * Errors:    ERR_INVALID when the object has no usable metadata. A bad spec is no error here: `spec_error`
+ *            says what is wrong, with its path, and `spec` is then empty; the status is still there to be
+ *            written.
+ */
+#ifndef TK_OPERATOR_API_TRAINJOB_H
+#define TK_OPERATOR_API_TRAINJOB_H
+
+#include "operator/api/decode.h"
+#include "operator/api/jobstatus.h"
+
+#define TRAINJOB_GROUP "batch.tensorstack.dev"
+#define TRAINJOB_VERSION "v1beta1"
+#define TRAINJOB_API_VERSION TRAINJOB_GROUP "/" TRAINJOB_VERSION
+#define TRAINJOB_KIND "PyTorchTrainingJob"
+#define TRAINJOB_PLURAL "pytorchtrainingjobs"
+
+/* Jobs whose spec.runPolicy.managedBy names someone else are left alone. */
+#define TRAINJOB_MANAGED_BY "batch.tensorstack.dev/ptj-operator"
+
+enum {
+    TRAINJOB_TYPES_MAX = 16,
+    TRAINJOB_PODS_MAX = 1024,
+    TRAINJOB_NAME_MAX = 63,
+    TRAINJOB_EXIT_CODES_MAX = 32,
+    TRAINJOB_BACKOFF_LIMIT = 3,
+};
+
+enum restart_policy { RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER, RESTART_EXIT_CODE };
+
+struct replica_spec {
+    const char *type;
+    int32_t replicas;
+    enum restart_policy restart_policy;
+    const cJSON *template; /* the user's PodTemplateSpec, opaque but for its containers' names */
+};
+
+enum rdzv_backend { RDZV_C10D, RDZV_STATIC, RDZV_ETCD, RDZV_ETCD_V2 };
+
+struct torchrun_config {
+    bool present; /* torchrunConfig stands in the spec */
+    bool enabled;
+    int32_t max_restarts;
+    const char *proc_per_node; /* "4", "gpu", "auto", "cpu" */
+    enum rdzv_backend rdzv_backend;
+    const char *const *extra_options;
+    int n_extra_options;
+    int32_t min_nodes; /* 0: not given */
+};
+
+enum cleanup_policy { CLEANUP_NONE, CLEANUP_UNFINISHED, CLEANUP_ALL };
+
+struct run_policy {
+    struct opt_i64 active_deadline_s;
+    struct opt_i64 ttl_after_finished_s;
+    int32_t backoff_limit;
+    enum cleanup_policy cleanup_policy;
+    int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
+    int n_retryable_exit_codes;
+    const char *managed_by; /* NULL: us */
+};
+
+struct tensorboard_log {
+    const char *claim;
+    const char *path; /* normalised, below the claim's root; "" is the root */
+};
+
+struct tensorboard_spec {
+    bool present;
+    bool suspend;
+    const char *image; /* NULL: the operator's default */
+    const cJSON *resources;
+    const struct tensorboard_log *logs;
+    int n_logs;
+    struct opt_i64 ttl_after_finished_s;
+};
+
+struct trainjob_spec {
+    bool paused; /* suspend or runMode.pause.enabled */
+    struct replica_spec replica_specs[TRAINJOB_TYPES_MAX];
+    int n_replica_specs;
+    int32_t pods; /* all types together */
+    int64_t gpus; /* of all pods' training containers */
+    struct torchrun_config torchrun;
+    struct run_policy run_policy;
+    struct tensorboard_spec tensorboard;
+    char hash[17]; /* of everything that shapes a pod */
+};
+
+struct trainjob {
+    const char *ns, *name, *uid, *resource_version;
+    int64_t generation;
+    int64_t created_ms;
+    bool deleting;
+    const char *spec_error; /* NULL: the spec is good */
+    struct trainjob_spec spec;
+    struct jobstatus status;
+    const cJSON *status_tree; /* as it was read; NULL when there is none */
+    cJSON *tree;
+    struct arena arena;
+};
+
+struct trainjob *trainjob_decode(cJSON *tree, struct err *err) MUST_CHECK;
+void trainjob_free(struct trainjob *job);
+
+/* The spec alone, for trainjob.c. Strings point into the tree or live in the arena. */
+int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct trainjob_spec *ret,
+                         struct err *err) MUST_CHECK;
+int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct torchrun_config *ret,
+                             struct err *err) MUST_CHECK;
+int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret,
+                               struct err *err) MUST_CHECK;
+int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
+                                struct err *err) MUST_CHECK;
+
+/* The container whose end decides: named "python" or "pytorch", else the first; NULL without containers. */
+const cJSON *trainjob_training_container(const cJSON *pod_spec);
+
+static inline void trainjob_freep(struct trainjob **j)
+{
+    trainjob_free(*j);
+}
+#define cleanup_trainjob __attribute__((cleanup(trainjob_freep)))
+
+#endif

@@ -1,0 +1,123 @@
+/* trainjob_policy.c - spec.torchrunConfig and spec.runPolicy. */
+#include "operator/api/trainjob.h"
+
+#include "common/sv.h"
+
+#include <string.h>
+
+enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096 };
+
+/* Both spellings that torchrun takes. */
+static bool names_endpoint(const struct torchrun_config *t)
+{
+    for (int i = 0; i < t->n_extra_options; i++) {
+        struct sv o = sv_from(t->extra_options[i]);
+        if (sv_starts(o, "--rdzv_endpoint") || sv_starts(o, "--rdzv-endpoint"))
+            return true;
+    }
+    return false;
+}
+
+/* An integer of at least 1, as a number or as text, or one of torchrun's words. */
+static int decode_proc_per_node(const struct json_at *at, struct arena *a, const char **ret, struct err *err)
+{
+    struct json_at m = json_member(at, "procPerNode");
+    int64_t n = 0;
+
+    *ret = "1";
+    if (!m.node)
+        return 0;
+    if (cJSON_IsString(m.node)) {
+        const char *s = m.node->valuestring;
+        if (strcmp(s, "gpu") == 0 || strcmp(s, "auto") == 0 || strcmp(s, "cpu") == 0) {
+            *ret = s;
+            return 0;
+        }
+        if (!sv_i64(sv_from(s), 1, 4096, &n))
+            return json_err(&m, err, "expected 1..4096, gpu, auto or cpu, got \"%.40s\"", s);
+    } else if (json_get_i64(at, "procPerNode", 1, 4096, &n, err) < 0) {
+        return -1;
+    }
+    *ret = arena_printf(a, "%lld", (long long)n);
+    return 0;
+}
+
+int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct torchrun_config *ret,
+                             struct err *err)
+{
+    static const char *const KNOWN[] = {"enabled",     "enable",       "maxRestarts", "procPerNode",
+                                        "rdzvBackend", "extraOptions", "minNodes",    NULL};
+    static const char *const BACKENDS[] = {"c10d", "static", "etcd", "etcd-v2", NULL};
+    struct json_at at = json_member(spec, "torchrunConfig");
+    struct json_at backend_at = json_member(&at, "rdzvBackend");
+    int backend = RDZV_C10D;
+
+    *ret = (struct torchrun_config){.present = at.node != NULL, .proc_per_node = "1"};
+    if (decode_members(&at, KNOWN, NULL, err) < 0 || json_get_bool(&at, "enable", &ret->enabled, err) < 0 ||
+        json_get_bool(&at, "enabled", &ret->enabled, err) < 0 ||
+        json_get_i32(&at, "maxRestarts", 0, INT32_MAX, &ret->max_restarts, err) < 0 ||
+        decode_proc_per_node(&at, a, &ret->proc_per_node, err) < 0 ||
+        decode_word(&at, "rdzvBackend", BACKENDS, &backend, err) < 0 ||
+        decode_strings(&at, "extraOptions", OPTIONS_MAX, OPTION_BYTES, a, &ret->extra_options,
+                       &ret->n_extra_options, err) < 0 ||
+        json_get_i32(&at, "minNodes", 0, TRAINJOB_PODS_MAX, &ret->min_nodes, err) < 0)
+        return -1;
+    ret->rdzv_backend = (enum rdzv_backend)backend;
+    if (ret->enabled && backend >= RDZV_ETCD && !names_endpoint(ret))
+        return json_err(&backend_at, err, "%s needs --rdzv_endpoint=<host:port> in extraOptions",
+                        BACKENDS[backend]);
+    return 0;
+}
+
+static int decode_exit_codes(const struct json_at *at, struct run_policy *ret, struct err *err)
+{
+    struct json_at list = json_member(at, "retryableExitCodes");
+    const cJSON *node;
+
+    if (json_expect_array(&list, TRAINJOB_EXIT_CODES_MAX, err) < 0)
+        return -1;
+    cJSON_ArrayForEach(node, list.node)
+    {
+        struct json_at item = json_item(&list, node, ret->n_retryable_exit_codes);
+        double v = cJSON_IsNumber(node) ? node->valuedouble : -1;
+        if (!(v >= 1 && v <= 255) || v != (int32_t)v)
+            return json_err(&item, err, "expected an integer 1..255");
+        ret->retryable_exit_codes[ret->n_retryable_exit_codes++] = (int32_t)v;
+    }
+    return 0;
+}
+
+/* Scope Replica comes with elastic jobs; Job is what the default means. */
+static int refuse_replica_scope(const struct json_at *at, struct err *err)
+{
+    static const char *const SCOPES[] = {"Job", "Replica", NULL};
+    struct json_at m = json_member(at, "restartScope");
+    int scope = 0;
+
+    if (decode_word(at, "restartScope", SCOPES, &scope, err) < 0)
+        return -1;
+    return scope == 1 ? json_err(&m, err, "Replica: not supported by this version") : 0;
+}
+
+int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret, struct err *err)
+{
+    static const char *const KNOWN[] = {
+        "activeDeadlineSeconds",   "backoffLimit",       "cleanUpPolicy", "restartScope",
+        "ttlSecondsAfterFinished", "retryableExitCodes", "managedBy",     NULL};
+    static const char *const REFUSED[] = {"startDeadlineSeconds", "forceDeleteAfterSeconds",
+                                          "podFailurePolicy", "progressTimeoutSeconds", NULL};
+    static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
+    struct json_at at = json_member(spec, "runPolicy");
+    int cleanup = CLEANUP_UNFINISHED;
+
+    *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT};
+    if (decode_members(&at, KNOWN, REFUSED, err) < 0 ||
+        decode_opt_i64(&at, "activeDeadlineSeconds", 1, INT32_MAX, &ret->active_deadline_s, err) < 0 ||
+        decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
+        json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
+        decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 || refuse_replica_scope(&at, err) < 0 ||
+        decode_exit_codes(&at, ret, err) < 0 || json_get_str(&at, "managedBy", &ret->managed_by, err) < 0)
+        return -1;
+    ret->cleanup_policy = (enum cleanup_policy)cleanup;
+    return 0;
+}

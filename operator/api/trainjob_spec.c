@@ -1,0 +1,169 @@
+/* trainjob_spec.c - spec: replicaSpecs, runMode, and what this version refuses. */
+#include "operator/api/trainjob.h"
+
+#include "common/sv.h"
+
+#include <string.h>
+
+static const char *const POLICIES[] = {"Always", "OnFailure", "Never", "ExitCode", NULL};
+
+/* The user's template: only that there is a pod with named containers in it; the API server knows the rest.
+ * */
+static int check_template(const struct json_at *template, struct err *err)
+{
+    struct json_at spec = json_member(template, "spec");
+    struct json_at containers = json_member(&spec, "containers");
+
+    if (!template->node)
+        return json_err(template, err, "expected a pod template, got nothing");
+    if (json_expect_object(template, err) < 0 || json_expect_object(&spec, err) < 0 ||
+        json_expect_array(&containers, 64, err) < 0)
+        return -1;
+    if (cJSON_GetArraySize(containers.node) < 1)
+        return json_err(&containers, err, "expected at least one container");
+    for (int i = 0; i < cJSON_GetArraySize(containers.node); i++) {
+        struct json_at c = json_item(&containers, cJSON_GetArrayItem(containers.node, i), i);
+        struct json_at name = json_member(&c, "name");
+        if (!cJSON_IsString(name.node) || !name.node->valuestring[0])
+            return json_err(&name, err, "expected a name");
+    }
+    return 0;
+}
+
+static int64_t quantity_whole(const cJSON *q)
+{
+    int64_t v = 0;
+
+    if (cJSON_IsNumber(q))
+        return q->valuedouble > 0 && q->valuedouble < 1e9 ? (int64_t)q->valuedouble : 0;
+    return cJSON_IsString(q) && sv_i64(sv_from(q->valuestring), 0, 1000000000, &v) ? v : 0;
+}
+
+/* Extended resources whose name says GPU: nvidia.com/gpu, amd.com/gpu, nvidia.com/mig-1g.5gb. */
+static int64_t template_gpus(const cJSON *template)
+{
+    const cJSON *c = trainjob_training_container(json_find(template, (const char *[]){"spec", NULL}));
+    const cJSON *limits = json_find(c, (const char *[]){"resources", "limits", NULL});
+    const cJSON *q;
+    int64_t n = 0;
+
+    if (!cJSON_IsObject(limits))
+        return 0;
+    cJSON_ArrayForEach(q, limits)
+    {
+        if (strchr(q->string, '/') && (strstr(q->string, "gpu") || strstr(q->string, "/mig-")))
+            n += quantity_whole(q);
+    }
+    return n;
+}
+
+static int decode_replica_spec(const struct json_at *at, struct replica_spec *r, struct err *err)
+{
+    static const char *const KNOWN[] = {"type", "replicas", "restartPolicy", "template", NULL};
+    static const char *const REFUSED[] = {"scalingWeight", NULL};
+    struct json_at type = json_member(at, "type");
+    struct json_at template = json_member(at, "template");
+    int policy = RESTART_ON_FAILURE;
+
+    r->replicas = 1;
+    if (decode_members(at, KNOWN, REFUSED, err) < 0 || json_get_str(at, "type", &r->type, err) < 0 ||
+        json_get_i32(at, "replicas", 1, TRAINJOB_PODS_MAX, &r->replicas, err) < 0 ||
+        decode_word(at, "restartPolicy", POLICIES, &policy, err) < 0 || check_template(&template, err) < 0)
+        return -1;
+    if (!r->type || !decode_is_dns_label(r->type, TRAINJOB_NAME_MAX, false))
+        return json_err(&type, err, "expected a DNS label (lower-case letters, digits, '-')%s",
+                        r->type ? "" : ", got nothing");
+    r->restart_policy = (enum restart_policy)policy;
+    r->template = template.node;
+    return 0;
+}
+
+static int decode_replica_specs(const struct json_at *spec, struct trainjob_spec *ret, struct err *err)
+{
+    struct json_at list = json_member(spec, "replicaSpecs");
+    const cJSON *node;
+
+    if (json_expect_array(&list, TRAINJOB_TYPES_MAX, err) < 0)
+        return -1;
+    if (cJSON_GetArraySize(list.node) < 1)
+        return json_err(&list, err, "expected 1..%d items, got none", TRAINJOB_TYPES_MAX);
+    cJSON_ArrayForEach(node, list.node)
+    {
+        int n = ret->n_replica_specs;
+        struct json_at item = json_item(&list, node, n);
+        struct replica_spec *r = &ret->replica_specs[n];
+        if (!cJSON_IsObject(node))
+            return json_err(&item, err, "expected an object");
+        if (decode_replica_spec(&item, r, err) < 0)
+            return -1;
+        for (int i = 0; i < n; i++)
+            if (strcmp(ret->replica_specs[i].type, r->type) == 0)
+                return json_err(&item, err, "the type \"%s\" stands twice", r->type);
+        ret->n_replica_specs++;
+        ret->pods += r->replicas;
+        ret->gpus += r->replicas * template_gpus(r->template);
+    }
+    if (ret->pods > TRAINJOB_PODS_MAX)
+        return json_err(&list, err, "expected at most %d pods in all, got %d", TRAINJOB_PODS_MAX, ret->pods);
+    return 0;
+}
+
+/* {enabled: false, ...} is the same as nothing there. */
+static int refuse_enabled(const struct json_at *parent, const char *key, struct err *err)
+{
+    struct json_at at = json_member(parent, key);
+    bool enabled = false;
+
+    if (json_expect_object(&at, err) < 0 || json_get_bool(&at, "enabled", &enabled, err) < 0)
+        return -1;
+    return enabled ? decode_refuse(&at, err) : 0;
+}
+
+static int decode_run_mode(const struct json_at *spec, bool *paused, struct err *err)
+{
+    static const char *const KNOWN[] = {"debug", "pause", NULL};
+    static const char *const PAUSE[] = {"enabled", "resumeSpecs", NULL};
+    struct json_at mode = json_member(spec, "runMode");
+    struct json_at pause = json_member(&mode, "pause");
+    struct json_at resume = json_member(&pause, "resumeSpecs");
+
+    if (decode_members(&mode, KNOWN, NULL, err) < 0 || refuse_enabled(&mode, "debug", err) < 0 ||
+        decode_members(&pause, PAUSE, NULL, err) < 0 ||
+        json_expect_array(&resume, TRAINJOB_TYPES_MAX, err) < 0 ||
+        json_get_bool(&pause, "enabled", paused, err) < 0)
+        return -1;
+    return cJSON_GetArraySize(resume.node) > 0 ? decode_refuse(&resume, err) : 0;
+}
+
+static int decode_scheduler(const struct json_at *spec, struct err *err)
+{
+    static const char *const NONE[] = {NULL};
+    static const char *const REFUSED[] = {"t9kScheduler", NULL};
+    struct json_at scheduler = json_member(spec, "scheduler");
+
+    return decode_members(&scheduler, NONE, REFUSED, err);
+}
+
+int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct trainjob_spec *ret,
+                         struct err *err)
+{
+    static const char *const KNOWN[] = {"suspend", "replicaSpecs", "torchrunConfig",  "elastic", "runPolicy",
+                                        "runMode", "scheduler",    "tensorboardSpec", NULL};
+    struct json_at spec = json_member(root, "spec");
+    bool suspend = false;
+    bool pause = false;
+
+    spec.parent = NULL; /* paths begin with "spec" */
+    if (!spec.node)
+        return json_err(&spec, err, "expected an object, got nothing");
+    if (decode_members(&spec, KNOWN, NULL, err) < 0 || json_get_bool(&spec, "suspend", &suspend, err) < 0 ||
+        decode_replica_specs(&spec, ret, err) < 0 ||
+        trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
+        refuse_enabled(&spec, "elastic", err) < 0 ||
+        trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
+        decode_run_mode(&spec, &pause, err) < 0 || decode_scheduler(&spec, err) < 0 ||
+        trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
+        return -1;
+    ret->paused = suspend || pause;
+    return 0;
+}

@@ -1,0 +1,117 @@
+/* trainjob_tensorboard.c - spec.tensorboardSpec. */
+#include "operator/api/trainjob.h"
+
+#include "common/sv.h"
+
+#include <string.h>
+
+enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512 };
+
+/* "./log//a/." -> "log/a". NULL when it leaves the claim with "..". */
+static const char *normalise(struct arena *a, const char *path)
+{
+    char *out = arena_alloc(a, strlen(path) + 2);
+    size_t len = 0;
+    struct sv rest = sv_from(path);
+    struct sv part;
+
+    while (sv_next(&rest, '/', &part)) {
+        if (part.len == 0 || sv_eq(part, "."))
+            continue;
+        if (sv_eq(part, ".."))
+            return NULL;
+        if (len)
+            out[len++] = '/';
+        memcpy(out + len, part.p, part.len);
+        len += part.len;
+    }
+    out[len] = '\0';
+    return out;
+}
+
+static int add_path(const struct json_at *at, struct arena *a, struct tensorboard_log *log, const char *path,
+                    struct err *err)
+{
+    log->path = normalise(a, path);
+    if (!log->path)
+        return json_err(at, err, "expected a path inside the claim, got \"%.80s\"", path);
+    /* TensorBoard's own list of log folders has no quoting. */
+    if (strpbrk(log->path, ",:"))
+        return json_err(at, err, "expected a path without ',' and ':', got \"%.80s\"", path);
+    return 0;
+}
+
+static int decode_claim(const struct json_at *at, struct arena *a, struct tensorboard_log *logs, int *n,
+                        struct err *err)
+{
+    static const char *const KNOWN[] = {"name", "subPath", NULL};
+    struct json_at name = json_member(at, "name");
+    struct json_at list = json_member(at, "subPath");
+    const char *claim = NULL;
+    const char *const *paths = NULL;
+    int n_paths = 0;
+
+    if (decode_members(at, KNOWN, NULL, err) < 0 || json_get_str(at, "name", &claim, err) < 0 ||
+        decode_strings(at, "subPath", LOGS_MAX, SUBPATH_BYTES, a, &paths, &n_paths, err) < 0)
+        return -1;
+    if (!claim || !claim[0] || strlen(claim) > 253 || strpbrk(claim, ",:/"))
+        return json_err(&name, err, "expected the name of a PersistentVolumeClaim");
+    for (int i = 0; i < (n_paths ? n_paths : 1); i++) {
+        struct json_at item = json_item(&list, NULL, i);
+        if (*n == LOGS_MAX)
+            return json_err(at, err, "expected at most %d log folders in all", LOGS_MAX);
+        struct tensorboard_log *log = &logs[(*n)++];
+        log->claim = claim;
+        if (add_path(&item, a, log, n_paths ? paths[i] : "", err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int decode_log_dir(const struct json_at *tb, struct arena *a, struct tensorboard_spec *ret,
+                          struct err *err)
+{
+    static const char *const KNOWN[] = {"pvc", NULL};
+    static const char *const REFUSED[] = {"s3", "http", NULL};
+    struct json_at dir = json_member(tb, "logDir");
+    struct json_at pvc = json_member(&dir, "pvc");
+    const cJSON *node;
+    int i = 0;
+
+    if (decode_members(&dir, KNOWN, REFUSED, err) < 0 || json_expect_array(&pvc, CLAIMS_MAX, err) < 0)
+        return -1;
+    if (cJSON_GetArraySize(pvc.node) < 1)
+        return json_err(&pvc, err, "expected at least one claim");
+    struct tensorboard_log *logs = arena_array(a, LOGS_MAX, struct tensorboard_log);
+    cJSON_ArrayForEach(node, pvc.node)
+    {
+        struct json_at item = json_item(&pvc, node, i++);
+        if (!cJSON_IsObject(node))
+            return json_err(&item, err, "expected an object");
+        if (decode_claim(&item, a, logs, &ret->n_logs, err) < 0)
+            return -1;
+    }
+    ret->logs = logs;
+    return 0;
+}
+
+int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
+                                struct err *err)
+{
+    static const char *const KNOWN[] = {"logDir", "image", "resources", "suspend", "ttlSecondsAfterFinished",
+                                        NULL};
+    static const char *const REFUSED[] = {"trainingLogFilesets", "scheduler", NULL};
+    struct json_at at = json_member(spec, "tensorboardSpec");
+    struct json_at resources = json_member(&at, "resources");
+
+    *ret = (struct tensorboard_spec){.present = at.node != NULL};
+    if (!at.node)
+        return 0;
+    if (decode_members(&at, KNOWN, REFUSED, err) < 0 || decode_log_dir(&at, a, ret, err) < 0 ||
+        json_get_str(&at, "image", &ret->image, err) < 0 || json_expect_object(&resources, err) < 0 ||
+        json_get_bool(&at, "suspend", &ret->suspend, err) < 0 ||
+        decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0)
+        return -1;
+    ret->resources = resources.node;
+    return 0;
+}

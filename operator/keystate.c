@@ -1,0 +1,148 @@
+/* keystate.c - own writes, problems and checks of one job. */
+#include "operator/keystate.h"
+
+#include "common/sv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    VISIBLE_WAIT_MS = 5000,
+    PROBLEM_DELAY_MS = 1000,
+    PROBLEM_DELAY_MAX_MS = 60000,
+    GONE_MAX = TRAINJOB_PODS_MAX,
+};
+
+struct keystate *keystate_new(const char *uid)
+{
+    struct keystate *k = calloc(1, sizeof(*k));
+
+    if (!k)
+        abort();
+    snprintf(k->uid, sizeof(k->uid), "%s", uid);
+    return k;
+}
+
+void keystate_free(void *state)
+{
+    struct keystate *k = state;
+
+    if (!k)
+        return;
+    free(k->expected);
+    free(k->gone_uids);
+    free(k);
+}
+
+/* Versions of one resource are revisions of etcd: where both are numbers their order is that of the writes.
+ * Anything else counts as old until it is the very one; the time limit ends that. */
+static bool at_least(const char *have, const char *want)
+{
+    int64_t h;
+    int64_t w;
+
+    if (sv_i64(sv_from(have), 0, INT64_MAX, &h) && sv_i64(sv_from(want), 0, INT64_MAX, &w))
+        return h >= w;
+    return strcmp(have, want) == 0;
+}
+
+bool keystate_job_is_old(const struct keystate *k, const struct trainjob *job)
+{
+    return k->status_version[0] && !at_least(job->resource_version, k->status_version);
+}
+
+static bool is_deleting(enum child_kind kind, const void *value)
+{
+    if (kind == CHILD_POD)
+        return ((const struct pod *)value)->deletion_ms != 0;
+    return ((const struct child *)value)->deleting;
+}
+
+bool keystate_visible(const struct keystate *k, const struct watches *w, const struct trainjob *job)
+{
+    if (keystate_job_is_old(k, job))
+        return false;
+    for (int i = 0; i < k->n_expected; i++) {
+        const struct expectation *x = &k->expected[i];
+        const struct store_entry *e = store_group(watches_children(w, x->child), k->uid);
+        while (e && strcmp(e->uid, x->uid) != 0)
+            e = store_group_next(e);
+        bool there = e && !is_deleting(x->child, e->value);
+        if (x->present ? e == NULL : there)
+            return false;
+    }
+    return true;
+}
+
+static void learn_gone(struct keystate *k, const struct apply_result *r, int n_used)
+{
+    if (r->status_written && n_used > 0) {
+        k->n_gone_uids -= n_used;
+        memmove(k->gone_uids, k->gone_uids + n_used, (size_t)k->n_gone_uids * sizeof(*k->gone_uids));
+    }
+    for (int i = 0; i < r->n_gone_uids && k->n_gone_uids < GONE_MAX; i++) {
+        size_t bytes = ((size_t)k->n_gone_uids + 1) * sizeof(*k->gone_uids);
+        char(*more)[APPLY_UID_BYTES] = realloc(k->gone_uids, bytes);
+        if (!more)
+            abort();
+        k->gone_uids = more;
+        snprintf(k->gone_uids[k->n_gone_uids++], APPLY_UID_BYTES, "%s", r->gone_uids[i]);
+    }
+}
+
+static void learn_problem(struct keystate *k, const struct apply_result *r, const struct trainjob *job,
+                          int64_t wall_ms)
+{
+    if (r->problem.kind == PROBLEM_NONE) {
+        if (r->ok && wall_ms >= k->problem_retry_ms) {
+            k->problem = PROBLEM_NONE;
+            k->problem_count = 0;
+        }
+        return;
+    }
+    int64_t delay = PROBLEM_DELAY_MS;
+    for (int i = 0; i < k->problem_count && delay < PROBLEM_DELAY_MAX_MS; i++)
+        delay *= 2;
+    k->problem_count++;
+    k->problem = r->problem.kind;
+    k->problem_child = r->problem.child;
+    k->problem_generation = job ? job->generation : 0;
+    k->problem_retry_ms = wall_ms + (delay < PROBLEM_DELAY_MAX_MS ? delay : PROBLEM_DELAY_MAX_MS);
+    snprintf(k->problem_name, sizeof(k->problem_name), "%s", r->problem_name);
+    snprintf(k->problem_message, sizeof(k->problem_message), "%s", r->problem_message);
+}
+
+void keystate_learn(struct keystate *k, const struct apply_result *r, const struct trainjob *job,
+                    int n_gone_used, int64_t wall_ms, int64_t mono_ms)
+{
+    learn_gone(k, r, n_gone_used);
+    learn_problem(k, r, job, wall_ms);
+    if (r->status_written) {
+        k->status_written_ms = wall_ms;
+        snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
+    }
+    free(k->expected);
+    k->expected = NULL;
+    k->n_expected = r->n_expected;
+    if (r->n_expected) {
+        k->expected = calloc((size_t)r->n_expected, sizeof(*k->expected));
+        if (!k->expected)
+            abort();
+        memcpy(k->expected, r->expected, (size_t)r->n_expected * sizeof(*k->expected));
+    }
+    k->expected_until_ms = mono_ms + VISIBLE_WAIT_MS;
+}
+
+/* A changed spec is a new try: at once. */
+struct plan_problem keystate_problem(const struct keystate *k, const struct trainjob *job)
+{
+    bool changed = job->generation != k->problem_generation;
+
+    return (struct plan_problem){
+        .kind = changed ? PROBLEM_NONE : k->problem,
+        .child = k->problem_child,
+        .name = k->problem_name,
+        .message = k->problem_message,
+        .retry_ms = k->problem_retry_ms,
+    };
+}

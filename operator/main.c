@@ -1,0 +1,150 @@
+/* main.c - ptj-operator: put the parts together, run the loop, leave when told. */
+#include "kube/health.h"
+#include "operator/metrics.h"
+#include "operator/options.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { DRAIN_MS = 4000, NO_PROGRESS_MS = 300000 };
+
+struct program {
+    struct options options;
+    struct log log;
+    struct loop *loop;
+    struct controller *controller;
+    struct metrics_sources metrics;
+    struct loop_timer hard_stop;
+    int64_t started_ms;
+};
+
+static int on_healthz(void *ctx, struct buf *body)
+{
+    struct program *p = ctx;
+    struct err err;
+    const struct watches *w = controller_watches(p->controller);
+    int64_t heard_ms = watches_progress_ms(w);
+    if (heard_ms < p->started_ms)
+        heard_ms = p->started_ms;
+    bool ok = loop_now_ms(p->loop) - heard_ms < NO_PROGRESS_MS;
+
+    (void)buf_puts(body, ok ? "ok\n" : "a watch has heard nothing of the API server for 5 minutes\n", &err);
+    return ok ? 200 : 500;
+}
+
+static int on_readyz(void *ctx, struct buf *body)
+{
+    struct program *p = ctx;
+    struct err err;
+    bool ok = watches_synced(controller_watches(p->controller));
+
+    (void)buf_puts(body, ok ? "ok\n" : "the caches are not complete yet\n", &err);
+    return ok ? 200 : 503;
+}
+
+static int on_metrics(void *ctx, struct buf *body)
+{
+    struct program *p = ctx;
+    struct err err;
+
+    return metrics_write(&p->metrics, body, &err) < 0 ? 500 : 200;
+}
+
+static void stop(void *ctx)
+{
+    struct program *p = ctx;
+
+    loop_stop(p->loop);
+}
+
+static void on_signal(void *ctx, int number)
+{
+    struct program *p = ctx;
+
+    log_line(&p->log, LOG_INFO, "stopping",
+             (const char *[]){"signal", number == SIGINT ? "SIGINT" : "SIGTERM", NULL});
+    p->hard_stop = (struct loop_timer){.fire = stop, .ctx = p};
+    loop_timer_set(p->loop, &p->hard_stop, loop_now_ms(p->loop) + DRAIN_MS);
+    controller_drain(p->controller, stop, p);
+}
+
+static int listen_on(struct health **ret, struct program *p, const char *address,
+                     const struct health_page *pages, size_t n, struct err *err)
+{
+    if (strcmp(address, "0") == 0)
+        return 0;
+    *ret = health_new(p->loop, address, pages, n, err);
+    return *ret ? 0 : -1;
+}
+
+static uint64_t random_seed(void)
+{
+    uint64_t seed = 0;
+
+    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+        seed = (uint64_t)getpid();
+    return seed;
+}
+
+static int serve(struct program *p, struct kube_config *config, struct err *err)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGINT};
+    const struct health_page metrics[] = {
+        {"/metrics", on_metrics, p, "text/plain; version=0.0.4; charset=utf-8"}};
+    const struct health_page probes[] = {{"/healthz", on_healthz, p, NULL}, {"/readyz", on_readyz, p, NULL}};
+    const struct http_options http_options = {"ptj-operator/" PTJ_VERSION, p->options.qps, p->options.burst};
+    const struct controller_options options = {p->options.ns, p->options.tensorboard_image, random_seed()};
+    cleanup_loop struct loop *loop = loop_new(clock_system(), err);
+
+    if (!loop || loop_signals(loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, p, err) < 0)
+        return -1;
+    p->loop = loop;
+    p->started_ms = loop_now_ms(loop);
+    cleanup_http struct http *http = http_new(loop, config, &http_options, err);
+    if (!http)
+        return -1;
+    struct transport transport = http_transport(http);
+    cleanup_recorder struct recorder *recorder = recorder_new(loop, &transport, "ptj-operator", NULL);
+    cleanup_controller struct controller *controller =
+        controller_new(loop, &transport, recorder, &p->log, &options);
+    p->controller = controller;
+    p->metrics = (struct metrics_sources){controller, http, recorder, PTJ_VERSION};
+    cleanup_health struct health *metrics_listener = NULL;
+    cleanup_health struct health *probe_listener = NULL;
+    if (listen_on(&metrics_listener, p, p->options.metrics_address, metrics, 1, err) < 0 ||
+        listen_on(&probe_listener, p, p->options.health_address, probes, 2, err) < 0)
+        return -1;
+    log_line(&p->log, LOG_INFO, "started",
+             (const char *[]){"version", PTJ_VERSION, "server", config->server, "namespace",
+                              p->options.ns ? p->options.ns : "(all)", NULL});
+    controller_start(controller);
+    int rc = loop_run(loop, err);
+    loop_timer_cancel(loop, &p->hard_stop);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct program p = {.log = {STDERR_FILENO, LOG_INFO, clock_system()}};
+    cleanup_kube_config struct kube_config config = {0};
+    struct err err;
+
+    if (options_parse(&p.options, argc, argv, &err) < 0) {
+        fprintf(stderr, "ptj-operator: %s\n", err.msg);
+        return 2;
+    }
+    if (p.options.help || p.options.version) {
+        fputs(p.options.help ? OPTIONS_HELP : "ptj-operator " PTJ_VERSION "\n", stdout);
+        return 0;
+    }
+    p.log.level = p.options.log_level;
+    if (kube_config_find(&config, p.options.kubeconfig, &err) < 0 || serve(&p, &config, &err) < 0) {
+        log_line(&p.log, LOG_ERROR, "cannot run", (const char *[]){"error", err.msg, NULL});
+        return 1;
+    }
+    log_line(&p.log, LOG_INFO, "stopped", NULL);
+    return 0;
+}

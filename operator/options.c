@@ -1,0 +1,180 @@
+/* options.c - flags by their table. */
+#include "operator/options.h"
+
+#include "common/sv.h"
+#include "operator/api/decode.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#define DEFAULT_TENSORBOARD_IMAGE "localhost/torchkeeper/tensorboard:dev"
+
+const char OPTIONS_HELP[] =
+    "NAME\n"
+    "    ptj-operator - runs PyTorchTrainingJob resources (batch.tensorstack.dev/v1beta1) on Kubernetes\n"
+    "\n"
+    "SYNOPSIS\n"
+    "    ptj-operator [--flag=value ...]\n"
+    "\n"
+    "DESCRIPTION\n"
+    "    Watches PyTorchTrainingJobs and creates their pods, the Service through which the pods find each "
+    "other, and\n"
+    "    a TensorBoard where one is asked for; restarts by exit code, and keeps the status. In a pod it uses "
+    "the pod's\n"
+    "    service account, elsewhere the kubeconfig that kubectl would use. It logs JSON lines to standard "
+    "error.\n"
+    "    Two operators must not be responsible for the same job: one for the whole cluster and one for a "
+    "namespace\n"
+    "    must not overlap.\n"
+    "\n"
+    "FLAGS\n"
+    "    --namespace=NAME                   only jobs of this namespace (default: all namespaces)\n"
+    "    --kubeconfig=FILE                  how to reach the API server (default: see above)\n"
+    "    --metrics-bind-address=ADDR        where /metrics is served; 0 turns it off (default :8080)\n"
+    "    --health-probe-bind-address=ADDR   where /healthz and /readyz are served; 0 turns it off (default "
+    ":8081)\n"
+    "    --leader-elect=false               leader election is not there yet: run one replica. true is "
+    "refused\n"
+    "    --kube-api-qps=N                   requests per second to the API server on average; 0 is unlimited "
+    "(default 0)\n"
+    "    --kube-api-burst=N                 requests at once under --kube-api-qps (default 100)\n"
+    "    --tensorboard-image=IMAGE          for jobs whose tensorboardSpec names none\n"
+    "                                       (default " DEFAULT_TENSORBOARD_IMAGE ")\n"
+    "    --log-level=LEVEL                  debug, info, warn or error (default info)\n"
+    "    --version                          print the version\n"
+    "    --help                             print this\n"
+    "\n"
+    "SIGNALS\n"
+    "    SIGTERM, SIGINT    finish the requests under way and exit, within 5 seconds; jobs go on running\n"
+    "\n"
+    "EXIT STATUS\n"
+    "    0 after a signal, 1 when the API server cannot be configured or an address not be bound, 2 for a "
+    "bad flag\n";
+
+enum flag {
+    FLAG_NAMESPACE = 256,
+    FLAG_KUBECONFIG,
+    FLAG_METRICS,
+    FLAG_HEALTH,
+    FLAG_LEADER_ELECT,
+    FLAG_QPS,
+    FLAG_BURST,
+    FLAG_TENSORBOARD_IMAGE,
+    FLAG_LOG_LEVEL,
+    FLAG_VERSION,
+    FLAG_HELP,
+};
+
+static const struct option FLAGS[] = {
+    {"namespace", required_argument, NULL, FLAG_NAMESPACE},
+    {"kubeconfig", required_argument, NULL, FLAG_KUBECONFIG},
+    {"metrics-bind-address", required_argument, NULL, FLAG_METRICS},
+    {"health-probe-bind-address", required_argument, NULL, FLAG_HEALTH},
+    {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
+    {"kube-api-qps", required_argument, NULL, FLAG_QPS},
+    {"kube-api-burst", required_argument, NULL, FLAG_BURST},
+    {"tensorboard-image", required_argument, NULL, FLAG_TENSORBOARD_IMAGE},
+    {"log-level", required_argument, NULL, FLAG_LOG_LEVEL},
+    {"version", no_argument, NULL, FLAG_VERSION},
+    {"help", no_argument, NULL, FLAG_HELP},
+    {NULL, 0, NULL, 0},
+};
+
+static int set_leader_elect(const char *value, struct err *err)
+{
+    if (value && strcmp(value, "false") == 0)
+        return 0;
+    if (!value || strcmp(value, "true") == 0)
+        return err_set(err, ERR_INVALID,
+                       "--leader-elect=true: this version has no leader election; run one replica with "
+                       "--leader-elect=false");
+    return err_set(err, ERR_INVALID, "--leader-elect: expected false, got \"%s\"", value);
+}
+
+static int set_number(struct options *o, enum flag flag, const char *value, struct err *err)
+{
+    int64_t n = 0;
+
+    if (flag == FLAG_QPS) {
+        if (sv_f64(sv_from(value), &o->qps) && o->qps >= 0 && o->qps <= 1e6)
+            return 0;
+        return err_set(err, ERR_INVALID, "--kube-api-qps: expected a number 0..1000000, got \"%s\"", value);
+    }
+    if (!sv_i64(sv_from(value), 1, 100000, &n))
+        return err_set(err, ERR_INVALID, "--kube-api-burst: expected an integer 1..100000, got \"%s\"",
+                       value);
+    o->burst = (int)n;
+    return 0;
+}
+
+static int set_flag(struct options *o, enum flag flag, const char *value, struct err *err)
+{
+    switch (flag) {
+    case FLAG_NAMESPACE:
+        if (value[0] && !decode_is_dns_label(value, 63, false))
+            return err_set(err, ERR_INVALID, "--namespace: expected the name of a namespace, got \"%s\"",
+                           value);
+        o->ns = value[0] ? value : NULL;
+        return 0;
+    case FLAG_KUBECONFIG:
+        o->kubeconfig = value[0] ? value : NULL;
+        return 0;
+    case FLAG_METRICS:
+        o->metrics_address = value;
+        return 0;
+    case FLAG_HEALTH:
+        o->health_address = value;
+        return 0;
+    case FLAG_LEADER_ELECT:
+        return set_leader_elect(value, err);
+    case FLAG_QPS:
+    case FLAG_BURST:
+        return set_number(o, flag, value, err);
+    case FLAG_TENSORBOARD_IMAGE:
+        if (!value[0])
+            return err_set(err, ERR_INVALID, "--tensorboard-image: expected an image, got nothing");
+        o->tensorboard_image = value;
+        return 0;
+    case FLAG_LOG_LEVEL:
+        if (!log_level_parse(value, &o->log_level))
+            return err_set(err, ERR_INVALID, "--log-level: expected debug, info, warn or error, got \"%s\"",
+                           value);
+        return 0;
+    case FLAG_VERSION:
+        o->version = true;
+        return 0;
+    case FLAG_HELP:
+        o->help = true;
+        return 0;
+    }
+    return 0;
+}
+
+int options_parse(struct options *o, int argc, char **argv, struct err *err)
+{
+    *o = (struct options){
+        .metrics_address = ":8080",
+        .health_address = ":8081",
+        .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
+        .burst = 100,
+        .log_level = LOG_INFO,
+    };
+    optind = 0;
+    for (;;) {
+        int before = optind ? optind : 1;
+        int flag = getopt_long(argc, argv, "-:", FLAGS, NULL);
+        if (flag == -1)
+            break;
+        if (flag == ':')
+            return err_set(err, ERR_INVALID, "%s: expected a value", argv[before]);
+        if (flag == '?')
+            return err_set(err, ERR_INVALID, "%s: no such flag; see --help", argv[before]);
+        if (flag == 1)
+            return err_set(err, ERR_INVALID, "%s: expected flags only; see --help", optarg);
+        if (set_flag(o, (enum flag)flag, optarg, err) < 0)
+            return -1;
+    }
+    if (optind < argc)
+        return err_set(err, ERR_INVALID, "%s: expected flags only; see --help", argv[optind]);
+    return 0;
+}

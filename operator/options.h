@@ -1,0 +1,32 @@
+/* options.h - the command line of ptj-operator.
+ *
+ * Ownership: strings point into argv or are literals.
+ * Errors:    ERR_INVALID naming the flag, its value and what was expected.
+ */
+#ifndef TK_OPERATOR_OPTIONS_H
+#define TK_OPERATOR_OPTIONS_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "common/log.h"
+
+#include <stdbool.h>
+
+struct options {
+    const char *ns; /* NULL: all namespaces */
+    const char *metrics_address;
+    const char *health_address;
+    const char *kubeconfig; /* NULL: the pod's own account, or what kubectl would use */
+    const char *tensorboard_image;
+    double qps; /* 0: unlimited */
+    int burst;
+    enum log_level log_level;
+    bool help, version;
+};
+
+int options_parse(struct options *o, int argc, char **argv, struct err *err) MUST_CHECK;
+
+/* What --help prints. */
+extern const char OPTIONS_HELP[];
+
+#endif

@@ -1,0 +1,38 @@
+/* backoff.c - how long the next attempt waits. */
+#include "operator/plan/exitcode.h"
+#include "operator/plan/restart.h"
+
+enum { FIRST_DELAY_MS = 10000, DELAY_MAX_MS = 600000, GOOD_RUN_MS = 600000 };
+
+/* The n-th failure in a row: none, 10 s, 20 s, 40 s ... 10 min. */
+static int64_t delay_ms(int in_a_row)
+{
+    int64_t d = FIRST_DELAY_MS;
+
+    if (in_a_row <= 1)
+        return 0;
+    for (int i = 2; i < in_a_row && d < DELAY_MAX_MS; i++)
+        d *= 2;
+    return d < DELAY_MAX_MS ? d : DELAY_MAX_MS;
+}
+
+/* Failures in a row are those with less than 10 min between the start of an attempt and its end. The last ten
+ * are kept, and eight in a row already wait longest. Disruptions neither wait nor break the row. */
+int64_t restart_due_ms(const struct jobstatus *st)
+{
+    const struct failure *last = st->last_failure;
+    int64_t earlier = 0;
+    int in_a_row = 0;
+
+    if (!last || last->attempt != st->attempt - 1 || exitcode_is_disruption(last->reason))
+        return 0;
+    for (int i = 0; i < st->n_failures; i++) {
+        const struct failure *f = &st->failures[i];
+        if (exitcode_is_disruption(f->reason))
+            continue;
+        bool good_run = earlier && f->time_ms - (earlier + delay_ms(in_a_row)) >= GOOD_RUN_MS;
+        in_a_row = good_run ? 1 : in_a_row + 1;
+        earlier = f->time_ms;
+    }
+    return last->time_ms + delay_ms(in_a_row);
+}

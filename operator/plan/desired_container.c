@@ -1,0 +1,126 @@
+/* desired_container.c - the training container: torchrun's command line or the plain variables. */
+#include "operator/plan/desired_pod.h"
+
+#include "common/contract.h"
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+/* c10d elects no host from such an endpoint by itself, and gives up after 60 s while pod 0 pulls its image.
+ * */
+enum { READ_TIMEOUT_S = 600, JOIN_TIMEOUT_S = 3600 };
+
+static char *master_address(struct planner *p)
+{
+    return arena_printf(p->a, "%s.%s", p->slots[0].name, naming_service(p->a, p->job->name));
+}
+
+static void add_arg(cJSON *args, const char *arg)
+{
+    cJSON_AddItemToArray(args, cJSON_CreateString(arg));
+}
+
+static void add_rendezvous(struct planner *p, const struct slot *s, cJSON *args)
+{
+    static const char *const BACKENDS[] = {"c10d", "static", "etcd", "etcd-v2"};
+    const struct torchrun_config *t = &p->spec->torchrun;
+
+    add_arg(args, arena_printf(p->a, "--rdzv_backend=%s", BACKENDS[t->rdzv_backend]));
+    if (t->rdzv_backend == RDZV_C10D || t->rdzv_backend == RDZV_STATIC)
+        add_arg(args, arena_printf(p->a, "--rdzv_endpoint=%s:%d", master_address(p), CONTRACT_RDZV_PORT));
+    add_arg(args, arena_printf(p->a, "--rdzv_id=%s-%d", p->job->uid, p->st.attempt));
+    if (t->rdzv_backend == RDZV_C10D)
+        add_arg(args, arena_printf(p->a, "--rdzv_conf=is_host=%s,read_timeout=%d,join_timeout=%d",
+                                   s->order == 0 ? "true" : "false", READ_TIMEOUT_S, JOIN_TIMEOUT_S));
+    if (t->rdzv_backend == RDZV_STATIC) {
+        add_arg(args, arena_printf(p->a, "--node_rank=%d", s->order));
+        add_arg(args, arena_printf(p->a, "--master_addr=%s", master_address(p)));
+        add_arg(args, arena_printf(p->a, "--master_port=%d", CONTRACT_MASTER_PORT));
+    }
+}
+
+static void set_torchrun(struct planner *p, const struct slot *s, cJSON *container)
+{
+    const struct torchrun_config *t = &p->spec->torchrun;
+    cJSON *command = cJSON_CreateArray();
+    cJSON *args = cJSON_CreateArray();
+    const cJSON *arg;
+
+    add_arg(command, "torchrun");
+    if (t->min_nodes > 0 && t->min_nodes < p->spec->pods)
+        add_arg(args, arena_printf(p->a, "--nnodes=%d:%d", t->min_nodes, p->spec->pods));
+    else
+        add_arg(args, arena_printf(p->a, "--nnodes=%d", p->spec->pods));
+    add_arg(args, arena_printf(p->a, "--nproc_per_node=%s", t->proc_per_node));
+    add_arg(args, arena_printf(p->a, "--max_restarts=%d", t->max_restarts));
+    add_rendezvous(p, s, args);
+    for (int i = 0; i < t->n_extra_options; i++)
+        add_arg(args, t->extra_options[i]);
+    cJSON_ArrayForEach(arg, json_find(container, (const char *[]){"args", NULL}))
+        cJSON_AddItemToArray(args, cJSON_Duplicate(arg, true));
+    desired_set(container, "command", command);
+    desired_set(container, "args", args);
+}
+
+struct env {
+    cJSON *ours;
+    const cJSON *users;
+};
+
+static void add_env(struct env *e, const char *name, const char *value)
+{
+    const cJSON *v;
+
+    cJSON_ArrayForEach(v, e->users)
+    {
+        const char *theirs = json_str(v, "name");
+        if (theirs && strcmp(theirs, name) == 0)
+            return;
+    }
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", name);
+    cJSON_AddStringToObject(item, "value", value);
+    cJSON_AddItemToArray(e->ours, item);
+}
+
+static void add_plain_env(struct planner *p, const struct slot *s, struct env *e)
+{
+    const struct torchrun_config *t = &p->spec->torchrun;
+    const char *address = master_address(p);
+    const char *port = arena_printf(p->a, "%d", CONTRACT_MASTER_PORT);
+    const char *nodes = arena_printf(p->a, "%d", p->spec->pods);
+    const char *order = arena_printf(p->a, "%d", s->order);
+
+    add_env(e, CONTRACT_ENV_MASTER_ADDR, address);
+    add_env(e, CONTRACT_ENV_MASTER_PORT, port);
+    add_env(e, CONTRACT_ENV_WORLD_SIZE, nodes);
+    add_env(e, CONTRACT_ENV_RANK, order);
+    add_env(e, "NODE_RANK", order);
+    add_env(e, CONTRACT_ENV_LOCAL_RANK, "0");
+    if (!t->present)
+        return;
+    add_env(e, "PET_NNODES", nodes);
+    add_env(e, "PET_NODE_RANK", order);
+    add_env(e, "PET_MASTER_ADDR", address);
+    add_env(e, "PET_MASTER_PORT", port);
+    add_env(e, "PET_NPROC_PER_NODE", t->proc_per_node);
+}
+
+void desired_pod_container(struct planner *p, const struct slot *s, cJSON *container)
+{
+    struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
+    const cJSON *v;
+
+    add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
+    add_env(&e, "PYTHONUNBUFFERED", "1");
+    add_env(&e, "NCCL_DEBUG", "WARN");
+    if (p->spec->torchrun.enabled)
+        set_torchrun(p, s, container);
+    else
+        add_plain_env(p, s, &e);
+    /* Ours come first, so that the user's may refer to them as $(NAME). */
+    cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
+    desired_set(container, "env", e.ours);
+    if (!json_str(container, "terminationMessagePolicy"))
+        desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
+}

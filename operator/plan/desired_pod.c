@@ -1,0 +1,150 @@
+/* desired_pod.c - overlay on the template: identity, labels, owner, restartPolicy, training container. */
+#include "operator/plan/desired_pod.h"
+
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+void desired_set(cJSON *object, const char *key, cJSON *value)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    cJSON_AddItemToObject(object, key, value);
+}
+
+cJSON *desired_object(cJSON *parent, const char *key)
+{
+    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
+
+    if (cJSON_IsObject(o))
+        return o;
+    o = cJSON_CreateObject();
+    desired_set(parent, key, o);
+    return o;
+}
+
+static void set_text(cJSON *object, const char *key, const char *value)
+{
+    desired_set(object, key, cJSON_CreateString(value));
+}
+
+static void set_number_text(cJSON *object, const char *key, int value)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", value);
+    set_text(object, key, text);
+}
+
+void desired_owner(const struct trainjob *job, cJSON *metadata)
+{
+    cJSON *refs = cJSON_CreateArray();
+    cJSON *ref = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
+    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
+    cJSON_AddStringToObject(ref, "name", job->name);
+    cJSON_AddStringToObject(ref, "uid", job->uid);
+    cJSON_AddBoolToObject(ref, "controller", true);
+    cJSON_AddBoolToObject(ref, "blockOwnerDeletion", true);
+    cJSON_AddItemToArray(refs, ref);
+    desired_set(metadata, "ownerReferences", refs);
+}
+
+/* Labels, annotations and finalizers come from the template, as for any controller's pods; the rest is ours.
+ * */
+static void add_metadata(struct planner *p, const struct slot *s, cJSON *pod)
+{
+    static const char *const COPIED[] = {"labels", "annotations", "finalizers"};
+    const cJSON *from = json_find(s->spec->template, (const char *[]){"metadata", NULL});
+    cJSON *meta = cJSON_AddObjectToObject(pod, "metadata");
+
+    set_text(meta, "name", s->name);
+    set_text(meta, "namespace", p->job->ns);
+    for (size_t i = 0; i < ARRAY_LEN(COPIED); i++) {
+        const cJSON *m = json_find(from, (const char *[]){COPIED[i], NULL});
+        if (m)
+            cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
+    }
+    cJSON *labels = desired_object(meta, "labels");
+    set_text(labels, LABEL_JOB, p->job->name);
+    set_text(labels, LABEL_TYPE, s->spec->type);
+    set_number_text(labels, LABEL_INDEX, s->index);
+    set_number_text(labels, LABEL_ATTEMPT, p->st.attempt);
+    set_number_text(labels, LABEL_RESTART, s->seen ? s->seen->restarts : 0);
+    set_text(labels, LABEL_TEMPLATE_HASH, p->spec->hash);
+    set_text(labels, LABEL_OWNER_NAME, p->job->name);
+    desired_owner(p->job, meta);
+}
+
+cJSON *desired_pod(struct planner *p, const struct slot *s)
+{
+    cJSON *pod = cJSON_CreateObject();
+
+    set_text(pod, "apiVersion", "v1");
+    set_text(pod, "kind", "Pod");
+    add_metadata(p, s, pod);
+    cJSON *spec = cJSON_Duplicate(json_find(s->spec->template, (const char *[]){"spec", NULL}), true);
+    cJSON_AddItemToObject(pod, "spec", spec);
+    set_text(spec, "restartPolicy", "Never");
+    set_text(spec, "hostname", s->name);
+    set_text(spec, "subdomain", naming_service(p->a, p->job->name));
+    const cJSON *training = trainjob_training_container(spec);
+    cJSON *c;
+    cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(spec, "containers"))
+    {
+        if (c == training)
+            desired_pod_container(p, s, c);
+    }
+    return pod;
+}
+
+static bool has_shared_memory(const cJSON *container)
+{
+    const cJSON *m;
+
+    cJSON_ArrayForEach(m, json_find(container, (const char *[]){"volumeMounts", NULL}))
+    {
+        const char *path = json_str(m, "mountPath");
+        if (path && strncmp(path, "/dev/shm", 8) == 0 && (!path[8] || strcmp(path + 8, "/") == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool wants_gpu(const cJSON *container)
+{
+    const cJSON *limits = json_find(container, (const char *[]){"resources", "limits", NULL});
+    const cJSON *q;
+
+    if (!cJSON_IsObject(limits))
+        return false;
+    cJSON_ArrayForEach(q, limits)
+    {
+        if (strstr(q->string, "/gpu"))
+            return true;
+    }
+    return false;
+}
+
+void desired_pod_warnings(struct planner *p)
+{
+    for (int i = 0; i < p->spec->n_replica_specs; i++) {
+        const struct replica_spec *r = &p->spec->replica_specs[i];
+        const cJSON *spec = json_find(r->template, (const char *[]){"spec", NULL});
+        const cJSON *c = trainjob_training_container(spec);
+        const char *dns = json_str(spec, "dnsPolicy");
+        if (wants_gpu(c) && !has_shared_memory(c))
+            planner_event(
+                p, true, "MissingSharedMemory",
+                "type %s: container %s uses GPUs and mounts nothing at /dev/shm; its 64 MiB are soon full: "
+                "mount an emptyDir with medium Memory there",
+                r->type, json_str(c, "name"));
+        if (cJSON_IsTrue(json_find(spec, (const char *[]){"hostNetwork", NULL})) &&
+            (!dns || strcmp(dns, "ClusterFirstWithHostNet") != 0))
+            planner_event(
+                p, true, "HostNetworkDNS",
+                "type %s: hostNetwork without dnsPolicy ClusterFirstWithHostNet cannot resolve the job's "
+                "own names",
+                r->type);
+    }
+}

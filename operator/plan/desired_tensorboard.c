@@ -1,0 +1,251 @@
+/* desired_tensorboard.c - the two objects. */
+#include "operator/plan/desired_tensorboard.h"
+
+#include "operator/plan/desired_pod.h"
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+enum { TENSORBOARD_PORT = 6006, NOBODY = 65534 };
+
+#define LABEL_TENSORBOARD "batch.tensorstack.dev/tensorboard"
+
+static const cJSON *find(const cJSON *o, const char *a, const char *b)
+{
+    return json_find(o, (const char *[]){a, b, NULL});
+}
+
+static void add_metadata(struct planner *p, cJSON *o, const char *hash)
+{
+    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
+
+    cJSON_AddStringToObject(meta, "name", naming_tensorboard(p->a, p->job->name));
+    cJSON_AddStringToObject(meta, "namespace", p->job->ns);
+    cJSON *labels = cJSON_AddObjectToObject(meta, "labels");
+    cJSON_AddStringToObject(labels, LABEL_JOB, p->job->name);
+    cJSON_AddStringToObject(labels, LABEL_OWNER_NAME, p->job->name);
+    if (hash)
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), ANNOTATION_SPEC_HASH, hash);
+    desired_owner(p->job, meta);
+}
+
+/* TensorBoard's pods are not the job's: they carry a label of their own. */
+static void add_selector(struct planner *p, cJSON *parent, const char *key)
+{
+    cJSON *labels = cJSON_AddObjectToObject(parent, key);
+
+    cJSON_AddStringToObject(labels, LABEL_TENSORBOARD, p->job->name);
+}
+
+cJSON *desired_tensorboard_service(struct planner *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON *port = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(o, "apiVersion", "v1");
+    cJSON_AddStringToObject(o, "kind", "Service");
+    add_metadata(p, o, NULL);
+    cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+    cJSON_AddStringToObject(spec, "type", "ClusterIP");
+    add_selector(p, spec, "selector");
+    cJSON_AddStringToObject(port, "name", "http");
+    cJSON_AddNumberToObject(port, "port", TENSORBOARD_PORT);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "ports"), port);
+    return o;
+}
+
+cJSON *desired_tensorboard_affinity(const struct planner *p)
+{
+    const struct pod *master = p->slots[0].pod;
+    cJSON *affinity = cJSON_CreateObject();
+
+    if (!master || !master->node[0])
+        return affinity;
+    cJSON *node = cJSON_AddObjectToObject(affinity, "nodeAffinity");
+    cJSON *list = cJSON_AddArrayToObject(node, "preferredDuringSchedulingIgnoredDuringExecution");
+    cJSON *term = cJSON_CreateObject();
+    cJSON_AddNumberToObject(term, "weight", 100);
+    cJSON *preference = cJSON_AddObjectToObject(term, "preference");
+    cJSON *match = cJSON_CreateObject();
+    cJSON_AddStringToObject(match, "key", "metadata.name");
+    cJSON_AddStringToObject(match, "operator", "In");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(match, "values"), cJSON_CreateString(master->node));
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(preference, "matchFields"), match);
+    cJSON_AddItemToArray(list, term);
+    return affinity;
+}
+
+/* /logs/<claim>[/<path>] */
+static const char *log_path(struct planner *p, const struct tensorboard_log *log)
+{
+    return arena_printf(p->a, "/logs/%s%s%s", log->claim, log->path[0] ? "/" : "", log->path);
+}
+
+static void add_arg(cJSON *args, const char *arg)
+{
+    cJSON_AddItemToArray(args, cJSON_CreateString(arg));
+}
+
+static void add_log_dirs(struct planner *p, cJSON *args)
+{
+    const struct tensorboard_spec *tb = &p->spec->tensorboard;
+    const char *list = "";
+
+    if (tb->n_logs == 1) {
+        add_arg(args, arena_printf(p->a, "--logdir=%s", log_path(p, &tb->logs[0])));
+        return;
+    }
+    for (int i = 0; i < tb->n_logs; i++) {
+        const struct tensorboard_log *log = &tb->logs[i];
+        list = arena_printf(p->a, "%s%s%s%s%s:%s", list, i ? "," : "", log->claim, log->path[0] ? "/" : "",
+                            log->path, log_path(p, log));
+    }
+    add_arg(args, arena_printf(p->a, "--logdir_spec=%s", list));
+}
+
+static void add_volumes(struct planner *p, cJSON *pod, cJSON *container)
+{
+    cJSON *volumes = cJSON_AddArrayToObject(pod, "volumes");
+    cJSON *mounts = cJSON_AddArrayToObject(container, "volumeMounts");
+    const struct tensorboard_spec *tb = &p->spec->tensorboard;
+    int n = 0;
+
+    for (int i = 0; i < tb->n_logs; i++) {
+        bool known = false;
+        for (int k = 0; k < i; k++)
+            known |= strcmp(tb->logs[k].claim, tb->logs[i].claim) == 0;
+        if (known)
+            continue;
+        char *name = arena_printf(p->a, "logs-%d", n++);
+        cJSON *v = cJSON_CreateObject();
+        cJSON_AddStringToObject(v, "name", name);
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(v, "persistentVolumeClaim"), "claimName",
+                                tb->logs[i].claim);
+        cJSON_AddItemToArray(volumes, v);
+        cJSON *m = cJSON_CreateObject();
+        cJSON_AddStringToObject(m, "name", name);
+        cJSON_AddStringToObject(m, "mountPath", arena_printf(p->a, "/logs/%s", tb->logs[i].claim));
+        cJSON_AddBoolToObject(m, "readOnly", true);
+        cJSON_AddItemToArray(mounts, m);
+    }
+    cJSON *tmp = cJSON_CreateObject();
+    cJSON_AddStringToObject(tmp, "name", "tmp");
+    cJSON_AddObjectToObject(tmp, "emptyDir");
+    cJSON_AddItemToArray(volumes, tmp);
+    cJSON *tmp_mount = cJSON_CreateObject();
+    cJSON_AddStringToObject(tmp_mount, "name", "tmp");
+    cJSON_AddStringToObject(tmp_mount, "mountPath", "/tmp");
+    cJSON_AddItemToArray(mounts, tmp_mount);
+}
+
+/* The training container's user wrote the logs and can read them. */
+static int64_t inherited_id(struct planner *p, const char *key)
+{
+    const cJSON *spec = find(p->slots[0].spec->template, "spec", NULL);
+    const cJSON *of_pod = find(spec, "securityContext", NULL);
+    const cJSON *of_container = find(trainjob_training_container(spec), "securityContext", NULL);
+
+    return json_i64(of_container, key, json_i64(of_pod, key, NOBODY));
+}
+
+static void add_security(struct planner *p, cJSON *pod, cJSON *container)
+{
+    int64_t user = inherited_id(p, "runAsUser");
+    cJSON *of_pod = cJSON_AddObjectToObject(pod, "securityContext");
+    cJSON *of_container = cJSON_AddObjectToObject(container, "securityContext");
+
+    cJSON_AddNumberToObject(of_pod, "runAsUser", (double)user);
+    cJSON_AddNumberToObject(of_pod, "runAsGroup", (double)inherited_id(p, "runAsGroup"));
+    cJSON_AddBoolToObject(of_pod, "runAsNonRoot", user != 0);
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(of_pod, "seccompProfile"), "type", "RuntimeDefault");
+    cJSON_AddBoolToObject(of_container, "allowPrivilegeEscalation", false);
+    cJSON *drop = cJSON_AddArrayToObject(cJSON_AddObjectToObject(of_container, "capabilities"), "drop");
+    add_arg(drop, "ALL");
+}
+
+static void add_env(cJSON *container)
+{
+    static const char *const ENV[][2] = {{"NVIDIA_VISIBLE_DEVICES", "void"}, {"HOME", "/tmp"}};
+    cJSON *env = cJSON_AddArrayToObject(container, "env");
+
+    for (size_t i = 0; i < ARRAY_LEN(ENV); i++) {
+        cJSON *e = cJSON_CreateObject();
+        cJSON_AddStringToObject(e, "name", ENV[i][0]);
+        cJSON_AddStringToObject(e, "value", ENV[i][1]);
+        cJSON_AddItemToArray(env, e);
+    }
+}
+
+static void add_probe(cJSON *container)
+{
+    cJSON *probe = cJSON_AddObjectToObject(container, "readinessProbe");
+    cJSON *get = cJSON_AddObjectToObject(probe, "httpGet");
+
+    cJSON_AddStringToObject(get, "path", "/");
+    cJSON_AddNumberToObject(get, "port", TENSORBOARD_PORT);
+    cJSON_AddNumberToObject(probe, "periodSeconds", 5);
+    cJSON_AddNumberToObject(probe, "timeoutSeconds", 5);
+}
+
+static cJSON *tensorboard_container(struct planner *p)
+{
+    const struct tensorboard_spec *tb = &p->spec->tensorboard;
+    cJSON *c = cJSON_CreateObject();
+    cJSON *port = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(c, "name", "tensorboard");
+    cJSON_AddStringToObject(c, "image", tb->image ? tb->image : p->in->tensorboard_image);
+    add_arg(cJSON_AddArrayToObject(c, "command"), "tensorboard");
+    cJSON *args = cJSON_AddArrayToObject(c, "args");
+    add_log_dirs(p, args);
+    add_arg(args, "--bind_all");
+    add_arg(args, arena_printf(p->a, "--port=%d", TENSORBOARD_PORT));
+    cJSON_AddStringToObject(port, "name", "http");
+    cJSON_AddNumberToObject(port, "containerPort", TENSORBOARD_PORT);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(c, "ports"), port);
+    add_env(c);
+    if (tb->resources)
+        cJSON_AddItemToObject(c, "resources", cJSON_Duplicate(tb->resources, true));
+    add_probe(c);
+    return c;
+}
+
+static void add_pod_spec(struct planner *p, cJSON *template, bool with_node)
+{
+    static const char *const COPIED[] = {"tolerations", "nodeSelector", "imagePullSecrets"};
+    const cJSON *from = find(p->slots[0].spec->template, "spec", NULL);
+    cJSON *pod = cJSON_AddObjectToObject(template, "spec");
+    cJSON *container = tensorboard_container(p);
+
+    for (size_t i = 0; i < ARRAY_LEN(COPIED); i++) {
+        const cJSON *m = find(from, COPIED[i], NULL);
+        if (m)
+            cJSON_AddItemToObject(pod, COPIED[i], cJSON_Duplicate(m, true));
+    }
+    cJSON_AddBoolToObject(pod, "automountServiceAccountToken", false);
+    cJSON_AddBoolToObject(pod, "enableServiceLinks", false);
+    if (with_node)
+        cJSON_AddItemToObject(pod, "affinity", desired_tensorboard_affinity(p));
+    add_security(p, pod, container);
+    add_volumes(p, pod, container);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(pod, "containers"), container);
+}
+
+cJSON *desired_tensorboard_deployment(struct planner *p, int replicas, const char *hash)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(o, "apiVersion", "apps/v1");
+    cJSON_AddStringToObject(o, "kind", "Deployment");
+    add_metadata(p, o, hash);
+    cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+    if (replicas >= 0)
+        cJSON_AddNumberToObject(spec, "replicas", replicas);
+    cJSON_AddNumberToObject(spec, "revisionHistoryLimit", 0);
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(spec, "strategy"), "type", "Recreate");
+    add_selector(p, cJSON_AddObjectToObject(spec, "selector"), "matchLabels");
+    cJSON *template = cJSON_AddObjectToObject(spec, "template");
+    add_selector(p, cJSON_AddObjectToObject(template, "metadata"), "labels");
+    add_pod_spec(p, template, replicas > 0);
+    return o;
+}

@@ -1,0 +1,177 @@
+/* exitcode.c - the evidence table, row by row; first match wins. */
+#include "operator/plan/exitcode.h"
+
+#include "common/contract.h"
+#include "operator/plan/rootcause.h"
+
+#include <string.h>
+
+static const char *const DISRUPTIONS[] = {
+    "PreemptionByScheduler",
+    "DeletionByTaintManager",
+    "EvictionByEvictionAPI",
+    "DeletionByPodGC",
+    "TerminationByKubelet",
+    "PodDeleted",
+    "PodLost",
+    "Disruption",
+};
+
+bool exitcode_is_disruption(const char *reason)
+{
+    for (size_t i = 0; reason && i < ARRAY_LEN(DISRUPTIONS); i++)
+        if (strcmp(DISRUPTIONS[i], reason) == 0)
+            return true;
+    return false;
+}
+
+/* The pod never got to run here; a new one may, elsewhere or later. */
+static bool refused_by_node(const struct pod *pod)
+{
+    static const char *const REASONS[] = {"UnexpectedAdmissionError", "NodeAffinity", "Terminated",
+                                          "NodeShutdown", "Shutdown"};
+
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        if (strcmp(pod->reason, REASONS[i]) == 0)
+            return true;
+    return strncmp(pod->reason, "OutOf", 5) == 0;
+}
+
+static bool own_limit(const struct pod *pod)
+{
+    return strcmp(pod->reason, "Evicted") == 0 || strcmp(pod->reason, "DeadlineExceeded") == 0;
+}
+
+static bool listed(int32_t code, const struct run_policy *policy)
+{
+    for (int i = 0; i < policy->n_retryable_exit_codes; i++)
+        if (policy->retryable_exit_codes[i] == code)
+            return true;
+    return false;
+}
+
+static void judge_code(struct verdict *v, const char *container_reason, const struct run_policy *policy)
+{
+    switch (v->exit_code) {
+    case EXIT_CODE_SIGNAL_BASE + 9:
+        v->class = VERDICT_KILL;
+        v->reason = "Killed";
+        return;
+    case EXIT_CODE_TERMINATED:
+        v->class = VERDICT_KILL;
+        v->reason = "Terminated";
+        return;
+    case EXIT_CODE_INTERRUPTED:
+        v->class = VERDICT_KILL;
+        v->reason = "Interrupted";
+        return;
+    case EXIT_CODE_PEER_LOST:
+        v->class = listed(v->exit_code, policy) ? VERDICT_RETRYABLE : VERDICT_PEER_LOST;
+        v->reason = "PeerLost";
+        return;
+    default:
+        break;
+    }
+    if (v->exit_code == EXIT_CODE_RETRYABLE || listed(v->exit_code, policy)) {
+        v->class = VERDICT_RETRYABLE;
+        v->reason = "RetryableExitCode";
+        return;
+    }
+    v->class = VERDICT_PERMANENT;
+    v->reason = container_reason[0] && strcmp(container_reason, "Error") != 0 ? container_reason
+                                                                              : "PermanentExitCode";
+}
+
+/* Codes that only a signal gives; 138 and 140 are chosen by programs. */
+static int32_t signal_of(int32_t code)
+{
+    int32_t n = code - EXIT_CODE_SIGNAL_BASE;
+
+    return n >= 1 && n <= 31 && code != EXIT_CODE_RETRYABLE && code != EXIT_CODE_PEER_LOST ? n : 0;
+}
+
+static struct verdict from_container(const struct pod_container *c, const struct run_policy *policy)
+{
+    struct verdict v = {
+        .message = c->message, .exit_code = c->exit_code, .rank = -1, .finished_ms = c->finished_ms};
+    struct rootcause cause;
+
+    v.signal = c->signal ? c->signal : signal_of(c->exit_code);
+    if (strcmp(c->reason, "OOMKilled") == 0) {
+        v.class = VERDICT_OOM;
+        v.reason = "OOMKilled";
+        return v;
+    }
+    if (c->exit_code == EXIT_CODE_ERROR && rootcause_parse(c->message, &cause)) {
+        v.exit_code = cause.exit_code;
+        v.signal = cause.signal;
+        v.rank = cause.rank;
+    }
+    judge_code(&v, c->reason, policy);
+    return v;
+}
+
+static struct verdict disruption(const struct pod *pod)
+{
+    bool known = exitcode_is_disruption(pod->disruption);
+
+    return (struct verdict){
+        .class = VERDICT_DISRUPTION,
+        .reason = known                ? pod->disruption
+                  : pod->disruption[0] ? "Disruption"
+                                       : "PodDeleted",
+        .message = pod->disruption_msg[0] ? pod->disruption_msg : pod->message,
+        .exit_code = pod->training.state == CONTAINER_TERMINATED ? pod->training.exit_code : -1,
+        .rank = -1,
+        .finished_ms = pod->training.finished_ms,
+    };
+}
+
+static struct verdict without_container(const struct pod *pod)
+{
+    bool limit = own_limit(pod);
+
+    return (struct verdict){
+        .class = limit ? VERDICT_PERMANENT : VERDICT_ADMISSION,
+        .reason = pod->reason[0] ? pod->reason : "NoContainerStatus",
+        .message = pod->message,
+        .exit_code = -1,
+        .rank = -1,
+    };
+}
+
+struct verdict exitcode_verdict(const struct pod *pod, const struct run_policy *policy)
+{
+    bool ended = pod->training.state == CONTAINER_TERMINATED;
+    bool init_failed = pod->init.state == CONTAINER_TERMINATED && pod->phase == POD_FAILED;
+
+    if (ended ? pod->training.exit_code == 0 : pod->phase == POD_SUCCEEDED)
+        return (struct verdict){.class = VERDICT_SUCCESS, .message = "", .rank = -1};
+    if (pod->deletion_ms || (pod->disruption[0] && pod_ended(pod)))
+        return disruption(pod);
+    if (!pod_ended(pod))
+        return (struct verdict){.class = VERDICT_NONE, .message = "", .exit_code = -1, .rank = -1};
+    if (refused_by_node(pod))
+        return without_container(pod);
+    if (own_limit(pod) && !(ended && strcmp(pod->training.reason, "OOMKilled") == 0)) {
+        struct verdict v = without_container(pod);
+        v.exit_code = ended ? pod->training.exit_code : -1;
+        v.finished_ms = pod->training.finished_ms;
+        return v;
+    }
+    if (ended)
+        return from_container(&pod->training, policy);
+    return init_failed ? from_container(&pod->init, policy) : without_container(pod);
+}
+
+struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy)
+{
+    struct verdict v = {.class = VERDICT_DISRUPTION, .reason = "PodLost", .exit_code = exit_code, .rank = -1};
+
+    v.message = "the pod was deleted by someone else";
+    if (exit_code > 0) {
+        v.signal = signal_of(exit_code);
+        judge_code(&v, "", policy);
+    }
+    return v;
+}

@@ -1,0 +1,10 @@
+/* lifecycle.h - a job that is not over: start, run, pause, resume. Pure. */
+#ifndef TK_OPERATOR_PLAN_LIFECYCLE_H
+#define TK_OPERATOR_PLAN_LIFECYCLE_H
+
+#include "operator/plan/planner.h"
+
+void lifecycle_run(struct planner *p);
+void lifecycle_pause(struct planner *p);
+
+#endif

@@ -1,0 +1,199 @@
+/* observe.c - what the pods show: tasks, ready, phase, and why a pod does not start. */
+#include "operator/plan/restart.h"
+#include "operator/plan/status.h"
+
+#include <string.h>
+
+enum { STUCK_TERMINATING_MS = 30000 };
+
+static bool pod_runs(const struct pod *pod)
+{
+    return pod && pod->phase == POD_RUNNING && pod->training.state == CONTAINER_RUNNING && !pod->deletion_ms;
+}
+
+static enum replica_phase replica_phase(const struct pod *pod)
+{
+    if (pod->training.state == CONTAINER_TERMINATED)
+        return pod->training.exit_code == 0 ? REPLICA_SUCCEEDED : REPLICA_FAILED;
+    switch (pod->phase) {
+    case POD_PENDING:
+        return REPLICA_PENDING;
+    case POD_RUNNING:
+        return REPLICA_RUNNING;
+    case POD_SUCCEEDED:
+        return REPLICA_SUCCEEDED;
+    case POD_FAILED:
+        return REPLICA_FAILED;
+    case POD_PHASE_UNKNOWN:
+        break;
+    }
+    return REPLICA_UNKNOWN;
+}
+
+static void observe_replica(struct planner *p, const struct slot *s, struct replica_status *r)
+{
+    static const char *const STATES[] = {NULL, "Waiting", "Running", "Terminated"};
+
+    if (s->seen)
+        *r = *s->seen;
+    else
+        *r = (struct replica_status){.exit_code = -1};
+    r->name = s->name;
+    if (!s->pod) {
+        bool over = jobstatus_finished(&p->st) || p->st.phase == JOB_PAUSED;
+        r->phase = r->uid || over ? REPLICA_DELETED : REPLICA_CREATING;
+        return;
+    }
+    r->uid = s->pod->uid;
+    r->phase = replica_phase(s->pod);
+    r->container = s->pod->training.name;
+    r->state = STATES[s->pod->training.state];
+    r->exit_code = s->pod->training.state == CONTAINER_TERMINATED ? s->pod->training.exit_code : -1;
+}
+
+static void observe_tasks(struct planner *p)
+{
+    struct task_status *tasks = arena_array(p->a, (size_t)p->spec->n_replica_specs, struct task_status);
+
+    for (int t = 0; t < p->spec->n_replica_specs; t++) {
+        tasks[t].type = p->spec->replica_specs[t].type;
+        tasks[t].n_replicas = p->spec->replica_specs[t].replicas;
+        tasks[t].replicas = arena_array(p->a, (size_t)tasks[t].n_replicas, struct replica_status);
+        for (int i = 0; i < p->st.n_tasks; i++)
+            if (p->st.tasks[i].type && strcmp(p->st.tasks[i].type, tasks[t].type) == 0)
+                tasks[t].restart_count = p->st.tasks[i].restart_count;
+    }
+    for (int i = 0; i < p->n_slots; i++)
+        observe_replica(p, &p->slots[i], &tasks[p->slots[i].type].replicas[p->slots[i].index]);
+    p->st.tasks = tasks;
+    p->st.n_tasks = p->spec->n_replica_specs;
+}
+
+static bool image_problem(const char *reason)
+{
+    static const char *const REASONS[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
+                                          "ErrImageNeverPull", "RegistryUnavailable"};
+
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        if (strcmp(REASONS[i], reason) == 0)
+            return true;
+    return false;
+}
+
+static bool start_problem(const char *reason)
+{
+    static const char *const REASONS[] = {"CreateContainerConfigError", "CreateContainerError",
+                                          "RunContainerError"};
+
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        if (strcmp(REASONS[i], reason) == 0)
+            return true;
+    return false;
+}
+
+static void observe_waiting(struct planner *p, const struct pod *pod)
+{
+    const struct pod_container *c =
+        pod->init.state == CONTAINER_WAITING && pod->init.reason[0] ? &pod->init : &pod->training;
+
+    if (pod->phase != POD_PENDING)
+        return;
+    if (pod->unschedulable[0])
+        planner_reason(p, "Unschedulable", arena_printf(p->a, "pod %s: %s", pod->name, pod->unschedulable));
+    if (c->state != CONTAINER_WAITING)
+        return;
+    if (image_problem(c->reason))
+        planner_reason(p, "ImagePullFailed",
+                       arena_printf(p->a, "pod %s: %s", pod->name, c->message[0] ? c->message : c->reason));
+    else if (start_problem(c->reason))
+        planner_reason(p, arena_strdup(p->a, c->reason),
+                       arena_printf(p->a, "pod %s: %s", pod->name, c->message[0] ? c->message : c->reason));
+}
+
+static void observe_stuck(struct planner *p)
+{
+    for (int i = 0; i < p->in->n_pods; i++) {
+        const struct pod *pod = p->in->pods[i];
+        if (!pod->deletion_ms)
+            continue;
+        int64_t due = pod->deletion_ms + STUCK_TERMINATING_MS;
+        if (due > p->now_ms)
+            planner_requeue(p, due);
+        else
+            planner_reason(p, "PodStuckTerminating",
+                           arena_printf(p->a, "pod %s on node %s is still there after its grace period",
+                                        pod->name, pod->node[0] ? pod->node : "(none)"));
+    }
+}
+
+/* Image errors alternate between two texts; the first one stays, so that they are not written for ever. */
+static const char *steady_message(const struct planner *p, const char *reason, const char *message)
+{
+    const struct condition *old = &p->job->status.conditions[COND_RUNNING];
+
+    if (reason && strcmp(reason, "ImagePullFailed") == 0 && old->reason && strcmp(old->reason, reason) == 0 &&
+        old->message)
+        return old->message;
+    return message;
+}
+
+static void observe_live(struct planner *p, int running, int done, bool unknown)
+{
+    bool restarting = p->st.last_failure && p->st.last_failure->attempt == p->st.attempt - 1;
+    bool all = running > 0 && running + done == p->n_slots;
+    bool failing = false;
+    const char *count = arena_printf(p->a, "%d of %d pods are running", running, p->n_slots);
+
+    for (int i = 0; i < p->n_slots; i++)
+        failing |= p->slots[i].pod && pod_ended(p->slots[i].pod) && !restart_slot_done(&p->slots[i]);
+    if (all) {
+        p->st.phase = JOB_RUNNING;
+        planner_condition(p, COND_RUNNING, true, "PodsRunning", count);
+        planner_condition(p, COND_REPLICA_FAILURE, false, p->st.last_failure ? "Recovered" : "NoFailure", "");
+        return;
+    }
+    if (unknown)
+        p->st.phase = JOB_UNKNOWN;
+    else if (p->st.phase != JOB_RESUMING && !(failing && p->st.phase == JOB_RUNNING))
+        p->st.phase = JOB_PENDING;
+    if (p->st.phase == JOB_RUNNING)
+        return; /* a failure is being judged */
+    if (restarting)
+        planner_reason(p, "Restarting", count);
+    const char *reason = p->st.reason                  ? p->st.reason
+                         : p->st.phase == JOB_RESUMING ? "Resuming"
+                                                       : "PodsPending";
+    planner_condition(p, COND_RUNNING, false, reason,
+                      steady_message(p, reason, p->reason_message ? p->reason_message : count));
+}
+
+void status_observe(struct planner *p)
+{
+    bool live = !jobstatus_finished(&p->st) && p->st.phase != JOB_PAUSED;
+    int running = 0;
+    int done = 0;
+    int active = 0;
+    int there = 0;
+    bool unknown = false;
+
+    observe_tasks(p);
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        running += pod_runs(pod);
+        done += restart_slot_done(&p->slots[i]);
+        active += pod && !pod_ended(pod);
+        there += pod != NULL;
+        unknown |= pod && pod->phase == POD_PHASE_UNKNOWN;
+        if (live && pod)
+            observe_waiting(p, pod);
+    }
+    observe_stuck(p);
+    p->st.ready = arena_printf(p->a, "%d/%d", running, p->n_slots);
+    p->st.replicas = active;
+    p->st.gpus = p->spec->gpus;
+    p->st.selector = arena_printf(p->a, LABEL_JOB "=%s", p->job->name);
+    if (live && there == p->n_slots)
+        planner_condition(p, COND_INITIALIZED, true, "PodsCreated", "");
+    if (live)
+        observe_live(p, running, done, unknown);
+}

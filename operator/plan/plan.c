@@ -1,0 +1,135 @@
+/* plan.c - one pass: which state the job is in, and the order of what follows. */
+#include "operator/plan/plan.h"
+
+#include "operator/plan/desired_tensorboard.h"
+#include "operator/plan/lifecycle.h"
+#include "operator/plan/planner.h"
+#include "operator/plan/status.h"
+#include "operator/plan/success.h"
+
+#include <string.h>
+
+static void append(struct planner *p, struct action_list *to, const struct action_list *from)
+{
+    for (int i = 0; i < from->n; i++) {
+        struct action *act = planner_add(p, to, from->items[i].kind);
+        *act = from->items[i];
+    }
+}
+
+static void note_transitions(const struct planner *p, struct plan *out)
+{
+    const struct jobstatus *old = &p->job->status;
+
+    out->started = old->phase == JOB_NONE;
+    out->succeeded = p->st.phase == JOB_SUCCEEDED && old->phase != JOB_SUCCEEDED;
+    out->failed = p->st.phase == JOB_FAILED && old->phase != JOB_FAILED;
+    out->restarted =
+        p->st.n_failures > 0 && p->st.attempt > old->attempt && p->st.last_failure != old->last_failure;
+}
+
+/* The status first: nothing else happens before it is written that a count depends on. */
+static void assemble(struct planner *p, struct plan *out)
+{
+    struct action_list all = {0};
+    struct action status;
+    bool decided = p->st.attempt != p->job->status.attempt || jobstatus_finished(&p->st);
+
+    if (p->checks.n > 0 && !decided) {
+        /* The picture has a hole: nothing is said or done before the answer is there. */
+        *out =
+            (struct plan){.actions = p->checks.items, .n_actions = p->checks.n, .requeue_ms = p->requeue_ms};
+        return;
+    }
+    status_announce(p);
+    if (status_patch(p, &status)) {
+        *planner_add(p, &all, ACTION_STATUS) = status;
+        append(p, &all, &p->events);
+    }
+    append(p, &all, &p->deletes);
+    append(p, &all, &p->creates);
+    append(p, &all, &p->tensorboard);
+    *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
+    note_transitions(p, out);
+}
+
+static int highest_attempt(const struct plan_input *in)
+{
+    int highest = -1;
+
+    for (int i = 0; i < in->n_pods; i++)
+        if (in->pods[i]->attempt > highest)
+            highest = in->pods[i]->attempt;
+    return highest;
+}
+
+/* A pod newer than the status: the cached job is old, or its status was lost. True: stop here and read it
+ * again. */
+static bool status_is_stale(struct planner *p)
+{
+    int highest = highest_attempt(p->in);
+
+    if (highest <= p->st.attempt)
+        return false;
+    if (p->st.phase != JOB_NONE && !p->in->job_is_live)
+        return true;
+    p->st.attempt = highest;
+    return false;
+}
+
+static bool managed_by_us(const struct trainjob_spec *spec)
+{
+    const char *who = spec->run_policy.managed_by;
+
+    return !who || strcmp(who, TRAINJOB_MANAGED_BY) == 0;
+}
+
+static void plan_invalid(struct planner *p)
+{
+    const char *message = p->job->spec_error;
+
+    if (jobstatus_finished(&p->st))
+        return;
+    status_init_conditions(p);
+    if (p->st.phase == JOB_NONE)
+        p->st.phase = JOB_PENDING;
+    planner_reason(p, "InvalidSpec", message);
+    planner_condition(p, COND_INVALID_SPEC, true, "InvalidSpec", message);
+}
+
+static void plan_valid(struct planner *p)
+{
+    planner_fill_slots(p);
+    status_init_conditions(p);
+    if (jobstatus_finished(&p->st)) {
+        p->st.reason = p->job->status.reason;
+        cleanup_finished(p);
+    } else if (p->spec->paused) {
+        lifecycle_pause(p);
+    } else {
+        lifecycle_run(p);
+    }
+    status_observe(p);
+    tensorboard_plan(p);
+}
+
+int plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out, struct err *err)
+{
+    struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
+
+    (void)err;
+    *out = (struct plan){0};
+    if (in->job->deleting || !managed_by_us(p.spec))
+        return 0;
+    status_begin(&p);
+    if (status_is_stale(&p)) {
+        out->refetch = true;
+        return 0;
+    }
+    if (in->job->spec_error)
+        plan_invalid(&p);
+    else
+        plan_valid(&p);
+    assemble(&p, out);
+    return 0;
+}

@@ -1,0 +1,144 @@
+/* planner.c - keeping the notes of a pass. */
+#include "operator/plan/planner.h"
+
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind)
+{
+    if (list->n == list->cap) {
+        int cap = list->cap ? list->cap * 2 : 8;
+        struct action *items = arena_array(p->a, (size_t)cap, struct action);
+        if (list->n)
+            memcpy(items, list->items, (size_t)list->n * sizeof(*items));
+        list->items = items;
+        list->cap = cap;
+    }
+    struct action *act = &list->items[list->n++];
+    act->kind = kind;
+    return act;
+}
+
+void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
+{
+    struct action *act = planner_add(p, &p->events, ACTION_EVENT);
+    va_list ap;
+
+    act->warning = warning;
+    act->reason = reason;
+    va_start(ap, fmt);
+    act->message = arena_vprintf(p->a, fmt, ap);
+    va_end(ap);
+}
+
+void planner_delete(struct planner *p, struct action_list *list, enum child_kind child, const char *name,
+                    const char *uid)
+{
+    struct action *act = planner_add(p, list, ACTION_DELETE);
+
+    act->child = child;
+    act->name = arena_strdup(p->a, name);
+    act->uid = arena_strdup(p->a, uid);
+}
+
+void planner_delete_pod(struct planner *p, const struct pod *pod)
+{
+    if (!pod->deletion_ms)
+        planner_delete(p, &p->deletes, CHILD_POD, pod->name, pod->uid);
+}
+
+void planner_requeue(struct planner *p, int64_t at_ms)
+{
+    if (!p->requeue_ms || at_ms < p->requeue_ms)
+        p->requeue_ms = at_ms;
+}
+
+void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
+                       const char *message)
+{
+    struct condition *c = &p->st.conditions[type];
+    enum condition_state state = on ? COND_TRUE : COND_FALSE;
+
+    if (c->state != state)
+        c->transition_ms = p->now_ms;
+    c->state = state;
+    c->reason = reason;
+    c->message = message;
+    c->observed_generation = p->job->generation;
+}
+
+void planner_reason(struct planner *p, const char *reason, const char *message)
+{
+    if (p->st.reason)
+        return;
+    p->st.reason = reason;
+    p->reason_message = message;
+}
+
+char *planner_json(struct planner *p, const cJSON *node)
+{
+    return json_print(node, p->a);
+}
+
+static const struct replica_status *seen_replica(const struct jobstatus *st, const struct slot *s)
+{
+    for (int t = 0; t < st->n_tasks; t++) {
+        const struct task_status *task = &st->tasks[t];
+        if (task->type && strcmp(task->type, s->spec->type) == 0)
+            return s->index < task->n_replicas ? &task->replicas[s->index] : NULL;
+    }
+    return NULL;
+}
+
+/* The slot of that name: labels say where to look, the name (which nobody can change) decides. */
+static struct slot *slot_of(struct planner *p, const struct pod *pod)
+{
+    int first = 0;
+
+    for (int t = 0; t < p->spec->n_replica_specs; t++) {
+        const struct replica_spec *spec = &p->spec->replica_specs[t];
+        if (strcmp(spec->type, pod->type) == 0 && pod->index >= 0 && pod->index < spec->replicas &&
+            strcmp(p->slots[first + pod->index].name, pod->name) == 0)
+            return &p->slots[first + pod->index];
+        first += spec->replicas;
+    }
+    for (int s = 0; s < p->n_slots; s++)
+        if (strcmp(p->slots[s].name, pod->name) == 0)
+            return &p->slots[s];
+    return NULL;
+}
+
+static void place_pods(struct planner *p)
+{
+    p->n_old_pods = 0;
+    for (int i = 0; i < p->in->n_pods; i++) {
+        const struct pod *pod = p->in->pods[i];
+        if (pod->attempt < p->st.attempt) {
+            p->n_old_pods++;
+            continue;
+        }
+        struct slot *s = slot_of(p, pod);
+        if (s)
+            s->pod = pod;
+    }
+}
+
+void planner_fill_slots(struct planner *p)
+{
+    int n = 0;
+
+    p->slots = arena_array(p->a, (size_t)p->spec->pods, struct slot);
+    for (int t = 0; t < p->spec->n_replica_specs; t++) {
+        const struct replica_spec *spec = &p->spec->replica_specs[t];
+        for (int i = 0; i < spec->replicas; i++) {
+            struct slot *s = &p->slots[n];
+            *s = (struct slot){.spec = spec, .type = t, .index = i, .order = n};
+            s->name = naming_pod(p->a, p->job->name, spec->type, i);
+            s->seen = seen_replica(&p->st, s);
+            n++;
+        }
+    }
+    p->n_slots = n;
+    place_pods(p);
+}

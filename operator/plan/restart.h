@@ -1,0 +1,22 @@
+/* restart.h - judge an attempt by its strongest evidence: go on, wait, restart or fail. Pure.
+ *
+ * Order: everything here changes the status alone; pods of the old attempt go after it was written.
+ */
+#ifndef TK_OPERATOR_PLAN_RESTART_H
+#define TK_OPERATOR_PLAN_RESTART_H
+
+#include "operator/plan/planner.h"
+
+/* A failed job is finished in p->st; a restart raises p->st.attempt and fills the slots again. */
+void restart_judge(struct planner *p);
+
+/* The attempt is over without a failure: its pods go and the next one's come. */
+void restart_next_attempt(struct planner *p);
+
+/* When the pods of the current attempt may be created: 0 at once. */
+int64_t restart_due_ms(const struct jobstatus *st);
+
+/* The slot's pod did its part and must not run again in this attempt. */
+bool restart_slot_done(const struct slot *s);
+
+#endif

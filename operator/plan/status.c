@@ -1,0 +1,133 @@
+/* status.c - beginning, ending and writing a status; what it shows of the pods is in observe.c. */
+#include "operator/plan/status.h"
+
+#include "operator/plan/mergepatch.h"
+
+#include <string.h>
+
+enum { WRITE_SPACING_MS = 1000 };
+
+void status_begin(struct planner *p)
+{
+    const struct jobstatus *old = &p->job->status;
+
+    p->st = *old;
+    p->st.reason = NULL;
+    p->st.tasks = arena_array(p->a, (size_t)old->n_tasks, struct task_status);
+    for (int t = 0; t < old->n_tasks; t++) {
+        size_t n = (size_t)old->tasks[t].n_replicas;
+        p->st.tasks[t] = old->tasks[t];
+        p->st.tasks[t].replicas = arena_array(p->a, n, struct replica_status);
+        for (size_t i = 0; i < n; i++)
+            p->st.tasks[t].replicas[i] = old->tasks[t].replicas[i];
+    }
+}
+
+void status_init_conditions(struct planner *p)
+{
+    static const char *const REASONS[COND_TYPES] = {
+        [COND_INITIALIZED] = "CreatingPods",  [COND_RUNNING] = "PodsPending",
+        [COND_REPLICA_FAILURE] = "NoFailure", [COND_COMPLETED] = "NotFinished",
+        [COND_FAILED] = "NotFinished",        [COND_PAUSED] = "NotPaused",
+        [COND_INVALID_SPEC] = "SpecValid",
+    };
+
+    for (int t = 0; t < COND_TYPES; t++)
+        if (p->st.conditions[t].state == COND_ABSENT)
+            planner_condition(p, (enum condition_type)t, false, REASONS[t], "");
+}
+
+void status_finish(struct planner *p, enum job_phase phase, const char *reason, const char *message)
+{
+    bool good = phase == JOB_SUCCEEDED;
+
+    p->st.phase = phase;
+    p->st.completion_ms = p->now_ms;
+    p->st.reason = reason;
+    p->reason_message = message;
+    planner_condition(p, COND_RUNNING, false, good ? "JobSucceeded" : "JobFailed", "");
+    planner_condition(p, COND_COMPLETED, good, good ? reason : "JobFailed", good ? message : "");
+    planner_condition(p, COND_FAILED, !good, good ? "JobSucceeded" : reason, good ? "" : message);
+    if (good)
+        planner_event(p, false, "Completed", "%s", message);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* What someone may be waiting for: these are written at once. */
+static bool is_transition(const struct jobstatus *old, const struct jobstatus *st)
+{
+    for (int t = 0; t < COND_TYPES; t++)
+        if (old->conditions[t].state != st->conditions[t].state)
+            return true;
+    return old->phase != st->phase || old->attempt != st->attempt || old->start_ms != st->start_ms ||
+           old->completion_ms != st->completion_ms || old->resume_count != st->resume_count ||
+           old->backoff_count != st->backoff_count || old->disruption_count != st->disruption_count ||
+           old->admission_count != st->admission_count ||
+           old->observed_generation != st->observed_generation ||
+           old->tensorboard.ready != st->tensorboard.ready || !same_text(old->reason, st->reason);
+}
+
+void status_announce(struct planner *p)
+{
+    static const char *const TOLD[] = {"InvalidSpec",     "NameConflict",  "PodRefused",
+                                       "ImagePullFailed", "Unschedulable", "PodStuckTerminating"};
+    const struct jobstatus *old = &p->job->status;
+
+    if (p->st.reason && !same_text(old->reason, p->st.reason)) {
+        for (size_t i = 0; i < ARRAY_LEN(TOLD); i++)
+            if (strcmp(TOLD[i], p->st.reason) == 0)
+                planner_event(p, true, TOLD[i], "%s", p->reason_message ? p->reason_message : TOLD[i]);
+    }
+    if (same_text(p->st.tensorboard.reason, "NameConflict") &&
+        !same_text(old->tensorboard.reason, "NameConflict"))
+        planner_event(p, true, "NameConflict", "%s", p->st.tensorboard.note);
+    if (p->st.tensorboard.ready && !old->tensorboard.ready)
+        planner_event(p, false, "TensorBoardReady", "service %s, port 6006", p->st.tensorboard.service);
+}
+
+static cJSON *patch_document(struct planner *p, const cJSON *status)
+{
+    cJSON *doc = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(doc, "metadata");
+
+    cJSON_AddStringToObject(meta, "resourceVersion", p->job->resource_version);
+    cJSON_AddItemToObject(doc, "status", cJSON_Duplicate(status, true));
+    return doc;
+}
+
+/* A state that went there and back within the pass did not change. */
+static void keep_transition_times(struct planner *p)
+{
+    for (int t = 0; t < COND_TYPES; t++) {
+        const struct condition *old = &p->job->status.conditions[t];
+        if (old->state == p->st.conditions[t].state && old->transition_ms)
+            p->st.conditions[t].transition_ms = old->transition_ms;
+    }
+}
+
+bool status_patch(struct planner *p, struct action *out)
+{
+    const struct jobstatus *old = &p->job->status;
+
+    p->st.observed_generation = p->job->generation;
+    keep_transition_times(p);
+    cleanup_json cJSON *status = jobstatus_encode(&p->st);
+    cleanup_json cJSON *diff = mergepatch_diff(p->job->status_tree, status);
+    if (!diff)
+        return false;
+    int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
+    if (!is_transition(old, &p->st) && due > p->now_ms) {
+        planner_requeue(p, due);
+        return false;
+    }
+    cleanup_json cJSON *doc = patch_document(p, diff);
+    *out =
+        (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = arena_strdup(p->a, p->job->name)};
+    out->uid = arena_strdup(p->a, p->job->uid);
+    out->body = planner_json(p, doc);
+    return true;
+}

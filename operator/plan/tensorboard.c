@@ -1,0 +1,136 @@
+/* tensorboard.c - when TensorBoard runs, and what follows from what is there. */
+#include "operator/plan/desired_tensorboard.h"
+
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+/* While pod 0 of a live job has no node, TensorBoard could bind or hold the volume on the wrong one. */
+static bool waits_for_master(const struct planner *p)
+{
+    const struct pod *master = p->slots[0].pod;
+
+    if (jobstatus_finished(&p->st) || p->st.phase == JOB_PAUSED)
+        return false;
+    return !master || !master->node[0];
+}
+
+/* FNV-1a over the Deployment as it would be made with no replicas and no node. */
+static char *spec_hash(struct planner *p)
+{
+    cleanup_json cJSON *d = desired_tensorboard_deployment(p, -1, "");
+    uint64_t h = 14695981039346656037ULL;
+
+    for (const char *s = planner_json(p, d); *s; s++)
+        h = (h ^ (unsigned char)*s) * 1099511628211ULL;
+    return arena_printf(p->a, "%016llx", (unsigned long long)h);
+}
+
+static void create(struct planner *p, enum child_kind child, cJSON *body)
+{
+    struct action *act = planner_add(p, &p->tensorboard, ACTION_CREATE);
+
+    act->child = child;
+    act->name = naming_tensorboard(p->a, p->job->name);
+    act->body = planner_json(p, body);
+    cJSON_Delete(body);
+}
+
+static void scale(struct planner *p, const struct child *d, int replicas)
+{
+    cleanup_json cJSON *doc = cJSON_CreateObject();
+    struct action *act = planner_add(p, &p->tensorboard, ACTION_PATCH);
+
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(doc, "metadata"), "uid", d->uid);
+    cJSON *spec = cJSON_AddObjectToObject(doc, "spec");
+    cJSON_AddNumberToObject(spec, "replicas", replicas);
+    if (replicas) {
+        cJSON *template = cJSON_AddObjectToObject(spec, "template");
+        cJSON *pod = cJSON_AddObjectToObject(template, "spec");
+        cJSON_AddItemToObject(pod, "affinity", desired_tensorboard_affinity(p));
+    }
+    act->child = CHILD_DEPLOYMENT;
+    act->name = arena_strdup(p->a, d->name);
+    act->uid = arena_strdup(p->a, d->uid);
+    act->body = planner_json(p, doc);
+}
+
+static void remove_children(struct planner *p)
+{
+    const struct child *d = p->in->tb_deployment;
+    const struct child *s = p->in->tb_service;
+
+    if (d && !d->deleting)
+        planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+    if (s && !s->deleting)
+        planner_delete(p, &p->tensorboard, CHILD_SERVICE, s->name, s->uid);
+}
+
+static bool expired(struct planner *p)
+{
+    const struct opt_i64 *ttl = &p->spec->tensorboard.ttl_after_finished_s;
+
+    if (!ttl->set || !jobstatus_finished(&p->st))
+        return false;
+    int64_t due = p->st.completion_ms + ttl->v * 1000;
+    if (due > p->now_ms)
+        planner_requeue(p, due);
+    return due <= p->now_ms;
+}
+
+/* A wrong spec means a new Deployment: its strategy is Recreate anyway, and no field of the old one stays
+ * behind. */
+static void keep_deployment(struct planner *p, int replicas)
+{
+    const struct child *d = p->in->tb_deployment;
+    const char *hash = spec_hash(p);
+
+    if (!d)
+        create(p, CHILD_DEPLOYMENT, desired_tensorboard_deployment(p, replicas, hash));
+    else if (d->deleting)
+        return;
+    else if (strcmp(d->spec_hash, hash) != 0)
+        planner_delete(p, &p->tensorboard, CHILD_DEPLOYMENT, d->name, d->uid);
+    else if (d->replicas != replicas)
+        scale(p, d, replicas);
+}
+
+/* A problem of the last pass with one of our two children. */
+static bool held(struct planner *p)
+{
+    const struct plan_problem *problem = &p->in->problem;
+    static const char *const WORDS[] = {"", "NameConflict", "Refused", "Invalid"};
+
+    if (problem->kind == PROBLEM_NONE || strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) != 0)
+        return false;
+    p->st.tensorboard.reason = WORDS[problem->kind];
+    p->st.tensorboard.note = problem->message;
+    if (problem->retry_ms <= p->now_ms)
+        return false;
+    planner_requeue(p, problem->retry_ms);
+    return true;
+}
+
+void tensorboard_plan(struct planner *p)
+{
+    struct tensorboard_status *tb = &p->st.tensorboard;
+    const struct child *d = p->in->tb_deployment;
+
+    *tb = (struct tensorboard_status){.present = p->spec->tensorboard.present};
+    if (!tb->present || expired(p)) {
+        tb->reason = tb->present ? "Expired" : NULL;
+        remove_children(p);
+        return;
+    }
+    bool waits = waits_for_master(p);
+    bool off = p->spec->tensorboard.suspend;
+    tb->service = naming_tensorboard(p->a, p->job->name);
+    tb->ready = !off && !waits && d && d->available > 0;
+    tb->reason = off ? "Suspended" : tb->ready ? "Available" : waits ? "WaitingForPod" : "Starting";
+    tb->note = waits && !off ? "starts once pod 0 has a node" : NULL;
+    if (held(p))
+        return;
+    if (!p->in->tb_service)
+        create(p, CHILD_SERVICE, desired_tensorboard_service(p));
+    keep_deployment(p, off || waits ? 0 : 1);
+}

@@ -1,0 +1,129 @@
+/* test_jobstatus.c - the status survives writing and reading; what someone broke in it counts as lost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/api/jobstatus.h"
+#include "yamldoc.h"
+
+#include <string.h>
+
+static const char FULL[] = "{\"phase\":\"Pending\",\"reason\":\"Restarting\",\"observedGeneration\":3,"
+                           "\"startTime\":\"2026-01-01T00:00:00Z\","
+                           "\"attempt\":2,\"backoffCount\":1,\"disruptionCount\":1,\"admissionCount\":0,"
+                           "\"resumeCount\":4,\"conditions\":[{\"type\":"
+                           "\"Running\",\"status\":\"False\",\"reason\":\"Restarting\",\"message\":\"0 of "
+                           "2\",\"lastTransitionTime\":"
+                           "\"2026-01-01T00:00:05Z\",\"observedGeneration\":3}],\"aggregate\":{\"creating\":"
+                           "1,\"pending\":0,\"running\":0,"
+                           "\"succeeded\":0,\"failed\":0,\"unknown\":0,\"deleted\":1},\"ready\":\"0/"
+                           "2\",\"replicas\":1,\"selector\":\"a=b\",\"gpus\":8,"
+                           "\"lastExit\":\"137 "
+                           "Killed\",\"tasks\":[{\"type\":\"node\",\"restartCount\":2,\"replicas\":[{"
+                           "\"name\":\"j-node-0\",\"phase\":"
+                           "\"Creating\",\"restarts\":0,\"containers\":[]},{\"name\":\"j-node-1\",\"uid\":"
+                           "\"u\",\"phase\":\"Deleted\",\"restarts\":1,"
+                           "\"containers\":[{\"name\":\"pytorch\",\"state\":\"Terminated\",\"exitCode\":0}]}]"
+                           "}],\"lastFailure\":{\"pod\":\"j-node-0\","
+                           "\"uid\":\"u0\",\"node\":\"n\",\"rank\":0,\"exitCode\":137,\"signal\":9,"
+                           "\"reason\":\"Killed\",\"message\":\"m\",\"time\":"
+                           "\"2026-01-01T00:01:00Z\",\"attempt\":1},\"failures\":[{\"pod\":\"j-node-0\","
+                           "\"uid\":\"u0\",\"reason\":\"Killed\",\"time\":"
+                           "\"2026-01-01T00:01:00Z\",\"attempt\":1}],\"tensorboard\":{\"ready\":true,"
+                           "\"reason\":\"Available\",\"service\":\"s\"}}";
+
+static cJSON *parse(const char *text)
+{
+    struct err err;
+    cJSON *j = json_parse(text, strlen(text), &err);
+
+    assert_non_null(j);
+    return j;
+}
+
+static void test_round_trip(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    cleanup_json cJSON *in = parse(FULL);
+    struct jobstatus s;
+
+    (void)state;
+    jobstatus_decode(in, &a, &s);
+    cleanup_json cJSON *out = jobstatus_encode(&s);
+    assert_string_equal(json_print(out, &a), FULL);
+}
+
+/* Reading must survive, and what is written again must be sound. */
+static void read_any(void *ctx, const cJSON *spoiled)
+{
+    cleanup_arena struct arena a = {0};
+    struct jobstatus s;
+
+    (void)ctx;
+    jobstatus_decode(spoiled, &a, &s);
+    cleanup_json cJSON *out = jobstatus_encode(&s);
+    assert_non_null(out);
+    assert_true(s.attempt >= 0 && s.backoff_count >= 0 && s.n_failures <= JOBSTATUS_FAILURES_MAX);
+}
+
+static void test_nonsense(void **state)
+{
+    cleanup_json cJSON *in = parse(FULL);
+
+    (void)state;
+    assert_true(yamldoc_spoil(in, read_any, NULL) > 500);
+}
+
+static void test_too_many_failures(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    cleanup_json cJSON *in =
+        parse("{\"failures\":[{\"attempt\":0},{\"attempt\":1},{\"attempt\":2},{\"attempt\":3},"
+              "{\"attempt\":4},{\"attempt\":5},{\"attempt\":6},{\"attempt\":7},{\"attempt\":8},"
+              "{\"attempt\":9},{\"attempt\":10},{\"attempt\":11}]}");
+    struct jobstatus s;
+
+    (void)state;
+    jobstatus_decode(in, &a, &s);
+    assert_int_equal(s.n_failures, 10);
+    assert_int_equal(s.failures[0].attempt, 2);
+    assert_int_equal(s.failures[9].attempt, 11);
+}
+
+static void test_long_messages_keep_their_end(void **state)
+{
+    char text[4096];
+    struct jobstatus s = {0};
+    struct failure f = {.pod = "p", .uid = "u", .reason = "R", .message = text, .rank = -1, .exit_code = -1};
+
+    (void)state;
+    for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+        memcpy(text + i, "\xc3\xa9", 2);
+    text[sizeof(text) - 2] = '!';
+    text[sizeof(text) - 1] = '\0';
+    s.last_failure = &f;
+    s.failures = &f;
+    s.n_failures = 1;
+    cleanup_json cJSON *out = jobstatus_encode(&s);
+    const char *last = json_str(json_find(out, (const char *[]){"lastFailure", NULL}), "message");
+    const char *old = json_str(json_find(out, (const char *[]){"failures", NULL})->child, "message");
+    assert_true(strlen(last) <= 2048 && strlen(last) >= 2046 && last[strlen(last) - 1] == '!');
+    assert_true(strlen(old) <= 256 && strlen(old) >= 254 && old[strlen(old) - 1] == '!');
+    assert_int_equal((unsigned char)last[0], 0xc3); /* not the second half of a letter */
+    assert_int_equal((unsigned char)old[0], 0xc3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_too_many_failures),
+        cmocka_unit_test(test_long_messages_keep_their_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* test_pod.c - pods and other children cut down to what plan reads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/api/pod.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define META                                                                                                 \
+    "\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"batch.tensorstack.dev/"    \
+    "attempt\":\"2\","                                                                                       \
+    "\"batch.tensorstack.dev/replica-index\":\"1\",\"batch.tensorstack.dev/"                                 \
+    "replica-type\":\"node\"},\"ownerReferences\":"                                                          \
+    "[{\"uid\":\"not\"},{\"uid\":\"job\",\"controller\":true}]}"
+
+static struct pod *decode(const char *text, struct err *err)
+{
+    cleanup_json cJSON *j = json_parse(text, strlen(text), err);
+
+    assert_non_null(j);
+    return pod_decode(j, err);
+}
+
+static void test_statuses_by_name(void **state)
+{
+    struct err err;
+    struct pod *p = decode(
+        "{" META ",\"spec\":{\"nodeName\":\"n0\",\"containers\":[{\"name\":\"a\"},{\"name\":\"python\"}]},"
+        "\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"a\",\"state\":{\"running\":{}}}"
+        ","
+        "{\"name\":\"python\",\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\","
+        "\"finishedAt\":\"2026-01-01T00:00:00Z\"}}}]}}",
+        &err);
+
+    (void)state;
+    assert_non_null(p);
+    assert_string_equal(p->owner_uid, "job");
+    assert_string_equal(p->node, "n0");
+    assert_int_equal(p->attempt, 2);
+    assert_int_equal(p->index, 1);
+    assert_string_equal(p->training.name, "python");
+    assert_int_equal(p->training.state, CONTAINER_TERMINATED);
+    assert_int_equal(p->training.exit_code, 137);
+    assert_string_equal(p->training.reason, "OOMKilled");
+    assert_true(p->training.finished_ms > 0);
+    assert_true(pod_ended(p));
+    pod_free(p);
+}
+
+static void test_bare(void **state)
+{
+    struct err err;
+    struct pod *p = decode("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\"}}", &err);
+
+    (void)state;
+    assert_non_null(p);
+    assert_string_equal(p->owner_uid, "");
+    assert_int_equal(p->attempt, -1);
+    assert_int_equal(p->phase, POD_PENDING);
+    assert_false(pod_ended(p));
+    pod_free(p);
+    assert_null(decode("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\"}}", &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_null(decode("[]", &err));
+    assert_null(decode("{\"metadata\":[1,2]}", &err));
+}
+
+static void test_long_message_keeps_its_end(void **state)
+{
+    char text[8192];
+    struct err err;
+    int n = snprintf(
+        text, sizeof(text),
+        "{" META
+        ",\"spec\":{\"containers\":[{\"name\":\"a\"}]},\"status\":{\"containerStatuses\":[{\"name\":\"a\","
+        "\"state\":{\"terminated\":{\"exitCode\":1,\"message\":\"%05000d exitcode : -9\"}}}]}}",
+        0);
+
+    (void)state;
+    assert_true(n > 5000 && n < (int)sizeof(text));
+    struct pod *p = decode(text, &err);
+    assert_non_null(p);
+    assert_int_equal(strlen(p->training.message), 2048);
+    assert_non_null(strstr(p->training.message, "exitcode : -9"));
+    pod_free(p);
+}
+
+static void test_child(void **state)
+{
+    struct err err;
+    const char *text = "{" META ",\"spec\":{\"replicas\":0},\"status\":{\"availableReplicas\":1}}";
+    cleanup_json cJSON *j = json_parse(text, strlen(text), &err);
+    struct child *c = child_decode(j, &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_string_equal(c->owner_uid, "job");
+    assert_int_equal(c->replicas, 0);
+    assert_int_equal(c->available, 1);
+    assert_false(c->deleting);
+    child_free(c);
+    cleanup_json cJSON *empty = cJSON_CreateObject();
+    assert_null(child_decode(empty, &err));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statuses_by_name),
+        cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_long_message_keeps_its_end),
+        cmocka_unit_test(test_child),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* test_trainjob.c - decoding a job: defaults, every refusal with its path, and nonsense in every place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/api/trainjob.h"
+#include "yamldoc.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JOB(spec)                                                                                            \
+    "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"            \
+    "\"spec\":" spec "}"
+#define POD "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}"
+#define WITH(members) JOB("{\"replicaSpecs\":[{\"type\":\"node\"," POD "}]," members "}")
+
+static struct trainjob *decode(const char *text)
+{
+    struct err err;
+    cJSON *j = json_parse(text, strlen(text), &err);
+
+    assert_non_null(j);
+    struct trainjob *job = trainjob_decode(j, &err);
+    assert_non_null(job);
+    return job;
+}
+
+static void test_defaults(void **state)
+{
+    cleanup_trainjob struct trainjob *job = decode(JOB("{\"replicaSpecs\":[{\"type\":\"node\"," POD "}]}"));
+
+    (void)state;
+    assert_null(job->spec_error);
+    assert_int_equal(job->spec.pods, 1);
+    assert_int_equal(job->spec.replica_specs[0].restart_policy, RESTART_ON_FAILURE);
+    assert_int_equal(job->spec.run_policy.backoff_limit, 3);
+    assert_int_equal(job->spec.run_policy.cleanup_policy, CLEANUP_UNFINISHED);
+    assert_false(job->spec.torchrun.present);
+    assert_false(job->spec.tensorboard.present);
+    assert_false(job->spec.paused);
+    assert_int_equal(job->status.phase, JOB_NONE);
+    assert_int_equal(strlen(job->spec.hash), 16);
+}
+
+static void test_gpus(void **state)
+{
+    cleanup_trainjob struct trainjob *job =
+        decode(JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"replicas\":3,\"template\":{\"spec\":{\"containers\":"
+                   "[{\"name\":\"c\",\"resources\":"
+                   "{\"limits\":{\"cpu\":2,\"nvidia.com/gpu\":\"4\",\"amd.com/gpu\":1}}}]}}}]}"));
+
+    (void)state;
+    assert_null(job->spec_error);
+    assert_int_equal(job->spec.gpus, 15);
+}
+
+static void test_hash_follows_pods(void **state)
+{
+    cleanup_trainjob struct trainjob *a = decode(WITH("\"suspend\":false"));
+    cleanup_trainjob struct trainjob *b = decode(WITH("\"runPolicy\":{\"backoffLimit\":1}"));
+    cleanup_trainjob struct trainjob *c = decode(WITH("\"torchrunConfig\":{\"enabled\":true}"));
+
+    (void)state;
+    assert_string_equal(a->spec.hash, b->spec.hash);
+    assert_string_not_equal(a->spec.hash, c->spec.hash);
+}
+
+struct row {
+    const char *text, *want;
+};
+
+static const struct row REFUSED[] = {
+    {JOB("{}"), "spec.replicaSpecs: expected 1..16 items, got none"},
+    {JOB("[]"), "spec: expected an object, got a list"},
+    {WITH("\"x\":1"), "spec.x: unknown field"},
+    {WITH("\"suspend\":1"), "spec.suspend: expected true or false, got 1"},
+    {JOB("{\"replicaSpecs\":{}}"), "spec.replicaSpecs: expected a list, got an object"},
+    {JOB("{\"replicaSpecs\":[7]}"), "spec.replicaSpecs[0]: expected an object"},
+    {JOB("{\"replicaSpecs\":[{" POD "}]}"),
+     "spec.replicaSpecs[0].type: expected a DNS label (lower-case letters, digits, '-'), got nothing"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"A\"," POD "}]}"),
+     "spec.replicaSpecs[0].type: expected a DNS label (lower-case letters, digits, '-')"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"replicas\":0," POD "}]}"),
+     "spec.replicaSpecs[0].replicas: expected an integer 1..1024, got 0"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"replicas\":1.5," POD "}]}"),
+     "spec.replicaSpecs[0].replicas: expected an integer 1..1024, got 1.5"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"a\"}]}"),
+     "spec.replicaSpecs[0].template: expected a pod template, got nothing"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"template\":{\"spec\":{\"containers\":[{}]}}}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[0].name: expected a name"},
+    {WITH("\"torchrunConfig\":{\"maxRestarts\":-1}"),
+     "spec.torchrunConfig.maxRestarts: expected an integer 0..2147483647, got -1"},
+    {WITH("\"torchrunConfig\":{\"rdzvBackend\":\"zeus\"}"),
+     "spec.torchrunConfig.rdzvBackend: expected one of c10d, static, etcd, etcd-v2, got \"zeus\""},
+    {WITH("\"torchrunConfig\":{\"procPerNode\":true}"),
+     "spec.torchrunConfig.procPerNode: expected an integer 1..4096, got true"},
+    {WITH("\"torchrunConfig\":{\"extraOptions\":[1]}"),
+     "spec.torchrunConfig.extraOptions[0]: expected a string"},
+    {WITH("\"runPolicy\":{\"activeDeadlineSeconds\":0}"),
+     "spec.runPolicy.activeDeadlineSeconds: expected an integer 1..2147483647, got 0"},
+    {WITH("\"runPolicy\":{\"cleanUpPolicy\":\"Some\"}"),
+     "spec.runPolicy.cleanUpPolicy: expected one of None, Unfinished, All, got \"Some\""},
+    {WITH("\"runPolicy\":{\"retryableExitCodes\":[0]}"),
+     "spec.runPolicy.retryableExitCodes[0]: expected an integer 1..255"},
+    {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":5}"),
+     "spec.runPolicy.progressTimeoutSeconds: not supported by this version"},
+    {WITH("\"tensorboardSpec\":{}"), "spec.tensorboardSpec.logDir.pvc: expected at least one claim"},
+    {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{}]}}"),
+     "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
+    {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"a\",\"subPath\":[\"x,y\"]}]}}"),
+     "spec.tensorboardSpec.logDir.pvc[0].subPath[0]: expected a path without ',' and ':', got \"x,y\""},
+    {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[]}"),
+     "spec.tensorboardSpec.trainingLogFilesets: not supported by this version"},
+};
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++) {
+        cleanup_trainjob struct trainjob *job = decode(REFUSED[i].text);
+        if (!job->spec_error)
+            fail_msg("accepted: %s", REFUSED[i].text);
+        assert_string_equal(job->spec_error, REFUSED[i].want);
+        assert_int_equal(job->spec.n_replica_specs, 0);
+    }
+}
+
+static void test_metadata(void **state)
+{
+    static const char *const BAD[] = {"{}", "[]", "{\"metadata\":{\"name\":\"j\"}}", "{\"metadata\":7}"};
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        assert_null(trainjob_decode(json_parse(BAD[i], strlen(BAD[i]), &err), &err));
+        assert_int_equal(err.kind, ERR_INVALID);
+    }
+}
+
+static void decode_any(void *ctx, const cJSON *spoiled)
+{
+    struct err err;
+
+    (void)ctx;
+    trainjob_free(trainjob_decode(cJSON_Duplicate(spoiled, true), &err));
+}
+
+static void test_nonsense(void **state)
+{
+    struct err err;
+    cleanup_json cJSON *job = yamldoc_read(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
+
+    (void)state;
+    assert_non_null(job);
+    cJSON *meta = cJSON_GetObjectItemCaseSensitive(job, "metadata");
+    cJSON_AddStringToObject(meta, "namespace", "n");
+    cJSON_AddStringToObject(meta, "uid", "u");
+    cJSON_AddStringToObject(meta, "resourceVersion", "1");
+    assert_true(yamldoc_spoil(job, decode_any, NULL) > 500);
+}
+
+/* What the schema admits, the decoder admits or refuses by name; what it refuses as a value, so does the
+ * decoder. */
+static void test_schema_table(void **state)
+{
+    struct dirent **names = NULL;
+    int n = scandir(TK_SOURCE_DIR "/tests/golden/crd", &names, NULL, alphasort);
+    struct err err;
+    int good = 0;
+
+    (void)state;
+    for (int i = 0; i < n; i++) {
+        char path[512];
+        snprintf(path, sizeof(path), TK_SOURCE_DIR "/tests/golden/crd/%s", names[i]->d_name);
+        if (strncmp(names[i]->d_name, "good-", 5) == 0) {
+            cJSON *tree = yamldoc_read(path, &err);
+            if (!tree)
+                fail_msg("%s", err.msg);
+            cJSON *meta = cJSON_GetObjectItemCaseSensitive(tree, "metadata");
+            cJSON_AddStringToObject(meta, "namespace", "n");
+            cJSON_AddStringToObject(meta, "uid", "u");
+            cJSON_AddStringToObject(meta, "resourceVersion", "1");
+            cleanup_trainjob struct trainjob *job = trainjob_decode(tree, &err);
+            assert_non_null(job);
+            if (job->spec_error && !strstr(job->spec_error, "not supported by this version"))
+                fail_msg("%s: %s", names[i]->d_name, job->spec_error);
+            good++;
+        }
+        free(names[i]);
+    }
+    free(names);
+    assert_true(good > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),          cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_hash_follows_pods), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_metadata),          cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_schema_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,83 @@
+/* test_backoff.c - when the next attempt is due. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/cleanup.h"
+#include "operator/plan/restart.h"
+
+enum { S = 1000, MIN = 60 * S };
+
+/* n failures, each `apart` after the delay that the one before earned; the due time of the next attempt. */
+static int64_t delay_after(int n, int64_t apart_ms, const char *reason)
+{
+    struct failure all[JOBSTATUS_FAILURES_MAX] = {0};
+    struct jobstatus st = {.failures = all, .start_ms = 1};
+    int64_t now = 1000 * S;
+
+    for (int i = 0; i < n; i++) {
+        if (st.n_failures == JOBSTATUS_FAILURES_MAX) {
+            for (int k = 1; k < JOBSTATUS_FAILURES_MAX; k++)
+                all[k - 1] = all[k];
+            st.n_failures--;
+        }
+        all[st.n_failures++] = (struct failure){.reason = reason, .time_ms = now, .attempt = i};
+        st.last_failure = &all[st.n_failures - 1];
+        st.attempt = i + 1;
+        int64_t due = restart_due_ms(&st);
+        if (due < now)
+            due = now;
+        if (i == n - 1)
+            return due - now;
+        now = due + apart_ms;
+    }
+    return -1;
+}
+
+static void test_doubles(void **state)
+{
+    static const int64_t WANT_S[] = {0, 10, 20, 40, 80, 160, 320, 600, 600, 600, 600, 600, 600};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(WANT_S); i++)
+        assert_int_equal(delay_after((int)i + 1, 5 * S, "Killed"), WANT_S[i] * S);
+}
+
+static void test_good_run_forgives(void **state)
+{
+    (void)state;
+    assert_int_equal(delay_after(5, 10 * MIN, "Killed"), 0);
+    assert_int_equal(delay_after(2, 10 * MIN - 1, "Killed"), 10 * S);
+}
+
+static void test_disruptions_do_not_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(delay_after(6, S, "EvictionByEvictionAPI"), 0);
+}
+
+static void test_no_failure(void **state)
+{
+    struct failure f = {.reason = "Killed", .time_ms = 5, .attempt = 1};
+    struct jobstatus st = {.attempt = 3, .last_failure = &f, .failures = &f, .n_failures = 1};
+
+    (void)state;
+    assert_int_equal(restart_due_ms(&st), 0); /* the attempt began for another reason */
+    st = (struct jobstatus){.attempt = 3};
+    assert_int_equal(restart_due_ms(&st), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_doubles),
+        cmocka_unit_test(test_good_run_forgives),
+        cmocka_unit_test(test_disruptions_do_not_wait),
+        cmocka_unit_test(test_no_failure),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+/* test_nonsense.c - a job with nonsense in any one place is planned without harm, whatever its pods did. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/plan/plan.h"
+#include "yamldoc.h"
+
+#include <string.h>
+
+/* Plan it new and with a pod that was killed; each status patch must name the version it was planned from. */
+static void plan_any(void *ctx, const cJSON *spoiled)
+{
+    const struct pod killed = {.ns = "n",
+                               .name = "torch-mnist-trainingjob-node-0",
+                               .uid = "p",
+                               .owner_uid = "u",
+                               .type = "node",
+                               .hash = "",
+                               .node = "n0",
+                               .reason = "",
+                               .message = "",
+                               .disruption = "",
+                               .disruption_msg = "",
+                               .unschedulable = "",
+                               .phase = POD_FAILED,
+                               .training = {"pytorch", "Error", "", CONTAINER_TERMINATED, 137, 0, 1},
+                               .init = {"", "", "", CONTAINER_NONE, 0, 0, 0}};
+    const struct pod *pods[] = {&killed};
+    struct err err;
+    int *planned = ctx;
+
+    struct trainjob *job = trainjob_decode(cJSON_Duplicate(spoiled, true), &err);
+    for (int n = 0; job && n < 2; n++) {
+        cleanup_arena struct arena a = {0};
+        struct plan plan;
+        const struct plan_input in = {
+            .job = job, .pods = pods, .n_pods = n, .now_ms = 1767225600000, .tensorboard_image = "tb"};
+        assert_int_equal(plan_trainjob(&in, &a, &plan, &err), 0);
+        for (int i = 0; i < plan.n_actions; i++) {
+            const struct action *act = &plan.actions[i];
+            if (act->kind != ACTION_STATUS)
+                continue;
+            assert_int_equal(i, 0);
+            assert_non_null(strstr(act->body, "\"resourceVersion\""));
+        }
+        ++*planned;
+    }
+    trainjob_free(job);
+}
+
+static void test_every_place(void **state)
+{
+    struct err err;
+    int planned = 0;
+    cleanup_json cJSON *job = yamldoc_read(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
+
+    (void)state;
+    assert_non_null(job);
+    cJSON *meta = cJSON_GetObjectItemCaseSensitive(job, "metadata");
+    cJSON_AddStringToObject(meta, "namespace", "n");
+    cJSON_AddStringToObject(meta, "uid", "u");
+    cJSON_AddStringToObject(meta, "resourceVersion", "1");
+    int shown = yamldoc_spoil(job, plan_any, &planned);
+    assert_true(shown > 500 && planned > 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_place)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

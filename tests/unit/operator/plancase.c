@@ -1,0 +1,229 @@
+/* plancase.c - golden files to plan_input, plan to document. */
+#include "plancase.h"
+
+#include "common/clock.h"
+#include "operator/plan/plan.h"
+#include "podbrief.h"
+#include "yamldoc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_NOW "2026-01-01T00:10:00Z"
+
+static const cJSON *get(const cJSON *o, const char *key)
+{
+    return json_find(o, (const char *[]){key, NULL});
+}
+
+static cJSON *sub(cJSON *o, const char *key)
+{
+    cJSON *m = cJSON_GetObjectItemCaseSensitive(o, key);
+
+    return m ? m : cJSON_AddObjectToObject(o, key);
+}
+
+/* ---- the job */
+
+static int merge_bases(const char *folder, const cJSON *own, cJSON *job, struct err *err)
+{
+    const cJSON *bases = get(own, "base");
+    const cJSON *b;
+    char path[512];
+
+    cJSON_ArrayForEach(b, bases)
+    {
+        snprintf(path, sizeof(path), "%s/../_base/%s.yaml", folder, b->valuestring);
+        cleanup_json cJSON *base = yamldoc_read(path, err);
+        if (!base)
+            return -1;
+        yamldoc_merge(job, base);
+    }
+    return 0;
+}
+
+static void default_text(cJSON *o, const char *key, const char *value)
+{
+    if (!get(o, key))
+        cJSON_AddStringToObject(o, key, value);
+}
+
+static struct trainjob *read_job(const char *folder, struct err *err)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/job.yaml", folder);
+    cleanup_json cJSON *own = yamldoc_read(path, err);
+    cleanup_json cJSON *job = cJSON_CreateObject();
+    if (!own || merge_bases(folder, own, job, err) < 0)
+        return NULL;
+    cJSON_DeleteItemFromObjectCaseSensitive(own, "base");
+    yamldoc_merge(job, own);
+    cJSON *meta = sub(job, "metadata");
+    default_text(meta, "namespace", "ns");
+    default_text(meta, "uid", "job-uid");
+    default_text(meta, "resourceVersion", "77");
+    if (!get(meta, "generation"))
+        cJSON_AddNumberToObject(meta, "generation", 1);
+    return trainjob_decode(TAKE(job), err);
+}
+
+/* ---- the rest of the input */
+
+struct input {
+    struct arena arena;
+    struct plan_input in;
+    struct pod **pods;
+    struct child *children[3];
+};
+
+static struct child *read_child(const cJSON *brief, const char *name, const char *uid, struct err *err)
+{
+    if (!brief || cJSON_IsFalse(brief))
+        return NULL;
+    cleanup_json cJSON *o = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
+    char own[160];
+    snprintf(own, sizeof(own), "uid-%s", name);
+    cJSON_AddStringToObject(meta, "namespace", "ns");
+    cJSON_AddStringToObject(meta, "name", name);
+    cJSON_AddStringToObject(meta, "uid", own);
+    brief_copy(meta, "deletionTimestamp", brief, "terminating");
+    brief_copy(sub(meta, "annotations"), ANNOTATION_SPEC_HASH, brief, "hash");
+    cJSON *ref = cJSON_CreateObject();
+    cJSON_AddStringToObject(ref, "uid", uid);
+    cJSON_AddBoolToObject(ref, "controller", true);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
+    brief_copy(sub(o, "spec"), "replicas", brief, "replicas");
+    brief_copy(sub(o, "status"), "availableReplicas", brief, "available");
+    return child_decode(o, err);
+}
+
+static void read_problem(const cJSON *doc, struct plan_problem *p)
+{
+    static const char *const KINDS[] = {"none", "conflict", "refused", "invalid"};
+    const cJSON *brief = get(doc, "problem");
+    const char *kind = json_str(brief, "kind");
+    const char *retry = json_str(brief, "retry");
+
+    for (int i = 0; kind && i < 4; i++)
+        if (strcmp(KINDS[i], kind) == 0)
+            p->kind = (enum problem_kind)i;
+    p->name = json_str(brief, "name");
+    p->message = json_str(brief, "message");
+    if (retry)
+        (void)clock_parse_rfc3339(retry, &p->retry_ms);
+}
+
+static int read_input(struct input *i, const cJSON *doc, const struct trainjob *job, struct err *err)
+{
+    const cJSON *brief;
+    const char *now = json_str(doc, "now");
+    const char *written = json_str(doc, "statusWritten");
+    struct plan_input *in = &i->in;
+
+    in->job = job;
+    in->job_is_live = cJSON_IsTrue(get(doc, "live"));
+    in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
+    (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
+    if (written)
+        (void)clock_parse_rfc3339(written, &in->status_written_ms);
+    i->pods = arena_array(&i->arena, (size_t)cJSON_GetArraySize(get(doc, "pods")), struct pod *);
+    cJSON_ArrayForEach(brief, get(doc, "pods"))
+    {
+        cleanup_json cJSON *object = brief_pod(brief, job->name, job->uid, job->spec.hash);
+        i->pods[in->n_pods] = pod_decode(object, err);
+        if (!i->pods[in->n_pods])
+            return -1;
+        in->n_pods++;
+    }
+    in->pods = (const struct pod *const *)i->pods;
+    char *tb = arena_printf(&i->arena, "%s-tensorboard", job->name);
+    in->service = i->children[0] =
+        read_child(get(doc, "service"), arena_printf(&i->arena, "%s-rdzv", job->name), job->uid, err);
+    in->tb_service = i->children[1] = read_child(get(doc, "tensorboardService"), tb, job->uid, err);
+    in->tb_deployment = i->children[2] = read_child(get(doc, "tensorboardDeployment"), tb, job->uid, err);
+    const char **gone = arena_array(&i->arena, (size_t)cJSON_GetArraySize(get(doc, "gone")), const char *);
+    cJSON_ArrayForEach(brief, get(doc, "gone")) gone[in->n_gone_uids++] = brief->valuestring;
+    in->gone_uids = gone;
+    read_problem(doc, &in->problem);
+    return 0;
+}
+
+static void free_input(struct input *i)
+{
+    for (int k = 0; k < i->in.n_pods; k++)
+        pod_free(i->pods[k]);
+    for (int k = 0; k < 3; k++)
+        child_free(i->children[k]);
+    arena_release(&i->arena);
+}
+
+/* ---- the plan as a document */
+
+static cJSON *action_document(const struct action *act, bool bodies, struct arena *a)
+{
+    static const char *const VERBS[] = {"status", "event", "check", "delete", "create", "patch"};
+    static const char *const CHILDREN[] = {"pod", "service", "deployment", "job"};
+    struct err err;
+    cJSON *o = cJSON_CreateObject();
+
+    if (act->kind == ACTION_EVENT) {
+        cJSON_AddStringToObject(
+            o, "event",
+            arena_printf(a, "%s %s: %s", act->warning ? "Warning" : "Normal", act->reason, act->message));
+        return o;
+    }
+    cJSON *body = act->body ? json_parse(act->body, strlen(act->body), &err) : NULL;
+    if (act->kind == ACTION_STATUS) {
+        cJSON_AddItemToObject(o, "status", body);
+        return o;
+    }
+    cJSON_AddStringToObject(o, VERBS[act->kind],
+                            arena_printf(a, "%s %s%s%s", CHILDREN[act->child], act->name, act->uid ? " " : "",
+                                         act->uid ? act->uid : ""));
+    static const char *const ATTEMPT[] = {"metadata", "labels", LABEL_ATTEMPT, NULL};
+    const cJSON *attempt = json_find(body, ATTEMPT);
+    if (attempt)
+        cJSON_AddStringToObject(o, "attempt", attempt->valuestring);
+    if (body && (bodies || act->kind == ACTION_PATCH))
+        cJSON_AddItemToObject(o, "body", body);
+    else
+        cJSON_Delete(body);
+    return o;
+}
+
+static cJSON *plan_document(const struct plan *plan, const struct plan_input *in, bool bodies)
+{
+    cleanup_arena struct arena a = {0};
+    cJSON *doc = cJSON_CreateObject();
+    cJSON *actions = cJSON_AddArrayToObject(doc, "actions");
+
+    for (int i = 0; i < plan->n_actions; i++)
+        cJSON_AddItemToArray(actions, action_document(&plan->actions[i], bodies, &a));
+    if (plan->requeue_ms)
+        cJSON_AddNumberToObject(doc, "requeueInMs", (double)(plan->requeue_ms - in->now_ms));
+    if (plan->refetch)
+        cJSON_AddTrueToObject(doc, "refetch");
+    return doc;
+}
+
+cJSON *plancase_run(const char *folder, struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    struct input input = {0};
+    struct plan plan;
+    char path[512];
+    cJSON *out = NULL;
+
+    snprintf(path, sizeof(path), "%s/pods.yaml", folder);
+    cleanup_json cJSON *doc = yamldoc_read(path, err);
+    struct trainjob *job = doc ? read_job(folder, err) : NULL;
+    if (!job)
+        return NULL;
+    if (read_input(&input, doc, job, err) == 0 && plan_trainjob(&input.in, &a, &plan, err) == 0)
+        out = plan_document(&plan, &input.in, cJSON_IsTrue(get(doc, "bodies")));
+    free_input(&input);
+    trainjob_free(job);
+    return out;
+}

@@ -1,0 +1,128 @@
+/* podbrief.c - a Pod object from its short form in a golden file:
+ *
+ * {name, uid, type, index, attempt, hash, phase, node, exit, signal, reason, message, finished, waiting,
+ * init, podReason,
+ *  podMessage, disruption, unschedulable, terminating}
+ */
+#include "podbrief.h"
+
+#include "operator/api/pod.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const cJSON *get(const cJSON *o, const char *key)
+{
+    return json_find(o, (const char *[]){key, NULL});
+}
+
+void brief_copy(cJSON *to, const char *key, const cJSON *from, const char *from_key)
+{
+    const cJSON *m = get(from, from_key);
+
+    if (m)
+        cJSON_AddItemToObject(to, key, cJSON_Duplicate(m, true));
+}
+
+static void pod_labels(cJSON *meta, const cJSON *brief, const char *job, const char *hash)
+{
+    static const char *const NUMBERS[][2] = {{LABEL_INDEX, "index"}, {LABEL_ATTEMPT, "attempt"}};
+    cJSON *labels = cJSON_AddObjectToObject(meta, "labels");
+    const char *type = json_str(brief, "type");
+    const char *other = json_str(brief, "hash");
+    char text[32];
+
+    cJSON_AddStringToObject(labels, LABEL_JOB, job);
+    cJSON_AddStringToObject(labels, LABEL_TYPE, type ? type : "node");
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "%lld", (long long)json_i64(brief, NUMBERS[i][1], 0));
+        cJSON_AddStringToObject(labels, NUMBERS[i][0], text);
+    }
+    cJSON_AddStringToObject(labels, LABEL_TEMPLATE_HASH, other ? other : hash);
+}
+
+static cJSON *container_status(const cJSON *brief, const char *name)
+{
+    cJSON *c = cJSON_CreateObject();
+    cJSON *state = cJSON_AddObjectToObject(c, "state");
+
+    cJSON_AddStringToObject(c, "name", name);
+    if (get(brief, "exit")) {
+        cJSON *t = cJSON_AddObjectToObject(state, "terminated");
+        brief_copy(t, "exitCode", brief, "exit");
+        brief_copy(t, "signal", brief, "signal");
+        brief_copy(t, "reason", brief, "reason");
+        brief_copy(t, "message", brief, "message");
+        cJSON_AddStringToObject(t, "finishedAt",
+                                json_str(brief, "finished") ? json_str(brief, "finished")
+                                                            : "2026-01-01T00:09:58Z");
+    } else if (get(brief, "waiting")) {
+        cJSON *w = cJSON_AddObjectToObject(state, "waiting");
+        brief_copy(w, "reason", brief, "waiting");
+        brief_copy(w, "message", brief, "message");
+    } else {
+        cJSON_AddObjectToObject(state, "running");
+    }
+    return c;
+}
+
+static void pod_status(cJSON *pod, const cJSON *brief)
+{
+    cJSON *status = cJSON_AddObjectToObject(pod, "status");
+    cJSON *conditions = cJSON_AddArrayToObject(status, "conditions");
+    const char *phase = json_str(brief, "phase");
+    const cJSON *init = get(brief, "init");
+
+    cJSON_AddStringToObject(status, "phase", phase ? phase : "Running");
+    brief_copy(status, "reason", brief, "podReason");
+    brief_copy(status, "message", brief, "podMessage");
+    if (get(brief, "disruption")) {
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "type", "DisruptionTarget");
+        cJSON_AddStringToObject(c, "status", "True");
+        brief_copy(c, "reason", brief, "disruption");
+        cJSON_AddItemToArray(conditions, c);
+    }
+    if (get(brief, "unschedulable")) {
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "type", "PodScheduled");
+        cJSON_AddStringToObject(c, "status", "False");
+        cJSON_AddStringToObject(c, "reason", "Unschedulable");
+        brief_copy(c, "message", brief, "unschedulable");
+        cJSON_AddItemToArray(conditions, c);
+    }
+    if (init)
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "initContainerStatuses"),
+                             container_status(init, "prepare"));
+    bool started =
+        get(brief, "exit") || get(brief, "waiting") || (phase ? strcmp(phase, "Running") == 0 : true);
+    if (started)
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "containerStatuses"),
+                             container_status(brief, "pytorch"));
+}
+
+cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const char *hash)
+{
+    cJSON *pod = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(pod, "metadata");
+    char own[160];
+
+    brief_copy(meta, "name", brief, "name");
+    cJSON_AddStringToObject(meta, "namespace", "ns");
+    snprintf(own, sizeof(own), "uid-%s-%lld", json_str(brief, "name"),
+             (long long)json_i64(brief, "attempt", 0));
+    cJSON_AddStringToObject(meta, "uid", json_str(brief, "uid") ? json_str(brief, "uid") : own);
+    brief_copy(meta, "deletionTimestamp", brief, "terminating");
+    pod_labels(meta, brief, job, hash);
+    cJSON *ref = cJSON_CreateObject();
+    cJSON_AddStringToObject(ref, "uid", uid);
+    cJSON_AddBoolToObject(ref, "controller", true);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
+    cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
+    brief_copy(spec, "nodeName", brief, "node");
+    cJSON *c = cJSON_CreateObject();
+    cJSON_AddStringToObject(c, "name", "pytorch");
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "containers"), c);
+    pod_status(pod, brief);
+    return pod;
+}

@@ -1,0 +1,305 @@
+/* test_controller.c - the operator against the fake API server where others interfere: names that are taken,
+ * refusals, users that delete and pause, a status that is lost.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "lab.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SPEC                                                                                                 \
+    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
+    "\",\"metadata\":{\"name\":\"j\",\"namespace\":"                                                         \
+    "\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"restartPolicy\":\"ExitCode\","  \
+    "\"template\":{\"spec\":"                                                                                \
+    "{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
+
+static int forever(int attempt, int index)
+{
+    (void)attempt;
+    (void)index;
+    return -1;
+}
+
+static int second_attempt_succeeds(int attempt, int index)
+{
+    (void)index;
+    return attempt == 0 ? -1 : 0;
+}
+
+static bool phase_is(struct lab *l, const char *phase)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
+
+    return p && strcmp(p, phase) == 0;
+}
+
+static bool reason_is(struct lab *l, const char *reason)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), "reason");
+
+    return p && strcmp(p, reason) == 0;
+}
+
+static bool running(struct lab *l)
+{
+    return phase_is(l, "Running");
+}
+
+static bool succeeded(struct lab *l)
+{
+    return phase_is(l, "Succeeded");
+}
+
+static bool paused(struct lab *l)
+{
+    return phase_is(l, "Paused") && fake_count(l->server, LAB_PODS) == 0;
+}
+
+static bool conflict(struct lab *l)
+{
+    return reason_is(l, "NameConflict");
+}
+
+static bool refused(struct lab *l)
+{
+    return reason_is(l, "PodRefused");
+}
+
+static bool invalid(struct lab *l)
+{
+    return reason_is(l, "InvalidSpec");
+}
+
+static void assert_summary(struct lab *l, const char *want)
+{
+    char got[256];
+
+    lab_summary(l, got, sizeof(got));
+    assert_string_equal(got, want);
+}
+
+static void test_name_taken(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, second_attempt_succeeds);
+    assert_true(fake_put(
+        l.server, LAB_PODS "/j-node-1",
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-1\",\"namespace\":\"ns\","
+        "\"labels\":{\"batch.tensorstack.dev/attempt\":\"0\",\"batch.tensorstack.dev/"
+        "replica-index\":\"1\"}}}"));
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, conflict);
+    lab_until(&l, lab_settled);
+    cleanup_json cJSON *theirs = lab_get(&l, LAB_PODS "/j-node-1");
+    assert_non_null(theirs);
+    assert_null(json_find(theirs, (const char *[]){"metadata", "deletionTimestamp", NULL}));
+    assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
+    assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
+    lab_until(&l, running);
+    lab_stop(&l);
+}
+
+static void test_quota(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, refused);
+    int before = fake_log_count(l.server, "POST", "/pods");
+    int64_t from_ms = l.offset_ms;
+    while (l.offset_ms < from_ms + 600000)
+        lab_turn(&l);
+    int tries = fake_log_count(l.server, "POST", "/pods") - before;
+    assert_true(tries >= 8 && tries <= 20); /* ten minutes: 1 2 4 8 16 32 s, then once a minute */
+    fake_plan_fault(l.server, NULL);
+    lab_until(&l, running);
+    assert_false(refused(&l));
+    lab_stop(&l);
+}
+
+static void test_invalid_pod(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 422});
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, invalid);
+    fake_plan_fault(l.server, NULL);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"backoffLimit\":1}}}"));
+    lab_until(&l, running);
+    cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
+    const cJSON *c;
+    cJSON_ArrayForEach(c, json_find(job, (const char *[]){"status", "conditions", NULL}))
+    {
+        if (strcmp(json_str(c, "type"), "InvalidSpec") == 0)
+            assert_string_equal(json_str(c, "status"), "False");
+    }
+    lab_stop(&l);
+}
+
+static void test_user_deletes_a_pod(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, second_attempt_succeeds);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
+    lab_until(&l, succeeded);
+    assert_summary(&l, "Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1");
+    lab_stop(&l);
+}
+
+static void test_pod_vanishes_while_the_operator_is_down(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, second_attempt_succeeds);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_remove(l.server, LAB_PODS "/j-node-0"));
+    lab_crash(&l);
+    lab_until(&l, succeeded);
+    assert_summary(&l, "Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1");
+    lab_stop(&l);
+}
+
+static void test_pause_and_resume(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, second_attempt_succeeds);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until(&l, paused);
+    lab_until(&l, lab_settled);
+    assert_int_equal(fake_count(l.server, LAB_PODS), 0);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until(&l, succeeded);
+    assert_summary(&l, "Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0");
+    lab_stop(&l);
+}
+
+static void test_status_is_lost(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
+    while (!(running(&l) && fake_count(l.server, LAB_PODS) == 2 && l.n_pods == 4))
+        lab_turn(&l);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"status\":null}"));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    assert_int_equal(l.n_pods, 4); /* none was touched */
+    assert_summary(&l, "Running attempt=1 backoff=0 disruptions=0 failures=0 restarts=0");
+    lab_stop(&l);
+}
+
+static void test_steady_job_costs_nothing(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    int before = l.works;
+    int64_t from_ms = l.offset_ms;
+    while (l.offset_ms < from_ms + 3600000)
+        lab_turn(&l);
+    assert_int_equal(l.works, before); /* an hour: lists and watches only */
+    lab_stop(&l);
+}
+
+/* Someone takes a running pod's labels away: it is lost to us, and must not stand in the next attempt's way.
+ * */
+static void test_labels_are_taken_away(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, second_attempt_succeeds);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"metadata\":{\"labels\":null}}"));
+    lab_until(&l, succeeded);
+    assert_summary(&l, "Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1");
+    lab_stop(&l);
+}
+
+static void test_job_is_deleted(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_remove(l.server, LAB_JOB));
+    lab_until(&l, lab_settled); /* its children are the garbage collector's */
+    assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
+    assert_int_equal(controller_counts(l.controller).deleted, 1);
+    assert_int_equal(controller_queue(l.controller).depth, 0);
+    lab_stop(&l);
+}
+
+static void test_mended_service(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    assert_true(fake_remove(l.server, LAB_SERVICES "/j-rdzv"));
+    while (fake_count(l.server, LAB_SERVICES) == 0)
+        lab_turn(&l);
+    assert_int_equal(l.n_pods, 2);
+    lab_stop(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_name_taken),
+        cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_invalid_pod),
+        cmocka_unit_test(test_user_deletes_a_pod),
+        cmocka_unit_test(test_pod_vanishes_while_the_operator_is_down),
+        cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_status_is_lost),
+        cmocka_unit_test(test_steady_job_costs_nothing),
+        cmocka_unit_test(test_labels_are_taken_away),
+        cmocka_unit_test(test_job_is_deleted),
+        cmocka_unit_test(test_mended_service),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* test_existing.c - whose object has the name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/existing.h"
+
+#include <string.h>
+
+#define OWNED "\"ownerReferences\":[{\"uid\":\"job\",\"controller\":true}]"
+#define LABELS(attempt)                                                                                      \
+    "\"labels\":{\"batch.tensorstack.dev/job\":\"j\",\"batch.tensorstack.dev/attempt\":" attempt "}"
+
+struct row {
+    const char *there;
+    enum child_kind child;
+    enum existing want;
+};
+
+static const struct row ROWS[] = {
+    {"{\"metadata\":{" OWNED "," LABELS("\"1\"") "}}", CHILD_POD, EXISTING_WANTED},
+    {"{\"metadata\":{" OWNED "," LABELS("\"0\"") "}}", CHILD_POD, EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED "," LABELS("\"2\"") "}}", CHILD_POD, EXISTING_NEWER},
+    {"{\"metadata\":{" OWNED "," LABELS("\"x\"") "}}", CHILD_POD, EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED "}}", CHILD_POD, EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED ",\"labels\":{\"batch.tensorstack.dev/attempt\":\"1\"}}}", CHILD_POD,
+     EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED "," LABELS("\"1\"") ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"}}",
+     CHILD_POD, EXISTING_LEAVING},
+    {"{\"metadata\":{" LABELS("\"1\"") "}}", CHILD_POD, EXISTING_FOREIGN},
+    {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"job\"}]," LABELS("\"1\"") "}}", CHILD_POD,
+     EXISTING_FOREIGN},
+    {"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"other\",\"controller\":true}]}}", CHILD_SERVICE,
+     EXISTING_FOREIGN},
+    {"{\"metadata\":{" OWNED "}}", CHILD_SERVICE, EXISTING_WANTED},
+    {"{}", CHILD_SERVICE, EXISTING_FOREIGN},
+};
+
+static void test_rows(void **state)
+{
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const struct action act = {.child = ROWS[i].child, .body = "{\"metadata\":{" LABELS("\"1\"") "}}"};
+        cleanup_json cJSON *there = json_parse(ROWS[i].there, strlen(ROWS[i].there), &err);
+        assert_non_null(there);
+        if (existing_judge(&act, there, "job") != ROWS[i].want)
+            fail_msg("row %zu: got %d", i, existing_judge(&act, there, "job"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* test_options.c - the command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "operator/options.h"
+
+#include <string.h>
+
+static int parse(struct options *o, struct err *err, const char *a, const char *b)
+{
+    char name[] = "ptj-operator";
+    char first[128];
+    char second[128];
+    char *argv[] = {name, first, second, NULL};
+    int argc = 1;
+
+    if (a)
+        argv[argc++] = strcpy(first, a);
+    if (b)
+        argv[argc++] = strcpy(second, b);
+    argv[argc] = NULL;
+    return options_parse(o, argc, argv, err);
+}
+
+static void test_defaults(void **state)
+{
+    struct options o;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(parse(&o, &err, NULL, NULL), 0);
+    assert_null(o.ns);
+    assert_null(o.kubeconfig);
+    assert_string_equal(o.metrics_address, ":8080");
+    assert_string_equal(o.health_address, ":8081");
+    assert_int_equal(o.log_level, LOG_INFO);
+    assert_true(o.qps >= 0 && o.qps <= 0);
+}
+
+static void test_values(void **state)
+{
+    struct options o;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(parse(&o, &err, "--namespace=team-a", "--kube-api-qps=2.5"), 0);
+    assert_string_equal(o.ns, "team-a");
+    assert_true(o.qps > 2.4 && o.qps < 2.6);
+    assert_int_equal(parse(&o, &err, "--log-level", "debug"), 0);
+    assert_int_equal(o.log_level, LOG_DEBUG);
+    assert_int_equal(parse(&o, &err, "--leader-elect=false", "--metrics-bind-address=0"), 0);
+    assert_string_equal(o.metrics_address, "0");
+    assert_int_equal(parse(&o, &err, "--help", NULL), 0);
+    assert_true(o.help);
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *a, *b, *want;
+    } rows[] = {
+        {"--nope", NULL, "--nope: no such flag; see --help"},
+        {"--namespace", NULL, "--namespace: expected a value"},
+        {"--namespace=A_b", NULL, "--namespace: expected the name of a namespace, got \"A_b\""},
+        {"--log-level=loud", NULL, "--log-level: expected debug, info, warn or error, got \"loud\""},
+        {"--kube-api-qps=-1", NULL, "--kube-api-qps: expected a number 0..1000000, got \"-1\""},
+        {"--kube-api-burst=0", NULL, "--kube-api-burst: expected an integer 1..100000, got \"0\""},
+        {"--leader-elect=true", NULL,
+         "--leader-elect=true: this version has no leader election; run one replica with "
+         "--leader-elect=false"},
+        {"--leader-elect=maybe", NULL, "--leader-elect: expected false, got \"maybe\""},
+        {"--tensorboard-image=", NULL, "--tensorboard-image: expected an image, got nothing"},
+        {"run", NULL, "run: expected flags only; see --help"},
+        {"--", "run", "run: expected flags only; see --help"},
+    };
+    struct options o;
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(parse(&o, &err, rows[i].a, rows[i].b), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_string_equal(err.msg, rows[i].want);
+    }
+}
+
+/* Every flag that is accepted stands in --help. */
+static void test_help_names_the_flags(void **state)
+{
+    static const char *const FLAGS[] = {"--namespace",
+                                        "--kubeconfig",
+                                        "--metrics-bind-address",
+                                        "--health-probe-bind-address",
+                                        "--leader-elect",
+                                        "--kube-api-qps",
+                                        "--kube-api-burst",
+                                        "--tensorboard-image",
+                                        "--log-level",
+                                        "--version",
+                                        "--help"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(FLAGS); i++)
+        assert_non_null(strstr(OPTIONS_HELP, FLAGS[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_help_names_the_flags),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

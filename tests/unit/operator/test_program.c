@@ -1,0 +1,155 @@
+/* test_program.c - the program itself: it works on a job, leaves when told, and says what is wrong with its
+ * flags.
+ *
+ * usage: test_program <ptj-operator>
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/fsutil.h"
+#include "lab.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *program;
+
+static pid_t start(const char *out_path, char *const *args)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        int fd = open(out_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        dup2(fd, STDOUT_FILENO);
+        dup2(fd, STDERR_FILENO);
+        execv(program, args);
+        _exit(127);
+    }
+    return pid;
+}
+
+static int exit_code(pid_t pid)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_says(const char *path, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct err err;
+
+    assert_int_equal(fs_read(path, &text, &err), 0);
+    if (!strstr(buf_str(&text), want))
+        fail_msg("expected \"%s\" in:\n%s", want, buf_str(&text));
+}
+
+static void test_flags(void **state)
+{
+    const char *dir = *state;
+    char out[256];
+    char help[] = "--help";
+    char bad[] = "--leader-elect=true";
+    char missing[] = "--kubeconfig=/nonexistent/kubeconfig";
+    char name[] = "ptj-operator";
+
+    snprintf(out, sizeof(out), "%s/out", dir);
+    assert_int_equal(exit_code(start(out, (char *[]){name, help, NULL})), 0);
+    assert_says(out, "SIGTERM");
+    assert_int_equal(exit_code(start(out, (char *[]){name, bad, NULL})), 2);
+    assert_says(out, "no leader election");
+    assert_int_equal(exit_code(start(out, (char *[]){name, missing, NULL})), 1);
+    assert_says(out, "/nonexistent/kubeconfig");
+}
+
+static void write_kubeconfig(const char *path, const char *url)
+{
+    char text[1024];
+    struct err err;
+    int n = snprintf(
+        text, sizeof(text),
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n  context: {cluster: k, "
+        "user: u}\nclusters:\n- name: k\n  cluster: {server: \"%s\"}\nusers:\n- name: u\n  user: {token: "
+        "t}\n",
+        url);
+
+    assert_int_equal(fs_write_atomic(path, text, (size_t)n, &err), 0);
+}
+
+static bool job_is_pending(struct fake_apiserver *server)
+{
+    cleanup_free char *text = fake_get(server, LAB_JOB);
+
+    return text && strstr(text, "\"Pending\"") && fake_count(server, LAB_PODS) == 1;
+}
+
+static void test_works_and_leaves(void **state)
+{
+    const char *dir = *state;
+    struct fake_apiserver *server = fake_apiserver_start();
+    char out[256];
+    char kubeconfig[256];
+    char config_flag[300];
+    char metrics[] = "--metrics-bind-address=127.0.0.1:0";
+    char health[] = "--health-probe-bind-address=127.0.0.1:0";
+    char name[] = "ptj-operator";
+
+    fake_add_kind(server, "/apis/" TRAINJOB_API_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND);
+    assert_true(fake_put(
+        server, LAB_JOB,
+        "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
+        "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":"
+        "\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}]}}"));
+    snprintf(out, sizeof(out), "%s/out", dir);
+    snprintf(kubeconfig, sizeof(kubeconfig), "%s/kubeconfig", dir);
+    snprintf(config_flag, sizeof(config_flag), "--kubeconfig=%s", kubeconfig);
+    write_kubeconfig(kubeconfig, fake_apiserver_url(server));
+    pid_t pid = start(out, (char *[]){name, config_flag, metrics, health, NULL});
+    while (!job_is_pending(server)) {
+        int status;
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            assert_says(out, "it should have gone on running");
+        usleep(5000);
+    }
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(exit_code(pid), 0);
+    assert_says(out, "\"stopped\"");
+    assert_int_equal(fake_count(server, LAB_PODS), 1); /* the job goes on without it */
+    fake_apiserver_stop(server);
+}
+
+int main(int argc, char **argv)
+{
+    char dir[] = "/tmp/test_program.XXXXXX";
+    char path[256];
+    struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_flags, dir),
+        cmocka_unit_test_prestate(test_works_and_leaves, dir),
+    };
+
+    if (argc != 2 || !mkdtemp(dir)) {
+        fprintf(stderr, "usage: test_program <ptj-operator>\n");
+        return 2;
+    }
+    program = argv[1];
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    static const char *const FILES[] = {"out", "kubeconfig"};
+    for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, FILES[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+    return failed;
+}
