@@ -75,7 +75,7 @@ static int v1_cpus(const char *root)
     return quota_cpus(q, p);
 }
 
-int cpus_available_under(const char *root, int affinity)
+int cpus_usable_under(const char *root, int affinity)
 {
     int n = affinity < 1 ? 1 : affinity;
     int v2 = own_group_cpus(root), v1 = v1_cpus(root);
@@ -84,12 +84,12 @@ int cpus_available_under(const char *root, int affinity)
     return v1 < n ? v1 : n;
 }
 
-int cpus_available(void)
+int cpus_usable(void)
 {
     cpu_set_t set;
     int affinity = 1;
 
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
         affinity = CPU_COUNT(&set);
-    return cpus_available_under("", affinity);
+    return cpus_usable_under("", affinity);
 }

@@ -6,9 +6,9 @@
 #ifndef TK_COMMON_CPUS_H
 #define TK_COMMON_CPUS_H
 
-int cpus_available(void);
+int cpus_usable(void);
 
 /* The same with the file system's root replaced, for tests: `root` is put before /sys and /proc. */
-int cpus_available_under(const char *root, int affinity);
+int cpus_usable_under(const char *root, int affinity);
 
 #endif

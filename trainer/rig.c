@@ -1,8 +1,9 @@
 /* rig.c - set-up, in the order in which things are needed. */
 #include "trainer/rig.h"
 
-#include "trainer/cpus.h"
+#include "common/cpus.h"
 #include "trainer/save.h"
+#include "trainer/threads.h"
 
 #include <stdlib.h>
 
@@ -143,8 +144,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     if (open_ranks(s, err))
         return -1;
     machine.threads = cfg->threads ? (int)cfg->threads
-                                   : cpus_threads(s->env->get("OMP_NUM_THREADS"), cpus_available(),
-                                                  s->ranks.local_world, KCTX_THREADS_MAX);
+                                   : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
+                                                      s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
     if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err))
         return -1;

@@ -137,7 +137,7 @@ static struct host *host_new(const struct collectives_config *cfg)
     h->rank = cfg->rank;
     h->world = cfg->world;
     h->segment = -1;
-    h->spins = cfg->world <= cpus_available() ? HOST_SPINS_MAX : 0;
+    h->spins = cfg->world <= cpus_usable() ? HOST_SPINS_MAX : 0;
     for (size_t r = 0; r < world; r++)
         h->links[r] = -1;
     return h;

@@ -25,17 +25,27 @@ static int wait_ready(int fd, short events, const char *what, int rank, int64_t 
     }
 }
 
+/* The length and the message in as few calls as the socket's buffer allows. */
 static int send_all(int fd, const void *bytes, size_t len, int to, int64_t deadline_ms, struct err *err)
 {
-    for (size_t at = 0; at < len;) {
-        ssize_t n = send(fd, (const char *)bytes + at, len - at, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0)
-            at += (size_t)n;
-        else if (n < 0 && errno == EAGAIN) {
+    const uint64_t size = len;
+    struct iovec parts[] = {{(void *)(uintptr_t)&size, sizeof(size)}, {(void *)(uintptr_t)bytes, len}};
+
+    for (size_t left = sizeof(size) + len; left > 0;) {
+        const struct msghdr msg = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
+        ssize_t n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN) {
             if (wait_ready(fd, POLLOUT, "send", to, deadline_ms, err) < 0)
                 return -1;
-        } else if (!(n < 0 && errno == EINTR))
+        } else if (n < 0 && errno != EINTR)
             return err_set(err, ERR_PEER, "send: rank %d went away", to);
+        for (size_t i = 0, sent = n > 0 ? (size_t)n : 0; i < ARRAY_LEN(parts); i++) {
+            size_t part = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+            parts[i].iov_base = (char *)parts[i].iov_base + part;
+            parts[i].iov_len -= part;
+            sent -= part;
+            left -= part;
+        }
     }
     return 0;
 }
@@ -58,13 +68,11 @@ static int recv_all(int fd, void *bytes, size_t len, int from, int64_t deadline_
 int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,
                    struct err *err)
 {
-    const uint64_t size = len;
     struct err why = {0};
 
     if (to < 0 || to >= h->world || to == h->rank)
         return bad_peer(h, "send", to, err);
-    if (send_all(h->links[to], &size, sizeof(size), to, deadline_ms, &why) < 0 ||
-        send_all(h->links[to], bytes, len, to, deadline_ms, &why) < 0) {
+    if (send_all(h->links[to], bytes, len, to, deadline_ms, &why) < 0) {
         *err = why;
         return host_fail(h, &why);
     }

@@ -1,0 +1,204 @@
+/* agent.c - the launcher's loop. */
+#include "launcher/agent.h"
+#include "common/contract.h"
+#include "launcher/env.h"
+#include "launcher/exit.h"
+#include "launcher/logs.h"
+#include "launcher/machine.h"
+#include "launcher/process.h"
+#include "launcher/round.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct agent {
+    const struct options *options;
+    char *const *env;
+    struct arena arena; /* of the whole run */
+    struct logs logs;
+    struct round round;
+    struct env_round identity;
+    struct pollfd *pfds;
+    int signals; /* a signalfd */
+};
+
+static void prepare(struct agent *g, const struct options *o, char *const *env)
+{
+    *g = (struct agent){.options = o, .env = env, .signals = -1};
+    g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
+    g->identity.master_addr = o->master_addr;
+}
+
+static void tell_omp(const struct agent *g)
+{
+    if (env_sets_omp(g->options, g->env))
+        fprintf(stderr,
+                "*****************************************\n"
+                "OMP_NUM_THREADS is not set: each of the %d ranks gets OMP_NUM_THREADS=1, so that they do "
+                "not take\n"
+                "each other's CPUs. Set it yourself if a rank should use more threads.\n"
+                "*****************************************\n",
+                g->options->nproc);
+}
+
+static int open_signals(struct agent *g, struct err *err)
+{
+    sigset_t set = g->options->signals;
+
+    sigaddset(&set, SIGCHLD);
+    g->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return g->signals < 0 ? err_errno(err, ERR_FATAL, errno, "signalfd") : 0;
+}
+
+static int start_rank(struct agent *g, const char *python, int local, struct arena *a, struct err *err)
+{
+    const struct log_rank *log = &g->logs.ranks[local];
+    const struct process_spec spec = {
+        .words = env_arguments(g->options, local, python, a),
+        .env = env_build(g->options, &g->identity, local, log->error_file, g->env, a),
+        .out = log->streams[0].child,
+        .err = log->streams[1].child,
+    };
+    pid_t pid = process_start(&spec, err);
+
+    logs_started(&g->logs, local);
+    if (pid < 0)
+        return -1;
+    round_started(&g->round, local, g->options->node_rank * g->options->nproc + local, pid, log->error_file);
+    return 0;
+}
+
+static int start_round(struct agent *g, struct err *err)
+{
+    const struct options *o = g->options;
+    cleanup_arena struct arena a = {0};
+    const char *python = "";
+
+    g->identity.master_port = o->master_port;
+    if (!o->master_port && machine_free_port(&g->identity.master_port, err) < 0)
+        return -1;
+    if (o->program_kind != PROGRAM_EXECUTABLE && machine_python(&a, &python, err) < 0)
+        return -1;
+    if (logs_begin(&g->logs, g->identity.restart_count, o->node_rank * o->nproc, err) < 0)
+        return -1;
+    round_begin(&g->round, o->shutdown_timeout_ms);
+    for (int i = 0; i < o->nproc; i++)
+        if (start_rank(g, python, i, &a, err) < 0) {
+            round_kill(&g->round);
+            process_sweep();
+            return -1;
+        }
+    return 0;
+}
+
+static void read_signals(struct agent *g)
+{
+    struct signalfd_siginfo info;
+
+    while (read(g->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        if (info.ssi_signo != SIGCHLD)
+            round_signal(&g->round, (int)info.ssi_signo);
+    round_reap(&g->round);
+}
+
+/* The only place where the launcher sleeps. */
+static void turn(struct agent *g)
+{
+    int n = logs_poll(&g->logs, g->pfds);
+
+    g->pfds[n] = (struct pollfd){.fd = g->signals, .events = POLLIN};
+    poll(g->pfds, (nfds_t)n + 1, round_wait_ms(&g->round));
+    logs_turn(&g->logs, g->pfds, n);
+    read_signals(g);
+    round_step(&g->round);
+}
+
+static void report(struct agent *g, int root)
+{
+    cleanup_buf struct buf text = BUF_INIT(64 * 1024);
+    struct exit_worker *w = g->round.workers;
+    char host[HOST_NAME_MAX + 1] = "";
+    struct err ignored;
+
+    gethostname(host, sizeof(host) - 1);
+    for (int i = 0; i < g->round.n; i++) {
+        w[i].message = w[i].error_file ? machine_error_message(w[i].error_file, &g->arena) : NULL;
+        if (!w[i].message || g->logs.temporary)
+            w[i].error_file = NULL;
+    }
+    if (exit_report(w, g->round.n, root, g->options->program[0], host, &text, &ignored) == 0)
+        fputs(buf_str(&text), stderr);
+}
+
+/* After a round: 1 to start another, 0 when *status is the end. */
+static int judge(struct agent *g, int *status)
+{
+    const struct options *o = g->options;
+    char how[48], name[32];
+    bool sure;
+    int root = exit_root_cause(g->round.workers, g->round.n, &sure);
+    const bool restarts_left = g->identity.restart_count < o->max_restarts;
+
+    if (g->round.signal && (root < 0 || restarts_left)) {
+        fprintf(stderr, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
+        *status = EXIT_CODE_SIGNAL_BASE + g->round.signal;
+        return 0;
+    }
+    if (root < 0) {
+        *status = EXIT_CODE_OK;
+        return 0;
+    }
+    const struct exit_worker *w = &g->round.workers[root];
+    if (restarts_left) {
+        g->identity.restart_count++;
+        fprintf(stderr, "torchrun: rank %d (pid %d) ended with %s: restart %d of %d\n", w->rank, (int)w->pid,
+                exit_describe(w->status, how), g->identity.restart_count, o->max_restarts);
+        return 1;
+    }
+    report(g, root);
+    *status = exit_status_code(w->status);
+    return 0;
+}
+
+static int run_rounds(struct agent *g, int *status, struct err *err)
+{
+    int again;
+
+    do {
+        if (start_round(g, err) < 0)
+            return -1;
+        while (!round_over(&g->round))
+            turn(g);
+        logs_end(&g->logs, AGENT_FLUSH_MS);
+        if (g->round.failed || g->round.signal)
+            process_sweep();
+        again = judge(g, status);
+    } while (again);
+    return 0;
+}
+
+int agent_run(const struct options *o, char *const *env, int *ret_status, struct err *err)
+{
+    struct agent g;
+    int rc;
+
+    prepare(&g, o, env);
+    process_adopt_orphans();
+    round_init(&g.round, o->nproc, &g.arena);
+    rc = open_signals(&g, err);
+    if (rc == 0 && (rc = logs_open(&g.logs, o, g.identity.run_id, err)) == 0) {
+        g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 1, struct pollfd);
+        tell_omp(&g);
+        rc = run_rounds(&g, ret_status, err);
+    }
+    if (g.logs.options)
+        logs_close(&g.logs);
+    if (g.signals >= 0)
+        close(g.signals);
+    arena_release(&g.arena);
+    return rc;
+}

@@ -1,0 +1,142 @@
+/* env.c - torchrun's worker environment, complete. */
+#include "launcher/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { OWN_MAX = 32 };
+
+struct set {
+    char *vars[OWN_MAX];
+    int n;
+};
+
+static void put(struct set *s, struct arena *a, const char *name, const char *value)
+{
+    if (s->n == OWN_MAX)
+        abort();
+    s->vars[s->n++] = arena_printf(a, "%s=%s", name, value);
+}
+
+static void put_int(struct set *s, struct arena *a, const char *name, int value)
+{
+    if (s->n == OWN_MAX)
+        abort();
+    s->vars[s->n++] = arena_printf(a, "%s=%d", name, value);
+}
+
+static bool same_variable(const char *x, const char *y)
+{
+    size_t n = strcspn(x, "=");
+
+    return strncmp(x, y, n + 1) == 0;
+}
+
+static const char *find(char *const *base, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; *base; base++)
+        if (strncmp(*base, name, n) == 0 && (*base)[n] == '=')
+            return *base + n + 1;
+    return NULL;
+}
+
+bool env_sets_omp(const struct options *o, char *const *base)
+{
+    return o->nproc > 1 && !find(base, "OMP_NUM_THREADS");
+}
+
+/* The device of local rank `local` among those we may see. */
+static char *own_device(char *const *base, int local, struct arena *a)
+{
+    const char *list = find(base, "CUDA_VISIBLE_DEVICES");
+
+    for (int i = 0; list && *list; i++) {
+        size_t n = strcspn(list, ",");
+        if (i == local)
+            return arena_strndup(a, list, n);
+        list += n + (list[n] == ',');
+    }
+    return arena_printf(a, "%d", local);
+}
+
+static void put_identity(struct set *s, const struct options *o, int local, struct arena *a)
+{
+    const int rank = o->node_rank * o->nproc + local, world = o->nnodes * o->nproc;
+
+    put_int(s, a, "RANK", rank);
+    put_int(s, a, "LOCAL_RANK", o->virtual_local_rank ? 0 : local);
+    put_int(s, a, "GROUP_RANK", o->node_rank);
+    put_int(s, a, "ROLE_RANK", rank);
+    put(s, a, "ROLE_NAME", o->role);
+    put_int(s, a, "WORLD_SIZE", world);
+    put_int(s, a, "LOCAL_WORLD_SIZE", o->nproc);
+    put_int(s, a, "GROUP_WORLD_SIZE", o->nnodes);
+    put_int(s, a, "ROLE_WORLD_SIZE", world);
+}
+
+char **env_build(const struct options *o, const struct env_round *round, int local, const char *error_file,
+                 char *const *base, struct arena *a)
+{
+    struct set s = {.n = 0};
+    size_t n = 0;
+
+    put_identity(&s, o, local, a);
+    put(&s, a, "MASTER_ADDR", round->master_addr);
+    put_int(&s, a, "MASTER_PORT", round->master_port);
+    put_int(&s, a, "TORCHELASTIC_RESTART_COUNT", round->restart_count);
+    put_int(&s, a, "TORCHELASTIC_MAX_RESTARTS", o->max_restarts);
+    put(&s, a, "TORCHELASTIC_RUN_ID", round->run_id);
+    /* Worker rank 0 listens at MASTER_PORT, never the launcher. */
+    put(&s, a, "TORCHELASTIC_USE_AGENT_STORE", "False");
+    put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
+    if (error_file)
+        put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
+    if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
+        put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+    if (env_sets_omp(o, base))
+        put(&s, a, "OMP_NUM_THREADS", "1");
+    if (o->virtual_local_rank)
+        put(&s, a, "CUDA_VISIBLE_DEVICES", own_device(base, local, a));
+
+    for (char *const *b = base; *b; b++)
+        n++;
+    char **env = arena_array(a, n + (size_t)s.n + 1, char *), **at = env;
+    for (char *const *b = base; *b; b++) {
+        bool ours = false;
+        for (int i = 0; i < s.n; i++)
+            ours = ours || same_variable(s.vars[i], *b);
+        if (!ours && strncmp(*b, "TORCHELASTIC_ERROR_FILE=", 24) != 0)
+            *at++ = *b;
+    }
+    memcpy(at, s.vars, (size_t)s.n * sizeof(*at));
+    return env;
+}
+
+char **env_arguments(const struct options *o, int local, const char *python, struct arena *a)
+{
+    static char unbuffered[] = "-u", module[] = "-m", command[] = "-c";
+    static char run_path[] = "import runpy, sys; sys.argv = sys.argv[1:]; "
+                             "runpy.run_path(sys.argv[0], run_name='__main__')";
+    size_t n = 0;
+
+    while (o->program[n])
+        n++;
+    char **words = arena_array(a, n + 6, char *), **at = words;
+    if (o->program_kind != PROGRAM_EXECUTABLE) {
+        *at++ = arena_strdup(a, python);
+        *at++ = unbuffered;
+    }
+    if (o->program_kind == PROGRAM_PYTHON_MODULE)
+        *at++ = module;
+    if (o->program_kind == PROGRAM_PYTHON_RUN_PATH) {
+        *at++ = command;
+        *at++ = run_path;
+    }
+    *at++ = o->program[0];
+    if (o->local_rank_argument)
+        *at++ = arena_printf(a, "--local-rank=%d", local);
+    memcpy(at, o->program + 1, (n - 1) * sizeof(*at));
+    return words;
+}

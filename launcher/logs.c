@@ -1,0 +1,175 @@
+/* logs.c - folders, files and pipes of one run; the moving of bytes is in logs_tee.c. */
+#include "launcher/logs.h"
+#include "common/fsutil.h"
+#include "launcher/logs_tee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool wants_files(const struct options *o)
+{
+    for (int i = 0; i < o->nproc; i++)
+        if (o->redirects[i] || o->tee[i])
+            return true;
+    return false;
+}
+
+static char *safe_name(const char *run_id, struct arena *a)
+{
+    char *name = arena_strdup(a, run_id);
+
+    for (char *p = name; *p; p++)
+        if (*p == '/')
+            *p = '_';
+    return name;
+}
+
+int logs_open(struct logs *l, const struct options *o, const char *run_id, struct err *err)
+{
+    const char *tmp = getenv("TMPDIR"), *base = o->log_dir;
+
+    *l = (struct logs){.options = o, .sinks = {BUF_INIT(LOGS_SINK_BYTES), BUF_INIT(LOGS_SINK_BYTES)}};
+    l->ranks = arena_array(&l->arena, (size_t)o->nproc, struct log_rank);
+    for (int i = 0; i < o->nproc; i++)
+        for (int s = 0; s < LOGS_STREAMS; s++)
+            l->ranks[i].streams[s] =
+                (struct log_stream){.child = -1, .pipe = -1, .file = -1, .line = BUF_INIT(LOGS_LINE_BYTES)};
+    if (base && fs_mkdirs(base, err) < 0)
+        return err_wrap(err, "--log-dir=%.80s", base);
+    l->temporary = !base && !wants_files(o);
+    if (!base)
+        base = tmp && *tmp ? tmp : "/tmp";
+    char *dir = o->log_dir ? arena_printf(&l->arena, "%s/%s_XXXXXX", base, safe_name(run_id, &l->arena))
+                           : arena_printf(&l->arena, "%s/torchelastic_XXXXXX", base);
+    if (mkdtemp(dir))
+        l->run_dir = dir;
+    else if (!l->temporary)
+        return err_errno(err, ERR_INVALID, errno, "cannot create a folder for logs in %.120s (--log-dir)",
+                         base);
+    return 0;
+}
+
+static void close_stream(struct log_stream *s)
+{
+    int *const fds[] = {&s->child, &s->pipe, &s->file};
+
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+    buf_clear(&s->line);
+}
+
+/* What torchrun's folders hold of ours; a folder that holds more stays. */
+static void remove_empty(struct logs *l)
+{
+    for (int attempt = 0; attempt <= l->options->max_restarts; attempt++) {
+        for (int i = 0; i < l->options->nproc; i++) {
+            char *dir = arena_printf(&l->arena, "%s/attempt_%d/%d", l->run_dir, attempt, i);
+            unlink(arena_printf(&l->arena, "%s/error.json", dir));
+            rmdir(dir);
+        }
+        if (rmdir(arena_printf(&l->arena, "%s/attempt_%d", l->run_dir, attempt)) < 0)
+            break;
+    }
+    rmdir(l->run_dir);
+}
+
+void logs_close(struct logs *l)
+{
+    for (int i = 0; l->ranks && i < l->options->nproc; i++)
+        for (int s = 0; s < LOGS_STREAMS; s++) {
+            close_stream(&l->ranks[i].streams[s]);
+            buf_release(&l->ranks[i].streams[s].line);
+        }
+    for (int s = 0; s < LOGS_STREAMS; s++)
+        buf_release(&l->sinks[s]);
+    if (l->temporary && l->run_dir)
+        remove_empty(l);
+    arena_release(&l->arena);
+}
+
+static int open_file(const char *path, int *fd, struct err *err)
+{
+    *fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return *fd < 0 ? err_errno(err, ERR_FATAL, errno, "cannot write %.150s", path) : 0;
+}
+
+/* Decide where stream `s` of local rank `local` goes. */
+static int begin_stream(struct logs *l, int local, int s, const char *dir, struct err *err)
+{
+    static const char *const names[] = {"stdout.log", "stderr.log"};
+    const struct options *o = l->options;
+    struct log_stream *stream = &l->ranks[local].streams[s];
+    const int bit = s == 0 ? STD_OUT : STD_ERR;
+    int ends[2];
+
+    close_stream(stream);
+    if (o->tee[local] & bit) {
+        if (open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->file, err) < 0)
+            return -1;
+        if (pipe2(ends, O_CLOEXEC) < 0)
+            return err_errno(err, ERR_FATAL, errno, "cannot create a pipe");
+        stream->pipe = ends[0];
+        stream->child = ends[1];
+        return fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? err_errno(err, ERR_FATAL, errno, "pipe") : 0;
+    }
+    if (o->redirects[local] & bit || (!o->shown[local] && o->log_dir))
+        return open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->child, err);
+    return o->shown[local] ? 0 : open_file("/dev/null", &stream->child, err);
+}
+
+/* "[default0]:", or as TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE says. */
+static const char *make_prefix(struct logs *l, int local, int rank)
+{
+    const char *t = getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+    const char *names[] = {"${role_name}", "${local_rank}", "${rank}"};
+    const char *values[] = {l->options->role, arena_printf(&l->arena, "%d", local),
+                            arena_printf(&l->arena, "%d", rank)};
+    char *out = arena_strdup(&l->arena, "");
+
+    for (t = t && *t ? t : "[${role_name}${local_rank}]:"; *t;) {
+        size_t used = 0;
+        for (size_t i = 0; i < ARRAY_LEN(names) && !used; i++)
+            if (strncmp(t, names[i], strlen(names[i])) == 0) {
+                out = arena_printf(&l->arena, "%s%s", out, values[i]);
+                used = strlen(names[i]);
+            }
+        if (!used)
+            out = arena_printf(&l->arena, "%s%c", out, *t);
+        t += used ? used : 1;
+        if (strlen(out) > 200)
+            break;
+    }
+    return out;
+}
+
+int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
+{
+    for (int i = 0; i < l->options->nproc; i++) {
+        struct log_rank *r = &l->ranks[i];
+        char *dir = l->run_dir ? arena_printf(&l->arena, "%s/attempt_%d/%d", l->run_dir, attempt, i) : NULL;
+        if (dir && fs_mkdirs(dir, err) < 0)
+            return -1;
+        r->error_file = dir ? arena_printf(&l->arena, "%s/error.json", dir) : NULL;
+        r->prefix = make_prefix(l, i, first_rank + i);
+        for (int s = 0; s < LOGS_STREAMS; s++)
+            if (begin_stream(l, i, s, dir, err) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+void logs_started(struct logs *l, int local)
+{
+    for (int s = 0; s < LOGS_STREAMS; s++) {
+        struct log_stream *stream = &l->ranks[local].streams[s];
+        if (stream->child >= 0)
+            close(stream->child);
+        stream->child = -1;
+    }
+}

@@ -1,0 +1,173 @@
+/* logs_tee.c - pipes in, files and console out, never blocking on the console. */
+#include "launcher/logs_tee.h"
+#include "common/fsutil.h"
+#include "launcher/logs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 8192 };
+
+static void show(struct buf *sink, const char *prefix, const char *bytes, size_t len)
+{
+    struct err full;
+
+    if (!sink)
+        return;
+    if (buf_puts(sink, prefix, &full) < 0 || buf_append(sink, bytes, len, &full) < 0 ||
+        buf_append(sink, "\n", 1, &full) < 0)
+        return;
+}
+
+void logs_tee_flush(struct buf *line, struct buf *sink, const char *prefix)
+{
+    if (line->len)
+        show(sink, prefix, line->data, line->len);
+    buf_clear(line);
+}
+
+void logs_tee_take(struct buf *line, struct buf *sink, const char *prefix, const char *bytes, size_t len)
+{
+    while (len) {
+        const char *end = memchr(bytes, '\n', len);
+        size_t n = end ? (size_t)(end - bytes) : len;
+        struct err full;
+
+        if (n > line->max - line->len)
+            n = line->max - line->len, end = NULL;
+        if (n && buf_append(line, bytes, n, &full) < 0)
+            return;
+        if (end) {
+            show(sink, prefix, buf_str(line), line->len);
+            buf_clear(line);
+        } else if (line->len == line->max)
+            logs_tee_flush(line, sink, prefix);
+        bytes += n + (end != NULL);
+        len -= n + (end != NULL);
+    }
+}
+
+size_t logs_tee_room(const struct buf *line, const struct buf *sink, const char *prefix)
+{
+    const size_t each = strlen(prefix) + 2, free_bytes = sink->max - sink->len;
+    const size_t fixed = line->len + 2 * each;
+
+    return free_bytes <= fixed ? 0 : (free_bytes - fixed) / each;
+}
+
+/* A file that is full must not stop the training: what it does not take is lost. */
+static void keep(const struct log_stream *s, const char *bytes, size_t len)
+{
+    if (s->file >= 0 && fs_write_all(s->file, bytes, len) < 0)
+        return;
+}
+
+/* Read once; false when there is nothing more to come now. */
+static bool pump(struct logs *l, int local, int s)
+{
+    struct log_rank *r = &l->ranks[local];
+    struct log_stream *stream = &r->streams[s];
+    struct buf *sink = l->options->shown[local] ? &l->sinks[s] : NULL;
+    char bytes[READ_BYTES];
+    size_t room = sink ? logs_tee_room(&stream->line, sink, r->prefix) : sizeof(bytes);
+
+    if (room == 0)
+        return false;
+    ssize_t n = read(stream->pipe, bytes, room < sizeof(bytes) ? room : sizeof(bytes));
+    if (n > 0) {
+        keep(stream, bytes, (size_t)n);
+        logs_tee_take(&stream->line, sink, r->prefix, bytes, (size_t)n);
+        return true;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    logs_tee_flush(&stream->line, sink, r->prefix);
+    close(stream->pipe);
+    stream->pipe = -1;
+    return false;
+}
+
+/* A pipe that poll calls writable takes PIPE_BUF bytes without blocking; whole lines where they fit. */
+static void drain_sink(struct buf *sink, int fd)
+{
+    size_t n = sink->len < PIPE_BUF ? sink->len : PIPE_BUF;
+    const char *last = memrchr(sink->data, '\n', n);
+
+    if (last)
+        n = (size_t)(last - sink->data) + 1;
+    ssize_t done = write(fd, sink->data, n);
+    if (done > 0)
+        buf_consume(sink, (size_t)done);
+    else if (errno != EAGAIN && errno != EINTR)
+        buf_clear(sink); /* nobody reads it any more */
+}
+
+int logs_poll_max(const struct logs *l)
+{
+    return LOGS_STREAMS * l->options->nproc + LOGS_STREAMS;
+}
+
+int logs_poll(const struct logs *l, struct pollfd *pfds)
+{
+    int n = 0;
+
+    for (int s = 0; s < LOGS_STREAMS; s++)
+        pfds[n++] = (struct pollfd){.fd = l->sinks[s].len ? STDOUT_FILENO + s : -1, .events = POLLOUT};
+    for (int i = 0; i < l->options->nproc; i++)
+        for (int s = 0; s < LOGS_STREAMS; s++) {
+            const struct log_stream *stream = &l->ranks[i].streams[s];
+            bool room =
+                !l->options->shown[i] || logs_tee_room(&stream->line, &l->sinks[s], l->ranks[i].prefix);
+            pfds[n++] = (struct pollfd){.fd = room ? stream->pipe : -1, .events = POLLIN};
+        }
+    return n;
+}
+
+void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
+{
+    for (int s = 0; s < LOGS_STREAMS && s < n; s++)
+        if (pfds[s].fd >= 0 && pfds[s].revents && l->sinks[s].len)
+            drain_sink(&l->sinks[s], pfds[s].fd);
+    for (int i = LOGS_STREAMS; i < n; i++)
+        if (pfds[i].fd >= 0 && pfds[i].revents)
+            pump(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Write the sinks until they are empty or the time is over. */
+static void empty_sinks(struct logs *l, int64_t deadline_ms)
+{
+    for (int s = 0; s < LOGS_STREAMS; s++)
+        while (l->sinks[s].len) {
+            struct pollfd pfd = {.fd = STDOUT_FILENO + s, .events = POLLOUT};
+            int64_t left = deadline_ms - now_ms();
+            if (left <= 0 || poll(&pfd, 1, (int)left) <= 0)
+                break;
+            drain_sink(&l->sinks[s], pfd.fd);
+        }
+}
+
+void logs_end(struct logs *l, int timeout_ms)
+{
+    const int64_t deadline_ms = now_ms() + timeout_ms;
+
+    for (int i = 0; i < l->options->nproc; i++)
+        for (int s = 0; s < LOGS_STREAMS; s++) {
+            struct log_stream *stream = &l->ranks[i].streams[s];
+            do
+                empty_sinks(l, deadline_ms);
+            while (stream->pipe >= 0 && now_ms() < deadline_ms && pump(l, i, s));
+            logs_tee_flush(&stream->line, l->options->shown[i] ? &l->sinks[s] : NULL, l->ranks[i].prefix);
+        }
+    empty_sinks(l, deadline_ms);
+}

@@ -1,0 +1,135 @@
+/* machine.c - devices, ports, interpreters, error files. */
+#include "launcher/machine.h"
+#include "common/buf.h"
+#include "common/fsutil.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { ERROR_FILE_BYTES = 1 << 20, MESSAGE_BYTES = 4000 };
+
+int machine_gpus(const char *dev)
+{
+    cleanup_closedir DIR *d = opendir(dev);
+    const struct dirent *e;
+    int n = 0;
+
+    while (d && (e = readdir(d))) {
+        const char *digits = e->d_name + 6;
+        if (strncmp(e->d_name, "nvidia", 6) == 0 && *digits && strspn(digits, "0123456789") == strlen(digits))
+            n++;
+    }
+    return n;
+}
+
+int machine_free_port(int *ret, struct err *err)
+{
+    cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    socklen_t len = sizeof(addr);
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, len) < 0 ||
+        getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot find a free port for MASTER_PORT");
+    *ret = ntohs(addr.sin_port);
+    return 0;
+}
+
+static bool in_path(const char *name, struct arena *a)
+{
+    const char *path = getenv("PATH");
+
+    for (path = path ? path : "/usr/local/bin:/usr/bin:/bin"; *path;) {
+        size_t n = strcspn(path, ":");
+        if (access(arena_printf(a, "%.*s/%s", (int)n, path, name), X_OK) == 0)
+            return true;
+        path += n + (path[n] == ':');
+    }
+    return false;
+}
+
+int machine_python(struct arena *a, const char **ret, struct err *err)
+{
+    static const char *const names[] = {"python3", "python"};
+    const char *given = getenv("PYTHON_EXEC");
+
+    if (given && *given) {
+        *ret = given;
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (in_path(names[i], a)) {
+            *ret = names[i];
+            return 0;
+        }
+    return err_set(
+        err, ERR_NOT_FOUND,
+        "the program needs Python, and there is no python3 in PATH (PYTHON_EXEC names one; --no-python "
+        "runs the program by itself)");
+}
+
+const char *machine_random_id(struct arena *a)
+{
+    unsigned long long bits;
+
+    if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
+        struct timespec ts;
+        clock_gettime(CLOCK_REALTIME, &ts);
+        bits = (unsigned long long)ts.tv_sec << 32 ^ (unsigned long long)ts.tv_nsec << 16 ^
+               (unsigned long long)getpid();
+    }
+    return arena_printf(a, "%016llx", bits);
+}
+
+/* The string that begins at `p`, with its escapes undone as far as a console needs it. */
+static const char *decode(const char *p, struct arena *a)
+{
+    char *out = arena_alloc(a, MESSAGE_BYTES + 1);
+    size_t n = 0;
+
+    while (*p && *p != '"' && n < MESSAGE_BYTES) {
+        if (*p != '\\') {
+            out[n++] = iscntrl((unsigned char)*p) ? ' ' : *p;
+            p++;
+            continue;
+        }
+        char kind = *++p;
+        if (!kind)
+            break;
+        p++;
+        if (kind == 'u') {
+            for (int i = 0; i < 4 && isxdigit((unsigned char)*p); i++)
+                p++;
+            out[n++] = '?';
+        } else
+            out[n++] = kind == 'n' ? '\n' : strchr("tbfr", kind) ? ' ' : kind;
+    }
+    return out;
+}
+
+const char *machine_error_message(const char *path, struct arena *a)
+{
+    cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
+    struct err ignored;
+
+    if (fs_read(path, &text, &ignored) < 0)
+        return NULL;
+    for (const char *p = buf_str(&text); (p = strstr(p, "\"message\"")) != NULL;) {
+        p += strlen("\"message\"");
+        p += strspn(p, " \t\r\n");
+        if (*p != ':')
+            continue;
+        p++;
+        p += strspn(p, " \t\r\n");
+        if (*p == '"')
+            return decode(p + 1, a);
+    }
+    return NULL;
+}

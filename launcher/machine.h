@@ -1,0 +1,25 @@
+/* machine.h - what the launcher asks of the machine it is on. */
+#ifndef TK_LAUNCHER_MACHINE_H
+#define TK_LAUNCHER_MACHINE_H
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+/* Device files nvidia0, nvidia1, ... in `dev` ("/dev"). */
+int machine_gpus(const char *dev);
+
+/* A port that nobody listens at right now. */
+int machine_free_port(int *ret, struct err *err) MUST_CHECK;
+
+/* $PYTHON_EXEC, else python3 or python of $PATH. ERR_NOT_FOUND. */
+int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;
+
+/* 16 random hexadecimal digits. */
+const char *machine_random_id(struct arena *a);
+
+/* What a rank wrote into its error file for people: the innermost "message" string of torchrun's JSON. NULL when
+ * there is no such file or no such string. */
+const char *machine_error_message(const char *path, struct arena *a);
+
+#endif

@@ -1,0 +1,51 @@
+/* main.c - torchrun (and, called as `launch`, torch.distributed.launch). */
+#include "common/contract.h"
+#include "common/cpus.h"
+#include "launcher/agent.h"
+#include "launcher/machine.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int run(int argc, char **argv, struct arena *a)
+{
+    const struct options_host host = {.get = getenv, .cpus = cpus_usable(), .gpus = machine_gpus("/dev")};
+    struct options options;
+    struct err err = {0};
+    sigset_t block;
+    int status = EXIT_CODE_ERROR;
+
+    if (options_parse(argc, argv, &host, a, &options, &err) < 0) {
+        fprintf(stderr, "torchrun: %s\n", err.msg);
+        return EXIT_CODE_USAGE;
+    }
+    if (options.help) {
+        options_print_help(options_is_launch(argv[0]));
+        return EXIT_CODE_OK;
+    }
+    if (options.version) {
+        printf("torchrun (Torchkeeper) %s\n", TK_VERSION);
+        return EXIT_CODE_OK;
+    }
+    block = options.signals;
+    sigaddset(&block, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &block, NULL);
+    signal(SIGCHLD, SIG_DFL); /* a parent may have set it to ignore, and then nothing could be waited for */
+    signal(SIGPIPE, SIG_IGN);
+    if (agent_run(&options, environ, &status, &err) < 0) {
+        fprintf(stderr, "torchrun: %s\n", err.msg);
+        return EXIT_CODE_ERROR;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct arena a = {0};
+    int status = run(argc, argv, &a);
+
+    arena_release(&a);
+    return status;
+}

@@ -1,0 +1,107 @@
+/* options_read.c - numbers, seconds, words, and how many ranks. */
+#include "launcher/options_read.h"
+#include "common/sv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* How the user wrote it, for errors. */
+static const char *label(const struct option_values *v, int id, char buf[static 96])
+{
+    if (!v->from_env[id])
+        snprintf(buf, 96, "--%s=%.48s", option_rows[id].name, v->text[id]);
+    else
+        snprintf(buf, 96, "--%s=%.24s (from its PET_ variable)", option_rows[id].name, v->text[id]);
+    return buf;
+}
+
+int option_bad(const struct option_values *v, int id, struct err *err, const char *expected)
+{
+    char buf[96];
+
+    return err_set(err, ERR_INVALID, "%s: expected %s", label(v, id, buf), expected);
+}
+
+int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err)
+{
+    char expected[64];
+    int64_t value;
+
+    if (!v->text[id])
+        return 0;
+    snprintf(expected, sizeof(expected), "a whole number %d..%d", min, max);
+    if (!sv_i64(sv_from(v->text[id]), min, max, &value))
+        return option_bad(v, id, err, expected);
+    *ret = (int)value;
+    return 0;
+}
+
+int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err)
+{
+    double s;
+
+    if (!v->text[id])
+        return 0;
+    if (!sv_f64(sv_from(v->text[id]), &s) || !(s >= 0 && s <= 86400))
+        return option_bad(v, id, err, "seconds, 0..86400");
+    *ret_ms = (int64_t)(s * 1000);
+    return 0;
+}
+
+int option_word(const struct option_values *v, int id, const char *const *words, const char *expected,
+                struct err *err)
+{
+    if (!v->text[id])
+        return 0;
+    for (; *words; words++)
+        if (strcmp(v->text[id], *words) == 0)
+            return 0;
+    return option_bad(v, id, err, expected);
+}
+
+int options_nnodes(const struct option_values *v, struct options *o, struct err *err)
+{
+    struct sv rest = sv_from(v->text[OPT_NNODES] ? v->text[OPT_NNODES] : "1"), part;
+    int64_t min, max;
+
+    sv_next(&rest, ':', &part);
+    if (!sv_i64(part, 1, OPTIONS_WORLD_MAX, &min))
+        return option_bad(v, OPT_NNODES, err, "N or MIN:MAX, numbers from 1");
+    max = min;
+    if (rest.len && !sv_i64(rest, min, OPTIONS_WORLD_MAX, &max))
+        return option_bad(v, OPT_NNODES, err, "N or MIN:MAX, numbers from 1, MAX not below MIN");
+    if (min != max)
+        return option_bad(v, OPT_NNODES, err,
+                          "one number: elastic runs (MIN:MAX) are not supported in this version");
+    o->nnodes = (int)min;
+    return 0;
+}
+
+int options_nproc(const struct option_values *v, const struct options_host *host, struct options *o,
+                  struct err *err)
+{
+    const char *text = v->text[OPT_NPROC_PER_NODE];
+
+    o->nproc = 1;
+    if (!text)
+        return 0;
+    if (strcmp(text, "auto") == 0)
+        o->nproc = host->gpus ? host->gpus : host->cpus;
+    else if (strcmp(text, "cpu") == 0)
+        o->nproc = host->cpus;
+    else if (strcmp(text, "gpu") == 0 && !host->gpus)
+        return option_bad(v, OPT_NPROC_PER_NODE, err,
+                          "a GPU on this node, and there is no /dev/nvidia0 or higher");
+    else if (strcmp(text, "gpu") == 0)
+        o->nproc = host->gpus;
+    else if (strcmp(text, "xpu") == 0)
+        return option_bad(v, OPT_NPROC_PER_NODE, err, "a number, auto, cpu or gpu (xpu is not supported)");
+    else {
+        int64_t n;
+        if (!sv_i64(sv_from(text), 1, OPTIONS_NPROC_MAX, &n))
+            return option_bad(v, OPT_NPROC_PER_NODE, err, "a number 1..1024, auto, cpu or gpu");
+        o->nproc = (int)n;
+    }
+    o->nproc = o->nproc > OPTIONS_NPROC_MAX ? OPTIONS_NPROC_MAX : o->nproc;
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* options_table.c - every option, once: the parser, the help page and PET_* read this table. */
+#include "launcher/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char SIZE[] = "Size";
+static const char MEET[] = "Meeting other nodes";
+static const char FAIL[] = "Failures and signals";
+static const char PROGRAM[] = "The program";
+static const char LOGS[] = "Output";
+static const char OTHER[] = "Other";
+
+const struct option_row option_rows[N_OPTIONS] = {
+    [OPT_NNODES] = {"nnodes", 0, "N", SIZE,
+                    "Number of nodes (default 1). N:N is the same as N; MIN:MAX with different ends\nis not "
+                    "supported yet."},
+    [OPT_NPROC_PER_NODE] = {"nproc-per-node", 0, "N", SIZE,
+                            "Ranks on this node: a number, gpu (one per GPU), cpu (one per CPU that may "
+                            "be\nused) or auto (gpu when there is one, else cpu). Default 1."},
+    [OPT_NODE_RANK] = {"node-rank", 0, "N", SIZE,
+                       "Which node this is, 0 to nnodes - 1 (default 0). Needed with several nodes."},
+    [OPT_RDZV_BACKEND] = {"rdzv-backend", 0, "NAME", MEET,
+                          "static (default) or c10d. Several nodes need static. With one node nobody has\nto "
+                          "be met, so both do the same. etcd and etcd-v2 are not supported."},
+    [OPT_RDZV_ENDPOINT] =
+        {"rdzv-endpoint", 0, "HOST[:PORT]", MEET,
+         "Where the nodes meet. With static it stands for --master-addr and\n--master-port."},
+    [OPT_RDZV_ID] = {"rdzv-id", 0, "ID", MEET,
+                     "The run's id, the same on all its nodes and different between runs\n(default none)."},
+    [OPT_RDZV_CONF] =
+        {"rdzv-conf", 0, "K=V,...", MEET,
+         "Settings of the rendezvous: is_host, join_timeout, read_timeout, timeout,\nlast_call_timeout, "
+         "close_timeout, keep_alive_interval, keep_alive_max_attempt,\nrank. One node needs none of them."},
+    [OPT_STANDALONE] = {"standalone", 0, NULL, MEET,
+                        "One node, an id of its own and a free port: several runs fit on one machine."},
+    [OPT_MASTER_ADDR] = {"master-addr", 0, "HOST", MEET,
+                         "Address of the node of rank 0, for static (default 127.0.0.1)."},
+    [OPT_MASTER_PORT] =
+        {"master-port", 0, "PORT", MEET,
+         "Port at which rank 0 listens, for static (default 29500). The launcher itself\nnever listens."},
+    [OPT_LOCAL_ADDR] = {"local-addr", 0, "HOST", MEET,
+                        "Address of this node, if the default is not the right one. With one node\nand c10d "
+                        "the ranks get it as MASTER_ADDR."},
+    [OPT_MAX_RESTARTS] =
+        {"max-restarts", 0, "N", FAIL,
+         "How often all ranks of this node are started again after one failed\n(default 0)."},
+    [OPT_MONITOR_INTERVAL] = {"monitor-interval", 0, "S", FAIL,
+                              "Accepted; nothing is polled here, an ended rank is seen at once."},
+    [OPT_SHUTDOWN_TIMEOUT] = {"shutdown-timeout", 0, "S", FAIL,
+                              "Time between SIGTERM and SIGKILL for ranks that have to stop (default "
+                              "20,\nbelow the 30 s that Kubernetes grants a pod)."},
+    [OPT_SIGNALS_TO_HANDLE] =
+        {"signals-to-handle", 0, "A,B", FAIL,
+         "Signals that are passed on to the ranks and end the run\n(default SIGTERM,SIGINT,SIGHUP,SIGQUIT)."},
+    [OPT_START_METHOD] = {"start-method", 0, "NAME", OTHER,
+                          "spawn, fork or forkserver. Accepted; a rank is always a new process."},
+    [OPT_ROLE] = {"role", 0, "NAME", OTHER,
+                  "The ranks' role, ROLE_NAME in their environment (default \"default\")."},
+    [OPT_MODULE] = {"module", 'm', NULL, PROGRAM, "PROGRAM is a Python module, run as python -m PROGRAM."},
+    [OPT_NO_PYTHON] = {"no-python", 0, NULL, PROGRAM, "PROGRAM is an executable whatever its name."},
+    [OPT_RUN_PATH] = {"run-path", 0, NULL, PROGRAM, "Run the script with Python's runpy.run_path."},
+    [OPT_NUMA_BINDING] = {"numa-binding", 0, "NAME", OTHER, "Not supported yet."},
+    [OPT_VIRTUAL_LOCAL_RANK] = {"virtual-local-rank", 0, NULL, OTHER,
+                                "Every rank gets LOCAL_RANK=0 and sees its own GPU only."},
+    [OPT_USE_ENV] =
+        {"use-env", 0, NULL, PROGRAM,
+         "For torch.distributed.launch: do not pass --local-rank=N to PROGRAM. torchrun\nnever does."},
+    [OPT_LOG_DIR] = {"log-dir", 0, "DIR", LOGS,
+                     "Where redirected output and error files go:\nDIR/<id>_<random>/attempt_<n>/<local "
+                     "rank>/{stdout.log,stderr.log,error.json}."},
+    [OPT_REDIRECTS] = {"redirects", 'r', "MAP", LOGS,
+                       "Streams that go to files and not to the console: 0 none, 1 stdout, 2 stderr,\n3 "
+                       "both, for all ranks or per local rank (0:1,12:3)."},
+    [OPT_TEE] = {"tee", 't', "MAP", LOGS,
+                 "Streams that go to files and, line by line with a prefix, to the console."},
+    [OPT_LOCAL_RANKS_FILTER] = {"local-ranks-filter", 0, "A,B", LOGS,
+                                "Show the output of these local ranks only."},
+    [OPT_DUPLICATE_STDOUT_FILTERS] = {"duplicate-stdout-filters", 0, "A,B", LOGS, "Not supported yet."},
+    [OPT_DUPLICATE_STDERR_FILTERS] = {"duplicate-stderr-filters", 0, "A,B", LOGS, "Not supported yet."},
+    [OPT_LOGS_SPECS] = {"logs-specs", 0, "NAME", LOGS, "Only \"default\"."},
+    [OPT_EVENT_LOG_HANDLER] = {"event-log-handler", 0, "NAME", OTHER, "Only \"null\" (default)."},
+    [OPT_HELP] = {"help", 'h', NULL, OTHER, "This page."},
+    [OPT_VERSION] = {"version", 0, NULL, OTHER, "Print the version."},
+};
+
+/* "text" with every line indented. */
+static void print_indented(const char *text)
+{
+    for (;;) {
+        size_t n = strcspn(text, "\n");
+        printf("              %.*s\n", (int)n, text);
+        if (!text[n])
+            return;
+        text += n + 1;
+    }
+}
+
+static void print_group(const char *group)
+{
+    printf("  %s\n", group);
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const struct option_row *o = &option_rows[i];
+        if (o->group != group)
+            continue;
+        printf("       ");
+        if (o->letter)
+            printf("-%c%s%s, ", o->letter, o->meta ? " " : "", o->meta ? o->meta : "");
+        printf("--%s%s%s\n", o->name, o->meta ? "=" : "", o->meta ? o->meta : "");
+        print_indented(o->help);
+    }
+    printf("\n");
+}
+
+void options_print_help(bool launch)
+{
+    const char *const groups[] = {SIZE, PROGRAM, MEET, FAIL, LOGS, OTHER};
+    const char *name = launch ? "launch" : "torchrun";
+
+    printf("NAME\n  %s - start the ranks of a distributed training run and watch over them\n\n", name);
+    printf("SYNOPSIS\n  %s [OPTIONS] PROGRAM [ARGUMENTS...]\n\n", name);
+    printf(
+        "DESCRIPTION\n"
+        "  Starts PROGRAM once per rank with RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,\n"
+        "  MASTER_PORT and torchrun's other variables set. A PROGRAM that ends in .py (or follows -m) is run "
+        "by\n"
+        "  Python ($PYTHON_EXEC, else python3 or python), any other is an executable.\n"
+        "  The first rank that fails stops the others: SIGTERM, then SIGKILL. They are started again up to\n"
+        "  --max-restarts times. SIGTERM and SIGINT are passed on, and the ranks get --shutdown-timeout to "
+        "save.\n\n"
+        "OPTIONS\n"
+        "  Words may be joined by - or by _, values by = or by a space. An option that is not given takes "
+        "its\n"
+        "  value from the environment: --nproc-per-node from PET_NPROC_PER_NODE, and so on.\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        print_group(groups[i]);
+    printf("EXIT STATUS\n"
+           "  0 when every rank ended with 0. Else the status of the rank that failed first (of the first "
+           "that did\n"
+           "  not fail because of another: 140 is \"a peer was lost\"), 128 + n when signal n killed it. 143 "
+           "after\n"
+           "  SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started.\n\n"
+           "EXAMPLES\n"
+           "  %s --nproc-per-node=4 trainer mnist-cnn\n"
+           "  %s --standalone --nproc-per-node=gpu train.py --epochs 10\n"
+           "  %s --nnodes=2 --node-rank=1 --master-addr=10.0.0.1 --nproc-per-node=8 train.py\n",
+           name, name, name);
+}

@@ -1,0 +1,114 @@
+/* options_values.c - from argv and PET_* to one text per option. */
+#include "launcher/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool options_is_launch(const char *argv0)
+{
+    const char *slash = strrchr(argv0, '/');
+    const char *name = slash ? slash + 1 : argv0;
+
+    return strcmp(name, "launch") == 0 || strcmp(name, "torch.distributed.launch") == 0;
+}
+
+/* "nproc_per_node" is "nproc-per-node". */
+static bool same_name(const char *given, size_t len, const char *name)
+{
+    if (strlen(name) != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (given[i] != name[i] && !(given[i] == '_' && name[i] == '-'))
+            return false;
+    return true;
+}
+
+static int find_long(const char *given, size_t len)
+{
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (same_name(given, len, option_rows[i].name))
+            return i;
+    return -1;
+}
+
+static int find_letter(char letter)
+{
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (letter && option_rows[i].letter == letter)
+            return i;
+    return -1;
+}
+
+/* Defaults: PET_NPROC_PER_NODE and so on. A flag's is a number, 0 for off. */
+static void read_defaults(const struct options_host *host, struct arena *a, struct option_values *v)
+{
+    for (int i = 0; i < N_OPTIONS; i++) {
+        char name[64] = "PET_";
+        size_t n = strlen(name);
+        if (i == OPT_HELP || i == OPT_VERSION)
+            continue;
+        for (const char *p = option_rows[i].name; *p && n < sizeof(name) - 1; p++)
+            name[n++] = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
+        name[n] = '\0';
+        const char *text = host->get(name);
+        if (!text || !*text || (!option_rows[i].meta && strcmp(text, "0") == 0))
+            continue;
+        v->text[i] = arena_strdup(a, text);
+        v->from_env[i] = true;
+    }
+}
+
+/* One option at argv[*at]; *at moves to its last word. */
+static int read_option(char *const *argv, int *at, struct option_values *v, struct err *err)
+{
+    const char *word = argv[*at], *value = NULL;
+    int id;
+
+    if (word[1] == '-') {
+        size_t len = strcspn(word + 2, "=");
+        id = find_long(word + 2, len);
+        value = word[2 + len] ? word + 2 + len + 1 : NULL;
+    } else {
+        id = find_letter(word[1]);
+        value = id >= 0 && word[2] ? word + 2 + (word[2] == '=') : NULL;
+    }
+    if (id < 0)
+        return err_set(err, ERR_INVALID, "unknown option %.80s (see --help)", word);
+    if (!option_rows[id].meta) {
+        if (value)
+            return err_set(err, ERR_INVALID, "--%s takes no value, got %.80s", option_rows[id].name, word);
+        value = "1";
+    } else if (!value) {
+        value = argv[*at + 1];
+        if (!value)
+            return err_set(err, ERR_INVALID, "--%s: expected a value (%s) after it", option_rows[id].name,
+                           option_rows[id].meta);
+        (*at)++;
+    }
+    v->text[id] = value;
+    v->from_env[id] = false;
+    return 0;
+}
+
+int option_values_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
+                        struct option_values *ret, struct err *err)
+{
+    struct option_values v = {0};
+    int at = 1;
+
+    read_defaults(host, a, &v);
+    for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
+        if (strcmp(argv[at], "--") == 0) {
+            at++;
+            break;
+        }
+        if (read_option(argv, &at, &v, err) < 0)
+            return -1;
+        if (v.text[OPT_HELP] || v.text[OPT_VERSION])
+            break;
+    }
+    v.rest = argv + (at < argc ? at : argc);
+    *ret = v;
+    return 0;
+}

@@ -1,0 +1,200 @@
+/* round.c - see round.h and agent.h for the states. */
+#include "launcher/round.h"
+#include "common/clock.h"
+#include "launcher/agent.h"
+#include "launcher/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static int64_t now_ms(void)
+{
+    struct clock c = clock_system();
+
+    return c.mono_ms(c.ctx);
+}
+
+static int64_t wall_ms(void)
+{
+    struct clock c = clock_system();
+
+    return c.wall_ms(c.ctx);
+}
+
+void round_init(struct round *r, int nproc, struct arena *a)
+{
+    *r = (struct round){.nproc = nproc, .state = ROUND_OVER};
+    r->workers = arena_array(a, (size_t)nproc, struct exit_worker);
+    r->lingers = arena_array(a, (size_t)nproc, bool);
+}
+
+void round_begin(struct round *r, int64_t shutdown_timeout_ms)
+{
+    memset(r->workers, 0, (size_t)r->nproc * sizeof(*r->workers));
+    memset(r->lingers, 0, (size_t)r->nproc * sizeof(*r->lingers));
+    r->n = r->ended = r->signal = 0;
+    r->failed = false;
+    r->state = ROUND_RUNNING;
+    r->deadline_ms = 0;
+    r->shutdown_timeout_ms = shutdown_timeout_ms;
+}
+
+void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file)
+{
+    r->workers[local] = (struct exit_worker){
+        .rank = rank, .local_rank = local, .pid = pid, .running = true, .error_file = error_file};
+    r->n = local + 1;
+}
+
+static void signal_all(struct round *r, int signal)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->workers[i].running || r->lingers[i]) {
+            r->workers[i].stopped_by_us = r->workers[i].stopped_by_us || r->workers[i].running;
+            process_signal_group(r->workers[i].pid, signal);
+        }
+}
+
+static void stop(struct round *r, int signal)
+{
+    r->state = ROUND_STOPPING;
+    r->deadline_ms = now_ms() + r->shutdown_timeout_ms;
+    signal_all(r, signal);
+}
+
+void round_kill(struct round *r)
+{
+    r->state = ROUND_KILLED;
+    r->deadline_ms = now_ms() + AGENT_KILL_GRACE_MS;
+    signal_all(r, SIGKILL);
+}
+
+void round_signal(struct round *r, int signal)
+{
+    if (r->state == ROUND_OVER)
+        return;
+    if (r->signal && (signal == SIGINT || signal == SIGQUIT)) {
+        round_kill(r);
+        return;
+    }
+    if (!r->signal)
+        r->signal = signal;
+    if (r->state == ROUND_RUNNING || r->state == ROUND_WAITING)
+        stop(r, signal);
+}
+
+static int find(const struct round *r, pid_t pid)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->workers[i].running && r->workers[i].pid == pid)
+            return i;
+    return -1;
+}
+
+/* Has the group children of ours left? Only ours are asked for, so a group of another program that got the number
+ * can never be meant. */
+static bool group_lives(pid_t leader)
+{
+    siginfo_t info;
+
+    while (waitid(P_PGID, (id_t)leader, &info, WEXITED | WNOHANG) == 0) {
+        if (info.si_pid == 0)
+            return true;
+    }
+    return false;
+}
+
+static void ended(struct round *r, int i, int status)
+{
+    struct exit_worker *w = &r->workers[i];
+
+    w->running = false;
+    w->status = status;
+    w->order = ++r->ended;
+    w->wall_ms = wall_ms();
+    if (!w->stopped_by_us && status != 0)
+        r->failed = true;
+    if (!group_lives(w->pid))
+        return;
+    /* One that ended well may leave something in the background; what a failed one leaves is debris. What a stopped
+     * one leaves may be saving its work, or may not have heard: shells make their background processes deaf to
+     * SIGINT and SIGQUIT, and one may be younger than the signal. */
+    r->lingers[i] = w->stopped_by_us;
+    if (w->stopped_by_us && r->state == ROUND_STOPPING)
+        process_signal_group(w->pid, SIGTERM);
+    if (!w->stopped_by_us && status != 0)
+        process_signal_group(w->pid, SIGKILL);
+}
+
+void round_reap(struct round *r)
+{
+    pid_t pid;
+    int status;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        int i = find(r, pid);
+        if (i >= 0)
+            ended(r, i, status);
+    }
+    for (int i = 0; i < r->n; i++)
+        if (r->lingers[i] && !group_lives(r->workers[i].pid))
+            r->lingers[i] = false;
+}
+
+static bool any_left(const struct round *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->workers[i].running || r->lingers[i])
+            return true;
+    return false;
+}
+
+void round_step(struct round *r)
+{
+    const bool late = r->deadline_ms && now_ms() >= r->deadline_ms;
+    bool sure;
+
+    if (!any_left(r))
+        r->state = ROUND_OVER;
+    exit_root_cause(r->workers, r->n, &sure);
+    switch (r->state) {
+    case ROUND_RUNNING:
+        if (r->failed && sure)
+            stop(r, SIGTERM);
+        else if (r->failed) {
+            r->state = ROUND_WAITING;
+            r->deadline_ms = now_ms() + AGENT_ROOT_CAUSE_MS;
+        }
+        break;
+    case ROUND_WAITING:
+        if (sure || late)
+            stop(r, SIGTERM);
+        break;
+    case ROUND_STOPPING:
+        if (late)
+            round_kill(r);
+        break;
+    case ROUND_KILLED:
+        if (late)
+            r->state = ROUND_OVER;
+        break;
+    case ROUND_OVER:
+        break;
+    }
+}
+
+int round_wait_ms(const struct round *r)
+{
+    if (!r->deadline_ms)
+        return -1;
+    int64_t left = r->deadline_ms - now_ms();
+    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+bool round_over(const struct round *r)
+{
+    return r->state == ROUND_OVER;
+}

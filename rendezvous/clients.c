@@ -1,0 +1,283 @@
+/* clients.c - reading requests, answering them, waking those that wait. */
+#include "rendezvous/clients.h"
+#include "common/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { IN_BYTES = PROTOCOL_BODY_BYTES + 4, OUT_BYTES = STORE_VALUE_BYTES + 64, READ_BYTES = 16 * 1024 };
+
+static int64_t now_ms(void)
+{
+    struct clock c = clock_system();
+
+    return c.mono_ms(c.ctx);
+}
+
+void clients_init(struct clients *s, const char *run_id, int max, int64_t speak_ms)
+{
+    *s = (struct clients){.max = max, .speak_ms = speak_ms};
+    s->list = calloc((size_t)max, sizeof(struct client *));
+    if (!s->list)
+        abort();
+    protocol_hello(run_id, s->hello);
+}
+
+static void client_free(struct client *c)
+{
+    close(c->fd);
+    buf_release(&c->in);
+    buf_release(&c->out);
+    free(c);
+}
+
+void clients_release(struct clients *s)
+{
+    for (int i = 0; i < s->n; i++)
+        client_free(s->list[i]);
+    free(s->list);
+    table_release(&s->table);
+}
+
+bool clients_add(struct clients *s, int fd)
+{
+    if (s->n == s->max)
+        return false;
+    struct client *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    *c = (struct client){.fd = fd, .in = BUF_INIT(IN_BYTES), .out = BUF_INIT(OUT_BYTES)};
+    c->deadline_ms = now_ms() + s->speak_ms;
+    s->list[s->n++] = c;
+    return true;
+}
+
+void clients_turn_away(int fd)
+{
+    cleanup_buf struct buf out = BUF_INIT(64);
+    struct err ignored;
+
+    if (protocol_put_answer(&out, STATUS_CROWDED, (struct view){NULL, 0}, &ignored) == 0 &&
+        send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        return; /* it will see the connection end */
+}
+
+int clients_poll(const struct clients *s, struct pollfd *pfds)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct client *c = s->list[i];
+        /* A waiting client has nothing to say; that it leaves is told by POLLRDHUP. */
+        short events = c->out.len ? POLLOUT : c->waiting ? POLLRDHUP : POLLIN;
+        pfds[i] = (struct pollfd){.fd = c->fd, .events = events};
+    }
+    return s->n;
+}
+
+int clients_wait_ms(const struct clients *s)
+{
+    int64_t first = INT64_MAX;
+
+    for (int i = 0; i < s->n; i++)
+        if (s->list[i]->deadline_ms && s->list[i]->deadline_ms < first)
+            first = s->list[i]->deadline_ms;
+    if (first == INT64_MAX)
+        return -1;
+    int64_t left = first - now_ms();
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+static void answer(const struct clients *s, struct client *c, enum protocol_status status,
+                   struct view payload)
+{
+    struct err ignored;
+
+    c->waiting = false;
+    c->deadline_ms = now_ms() + s->speak_ms; /* to take it */
+    /* A value fits the answer's buffer, which is empty here: see Order. */
+    if (protocol_put_answer(&c->out, status, payload, &ignored) < 0)
+        abort();
+}
+
+static enum protocol_status add(struct table *t, const struct protocol_request *r, char sum[static 8])
+{
+    struct view old;
+    int64_t value = 0, total;
+
+    if (table_get(t, r->key, &old) && !protocol_number(old, &value))
+        return STATUS_BAD;
+    if (__builtin_add_overflow(value, r->number, &total))
+        return STATUS_BAD;
+    protocol_put_number(total, sum);
+    return table_set(t, r->key, (struct view){sum, 8}) ? STATUS_OK : STATUS_FULL;
+}
+
+/* Does what is asked for exist by now? */
+static bool satisfied(const struct table *t, const struct protocol_request *r, struct view *found)
+{
+    int64_t value;
+
+    if (!table_get(t, r->key, found))
+        return r->op == OP_WAIT_COUNT && r->number <= 0;
+    return r->op == OP_GET || (protocol_number(*found, &value) && value >= r->number);
+}
+
+static void wait_for(struct clients *s, struct client *c, const struct protocol_request *r)
+{
+    struct view found = {NULL, 0};
+
+    if (satisfied(&s->table, r, &found))
+        answer(s, c, STATUS_OK, found);
+    else if (!c->waiting) {
+        c->waiting = true;
+        c->deadline_ms = now_ms() + r->wait_ms;
+    } else if (now_ms() >= c->deadline_ms)
+        answer(s, c, STATUS_TIMEOUT, (struct view){NULL, 0});
+}
+
+static void compare_set(struct clients *s, struct client *c, const struct protocol_request *r)
+{
+    struct view old = {NULL, 0};
+
+    bool there = table_get(&s->table, r->key, &old);
+    if (there ? r->expected.len != old.len || (old.len && memcmp(r->expected.p, old.p, old.len) != 0)
+              : r->expected.len != 0)
+        answer(s, c, STATUS_CONFLICT, old);
+    else
+        answer(s, c, table_set(&s->table, r->key, r->value) ? STATUS_OK : STATUS_FULL,
+               (struct view){NULL, 0});
+}
+
+static void execute(struct clients *s, struct client *c, const struct protocol_request *r)
+{
+    char sum[8];
+    enum protocol_status status;
+
+    switch (r->op) {
+    case OP_SET:
+        answer(s, c, table_set(&s->table, r->key, r->value) ? STATUS_OK : STATUS_FULL,
+               (struct view){NULL, 0});
+        break;
+    case OP_ADD:
+        status = add(&s->table, r, sum);
+        answer(s, c, status, (struct view){sum, status == STATUS_OK ? 8 : 0});
+        break;
+    case OP_COMPARE_SET:
+        compare_set(s, c, r);
+        break;
+    case OP_GET:
+    case OP_WAIT_COUNT:
+        wait_for(s, c, r);
+        break;
+    }
+}
+
+/* The hello is there or not yet; false: it is another's. */
+static bool admit(struct clients *s, struct client *c)
+{
+    if (c->in.len < PROTOCOL_HELLO_BYTES)
+        return memcmp(c->in.data ? c->in.data : s->hello, s->hello, c->in.len < 8 ? c->in.len : 8) == 0;
+    c->admitted = protocol_hello_equal(c->in.data, s->hello);
+    buf_consume(&c->in, PROTOCOL_HELLO_BYTES);
+    answer(s, c, c->admitted ? STATUS_OK : STATUS_REFUSED, (struct view){NULL, 0});
+    return true;
+}
+
+/* Act on what has come; false: drop the client. */
+static bool advance(struct clients *s, struct client *c)
+{
+    struct protocol_request r;
+    struct view body;
+    size_t used;
+
+    if (!c->admitted)
+        return c->out.len || admit(s, c);
+    if (c->out.len)
+        return true;
+    int rc = protocol_frame((struct view){c->in.data, c->in.len}, &body, &used);
+    if (rc == 0) {
+        if (!c->in.len)
+            c->deadline_ms = 0;
+        else if (!c->deadline_ms)
+            c->deadline_ms = now_ms() + s->speak_ms;
+        return true;
+    }
+    if (rc < 0)
+        return false;
+    if (!c->waiting)
+        c->deadline_ms = 0;
+    if (protocol_parse_request(body, &r))
+        execute(s, c, &r);
+    else
+        answer(s, c, STATUS_BAD, (struct view){NULL, 0});
+    if (!c->waiting)
+        buf_consume(&c->in, used);
+    return true;
+}
+
+static bool receive(struct client *c)
+{
+    char bytes[READ_BYTES];
+    struct err ignored;
+    size_t room = c->in.max - c->in.len;
+    ssize_t n = recv(c->fd, bytes, room < sizeof(bytes) ? room : sizeof(bytes), MSG_DONTWAIT);
+
+    if (n > 0)
+        return buf_append(&c->in, bytes, (size_t)n, &ignored) == 0;
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* False when the client is to go: it cannot be written to, or it has been told that it is refused. */
+static bool flush(struct client *c)
+{
+    ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (n > 0)
+        buf_consume(&c->out, (size_t)n);
+    else if (errno != EAGAIN && errno != EINTR)
+        return false;
+    if (!c->out.len)
+        c->deadline_ms = 0;
+    return c->admitted || c->out.len;
+}
+
+static bool serve(struct clients *s, struct client *c, short revents)
+{
+    if (revents & (POLLERR | POLLNVAL) || (c->waiting && revents & (POLLHUP | POLLRDHUP)))
+        return false;
+    if (revents & (POLLIN | POLLHUP) && !c->out.len && !c->waiting && !receive(c))
+        return false;
+    if (revents & POLLOUT && c->out.len && !flush(c))
+        return false;
+    do {
+        if (!advance(s, c))
+            return false;
+        if (!c->out.len)
+            break;
+        if (!flush(c))
+            return false;
+    } while (!c->out.len);
+    return c->waiting || !c->deadline_ms || now_ms() < c->deadline_ms;
+}
+
+/* Waiting ones are looked at after all others, so that a value set in this turn wakes them in this turn. */
+void clients_turn(struct clients *s, const struct pollfd *pfds, int n)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n; i++) {
+            struct client *c = s->list[i];
+            if (!c || (pass == 1 && !c->waiting))
+                continue;
+            if (serve(s, c, pass == 0 || c->waiting ? pfds[i].revents : 0))
+                continue;
+            client_free(c);
+            s->list[i] = NULL;
+        }
+    int kept = 0;
+    for (int i = 0; i < s->n; i++)
+        if (s->list[i])
+            s->list[kept++] = s->list[i];
+    s->n = kept;
+}

@@ -1,0 +1,35 @@
+/* server.h - a run's key-value store, served over TCP by worker rank 0.
+ *
+ * Ownership: store_server_start gives a server that store_server_stop ends; its keys go with it.
+ * Threads:   the server has a thread of its own, since the rank that hosts it is busy computing while others ask. That
+ *            thread touches nothing but the server.
+ * Errors:    ERR_CONFLICT when the port is taken, ERR_FATAL for the rest. A client's mistakes are the client's: it is
+ *            told, or dropped, and the others notice nothing.
+ * Order:     requests of one client are answered in order; a waiting one does not hold up other clients.
+ */
+#ifndef TK_RENDEZVOUS_SERVER_H
+#define TK_RENDEZVOUS_SERVER_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct store_server;
+
+/* 0 in a field: the default. */
+struct store_server_limits {
+    int clients;      /* 4096; also bounded by the process's descriptors */
+    size_t keys;      /* 65536 */
+    size_t bytes;     /* keys and values together, 64 MiB */
+    int64_t speak_ms; /* 10000: from connecting to a whole hello, and for any message once begun */
+};
+
+/* Listen at `port` (0: any, see store_server_port) of every address. NULL on failure. */
+struct store_server *store_server_start(int port, const char *run_id,
+                                        const struct store_server_limits *limits, struct err *err);
+int store_server_port(const struct store_server *s);
+void store_server_stop(struct store_server *s);
+
+#endif

@@ -1,0 +1,310 @@
+/* store.c - the client: one request, one answer, always before a deadline. */
+#include "rendezvous/store.h"
+#include "common/clock.h"
+#include "rendezvous/protocol.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { RETRY_MS_MIN = 5, RETRY_MS_MAX = 200, CONNECT_MS = 3000 };
+
+struct store {
+    int fd;
+    char where[120]; /* "host:port", for errors */
+    struct buf in, out;
+    bool broken;
+};
+
+static int64_t now_ms(void)
+{
+    struct clock c = clock_system();
+
+    return c.mono_ms(c.ctx);
+}
+
+static int left_ms(int64_t deadline_ms)
+{
+    int64_t left = deadline_ms - now_ms();
+
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+static int timed_out(struct store *s, struct err *err)
+{
+    s->broken = true;
+    return err_set(err, ERR_TIMEOUT, "store %s: deadline passed", s->where);
+}
+
+static int went_away(struct store *s, struct err *err)
+{
+    s->broken = true;
+    return err_set(err, ERR_PEER, "store %s: the server went away", s->where);
+}
+
+static int wait_ready(struct store *s, short events, int64_t deadline_ms, struct err *err)
+{
+    for (;;) {
+        struct pollfd pfd = {.fd = s->fd, .events = events};
+        int left = left_ms(deadline_ms), n = poll(&pfd, 1, left);
+        if (n > 0)
+            return 0;
+        if (n == 0 && left_ms(deadline_ms) == 0)
+            return timed_out(s, err);
+        if (n < 0 && errno != EINTR)
+            return err_errno(err, ERR_FATAL, errno, "store %s: poll", s->where);
+    }
+}
+
+static int send_out(struct store *s, int64_t deadline_ms, struct err *err)
+{
+    while (s->out.len) {
+        ssize_t n = send(s->fd, s->out.data, s->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+            buf_consume(&s->out, (size_t)n);
+        else if (n < 0 && errno == EAGAIN) {
+            if (wait_ready(s, POLLOUT, deadline_ms, err) < 0)
+                return -1;
+        } else if (!(n < 0 && errno == EINTR))
+            return went_away(s, err);
+    }
+    return 0;
+}
+
+/* Read until an answer is whole; its bytes stay in s->in until the next request. */
+static int read_answer(struct store *s, struct view *body, int64_t deadline_ms, struct err *err)
+{
+    char bytes[16 * 1024];
+    size_t used;
+    int rc;
+
+    while ((rc = protocol_frame((struct view){s->in.data, s->in.len}, body, &used)) == 0) {
+        ssize_t n = recv(s->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n > 0) {
+            if (buf_append(&s->in, bytes, (size_t)n, err) < 0)
+                rc = -1;
+        } else if (n < 0 && errno == EAGAIN) {
+            if (wait_ready(s, POLLIN, deadline_ms, err) < 0)
+                return -1;
+        } else if (!(n < 0 && errno == EINTR))
+            return went_away(s, err);
+        if (rc < 0)
+            break;
+    }
+    if (rc > 0 && body->len >= 1)
+        return 0;
+    s->broken = true;
+    return err_set(err, ERR_FATAL, "store %s: what answers there is no store of this program", s->where);
+}
+
+static int judge(struct store *s, struct view body, const char *key, struct view *payload, struct err *err)
+{
+    *payload = (struct view){body.p + 1, body.len - 1};
+    switch ((enum protocol_status)body.p[0]) {
+    case STATUS_OK:
+        return 0;
+    case STATUS_TIMEOUT:
+        return err_set(err, ERR_TIMEOUT, "store %s: deadline passed while waiting for key \"%s\"", s->where,
+                       key);
+    case STATUS_CONFLICT:
+        return err_set(err, ERR_CONFLICT, "store %s: key \"%s\" has another value", s->where, key);
+    case STATUS_FULL:
+        return err_set(err, ERR_INVALID, "store %s: full, no room for key \"%s\"", s->where, key);
+    case STATUS_BAD:
+        return err_set(err, ERR_INVALID, "store %s: key \"%s\" is no counter", s->where, key);
+    case STATUS_REFUSED:
+        return err_set(err, ERR_INVALID, "store %s: belongs to another run (the run ids differ)", s->where);
+    case STATUS_CROWDED:
+        return err_set(err, ERR_TRANSIENT, "store %s: too many clients", s->where);
+    }
+    return err_set(err, ERR_FATAL, "store %s: unknown answer %d", s->where, body.p[0]);
+}
+
+/* The payload lies in s->in until the next request. The server's clock ends a wait; ours has a little more patience,
+ * so that a plain wait in vain leaves the connection in step. */
+static int ask(struct store *s, const char *key, struct protocol_request *r, int64_t timeout_ms,
+               struct view *payload, struct err *err)
+{
+    const int64_t slack_ms = r->wait_ms ? 1000 : 0, deadline_ms = now_ms() + timeout_ms + slack_ms;
+    struct view body;
+
+    if (s->broken)
+        return err_set(err, ERR_PEER, "store %s: the connection has failed before", s->where);
+    r->key = (struct view){key, strlen(key)};
+    if (timeout_ms < 0 || r->key.len == 0 || r->key.len > STORE_KEY_BYTES ||
+        r->value.len > STORE_VALUE_BYTES || r->expected.len > STORE_VALUE_BYTES)
+        return err_set(
+            err, ERR_INVALID,
+            "store: key \"%.40s\": expected a key of 1..%d bytes, a value of at most %d and a time", key,
+            STORE_KEY_BYTES, STORE_VALUE_BYTES);
+    buf_clear(&s->in);
+    if (protocol_put_request(&s->out, r, err) < 0 || send_out(s, deadline_ms, err) < 0 ||
+        read_answer(s, &body, deadline_ms, err) < 0)
+        return -1;
+    return judge(s, body, key, payload, err);
+}
+
+static uint32_t wait_of(int64_t timeout_ms)
+{
+    return timeout_ms < 1 ? 1 : timeout_ms > INT_MAX ? INT_MAX : (uint32_t)timeout_ms;
+}
+
+int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
+              struct err *err)
+{
+    struct protocol_request r = {.op = OP_SET, .value = {value, len}};
+    struct view payload;
+
+    return ask(s, key, &r, timeout_ms, &payload, err);
+}
+
+int store_get(struct store *s, const char *key, struct buf *out, int64_t timeout_ms, struct err *err)
+{
+    struct protocol_request r = {.op = OP_GET, .wait_ms = wait_of(timeout_ms)};
+    struct view payload;
+
+    if (ask(s, key, &r, timeout_ms, &payload, err) < 0)
+        return -1;
+    return buf_append(out, payload.p, payload.len, err);
+}
+
+int store_add(struct store *s, const char *key, int64_t delta, int64_t *ret, int64_t timeout_ms,
+              struct err *err)
+{
+    struct protocol_request r = {.op = OP_ADD, .number = delta};
+    struct view payload;
+
+    if (ask(s, key, &r, timeout_ms, &payload, err) < 0)
+        return -1;
+    return protocol_number(payload, ret) ? 0 : err_set(err, ERR_FATAL, "store %s: no number", s->where);
+}
+
+int store_compare_set(struct store *s, const char *key, const void *expected, size_t expected_len,
+                      const void *value, size_t len, struct buf *found, int64_t timeout_ms, struct err *err)
+{
+    struct protocol_request r = {
+        .op = OP_COMPARE_SET, .expected = {expected, expected_len}, .value = {value, len}};
+    struct view payload = {NULL, 0};
+    struct err why = {0}, full;
+
+    if (ask(s, key, &r, timeout_ms, &payload, &why) == 0)
+        return 0;
+    if (why.kind == ERR_CONFLICT && found && buf_append(found, payload.p, payload.len, &full) < 0)
+        why = full;
+    *err = why;
+    return -1;
+}
+
+int store_wait_count(struct store *s, const char *key, int64_t count, int64_t timeout_ms, struct err *err)
+{
+    struct protocol_request r = {.op = OP_WAIT_COUNT, .number = count, .wait_ms = wait_of(timeout_ms)};
+    struct view payload;
+
+    return ask(s, key, &r, timeout_ms, &payload, err);
+}
+
+/* One address, one try. */
+static int try_address(const struct addrinfo *at, int ms)
+{
+    const int on = 1;
+    int code = 0;
+    socklen_t len = sizeof(code);
+    cleanup_close int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+
+    if (fd < 0)
+        return -1;
+    if (connect(fd, at->ai_addr, at->ai_addrlen) < 0 &&
+        (errno != EINPROGRESS || poll(&pfd, 1, ms < CONNECT_MS ? ms : CONNECT_MS) <= 0))
+        return -1;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 || code)
+        return -1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    return TAKE_FD(fd);
+}
+
+/* A name that does not resolve yet and a server that does not listen yet are the same to us: not there yet. */
+static int try_connect(const char *host, int port, int64_t deadline_ms)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *all = NULL;
+    char service[16];
+    int fd = -1;
+
+    snprintf(service, sizeof(service), "%d", port);
+    if (getaddrinfo(host, service, &hints, &all) != 0)
+        return -1;
+    for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next)
+        fd = try_address(at, left_ms(deadline_ms));
+    freeaddrinfo(all);
+    return fd;
+}
+
+static int greet(struct store *s, const char *run_id, int64_t deadline_ms, struct err *err)
+{
+    char hello[PROTOCOL_HELLO_BYTES];
+    struct view body, payload;
+
+    protocol_hello(run_id, hello);
+    if (buf_append(&s->out, hello, sizeof(hello), err) < 0 || send_out(s, deadline_ms, err) < 0 ||
+        read_answer(s, &body, deadline_ms, err) < 0)
+        return -1;
+    return judge(s, body, "", &payload, err);
+}
+
+static void sleep_ms(int ms)
+{
+    const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    nanosleep(&ts, NULL);
+}
+
+struct store *store_connect(const char *host, int port, const char *run_id, int64_t timeout_ms,
+                            struct err *err)
+{
+    const int64_t deadline_ms = now_ms() + timeout_ms;
+    int fd;
+
+    if (timeout_ms < 0 || strlen(run_id) > STORE_RUN_ID_BYTES) {
+        err_set(err, ERR_INVALID, "store %.60s:%d: expected a time, and a run id of at most %d bytes", host,
+                port, STORE_RUN_ID_BYTES);
+        return NULL;
+    }
+    for (int wait_ms = RETRY_MS_MIN; (fd = try_connect(host, port, deadline_ms)) < 0;) {
+        int left = left_ms(deadline_ms);
+        if (left == 0) {
+            err_set(err, ERR_TIMEOUT, "store %.60s:%d: deadline passed while trying to connect", host, port);
+            return NULL;
+        }
+        sleep_ms(wait_ms < left ? wait_ms : left);
+        wait_ms = wait_ms * 2 < RETRY_MS_MAX ? wait_ms * 2 : RETRY_MS_MAX;
+    }
+    struct store *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    s->fd = fd;
+    s->in = s->out = (struct buf)BUF_INIT(PROTOCOL_BODY_BYTES + 16 * 1024 + 8);
+    snprintf(s->where, sizeof(s->where), "%.100s:%d", host, port);
+    if (greet(s, run_id, deadline_ms, err) == 0)
+        return s;
+    store_close(s);
+    return NULL;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    close(s->fd);
+    buf_release(&s->in);
+    buf_release(&s->out);
+    free(s);
+}

@@ -1,0 +1,85 @@
+/* test_cpus.c - limits as containers show them, in a made-up file system root. */
+#include "common/cpus.h"
+#include "common/fsutil.h"
+
+#include <ftw.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static void put(const char *root, const char *path, const char *text)
+{
+    char full[200];
+    struct err err = {0};
+
+    snprintf(full, sizeof(full), "%s%s", root, path);
+    *strrchr(full, '/') = '\0';
+    assert_int_equal(fs_mkdirs(full, &err), 0);
+    snprintf(full, sizeof(full), "%s%s", root, path);
+    assert_int_equal(fs_write_atomic(full, text, strlen(text), &err), 0);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st, (void)kind, (void)at;
+    return remove(path);
+}
+
+struct file {
+    const char *path, *text;
+};
+
+static void test_the_smallest_limit_holds(void **state)
+{
+    static const struct {
+        struct file files[4];
+        int affinity, want;
+    } cases[] = {
+        {{{0}}, 8, 8},
+        {{{0}}, 0, 1},
+        {{{"/sys/fs/cgroup/cpu.max", "max 100000\n"}}, 8, 8},
+        {{{"/sys/fs/cgroup/cpu.max", "150000 100000\n"}}, 8, 2},
+        {{{"/sys/fs/cgroup/cpu.max", "50000 100000\n"}}, 8, 1},
+        {{{"/sys/fs/cgroup/cpu.max", "1600000 100000\n"}}, 8, 8},
+        {{{"/sys/fs/cgroup/cpu.max", "garbage"}}, 8, 8},
+        {{{"/sys/fs/cgroup/cpu.max", "-1 0\n"}}, 8, 8},
+        /* Without a namespace: the own group, and every one above it. */
+        {{{"/proc/self/cgroup", "0::/kubepods/pod1/c1\n"},
+          {"/sys/fs/cgroup/kubepods/pod1/c1/cpu.max", "max 100000\n"},
+          {"/sys/fs/cgroup/kubepods/pod1/cpu.max", "300000 100000\n"}},
+         8,
+         3},
+        {{{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", "200000 100000\n"}}, 8, 2},
+        {{{"/proc/self/cgroup", "4:cpu:/x\n"},
+          {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "250000\n"},
+          {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}},
+         8,
+         3},
+        {{{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"},
+          {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}},
+         8,
+         8},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char root[] = "/tmp/test-cpus-XXXXXX";
+        assert_non_null(mkdtemp(root));
+        for (const struct file *f = cases[i].files; f->path; f++)
+            put(root, f->path, f->text);
+        assert_int_equal(cpus_usable_under(root, cases[i].affinity), cases[i].want);
+        assert_int_equal(nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+    }
+    assert_true(cpus_usable() >= 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_smallest_limit_holds)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* run.c - torchrun under test. */
+#include "run.h"
+#include "common/fsutil.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 24, OUTPUT_BYTES = 4 << 20, POLLS_MAX = 30000 };
+
+char *run_torchrun;
+
+static void redirect(const char *name, int fd)
+{
+    int f = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    if (f < 0 || dup2(f, fd) < 0)
+        _exit(120);
+    close(f);
+}
+
+static void become(const struct run *r, const char *const *args, const char *script, int console)
+{
+    const struct rlimit no_core = {0, 0};
+    const char *words[WORDS_MAX] = {run_torchrun};
+    int n = 1;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setrlimit(RLIMIT_CORE, &no_core);
+    for (; *args && n < WORDS_MAX - 4; args++)
+        words[n++] = *args;
+    if (script) {
+        words[n++] = "sh";
+        words[n++] = "-c";
+        words[n++] = script;
+    }
+    if (chdir(r->dir) < 0)
+        _exit(120);
+    if (console < 0)
+        redirect("out", STDOUT_FILENO);
+    else
+        dup2(console, STDOUT_FILENO);
+    redirect("err", STDERR_FILENO);
+    close_range(STDERR_FILENO + 1, ~0u, 0);
+    setenv("TMPDIR", r->dir, 1);
+    unsetenv("OMP_NUM_THREADS");
+    execv(run_torchrun, (char **)(uintptr_t)words);
+    _exit(120);
+}
+
+void run_start(struct run *r, const char *const *args, const char *script)
+{
+    run_start_on(r, args, script, -1);
+}
+
+void run_start_on(struct run *r, const char *const *args, const char *script, int console)
+{
+    *r = (struct run){
+        .dir = "/tmp/test-torchrun-XXXXXX", .out = BUF_INIT(OUTPUT_BYTES), .err = BUF_INIT(OUTPUT_BYTES)};
+    assert_non_null(mkdtemp(r->dir));
+    fflush(NULL);
+    r->pid = fork();
+    assert_true(r->pid >= 0);
+    if (r->pid == 0)
+        become(r, args, script, console);
+}
+
+static void read_file(const struct run *r, const char *name, struct buf *out)
+{
+    char path[128];
+    struct err err = {0};
+
+    snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+    buf_clear(out);
+    if (fs_read(path, out, &err) < 0)
+        buf_clear(out);
+}
+
+int run_wait(struct run *r)
+{
+    assert_int_equal(waitpid(r->pid, &r->status, 0), r->pid);
+    read_file(r, "out", &r->out);
+    read_file(r, "err", &r->err);
+    return WIFEXITED(r->status) ? WEXITSTATUS(r->status) : -WTERMSIG(r->status);
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st, (void)kind, (void)at;
+    return remove(path);
+}
+
+void run_release(struct run *r)
+{
+    buf_release(&r->out);
+    buf_release(&r->err);
+    assert_int_equal(nftw(r->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+int run_once(const char *const *args, const char *script, struct run *keep)
+{
+    struct run own, *r = keep ? keep : &own;
+
+    run_start(r, args, script);
+    int code = run_wait(r);
+    if (!keep)
+        run_release(r);
+    return code;
+}
+
+static void tick(void)
+{
+    const struct timespec ts = {.tv_nsec = 2000000};
+
+    nanosleep(&ts, NULL);
+}
+
+bool run_has_file(const struct run *r, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+bool run_wait_file(const struct run *r, const char *name)
+{
+    siginfo_t info = {0};
+
+    for (int i = 0; i < POLLS_MAX && !run_has_file(r, name); i++) {
+        if (waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid)
+            break;
+        tick();
+    }
+    return run_has_file(r, name);
+}
+
+int run_read_number(const struct run *r, const char *name)
+{
+    cleanup_buf struct buf text = BUF_INIT(64);
+
+    read_file(r, name, &text);
+    return atoi(buf_str(&text));
+}
+
+bool run_gone(pid_t pid)
+{
+    for (int i = 0; i < POLLS_MAX; i++) {
+        if (kill(pid, 0) < 0)
+            return true;
+        tick();
+    }
+    return false;
+}

@@ -1,0 +1,48 @@
+/* run.h - start the real torchrun with shell workers and see what became of it. */
+#ifndef TK_TESTS_LAUNCHER_RUN_H
+#define TK_TESTS_LAUNCHER_RUN_H
+
+#include "common/buf.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* One run in a fresh folder, which is its working directory and goes with run_release. */
+struct run {
+    char dir[64];
+    pid_t pid;
+    int status; /* as waitpid gives it */
+    struct buf out, err;
+};
+
+/* The full path of torchrun; the test program gets it as argv[1]. */
+extern char *run_torchrun;
+
+/* Start it; `script` is what each rank runs (sh -c), NULL: args hold the program. Ends with NULL. */
+void run_start(struct run *r, const char *const *args, const char *script);
+
+/* The same with `console` as its stdout; -1: a file, which run_wait reads. */
+void run_start_on(struct run *r, const char *const *args, const char *script, int console);
+
+/* Wait and read what it printed. Returns the exit code, or -signal. */
+int run_wait(struct run *r);
+
+/* Both, and run_release when `keep` is NULL. */
+int run_once(const char *const *args, const char *script, struct run *keep);
+
+void run_release(struct run *r);
+
+/* Wait (by polling, within a generous bound) until `name` exists in the folder; false when it never does,
+ * or torchrun has ended without. */
+bool run_wait_file(const struct run *r, const char *name);
+bool run_has_file(const struct run *r, const char *name);
+
+/* A number that a rank wrote to a file. */
+int run_read_number(const struct run *r, const char *name);
+
+/* Wait until process `pid` is gone or a zombie nobody waits for; false when it stays. */
+bool run_gone(pid_t pid);
+
+#define RUN_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+#endif

@@ -1,0 +1,151 @@
+/* test_env.c - what a rank is started with. */
+#include "launcher/env.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *get(char *const *env, const char *name)
+{
+    const char *found = NULL;
+    size_t n = strlen(name);
+
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=') {
+            assert_null(found); /* each once */
+            found = *env + n + 1;
+        }
+    return found;
+}
+
+static const struct env_round round_2 = {
+    .restart_count = 2, .run_id = "job-1", .master_addr = "10.0.0.9", .master_port = 4711};
+
+static struct options some_options(void)
+{
+    static char prog[] = "prog", arg[] = "--x=1";
+    static char *const program[] = {prog, arg, NULL};
+
+    return (struct options){.nnodes = 2,
+                            .nproc = 4,
+                            .node_rank = 1,
+                            .role = "default",
+                            .max_restarts = 3,
+                            .signals_text = "SIGTERM",
+                            .program = program};
+}
+
+static void test_the_whole_list(void **state)
+{
+    static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old";
+    char *const base[] = {path, rank, file, NULL};
+    static const char *const want[][2] = {{"RANK", "7"},
+                                          {"LOCAL_RANK", "3"},
+                                          {"GROUP_RANK", "1"},
+                                          {"ROLE_RANK", "7"},
+                                          {"ROLE_NAME", "default"},
+                                          {"WORLD_SIZE", "8"},
+                                          {"LOCAL_WORLD_SIZE", "4"},
+                                          {"GROUP_WORLD_SIZE", "2"},
+                                          {"ROLE_WORLD_SIZE", "8"},
+                                          {"MASTER_ADDR", "10.0.0.9"},
+                                          {"MASTER_PORT", "4711"},
+                                          {"TORCHELASTIC_RESTART_COUNT", "2"},
+                                          {"TORCHELASTIC_MAX_RESTARTS", "3"},
+                                          {"TORCHELASTIC_RUN_ID", "job-1"},
+                                          {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                                          {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM"},
+                                          {"TORCHELASTIC_ERROR_FILE", "/e.json"},
+                                          {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+                                          {"OMP_NUM_THREADS", "1"},
+                                          {"PATH", "/bin"}};
+    cleanup_arena struct arena a = {0};
+    const struct options o = some_options();
+    char **env = env_build(&o, &round_2, 3, "/e.json", base, &a);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        const char *got = get(env, want[i][0]);
+        if (!got || strcmp(got, want[i][1]) != 0)
+            fail_msg("%s=%s, expected %s", want[i][0], got ? got : "(unset)", want[i][1]);
+    }
+    env = env_build(&o, &round_2, 0, NULL, base, &a);
+    assert_null(get(env, "TORCHELASTIC_ERROR_FILE"));
+}
+
+static void test_what_the_user_set_stays(void **state)
+{
+    static char omp[] = "OMP_NUM_THREADS=6", nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0";
+    char *const base[] = {omp, nccl, NULL};
+    char *const none[] = {NULL};
+    cleanup_arena struct arena a = {0};
+    struct options o = some_options();
+    char **env = env_build(&o, &round_2, 0, NULL, base, &a);
+
+    (void)state;
+    assert_string_equal(get(env, "OMP_NUM_THREADS"), "6");
+    assert_string_equal(get(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "0");
+    assert_false(env_sets_omp(&o, base));
+    assert_true(env_sets_omp(&o, none));
+    o.nproc = 1;
+    assert_false(env_sets_omp(&o, none));
+    assert_null(get(env_build(&o, &round_2, 0, NULL, none, &a), "OMP_NUM_THREADS"));
+}
+
+static void test_virtual_local_rank(void **state)
+{
+    static char devices[] = "CUDA_VISIBLE_DEVICES=4,6,GPU-x";
+    char *const base[] = {devices, NULL}, *const none[] = {NULL};
+    cleanup_arena struct arena a = {0};
+    struct options o = some_options();
+
+    (void)state;
+    o.virtual_local_rank = true;
+    char **env = env_build(&o, &round_2, 2, NULL, base, &a);
+    assert_string_equal(get(env, "LOCAL_RANK"), "0");
+    assert_string_equal(get(env, "RANK"), "6");
+    assert_string_equal(get(env, "CUDA_VISIBLE_DEVICES"), "GPU-x");
+    assert_string_equal(get(env_build(&o, &round_2, 1, NULL, none, &a), "CUDA_VISIBLE_DEVICES"), "1");
+}
+
+static void join(char **words, char out[static 256])
+{
+    out[0] = '\0';
+    for (; *words; words++)
+        snprintf(out + strlen(out), 256 - strlen(out), "%s|", *words);
+}
+
+static void test_arguments(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o = some_options();
+    char got[256];
+
+    (void)state;
+    join(env_arguments(&o, 1, "py", &a), got);
+    assert_string_equal(got, "prog|--x=1|");
+    o.local_rank_argument = true;
+    join(env_arguments(&o, 1, "py", &a), got);
+    assert_string_equal(got, "prog|--local-rank=1|--x=1|");
+    o.program_kind = PROGRAM_PYTHON_MODULE;
+    join(env_arguments(&o, 2, "py", &a), got);
+    assert_string_equal(got, "py|-u|-m|prog|--local-rank=2|--x=1|");
+    o.local_rank_argument = false;
+    o.program_kind = PROGRAM_PYTHON_FILE;
+    join(env_arguments(&o, 2, "py", &a), got);
+    assert_string_equal(got, "py|-u|prog|--x=1|");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_whole_list),
+        cmocka_unit_test(test_what_the_user_set_stays),
+        cmocka_unit_test(test_virtual_local_rank),
+        cmocka_unit_test(test_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

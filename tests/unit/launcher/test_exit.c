@@ -1,0 +1,125 @@
+/* test_exit.c - who is to blame, and the block that others parse. */
+#include "launcher/exit.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { STOPPED = 1 << 20, RUNS = 1 << 21 };
+
+/* A rank that ended: code, -signal, + STOPPED when by us. */
+static struct exit_worker worker(int rank, int how, int order)
+{
+    int code = how & 0xffff;
+
+    return (struct exit_worker){.rank = rank,
+                                .local_rank = rank,
+                                .pid = 1000 + rank,
+                                .running = (how & RUNS) != 0,
+                                .stopped_by_us = (how & STOPPED) != 0,
+                                .status = code >= 1000 ? code - 1000 : code << 8,
+                                .order = order};
+}
+
+enum { SIGNAL = 1000 };
+
+static void test_root_cause(void **state)
+{
+    static const struct {
+        int how[3], order[3];
+        int want;
+        bool sure;
+    } cases[] = {
+        {{0, 0, 0}, {1, 2, 3}, -1, false},
+        {{RUNS, 7, RUNS}, {0, 1, 0}, 1, true},
+        {{3, 7, 0}, {2, 1, 3}, 1, true},
+        /* 140 has only noticed. */
+        {{140, RUNS, SIGNAL + SIGKILL}, {1, 0, 2}, 2, true},
+        {{140, RUNS, RUNS}, {1, 0, 0}, 0, false},
+        {{140, 140, RUNS}, {2, 1, 0}, 1, false},
+        {{140, 138, 140}, {1, 3, 2}, 1, true},
+        /* What we stopped has only obeyed. */
+        {{9, SIGNAL + SIGTERM + STOPPED, SIGNAL + SIGKILL + STOPPED}, {1, 2, 3}, 0, true},
+        {{1 + STOPPED, 140, 2 + STOPPED}, {1, 2, 3}, 1, false},
+        {{143 + STOPPED, 143 + STOPPED, 143 + STOPPED}, {1, 2, 3}, -1, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct exit_worker w[3];
+        bool sure;
+        for (int r = 0; r < 3; r++)
+            w[r] = worker(r, cases[i].how[r], cases[i].order[r]);
+        assert_int_equal(exit_root_cause(w, 3, &sure), cases[i].want);
+        assert_int_equal(sure, cases[i].sure);
+    }
+}
+
+static void test_codes(void **state)
+{
+    char name[32];
+
+    (void)state;
+    assert_int_equal(exit_status_code(3 << 8), 3);
+    assert_int_equal(exit_status_code(SIGKILL), 137);
+    assert_int_equal(exit_status_code(SIGSEGV | 0x80), 139); /* with a core dump */
+    assert_string_equal(exit_signal_name(SIGKILL, name), "SIGKILL");
+    assert_string_equal(exit_signal_name(SIGTERM, name), "SIGTERM");
+    assert_string_equal(exit_signal_name(60, name), "signal 60");
+}
+
+static void test_report(void **state)
+{
+    struct exit_worker w[2] = {worker(0, 140, 1), worker(1, SIGNAL + SIGKILL, 2)};
+    cleanup_buf struct buf text = BUF_INIT(65536);
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(exit_report(w, 2, 1, "trainer", "pod-0", &text, &err), 0);
+    const char *root = strstr(buf_str(&text), "Root Cause (first observed failure):\n[0]:\n");
+    assert_non_null(root);
+    assert_non_null(strstr(buf_str(&text), "trainer FAILED\n"));
+    assert_non_null(strstr(root, "\n  rank      : 1 (local_rank: 1)\n"));
+    assert_non_null(strstr(root, "\n  exitcode  : -9 (pid: 1001)  (SIGKILL)\n"));
+    assert_non_null(strstr(root, "\n  host      : pod-0\n"));
+    assert_non_null(strstr(root, "Signal 9 (SIGKILL) received by PID 1001"));
+    const char *other = strstr(buf_str(&text), "exitcode  : 140 (pid: 1000)\n");
+    assert_true(other && other < root);
+}
+
+/* A pod's termination message is the last 2,048 bytes: the root cause must be in them whatever else failed. */
+static void test_report_fits_a_termination_message(void **state)
+{
+    struct exit_worker w[64];
+    static char message[5000];
+    cleanup_buf struct buf text = BUF_INIT(65536);
+    struct err err = {0};
+
+    (void)state;
+    memset(message, 'x', sizeof(message) - 1);
+    for (int i = 0; i < 64; i++) {
+        w[i] = worker(i, 138, i + 1);
+        w[i].message = message;
+        w[i].error_file = "/logs/none_abc/attempt_0/0/error.json";
+    }
+    assert_int_equal(exit_report(w, 64, 0, "trainer", "pod-0", &text, &err), 0);
+    const char *tail = buf_str(&text) + text.len - 2048;
+    assert_non_null(strstr(tail, "Root Cause (first observed failure):"));
+    assert_non_null(strstr(tail, "exitcode  : 138 (pid: 1000)\n"));
+    assert_non_null(strstr(buf_str(&text), "... and 55 more"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_root_cause),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_fits_a_termination_message),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* test_options.c - the command line: every spelling, every default, every refusal. */
+#include "launcher/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *const *fake_env;
+
+static char *fake_get(const char *name)
+{
+    for (const char *const *e = fake_env; e && *e; e++)
+        if (strncmp(*e, name, strlen(name)) == 0 && (*e)[strlen(name)] == '=')
+            return (char *)(uintptr_t)(*e + strlen(name) + 1);
+    return NULL;
+}
+
+static int parse(struct arena *a, struct options *o, struct err *err, int gpus, const char *const *words)
+{
+    const struct options_host host = {.get = fake_get, .cpus = 6, .gpus = gpus};
+    int argc = 0;
+
+    while (words[argc])
+        argc++;
+    return options_parse(argc, (char *const *)(uintptr_t)words, &host, a, o, err);
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void parse_ok(struct arena *a, struct options *o, const char *const *words)
+{
+    struct err err = {0};
+
+    if (parse(a, o, &err, 0, words) < 0)
+        fail_msg("%s", err.msg);
+}
+
+static void test_defaults(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    parse_ok(&a, &o, WORDS("torchrun", "prog", "--nnodes=7", "-x"));
+    assert_true(o.nnodes == 1 && o.nproc == 1 && o.node_rank == 0 && o.max_restarts == 0);
+    assert_string_equal(o.run_id, "none");
+    assert_string_equal(o.master_addr, "127.0.0.1");
+    assert_int_equal(o.master_port, 29500);
+    assert_int_equal(o.shutdown_timeout_ms, 20000);
+    assert_string_equal(o.role, "default");
+    assert_int_equal(o.program_kind, PROGRAM_EXECUTABLE);
+    assert_true(sigismember(&o.signals, SIGTERM) && sigismember(&o.signals, SIGINT) &&
+                sigismember(&o.signals, SIGHUP) && sigismember(&o.signals, SIGQUIT));
+    assert_true(o.shown[0] && o.redirects[0] == 0 && o.tee[0] == 0);
+    /* What follows the program is the program's. */
+    assert_string_equal(o.program[0], "prog");
+    assert_string_equal(o.program[1], "--nnodes=7");
+    assert_string_equal(o.program[2], "-x");
+    assert_null(o.program[3]);
+}
+
+static void test_both_spellings(void **state)
+{
+    static const char *const forms[][6] = {
+        {"torchrun", "--nproc_per_node=3", "p", NULL},
+        {"torchrun", "--nproc-per-node=3", "p", NULL},
+        {"torchrun", "--nproc_per_node", "3", "p", NULL},
+        {"torchrun", "--nproc-per-node", "3", "p", NULL},
+        {"torchrun", "--nproc-per_node", "3", "--", "p", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        parse_ok(&a, &o, forms[i]);
+        assert_int_equal(o.nproc, 3);
+        assert_string_equal(o.program[0], "p");
+    }
+}
+
+static void test_every_option_is_accepted_or_refused_by_name(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_OPTIONS; i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        char word[80];
+        snprintf(word, sizeof(word), "--%s%s", option_rows[i].name, option_rows[i].meta ? "=\x01" : "");
+        if (parse(&a, &o, &err, 1, WORDS("torchrun", word, "p")) < 0) {
+            assert_int_equal(err.kind, ERR_INVALID);
+            if (!strstr(err.msg, option_rows[i].name))
+                fail_msg("%s: %s", word, err.msg);
+        }
+        assert_true(strlen(option_rows[i].help) > 0 && option_rows[i].group);
+    }
+}
+
+static void test_values_from_the_environment(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+    struct err err = {0};
+
+    (void)state;
+    fake_env = WORDS("PET_NPROC_PER_NODE=5", "PET_NNODES=2", "PET_NODE_RANK=1", "PET_MASTER_ADDR=pod-0",
+                     "PET_MASTER_PORT=1234", "PET_STANDALONE=0", "PET_NO_PYTHON=1");
+    parse_ok(&a, &o, WORDS("torchrun", "--nproc-per-node=2", "train.py"));
+    assert_true(o.nproc == 2 && o.nnodes == 2 && o.node_rank == 1 && o.master_port == 1234);
+    assert_string_equal(o.master_addr, "pod-0");
+    assert_false(o.standalone);
+    assert_int_equal(o.program_kind, PROGRAM_EXECUTABLE);
+    fake_env = WORDS("PET_MAX_RESTARTS=many");
+    assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
+    assert_non_null(strstr(err.msg, "PET_"));
+    fake_env = NULL;
+}
+
+static void test_what_the_operator_writes(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    parse_ok(&a, &o,
+             WORDS("torchrun", "--nnodes=1:1", "--nproc_per_node=4", "--max_restarts=3",
+                   "--rdzv_backend=c10d", "--rdzv_endpoint=mnist-node-0.mnist-rdzv:29400", "--rdzv_id=0b6f-2",
+                   "--rdzv_conf=is_host=true,read_timeout=600,join_timeout=3600", "trainer", "mnist-cnn"));
+    assert_true(o.nnodes == 1 && o.nproc == 4 && o.max_restarts == 3);
+    assert_string_equal(o.run_id, "0b6f-2");
+    assert_string_equal(o.master_addr, "127.0.0.1");
+    assert_int_equal(o.master_port, 0);
+    parse_ok(&a, &o,
+             WORDS("torchrun", "--nnodes=3", "--nproc_per_node=2", "--rdzv_backend", "static",
+                   "--node_rank=2", "--master_addr=job-0.job-rdzv", "--master_port=29500", "p"));
+    assert_true(o.nnodes == 3 && o.node_rank == 2 && o.master_port == 29500);
+    assert_string_equal(o.master_addr, "job-0.job-rdzv");
+    parse_ok(&a, &o, WORDS("torchrun", "--nnodes=2", "--rdzv-endpoint=[fd00::1]:77", "p"));
+    assert_string_equal(o.master_addr, "fd00::1");
+    assert_int_equal(o.master_port, 77);
+}
+
+static void test_how_many_ranks(void **state)
+{
+    static const struct {
+        const char *word;
+        int gpus, want; /* 0: refused */
+    } cases[] = {{"auto", 0, 6}, {"auto", 8, 8},    {"cpu", 8, 6},  {"gpu", 8, 8}, {"gpu", 0, 0}, {"0", 8, 0},
+                 {"-1", 8, 0},   {"1024", 0, 1024}, {"1025", 0, 0}, {"xpu", 8, 0}, {"4x", 8, 0},  {"", 8, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        int rc =
+            parse(&a, &o, &err, cases[i].gpus, WORDS("torchrun", "--nproc_per_node", cases[i].word, "p"));
+        assert_int_equal(rc, cases[i].want ? 0 : -1);
+        if (cases[i].want)
+            assert_int_equal(o.nproc, cases[i].want);
+        else
+            assert_non_null(strstr(err.msg, "nproc-per-node"));
+    }
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *words[5];
+        const char *says;
+    } cases[] = {
+        {{"torchrun"}, "no program"},
+        {{"torchrun", "--nproc-per-node"}, "expected a value"},
+        {{"torchrun", "--bogus", "p"}, "unknown option --bogus"},
+        {{"torchrun", "--standalone=1", "p"}, "takes no value"},
+        {{"torchrun", "--nnodes=1:4", "p"}, "elastic"},
+        {{"torchrun", "--nnodes=4:1", "p"}, "MAX not below MIN"},
+        {{"torchrun", "--nnodes=0", "p"}, "--nnodes=0"},
+        {{"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "p"}, "static"},
+        {{"torchrun", "--rdzv-backend=etcd-v2", "p"}, "etcd is not supported"},
+        {{"torchrun", "--rdzv-backend=zeus", "p"}, "static or c10d"},
+        {{"torchrun", "--node-rank=1", "p"}, "--node-rank=1"},
+        {{"torchrun", "--nnodes=2", "--node-rank=2", "p"}, "expected 0..1"},
+        {{"torchrun", "--standalone", "--nnodes=2", "p"}, "--standalone"},
+        {{"torchrun", "--rdzv-conf=nonsense", "p"}, "key=value"},
+        {{"torchrun", "--rdzv-conf=color=red", "p"}, "\"color\""},
+        {{"torchrun", "--rdzv-endpoint=host:99999999", "p"}, "HOST:PORT"},
+        {{"torchrun", "--rdzv-endpoint=:1", "p"}, "HOST:PORT"},
+        {{"torchrun", "--master-port=0", "p"}, "1..65535"},
+        {{"torchrun", "--max-restarts=-1", "p"}, "--max-restarts=-1"},
+        {{"torchrun", "--shutdown-timeout=nan", "p"}, "seconds"},
+        {{"torchrun", "--signals-to-handle=SIGKILL", "p"}, "names out of"},
+        {{"torchrun", "--start-method=magic", "p"}, "forkserver"},
+        {{"torchrun", "--numa-binding=node", "p"}, "not supported"},
+        {{"torchrun", "--duplicate-stdout-filters=x", "p"}, "not supported"},
+        {{"torchrun", "--logs-specs=mine", "p"}, "default"},
+        {{"torchrun", "--event-log-handler=console", "p"}, "null"},
+        {{"torchrun", "-m", "--no-python", "p"}, "at most one"},
+        {{"torchrun", "-r", "4", "p"}, "redirects"},
+        {{"torchrun", "-t", "1:1", "p"}, "ranks 0..0"},
+        {{"torchrun", "--local-ranks-filter=a", "p"}, "local-ranks-filter"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        assert_int_equal(parse(&a, &o, &err, 0, cases[i].words), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("%s: got \"%s\"", cases[i].says, err.msg);
+    }
+}
+
+static void test_program_kinds(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    parse_ok(&a, &o, WORDS("torchrun", "train.py"));
+    assert_int_equal(o.program_kind, PROGRAM_PYTHON_FILE);
+    parse_ok(&a, &o, WORDS("torchrun", "--no_python", "train.py"));
+    assert_int_equal(o.program_kind, PROGRAM_EXECUTABLE);
+    parse_ok(&a, &o, WORDS("torchrun", "-m", "pkg.train"));
+    assert_int_equal(o.program_kind, PROGRAM_PYTHON_MODULE);
+    parse_ok(&a, &o, WORDS("torchrun", "--run-path", "train.py"));
+    assert_int_equal(o.program_kind, PROGRAM_PYTHON_RUN_PATH);
+    assert_false(o.local_rank_argument);
+    parse_ok(&a, &o, WORDS("/usr/bin/launch", "train.py"));
+    assert_true(o.local_rank_argument);
+    parse_ok(&a, &o, WORDS("torch.distributed.launch", "--use-env", "train.py"));
+    assert_false(o.local_rank_argument);
+}
+
+static void test_maps_of_streams(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    parse_ok(
+        &a, &o,
+        WORDS("torchrun", "--nproc-per-node=16", "-r", "3", "-t0:1,12:3", "--local-ranks-filter=2,15", "p"));
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(o.redirects[i], STD_BOTH);
+        assert_int_equal(o.tee[i], i == 0 ? STD_OUT : i == 12 ? STD_BOTH : STD_NONE);
+        assert_int_equal(o.shown[i], i == 2 || i == 15);
+    }
+}
+
+static void test_standalone_and_help(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    parse_ok(&a, &o, WORDS("torchrun", "--standalone", "p"));
+    assert_null(o.run_id);
+    assert_int_equal(o.master_port, 0);
+    parse_ok(&a, &o, WORDS("torchrun", "--help", "--bogus"));
+    assert_true(o.help);
+    parse_ok(&a, &o, WORDS("torchrun", "-h"));
+    assert_true(o.help);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_both_spellings),
+        cmocka_unit_test(test_every_option_is_accepted_or_refused_by_name),
+        cmocka_unit_test(test_values_from_the_environment),
+        cmocka_unit_test(test_what_the_operator_writes),
+        cmocka_unit_test(test_how_many_ranks),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_program_kinds),
+        cmocka_unit_test(test_maps_of_streams),
+        cmocka_unit_test(test_standalone_and_help),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,293 @@
+/* test_torchrun.c - real processes: how ranks end, and what torchrun makes of it. */
+#include "common/cleanup.h"
+#include "run.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TWO "--nproc-per-node=2"
+#define FOUR "--nproc-per-node=4"
+
+static void test_exit_codes_come_through(void **state)
+{
+    static const int codes[] = {0, 1, 2, 3, 77, 126, 127, 130, 138, 143, 255};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        char script[80];
+        snprintf(script, sizeof(script), "[ $RANK = 1 ] && exit %d; [ %d = 0 ] || sleep 1000", codes[i],
+                 codes[i]);
+        assert_int_equal(run_once(RUN_ARGS(TWO), script, NULL), codes[i]);
+    }
+}
+
+static void test_fatal_signals_come_through(void **state)
+{
+    static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGILL,  SIGTRAP, SIGABRT,
+                                  SIGBUS,  SIGFPE,  SIGKILL, SIGUSR1, SIGSEGV, SIGUSR2,
+                                  SIGPIPE, SIGALRM, SIGTERM, SIGSYS,  SIGXCPU};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        char script[80], want[64];
+        struct run r;
+        snprintf(script, sizeof(script), "[ $RANK = 1 ] && kill -%d $$; sleep 1000", signals[i]);
+        assert_int_equal(run_once(RUN_ARGS(TWO), script, &r), 128 + signals[i]);
+        snprintf(want, sizeof(want), "exitcode  : -%d (pid: ", signals[i]);
+        assert_non_null(strstr(buf_str(&r.err), want));
+        assert_non_null(strstr(buf_str(&r.err), "rank      : 1 (local_rank: 1)"));
+        run_release(&r);
+    }
+}
+
+/* 140 says "because of another": the real cause comes a moment later and from another rank. */
+static void test_root_cause_is_awaited(void **state)
+{
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS(FOUR),
+                              "[ $RANK = 0 ] && exit 140; [ $RANK = 2 ] && sleep 0.1 && exit 9; sleep 1000",
+                              NULL),
+                     9);
+    assert_int_equal(run_once(RUN_ARGS(FOUR), "[ $RANK = 0 ] && exit 140; sleep 1000", NULL), 140);
+    /* One that we stopped is never to blame, whatever it makes of the signal. */
+    assert_int_equal(
+        run_once(RUN_ARGS(FOUR), "trap 'exit 55' TERM; [ $RANK = 3 ] && exit 7; sleep 1000 & wait", NULL), 7);
+}
+
+static void test_sigterm_and_sigint_let_ranks_save(void **state)
+{
+    static const struct {
+        int signal, code;
+        const char *trap;
+    } cases[] = {{SIGTERM, 143, "TERM"}, {SIGINT, 130, "INT"}, {SIGHUP, 129, "HUP"}, {SIGQUIT, 131, "QUIT"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char script[200];
+        struct run r;
+        snprintf(script, sizeof(script),
+                 "trap 'sleep 0.2; touch saved$RANK; exit 3' %s; sleep 1000 & touch up$RANK; wait",
+                 cases[i].trap);
+        run_start(&r, RUN_ARGS(TWO, "--max-restarts=5"), script);
+        assert_true(run_wait_file(&r, "up0") && run_wait_file(&r, "up1"));
+        kill(r.pid, cases[i].signal);
+        assert_int_equal(run_wait(&r), cases[i].code);
+        assert_true(run_has_file(&r, "saved0") && run_has_file(&r, "saved1"));
+        run_release(&r);
+    }
+}
+
+/* A shell dies of the signal at once; the trainer it started must still get its time. */
+static void test_children_of_a_shell_get_their_time(void **state)
+{
+    struct run r;
+
+    (void)state;
+    run_start(&r, RUN_ARGS("--nproc-per-node=1"),
+              "sh -c 'trap \"sleep 0.3; touch saved; exit 0\" TERM; sleep 1000 & touch up; wait'; true");
+    assert_true(run_wait_file(&r, "up"));
+    kill(r.pid, SIGTERM);
+    assert_int_equal(run_wait(&r), 143);
+    assert_true(run_has_file(&r, "saved"));
+    run_release(&r);
+}
+
+static void test_stubborn_ranks_are_killed(void **state)
+{
+    struct run r;
+
+    (void)state;
+    run_start(&r, RUN_ARGS(TWO, "--shutdown-timeout=0.3"),
+              "trap '' TERM; echo $$ >p$RANK; mv p$RANK pid$RANK; while :; do sleep 1; done");
+    assert_true(run_wait_file(&r, "pid0") && run_wait_file(&r, "pid1"));
+    kill(r.pid, SIGTERM);
+    assert_int_equal(run_wait(&r), 143);
+    assert_true(run_gone(run_read_number(&r, "pid0")) && run_gone(run_read_number(&r, "pid1")));
+    run_release(&r);
+    /* The same when another's failure ends them, and when they are stopped. */
+    assert_int_equal(run_once(RUN_ARGS(TWO, "--shutdown-timeout=0.3"),
+                              "[ $RANK = 0 ] && sleep 0.1 && exit 6; trap '' TERM; while :; do sleep 1; done",
+                              NULL),
+                     6);
+    assert_int_equal(run_once(RUN_ARGS(TWO, "--shutdown-timeout=1000"),
+                              "[ $RANK = 0 ] && sleep 0.2 && exit 6; kill -STOP $$; sleep 1000", NULL),
+                     6);
+}
+
+static void test_second_sigint_kills_at_once(void **state)
+{
+    struct run r;
+
+    (void)state;
+    run_start(&r, RUN_ARGS(TWO, "--shutdown-timeout=1000"),
+              "trap 'touch got$RANK' INT; touch up$RANK; while :; do sleep 0.01; done");
+    assert_true(run_wait_file(&r, "up0") && run_wait_file(&r, "up1"));
+    kill(r.pid, SIGINT);
+    assert_true(run_wait_file(&r, "got0") && run_wait_file(&r, "got1"));
+    kill(r.pid, SIGINT);
+    assert_int_equal(run_wait(&r), 130);
+    run_release(&r);
+}
+
+static void test_restarts(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(
+        run_once(RUN_ARGS(TWO, "--max-restarts=3"),
+                 "touch try$TORCHELASTIC_RESTART_COUNT.$RANK; [ $RANK = 1 ] && exit 5; sleep 1000", &r),
+        5);
+    assert_true(run_has_file(&r, "try0.1") && run_has_file(&r, "try1.1") && run_has_file(&r, "try3.1"));
+    assert_false(run_has_file(&r, "try4.1"));
+    assert_non_null(strstr(buf_str(&r.err), "restart 3 of 3"));
+    run_release(&r);
+    assert_int_equal(
+        run_once(RUN_ARGS(TWO, "--max-restarts=3"),
+                 "[ $TORCHELASTIC_RESTART_COUNT = 2 ] || { [ $RANK = 0 ] && kill -9 $$; sleep 1000; }", NULL),
+        0);
+}
+
+/* What ranks leave behind: in their group, in a session of its own, as zombies. */
+static void test_orphans_are_reaped(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(
+        run_once(RUN_ARGS(TWO),
+                 "sleep 1000 & echo $! >in$RANK; setsid sh -c 'echo $$ >out'$RANK'; exec sleep 1000' & "
+                 "while [ ! -s out0 -o ! -s out1 ]; do sleep 0.01; done; [ $RANK = 1 ] && exit 4; wait",
+                 &r),
+        4);
+    assert_true(run_gone(run_read_number(&r, "in0")) && run_gone(run_read_number(&r, "in1")));
+    assert_true(run_gone(run_read_number(&r, "out0")) && run_gone(run_read_number(&r, "out1")));
+    run_release(&r);
+}
+
+static int count_children(pid_t pid)
+{
+    char path[64];
+    int n = 0, child;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    cleanup_fclose FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%d", &child) == 1)
+        n++;
+    return n;
+}
+
+static void test_zombies_of_orphans_do_not_pile_up(void **state)
+{
+    struct run r;
+    int n = 0;
+
+    (void)state;
+    run_start(&r, RUN_ARGS("--nproc-per-node=1"),
+              "for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'true & exit 0'; done; sleep 0.1; touch up; while [ ! "
+              "-e go ]; do sleep 0.01; done");
+    assert_true(run_wait_file(&r, "up"));
+    for (int i = 0; i < 5000 && (n = count_children(r.pid)) > 1; i++)
+        usleep(2000);
+    assert_int_equal(n, 1);
+    char path[128];
+    snprintf(path, sizeof(path), "%s/go", r.dir);
+    fclose(fopen(path, "we"));
+    assert_int_equal(run_wait(&r), 0);
+    run_release(&r);
+}
+
+static void test_64_ranks(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(
+        run_once(RUN_ARGS("--nproc-per-node=64"), "echo rank $RANK of $WORLD_SIZE local $LOCAL_RANK", &r), 0);
+    for (int i = 0; i < 64; i++) {
+        char want[64];
+        snprintf(want, sizeof(want), "rank %d of 64 local %d\n", i, i);
+        assert_non_null(strstr(buf_str(&r.out), want));
+    }
+    run_release(&r);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=64"), "[ $RANK = 63 ] && exit 3; sleep 1000", NULL),
+                     3);
+}
+
+static void test_ranks_die_with_the_launcher(void **state)
+{
+    struct run r;
+
+    (void)state;
+    run_start(&r, RUN_ARGS(TWO), "echo $$ >p$RANK; mv p$RANK pid$RANK; exec sleep 1000");
+    assert_true(run_wait_file(&r, "pid0") && run_wait_file(&r, "pid1"));
+    kill(r.pid, SIGKILL);
+    assert_int_equal(run_wait(&r), -SIGKILL);
+    assert_true(run_gone(run_read_number(&r, "pid0")) && run_gone(run_read_number(&r, "pid1")));
+    run_release(&r);
+}
+
+static void test_what_cannot_be_started(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS(TWO, "./no-such-program"), NULL, &r), 1);
+    assert_non_null(strstr(buf_str(&r.err), "torchrun: cannot run ./no-such-program: No such file"));
+    run_release(&r);
+    assert_int_equal(run_once(RUN_ARGS(TWO, "/etc/passwd"), NULL, NULL), 1);
+    assert_int_equal(run_once(RUN_ARGS("--nnodes=1:2", "true"), NULL, &r), 2);
+    assert_non_null(strstr(buf_str(&r.err), "torchrun: --nnodes=1:2"));
+    run_release(&r);
+    assert_int_equal(run_once(RUN_ARGS("--log-dir=/proc/none", "true"), NULL, &r), 1);
+    assert_non_null(strstr(buf_str(&r.err), "--log-dir=/proc/none"));
+    run_release(&r);
+}
+
+/* Signals and children as they were: a launcher must not leak its own mask, ignored signals or descriptors. */
+static void test_ranks_start_clean(void **state)
+{
+    struct run r;
+
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    assert_int_equal(
+        run_once(RUN_ARGS(TWO, "-t3"),
+                 "grep -E '^Sig(Blk|Ign|Cgt):' /proc/self/status; ls /proc/self/fd | tr '\\n' ' '; echo", &r),
+        0);
+    signal(SIGPIPE, SIG_DFL);
+    assert_non_null(strstr(buf_str(&r.out), "SigBlk:\t0000000000000000"));
+    assert_non_null(strstr(buf_str(&r.out), "SigIgn:\t0000000000000000"));
+    assert_non_null(strstr(buf_str(&r.out), ":0 1 2 3 \n"));
+    run_release(&r);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exit_codes_come_through),
+        cmocka_unit_test(test_fatal_signals_come_through),
+        cmocka_unit_test(test_root_cause_is_awaited),
+        cmocka_unit_test(test_sigterm_and_sigint_let_ranks_save),
+        cmocka_unit_test(test_children_of_a_shell_get_their_time),
+        cmocka_unit_test(test_stubborn_ranks_are_killed),
+        cmocka_unit_test(test_second_sigint_kills_at_once),
+        cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_orphans_are_reaped),
+        cmocka_unit_test(test_zombies_of_orphans_do_not_pile_up),
+        cmocka_unit_test(test_64_ranks),
+        cmocka_unit_test(test_ranks_die_with_the_launcher),
+        cmocka_unit_test(test_what_cannot_be_started),
+        cmocka_unit_test(test_ranks_start_clean),
+    };
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(run_torchrun);
+    return failed;
+}
