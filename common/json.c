@@ -295,3 +295,36 @@ char *json_print(const cJSON *node, struct arena *a)
         return arena_strdup(a, "null");
     return arena_strndup(a, buf_str(&b), b.len);
 }
+
+/* FNV-1a, 64 bits: offset basis and prime of its authors' reference. */
+static uint64_t fnv1a(uint64_t h, const void *bytes, size_t len)
+{
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ p[i]) * 1099511628211ULL;
+    return h;
+}
+
+uint64_t json_hash(const cJSON *node)
+{
+    uint64_t h = 14695981039346656037ULL;
+    uint64_t members = 0;
+    const cJSON *child;
+    int type = node ? node->type & 0xff : 0;
+
+    h = fnv1a(h, &type, sizeof(type));
+    if (cJSON_IsString(node))
+        return fnv1a(h, node->valuestring, strlen(node->valuestring));
+    if (cJSON_IsNumber(node))
+        return fnv1a(h, &node->valuedouble, sizeof(node->valuedouble));
+    cJSON_ArrayForEach(child, node)
+    {
+        uint64_t value = json_hash(child);
+        if (cJSON_IsObject(node)) /* a sum forgets the order */
+            members += fnv1a(value, child->string, strlen(child->string));
+        else
+            h = fnv1a(h, &value, sizeof(value));
+    }
+    return fnv1a(h, &members, sizeof(members));
+}

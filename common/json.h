@@ -83,4 +83,7 @@ int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 /* The same into an arena. */
 char *json_print(const cJSON *node, struct arena *a);
 
+/* A hash of the content: members count in any order (servers sort them), items in theirs. Not for adversaries. */
+uint64_t json_hash(const cJSON *node);
+
 #endif

@@ -66,7 +66,8 @@ def test_gang_restarts_together(ns, weather):
 
 def test_torchrun_reports_the_killed_rank(ns):
     """Our torchrun gives the pod the rank's own signal, so the job restarts where torch's own would end it with 1."""
-    script = 'sleep 1; [ "$ATTEMPT-$RANK" = 0-1 ] && kill -9 $$; sleep 1'
+    # In args, Kubernetes makes one dollar of two.
+    script = 'sleep 1; [ "$ATTEMPT-$RANK" = 0-1 ] && kill -9 $$$$; sleep 1'
     node = jobs.replica("", command=[])
     node["template"]["spec"]["containers"][0]["args"] = ["--no_python", "sh", "-c", script]
     apply(jobs.job("rank", node, torchrunConfig={"enabled": True, "procPerNode": "2"}), namespace=ns)

@@ -78,27 +78,18 @@ static int check_names(const struct trainjob *job, struct err *err)
     return 0;
 }
 
-static void fnv1a(uint64_t *h, const char *s)
-{
-    for (; *s; s++)
-        *h = (*h ^ (unsigned char)*s) * 1099511628211ULL;
-    *h = (*h ^ 0xff) * 1099511628211ULL;
-}
-
 /* Over what shapes a pod: a pod of another hash belongs to another version of the job. */
 static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
 {
-    cleanup_arena struct arena scratch = {0};
-    uint64_t h = 14695981039346656037ULL;
-    const cJSON *torchrun = member(member(job->tree, "spec"), "torchrunConfig");
+    uint64_t h = json_hash(member(member(job->tree, "spec"), "torchrunConfig"));
 
     for (int i = 0; i < spec->n_replica_specs; i++) {
         const struct replica_spec *r = &spec->replica_specs[i];
-        fnv1a(&h, r->type);
-        fnv1a(&h, arena_printf(&scratch, "%d", r->replicas));
-        fnv1a(&h, json_print(r->template, &scratch));
+        h = h * 31 + json_hash(r->template);
+        h = h * 31 + (uint64_t)r->replicas;
+        for (const char *c = r->type; *c; c++)
+            h = h * 31 + (unsigned char)*c;
     }
-    fnv1a(&h, torchrun ? json_print(torchrun, &scratch) : "");
     snprintf(spec->hash, sizeof(spec->hash), "%016llx", (unsigned long long)h);
 }
 

@@ -102,12 +102,52 @@ static void test_bad_text_is_refused(void **state)
     assert_non_null(ok);
 }
 
+static uint64_t hash_of(const char *text)
+{
+    cleanup_json cJSON *j = parse(text);
+
+    return json_hash(j);
+}
+
+static void test_hash_is_of_the_content(void **state)
+{
+    const char *const unlike[] = {"{\"a\":1,\"b\":[1,2]}",
+                                  "{\"a\":1,\"b\":[2,1]}",
+                                  "{\"a\":[1,2],\"b\":1}",
+                                  "{\"b\":[1,2]}",
+                                  "{\"a\":\"1\",\"b\":[1,2]}",
+                                  "{}",
+                                  "[]",
+                                  "null",
+                                  "{\"a\":null}",
+                                  "{\"a\":{\"b\":1}}",
+                                  "{\"b\":{\"a\":1}}",
+                                  "true"};
+
+    (void)state;
+    assert_true(hash_of("{\"a\":1,\"b\":{\"c\":2,\"d\":[3]}}") ==
+                hash_of("{\"b\":{\"d\":[3],\"c\":2},\"a\":1}"));
+    for (size_t i = 0; i < ARRAY_LEN(unlike); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(hash_of(unlike[i]) != hash_of(unlike[k]));
+}
+
+static void test_decimals_print_shortest(void **state)
+{
+    cleanup_json cJSON *j = parse("[0.1,0.30000000000000004]");
+    cleanup_arena struct arena a = {0};
+
+    (void)state;
+    assert_string_equal(json_print(j, &a), "[0.1,0.30000000000000004]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_names_the_path), cmocka_unit_test(test_absent_keeps_the_default),
-        cmocka_unit_test(test_integers_are_exact),   cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_bad_text_is_refused),
+        cmocka_unit_test(test_error_names_the_path),    cmocka_unit_test(test_absent_keeps_the_default),
+        cmocka_unit_test(test_integers_are_exact),      cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_bad_text_is_refused),     cmocka_unit_test(test_hash_is_of_the_content),
+        cmocka_unit_test(test_decimals_print_shortest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
