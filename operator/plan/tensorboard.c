@@ -15,15 +15,12 @@ static bool waits_for_master(const struct planner *p)
     return !master || !master->node[0];
 }
 
-/* FNV-1a over the Deployment as it would be made with no replicas and no node. */
+/* Of the Deployment as it would be made with no replicas and no node. */
 static char *spec_hash(struct planner *p)
 {
     cleanup_json cJSON *d = desired_tensorboard_deployment(p, -1, "");
-    uint64_t h = 14695981039346656037ULL;
 
-    for (const char *s = planner_json(p, d); *s; s++)
-        h = (h ^ (unsigned char)*s) * 1099511628211ULL;
-    return arena_printf(p->a, "%016llx", (unsigned long long)h);
+    return arena_printf(p->a, "%016llx", (unsigned long long)json_hash(d));
 }
 
 static void create(struct planner *p, enum child_kind child, cJSON *body)
