@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 help: ## show this text
 	@printf 'usage: make VERB [VARIABLE=value ...]\n\n'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nvariables\n'
 	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
 	@printf '  REGISTRY=host/me  demo: push the images there first\n'

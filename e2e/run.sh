@@ -19,6 +19,7 @@ prepare_venv() {
     echo "$want" >"$VENV/.requirements"
 }
 
+need_root
 if [ ! -x "$REPO/build/tools/kubectl" ] || [ ! -d "$VENV" ]; then
     need_disk "$KUBERNETES_AND_TORCH_GB"
 fi

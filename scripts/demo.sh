@@ -20,9 +20,10 @@ trap stop_children EXIT
 prepare_cluster() {
     case ${CLUSTER:-local} in
     local)
+        need_root
         need_disk "$NEEDED_GB"
-        say "images and Kubernetes (the first time this compiles both; a quarter of an hour on two cores)"
         "$REPO/scripts/deps.sh" build cluster images
+        say "images and Kubernetes (compiled the first time: ten minutes on two cores)"
         build_images >"$LOGS/images.log" 2>&1 &
         local images=$!
         pids+=("$images")

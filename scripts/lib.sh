@@ -6,7 +6,6 @@ LOGS=$REPO/build/logs
 IMAGE_PREFIX=localhost/torchkeeper
 IMAGE_NAMES=(operator trainer tensorboard)
 export NEEDED_GB=15
-mkdir -p "$LOGS"
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
 die() {
@@ -14,15 +13,19 @@ die() {
     exit 1
 }
 
+mkdir -p "$LOGS" 2>/dev/null || die "cannot write to $LOGS"
+
 need_disk() { # need_disk GB: free space where the checkout lives
     local free
     free=$(df -BG --output=avail "$REPO" | tail -n 1 | tr -dc 0-9)
     [ "$free" -ge "$1" ] || die "needs $1 GB of free disk at $REPO, there are $free GB"
 }
 
-use_local_cluster() { # tools, servers, kubectl and KUBECONFIG of the one-node Kubernetes
+need_root() {
     [ "$(id -u)" -eq 0 ] || die "the local Kubernetes needs root; with CLUSTER=current the current kubectl context is used"
-    "$REPO/scripts/deps.sh" build cluster images
+}
+
+use_local_cluster() { # tools, servers, kubectl and KUBECONFIG of the one-node Kubernetes
     GPUS=${GPUS:-8} "$REPO/deploy/local/cluster" up
     eval "$("$REPO/deploy/local/cluster" env)"
     export PATH="$REPO/build/tools:$PATH"
