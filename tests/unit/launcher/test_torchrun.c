@@ -249,6 +249,15 @@ static void test_what_cannot_be_started(void **state)
     run_release(&r);
 }
 
+/* The set of signals behind a name in what a rank prints of /proc/self/status. */
+static unsigned long long signal_set(const struct run *r, const char *name)
+{
+    const char *at = strstr(buf_str(&r->out), name);
+
+    assert_non_null(at);
+    return strtoull(at + strlen(name), NULL, 16);
+}
+
 /* Signals and children as they were: a launcher must not leak its own mask, ignored signals or descriptors. */
 static void test_ranks_start_clean(void **state)
 {
@@ -261,8 +270,9 @@ static void test_ranks_start_clean(void **state)
                  "grep -E '^Sig(Blk|Ign|Cgt):' /proc/self/status; ls /proc/self/fd | tr '\\n' ' '; echo", &r),
         0);
     signal(SIGPIPE, SIG_DFL);
-    assert_non_null(strstr(buf_str(&r.out), "SigBlk:\t0000000000000000"));
-    assert_non_null(strstr(buf_str(&r.out), "SigIgn:\t0000000000000000"));
+    assert_true(signal_set(&r, "SigBlk:") == 0);
+    /* 32 and 33 are the C library's own: it lets nobody set them, so they stay as whoever started us had them. */
+    assert_true((signal_set(&r, "SigIgn:") & ~(3ULL << 31)) == 0);
     assert_non_null(strstr(buf_str(&r.out), ":0 1 2 3 \n"));
     run_release(&r);
 }
