@@ -20,18 +20,18 @@ prepare_venv() {
 }
 
 need_root
-if [ ! -x "$REPO/build/tools/kubectl" ] || [ ! -d "$VENV" ]; then
+if ! already_built || [ ! -d "$VENV" ]; then
     need_disk "$KUBERNETES_AND_TORCH_GB"
 fi
 "$REPO/scripts/deps.sh" e2e build cluster images
-build_images >"$LOGS/images.log" 2>&1 &
-images=$!
+trap stop_images EXIT
+start_images
 prepare_venv >"$LOGS/venv.log" 2>&1 &
 venv=$!
 use_local_cluster
-wait "$images" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
+wait_images
 load_images
 install_operator
 wait "$venv" || die "the Python environment failed: $(tail -n 1 "$LOGS/venv.log")"
 cd "$REPO/e2e"
-exec "$VENV/bin/python" -m pytest -p no:cacheprovider "$@"
+"$VENV/bin/python" -m pytest -p no:cacheprovider "$@"

@@ -11,6 +11,7 @@ pids=()
 
 stop_children() {
     local pid
+    stop_images
     for pid in "${pids[@]}"; do
         kill "$pid" 2>/dev/null || true
     done
@@ -21,23 +22,21 @@ prepare_cluster() {
     case ${CLUSTER:-local} in
     local)
         need_root
-        need_disk "$NEEDED_GB"
+        already_built || need_disk "$NEEDED_GB"
         "$REPO/scripts/deps.sh" build cluster images
         say "images and Kubernetes (compiled the first time: ten minutes on two cores)"
-        build_images >"$LOGS/images.log" 2>&1 &
-        local images=$!
-        pids+=("$images")
+        start_images
         use_local_cluster
         say "waiting for the images (log: build/logs/images.log)"
-        wait "$images" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
+        wait_images
         load_images
         ;;
     current)
         command -v kubectl >/dev/null || die "CLUSTER=current needs kubectl in PATH"
         kubectl version -o json >/dev/null 2>&1 || die "CLUSTER=current: the current kubectl context does not answer"
         [ -n "${REGISTRY:-}" ] || die "CLUSTER=current needs REGISTRY=host/path to push the images to"
-        "$REPO/scripts/deps.sh" images
-        build_images
+        docker info >/dev/null 2>&1 || "$REPO/scripts/deps.sh" images
+        "$REPO/deploy/images/build.sh" all
         push_images
         ;;
     *) die "CLUSTER=$CLUSTER: expected local or current" ;;
@@ -71,7 +70,10 @@ follow_job() {
     kubectl get ptj "$JOB" -w --output-watch-events=false &
     pids+=($!)
     wait_started
-    kubectl logs -f "$JOB-node-0" 2>/dev/null || true
+    until [[ $(phase) =~ ^(Succeeded|Failed)$ ]]; do # a restarted job goes on in a new pod
+        kubectl logs -f "$JOB-node-0" 2>/dev/null || true
+        sleep 1
+    done
     kubectl wait --for=condition=Completed "ptj/$JOB" --timeout=60s >/dev/null ||
         die "the job did not succeed: $(kubectl get ptj "$JOB" -o 'jsonpath={.status.phase} {.status.reason} {.status.lastFailure.message}')"
     sleep 1 # let the watch print its last line

@@ -7,7 +7,7 @@ packages() {
     case $1 in
     build) echo build-essential cmake ninja-build pkg-config libcurl4-openssl-dev libcjson-dev libyaml-dev zlib1g-dev ;;
     test) echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist ;;
-    cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat conntrack ca-certificates ;;
+    cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
     e2e) echo python3 python3-venv curl ;;
     *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images or e2e" >&2 && exit 2 ;;

@@ -21,6 +21,10 @@ need_disk() { # need_disk GB: free space where the checkout lives
     [ "$free" -ge "$1" ] || die "needs $1 GB of free disk at $REPO, there are $free GB"
 }
 
+already_built() { # what takes the disk is there
+    [ -x "$REPO/build/tools/kubectl" ] && [ -e "$REPO/build/images/tensorboard.tar" ]
+}
+
 need_root() {
     [ "$(id -u)" -eq 0 ] || die "the local Kubernetes needs root; with CLUSTER=current the current kubectl context is used"
 }
@@ -31,7 +35,20 @@ use_local_cluster() { # tools, servers, kubectl and KUBECONFIG of the one-node K
     export PATH="$REPO/build/tools:$PATH"
 }
 
-build_images() { "$REPO/deploy/images/build.sh" all; }
+# Builds in the background, as a process group of its own; sets IMAGES_PID.
+start_images() {
+    setsid "$REPO/deploy/images/build.sh" all >"$LOGS/images.log" 2>&1 &
+    IMAGES_PID=$!
+}
+
+wait_images() {
+    wait "$IMAGES_PID" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
+}
+
+# For the exit trap: a build that nobody waits for any more ends, with all it started.
+stop_images() {
+    [ -z "${IMAGES_PID:-}" ] || kill -- "-$IMAGES_PID" 2>/dev/null || true
+}
 
 # The images that the local containerd lacks, or has in an older build, are imported.
 load_images() {

@@ -174,7 +174,8 @@ build_with_buildah() {
     if grep -q ' AS libraries$' "$recipe"; then
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
-    in_store bud "${common[@]}" "${arguments[@]}" --tag "$PREFIX/$name:$TAG" "$REPO" &&
+    # One layer: the base's apt settings (mirror, proxy) are this machine's, and a removed file stays in its layer.
+    in_store bud "${common[@]}" "${arguments[@]}" --squash --tag "$PREFIX/$name:$TAG" "$REPO" &&
         in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&
         in_store rmi --prune
 }
@@ -244,7 +245,10 @@ main() {
     choose_engine
     mkdir -p -- "$OUT"
     exec 9>"$OUT/.lock"
-    flock 9
+    flock -n 9 || {
+        say "another build is at work; waiting for it"
+        flock 9
+    }
     trap tidy_store EXIT
     for name in "${names[@]}"; do build "$name"; done
     if [ -n "$destination" ]; then push "${names[0]}" "$destination"; else sizes "${names[@]}"; fi

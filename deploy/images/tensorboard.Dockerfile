@@ -24,6 +24,7 @@ FROM ${BASE}
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
+        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
  && printf '#!/bin/sh\nexec python3 -m tensorboard.main "$@"\n' >/usr/local/bin/tensorboard \
  && chmod 755 /usr/local/bin/tensorboard
 COPY --from=wheels /opt/tensorboard /opt/tensorboard

@@ -16,6 +16,7 @@ FROM ${BASE}
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g dataset-fashion-mnist \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
+        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
  && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
  && ln -s torchrun /usr/local/bin/launch
 COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/

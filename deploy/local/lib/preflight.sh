@@ -28,7 +28,7 @@ require_settings() {
     fi
     local other
     other=$(cat -- "$RUN/state" 2>/dev/null) || other=$STATE
-    [ "$other" = "$STATE" ] || die "a cluster with its state in $other is here already: run TORCHKEEPER_STATE=$other $0 down first"
+    [ "$other" = "$STATE" ] || die "a cluster with its state in $other is here already: run TORCHKEEPER_STATE=$other $0 down"
 }
 
 require_commands() {
@@ -41,9 +41,10 @@ require_commands() {
     [ -z "$packages" ] || die "missing programs: run apt-get install -y$(tr ' ' '\n' <<<"$packages" | sort -u | tr '\n' ' ' | sed 's/ *$//')"
 }
 
-# Free space and what the cluster has taken already, which a second `up` need not find again.
+# Free space for the first build and run; a machine that has the programs has what they took.
 require_disk() {
     local path free used
+    if tool_is_current hyperkube; then return; fi
     for path in "$STATE" "$REPO"; do
         while [ ! -e "$path" ]; do path=$(dirname -- "$path"); done
         free=$(df --output=avail -k -- "$path" | tail -n 1)

@@ -91,9 +91,12 @@ await_node() {
 
 cluster_down() {
     local started=$EPOCHREALTIME
-    local other
-    other=$(cat -- "$RUN/state" 2>/dev/null) || other=$STATE
-    [ "$other" = "$STATE" ] || die "the cluster that is here has its state in $other: run TORCHKEEPER_STATE=$other $0 down"
+    # Without our mark the chains KUBE-* and the folder's mounts may be somebody else's.
+    if [ ! -e "$RUN/state" ] && [ ! -e "$STATE_MARK" ]; then
+        say "nothing of ours is here"
+        return
+    fi
+    require_settings
     remove_everything
     say "down in $(seconds_since "$started") s"
 }
