@@ -1,0 +1,310 @@
+"""What the operator may do is what it does: its roles against the API server's audit log; and what it tells of itself.
+
+The cases above the comparison make the operator use each of its rights once, so that it holds for this file alone.
+"""
+
+import json
+import re
+import subprocess
+import urllib.request
+from contextlib import contextmanager
+
+import jobs
+import pytest
+from kube import GROUP, REPO, STATE, SYSTEM, apply, events, get, items, kubectl, status, wait_for, wait_phase
+
+OPERATOR = "torchkeeper-operator"
+# Asked for by OwnerReferencesPermissionEnforcement when a child is created; never a request of its own.
+UNSEEN = {(GROUP, "pytorchtrainingjobs/finalizers", "update")}
+
+
+def account(namespace):
+    return f"system:serviceaccount:{namespace}:{OPERATOR}"
+
+
+def audited(user):
+    """All requests of a user in the audit log, rotated files included."""
+    for path in sorted((STATE / "logs").glob("audit*.log")):
+        with path.open(errors="replace") as lines:
+            for line in lines:
+                if f'"{user}"' not in line:
+                    continue
+                try:
+                    entry = json.loads(line)
+                except json.JSONDecodeError:
+                    continue  # the API server is writing it
+                if entry["user"]["username"] == user and entry["stage"] in ("ResponseComplete", "ResponseStarted"):
+                    yield entry
+
+
+def right(entry):
+    ref = entry["objectRef"]
+    sub = f"/{ref['subresource']}" if ref.get("subresource") else ""
+    return ref.get("apiGroup", ""), ref["resource"] + sub, entry["verb"]
+
+
+def used(user):
+    return {right(e) for e in audited(user) if e.get("objectRef")}
+
+
+def forbidden(user):
+    return [f"{e['verb']} {e['requestURI']}" for e in audited(user)
+            if e.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"]
+
+
+def is_subject(binding, namespace):
+    return any(s["kind"] == "ServiceAccount" and s["name"] == OPERATOR and s.get("namespace") == namespace
+               for s in binding.get("subjects", []))
+
+
+def roles_of(namespace, kinds):
+    """The rules that are bound to the operator's account of that namespace."""
+    for kind in kinds:
+        bindings = json.loads(kubectl("get", kind, "--all-namespaces", "-o", "json"))["items"]
+        for binding in bindings:
+            if not is_subject(binding, namespace):
+                continue
+            where = binding["metadata"].get("namespace")
+            ref = binding["roleRef"]
+            scope = ["-n", where] if ref["kind"] == "Role" else []
+            yield from json.loads(kubectl(*scope, "get", ref["kind"].lower(), ref["name"], "-o", "json"))["rules"]
+
+
+def granted(namespace, kinds=("clusterrolebindings", "rolebindings")):
+    return {(group, resource, verb) for rule in roles_of(namespace, kinds) for group in rule["apiGroups"]
+            for resource in rule["resources"] for verb in rule["verbs"]}
+
+
+def did(verb, resource, namespace):
+    """Whether the operator asked for this in the namespace, whatever the answer."""
+    return any(e["verb"] == verb and e["objectRef"]["resource"] == resource and not e["objectRef"].get("subresource")
+               and e["objectRef"].get("namespace") == namespace
+               for e in audited(account(SYSTEM)) if e.get("objectRef"))
+
+
+def patch(job, namespace, spec):
+    kubectl("-n", namespace, "patch", "ptj", job, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def tensorboard(**more):
+    return {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "none"}]}, **more}
+
+
+# ---- each right, used
+
+
+def test_ttl_deletes_the_job(ns):
+    apply(jobs.job("brief", jobs.replica("true"), runPolicy={"ttlSecondsAfterFinished": 2}), namespace=ns)
+    wait_for("the job's deletion", lambda: did("delete", "pytorchtrainingjobs", ns), 120)
+    wait_for("nothing to be left", lambda: not get("ptj", "brief", ns) and not items("pods", ns), 60)
+
+
+def test_tensorboard_comes_and_goes(ns):
+    apply(jobs.job("board", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
+    wait_phase("board", ns, "Running")
+    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
+    wait_for("a replica", lambda: get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 1, 60)
+    patch("board", ns, {"tensorboardSpec": {"suspend": True}})
+    wait_for("no replicas", lambda: get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 0, 60)
+    patch("board", ns, {"tensorboardSpec": None})
+    for kind in ("deployment", "service"):
+        wait_for(f"the {kind} to go", lambda k=kind: not get(k, "board-tensorboard", ns), 60)
+    assert status("board", ns)["phase"] == "Running"
+
+
+def test_names_of_others_are_looked_at_and_left_alone(ns):
+    labels = {"app": "theirs"}
+    apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "taken-rdzv"},
+           "spec": {"clusterIP": "None", "selector": labels}},
+          {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "taken-tensorboard"},
+           "spec": {"replicas": 0, "selector": {"matchLabels": labels},
+                    "template": {"metadata": {"labels": labels},
+                                 "spec": {"containers": [{"name": "c", "image": jobs.IMAGE}]}}}}, namespace=ns)
+    theirs = {kind: get(kind, name, ns)["metadata"]["uid"]
+              for kind, name in (("service", "taken-rdzv"), ("deployment", "taken-tensorboard"))}
+    apply(jobs.job("taken", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
+    wait_for(lambda: status("taken", ns), lambda: events("taken", ns, "NameConflict"), 60)
+    assert get("service", "taken-rdzv", ns)["metadata"]["uid"] == theirs["service"]
+    kubectl("-n", ns, "delete", "service", "taken-rdzv")
+    wait_phase("taken", ns, "Running")
+    wait_for(lambda: status("taken", ns),
+             lambda: status("taken", ns).get("tensorboard", {}).get("reason") == "NameConflict", 60)
+    assert get("deployment", "taken-tensorboard", ns)["metadata"]["uid"] == theirs["deployment"]
+    assert did("get", "services", ns) and did("get", "deployments", ns)
+
+
+def test_lost_pods_and_lost_status_are_asked_about(ns):
+    apply(jobs.job("lost", jobs.replica("sleep 600")), namespace=ns)
+    wait_phase("lost", ns, "Running")
+    kubectl("-n", ns, "delete", "pod", "lost-node-0", "--force", "--grace-period=0")
+    wait_for(lambda: status("lost", ns),
+             lambda: status("lost", ns).get("disruptionCount") == 1 and status("lost", ns)["phase"] == "Running", 120)
+    assert did("get", "pods", ns)
+    kubectl("-n", ns, "patch", "ptj", "lost", "--subresource=status", "--type=merge", "-p", '{"status": null}')
+    wait_for(lambda: status("lost", ns), lambda: status("lost", ns).get("phase") == "Running", 60)
+    assert status("lost", ns)["attempt"] == 1, "rebuilt from the labels of the pods"
+    assert did("get", "pytorchtrainingjobs", ns)
+
+
+def test_an_event_that_comes_again_is_counted(ns):
+    apply(jobs.job("again", jobs.replica("sleep 600")), namespace=ns)
+    for n in (1, 2):
+        wait_phase("again", ns, "Running")
+        patch("again", ns, {"suspend": True})
+        wait_phase("again", ns, "Paused")
+        wait_for("the event", lambda n=n: events("again", ns, "Paused") >= n, 30)
+        patch("again", ns, {"suspend": False})
+    assert did("patch", "events", ns)
+
+
+# ---- the comparison
+
+
+def test_rights_are_those_that_are_used():
+    """In the whole audit log, all cases so far: nothing was refused, nothing is granted in vain."""
+    assert forbidden(account(SYSTEM)) == []
+    have, need = granted(SYSTEM), used(account(SYSTEM))
+    assert need - have == set(), "used without a role of its own"
+    assert have - need - UNSEEN == set(), "granted, and never used"
+    assert have >= UNSEEN
+
+
+def test_no_wildcards_and_no_secrets():
+    for rule in roles_of(SYSTEM, ("clusterrolebindings", "rolebindings")):
+        words = {*rule.get("apiGroups", []), *rule.get("resources", []), *rule["verbs"]}
+        assert not words & {"*", "secrets", "configmaps", "nodes", "pods/exec", "escalate", "bind", "impersonate"}
+        assert not rule.get("nonResourceURLs")
+
+
+def test_the_finalizers_right_is_needed(ns):
+    """Without it the API server refuses a child whose owner reference blocks the owner's deletion."""
+    apply(jobs.job("owner", jobs.replica("true"), suspend=True), namespace=ns)
+    owner = get("ptj", "owner", ns)
+    may_create = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]
+    finalizers = {"apiGroups": [GROUP], "resources": ["pytorchtrainingjobs/finalizers"], "verbs": ["update"]}
+
+    def role(rules):
+        return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "probe"}, "rules": rules}
+
+    apply(role(may_create),
+          {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "probe"},
+           "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "probe"},
+           "subjects": [{"kind": "ServiceAccount", "name": "probe", "namespace": ns}]}, namespace=ns)
+    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "ownerReferences": [
+        {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": "owner", "uid": owner["metadata"]["uid"],
+         "controller": True, "blockOwnerDeletion": True}]}}
+
+    def create():
+        return subprocess.run(["kubectl", "-n", ns, f"--as=system:serviceaccount:{ns}:probe", "create", "-f", "-"],
+                              input=json.dumps(child), text=True, capture_output=True)
+
+    wait_for("the role to count, and the owner reference to be refused",
+             lambda: "blockOwnerDeletion" in create().stderr, 30)
+    apply(role([*may_create, finalizers]), namespace=ns)
+    wait_for("the child to be admitted", lambda: create().returncode == 0, 30)
+
+
+# ---- one namespace only
+
+
+@pytest.fixture
+def cluster_operator_away(ns):
+    """Two operators must not overlap: the cluster's own one sleeps while the namespace has one."""
+    kubectl("-n", SYSTEM, "scale", "deployment", OPERATOR, "--replicas=0")
+    wait_for("the operator to leave", lambda: not items("pods", SYSTEM), 60)
+    yield
+    kubectl("-n", ns, "delete", "deployment", OPERATOR, "--ignore-not-found")
+    kubectl("-n", SYSTEM, "scale", "deployment", OPERATOR, "--replicas=1")
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=120s")
+
+
+def test_one_namespace_needs_a_role_only(ns, cluster_operator_away):
+    manifest = subprocess.run([REPO / "deploy" / "generate.sh", "--namespace", ns], text=True, capture_output=True,
+                              check=True).stdout
+    kubectl("apply", "-f", "-", stdin=manifest)
+    kubectl("-n", ns, "rollout", "status", "deployment", OPERATOR, "--timeout=120s")
+    assert granted(ns, ("clusterrolebindings",)) == set()
+    apply(jobs.job("inside", jobs.replica('[ "$ATTEMPT" = 0 ] && exit 137; exit 0'), tensorboardSpec=tensorboard()),
+          namespace=ns)
+    end = wait_phase("inside", ns, "Succeeded", "Failed")
+    assert (end["phase"], end["backoffCount"]) == ("Succeeded", 1)
+    assert forbidden(account(ns)) == []
+    assert used(account(ns)) <= granted(ns, ("rolebindings",))
+    assert {e["objectRef"].get("namespace") for e in audited(account(ns)) if e.get("objectRef")} == {ns}
+
+
+def objects(text):
+    """Manifests as the API server would make them, by kind and name."""
+    made = json.loads(kubectl("apply", "--dry-run=server", "-o", "json", "-f", "-", stdin=text))
+    for item in made["items"]:
+        for field in ("uid", "creationTimestamp", "resourceVersion", "generation", "annotations", "managedFields"):
+            item["metadata"].pop(field, None)
+        item.pop("status", None)
+    return {(i["kind"], i["metadata"]["name"]): i for i in made["items"]}
+
+
+@pytest.mark.parametrize("folder, file", [("deploy", "install.yaml"),
+                                          ("deploy/overlays/namespaced", "install-namespaced.yaml")])
+def test_kustomize_gives_what_the_file_gives(folder, file):
+    text = kubectl("kustomize", str(REPO / folder))
+    if "namespaced" in folder:  # a dry run needs the namespace to be there
+        kubectl("create", "namespace", "torchkeeper-jobs")
+    try:
+        assert objects(text) == objects((REPO / "deploy" / file).read_text())
+    finally:
+        if "namespaced" in folder:
+            kubectl("delete", "namespace", "torchkeeper-jobs", "--wait=false")
+
+
+# ---- what it tells of itself
+
+
+@contextmanager
+def forwarded(*ports):
+    """Local ports for ports of the operator's pod."""
+    process = subprocess.Popen(
+        ["kubectl", "-n", SYSTEM, "port-forward", f"deployment/{OPERATOR}", *(f":{p}" for p in ports)],
+        stdout=subprocess.PIPE, text=True)
+    try:
+        local = {}
+        while len(local) < len(ports):
+            line = process.stdout.readline()
+            assert line, "kubectl port-forward ended"
+            found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)", line)
+            if found:
+                local[int(found[2])] = int(found[1])
+        yield local
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def fetch(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        return answer.status, answer.headers["Content-Type"], answer.read().decode()
+
+
+def test_health_and_metrics_answer():
+    with forwarded(8080, 8081) as local:
+        for path in ("/healthz", "/readyz"):
+            code, _, body = fetch(local[8081], path)
+            assert (code, body) == (200, "ok\n")
+        code, kind, text = fetch(local[8080], "/metrics")
+    assert code == 200 and kind.startswith("text/plain; version=0.0.4")
+    sample = re.compile(r'^([a-z_]+)(\{([a-z]+="[^"\\]*",?)+\})? [0-9.e+]+$')
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not sample.match(line)] == []
+    families = {sample.match(line)[1] for line in lines}
+    for word in ("created", "succeeded", "failed", "restarted", "deleted", "pods_created", "pods_deleted"):
+        assert f"pytorchtrainingjob_{word}_total" in families
+    assert families >= {"workqueue_depth", "rest_client_requests_total", "pytorchtrainingjob_build_info"}
+
+
+def test_log_lines_are_json():
+    lines = kubectl("-n", SYSTEM, "logs", f"deployment/{OPERATOR}").splitlines()
+    assert lines
+    for line in lines:
+        entry = json.loads(line)
+        assert {"ts", "level", "msg"} <= entry.keys(), line
+        assert entry["level"] in ("debug", "info", "warn", "error")

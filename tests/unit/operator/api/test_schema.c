@@ -1,0 +1,263 @@
+/* test_schema.c - the CRD, the decoder, and the encoder of the status say the same.
+ *
+ * Nothing here names a field: the schema's fields come from the CRD, the decoder's words from its source.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/fsutil.h"
+#include "operator/api/trainjob.h"
+#include "schema.h"
+#include "yamldoc.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REFUSED "not supported by this version"
+
+/* Everything that is refused when it is not there stands in it. */
+#define BASE                                                                                                 \
+    "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},\"spec\":{"  \
+    "\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}],"    \
+    "\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},"                                               \
+    "\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}}}}"
+
+static cJSON *base(void)
+{
+    struct err err;
+    cJSON *doc = json_parse(BASE, strlen(BASE), &err);
+
+    assert_non_null(doc);
+    return doc;
+}
+
+/* What the decoder says of a spec with `value` (taken) in that field; "" when it likes it. */
+static void complaint(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
+{
+    struct err err;
+    cJSON *doc = base();
+
+    if (f->n > 1 && f->keys[1] && strcmp(f->keys[1], "elastic") == 0) {
+        cJSON *limits = cJSON_AddObjectToObject(cJSON_GetObjectItem(doc, "spec"), "elastic");
+        cJSON_AddNumberToObject(limits, "minReplicas", 1);
+        cJSON_AddNumberToObject(limits, "maxReplicas", 1);
+    }
+    schema_put(doc, crd, f, value);
+    cleanup_trainjob struct trainjob *job = trainjob_decode(doc, &err);
+    assert_non_null(job);
+    snprintf(out, size, "%s", job->spec_error ? job->spec_error : "");
+}
+
+/* The complaint is about the field itself, or about all of an object around it. */
+static bool blames(const char *said, const char *path)
+{
+    const char *colon = strstr(said, ": ");
+    size_t len = colon ? (size_t)(colon - said) : 0;
+
+    if (len == 0 || strncmp(said, path, len) != 0)
+        return false;
+    return path[len] == '\0' ||
+           (strchr(".[", path[len]) && strcmp(colon + 2, REFUSED) == 0); /* spec.a: refused, for spec.a.b */
+}
+
+static cJSON *wrong_value(const cJSON *schema)
+{
+    const char *type = schema_type(schema);
+
+    return strcmp(type, "string") == 0 || strcmp(type, "int-or-string") == 0 ? cJSON_CreateObject()
+                                                                             : cJSON_CreateString("x y");
+}
+
+static void check_type(void *ctx, const struct schema_field *f)
+{
+    char path[SCHEMA_PATH_BYTES];
+    char said[512];
+
+    if (f->n == 1)
+        return;
+    schema_path(f, "[0]", path);
+    complaint(ctx, f, wrong_value(f->schema), said, sizeof(said));
+    if (!blames(said, path) || strstr(said, "unknown field"))
+        fail_msg("%s is in the schema, and the decoder does not look at it: a wrong type gave \"%s\"", path,
+                 said);
+}
+
+static void test_decoder_reads_each_field_of_the_schema(void **state)
+{
+    schema_walk(*state, "spec", check_type, *state);
+}
+
+static void check_limits(void *ctx, const struct schema_field *f)
+{
+    char path[SCHEMA_PATH_BYTES];
+    char said[512];
+    static const char *const LIMITS[] = {"minimum", "maximum"};
+    const cJSON *words = json_find(f->schema, (const char *[]){"enum", NULL});
+    const cJSON *word;
+
+    schema_path(f, "[0]", path);
+    for (int i = 0; i < 2; i++) {
+        const cJSON *limit = json_find(f->schema, (const char *[]){LIMITS[i], NULL});
+        if (!limit)
+            continue;
+        complaint(ctx, f, cJSON_CreateNumber(limit->valuedouble + (i ? 1 : -1)), said, sizeof(said));
+        if (!blames(said, path))
+            fail_msg("%s: one beyond the schema's %s gave \"%s\"", path, LIMITS[i], said);
+    }
+    if (!words)
+        return;
+    cJSON_ArrayForEach(word, words)
+    {
+        complaint(ctx, f, cJSON_CreateString(word->valuestring), said, sizeof(said));
+        if (strstr(said, "expected one of"))
+            fail_msg("%s: the schema's word %s gave \"%s\"", path, word->valuestring, said);
+    }
+    complaint(ctx, f, cJSON_CreateString("no-such-word"), said, sizeof(said));
+    if (!blames(said, path))
+        fail_msg("%s: a word outside of the schema's gave \"%s\"", path, said);
+}
+
+static void test_limits_and_words_are_the_same(void **state)
+{
+    schema_walk(*state, "spec", check_limits, *state);
+}
+
+static void check_refusal(void *ctx, const struct schema_field *f)
+{
+    char path[SCHEMA_PATH_BYTES];
+    char said[512];
+
+    if (!schema_refuses(f->schema))
+        return;
+    schema_path(f, "[0]", path);
+    complaint(ctx, f, schema_sample(f->schema, true), said, sizeof(said));
+    if (!blames(said, path) || !strstr(said, REFUSED))
+        fail_msg("%s is refused by the schema, but the decoder said \"%s\"", path, said);
+}
+
+static void test_refused_fields_are_refused_twice(void **state)
+{
+    schema_walk(*state, "spec", check_refusal, *state);
+}
+
+/* One field name that the decoder's source mentions, tried in each object of the schema that lacks it. */
+struct intruder {
+    const cJSON *crd;
+    char word[64];
+    int tried;
+};
+
+static void check_unknown(void *ctx, const struct schema_field *f)
+{
+    struct intruder *in = ctx;
+    const cJSON *properties = json_find(f->schema, (const char *[]){"properties", NULL});
+    struct schema_field inside = *f;
+    char path[SCHEMA_PATH_BYTES];
+    char said[512];
+
+    if (f->last || !properties || cJSON_HasObjectItem(properties, in->word))
+        return;
+    inside.keys[inside.n++] = in->word;
+    schema_path(&inside, "[0]", path);
+    complaint(in->crd, &inside, cJSON_CreateTrue(), said, sizeof(said));
+    if (!blames(said, path) || (!strstr(said, "unknown field") && strncmp(said, path, strlen(path)) == 0))
+        fail_msg("%s is not in the schema, and the decoder said \"%s\"", path, said);
+    in->tried++;
+}
+
+/* The next literal of the source that may name a field. */
+static bool next_word(const char **at, char word[64])
+{
+    for (const char *quote = strchr(*at, '"'); quote; quote = strchr(quote + 1, '"')) {
+        size_t len = strspn(quote + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+        if (len == 0 || len >= 64 || quote[1 + len] != '"' || !islower((unsigned char)quote[1]))
+            continue;
+        snprintf(word, 64, "%.*s", (int)len, quote + 1);
+        *at = quote + len + 2;
+        return true;
+    }
+    return false;
+}
+
+static void test_decoder_reads_nothing_else(void **state)
+{
+    static const char *const SOURCES[] = {"trainjob_spec.c", "trainjob_policy.c", "trainjob_tensorboard.c"};
+    struct intruder in = {.crd = *state};
+    struct err err;
+
+    for (size_t i = 0; i < ARRAY_LEN(SOURCES); i++) {
+        cleanup_buf struct buf text = BUF_INIT(1 << 20);
+        char path[512];
+        snprintf(path, sizeof(path), TK_SOURCE_DIR "/operator/api/%s", SOURCES[i]);
+        assert_int_equal(fs_read(path, &text, &err), 0);
+        int words = 0;
+        for (const char *at = buf_str(&text); next_word(&at, in.word); words++)
+            schema_walk(*state, "spec", check_unknown, &in);
+        assert_true(words > 5);
+    }
+    assert_true(in.tried > 500);
+}
+
+/* Each member that one of the two has, the other has too. */
+static void same_shape(const cJSON *schema, const cJSON *value, const char *path)
+{
+    const cJSON *properties = json_find(schema, (const char *[]){"properties", NULL});
+    const cJSON *items = json_find(schema, (const char *[]){"items", NULL});
+    const cJSON *child;
+    char below[SCHEMA_PATH_BYTES];
+
+    if (items) {
+        snprintf(below, sizeof(below), "%s[]", path);
+        if (cJSON_GetArraySize(value) < 1)
+            fail_msg("%s: the status was encoded without items", path);
+        same_shape(items, value->child, below);
+    }
+    cJSON_ArrayForEach(child, properties)
+    {
+        const cJSON *v = json_find(value, (const char *[]){child->string, NULL});
+        snprintf(below, sizeof(below), "%s.%s", path, child->string);
+        if (!v)
+            fail_msg("%s is in the schema and never written", below);
+        same_shape(child, v, below);
+    }
+    if (properties)
+        cJSON_ArrayForEach(child, value)
+        {
+            if (!cJSON_HasObjectItem(properties, child->string))
+                fail_msg("%s.%s is written and not in the schema", path, child->string);
+        }
+}
+
+static void test_status_is_read_and_written_whole(void **state)
+{
+    const cJSON *schema = schema_part(*state, "status");
+    cleanup_arena struct arena arena = {0};
+    struct jobstatus status;
+    cleanup_json cJSON *full = schema_sample(schema, true);
+    cJSON *condition = cJSON_GetArrayItem(cJSON_GetObjectItem(full, "conditions"), 0);
+
+    /* Which conditions there are, the schema leaves open. */
+    cJSON_ReplaceItemInObject(condition, "type", cJSON_CreateString(condition_type_name(COND_RUNNING)));
+    jobstatus_decode(full, &arena, &status);
+    cleanup_json cJSON *encoded = jobstatus_encode(&status);
+    same_shape(schema, encoded, "status");
+}
+
+int main(void)
+{
+    cleanup_json cJSON *crd = schema_read(TK_SOURCE_DIR "/crds/pytorchtrainingjob.yaml");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_decoder_reads_each_field_of_the_schema, crd),
+        cmocka_unit_test_prestate(test_limits_and_words_are_the_same, crd),
+        cmocka_unit_test_prestate(test_refused_fields_are_refused_twice, crd),
+        cmocka_unit_test_prestate(test_decoder_reads_nothing_else, crd),
+        cmocka_unit_test_prestate(test_status_is_read_and_written_whole, crd),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* exposition.c - line by line; every line is HELP, TYPE or a sample. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/sv.h"
+#include "exposition.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define NAME_CHARS LETTERS "0123456789:"
+
+/* HELP and TYPE that the samples behind them belong to. */
+struct head {
+    char help[96], type_of[96], type[16];
+};
+
+static void check_name(const char *line, size_t len)
+{
+    if (len == 0 || len >= 96 || !strchr(LETTERS, line[0]))
+        fail_msg("bad name: %s", line);
+}
+
+static void read_comment(struct head *h, const struct exposition *e, const char *line)
+{
+    char name[96];
+    char rest[256];
+
+    if (sscanf(line, "# HELP %95s %255[^\n]", name, rest) == 2) {
+        for (int i = 0; i < e->n; i++)
+            if (strcmp(e->samples[i].family, name) == 0)
+                fail_msg("%s has samples in two places", name);
+        memcpy(h->help, name, sizeof(name));
+    } else if (sscanf(line, "# TYPE %95s %15s", name, h->type) == 2) {
+        memcpy(h->type_of, name, sizeof(name));
+        assert_string_equal(h->help, name);
+        assert_true(strcmp(h->type, "counter") == 0 || strcmp(h->type, "gauge") == 0);
+        size_t len = strlen(name);
+        bool total = len > 6 && strcmp(name + len - 6, "_total") == 0;
+        if (total != (strcmp(h->type, "counter") == 0))
+            fail_msg("%s is a %s", name, h->type);
+    } else {
+        fail_msg("neither HELP nor TYPE: %s", line);
+    }
+}
+
+/* name="value",name="value" up to the closing brace; returns what is behind it. */
+static const char *read_labels(struct sample *s, const char *line, const char *at)
+{
+    const char *begin = at;
+
+    for (;;) {
+        size_t name = strspn(at, NAME_CHARS);
+        check_name(at, name);
+        at += name;
+        size_t value = strncmp(at, "=\"", 2) == 0 ? strcspn(at + 2, "\"\\\n") : 0;
+        if (value == 0 || at[2 + value] != '"')
+            fail_msg("bad labels: %s", line);
+        at += 3 + value;
+        if (*at != ',')
+            break;
+        at++;
+    }
+    if (*at != '}')
+        fail_msg("no closing brace: %s", line);
+    assert_true((size_t)(at - begin) < sizeof(s->labels));
+    memcpy(s->labels, begin, (size_t)(at - begin));
+    return at + 1;
+}
+
+static void read_sample(const struct head *h, struct exposition *e, const char *line)
+{
+    size_t name = strspn(line, NAME_CHARS);
+    const char *at = line + name;
+
+    check_name(line, name);
+    assert_true(e->n < EXPOSITION_SAMPLES_MAX);
+    struct sample *s = &e->samples[e->n];
+    *s = (struct sample){0};
+    memcpy(s->family, line, name);
+    if (*at == '{')
+        at = read_labels(s, line, at + 1);
+    if (*at != ' ' || !sv_f64(sv_from(at + 1), &s->value) || s->value < 0)
+        fail_msg("bad value: %s", line);
+    if (strcmp(s->family, h->type_of) != 0)
+        fail_msg("a sample without HELP and TYPE before it: %s", line);
+    memcpy(s->type, h->type, sizeof(s->type));
+    for (int i = 0; i < e->n; i++)
+        if (strcmp(e->samples[i].family, s->family) == 0 && strcmp(e->samples[i].labels, s->labels) == 0)
+            fail_msg("twice: %s", line);
+    e->n++;
+}
+
+void exposition_parse(struct exposition *e, const char *text)
+{
+    struct head head = {0};
+    char line[512];
+
+    e->n = 0;
+    while (*text) {
+        const char *end = strchr(text, '\n');
+        if (!end || (size_t)(end - text) >= sizeof(line))
+            fail_msg("a line without an end, or too long: %.80s", text);
+        snprintf(line, sizeof(line), "%.*s", (int)(end - text), text);
+        if (line[0] == '#')
+            read_comment(&head, e, line);
+        else
+            read_sample(&head, e, line);
+        text = end + 1;
+    }
+}
+
+double exposition_value(const struct exposition *e, const char *family, const char *labels)
+{
+    for (int i = 0; i < e->n; i++)
+        if (strcmp(e->samples[i].family, family) == 0 && strcmp(e->samples[i].labels, labels) == 0)
+            return e->samples[i].value;
+    fail_msg("no %s{%s}", family, labels);
+    return 0;
+}
