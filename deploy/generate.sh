@@ -14,6 +14,7 @@ readonly PARTS=(
     rbac/service-account.yaml
     rbac/operator-role.yaml
     rbac/operator-binding.yaml
+    rbac/leader-role.yaml
     rbac/user-roles.yaml
     manager/deployment.yaml
 )
