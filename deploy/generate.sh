@@ -16,6 +16,7 @@ readonly OPERATOR=(
     rbac/service-account.yaml
     rbac/operator-role.yaml
     rbac/operator-binding.yaml
+    rbac/leader-role.yaml
     manager/network-policy.yaml
     manager/disruption-budget.yaml
     manager/deployment.yaml

@@ -73,6 +73,9 @@ static int failure(const struct http_call *c, struct err *err)
     if (c->idled)
         return err_set(err, ERR_TIMEOUT, "%s %s: no byte for %lld ms", c->method, c->shown,
                        (long long)c->idle_timeout_ms);
+    if (c->shut)
+        return err_set(err, ERR_TRANSIENT, "%s %s: not sent, since this process may not write any more",
+                       c->method, c->shown);
     if (c->over)
         return err_set(err, ERR_TRANSIENT, "%s %s: the answer is over %zu bytes", c->method, c->shown,
                        c->body.max);
@@ -87,7 +90,7 @@ static void finish(struct http_call *c)
     struct err err;
     curl_off_t retry_s = 0;
     long status = 0;
-    bool failed = c->idled || c->curl_code != CURLE_OK;
+    bool failed = c->idled || c->shut || c->curl_code != CURLE_OK;
 
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
@@ -149,6 +152,11 @@ static void on_idle(void *ctx)
 
 void call_launch(struct http_call *c)
 {
+    c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
+    if (c->shut) {
+        end_call(c);
+        return;
+    }
     c->last_byte_ms = loop_now_ms(c->loop);
     if (c->idle_timeout_ms)
         loop_timer_set(c->loop, &c->idle, c->last_byte_ms + c->idle_timeout_ms);
@@ -176,6 +184,8 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
                             .easy = easy,
                             .handler = *handler,
                             .own_connection = req->own_connection,
+                            .urgent = req->urgent,
+                            .gate = req->gate,
                             .idle_timeout_ms = req->idle_timeout_ms,
                             .body = BUF_INIT(body_limit(req, handler))};
     c->transfer = (struct loop_transfer){on_transfer_done, c};

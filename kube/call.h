@@ -17,13 +17,14 @@ struct http_call {
     void (*ended)(void *pool, struct http_call *c, int status); /* status 0: no answer */
     void *pool;
     struct http_call *next, **prev, *next_waiting;
-    bool own_connection;
+    bool own_connection, urgent;
     bool waiting; /* not launched yet */
     char method[8];
 
     /* its own */
     struct loop *loop;
     struct http_handler handler;
+    const struct transport_gate *gate;
     CURL *easy;
     struct curl_slist *headers;
     struct loop_transfer transfer;
@@ -37,7 +38,7 @@ struct http_call {
     bool in_chunks; /* a 2xx answer to a handler with chunk */
     bool paused;
     bool finished;
-    bool idled, over;
+    bool idled, over, shut;
     bool *gone; /* while the handler runs: told when the call is freed from there */
     int curl_code;
 };

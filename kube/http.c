@@ -182,10 +182,12 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
     if (c->next)
         c->next->prev = &c->next;
     h->calls = c;
-    if (c->own_connection)
-        call_launch(c);
-    else
+    if (!c->own_connection && !c->urgent) {
         wait_for_place(h, c);
+        return c;
+    }
+    h->running += !c->own_connection;
+    call_launch(c);
     return c;
 }
 

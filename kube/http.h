@@ -5,7 +5,8 @@
  * Errors:    those of transport.h. TLS >= 1.2 and always verified unless the configuration says
  *            otherwise; no redirects; plain http only to a loopback address, for tests and proxies on
  *            the same machine.
- * Order:     ordinary calls share a small pool of kept connections, 8 at a time, first come first served.
+ * Order:     ordinary calls share a small pool of kept connections, 8 at a time, first come first served;
+ *            urgent ones go at once.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H

@@ -25,6 +25,12 @@ enum {
     TRANSPORT_ERROR_MAX_BYTES = 64 << 10, /* the body of an HTTP error on a stream */
 };
 
+/* Asked when a request is about to leave, which may be long after it was started. */
+struct transport_gate {
+    bool (*is_open)(void *ctx);
+    void *ctx;
+};
+
 struct http_request {
     const char *method;
     const char *path;         /* begins with '/', percent-encoded, query included */
@@ -34,6 +40,10 @@ struct http_request {
     int64_t idle_timeout_ms; /* without a byte for so long it ends with ERR_TIMEOUT; 0: none */
     size_t body_max_bytes;   /* of a collected answer; 0: TRANSPORT_BODY_MAX_BYTES */
     bool own_connection;     /* for watches: not one of the pool */
+    bool urgent;             /* waits for no place and no rate limit */
+    /* Closed when its turn comes: it is not sent and ends with ERR_TRANSIENT. NULL: none. Lives as long as the
+     * transport. */
+    const struct transport_gate *gate;
 };
 
 struct http_response {

@@ -23,7 +23,7 @@ struct controller {
     struct loop_timer timer;
     struct pass *passes; /* under way */
     int n_passes;
-    bool draining;
+    bool leads, draining;
     void (*drained)(void *ctx);
     void *drained_ctx;
     struct controller_counts counts;
@@ -286,7 +286,7 @@ static void work(void *ctx)
     struct controller *c = ctx;
     const char *key;
 
-    if (c->draining || !watches_synced(c->watches))
+    if (c->draining || !c->leads || !watches_synced(c->watches))
         return;
     for (int n = 0; n < KEYS_PER_TURN && c->n_passes < PASSES_MAX; n++) {
         key = workqueue_take(c->queue, now(c));
@@ -314,6 +314,7 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
     c->recorder = r;
     c->log = log;
     c->options = *options;
+    c->leads = !options->waits;
     c->task = (struct loop_task){.run = work, .ctx = c};
     c->timer = (struct loop_timer){.fire = work, .ctx = c};
     c->queue = workqueue_new();
@@ -325,6 +326,13 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
 void controller_start(struct controller *c)
 {
     watches_start(c->watches);
+}
+
+void controller_lead(struct controller *c, bool leads)
+{
+    c->leads = leads;
+    if (leads)
+        wake(c);
 }
 
 void controller_drain(struct controller *c, void (*drained)(void *ctx), void *ctx)

@@ -19,6 +19,7 @@ struct controller_options {
     const char *ns; /* NULL: all */
     const char *tensorboard_image;
     uint64_t seed;
+    bool waits; /* for controller_lead before it does anything */
 };
 
 /* Since the start. */
@@ -31,6 +32,9 @@ struct controller_counts {
 struct controller *controller_new(struct loop *l, const struct transport *t, struct recorder *r,
                                   const struct log *log, const struct controller_options *options);
 void controller_start(struct controller *c);
+
+/* Begin to decide, or stop to: the caches are kept either way. What is under way goes on until its next write. */
+void controller_lead(struct controller *c, bool leads);
 
 /* Take no new keys; `drained` is called once nothing is under way. */
 void controller_drain(struct controller *c, void (*drained)(void *ctx), void *ctx);

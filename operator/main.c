@@ -1,20 +1,25 @@
 /* main.c - ptj-operator: put the parts together, run the loop, leave when told. */
+#include "kube/elector.h"
 #include "kube/health.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { DRAIN_MS = 4000, NO_PROGRESS_MS = 300000 };
+#define LEASE_NAME "torchkeeper-operator"
+
+enum { DRAIN_MS = 4000, NO_PROGRESS_MS = 300000, IDENTITY_BYTES = 96 };
 
 struct program {
     struct options options;
     struct log log;
     struct loop *loop;
+    struct elector *elector; /* NULL without leader election */
     struct controller *controller;
     struct metrics_sources metrics;
     struct loop_timer hard_stop;
@@ -60,6 +65,17 @@ static void stop(void *ctx)
     loop_stop(p->loop);
 }
 
+/* Nothing of ours is under way any more: the next one may begin. */
+static void on_drained(void *ctx)
+{
+    struct program *p = ctx;
+
+    if (p->elector)
+        elector_let_go(p->elector, stop, p);
+    else
+        stop(p);
+}
+
 static void on_signal(void *ctx, int number)
 {
     struct program *p = ctx;
@@ -68,7 +84,29 @@ static void on_signal(void *ctx, int number)
              (const char *[]){"signal", number == SIGINT ? "SIGINT" : "SIGTERM", NULL});
     p->hard_stop = (struct loop_timer){.fire = stop, .ctx = p};
     loop_timer_set(p->loop, &p->hard_stop, loop_now_ms(p->loop) + DRAIN_MS);
-    controller_drain(p->controller, stop, p);
+    controller_drain(p->controller, on_drained, p);
+}
+
+static void on_leads(void *ctx, bool leads)
+{
+    struct program *p = ctx;
+
+    log_line(&p->log, leads ? LOG_INFO : LOG_WARN, leads ? "leading" : "leading no more", NULL);
+    controller_lead(p->controller, leads);
+}
+
+static void on_other_leads(void *ctx, const char *holder)
+{
+    struct program *p = ctx;
+
+    log_line(&p->log, LOG_INFO, "waiting for the lease", (const char *[]){"holder", holder, NULL});
+}
+
+static void on_lease_problem(void *ctx, const struct err *err)
+{
+    struct program *p = ctx;
+
+    log_line(&p->log, LOG_WARN, "lease request failed", (const char *[]){"error", err->msg, NULL});
 }
 
 static int listen_on(struct health **ret, struct program *p, const char *address,
@@ -89,6 +127,35 @@ static uint64_t random_seed(void)
     return seed;
 }
 
+static const char *lease_namespace(const struct options *o, const struct kube_config *config)
+{
+    const char *pods_own = getenv("POD_NAMESPACE");
+
+    if (o->leader_elect_ns)
+        return o->leader_elect_ns;
+    return pods_own && pods_own[0] ? pods_own : config->namespace_name;
+}
+
+/* The host's name (a pod's is its own) and a number: a process that starts again is someone else. */
+static struct elector *new_elector(struct program *p, const struct kube_config *config,
+                                   const struct transport *t)
+{
+    char host[64] = "";
+    char identity[IDENTITY_BYTES];
+    struct elector_sink sink = {p, on_leads, on_other_leads, on_lease_problem};
+
+    if (!p->options.leader_elect)
+        return NULL;
+    (void)gethostname(host, sizeof(host) - 1);
+    snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)random_seed());
+    return elector_new(p->loop, t,
+                       &(struct lease_options){.ns = lease_namespace(&p->options, config),
+                                               .name = LEASE_NAME,
+                                               .identity = identity,
+                                               .seed = random_seed()},
+                       &sink);
+}
+
 static int serve(struct program *p, struct kube_config *config, struct err *err)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT};
@@ -96,7 +163,8 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
         {"/metrics", on_metrics, p, "text/plain; version=0.0.4; charset=utf-8"}};
     const struct health_page probes[] = {{"/healthz", on_healthz, p, NULL}, {"/readyz", on_readyz, p, NULL}};
     const struct http_options http_options = {"ptj-operator/" PTJ_VERSION, p->options.qps, p->options.burst};
-    const struct controller_options options = {p->options.ns, p->options.tensorboard_image, random_seed()};
+    const struct controller_options options = {p->options.ns, p->options.tensorboard_image, random_seed(),
+                                               .waits = p->options.leader_elect};
     cleanup_loop struct loop *loop = loop_new(clock_system(), err);
 
     if (!loop || loop_signals(loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, p, err) < 0)
@@ -107,6 +175,10 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     if (!http)
         return -1;
     struct transport transport = http_transport(http);
+    cleanup_elector struct elector *elector = new_elector(p, config, &transport);
+    p->elector = elector;
+    if (elector)
+        transport = elector_transport(elector);
     cleanup_recorder struct recorder *recorder = recorder_new(loop, &transport, "ptj-operator", NULL);
     cleanup_controller struct controller *controller =
         controller_new(loop, &transport, recorder, &p->log, &options);
@@ -121,6 +193,8 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
              (const char *[]){"version", PTJ_VERSION, "server", config->server, "namespace",
                               p->options.ns ? p->options.ns : "(all)", NULL});
     controller_start(controller);
+    if (elector)
+        elector_start(elector);
     int rc = loop_run(loop, err);
     loop_timer_cancel(loop, &p->hard_stop);
     return rc;

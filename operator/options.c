@@ -25,7 +25,7 @@ const char OPTIONS_HELP[] =
     "error.\n"
     "    Two operators must not be responsible for the same job: one for the whole cluster and one for a "
     "namespace\n"
-    "    must not overlap.\n"
+    "    must not overlap. Several with the same flags may run: one works, the others wait.\n"
     "\n"
     "FLAGS\n"
     "    --namespace=NAME                   only jobs of this namespace (default: all namespaces)\n"
@@ -33,8 +33,12 @@ const char OPTIONS_HELP[] =
     "    --metrics-bind-address=ADDR        where /metrics is served; 0 turns it off (default :8080)\n"
     "    --health-probe-bind-address=ADDR   where /healthz and /readyz are served; 0 turns it off (default "
     ":8081)\n"
-    "    --leader-elect=false               leader election is not there yet: run one replica. true is "
-    "refused\n"
+    "    --leader-elect=BOOL                work only while holding the Lease torchkeeper-operator, so that "
+    "several may run\n"
+    "                                       (default true)\n"
+    "    --leader-elect-namespace=NAME      where that Lease is (default: POD_NAMESPACE, else the pod's own, "
+    "else the\n"
+    "                                       namespace of the kubeconfig's context)\n"
     "    --kube-api-qps=N                   requests per second to the API server on average; 0 is unlimited "
     "(default 0)\n"
     "    --kube-api-burst=N                 requests at once under --kube-api-qps (default 100)\n"
@@ -45,7 +49,9 @@ const char OPTIONS_HELP[] =
     "    --help                             print this\n"
     "\n"
     "SIGNALS\n"
-    "    SIGTERM, SIGINT    finish the requests under way and exit, within 5 seconds; jobs go on running\n"
+    "    SIGTERM, SIGINT    finish the requests under way, give up the Lease and exit, within 5 seconds; "
+    "jobs "
+    "go on running\n"
     "\n"
     "EXIT STATUS\n"
     "    0 after a signal, 1 when the API server cannot be configured or an address not be bound, 2 for a "
@@ -57,6 +63,7 @@ enum flag {
     FLAG_METRICS,
     FLAG_HEALTH,
     FLAG_LEADER_ELECT,
+    FLAG_LEADER_ELECT_NAMESPACE,
     FLAG_QPS,
     FLAG_BURST,
     FLAG_TENSORBOARD_IMAGE,
@@ -71,6 +78,7 @@ static const struct option FLAGS[] = {
     {"metrics-bind-address", required_argument, NULL, FLAG_METRICS},
     {"health-probe-bind-address", required_argument, NULL, FLAG_HEALTH},
     {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
+    {"leader-elect-namespace", required_argument, NULL, FLAG_LEADER_ELECT_NAMESPACE},
     {"kube-api-qps", required_argument, NULL, FLAG_QPS},
     {"kube-api-burst", required_argument, NULL, FLAG_BURST},
     {"tensorboard-image", required_argument, NULL, FLAG_TENSORBOARD_IMAGE},
@@ -80,15 +88,23 @@ static const struct option FLAGS[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int set_leader_elect(const char *value, struct err *err)
+static int set_leader_elect(struct options *o, const char *value, struct err *err)
 {
-    if (value && strcmp(value, "false") == 0)
-        return 0;
-    if (!value || strcmp(value, "true") == 0)
-        return err_set(err, ERR_INVALID,
-                       "--leader-elect=true: this version has no leader election; run one replica with "
-                       "--leader-elect=false");
-    return err_set(err, ERR_INVALID, "--leader-elect: expected false, got \"%s\"", value);
+    bool no = value && strcmp(value, "false") == 0;
+
+    if (value && !no && strcmp(value, "true") != 0)
+        return err_set(err, ERR_INVALID, "--leader-elect: expected true or false, got \"%s\"", value);
+    o->leader_elect = !no;
+    return 0;
+}
+
+/* Empty is as if not given, so that a manifest can pass on a variable that may be unset. */
+static int set_namespace(const char **ret, const char *flag, const char *value, struct err *err)
+{
+    if (value[0] && !decode_is_dns_label(value, 63, false))
+        return err_set(err, ERR_INVALID, "%s: expected the name of a namespace, got \"%s\"", flag, value);
+    *ret = value[0] ? value : NULL;
+    return 0;
 }
 
 static int set_number(struct options *o, enum flag flag, const char *value, struct err *err)
@@ -111,11 +127,7 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
 {
     switch (flag) {
     case FLAG_NAMESPACE:
-        if (value[0] && !decode_is_dns_label(value, 63, false))
-            return err_set(err, ERR_INVALID, "--namespace: expected the name of a namespace, got \"%s\"",
-                           value);
-        o->ns = value[0] ? value : NULL;
-        return 0;
+        return set_namespace(&o->ns, "--namespace", value, err);
     case FLAG_KUBECONFIG:
         o->kubeconfig = value[0] ? value : NULL;
         return 0;
@@ -126,7 +138,9 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
         o->health_address = value;
         return 0;
     case FLAG_LEADER_ELECT:
-        return set_leader_elect(value, err);
+        return set_leader_elect(o, value, err);
+    case FLAG_LEADER_ELECT_NAMESPACE:
+        return set_namespace(&o->leader_elect_ns, "--leader-elect-namespace", value, err);
     case FLAG_QPS:
     case FLAG_BURST:
         return set_number(o, flag, value, err);
@@ -157,6 +171,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .health_address = ":8081",
         .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
         .burst = 100,
+        .leader_elect = true,
         .log_level = LOG_INFO,
     };
     optind = 0;

@@ -18,9 +18,11 @@ struct options {
     const char *health_address;
     const char *kubeconfig; /* NULL: the pod's own account, or what kubectl would use */
     const char *tensorboard_image;
-    double qps; /* 0: unlimited */
+    const char *leader_elect_ns; /* NULL: the namespace of the pod, or of the kubeconfig's context */
+    double qps;                  /* 0: unlimited */
     int burst;
     enum log_level log_level;
+    bool leader_elect;
     bool help, version;
 };
 

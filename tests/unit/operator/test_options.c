@@ -38,6 +38,8 @@ static void test_defaults(void **state)
     assert_string_equal(o.metrics_address, ":8080");
     assert_string_equal(o.health_address, ":8081");
     assert_int_equal(o.log_level, LOG_INFO);
+    assert_true(o.leader_elect);
+    assert_null(o.leader_elect_ns);
     assert_true(o.qps >= 0 && o.qps <= 0);
 }
 
@@ -54,6 +56,13 @@ static void test_values(void **state)
     assert_int_equal(o.log_level, LOG_DEBUG);
     assert_int_equal(parse(&o, &err, "--leader-elect=false", "--metrics-bind-address=0"), 0);
     assert_string_equal(o.metrics_address, "0");
+    assert_false(o.leader_elect);
+    assert_int_equal(parse(&o, &err, "--leader-elect", "--leader-elect-namespace=system"), 0);
+    assert_true(o.leader_elect);
+    assert_string_equal(o.leader_elect_ns, "system");
+    assert_int_equal(parse(&o, &err, "--leader-elect=true", "--leader-elect-namespace="), 0);
+    assert_true(o.leader_elect);
+    assert_null(o.leader_elect_ns);
     assert_int_equal(parse(&o, &err, "--help", NULL), 0);
     assert_true(o.help);
 }
@@ -69,10 +78,10 @@ static void test_refusals(void **state)
         {"--log-level=loud", NULL, "--log-level: expected debug, info, warn or error, got \"loud\""},
         {"--kube-api-qps=-1", NULL, "--kube-api-qps: expected a number 0..1000000, got \"-1\""},
         {"--kube-api-burst=0", NULL, "--kube-api-burst: expected an integer 1..100000, got \"0\""},
-        {"--leader-elect=true", NULL,
-         "--leader-elect=true: this version has no leader election; run one replica with "
-         "--leader-elect=false"},
-        {"--leader-elect=maybe", NULL, "--leader-elect: expected false, got \"maybe\""},
+        {"--leader-elect=maybe", NULL, "--leader-elect: expected true or false, got \"maybe\""},
+        {"--leader-elect=", NULL, "--leader-elect: expected true or false, got \"\""},
+        {"--leader-elect-namespace=A/b", NULL,
+         "--leader-elect-namespace: expected the name of a namespace, got \"A/b\""},
         {"--tensorboard-image=", NULL, "--tensorboard-image: expected an image, got nothing"},
         {"run", NULL, "run: expected flags only; see --help"},
         {"--", "run", "run: expected flags only; see --help"},
@@ -95,7 +104,8 @@ static void test_help_names_the_flags(void **state)
                                         "--kubeconfig",
                                         "--metrics-bind-address",
                                         "--health-probe-bind-address",
-                                        "--leader-elect",
+                                        "--leader-elect=",
+                                        "--leader-elect-namespace",
                                         "--kube-api-qps",
                                         "--kube-api-burst",
                                         "--tensorboard-image",

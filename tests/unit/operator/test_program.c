@@ -61,7 +61,7 @@ static void test_flags(void **state)
     const char *dir = *state;
     char out[256];
     char help[] = "--help";
-    char bad[] = "--leader-elect=true";
+    char bad[] = "--leader-elect=maybe";
     char missing[] = "--kubeconfig=/nonexistent/kubeconfig";
     char name[] = "ptj-operator";
 
@@ -69,7 +69,7 @@ static void test_flags(void **state)
     assert_int_equal(exit_code(start(out, (char *[]){name, help, NULL})), 0);
     assert_says(out, "SIGTERM");
     assert_int_equal(exit_code(start(out, (char *[]){name, bad, NULL})), 2);
-    assert_says(out, "no leader election");
+    assert_says(out, "expected true or false");
     assert_int_equal(exit_code(start(out, (char *[]){name, missing, NULL})), 1);
     assert_says(out, "/nonexistent/kubeconfig");
 }
@@ -88,6 +88,74 @@ static void write_kubeconfig(const char *path, const char *url)
     assert_int_equal(fs_write_atomic(path, text, (size_t)n, &err), 0);
 }
 
+static void add_job(struct fake_apiserver *server, const char *name)
+{
+    char path[200];
+    char text[512];
+
+    snprintf(path, sizeof(path), "%.*s%s", (int)strlen(LAB_JOB) - 1, LAB_JOB, name);
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
+             "\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":"
+             "\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}]}}",
+             name);
+    assert_true(fake_put(server, path, text));
+}
+
+static struct fake_apiserver *start_server(const char *dir)
+{
+    struct fake_apiserver *server = fake_apiserver_start();
+    char kubeconfig[256];
+
+    fake_add_kind(server, "/apis/" TRAINJOB_API_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND);
+    snprintf(kubeconfig, sizeof(kubeconfig), "%s/kubeconfig", dir);
+    write_kubeconfig(kubeconfig, fake_apiserver_url(server));
+    return server;
+}
+
+/* An operator whose log is dir/out_name. */
+static pid_t start_operator(const char *dir, const char *out_name, const char *last_flag)
+{
+    char out[256];
+    char config_flag[300];
+    char flag[64];
+    char metrics[] = "--metrics-bind-address=127.0.0.1:0";
+    char health[] = "--health-probe-bind-address=127.0.0.1:0";
+    char name[] = "ptj-operator";
+
+    snprintf(out, sizeof(out), "%s/%s", dir, out_name);
+    snprintf(config_flag, sizeof(config_flag), "--kubeconfig=%s/kubeconfig", dir);
+    snprintf(flag, sizeof(flag), "%s", last_flag);
+    return start(out, (char *[]){name, config_flag, metrics, health, flag, NULL});
+}
+
+static void assert_goes_on(pid_t pid)
+{
+    int status;
+
+    if (waitpid(pid, &status, WNOHANG) == pid)
+        fail_msg("it should have gone on running");
+    usleep(5000);
+}
+
+static void until_pods(struct fake_apiserver *server, pid_t pid, int n)
+{
+    while (fake_count(server, LAB_PODS) < n)
+        assert_goes_on(pid);
+    assert_int_equal(fake_count(server, LAB_PODS), n);
+}
+
+static void until_says(const char *path, pid_t pid, const char *want)
+{
+    for (;;) {
+        cleanup_buf struct buf text = BUF_INIT(1 << 20);
+        struct err err;
+        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), want))
+            return;
+        assert_goes_on(pid);
+    }
+}
+
 static bool job_is_pending(struct fake_apiserver *server)
 {
     cleanup_free char *text = fake_get(server, LAB_JOB);
@@ -98,35 +166,49 @@ static bool job_is_pending(struct fake_apiserver *server)
 static void test_works_and_leaves(void **state)
 {
     const char *dir = *state;
-    struct fake_apiserver *server = fake_apiserver_start();
+    struct fake_apiserver *server = start_server(dir);
     char out[256];
-    char kubeconfig[256];
-    char config_flag[300];
-    char metrics[] = "--metrics-bind-address=127.0.0.1:0";
-    char health[] = "--health-probe-bind-address=127.0.0.1:0";
-    char name[] = "ptj-operator";
 
-    fake_add_kind(server, "/apis/" TRAINJOB_API_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND);
-    assert_true(fake_put(
-        server, LAB_JOB,
-        "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
-        "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":"
-        "\"node\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}]}}"));
     snprintf(out, sizeof(out), "%s/out", dir);
-    snprintf(kubeconfig, sizeof(kubeconfig), "%s/kubeconfig", dir);
-    snprintf(config_flag, sizeof(config_flag), "--kubeconfig=%s", kubeconfig);
-    write_kubeconfig(kubeconfig, fake_apiserver_url(server));
-    pid_t pid = start(out, (char *[]){name, config_flag, metrics, health, NULL});
-    while (!job_is_pending(server)) {
-        int status;
-        if (waitpid(pid, &status, WNOHANG) == pid)
-            assert_says(out, "it should have gone on running");
-        usleep(5000);
-    }
+    add_job(server, "j");
+    pid_t pid = start_operator(dir, "out", "--leader-elect=false");
+    while (!job_is_pending(server))
+        assert_goes_on(pid);
     assert_int_equal(kill(pid, SIGTERM), 0);
     assert_int_equal(exit_code(pid), 0);
     assert_says(out, "\"stopped\"");
     assert_int_equal(fake_count(server, LAB_PODS), 1); /* the job goes on without it */
+    assert_int_equal(fake_log_count(server, NULL, "/leases"), 0);
+    fake_apiserver_stop(server);
+}
+
+/* Two of them: the second one waits, then takes over as soon as the first one left. */
+static void test_one_works_at_a_time(void **state)
+{
+    const char *dir = *state;
+    struct fake_apiserver *server = start_server(dir);
+    char second[256];
+
+    snprintf(second, sizeof(second), "%s/second", dir);
+    add_job(server, "j");
+    pid_t a = start_operator(dir, "out", "--leader-elect-namespace=sys");
+    while (!job_is_pending(server))
+        assert_goes_on(a);
+    pid_t b = start_operator(dir, "second", "--leader-elect-namespace=sys");
+    until_says(second, b, "waiting for the lease");
+    add_job(server, "k");
+    until_pods(server, a, 2);
+    assert_int_equal(kill(a, SIGTERM), 0);
+    assert_int_equal(exit_code(a), 0);
+    add_job(server, "l");
+    until_pods(server, b, 3);
+    assert_says(second, "\"leading\"");
+    cleanup_free char *lease =
+        fake_get(server, "/apis/coordination.k8s.io/v1/namespaces/sys/leases/torchkeeper-operator");
+    assert_non_null(lease);
+    assert_non_null(strstr(lease, "\"leaseTransitions\":1"));
+    assert_int_equal(kill(b, SIGTERM), 0);
+    assert_int_equal(exit_code(b), 0);
     fake_apiserver_stop(server);
 }
 
@@ -137,6 +219,7 @@ int main(int argc, char **argv)
     struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_flags, dir),
         cmocka_unit_test_prestate(test_works_and_leaves, dir),
+        cmocka_unit_test_prestate(test_one_works_at_a_time, dir),
     };
 
     if (argc != 2 || !mkdtemp(dir)) {
@@ -145,7 +228,7 @@ int main(int argc, char **argv)
     }
     program = argv[1];
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const FILES[] = {"out", "kubeconfig"};
+    static const char *const FILES[] = {"out", "second", "kubeconfig"};
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, FILES[i]);
         unlink(path);

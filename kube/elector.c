@@ -1,0 +1,239 @@
+/* elector.c - the lease's steps as requests, its deadlines as one timer, and the fence. */
+#include "kube/elector.h"
+
+#include "kube/client.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOLDER_BYTES = 128 };
+
+struct elector {
+    struct loop *loop;
+    struct transport transport;
+    struct transport_gate gate;
+    struct elector_sink sink;
+    struct lease *lease;
+    char *ns, *name;
+    int64_t request_ms; /* an answer that takes longer counts as none */
+    struct kube_call *call;
+    int64_t sent_ms;
+    struct loop_timer timer;
+    bool leads; /* as last told */
+    char holder[HOLDER_BYTES];
+    void (*done)(void *ctx);
+    void *done_ctx;
+};
+
+static void advance(void *ctx);
+
+static int64_t mono_ms(const struct elector *e)
+{
+    struct clock clock = loop_clock(e->loop);
+
+    return clock.mono_ms(clock.ctx);
+}
+
+bool elector_is_held(const struct elector *e)
+{
+    return lease_is_held(e->lease, mono_ms(e));
+}
+
+static bool gate_is_open(void *ctx)
+{
+    return elector_is_held(ctx);
+}
+
+static struct http_call *fenced_start(void *ctx, const struct http_request *req,
+                                      const struct http_handler *handler, struct err *err)
+{
+    struct elector *e = ctx;
+    struct http_request fenced = *req;
+
+    if (strcmp(req->method, "GET") == 0)
+        return transport_start(&e->transport, req, handler, err);
+    if (!elector_is_held(e)) {
+        err_set(err, ERR_TRANSIENT, "%s %.120s: not sent, since this process may not write any more",
+                req->method, req->path);
+        return NULL;
+    }
+    fenced.gate = &e->gate;
+    return transport_start(&e->transport, &fenced, handler, err);
+}
+
+static void fenced_cancel(void *ctx, struct http_call *call)
+{
+    struct elector *e = ctx;
+
+    transport_cancel(&e->transport, call);
+}
+
+struct transport elector_transport(struct elector *e)
+{
+    return (struct transport){fenced_start, fenced_cancel, e};
+}
+
+/* The lease's own requests: behind nothing, and over before the next one is due. */
+static struct http_call *lease_start(void *ctx, const struct http_request *req,
+                                     const struct http_handler *handler, struct err *err)
+{
+    struct elector *e = ctx;
+    struct http_request urgent = *req;
+
+    urgent.urgent = true;
+    urgent.timeout_ms = e->request_ms;
+    return transport_start(&e->transport, &urgent, handler, err);
+}
+
+struct elector *elector_new(struct loop *l, const struct transport *t, const struct lease_options *options,
+                            const struct elector_sink *sink)
+{
+    struct elector *e = calloc(1, sizeof(*e));
+    int64_t deadline_ms = options->renew_deadline_ms ? options->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
+
+    if (!e)
+        abort();
+    e->loop = l;
+    e->transport = *t;
+    e->gate = (struct transport_gate){gate_is_open, e};
+    e->sink = *sink;
+    e->lease = lease_new(options);
+    e->ns = strdup(options->ns);
+    e->name = strdup(options->name);
+    if (!e->ns || !e->name)
+        abort();
+    e->request_ms = deadline_ms / 2;
+    e->timer = (struct loop_timer){.fire = advance, .ctx = e};
+    return e;
+}
+
+static void tell(struct elector *e, int64_t now_ms)
+{
+    bool leads = lease_is_leader(e->lease, now_ms);
+    const char *holder = lease_holder(e->lease);
+
+    if (leads != e->leads) {
+        e->leads = leads;
+        if (e->sink.changed)
+            e->sink.changed(e->sink.ctx, leads);
+    }
+    if (leads) {
+        e->holder[0] = '\0';
+    } else if (holder[0] && !lease_is_ours(e->lease) && strncmp(holder, e->holder, HOLDER_BYTES - 1) != 0) {
+        snprintf(e->holder, sizeof(e->holder), "%s", holder);
+        if (e->sink.waiting)
+            e->sink.waiting(e->sink.ctx, e->holder);
+    }
+}
+
+static void failed(struct elector *e, const struct err *err, const struct kube_status *status)
+{
+    bool usual = status->code == 404 || status->code == 409;
+
+    lease_answer(e->lease, NULL, status, mono_ms(e));
+    if (!usual && e->sink.problem)
+        e->sink.problem(e->sink.ctx, err);
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    struct elector *e = ctx;
+
+    e->call = NULL;
+    if (reply->err)
+        failed(e, reply->err, &reply->status);
+    else
+        lease_answer(e->lease, reply->object, &reply->status, mono_ms(e));
+    advance(e);
+}
+
+static void send_step(struct elector *e, enum lease_step step)
+{
+    static const enum kube_verb VERBS[] = {[LEASE_WAIT] = KUBE_GET,
+                                           [LEASE_READ] = KUBE_GET,
+                                           [LEASE_CREATE] = KUBE_CREATE,
+                                           [LEASE_WRITE] = KUBE_UPDATE};
+    cleanup_arena struct arena a = {0};
+    struct transport own = {lease_start, fenced_cancel, e};
+    struct clock clock = loop_clock(e->loop);
+    struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->ns};
+    struct err err;
+
+    if (step != LEASE_CREATE)
+        r.name = e->name;
+    if (step != LEASE_READ)
+        r.body = sv_from(lease_body(e->lease, clock.wall_ms(clock.ctx), &a));
+    e->sent_ms = mono_ms(e);
+    lease_sent(e->lease, e->sent_ms);
+    e->call = kube_call_start(&own, &r, on_reply, e, &err);
+    if (!e->call)
+        failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
+}
+
+/* The earliest of: the next step, an answer that is overdue, the end of what we hold. */
+static void set_timer(struct elector *e)
+{
+    int64_t at_ms = e->call ? e->sent_ms + e->request_ms : lease_due_ms(e->lease);
+
+    if (e->leads && lease_held_until_ms(e->lease) < at_ms)
+        at_ms = lease_held_until_ms(e->lease);
+    if (at_ms == INT64_MAX)
+        loop_timer_cancel(e->loop, &e->timer);
+    else
+        loop_timer_set(e->loop, &e->timer, at_ms);
+}
+
+static void give_up_overdue(struct elector *e)
+{
+    struct err err;
+
+    if (!e->call || mono_ms(e) < e->sent_ms + e->request_ms)
+        return;
+    kube_call_cancel(e->call);
+    e->call = NULL;
+    err_set(&err, ERR_TIMEOUT, "lease %s/%s: no answer in %lld ms", e->ns, e->name, (long long)e->request_ms);
+    failed(e, &err, &(struct kube_status){.retry_after_ms = -1});
+}
+
+static void advance(void *ctx)
+{
+    struct elector *e = ctx;
+
+    give_up_overdue(e);
+    enum lease_step step = lease_next(e->lease, mono_ms(e));
+    if (step != LEASE_WAIT)
+        send_step(e, step);
+    tell(e, mono_ms(e));
+    set_timer(e);
+    if (lease_is_over(e->lease) && e->done) {
+        void (*done)(void *) = e->done;
+        e->done = NULL;
+        done(e->done_ctx);
+    }
+}
+
+void elector_start(struct elector *e)
+{
+    advance(e);
+}
+
+void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx)
+{
+    e->done = done;
+    e->done_ctx = ctx;
+    lease_let_go(e->lease, mono_ms(e));
+    advance(e);
+}
+
+void elector_free(struct elector *e)
+{
+    if (!e)
+        return;
+    kube_call_cancel(e->call);
+    loop_timer_cancel(e->loop, &e->timer);
+    lease_free(e->lease);
+    free(e->ns);
+    free(e->name);
+    free(e);
+}
