@@ -112,7 +112,7 @@ def test_tensorboard_comes_and_goes(ns):
     assert status("board", ns)["phase"] == "Running"
 
 
-def test_names_of_others_are_looked_at_and_left_alone(ns):
+def test_services_and_deployments_of_others_are_looked_at(ns):
     labels = {"app": "theirs"}
     apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "taken-rdzv"},
            "spec": {"clusterIP": "None", "selector": labels}},
@@ -133,16 +133,27 @@ def test_names_of_others_are_looked_at_and_left_alone(ns):
     assert did("get", "services", ns) and did("get", "deployments", ns)
 
 
-def test_lost_pods_and_lost_status_are_asked_about(ns):
-    apply(jobs.job("lost", jobs.replica("sleep 600")), namespace=ns)
-    wait_phase("lost", ns, "Running")
-    kubectl("-n", ns, "delete", "pod", "lost-node-0", "--force", "--grace-period=0")
-    wait_for(lambda: status("lost", ns),
-             lambda: status("lost", ns).get("disruptionCount") == 1 and status("lost", ns)["phase"] == "Running", 120)
+def test_pods_of_others_are_looked_at(ns):
+    foreign = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "held-node-0"},
+               "spec": {"containers": [jobs.container("sleep 600")], "terminationGracePeriodSeconds": 1}}
+    del foreign["spec"]["containers"][0]["env"]
+    apply(foreign, namespace=ns)
+    uid = get("pod", "held-node-0", ns)["metadata"]["uid"]
+    apply(jobs.job("held", jobs.replica("sleep 600")), namespace=ns)
+    wait_for(lambda: status("held", ns), lambda: events("held", ns, "NameConflict"), 60)
+    assert get("pod", "held-node-0", ns)["metadata"]["uid"] == uid
     assert did("get", "pods", ns)
-    kubectl("-n", ns, "patch", "ptj", "lost", "--subresource=status", "--type=merge", "-p", '{"status": null}')
-    wait_for(lambda: status("lost", ns), lambda: status("lost", ns).get("phase") == "Running", 60)
-    assert status("lost", ns)["attempt"] == 1, "rebuilt from the labels of the pods"
+
+
+def test_an_old_status_is_not_believed(ns):
+    apply(jobs.job("old", jobs.replica("sleep 600")), namespace=ns)
+    wait_phase("old", ns, "Running")
+    kubectl("-n", ns, "delete", "pod", "old-node-0", "--force", "--grace-period=0")
+    wait_for(lambda: status("old", ns),
+             lambda: status("old", ns).get("disruptionCount") == 1 and status("old", ns)["phase"] == "Running", 120)
+    # Older than the labels of its pods: the operator reads the job live before it believes them.
+    kubectl("-n", ns, "patch", "ptj", "old", "--subresource=status", "--type=merge", "-p", '{"status": {"attempt": 0}}')
+    wait_for(lambda: status("old", ns), lambda: status("old", ns)["attempt"] == 1, 60)
     assert did("get", "pytorchtrainingjobs", ns)
 
 
