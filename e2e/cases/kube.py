@@ -115,11 +115,12 @@ def kill_operator():
 class OperatorKiller(threading.Thread):
     """Kills the operator again and again while a case runs, then leaves one alive to finish."""
 
-    def __init__(self, times=4, pause=1.5):
+    def __init__(self, times=4, pause=1.5, start=lambda: True):
         super().__init__(daemon=True)
-        self.times, self.pause, self.killed = times, pause, 0
+        self.times, self.pause, self.start_when, self.killed = times, pause, start, 0
 
     def run(self):
+        wait_for("the moment to begin killing", self.start_when, 120)
         for _ in range(self.times):
             wait_for("an operator to kill", operator_pids, 60)
             time.sleep(self.pause)
