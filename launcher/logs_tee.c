@@ -1,12 +1,12 @@
 /* logs_tee.c - pipes in, files and console out, never blocking on the console. */
 #include "launcher/logs_tee.h"
+#include "common/clock.h"
 #include "common/fsutil.h"
 #include "launcher/logs.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { READ_BYTES = 8192 };
@@ -136,21 +136,13 @@ void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
             pump(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Write the sinks until they are empty or the time is over. */
 static void empty_sinks(struct logs *l, int64_t deadline_ms)
 {
     for (int s = 0; s < LOGS_STREAMS; s++)
         while (l->sinks[s].len) {
             struct pollfd pfd = {.fd = STDOUT_FILENO + s, .events = POLLOUT};
-            int64_t left = deadline_ms - now_ms();
+            int64_t left = deadline_ms - clock_mono_ms();
             if (left <= 0 || poll(&pfd, 1, (int)left) <= 0)
                 break;
             drain_sink(&l->sinks[s], pfd.fd);
@@ -159,14 +151,14 @@ static void empty_sinks(struct logs *l, int64_t deadline_ms)
 
 void logs_end(struct logs *l, int timeout_ms)
 {
-    const int64_t deadline_ms = now_ms() + timeout_ms;
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
 
     for (int i = 0; i < l->options->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             struct log_stream *stream = &l->ranks[i].streams[s];
             do
                 empty_sinks(l, deadline_ms);
-            while (stream->pipe >= 0 && now_ms() < deadline_ms && pump(l, i, s));
+            while (stream->pipe >= 0 && clock_mono_ms() < deadline_ms && pump(l, i, s));
             logs_tee_flush(&stream->line, l->options->shown[i] ? &l->sinks[s] : NULL, l->ranks[i].prefix);
         }
     empty_sinks(l, deadline_ms);
