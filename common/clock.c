@@ -20,10 +20,15 @@ static int64_t system_wall_ms(void *ctx)
     return read_ms(CLOCK_REALTIME);
 }
 
+int64_t clock_mono_ms(void)
+{
+    return read_ms(CLOCK_MONOTONIC);
+}
+
 static int64_t system_mono_ms(void *ctx)
 {
     (void)ctx;
-    return read_ms(CLOCK_MONOTONIC);
+    return clock_mono_ms();
 }
 
 struct clock clock_system(void)

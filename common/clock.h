@@ -18,6 +18,9 @@ struct clock {
 /* The machine's clocks. */
 struct clock clock_system(void);
 
+/* The machine's `mono`, for code that only counts down to its own deadlines. */
+int64_t clock_mono_ms(void);
+
 enum { CLOCK_RFC3339_BYTES = 32 };
 
 /* "2026-01-02T03:04:05Z" (seconds, as Kubernetes writes times), or with ".678" when `millis`. Pure. */

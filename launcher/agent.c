@@ -10,7 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -33,16 +33,26 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.master_addr = o->master_addr;
 }
 
-static void tell_omp(const struct agent *g)
+/* To stderr, and never for long: the signals that end the run are blocked. */
+static void __attribute__((format(printf, 2, 3))) say(struct agent *g, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    logs_say(&g->logs, arena_vprintf(&g->arena, fmt, args), AGENT_FLUSH_MS);
+    va_end(args);
+}
+
+static void tell_omp(struct agent *g)
 {
     if (env_sets_omp(g->options, g->env))
-        fprintf(stderr,
-                "*****************************************\n"
-                "OMP_NUM_THREADS is not set: each of the %d ranks gets OMP_NUM_THREADS=1, so that they do "
-                "not take\n"
-                "each other's CPUs. Set it yourself if a rank should use more threads.\n"
-                "*****************************************\n",
-                g->options->nproc);
+        say(g,
+            "*****************************************\n"
+            "OMP_NUM_THREADS is not set: each of the %d ranks gets OMP_NUM_THREADS=1, so that they do not "
+            "take\n"
+            "each other's CPUs. Set it yourself if a rank should use more threads.\n"
+            "*****************************************\n",
+            g->options->nproc);
 }
 
 static int open_signals(struct agent *g, struct err *err)
@@ -131,7 +141,7 @@ static void report(struct agent *g, int root)
             w[i].error_file = NULL;
     }
     if (exit_report(w, g->round.n, root, g->options->program[0], host, &text, &ignored) == 0)
-        fputs(buf_str(&text), stderr);
+        logs_say(&g->logs, buf_str(&text), AGENT_FLUSH_MS);
 }
 
 /* After a round: 1 to start another, 0 when *status is the end. */
@@ -144,7 +154,7 @@ static int judge(struct agent *g, int *status)
     const bool restarts_left = g->identity.restart_count < o->max_restarts;
 
     if (g->round.signal && (root < 0 || restarts_left)) {
-        fprintf(stderr, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
+        say(g, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
         *status = EXIT_CODE_SIGNAL_BASE + g->round.signal;
         return 0;
     }
@@ -155,8 +165,8 @@ static int judge(struct agent *g, int *status)
     const struct exit_worker *w = &g->round.workers[root];
     if (restarts_left) {
         g->identity.restart_count++;
-        fprintf(stderr, "torchrun: rank %d (pid %d) ended with %s: restart %d of %d\n", w->rank, (int)w->pid,
-                exit_describe(w->status, how), g->identity.restart_count, o->max_restarts);
+        say(g, "torchrun: rank %d (pid %d) ended with %s: restart %d of %d\n", w->rank, (int)w->pid,
+            exit_describe(w->status, how), g->identity.restart_count, o->max_restarts);
         return 1;
     }
     report(g, root);
@@ -181,24 +191,26 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
     return 0;
 }
 
-int agent_run(const struct options *o, char *const *env, int *ret_status, struct err *err)
+int agent_run(const struct options *o, char *const *env)
 {
     struct agent g;
-    int rc;
+    struct err err = {0};
+    int rc, status = EXIT_CODE_ERROR;
 
     prepare(&g, o, env);
     process_adopt_orphans();
     round_init(&g.round, o->nproc, &g.arena);
-    rc = open_signals(&g, err);
-    if (rc == 0 && (rc = logs_open(&g.logs, o, g.identity.run_id, err)) == 0) {
+    /* First the logs: even what fails here is said through them. */
+    if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 1, struct pollfd);
         tell_omp(&g);
-        rc = run_rounds(&g, ret_status, err);
+        rc = run_rounds(&g, &status, &err);
     }
-    if (g.logs.options)
-        logs_close(&g.logs);
+    if (rc < 0)
+        say(&g, "torchrun: %s\n", err.msg);
+    logs_close(&g.logs);
     if (g.signals >= 0)
         close(g.signals);
     arena_release(&g.arena);
-    return rc;
+    return rc < 0 ? EXIT_CODE_ERROR : status;
 }

@@ -12,8 +12,9 @@
 
 enum { AGENT_ROOT_CAUSE_MS = 1000, AGENT_KILL_GRACE_MS = 5000, AGENT_FLUSH_MS = 3000 };
 
-/* Run to the end. *ret_status is what the process exits with. Signals of o->signals and SIGCHLD must be blocked.
- * ERR_* when the ranks cannot be started at all; none is left then. */
-int agent_run(const struct options *o, char *const *env, int *ret_status, struct err *err) MUST_CHECK;
+/* Run to the end; returns what the process exits with. Signals of o->signals and SIGCHLD must be blocked, so all that
+ * is to be said is said here, on stderr and in bounded time. EXIT_CODE_ERROR when the ranks cannot be started at all;
+ * none is left then. */
+int agent_run(const struct options *o, char *const *env);
 
 #endif

@@ -3,7 +3,7 @@
  * Order:     a teed stream reaches the console by whole lines, each with its rank's prefix and in one write when it
  *            fits a pipe's atomic size; the file gets the bytes as they came.
  * Ownership: struct logs owns its files, pipes and paths.
- * Errors:    a console that does not take what we write stalls the ranks that tee to it, not the launcher.
+ * Errors:    a console that does not take what we write stalls the ranks that write or tee to it, not the launcher.
  */
 #ifndef TK_LAUNCHER_LOGS_H
 #define TK_LAUNCHER_LOGS_H
@@ -59,5 +59,9 @@ void logs_turn(struct logs *l, const struct pollfd *pfds, int n);
 /* All ranks have ended: read what is left in the pipes, end open lines, write it out. Waits at most timeout_ms for a
  * console that does not read. */
 void logs_end(struct logs *l, int timeout_ms);
+
+/* The launcher's own words, to stderr after what the ranks' pipes gave. Waits at most timeout_ms for a console that
+ * does not read: what is left by then goes out in later turns, what finds no room is lost. */
+void logs_say(struct logs *l, const char *text, int timeout_ms);
 
 #endif

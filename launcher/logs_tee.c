@@ -1,15 +1,17 @@
 /* logs_tee.c - pipes in, files and console out, never blocking on the console. */
 #include "launcher/logs_tee.h"
+#include "common/clock.h"
 #include "common/fsutil.h"
 #include "launcher/logs.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <string.h>
-#include <time.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 8192 };
+enum { READ_BYTES = 8192, WRITE_US = 20000 };
 
 static void show(struct buf *sink, const char *prefix, const char *bytes, size_t len)
 {
@@ -90,7 +92,30 @@ static bool pump(struct logs *l, int local, int s)
     return false;
 }
 
-/* A pipe that poll calls writable takes PIPE_BUF bytes without blocking; whole lines where they fit. */
+static void interrupt(int signal)
+{
+    (void)signal;
+}
+
+/* One write that cannot last. Ranks share the console with us, and one may fill it between our poll and our write; it
+ * must stay blocking, since that is how they want it. So a timer ends a write that waits. */
+static ssize_t write_briefly(int fd, const char *bytes, size_t len)
+{
+    const struct sigaction catch = {.sa_handler = interrupt}; /* no SA_RESTART */
+    const struct itimerval tick = {{.tv_usec = WRITE_US}, {.tv_usec = WRITE_US}}, none = {{0}, {0}};
+    struct sigaction before;
+
+    sigaction(SIGALRM, &catch, &before);
+    setitimer(ITIMER_REAL, &tick, NULL);
+    ssize_t done = write(fd, bytes, len);
+    int code = errno;
+    setitimer(ITIMER_REAL, &none, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    errno = code;
+    return done;
+}
+
+/* At most PIPE_BUF bytes, which a pipe takes at once; whole lines where they fit. */
 static void drain_sink(struct buf *sink, int fd)
 {
     size_t n = sink->len < PIPE_BUF ? sink->len : PIPE_BUF;
@@ -98,7 +123,7 @@ static void drain_sink(struct buf *sink, int fd)
 
     if (last)
         n = (size_t)(last - sink->data) + 1;
-    ssize_t done = write(fd, sink->data, n);
+    ssize_t done = write_briefly(fd, sink->data, n);
     if (done > 0)
         buf_consume(sink, (size_t)done);
     else if (errno != EAGAIN && errno != EINTR)
@@ -136,38 +161,45 @@ void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
             pump(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
 }
 
-static int64_t now_ms(void)
+static void empty_sink(struct logs *l, int s, int64_t deadline_ms)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    while (l->sinks[s].len) {
+        struct pollfd pfd = {.fd = STDOUT_FILENO + s, .events = POLLOUT};
+        int64_t left = deadline_ms - clock_mono_ms();
+        if (left <= 0 || poll(&pfd, 1, (int)left) <= 0)
+            break;
+        drain_sink(&l->sinks[s], pfd.fd);
+    }
 }
 
 /* Write the sinks until they are empty or the time is over. */
 static void empty_sinks(struct logs *l, int64_t deadline_ms)
 {
     for (int s = 0; s < LOGS_STREAMS; s++)
-        while (l->sinks[s].len) {
-            struct pollfd pfd = {.fd = STDOUT_FILENO + s, .events = POLLOUT};
-            int64_t left = deadline_ms - now_ms();
-            if (left <= 0 || poll(&pfd, 1, (int)left) <= 0)
-                break;
-            drain_sink(&l->sinks[s], pfd.fd);
-        }
+        empty_sink(l, s, deadline_ms);
 }
 
 void logs_end(struct logs *l, int timeout_ms)
 {
-    const int64_t deadline_ms = now_ms() + timeout_ms;
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
 
     for (int i = 0; i < l->options->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             struct log_stream *stream = &l->ranks[i].streams[s];
             do
                 empty_sinks(l, deadline_ms);
-            while (stream->pipe >= 0 && now_ms() < deadline_ms && pump(l, i, s));
+            while (stream->pipe >= 0 && clock_mono_ms() < deadline_ms && pump(l, i, s));
             logs_tee_flush(&stream->line, l->options->shown[i] ? &l->sinks[s] : NULL, l->ranks[i].prefix);
         }
     empty_sinks(l, deadline_ms);
+}
+
+void logs_say(struct logs *l, const char *text, int timeout_ms)
+{
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    struct err full;
+
+    empty_sink(l, 1, deadline_ms);
+    if (buf_puts(&l->sinks[1], text, &full) == 0)
+        empty_sink(l, 1, deadline_ms);
 }

@@ -15,7 +15,6 @@ static int run(int argc, char **argv, struct arena *a)
     struct options options;
     struct err err = {0};
     sigset_t block;
-    int status = EXIT_CODE_ERROR;
 
     if (options_parse(argc, argv, &host, a, &options, &err) < 0) {
         fprintf(stderr, "torchrun: %s\n", err.msg);
@@ -34,11 +33,7 @@ static int run(int argc, char **argv, struct arena *a)
     sigprocmask(SIG_BLOCK, &block, NULL);
     signal(SIGCHLD, SIG_DFL); /* a parent may have set it to ignore, and then nothing could be waited for */
     signal(SIGPIPE, SIG_IGN);
-    if (agent_run(&options, environ, &status, &err) < 0) {
-        fprintf(stderr, "torchrun: %s\n", err.msg);
-        return EXIT_CODE_ERROR;
-    }
-    return status;
+    return agent_run(&options, environ);
 }
 
 int main(int argc, char **argv)

@@ -10,13 +10,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static int64_t now_ms(void)
-{
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx);
-}
-
 static int64_t wall_ms(void)
 {
     struct clock c = clock_system();
@@ -61,14 +54,14 @@ static void signal_all(struct round *r, int signal)
 static void stop(struct round *r, int signal)
 {
     r->state = ROUND_STOPPING;
-    r->deadline_ms = now_ms() + r->shutdown_timeout_ms;
+    r->deadline_ms = clock_mono_ms() + r->shutdown_timeout_ms;
     signal_all(r, signal);
 }
 
 void round_kill(struct round *r)
 {
     r->state = ROUND_KILLED;
-    r->deadline_ms = now_ms() + AGENT_KILL_GRACE_MS;
+    r->deadline_ms = clock_mono_ms() + AGENT_KILL_GRACE_MS;
     signal_all(r, SIGKILL);
 }
 
@@ -154,7 +147,7 @@ static bool any_left(const struct round *r)
 
 void round_step(struct round *r)
 {
-    const bool late = r->deadline_ms && now_ms() >= r->deadline_ms;
+    const bool late = r->deadline_ms && clock_mono_ms() >= r->deadline_ms;
     bool sure;
 
     if (!any_left(r))
@@ -166,7 +159,7 @@ void round_step(struct round *r)
             stop(r, SIGTERM);
         else if (r->failed) {
             r->state = ROUND_WAITING;
-            r->deadline_ms = now_ms() + AGENT_ROOT_CAUSE_MS;
+            r->deadline_ms = clock_mono_ms() + AGENT_ROOT_CAUSE_MS;
         }
         break;
     case ROUND_WAITING:
@@ -190,7 +183,7 @@ int round_wait_ms(const struct round *r)
 {
     if (!r->deadline_ms)
         return -1;
-    int64_t left = r->deadline_ms - now_ms();
+    int64_t left = r->deadline_ms - clock_mono_ms();
     return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 

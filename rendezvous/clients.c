@@ -10,13 +10,6 @@
 
 enum { IN_BYTES = PROTOCOL_BODY_BYTES + 4, OUT_BYTES = STORE_VALUE_BYTES + 64, READ_BYTES = 16 * 1024 };
 
-static int64_t now_ms(void)
-{
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx);
-}
-
 void clients_init(struct clients *s, const char *run_id, int max, int64_t speak_ms)
 {
     *s = (struct clients){.max = max, .speak_ms = speak_ms};
@@ -50,7 +43,7 @@ bool clients_add(struct clients *s, int fd)
     if (!c)
         abort();
     *c = (struct client){.fd = fd, .in = BUF_INIT(IN_BYTES), .out = BUF_INIT(OUT_BYTES)};
-    c->deadline_ms = now_ms() + s->speak_ms;
+    c->deadline_ms = clock_mono_ms() + s->speak_ms;
     s->list[s->n++] = c;
     return true;
 }
@@ -85,7 +78,7 @@ int clients_wait_ms(const struct clients *s)
             first = s->list[i]->deadline_ms;
     if (first == INT64_MAX)
         return -1;
-    int64_t left = first - now_ms();
+    int64_t left = first - clock_mono_ms();
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
@@ -95,7 +88,7 @@ static void answer(const struct clients *s, struct client *c, enum protocol_stat
     struct err ignored;
 
     c->waiting = false;
-    c->deadline_ms = now_ms() + s->speak_ms; /* to take it */
+    c->deadline_ms = clock_mono_ms() + s->speak_ms; /* to take it */
     /* A value fits the answer's buffer, which is empty here: see Order. */
     if (protocol_put_answer(&c->out, status, payload, &ignored) < 0)
         abort();
@@ -132,8 +125,8 @@ static void wait_for(struct clients *s, struct client *c, const struct protocol_
         answer(s, c, STATUS_OK, found);
     else if (!c->waiting) {
         c->waiting = true;
-        c->deadline_ms = now_ms() + r->wait_ms;
-    } else if (now_ms() >= c->deadline_ms)
+        c->deadline_ms = clock_mono_ms() + r->wait_ms;
+    } else if (clock_mono_ms() >= c->deadline_ms)
         answer(s, c, STATUS_TIMEOUT, (struct view){NULL, 0});
 }
 
@@ -201,7 +194,7 @@ static bool advance(struct clients *s, struct client *c)
         if (!c->in.len)
             c->deadline_ms = 0;
         else if (!c->deadline_ms)
-            c->deadline_ms = now_ms() + s->speak_ms;
+            c->deadline_ms = clock_mono_ms() + s->speak_ms;
         return true;
     }
     if (rc < 0)
@@ -259,7 +252,7 @@ static bool serve(struct clients *s, struct client *c, short revents)
         if (!flush(c))
             return false;
     } while (!c->out.len);
-    return c->waiting || !c->deadline_ms || now_ms() < c->deadline_ms;
+    return c->waiting || !c->deadline_ms || clock_mono_ms() < c->deadline_ms;
 }
 
 /* Waiting ones are looked at after all others, so that a value set in this turn wakes them in this turn. */

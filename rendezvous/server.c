@@ -1,5 +1,6 @@
 /* server.c - the listening socket, the thread and its one poll; what clients say is in clients.c. */
 #include "rendezvous/server.h"
+#include "common/clock.h"
 #include "rendezvous/clients.h"
 
 #include <errno.h>
@@ -14,12 +15,15 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+enum { SHUT_MS = 100 };
+
 struct store_server {
     pthread_t thread;
     int listener;
     int stop; /* an eventfd */
     int port;
     int max_clients;
+    int64_t shut_until_ms; /* until then the listener is not asked */
     struct clients clients;
     struct pollfd *pfds; /* max_clients + 2 */
 };
@@ -63,12 +67,20 @@ static void tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
+/* With no descriptor to give, a client stays in the listener's queue, and poll would report it without end. */
+static bool out_of_room(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
+}
+
 static void welcome(struct store_server *s)
 {
     int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-    if (fd < 0)
+    if (fd < 0) {
+        s->shut_until_ms = out_of_room(errno) ? clock_mono_ms() + SHUT_MS : 0;
         return;
+    }
     tune(fd);
     if (!clients_add(&s->clients, fd)) {
         clients_turn_away(fd);
@@ -76,15 +88,28 @@ static void welcome(struct store_server *s)
     }
 }
 
+/* How long poll may sleep; 0 in shut_until_ms when the listener is to be asked again. */
+static int wait_ms(struct store_server *s)
+{
+    const int wait = clients_wait_ms(&s->clients);
+    const int64_t left = s->shut_until_ms - clock_mono_ms();
+
+    if (left <= 0) {
+        s->shut_until_ms = 0;
+        return wait;
+    }
+    return wait >= 0 && wait < left ? wait : (int)left;
+}
+
 static void *serve(void *arg)
 {
     struct store_server *s = arg;
 
     for (;;) {
-        int n = clients_poll(&s->clients, s->pfds + 2);
+        int n = clients_poll(&s->clients, s->pfds + 2), wait = wait_ms(s);
         s->pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
-        s->pfds[1] = (struct pollfd){.fd = s->listener, .events = POLLIN};
-        if (poll(s->pfds, (nfds_t)n + 2, clients_wait_ms(&s->clients)) < 0 && errno != EINTR)
+        s->pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
+        if (poll(s->pfds, (nfds_t)n + 2, wait) < 0 && errno != EINTR)
             abort(); /* only bad arguments or no memory */
         if (s->pfds[0].revents)
             return NULL;

@@ -4,7 +4,8 @@
  * Threads:   the server has a thread of its own, since the rank that hosts it is busy computing while others ask. That
  *            thread touches nothing but the server.
  * Errors:    ERR_CONFLICT when the port is taken, ERR_FATAL for the rest. A client's mistakes are the client's: it is
- *            told, or dropped, and the others notice nothing.
+ *            told, or dropped, and the others notice nothing. One that comes when the process has no descriptor left
+ *            waits at the port, unanswered, until there is one.
  * Order:     requests of one client are answered in order; a waiting one does not hold up other clients.
  */
 #ifndef TK_RENDEZVOUS_SERVER_H
@@ -20,10 +21,10 @@ struct store_server;
 
 /* 0 in a field: the default. */
 struct store_server_limits {
-    int clients;      /* 4096; also bounded by the process's descriptors */
+    int clients;      /* 4096: one more is told so */
     size_t keys;      /* 65536 */
     size_t bytes;     /* keys and values together, 64 MiB */
-    int64_t speak_ms; /* 10000: from connecting to a whole hello, and for any message once begun */
+    int64_t speak_ms; /* 10000: from being let in to a whole hello, and for any message once begun */
 };
 
 /* Listen at `port` (0: any, see store_server_port) of every address. NULL on failure. */

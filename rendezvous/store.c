@@ -23,16 +23,9 @@ struct store {
     bool broken;
 };
 
-static int64_t now_ms(void)
-{
-    struct clock c = clock_system();
-
-    return c.mono_ms(c.ctx);
-}
-
 static int left_ms(int64_t deadline_ms)
 {
-    int64_t left = deadline_ms - now_ms();
+    int64_t left = deadline_ms - clock_mono_ms();
 
     return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
@@ -132,7 +125,7 @@ static int judge(struct store *s, struct view body, const char *key, struct view
 static int ask(struct store *s, const char *key, struct protocol_request *r, int64_t timeout_ms,
                struct view *payload, struct err *err)
 {
-    const int64_t slack_ms = r->wait_ms ? 1000 : 0, deadline_ms = now_ms() + timeout_ms + slack_ms;
+    const int64_t slack_ms = r->wait_ms ? 1000 : 0, deadline_ms = clock_mono_ms() + timeout_ms + slack_ms;
     struct view body;
 
     if (s->broken)
@@ -270,7 +263,7 @@ static void sleep_ms(int ms)
 struct store *store_connect(const char *host, int port, const char *run_id, int64_t timeout_ms,
                             struct err *err)
 {
-    const int64_t deadline_ms = now_ms() + timeout_ms;
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
     int fd;
 
     if (timeout_ms < 0 || strlen(run_id) > STORE_RUN_ID_BYTES) {

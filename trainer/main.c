@@ -41,8 +41,6 @@ static int train(const struct config *cfg, struct run_env *env)
     struct run_result result;
     struct err err;
 
-    if (stop_open(&stop, &err))
-        return fail(env, -1, EXIT_CODE_ERROR, &err);
     env->stop = &stop;
     if (run(cfg, env, &result, &err))
         return fail(env, result.rank, result.exit_code, &err);

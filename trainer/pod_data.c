@@ -81,8 +81,7 @@ static int check_offers(const struct offer *all, struct collectives *comm, int l
     return 0;
 }
 
-/* Tell the others about this rank, hear about them. *err is this rank's own failure to load, if there is one.
- * */
+/* Tell the others about this rank, hear about them. *err is this rank's own failure to load, if there is one. */
 static int exchange(const struct offer *mine, struct offer *all, struct collectives *comm, int64_t timeout_ms,
                     const struct err *own, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 inflates it once.
  *
- * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left
- * behind. Where
+ * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left behind. Where
  * /proc does not allow that, a rank loads its own copy.
+ *
  * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
  * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
  * Errors:    those of the data set on the rank that loads; ERR_PEER on the others (that rank says why);

@@ -141,7 +141,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     struct kctx_options machine = {0};
 
     *s = (struct rig){.cfg = cfg, .env = env, .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
-    if (open_ranks(s, err))
+    /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
+    if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
         return -1;
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),

@@ -1,8 +1,9 @@
 /* rig.h - what a run holds while it lasts, and taking it: ranks, machine, data, model, report.
  *
  * Ownership: rig_open takes, rig_release gives back, also half of it; cfg and env are borrowed.
- * Order:     a collective call: every rank makes it. Initial weights are drawn first and the train/validation
- *            split after them, from one generator, as the original program does.
+ * Order:     a collective call: every rank makes it. Signals are watched (stop.h) once the ranks have met. Initial
+ *            weights are drawn first and the train/validation split after them, from one generator, as the
+ *            original program does.
  * Errors:    as run.h says.
  */
 #ifndef TK_TRAINER_RIG_H

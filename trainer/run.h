@@ -21,7 +21,8 @@ struct run_env {
     int64_t started_ms; /* clock.mono_ms when the program began */
     FILE *out;
     bool terminal; /* `out` is one */
-    struct stop *stop;
+    struct stop
+        *stop; /* closed; opened when the ranks have met, closed by its owner. NULL: signals as they are */
 };
 
 struct run_result {

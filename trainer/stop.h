@@ -1,8 +1,9 @@
 /* stop.h - SIGTERM and SIGINT as something to ask about between steps.
  *
- * Order:   stop_open blocks both signals for the process; call it before any thread is made. Blocked signals
- *          are inherited over exec: stop_close restores what was.
- * Errors:  ERR_FATAL (the kernel refused; code = errno).
+ * Order:  stop_open blocks both signals for the process; call it before any thread is made, and not before somebody
+ *         asks: a rank that waits for its peers to start must die of them. Blocked signals are inherited over exec:
+ *         stop_close restores what was, and takes those that came meanwhile with it.
+ * Errors: ERR_FATAL (the kernel refused; code = errno).
  */
 #ifndef TK_TRAINER_STOP_H
 #define TK_TRAINER_STOP_H

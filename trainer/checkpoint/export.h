@@ -1,7 +1,7 @@
 /* export.h - `--save_path F.pt`: a value as a file that torch.load(weights_only=True) opens.
  *
  * Errors: ERR_FATAL (cannot write; code = errno), ERR_INVALID (value). On any error the file of that name is
- * the one that was there before, and nothing is left beside it.
+ *         the one that was there before, and nothing is left beside it.
  */
 #ifndef TK_TRAINER_CHECKPOINT_EXPORT_H
 #define TK_TRAINER_CHECKPOINT_EXPORT_H

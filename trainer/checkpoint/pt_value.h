@@ -1,8 +1,9 @@
 /* pt_value.h - the values a .pt file may hold: what torch.load(weights_only=True) reads back.
  *
- * Ownership: everything is borrowed until the encoder returns. Values are plain data: build them on the stack
- * or in an arena. Shapes:    tensors are contiguous and row-major; 0 dimensions is a single value. Order:
- * dicts and lists keep their order.
+ * Ownership: everything is borrowed until the encoder returns. Values are plain data: build them on the stack or in
+ *            an arena.
+ * Shapes:    tensors are contiguous and row-major; 0 dimensions is a single value.
+ * Order:     dicts and lists keep their order.
  */
 #ifndef TK_TRAINER_CHECKPOINT_PT_VALUE_H
 #define TK_TRAINER_CHECKPOINT_PT_VALUE_H

@@ -1,10 +1,10 @@
-/* torch_zip.h - a .pt file: a stored zip around the pickle and its storages, as torch.save lays it out. Pure
- * but for the sink.
+/* torch_zip.h - a .pt file: a stored zip around the pickle and its storages, as torch.save lays it out. Pure but for
+ * the sink.
  *
  * Ownership: everything is borrowed for the call.
- * Order:     the sink gets the bytes first to last and never has to seek; payloads start at multiples of 64
- * bytes. From 4 GiB on, records carry Zip64 fields. Errors:    ERR_INVALID (value or name), else the sink's
- * own.
+ * Order:     the sink gets the bytes first to last and never has to seek; payloads start at multiples of 64 bytes.
+ *            From 4 GiB on, records carry Zip64 fields.
+ * Errors:    ERR_INVALID (value or name), else the sink's own.
  */
 #ifndef TK_TRAINER_CHECKPOINT_TORCH_ZIP_H
 #define TK_TRAINER_CHECKPOINT_TORCH_ZIP_H

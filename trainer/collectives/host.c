@@ -1,15 +1,11 @@
 /* host.c - the collectives of one host, written as rows of phases (host.h). */
 #include "trainer/collectives/host.h"
+#include "common/clock.h"
 #include "common/cpus.h"
 #include "trainer/collectives/transports.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64_t *deadline_ms,
                struct err *err)
@@ -20,7 +16,7 @@ int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64
         *err = h->failed;
         return -1;
     }
-    *deadline_ms = host_now_ms() + timeout_ms;
+    *deadline_ms = clock_mono_ms() + timeout_ms;
     return 0;
 }
 
@@ -37,7 +33,7 @@ static int host_broadcast(struct collectives *c, void *bytes, size_t len, int ro
         return err_set(err, ERR_INVALID, "broadcast: root %d: expected 0..%d", root, h->world - 1);
     for (size_t at = 0; at < len || at == 0; at += HOST_HALF_BYTES) {
         const uint32_t phase = h->phase;
-        const size_t n = least(HOST_HALF_BYTES, len - at);
+        const size_t n = host_least(HOST_HALF_BYTES, len - at);
         if (n && h->rank == root)
             memcpy(host_half(h, root, phase), (char *)bytes + at, n);
         if (host_phase(h, at == 0 ? &call : NULL, deadline_ms, err) < 0)
@@ -59,7 +55,7 @@ static int host_all_gather(struct collectives *c, const void *mine, size_t len, 
         return -1;
     for (size_t at = 0; at < len || at == 0; at += HOST_HALF_BYTES) {
         const uint32_t phase = h->phase;
-        const size_t n = least(HOST_HALF_BYTES, len - at);
+        const size_t n = host_least(HOST_HALF_BYTES, len - at);
         if (n)
             memcpy(host_half(h, h->rank, phase), (const char *)mine + at, n);
         if (host_phase(h, at == 0 ? &call : NULL, deadline_ms, err) < 0)
@@ -147,7 +143,7 @@ int host_open(struct collectives *c, const struct collectives_config *cfg, int64
               struct err *err)
 {
     const struct host_call call = {.op = HOST_OPEN, .n = (uint64_t)cfg->world};
-    const int64_t deadline_ms = host_now_ms() + timeout_ms;
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
 
     if (cfg->world > COLLECTIVES_HOST_RANKS_MAX)
         return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",

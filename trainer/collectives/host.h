@@ -95,14 +95,18 @@ static inline struct host_slot *host_slot(const struct host *h, int rank)
 
 size_t host_staging_offset(int world);
 
+static inline size_t host_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Where rank `rank` writes in phase `phase`. */
 static inline char *host_half(const struct host *h, int rank, uint32_t phase)
 {
     return h->map + host_staging_offset(h->world) + ((size_t)rank * 2 + phase % 2) * HOST_HALF_BYTES;
 }
 
-/* Milliseconds on the monotonic clock; and the time left until `deadline_ms`, never below 0. */
-int64_t host_now_ms(void);
+/* The milliseconds left until `deadline_ms` of the monotonic clock, never below 0. */
 int host_left_ms(int64_t deadline_ms);
 
 /* host_segment.c: rank 0 creates, the others map what they were handed. */

@@ -1,4 +1,5 @@
 /* host_phase.c - the barrier between the halves: arrive, wait, compare what everyone is doing. */
+#include "common/clock.h"
 #include "trainer/collectives/host.h"
 
 #include <errno.h>
@@ -12,17 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-int64_t host_now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 int host_left_ms(int64_t deadline_ms)
 {
-    int64_t left = deadline_ms - host_now_ms();
+    int64_t left = deadline_ms - clock_mono_ms();
 
     return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Sum part [begin, end) of all ranks' halves of `phase` into `to`. */
 static void sum_halves(struct host *h, enum reduce_type type, uint32_t phase, size_t begin, size_t end,
                        void *to)
@@ -77,7 +72,7 @@ static int reduce_staged(struct host *h, enum reduce_type type, const struct hos
 
     for (size_t at = 0; at < call->n; at += most)
         if (reduce_chunk(h, type, at == 0 ? call : NULL, (char *)x + at * reduce_size(type),
-                         least(most, call->n - at), flags, deadline_ms, err) < 0)
+                         host_least(most, call->n - at), flags, deadline_ms, err) < 0)
             return -1;
     return 0;
 }
@@ -160,14 +155,14 @@ static int scatter_staged(struct host *h, const struct host_call *call, float *x
             collectives_part(call->n, r, h->world, &begin, &end);
             if (begin + at < end)
                 memcpy(half + (size_t)r * each, x + begin + at,
-                       least(each, end - begin - at) * sizeof(float));
+                       host_least(each, end - begin - at) * sizeof(float));
         }
         if (host_phase(h, at == 0 ? call : NULL, deadline_ms, err) < 0)
             return -1;
         collectives_part(call->n, h->rank, h->world, &begin, &end);
         size_t from = (size_t)h->rank * each;
         if (begin + at < end)
-            sum_halves(h, REDUCE_F32, phase, from, from + least(each, end - begin - at), x + begin + at);
+            sum_halves(h, REDUCE_F32, phase, from, from + host_least(each, end - begin - at), x + begin + at);
     }
     return 0;
 }

@@ -61,8 +61,7 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
  * is refused: nothing is ever accepted and ignored. Of an option given twice the last one counts. */
 int config_options(int argc, char *const *argv, struct config *cfg, struct err *err) MUST_CHECK;
 
-/* A preset by name, else the YAML file of that path: words that hold a '/' or end in .yaml or .yml are paths.
- * */
+/* A preset by name, else the YAML file of that path: words that hold a '/' or end in .yaml or .yml are paths. */
 int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err) MUST_CHECK;
 
 /* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */

@@ -2,6 +2,7 @@
  *
  * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags, duplicate
  * keys and several documents in one file are refused.
+ *
  * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
  *            reader's stack.
  * Errors:    ERR_INVALID "net.yaml:12: model.layers[3].kernel: expected an integer 1..64, got \"a\""; outputs
@@ -55,8 +56,7 @@ struct yaml_at yaml_item(const struct yaml_at *at, const struct yaml_tree *item,
 int yaml_err(const struct yaml_at *at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The place must hold a mapping with no other keys than these (NULL ends the list). An absent place passes.
- * */
+/* The place must hold a mapping with no other keys than these (NULL ends the list). An absent place passes. */
 int yaml_expect_mapping(const struct yaml_at *at, const char *const *keys, struct err *err) MUST_CHECK;
 
 /* The place must hold a sequence of min..max items. An absent place passes as an empty one. */

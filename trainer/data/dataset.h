@@ -6,7 +6,7 @@
  *
  * Ownership: the caller owns the memory; a view borrows it.
  * Errors:    ERR_NOT_FOUND lists what was looked for and where; ERR_INVALID names file, field, value and what
- * was expected; ERR_FATAL cannot read.
+ *            was expected; ERR_FATAL cannot read.
  */
 #ifndef TK_TRAINER_DATA_DATASET_H
 #define TK_TRAINER_DATA_DATASET_H

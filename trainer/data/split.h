@@ -1,8 +1,9 @@
 /* split.h - torch.utils.data.random_split in two parts. Pure.
  *
- * Order:     draws torch.randperm(items) from `g`: for PyTorch's default generator pass the generator that
- * made the weights, after them. Ownership: both parts point into `order`, which the caller owns. Errors:
- * ERR_INVALID; nothing is drawn then.
+ * Order:     draws torch.randperm(items) from `g`: for PyTorch's default generator pass the generator that made the
+ *            weights, after them.
+ * Ownership: both parts point into `order`, which the caller owns.
+ * Errors:    ERR_INVALID; nothing is drawn then.
  */
 #ifndef TK_TRAINER_DATA_SPLIT_H
 #define TK_TRAINER_DATA_SPLIT_H

@@ -3,7 +3,7 @@
  * Ownership: events_open makes, events_close flushes and frees. One thread at a time.
  * Units:     steps are the trainer's global steps; times come from the given clock.
  * Errors:    ERR_FATAL (cannot write; code = errno), ERR_INVALID (tag or option). After a failed write the
- * file ends with its last whole record and what is pending stays for the next flush, within
+ *            file ends with its last whole record and what is pending stays for the next flush, within
  *            EVENTS_PENDING_BYTES.
  */
 #ifndef TK_TRAINER_EVENTS_EVENTS_H

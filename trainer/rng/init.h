@@ -1,9 +1,9 @@
 /* init.h - the initial weights of torch.nn layers, bit for bit.
  *
- * Order:    nn.Linear and nn.Conv2d draw their weight, then their bias, when they are built: call once per
- * layer in the order in which the module's __init__ builds them. Ownership: the caller owns the buffers;
- * `bias` NULL is bias=False (nothing is drawn for it). Shapes:   PyTorch's own: weight (out, in) or (out, in
- * / groups, kh, kw), row-major; bias (out).
+ * Order:     nn.Linear and nn.Conv2d draw their weight, then their bias, when they are built: call once per layer in
+ *            the order in which the module's __init__ builds them.
+ * Ownership: the caller owns the buffers; `bias` NULL is bias=False (nothing is drawn for it).
+ * Shapes:    PyTorch's own: weight (out, in) or (out, in / groups, kh, kw), row-major; bias (out).
  */
 #ifndef TK_TRAINER_RNG_INIT_H
 #define TK_TRAINER_RNG_INIT_H

@@ -64,12 +64,22 @@ static void test_garbage_is_refused(void **state)
     assert_int_equal(ms, 5);
 }
 
+static void test_monotonic_clock_is_one(void **state)
+{
+    struct clock c = clock_system();
+    int64_t before = clock_mono_ms(), between = c.mono_ms(c.ctx), after = clock_mono_ms();
+
+    (void)state;
+    assert_true(before <= between && between <= after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_times),
         cmocka_unit_test(test_round_trip_against_libc),
         cmocka_unit_test(test_garbage_is_refused),
+        cmocka_unit_test(test_monotonic_clock_is_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void redirect(const char *name, int fd)
     close(f);
 }
 
-static void become(const struct run *r, const char *const *args, const char *script, int console)
+static void become(const struct run *r, const char *const *args, const char *script, int out, int err)
 {
     const struct rlimit no_core = {0, 0};
     const char *words[WORDS_MAX] = {run_torchrun};
@@ -46,11 +46,14 @@ static void become(const struct run *r, const char *const *args, const char *scr
     }
     if (chdir(r->dir) < 0)
         _exit(120);
-    if (console < 0)
+    if (out < 0)
         redirect("out", STDOUT_FILENO);
     else
-        dup2(console, STDOUT_FILENO);
-    redirect("err", STDERR_FILENO);
+        dup2(out, STDOUT_FILENO);
+    if (err < 0)
+        redirect("err", STDERR_FILENO);
+    else
+        dup2(err, STDERR_FILENO);
     close_range(STDERR_FILENO + 1, ~0u, 0);
     setenv("TMPDIR", r->dir, 1);
     unsetenv("OMP_NUM_THREADS");
@@ -60,10 +63,10 @@ static void become(const struct run *r, const char *const *args, const char *scr
 
 void run_start(struct run *r, const char *const *args, const char *script)
 {
-    run_start_on(r, args, script, -1);
+    run_start_on(r, args, script, -1, -1);
 }
 
-void run_start_on(struct run *r, const char *const *args, const char *script, int console)
+void run_start_on(struct run *r, const char *const *args, const char *script, int out, int err)
 {
     *r = (struct run){
         .dir = "/tmp/test-torchrun-XXXXXX", .out = BUF_INIT(OUTPUT_BYTES), .err = BUF_INIT(OUTPUT_BYTES)};
@@ -72,7 +75,7 @@ void run_start_on(struct run *r, const char *const *args, const char *script, in
     r->pid = fork();
     assert_true(r->pid >= 0);
     if (r->pid == 0)
-        become(r, args, script, console);
+        become(r, args, script, out, err);
 }
 
 static void read_file(const struct run *r, const char *name, struct buf *out)

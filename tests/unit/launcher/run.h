@@ -21,8 +21,8 @@ extern char *run_torchrun;
 /* Start it; `script` is what each rank runs (sh -c), NULL: args hold the program. Ends with NULL. */
 void run_start(struct run *r, const char *const *args, const char *script);
 
-/* The same with `console` as its stdout; -1: a file, which run_wait reads. */
-void run_start_on(struct run *r, const char *const *args, const char *script, int console);
+/* The same with `out` and `err` as its stdout and stderr; -1: a file, which run_wait reads. */
+void run_start_on(struct run *r, const char *const *args, const char *script, int out, int err);
 
 /* Wait and read what it printed. Returns the exit code, or -signal. */
 int run_wait(struct run *r);

@@ -134,7 +134,8 @@ static void test_console_that_nobody_reads(void **state)
     assert_int_equal(pipe(ends), 0);
     assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) > 0);
     run_start_on(&r, RUN_ARGS("--nproc-per-node=2", "-t3", "--shutdown-timeout=1000"),
-                 "head -c 1000000 /dev/zero | tr '\\0' '\\n' & touch up$RANK; wait; touch never", ends[1]);
+                 "head -c 1000000 /dev/zero | tr '\\0' '\\n' & touch up$RANK; wait; touch never", ends[1],
+                 -1);
     assert_true(run_wait_file(&r, "up0") && run_wait_file(&r, "up1"));
     /* The pipe is full: the launcher has met the wall. */
     struct pollfd pfd = {.fd = ends[1], .events = POLLOUT};
@@ -146,6 +147,74 @@ static void test_console_that_nobody_reads(void **state)
     run_release(&r);
     close(ends[0]);
     close(ends[1]);
+}
+
+/* A pipe with no room and no reader. */
+static void full_pipe(int ends[2])
+{
+    char bytes[4096] = "";
+
+    assert_int_equal(pipe(ends), 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) > 0);
+    assert_int_equal(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+    while (write(ends[1], bytes, sizeof(bytes)) > 0)
+        ;
+    assert_int_equal(fcntl(ends[1], F_SETFL, 0), 0);
+}
+
+/* What the launcher itself has to say never holds it up: before the ranks start (OMP_NUM_THREADS is not set), when it
+ * is told to stop, when it starts again, when it reports. */
+static void test_launchers_own_words_on_a_full_pipe(void **state)
+{
+    const char *const tees[] = {"--tee=0", "--tee=3"};
+    int ends[2];
+    struct run r;
+
+    (void)state;
+    full_pipe(ends);
+    for (size_t i = 0; i < 2; i++) {
+        run_start_on(&r, RUN_ARGS("--nproc-per-node=2", tees[i], "--shutdown-timeout=1000"),
+                     "touch up$RANK; exec sleep 1000", ends[1], ends[1]);
+        assert_true(run_wait_file(&r, "up0") && run_wait_file(&r, "up1"));
+        kill(r.pid, SIGTERM);
+        assert_int_equal(run_wait(&r), 143);
+        run_release(&r);
+        run_start_on(&r, RUN_ARGS("--nproc-per-node=2", tees[i], "--max-restarts=1"), "exit 3", ends[1],
+                     ends[1]);
+        assert_int_equal(run_wait(&r), 3);
+        run_release(&r);
+    }
+    run_start_on(&r, RUN_ARGS("--no-python", "/no/such/program"), NULL, ends[1], ends[1]);
+    assert_int_equal(run_wait(&r), 1);
+    run_release(&r);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* A reader that is only slow gets all of it, after what the ranks wrote. */
+static void test_launchers_own_words_come_last(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(8 << 20);
+    char bytes[4096];
+    struct err err = {0};
+    struct run r;
+    int ends[2];
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 4096) > 0);
+    run_start_on(&r, RUN_ARGS("--tee=3"), "seq 40000 >&2; exit 3", -1, ends[1]);
+    close(ends[1]);
+    while ((n = read(ends[0], bytes, sizeof(bytes))) > 0)
+        assert_int_equal(buf_append(&text, bytes, (size_t)n, &err), 0);
+    assert_int_equal(run_wait(&r), 3);
+    const char *last = strstr(buf_str(&text), "[default0]:40000\n");
+    assert_non_null(last);
+    assert_ptr_equal(strstr(buf_str(&text), "FAILED"), strstr(last, "FAILED"));
+    assert_non_null(strstr(last, "FAILED"));
+    run_release(&r);
+    close(ends[0]);
 }
 
 /* As a container's first process: no default action for signals, orphans of all kinds. */
@@ -178,8 +247,12 @@ static void test_as_process_1(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tee_keeps_lines_whole), cmocka_unit_test(test_redirects_and_filter),
-        cmocka_unit_test(test_error_file_is_told),    cmocka_unit_test(test_console_that_nobody_reads),
+        cmocka_unit_test(test_tee_keeps_lines_whole),
+        cmocka_unit_test(test_redirects_and_filter),
+        cmocka_unit_test(test_error_file_is_told),
+        cmocka_unit_test(test_console_that_nobody_reads),
+        cmocka_unit_test(test_launchers_own_words_on_a_full_pipe),
+        cmocka_unit_test(test_launchers_own_words_come_last),
         cmocka_unit_test(test_as_process_1),
     };
     if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))

@@ -1,4 +1,5 @@
 /* test_store.c - a real server and real clients, kind and unkind. */
+#include "common/clock.h"
 #include "rendezvous/server.h"
 #include "rendezvous/store.h"
 
@@ -11,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -383,6 +385,51 @@ static void test_nothing_is_left(void **state)
     assert_int_equal(count_fds(), before);
 }
 
+static int64_t cpu_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Out of descriptors: clients that are there are served, one that waits at the door costs no CPU and is let in when
+ * there is room again. */
+static void test_out_of_descriptors(void **state)
+{
+    struct store_server *server = start(NULL);
+    cleanup_store struct store *good = join(server);
+    struct rlimit before, tight;
+    struct err err = {0};
+    const struct timespec tick = {.tv_nsec = 10000000};
+    char hello[8 + 256] = "TKstore1job-1", answer[5];
+
+    (void)state;
+    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = (rlim_t)door + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons((uint16_t)store_server_port(server))};
+    addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(door, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(send(door, hello, sizeof(hello), MSG_NOSIGNAL), sizeof(hello));
+    const int64_t cpu = cpu_ms(), begin = clock_mono_ms();
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(store_set(good, "k", "v", 1, LONG_MS, &err), 0);
+        nanosleep(&tick, NULL);
+    }
+    const int64_t used = cpu_ms() - cpu, took = clock_mono_ms() - begin;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    /* A thread that spins takes all of a CPU, or what a busy machine leaves it, and this one sleeps nearly always. */
+    assert_true(used * 4 < took);
+    struct pollfd pfd = {.fd = door, .events = POLLIN};
+    assert_true(poll(&pfd, 1, LONG_MS) > 0);
+    assert_int_equal(recv(door, answer, sizeof(answer), MSG_WAITALL), sizeof(answer));
+    close(door);
+    store_server_stop(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_server_gone),
         cmocka_unit_test(test_server_stopped),
         cmocka_unit_test(test_16_clients_count_together),
+        cmocka_unit_test(test_out_of_descriptors),
         cmocka_unit_test(test_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

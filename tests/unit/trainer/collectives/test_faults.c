@@ -1,4 +1,5 @@
 /* test_faults.c - peers that die, stop, leave early, never come or are strangers. */
+#include "common/clock.h"
 #include "ranks.h"
 
 #include <dirent.h>
@@ -24,14 +25,6 @@ struct fault {
     int64_t timeout_ms;
     int exit_code; /* of the survivors */
 };
-
-static int64_t now_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 static int do_call(struct collectives *c, enum call call, float *x, float *shared, int64_t timeout_ms,
                    struct err *err)
@@ -81,9 +74,9 @@ static int fault_body(struct collectives *c, void *arg)
         RANK_CHECK(do_call(c, f->call, x, shared, RANKS_TIMEOUT_MS, &err) == 0);
     if (c->rank == c->world - 1)
         raise(f->signal);
-    int64_t start = now_ms();
+    int64_t start = clock_mono_ms();
     RANK_CHECK(do_call(c, f->call, x, shared, f->timeout_ms, &err) < 0);
-    int64_t took = now_ms() - start;
+    int64_t took = clock_mono_ms() - start;
     if (f->signal == SIGKILL)
         RANK_CHECK(took < f->timeout_ms / 4);
     else
