@@ -316,8 +316,10 @@ uint64_t json_hash(const cJSON *node)
     h = fnv1a(h, &type, sizeof(type));
     if (cJSON_IsString(node))
         return fnv1a(h, node->valuestring, strlen(node->valuestring));
-    if (cJSON_IsNumber(node))
-        return fnv1a(h, &node->valuedouble, sizeof(node->valuedouble));
+    if (cJSON_IsNumber(node)) {
+        double value = node->valuedouble + 0.0; /* -0 is 0 */
+        return fnv1a(h, &value, sizeof(value));
+    }
     cJSON_ArrayForEach(child, node)
     {
         uint64_t value = json_hash(child);

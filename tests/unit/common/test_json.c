@@ -127,6 +127,7 @@ static void test_hash_is_of_the_content(void **state)
     (void)state;
     assert_true(hash_of("{\"a\":1,\"b\":{\"c\":2,\"d\":[3]}}") ==
                 hash_of("{\"b\":{\"d\":[3],\"c\":2},\"a\":1}"));
+    assert_true(hash_of("[-0.0]") == hash_of("[0]")); /* as which it comes back from a server */
     for (size_t i = 0; i < ARRAY_LEN(unlike); i++)
         for (size_t k = 0; k < i; k++)
             assert_true(hash_of(unlike[i]) != hash_of(unlike[k]));

@@ -1,0 +1,20 @@
+/* fuzz_yaml.c - what yaml_parse accepts is within its bounds and is JSON. */
+#include "fuzz.h"
+
+#include "common/json.h"
+#include "kube/yaml.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct err err = {0};
+    cleanup_json cJSON *tree = yaml_parse((struct sv){(const char *)data, size}, &err);
+
+    MUST(tree || (err.kind == ERR_INVALID && err.msg[0]));
+    if (!tree)
+        return 0;
+    cleanup_buf struct buf text = BUF_INIT(8 << 20);
+    MUST(json_write(tree, &text, &err) == 0);
+    cleanup_json cJSON *again = json_parse(buf_str(&text), text.len, &err);
+    MUST(again && json_hash(again) == json_hash(tree));
+    return 0;
+}
