@@ -57,6 +57,8 @@ enum cleanup_policy { CLEANUP_NONE, CLEANUP_UNFINISHED, CLEANUP_ALL };
 struct run_policy {
     struct opt_i64 active_deadline_s;
     struct opt_i64 ttl_after_finished_s;
+    struct opt_i64 start_deadline_s;
+    struct opt_i64 force_delete_after_s;
     int32_t backoff_limit;
     enum cleanup_policy cleanup_policy;
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];

@@ -60,6 +60,20 @@ static int wrong(int attempt, int index)
     return index == 1 ? 1 : -1;
 }
 
+static int late_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? LAB_PENDING : LAB_RUNS;
+    return 0;
+}
+
+static int stuck_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? 137 : LAB_STUCK;
+    return 0;
+}
+
 static const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-1/0 ; left: "
@@ -82,6 +96,12 @@ static const struct scenario SCENARIOS[] = {
      "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 ; left: 1 pods, 2 "
      "services, 1 "
      "deployments"},
+    {"start-deadline", 2, ",\"runPolicy\":{\"startDeadlineSeconds\":20}", late_once,
+     "Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
+     "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments"},
+    {"force-delete", 2, ",\"runPolicy\":{\"forceDeleteAfterSeconds\":20}", stuck_once,
+     "Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
+     "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments"},
 };
 
 static const struct fault_kind FAULTS[] = {
