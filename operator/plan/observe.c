@@ -149,7 +149,7 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
     }
     if (unknown)
         p->st.phase = JOB_UNKNOWN;
-    else if (p->st.phase != JOB_RESUMING && !(failing && p->st.phase == JOB_RUNNING))
+    else if ((p->st.phase != JOB_RESUMING || restarting) && !(failing && p->st.phase == JOB_RUNNING))
         p->st.phase = JOB_PENDING;
     if (p->st.phase == JOB_RUNNING)
         return; /* a failure is being judged */

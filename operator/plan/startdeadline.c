@@ -53,7 +53,7 @@ bool startdeadline_check(struct planner *p, struct judgement *ret)
     const struct slot *missing = NULL;
     int started = 0;
 
-    if (!limit->set || p->st.conditions[COND_RUNNING].state == COND_TRUE)
+    if (!limit->set || p->spec->debug.enabled || p->st.conditions[COND_RUNNING].state == COND_TRUE)
         return false;
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];

@@ -47,6 +47,7 @@ struct lab {
     int works;    /* those of them that are no list or watch */
     int quiet;    /* turns without a request */
     int idle;     /* jumps of the clock without work */
+    int step;     /* of a test's own story */
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. */
     int (*script)(int attempt, int index);
 };

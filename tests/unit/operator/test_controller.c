@@ -202,6 +202,46 @@ static void test_pause_and_resume(void **state)
     lab_stop(&l);
 }
 
+/* The first "args" of a pod as the API server has it, NULL when there is none. */
+static bool runs_with(struct lab *l, const char *pod, const char *arg)
+{
+    cleanup_json cJSON *object = lab_get(l, pod);
+    const cJSON *c = cJSON_GetArrayItem(json_find(object, (const char *[]){"spec", "containers", NULL}), 0);
+    const cJSON *a = cJSON_GetArrayItem(json_find(c, (const char *[]){"args", NULL}), 0);
+
+    return object && (arg ? cJSON_IsString(a) && strcmp(a->valuestring, arg) == 0 : a == NULL);
+}
+
+/* Created suspended, as a queueing system does it: the first start runs the template, later ones resumeSpecs. */
+static void test_resume_specs(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(
+        fake_put(l.server, LAB_JOB,
+                 "{\"spec\":{\"suspend\":true,\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\","
+                 "\"args\":[\"--resume\"]}]}}}}"));
+    lab_until(&l, paused);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until(&l, running);
+    assert_true(runs_with(&l, LAB_PODS "/j-node-0", NULL));
+    assert_summary(&l, "Running attempt=0 backoff=0 disruptions=0 failures=0 restarts=0");
+    for (int i = 1; i <= 2; i++) {
+        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+        lab_until(&l, paused);
+        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+        lab_until(&l, running);
+        assert_true(runs_with(&l, LAB_PODS "/j-node-0", "--resume"));
+        cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
+        assert_int_equal(json_i64(json_find(job, (const char *[]){"status", NULL}), "resumeCount", -1), i);
+    }
+    assert_int_equal(l.n_pods, 6);
+    lab_stop(&l);
+}
+
 static int stuck(int attempt, int index)
 {
     (void)attempt;
@@ -354,6 +394,7 @@ int main(void)
         cmocka_unit_test(test_user_deletes_a_pod),
         cmocka_unit_test(test_pod_vanishes_while_the_operator_is_down),
         cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_resume_specs),
         cmocka_unit_test(test_forced_and_held),
         cmocka_unit_test(test_never_starts),
         cmocka_unit_test(test_status_is_lost),
