@@ -69,6 +69,7 @@ static void expect(struct apply *ap, const char *uid, bool present)
 
     e->child = current(ap)->child;
     e->present = present;
+    e->removed = !present && current(ap)->force;
     snprintf(e->uid, sizeof(e->uid), "%s", uid ? uid : "");
 }
 
@@ -193,7 +194,7 @@ static void on_deleted(struct apply *ap, struct kube_reply *reply)
         fail(ap, reply->err, &reply->status);
         return;
     }
-    ap->result.pods_deleted += current(ap)->child == CHILD_POD && !gone;
+    ap->result.pods_deleted += current(ap)->child == CHILD_POD && !current(ap)->force && !gone;
     if (current(ap)->child != CHILD_JOB)
         expect(ap, current(ap)->uid, false);
     next(ap);
@@ -274,7 +275,7 @@ static struct kube_request request_of(struct apply *ap, const struct action *act
     if (act->kind == ACTION_CREATE || act->kind == ACTION_PATCH || act->kind == ACTION_STATUS)
         r.field_manager = "ptj-operator";
     if (act->kind == ACTION_DELETE)
-        r.body = kube_delete_options(ap->a, act->uid, NULL, "Background", -1);
+        r.body = kube_delete_options(ap->a, act->uid, NULL, "Background", act->force ? 0 : -1);
     return r;
 }
 

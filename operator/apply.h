@@ -21,6 +21,7 @@ enum { APPLY_UID_BYTES = 48, APPLY_VERSION_BYTES = 32 };
 struct expectation {
     enum child_kind child;
     bool present; /* else: gone, or being deleted */
+    bool removed; /* not present, and being deleted is not enough unless it is by force */
     char uid[APPLY_UID_BYTES];
 };
 

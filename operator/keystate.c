@@ -51,10 +51,12 @@ bool keystate_job_is_old(const struct keystate *k, const struct trainjob *job)
     return k->status_version[0] && !at_least(job->resource_version, k->status_version);
 }
 
-static bool is_deleting(enum child_kind kind, const void *value)
+static bool is_leaving(enum child_kind kind, bool by_force, const void *value)
 {
+    const struct pod *pod = value;
+
     if (kind == CHILD_POD)
-        return ((const struct pod *)value)->deletion_ms != 0;
+        return by_force ? pod->forced : pod->deletion_ms != 0;
     return ((const struct child *)value)->deleting;
 }
 
@@ -67,7 +69,7 @@ bool keystate_visible(const struct keystate *k, const struct watches *w, const s
         const struct store_entry *e = store_group(watches_children(w, x->child), k->uid);
         while (e && strcmp(e->uid, x->uid) != 0)
             e = store_group_next(e);
-        bool there = e && !is_deleting(x->child, e->value);
+        bool there = e && !is_leaving(x->child, x->removed, e->value);
         if (x->present ? e == NULL : there)
             return false;
     }

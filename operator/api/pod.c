@@ -84,7 +84,9 @@ static void read_metadata(const cJSON *meta, struct pod *p)
     p->index = label_number(labels, LABEL_INDEX, -1);
     p->attempt = label_number(labels, LABEL_ATTEMPT, -1);
     p->restart = label_number(labels, LABEL_RESTART, 0);
+    p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
+    p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
 }
 
 static enum pod_phase read_phase(const cJSON *status)
@@ -223,4 +225,9 @@ void pod_free(struct pod *p)
 bool pod_ended(const struct pod *p)
 {
     return p->training.state == CONTAINER_TERMINATED || p->phase == POD_FAILED || p->phase == POD_SUCCEEDED;
+}
+
+bool pod_is_running(const struct pod *p)
+{
+    return p->phase == POD_RUNNING && p->training.state == CONTAINER_RUNNING && !p->deletion_ms;
 }

@@ -49,7 +49,9 @@ struct pod {
     int32_t restart;
     enum pod_phase phase;
     bool ready;
-    int64_t deletion_ms; /* deletionTimestamp; 0: not being deleted */
+    int64_t created_ms;
+    int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
+    bool forced;         /* deleted with a grace period of 0 */
     struct pod_container training;
     struct pod_container init; /* the first init container that ended with an error, or that waits with one */
 };
@@ -60,6 +62,9 @@ void pod_free(struct pod *p);
 
 /* The training container's part is over: it ended, or it can never start. */
 bool pod_ended(const struct pod *p);
+
+/* Its training container runs, and nobody takes the pod away. */
+bool pod_is_running(const struct pod *p);
 
 /* The UID of the controlling owner, "" without one; borrowed. */
 const char *api_controller_uid(const cJSON *metadata);

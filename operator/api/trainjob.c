@@ -78,6 +78,12 @@ static int check_names(const struct trainjob *job, struct err *err)
     return 0;
 }
 
+/* The next attempt is one after a pause: also while the pause lasts, so that the hash stays when it ends. */
+static bool resumes(const struct jobstatus *st)
+{
+    return st->resume_count > 0 || (st->conditions[COND_PAUSED].state == COND_TRUE && st->attempt > 0);
+}
+
 /* Over what shapes a pod: a pod of another hash belongs to another version of the job. */
 static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
 {
@@ -90,6 +96,10 @@ static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
         for (const char *c = r->type; *c; c++)
             h = h * 31 + (unsigned char)*c;
     }
+    if (spec->debug.enabled)
+        h = h * 31 + json_hash(spec->debug.tree) + 1;
+    else if (resumes(&job->status) && spec->resume.n > 0)
+        h = h * 31 + json_hash(spec->resume.tree);
     snprintf(spec->hash, sizeof(spec->hash), "%016llx", (unsigned long long)h);
 }
 
@@ -105,6 +115,8 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
         trainjob_free(job);
         return NULL;
     }
+    job->status_tree = member(tree, "status");
+    jobstatus_decode(job->status_tree, &job->arena, &job->status);
     struct json_at root = json_root(tree, NULL);
     if (trainjob_decode_spec(&root, &job->arena, &job->spec, &spec_err) < 0 ||
         check_names(job, &spec_err) < 0) {
@@ -113,8 +125,6 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
     } else {
         hash_spec(job, &job->spec);
     }
-    job->status_tree = member(tree, "status");
-    jobstatus_decode(job->status_tree, &job->arena, &job->status);
     return job;
 }
 

@@ -57,6 +57,8 @@ enum cleanup_policy { CLEANUP_NONE, CLEANUP_UNFINISHED, CLEANUP_ALL };
 struct run_policy {
     struct opt_i64 active_deadline_s;
     struct opt_i64 ttl_after_finished_s;
+    struct opt_i64 start_deadline_s;
+    struct opt_i64 force_delete_after_s;
     int32_t backoff_limit;
     enum cleanup_policy cleanup_policy;
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
@@ -79,6 +81,24 @@ struct tensorboard_spec {
     struct opt_i64 ttl_after_finished_s;
 };
 
+/* What the training container of one type runs instead of what its template says. */
+struct run_instead {
+    const char *type;
+    bool skip_init;
+    bool has_command, has_args; /* an empty list is one too: the image's own */
+    const char *const *command;
+    int n_command;
+    const char *const *args;
+    int n_args;
+};
+
+struct run_mode {
+    bool enabled;
+    struct run_instead *items; /* at most one per type */
+    int n;
+    const cJSON *tree; /* the list as it stands in the spec */
+};
+
 struct trainjob_spec {
     bool paused; /* suspend or runMode.pause.enabled */
     struct replica_spec replica_specs[TRAINJOB_TYPES_MAX];
@@ -87,6 +107,8 @@ struct trainjob_spec {
     int64_t gpus; /* of all pods' training containers */
     struct torchrun_config torchrun;
     struct run_policy run_policy;
+    struct run_mode debug;
+    struct run_mode resume; /* enabled: paused; the items are for after it */
     struct tensorboard_spec tensorboard;
     char hash[17]; /* of everything that shapes a pod */
 };
@@ -114,6 +136,8 @@ int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct
                              struct err *err) MUST_CHECK;
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret,
                                struct err *err) MUST_CHECK;
+int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
+                             struct err *err) MUST_CHECK; /* after replicaSpecs */
 int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
                                 struct err *err) MUST_CHECK;
 

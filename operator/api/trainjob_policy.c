@@ -101,11 +101,17 @@ static int refuse_replica_scope(const struct json_at *at, struct err *err)
 
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret, struct err *err)
 {
-    static const char *const KNOWN[] = {
-        "activeDeadlineSeconds",   "backoffLimit",       "cleanUpPolicy", "restartScope",
-        "ttlSecondsAfterFinished", "retryableExitCodes", "managedBy",     NULL};
-    static const char *const REFUSED[] = {"startDeadlineSeconds", "forceDeleteAfterSeconds",
-                                          "podFailurePolicy", "progressTimeoutSeconds", NULL};
+    static const char *const KNOWN[] = {"activeDeadlineSeconds",
+                                        "backoffLimit",
+                                        "cleanUpPolicy",
+                                        "restartScope",
+                                        "ttlSecondsAfterFinished",
+                                        "startDeadlineSeconds",
+                                        "forceDeleteAfterSeconds",
+                                        "retryableExitCodes",
+                                        "managedBy",
+                                        NULL};
+    static const char *const REFUSED[] = {"podFailurePolicy", "progressTimeoutSeconds", NULL};
     static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
     struct json_at at = json_member(spec, "runPolicy");
     int cleanup = CLEANUP_UNFINISHED;
@@ -114,6 +120,8 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
     if (decode_members(&at, KNOWN, REFUSED, err) < 0 ||
         decode_opt_i64(&at, "activeDeadlineSeconds", 1, INT32_MAX, &ret->active_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
+        decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
+        decode_opt_i64(&at, "forceDeleteAfterSeconds", 0, INT32_MAX, &ret->force_delete_after_s, err) < 0 ||
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 || refuse_replica_scope(&at, err) < 0 ||
         decode_exit_codes(&at, ret, err) < 0 || json_get_str(&at, "managedBy", &ret->managed_by, err) < 0)

@@ -1,4 +1,4 @@
-/* trainjob_spec.c - spec: replicaSpecs, runMode, and what this version refuses. */
+/* trainjob_spec.c - spec: replicaSpecs, and what this version refuses. */
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"
@@ -119,22 +119,6 @@ static int refuse_enabled(const struct json_at *parent, const char *key, struct 
     return enabled ? decode_refuse(&at, err) : 0;
 }
 
-static int decode_run_mode(const struct json_at *spec, bool *paused, struct err *err)
-{
-    static const char *const KNOWN[] = {"debug", "pause", NULL};
-    static const char *const PAUSE[] = {"enabled", "resumeSpecs", NULL};
-    struct json_at mode = json_member(spec, "runMode");
-    struct json_at pause = json_member(&mode, "pause");
-    struct json_at resume = json_member(&pause, "resumeSpecs");
-
-    if (decode_members(&mode, KNOWN, NULL, err) < 0 || refuse_enabled(&mode, "debug", err) < 0 ||
-        decode_members(&pause, PAUSE, NULL, err) < 0 ||
-        json_expect_array(&resume, TRAINJOB_TYPES_MAX, err) < 0 ||
-        json_get_bool(&pause, "enabled", paused, err) < 0)
-        return -1;
-    return cJSON_GetArraySize(resume.node) > 0 ? decode_refuse(&resume, err) : 0;
-}
-
 static int decode_scheduler(const struct json_at *spec, struct err *err)
 {
     static const char *const NONE[] = {NULL};
@@ -151,7 +135,6 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
                                         "runMode", "scheduler",    "tensorboardSpec", NULL};
     struct json_at spec = json_member(root, "spec");
     bool suspend = false;
-    bool pause = false;
 
     spec.parent = NULL; /* paths begin with "spec" */
     if (!spec.node)
@@ -161,9 +144,9 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         refuse_enabled(&spec, "elastic", err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        decode_run_mode(&spec, &pause, err) < 0 || decode_scheduler(&spec, err) < 0 ||
+        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||
         trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
-    ret->paused = suspend || pause;
+    ret->paused = suspend || ret->resume.enabled;
     return 0;
 }

@@ -114,7 +114,7 @@ void desired_pod_container(struct planner *p, const struct slot *s, cJSON *conta
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
     add_env(&e, "PYTHONUNBUFFERED", "1");
     add_env(&e, "NCCL_DEBUG", "WARN");
-    if (p->spec->torchrun.enabled)
+    if (p->spec->torchrun.enabled && !p->spec->debug.enabled)
         set_torchrun(p, s, container);
     else
         add_plain_env(p, s, &e);

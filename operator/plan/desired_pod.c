@@ -1,6 +1,7 @@
 /* desired_pod.c - overlay on the template: identity, labels, owner, restartPolicy, training container. */
 #include "operator/plan/desired_pod.h"
 
+#include "operator/plan/desired_mode.h"
 #include "operator/plan/naming.h"
 
 #include <string.h>
@@ -92,8 +93,10 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
     cJSON *c;
     cJSON_ArrayForEach(c, cJSON_GetObjectItemCaseSensitive(spec, "containers"))
     {
-        if (c == training)
-            desired_pod_container(p, s, c);
+        if (c != training)
+            continue;
+        desired_mode_apply(p, s, spec, c);
+        desired_pod_container(p, s, c);
     }
     return pod;
 }

@@ -130,16 +130,23 @@ static bool template_mixed(const struct planner *p)
     return other && missing;
 }
 
+/* A job that was created suspended, and never ran, starts now: that is no resuming. */
+static void leave_pause(struct planner *p)
+{
+    bool ran_before = p->st.attempt > 0;
+
+    planner_condition(p, COND_PAUSED, false, ran_before ? "Resumed" : "Started", "");
+    p->st.phase = ran_before ? JOB_RESUMING : JOB_NONE;
+    if (!ran_before)
+        return;
+    p->st.resume_count++;
+    planner_event(p, false, "Resumed", "attempt %d begins", p->st.attempt);
+}
+
 static void begin(struct planner *p)
 {
-    bool resumed = p->st.conditions[COND_PAUSED].state == COND_TRUE;
-
-    if (resumed) {
-        p->st.resume_count++;
-        p->st.phase = JOB_RESUMING;
-        planner_condition(p, COND_PAUSED, false, "Resumed", "");
-        planner_event(p, false, "Resumed", "attempt %d begins", p->st.attempt);
-    }
+    if (p->st.conditions[COND_PAUSED].state == COND_TRUE)
+        leave_pause(p);
     if (!p->st.start_ms)
         p->st.start_ms = p->now_ms;
     if (p->st.phase == JOB_NONE) {

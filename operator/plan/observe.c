@@ -6,11 +6,6 @@
 
 enum { STUCK_TERMINATING_MS = 30000 };
 
-static bool pod_runs(const struct pod *pod)
-{
-    return pod && pod->phase == POD_RUNNING && pod->training.state == CONTAINER_RUNNING && !pod->deletion_ms;
-}
-
 static enum replica_phase replica_phase(const struct pod *pod)
 {
     if (pod->training.state == CONTAINER_TERMINATED)
@@ -154,7 +149,7 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
     }
     if (unknown)
         p->st.phase = JOB_UNKNOWN;
-    else if (p->st.phase != JOB_RESUMING && !(failing && p->st.phase == JOB_RUNNING))
+    else if ((p->st.phase != JOB_RESUMING || restarting) && !(failing && p->st.phase == JOB_RUNNING))
         p->st.phase = JOB_PENDING;
     if (p->st.phase == JOB_RUNNING)
         return; /* a failure is being judged */
@@ -179,7 +174,7 @@ void status_observe(struct planner *p)
     observe_tasks(p);
     for (int i = 0; i < p->n_slots; i++) {
         const struct pod *pod = p->slots[i].pod;
-        running += pod_runs(pod);
+        running += pod && pod_is_running(pod);
         done += restart_slot_done(&p->slots[i]);
         active += pod && !pod_ended(pod);
         there += pod != NULL;

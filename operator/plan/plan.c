@@ -2,6 +2,7 @@
 #include "operator/plan/plan.h"
 
 #include "operator/plan/desired_tensorboard.h"
+#include "operator/plan/forcedelete.h"
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/planner.h"
 #include "operator/plan/status.h"
@@ -109,6 +110,7 @@ static void plan_valid(struct planner *p)
     } else {
         lifecycle_run(p);
     }
+    forcedelete_plan(p);
     status_observe(p);
     tensorboard_plan(p);
 }

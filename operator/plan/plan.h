@@ -30,6 +30,7 @@ struct action {
     const char *name;
     const char *uid;
     const char *body;    /* JSON: status, create, patch */
+    bool force;          /* delete: without waiting for the node */
     bool warning;        /* event */
     const char *reason;  /* event */
     const char *message; /* event */

@@ -1,22 +1,15 @@
 /* restart.c - what follows from the failures of an attempt. */
 #include "operator/plan/restart.h"
 
-#include "operator/plan/exitcode.h"
+#include "operator/plan/judge.h"
+#include "operator/plan/startdeadline.h"
 #include "operator/plan/status.h"
 
 #include <string.h>
 
 enum {
-    EVIDENCE_WAIT_MS = 30000, /* peers of a lost rank die of broken connections first */
     DISRUPTIONS_PER_DAY = 100,
     ADMISSIONS_MAX = 10,
-};
-
-struct judgement {
-    struct verdict v;
-    const struct slot *slot;  /* NULL: nothing failed */
-    int64_t first_failure_ms; /* the earliest end among the failures; 0: not known */
-    bool all_ended;
 };
 
 bool restart_slot_done(const struct slot *s)
@@ -26,74 +19,6 @@ bool restart_slot_done(const struct slot *s)
                                                               : s->pod->phase == POD_SUCCEEDED;
     return s->seen && s->seen->uid && s->seen->state && strcmp(s->seen->state, "Terminated") == 0 &&
            s->seen->exit_code == 0;
-}
-
-static bool is_gone(const struct planner *p, const char *uid)
-{
-    for (int i = 0; i < p->in->n_gone_uids; i++)
-        if (strcmp(p->in->gone_uids[i], uid) == 0)
-            return true;
-    return false;
-}
-
-/* The restart policy of the pod's type turns what happened into what follows. */
-static void apply_policy(struct verdict *v, enum restart_policy policy)
-{
-    if (v->class <= VERDICT_SUCCESS)
-        return;
-    switch (policy) {
-    case RESTART_EXIT_CODE:
-        return;
-    case RESTART_NEVER:
-        v->class = VERDICT_PERMANENT;
-        return;
-    case RESTART_ALWAYS:
-    case RESTART_ON_FAILURE:
-        if (v->class == VERDICT_PERMANENT)
-            v->class = VERDICT_RETRYABLE;
-        return;
-    }
-}
-
-/* A pod that the status knows and the cache does not: ask before deciding. */
-static struct verdict judge_missing(struct planner *p, const struct slot *s)
-{
-    struct verdict none = {.class = VERDICT_NONE, .exit_code = -1, .rank = -1};
-
-    if (!s->seen || !s->seen->uid || restart_slot_done(s))
-        return none;
-    if (is_gone(p, s->seen->uid))
-        return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
-    struct action *check = planner_add(p, &p->checks, ACTION_CHECK);
-    check->child = CHILD_POD;
-    check->name = s->name;
-    check->uid = arena_strdup(p->a, s->seen->uid);
-    return none;
-}
-
-static struct judgement judge(struct planner *p)
-{
-    struct judgement j = {.all_ended = true};
-
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct slot *s = &p->slots[i];
-        struct verdict v = s->pod ? exitcode_verdict(s->pod, &p->spec->run_policy) : judge_missing(p, s);
-        apply_policy(&v, s->spec->restart_policy);
-        if (v.class == VERDICT_NONE && !restart_slot_done(s))
-            j.all_ended = false;
-        if (v.class <= VERDICT_SUCCESS)
-            continue;
-        int64_t finished = v.finished_ms && v.finished_ms < p->now_ms ? v.finished_ms : p->now_ms;
-        if (!v.finished_ms && s->pod)
-            finished = 0;
-        if (!j.slot || finished < j.first_failure_ms)
-            j.first_failure_ms = finished;
-        if (!j.slot || v.class > j.v.class) {
-            j.v = v;
-            j.slot = s;
-        }
-    }
-    return j;
 }
 
 static int32_t failure_rank(const struct planner *p, const struct judgement *j)
@@ -108,12 +33,14 @@ static void record_failure(struct planner *p, const struct judgement *j)
 {
     struct jobstatus *st = &p->st;
     const struct pod *pod = j->slot->pod;
-    const char *uid = pod ? pod->uid : j->slot->seen->uid;
+    const struct replica_status *seen = j->slot->seen;
     struct failure *f = arena_new(p->a, struct failure);
 
     *f = (struct failure){
         .pod = j->slot->name,
-        .uid = uid,
+        .uid = pod    ? pod->uid
+               : seen ? seen->uid
+                      : NULL,
         .node = pod ? pod->node : NULL,
         .reason = j->v.reason,
         .message = j->v.message,
@@ -138,6 +65,8 @@ static char *describe(struct planner *p, const struct failure *f)
 {
     char code[64] = "";
 
+    if (startdeadline_is(f->reason))
+        return arena_strdup(p->a, f->message);
     if (f->exit_code >= 0 && f->signal)
         snprintf(code, sizeof(code), " with exit code %d (signal %d)", f->exit_code, f->signal);
     else if (f->exit_code >= 0)
@@ -250,36 +179,38 @@ static void announce_restart(struct planner *p, enum verdict_class class)
                       "attempt %d begins %s; disruption %d does not count to backoffLimit", p->st.attempt,
                       when, p->st.disruption_count);
     else if (class == VERDICT_ADMISSION)
-        planner_event(p, false, "Restarting", "attempt %d begins %s; refused by a node %d/%d times",
-                      p->st.attempt, when, p->st.admission_count, ADMISSIONS_MAX);
+        planner_event(p, false, "Restarting", "attempt %d begins %s; %s %d/%d times", p->st.attempt, when,
+                      startdeadline_is(p->st.last_failure->reason) ? "not started or refused by a node"
+                                                                   : "refused by a node",
+                      p->st.admission_count, ADMISSIONS_MAX);
     else
         planner_event(p, false, "Restarting", "restart %d/%d: attempt %d begins %s", p->st.backoff_count,
                       p->spec->run_policy.backoff_limit, p->st.attempt, when);
 }
 
-void restart_judge(struct planner *p)
+/* What follows is the attempt's end, with this as its cause. */
+static void end_attempt(struct planner *p, const struct judgement *j)
 {
-    struct judgement j = judge(p);
+    bool oom_final = oom_again(p, j);
 
-    if (!j.slot)
-        return;
-    bool at_once = j.v.class >= VERDICT_KILL;
-    int64_t wait_end = j.first_failure_ms + EVIDENCE_WAIT_MS;
-    if (!at_once && !j.all_ended && p->now_ms < wait_end) {
-        planner_requeue(p, wait_end);
-        return;
-    }
-    bool oom_final = oom_again(p, &j);
-    record_failure(p, &j);
+    record_failure(p, j);
     const char *what = describe(p, p->st.last_failure);
-    planner_event(p, true, "ReplicaFailed", "%s", what);
-    planner_condition(p, COND_REPLICA_FAILURE, true, j.v.reason, what);
-    const char *failed = count_restart(p, &j, oom_final);
+    planner_event(p, true, startdeadline_is(j->v.reason) ? j->v.reason : "ReplicaFailed", "%s", what);
+    planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
+    const char *failed = count_restart(p, j, oom_final);
     if (failed) {
         fail_job(p, failed, what);
         return;
     }
     count_task_restarts(p);
     restart_next_attempt(p);
-    announce_restart(p, j.v.class);
+    announce_restart(p, j->v.class);
+}
+
+void restart_judge(struct planner *p)
+{
+    struct judgement j = judge_attempt(p);
+
+    if (j.slot ? judge_may_act(p, &j) : startdeadline_check(p, &j))
+        end_attempt(p, &j);
 }

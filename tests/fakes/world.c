@@ -303,6 +303,9 @@ static struct outcome delete_object(struct world *w, const struct route *r, stru
         cJSON_AddItemToObject(meta_of(o->json), "deletionTimestamp", now_text());
         cJSON_AddNumberToObject(meta_of(o->json), "deletionGracePeriodSeconds", now ? 0 : 30);
         record(w, o->kind, last, o->json);
+    } else if (now && json_i64(meta_of(o->json), "deletionGracePeriodSeconds", 0) != 0) {
+        set_member(meta_of(o->json), "deletionGracePeriodSeconds", cJSON_CreateNumber(0));
+        record(w, o->kind, last, o->json);
     }
     cJSON_Delete(last);
     return (struct outcome){200, checked(cJSON_Duplicate(o->json, true))};

@@ -142,21 +142,22 @@ static void kubelet_pod(struct lab *l, const cJSON *object)
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
     struct lab_pod *p = known_pod(l, meta);
     char path[160];
+    int fate = l->script(p->attempt, p->index);
 
     p->age++;
     if (json_str(meta, "deletionTimestamp")) {
+        if (fate == LAB_STUCK)
+            return;
         snprintf(path, sizeof(path), LAB_PODS "/%s", p->name);
         p->gone = fake_remove(l->server, path);
         return;
     }
-    if (!p->running) {
+    if (!p->running && fate != LAB_PENDING) {
         p->running = true;
         set_pod(l, p, -1);
-    } else if (!p->ended && p->age >= RUN_ROUNDS) {
-        int code = l->script(p->attempt, p->index);
-        p->ended = code >= 0;
-        if (p->ended)
-            set_pod(l, p, code);
+    } else if (!p->ended && p->age >= RUN_ROUNDS && fate >= 0) {
+        p->ended = true;
+        set_pod(l, p, fate);
     }
 }
 

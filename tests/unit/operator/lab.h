@@ -17,6 +17,12 @@
 
 enum { LAB_PODS_MAX = 256 };
 
+enum lab_fate {
+    LAB_RUNS = -1,
+    LAB_PENDING = -2, /* never starts */
+    LAB_STUCK = -3,   /* runs, and its node does not answer when it is deleted */
+};
+
 /* A pod as the kubelet met it. */
 struct lab_pod {
     char name[64], uid[64];
@@ -41,7 +47,8 @@ struct lab {
     int works;    /* those of them that are no list or watch */
     int quiet;    /* turns without a request */
     int idle;     /* jumps of the clock without work */
-    /* How the pod's container ends, once it has run: -1 it runs on. */
+    int step;     /* of a test's own story */
+    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. */
     int (*script)(int attempt, int index);
 };
 

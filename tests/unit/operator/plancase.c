@@ -179,7 +179,7 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
         cJSON_AddItemToObject(o, "status", body);
         return o;
     }
-    cJSON_AddStringToObject(o, VERBS[act->kind],
+    cJSON_AddStringToObject(o, act->force ? "force-delete" : VERBS[act->kind],
                             arena_printf(a, "%s %s%s%s", CHILDREN[act->child], act->name, act->uid ? " " : "",
                                          act->uid ? act->uid : ""));
     static const char *const ATTEMPT[] = {"metadata", "labels", LABEL_ATTEMPT, NULL};

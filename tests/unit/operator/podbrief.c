@@ -2,7 +2,7 @@
  *
  * {name, uid, type, index, attempt, hash, phase, node, exit, signal, reason, message, finished, waiting,
  * init, podReason,
- *  podMessage, disruption, unschedulable, terminating}
+ *  podMessage, disruption, unschedulable, terminating, grace, created}
  */
 #include "podbrief.h"
 
@@ -113,6 +113,9 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
              (long long)json_i64(brief, "attempt", 0));
     cJSON_AddStringToObject(meta, "uid", json_str(brief, "uid") ? json_str(brief, "uid") : own);
     brief_copy(meta, "deletionTimestamp", brief, "terminating");
+    brief_copy(meta, "deletionGracePeriodSeconds", brief, "grace");
+    cJSON_AddStringToObject(meta, "creationTimestamp",
+                            json_str(brief, "created") ? json_str(brief, "created") : "2026-01-01T00:00:01Z");
     pod_labels(meta, brief, job, hash);
     cJSON *ref = cJSON_CreateObject();
     cJSON_AddStringToObject(ref, "uid", uid);

@@ -202,6 +202,106 @@ static void test_pause_and_resume(void **state)
     lab_stop(&l);
 }
 
+/* The first "args" of a pod as the API server has it, NULL when there is none. */
+static bool runs_with(struct lab *l, const char *pod, const char *arg)
+{
+    cleanup_json cJSON *object = lab_get(l, pod);
+    const cJSON *c = cJSON_GetArrayItem(json_find(object, (const char *[]){"spec", "containers", NULL}), 0);
+    const cJSON *a = cJSON_GetArrayItem(json_find(c, (const char *[]){"args", NULL}), 0);
+
+    return object && (arg ? cJSON_IsString(a) && strcmp(a->valuestring, arg) == 0 : a == NULL);
+}
+
+/* Created suspended, as a queueing system does it: the first start runs the template, later ones resumeSpecs. */
+static void test_resume_specs(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(
+        fake_put(l.server, LAB_JOB,
+                 "{\"spec\":{\"suspend\":true,\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\","
+                 "\"args\":[\"--resume\"]}]}}}}"));
+    lab_until(&l, paused);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until(&l, running);
+    assert_true(runs_with(&l, LAB_PODS "/j-node-0", NULL));
+    assert_summary(&l, "Running attempt=0 backoff=0 disruptions=0 failures=0 restarts=0");
+    for (int i = 1; i <= 2; i++) {
+        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+        lab_until(&l, paused);
+        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+        lab_until(&l, running);
+        assert_true(runs_with(&l, LAB_PODS "/j-node-0", "--resume"));
+        cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
+        assert_int_equal(json_i64(json_find(job, (const char *[]){"status", NULL}), "resumeCount", -1), i);
+    }
+    assert_int_equal(l.n_pods, 6);
+    lab_stop(&l);
+}
+
+static int stuck(int attempt, int index)
+{
+    (void)attempt;
+    (void)index;
+    return LAB_STUCK;
+}
+
+static bool two_forced(struct lab *l)
+{
+    return fake_log_count(l->server, "DELETE", NULL) == 4;
+}
+
+/* Pods that a finalizer holds are deleted once, once more by force, and then left in peace. */
+static void test_forced_and_held(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, stuck);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"forceDeleteAfterSeconds\":5}}}"));
+    lab_until(&l, running);
+    assert_true(fake_put(l.server, LAB_PODS "/j-node-0", "{\"metadata\":{\"finalizers\":[\"a/b\"]}}"));
+    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"metadata\":{\"finalizers\":[\"a/b\"]}}"));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until(&l, two_forced);
+    lab_until(&l, lab_settled);
+    int64_t from_ms = l.offset_ms;
+    while (l.offset_ms < from_ms + 600000)
+        lab_turn(&l);
+    assert_true(two_forced(&l));
+    assert_int_equal(fake_count(l.server, LAB_PODS), 2);
+    lab_stop(&l);
+}
+
+static int never_starts(int attempt, int index)
+{
+    (void)attempt;
+    return index == 0 ? LAB_RUNS : LAB_PENDING;
+}
+
+static bool failed(struct lab *l)
+{
+    return phase_is(l, "Failed");
+}
+
+static void test_never_starts(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, never_starts);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"startDeadlineSeconds\":5}}}"));
+    lab_until(&l, failed);
+    assert_true(reason_is(&l, "AdmissionLimitExceeded"));
+    assert_summary(&l, "Failed attempt=10 backoff=0 disruptions=0 failures=10 restarts=10");
+    lab_stop(&l);
+}
+
 static void test_status_is_lost(void **state)
 {
     struct lab l;
@@ -294,6 +394,9 @@ int main(void)
         cmocka_unit_test(test_user_deletes_a_pod),
         cmocka_unit_test(test_pod_vanishes_while_the_operator_is_down),
         cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_resume_specs),
+        cmocka_unit_test(test_forced_and_held),
+        cmocka_unit_test(test_never_starts),
         cmocka_unit_test(test_status_is_lost),
         cmocka_unit_test(test_steady_job_costs_nothing),
         cmocka_unit_test(test_labels_are_taken_away),

@@ -24,6 +24,7 @@ struct scenario {
     const char *policy; /* members of spec after replicaSpecs */
     int (*script)(int attempt, int index);
     const char *want;
+    void (*meddle)(struct lab *l); /* what the user does meanwhile; NULL: nothing */
 };
 
 struct fault_kind {
@@ -60,28 +61,85 @@ static int wrong(int attempt, int index)
     return index == 1 ? 1 : -1;
 }
 
+static int late_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? LAB_PENDING : LAB_RUNS;
+    return 0;
+}
+
+static int stuck_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? 137 : LAB_STUCK;
+    return 0;
+}
+
+static int second_attempt(int attempt, int index)
+{
+    (void)index;
+    return attempt == 0 ? LAB_RUNS : 0;
+}
+
+static bool phase_is(struct lab *l, const char *want)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const char *phase = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
+
+    return phase && strcmp(phase, want) == 0;
+}
+
+/* Pauses the job once it runs, and lets it go on once its pods are gone. */
+static void pause_once(struct lab *l)
+{
+    static const char *const EDITS[] = {"{\"spec\":{\"suspend\":true}}", "{\"spec\":{\"suspend\":false}}"};
+    static const char *const PHASES[] = {"Running", "Paused"};
+
+    if (l->step < 2 && phase_is(l, PHASES[l->step]) && (l->step == 0 || fake_count(l->server, LAB_PODS) == 0))
+        assert_true(fake_put(l->server, LAB_JOB, EDITS[l->step++]));
+}
+
 static const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-1/0 ; left: "
      "2 pods, 1 "
-     "services, 0 deployments"},
+     "services, 0 deployments",
+     NULL},
     {"killed-once", 2, "", killed_once,
      "Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
      "j-node-1/0 "
-     "j-node-1/1 ; left: 2 pods, 1 services, 0 deployments"},
+     "j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",
+     NULL},
     {"backoff-limit", 1, ",\"runPolicy\":{\"backoffLimit\":2}", always_killed,
      "Failed attempt=2 backoff=2 disruptions=0 failures=3 restarts=2; pods j-node-0/0 j-node-0/1 j-node-0/2 "
      "; left: 1 "
-     "pods, 1 services, 0 deployments"},
+     "pods, 1 services, 0 deployments",
+     NULL},
     {"permanent", 2, "", wrong,
      "Failed attempt=0 backoff=0 disruptions=0 failures=1 restarts=0; pods j-node-0/0 j-node-1/0 ; left: 1 "
      "pods, 1 "
-     "services, 0 deployments"},
+     "services, 0 deployments",
+     NULL},
     {"tensorboard", 1,
      ",\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"p\",\"subPath\":[\"./log\"]}]}}", succeed,
      "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 ; left: 1 pods, 2 "
      "services, 1 "
-     "deployments"},
+     "deployments",
+     NULL},
+    {"pause-resume", 2,
+     ",\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"--resume\"]}]}}",
+     second_attempt,
+     "Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-0/1 "
+     "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",
+     pause_once},
+    {"start-deadline", 2, ",\"runPolicy\":{\"startDeadlineSeconds\":20}", late_once,
+     "Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
+     "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",
+     NULL},
+    {"force-delete", 2, ",\"runPolicy\":{\"forceDeleteAfterSeconds\":20}", stuck_once,
+     "Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
+     "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",
+     NULL},
 };
 
 static const struct fault_kind FAULTS[] = {
@@ -136,6 +194,8 @@ static bool run(const struct scenario *s, const struct fault_kind *f, int n, cha
     }
     for (int turns = 0; !(finished(&l) && lab_settled(&l)); turns++) {
         lab_turn(&l);
+        if (s->meddle)
+            s->meddle(&l);
         if (f && f->fault == CRASH && !struck && lab_requests(&l) >= n) {
             struck = true;
             lab_crash(&l);

@@ -70,6 +70,32 @@ static void test_bare(void **state)
     assert_null(decode("{\"metadata\":[1,2]}", &err));
 }
 
+static void test_deletion(void **state)
+{
+    static const struct {
+        const char *grace;
+        bool forced;
+    } ROWS[] = {{"", false},
+                {",\"deletionGracePeriodSeconds\":30", false},
+                {",\"deletionGracePeriodSeconds\":0", true}};
+    char text[320];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"creationTimestamp\":"
+                 "\"1970-01-01T00:00:05Z\",\"deletionTimestamp\":\"1970-01-01T00:00:07Z\"%s}}",
+                 ROWS[i].grace);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_int_equal(p->created_ms, 5000);
+        assert_int_equal(p->deletion_ms, 7000);
+        assert_int_equal(p->forced, ROWS[i].forced);
+        pod_free(p);
+    }
+}
+
 static void test_long_message_keeps_its_end(void **state)
 {
     char text[8192];
@@ -113,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
         cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
         cmocka_unit_test(test_child),
     };

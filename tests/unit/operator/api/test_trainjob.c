@@ -70,6 +70,40 @@ static void test_hash_follows_pods(void **state)
     assert_string_not_equal(a->spec.hash, c->spec.hash);
 }
 
+#define RESUME "\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"x\"]}]}}"
+
+/* resumeSpecs shape pods from the first pause on, which is known while it still lasts. */
+static void test_hash_follows_mode(void **state)
+{
+    static const char TEMPLATE[] =
+        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":"
+        "\"1\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\"," POD "}]%s,\"status\":{%s}}";
+    static const struct {
+        const char *spec, *status;
+        int like; /* the row with the same hash */
+    } ROWS[] = {
+        {"}", "", 0},
+        {"," RESUME "}", "", 0},
+        {"," RESUME "}", "\"conditions\":[{\"type\":\"Paused\",\"status\":\"True\"}]", 0},
+        {"," RESUME "}", "\"attempt\":1,\"conditions\":[{\"type\":\"Paused\",\"status\":\"True\"}]", 3},
+        {"," RESUME "}", "\"attempt\":1,\"resumeCount\":1", 3},
+        {",\"runMode\":{\"debug\":{\"enabled\":true}}}", "", 5},
+    };
+    char hashes[ARRAY_LEN(ROWS)][17];
+    char text[640];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), TEMPLATE, ROWS[i].spec, ROWS[i].status);
+        cleanup_trainjob struct trainjob *job = decode(text);
+        assert_null(job->spec_error);
+        memcpy(hashes[i], job->spec.hash, sizeof(hashes[i]));
+        assert_string_equal(hashes[i], hashes[ROWS[i].like]);
+    }
+    assert_string_not_equal(hashes[0], hashes[3]);
+    assert_string_not_equal(hashes[0], hashes[5]);
+}
+
 struct row {
     const char *text, *want;
 };
@@ -103,12 +137,29 @@ static const struct row REFUSED[] = {
      "spec.torchrunConfig.extraOptions[0]: expected a string"},
     {WITH("\"runPolicy\":{\"activeDeadlineSeconds\":0}"),
      "spec.runPolicy.activeDeadlineSeconds: expected an integer 1..2147483647, got 0"},
+    {WITH("\"runPolicy\":{\"startDeadlineSeconds\":0}"),
+     "spec.runPolicy.startDeadlineSeconds: expected an integer 1..2147483647, got 0"},
+    {WITH("\"runPolicy\":{\"forceDeleteAfterSeconds\":-1}"),
+     "spec.runPolicy.forceDeleteAfterSeconds: expected an integer 0..2147483647, got -1"},
     {WITH("\"runPolicy\":{\"cleanUpPolicy\":\"Some\"}"),
      "spec.runPolicy.cleanUpPolicy: expected one of None, Unfinished, All, got \"Some\""},
     {WITH("\"runPolicy\":{\"retryableExitCodes\":[0]}"),
      "spec.runPolicy.retryableExitCodes[0]: expected an integer 1..255"},
     {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":5}"),
      "spec.runPolicy.progressTimeoutSeconds: not supported by this version"},
+    {WITH("\"runMode\":{\"debug\":{\"replicaSpecs\":[{\"type\":\"ghost\"}]}}"),
+     "spec.runMode.debug.replicaSpecs[0].type: expected one of the types of spec.replicaSpecs, got "
+     "\"ghost\""},
+    {WITH("\"runMode\":{\"debug\":{\"replicaSpecs\":[{}]}}"),
+     "spec.runMode.debug.replicaSpecs[0].type: expected one of the types of spec.replicaSpecs, got nothing"},
+    {WITH("\"runMode\":{\"debug\":{\"replicaSpecs\":[{\"type\":\"node\",\"args\":[]}]}}"),
+     "spec.runMode.debug.replicaSpecs[0].args: unknown field"},
+    {WITH("\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"command\":[1]}]}}"),
+     "spec.runMode.pause.resumeSpecs[0].command[0]: expected a string"},
+    {WITH("\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\"},{\"type\":\"node\"}]}}"),
+     "spec.runMode.pause.resumeSpecs[1]: the type \"node\" stands twice"},
+    {WITH("\"runMode\":{\"pause\":{\"resumeSpecs\":[7]}}"),
+     "spec.runMode.pause.resumeSpecs[0]: expected an object"},
     {WITH("\"tensorboardSpec\":{}"), "spec.tensorboardSpec.logDir.pvc: expected at least one claim"},
     {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
@@ -201,9 +252,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),          cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_hash_follows_pods), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_metadata),          cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_schema_table),
+        cmocka_unit_test(test_hash_follows_pods), cmocka_unit_test(test_hash_follows_mode),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_nonsense),          cmocka_unit_test(test_schema_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,9 @@
+/* forcedelete.h - forceDeleteAfterSeconds: pods that stay Terminating are removed without their node. Pure. */
+#ifndef TK_OPERATOR_PLAN_FORCEDELETE_H
+#define TK_OPERATOR_PLAN_FORCEDELETE_H
+
+#include "operator/plan/planner.h"
+
+void forcedelete_plan(struct planner *p);
+
+#endif

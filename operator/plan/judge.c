@@ -1,0 +1,85 @@
+/* judge.c - the strongest evidence among the pods of an attempt. */
+#include "operator/plan/judge.h"
+
+#include "operator/plan/restart.h"
+
+#include <string.h>
+
+enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank die of broken connections first */
+
+static bool is_gone(const struct planner *p, const char *uid)
+{
+    for (int i = 0; i < p->in->n_gone_uids; i++)
+        if (strcmp(p->in->gone_uids[i], uid) == 0)
+            return true;
+    return false;
+}
+
+void judge_apply_policy(struct verdict *v, enum restart_policy policy)
+{
+    if (v->class <= VERDICT_SUCCESS)
+        return;
+    switch (policy) {
+    case RESTART_EXIT_CODE:
+        return;
+    case RESTART_NEVER:
+        v->class = VERDICT_PERMANENT;
+        return;
+    case RESTART_ALWAYS:
+    case RESTART_ON_FAILURE:
+        if (v->class == VERDICT_PERMANENT)
+            v->class = VERDICT_RETRYABLE;
+        return;
+    }
+}
+
+/* A pod that the status knows and the cache does not: ask before deciding. */
+static struct verdict judge_missing(struct planner *p, const struct slot *s)
+{
+    struct verdict none = {.class = VERDICT_NONE, .exit_code = -1, .rank = -1};
+
+    if (!s->seen || !s->seen->uid || restart_slot_done(s))
+        return none;
+    if (is_gone(p, s->seen->uid))
+        return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
+    struct action *check = planner_add(p, &p->checks, ACTION_CHECK);
+    check->child = CHILD_POD;
+    check->name = s->name;
+    check->uid = arena_strdup(p->a, s->seen->uid);
+    return none;
+}
+
+struct judgement judge_attempt(struct planner *p)
+{
+    struct judgement j = {.all_ended = true};
+
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct slot *s = &p->slots[i];
+        struct verdict v = s->pod ? exitcode_verdict(s->pod, &p->spec->run_policy) : judge_missing(p, s);
+        judge_apply_policy(&v, s->spec->restart_policy);
+        if (v.class == VERDICT_NONE && !restart_slot_done(s))
+            j.all_ended = false;
+        if (v.class <= VERDICT_SUCCESS)
+            continue;
+        int64_t finished = v.finished_ms && v.finished_ms < p->now_ms ? v.finished_ms : p->now_ms;
+        if (!v.finished_ms && s->pod)
+            finished = 0;
+        if (!j.slot || finished < j.first_failure_ms)
+            j.first_failure_ms = finished;
+        if (!j.slot || v.class > j.v.class) {
+            j.v = v;
+            j.slot = s;
+        }
+    }
+    return j;
+}
+
+bool judge_may_act(struct planner *p, const struct judgement *j)
+{
+    int64_t wait_end = j->first_failure_ms + EVIDENCE_WAIT_MS;
+
+    if (j->v.class >= VERDICT_KILL || j->all_ended || p->now_ms >= wait_end)
+        return true;
+    planner_requeue(p, wait_end);
+    return false;
+}

@@ -1,0 +1,80 @@
+/* startdeadline.c - from the moment the attempt has pods, or stopped running, until all of them run. */
+#include "operator/plan/startdeadline.h"
+
+#include "operator/plan/restart.h"
+
+#include <string.h>
+
+static const char REASON[] = "StartDeadlineExceeded";
+
+bool startdeadline_is(const char *reason)
+{
+    return reason && strcmp(reason, REASON) == 0;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Without a pod nothing is held and nothing can be given back: 0. */
+static int64_t waiting_since(const struct planner *p)
+{
+    const struct jobstatus *st = &p->st;
+    int64_t created = 0;
+
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && (!created || pod->created_ms < created))
+            created = pod->created_ms > 0 ? pod->created_ms : 1;
+    }
+    if (!created)
+        return 0;
+    if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
+        created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
+    created = later(created, st->conditions[COND_RUNNING].transition_ms);
+    return created < p->now_ms ? created : p->now_ms;
+}
+
+static const char *why(const struct pod *pod)
+{
+    if (!pod)
+        return "it could not be created";
+    if (pod->unschedulable[0])
+        return pod->unschedulable;
+    if (pod->init.state == CONTAINER_WAITING && pod->init.reason[0])
+        return pod->init.reason;
+    return pod->training.reason[0] ? pod->training.reason : "it is pending";
+}
+
+bool startdeadline_check(struct planner *p, struct judgement *ret)
+{
+    const struct opt_i64 *limit = &p->spec->run_policy.start_deadline_s;
+    const struct slot *missing = NULL;
+    int started = 0;
+
+    if (!limit->set || p->spec->debug.enabled || p->st.conditions[COND_RUNNING].state == COND_TRUE)
+        return false;
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct slot *s = &p->slots[i];
+        if (restart_slot_done(s) || (s->pod && pod_is_running(s->pod)))
+            started++;
+        else if (!missing)
+            missing = s;
+    }
+    int64_t since = waiting_since(p);
+    if (!missing || !since)
+        return false;
+    int64_t due = since + limit->v * 1000;
+    if (due > p->now_ms) {
+        planner_requeue(p, due);
+        return false;
+    }
+    ret->slot = missing;
+    ret->v = (struct verdict){.class = VERDICT_ADMISSION, .reason = REASON, .exit_code = -1, .rank = -1};
+    ret->v.message =
+        arena_printf(p->a, "%d of %d pods ran when startDeadlineSeconds (%lld) were over; pod %s: %s",
+                     started, p->n_slots, (long long)limit->v, missing->name, why(missing->pod));
+    judge_apply_policy(&ret->v, missing->spec->restart_policy);
+    return true;
+}
