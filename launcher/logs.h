@@ -36,6 +36,7 @@ struct logs {
     bool temporary;      /* holds error files only: goes at the end */
     struct log_rank *ranks;
     struct buf sinks[LOGS_STREAMS]; /* waiting for stdout, stderr */
+    bool stuck[LOGS_STREAMS]; /* took nothing for a whole timeout: gets no other until it takes something */
 };
 
 /* Make the run's folder. ERR_INVALID when --log-dir cannot be written; without it, no folder is no failure unless

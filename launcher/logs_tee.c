@@ -154,8 +154,10 @@ int logs_poll(const struct logs *l, struct pollfd *pfds)
 void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
 {
     for (int s = 0; s < LOGS_STREAMS && s < n; s++)
-        if (pfds[s].fd >= 0 && pfds[s].revents && l->sinks[s].len)
+        if (pfds[s].fd >= 0 && pfds[s].revents && l->sinks[s].len) {
             drain_sink(&l->sinks[s], pfds[s].fd);
+            l->stuck[s] = false;
+        }
     for (int i = LOGS_STREAMS; i < n; i++)
         if (pfds[i].fd >= 0 && pfds[i].revents)
             pump(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
@@ -163,12 +165,20 @@ void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
 
 static void empty_sink(struct logs *l, int s, int64_t deadline_ms)
 {
+    bool moved = false;
+
     while (l->sinks[s].len) {
         struct pollfd pfd = {.fd = STDOUT_FILENO + s, .events = POLLOUT};
-        int64_t left = deadline_ms - clock_mono_ms();
-        if (left <= 0 || poll(&pfd, 1, (int)left) <= 0)
+        int64_t left = l->stuck[s] ? 0 : deadline_ms - clock_mono_ms();
+        if (left <= 0 && !l->stuck[s])
             break;
+        if (poll(&pfd, 1, (int)left) <= 0) {
+            l->stuck[s] = !moved;
+            break;
+        }
         drain_sink(&l->sinks[s], pfd.fd);
+        l->stuck[s] = false;
+        moved = true;
     }
 }
 

@@ -2,7 +2,8 @@
  *
  * Ownership: store_connect gives a connection that store_close ends. A value read is appended to the caller's buf.
  * Threads:   one thread uses a connection at a time; several connections may be used by several threads.
- * Units:     timeout_ms bounds one call, waiting included.
+ * Units:     timeout_ms bounds one call, waiting included, but for the resolving of a host's name in store_connect:
+ *            how long that takes is the resolver's own affair (resolv.conf).
  * Errors:    ERR_TIMEOUT (the deadline passed), ERR_PEER (the server went away), ERR_CONFLICT (compare_set: someone
  *            was first), ERR_INVALID (the run id was refused, a key or value is too large, the store is full),
  *            ERR_TRANSIENT (the server has no room for another client). A wait in vain leaves the connection usable; a

@@ -3,7 +3,8 @@
 
 PyTorch runs as one process with two threads, a global batch of 128 and the learning rate of 4 ranks, on the same
 initial weights, the same split and the same order of samples. Each result is kept in a file and not measured again,
-so the two halves can run at different times:
+so the two halves can run at different times; ours is kept for the trainer that gave it, and another build is measured
+anew:
 
     compare-seeds.py --side trainer          # ours alone
     compare-seeds.py --side torch            # PyTorch's alone: minutes per seed
@@ -13,6 +14,7 @@ Needs a Python with torch. Prints a Markdown table; exit status 1 when our mean 
 less --margin.
 """
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -82,6 +84,14 @@ def run_torch(args, seed):
     return {"accuracy": evaluate(net, test.tensors, torch), "train_s": train_s, "wall_s": time.monotonic() - begun}
 
 
+def key_of(args, side, seed):
+    key = f"{side} seed {seed} epochs {args.epochs}"
+    program = pathlib.Path(args.bin, "trainer")
+    if side == "trainer" and program.exists():  # --side torch needs none
+        key += " build " + hashlib.sha256(program.read_bytes()).hexdigest()[:16]
+    return key
+
+
 def mean(results, key):
     return sum(r[key] for r in results) / len(results)
 
@@ -118,13 +128,13 @@ def main():
     kept = json.loads(path.read_text()) if path.exists() else {}
     for side, run in (("trainer", run_trainer), ("torch", run_torch)):
         for seed in args.seeds:
-            key = f"{side} seed {seed} epochs {args.epochs}"
+            key = key_of(args, side, seed)
             if args.side in ("both", side) and key not in kept:
                 kept[key] = run(args, seed)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(kept, indent=2) + "\n")
                 print(f"{key}: accuracy {kept[key]['accuracy']:.4f}, {kept[key]['train_s']:.1f} s", file=sys.stderr)
-    ours, theirs = ([kept.get(f"{side} seed {s} epochs {args.epochs}") for s in args.seeds]
+    ours, theirs = ([kept.get(key_of(args, side, s)) for s in args.seeds]
                     for side in ("trainer", "torch"))
     if None in ours or None in theirs:
         print("compare-seeds: only one side has been measured: no table yet", file=sys.stderr)

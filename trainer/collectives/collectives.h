@@ -1,15 +1,19 @@
 /* collectives.h - what the ranks of one training run do together: one table, several transports behind it.
  *
- * Shapes:    every rank calls the same functions in the same order with the same sizes; a rank that does not
- * is told so (ERR_INVALID) together with its peers, before any data moves. Ownership: the caller owns every
- * buffer and may reuse it as soon as a call returns. collectives_open gives a table that collectives_close
- * ends; memory from `shared` lives as long as the table. Threads:   one thread uses a table at a time. Units:
- * timeout_ms bounds one call; a negative one is refused, 0 means "only if nobody has to wait". Errors:
- * ERR_PEER (a peer process went away: collectives_exit_code gives 140), ERR_TIMEOUT (the deadline passed, the
- * message names the ranks that were missing: 138), ERR_INVALID (bad arguments, ranks that disagree: 1),
- * ERR_FATAL (the system refused: 1). Data buffers are unspecified after a failure, and every later call on
- * the same table fails the same way. Numerics:  sums are taken in rank order, 0 + 1 + 2 + ..., element by
- * element: bit-identical on every rank, in every run and whatever path a size takes.
+ * Shapes:    every rank calls the same functions in the same order with the same sizes; a rank that does not is told
+ *            so (ERR_INVALID) together with its peers, before any data moves.
+ * Ownership: the caller owns every buffer and may reuse it as soon as a call returns. collectives_open gives a table
+ *            that collectives_close ends; memory from `shared` lives as long as the table.
+ * Threads:   one thread uses a table at a time.
+ * Units:     timeout_ms bounds one call; a negative one is refused, 0 means "only if nobody has to wait".
+ * Errors:    ERR_PEER (a peer process went away: collectives_exit_code gives 140), ERR_TIMEOUT (the deadline passed,
+ *            the message names the ranks that were missing: 138), ERR_INVALID (bad arguments, ranks that disagree:
+ *            1), ERR_FATAL (the system refused: 1). An argument that this rank can refuse by itself (a root or peer
+ *            that is no such rank, a negative timeout, a piece too many) leaves the table as it was, as if there had
+ *            been no call. After any other failure data buffers are unspecified, and every later call on the same
+ *            table fails the same way.
+ * Numerics:  sums are taken in rank order, 0 + 1 + 2 + ..., element by element: bit-identical on every rank, in every
+ *            run and whatever path a size takes.
  */
 #ifndef TK_TRAINER_COLLECTIVES_COLLECTIVES_H
 #define TK_TRAINER_COLLECTIVES_COLLECTIVES_H
@@ -26,8 +30,7 @@ extern "C" {
 #endif
 
 /* Bits that ranks raise for each other on the gradient's all_reduce; they come back OR-ed over all ranks, so
- * that every rank takes the same decision after the same step. The low ones are named here, the rest are
- * free. */
+ * that every rank takes the same decision after the same step. The low ones are named here, the rest are free. */
 enum collectives_flag {
     COLLECTIVES_STOP_TERM = 1u << 0, /* this rank was told to stop by SIGTERM */
     COLLECTIVES_STOP_INT = 1u << 1,  /* ... by SIGINT */
@@ -57,8 +60,7 @@ struct collectives {
     /* root's bytes on every rank. */
     int (*broadcast)(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
                      struct err *err) MUST_CHECK;
-    /* all[r * len .. ] = rank r's `len` bytes; `all` holds world * len and may contain `mine` at its place.
-     */
+    /* all[r * len .. ] = rank r's `len` bytes; `all` holds world * len and may contain `mine` at its place. */
     int (*all_gather)(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,
                       struct err *err) MUST_CHECK;
     /* This rank's part (collectives_part) of x becomes the sum over ranks; the rest of x is unspecified. */

@@ -11,7 +11,7 @@
 
 static const uint64_t MAGIC = 0x3167657352434b54; /* "TKCRseg1" */
 
-enum { PAGE_BYTES = 4096 };
+enum { STAGING_ALIGN = 4096 };
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -20,12 +20,19 @@ static size_t round_up(size_t n, size_t to)
 
 size_t host_staging_offset(int world)
 {
-    return round_up(sizeof(struct host_head) + (size_t)world * sizeof(struct host_slot), PAGE_BYTES);
+    return round_up(sizeof(struct host_head) + (size_t)world * sizeof(struct host_slot), STAGING_ALIGN);
 }
 
+/* Some Arm kernels have pages of 16 or 64 KiB, and a mapping starts at a whole one. */
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Shared pieces follow, so it ends with a page. */
 static size_t segment_bytes(int world)
 {
-    return host_staging_offset(world) + (size_t)world * 2 * HOST_HALF_BYTES;
+    return round_up(host_staging_offset(world) + (size_t)world * 2 * HOST_HALF_BYTES, page_bytes());
 }
 
 /* A peer that shrank the file would kill us with SIGBUS: growing is allowed, shrinking never again. */
@@ -107,9 +114,13 @@ static int grow(struct host *h, size_t n, size_t to, int64_t deadline_ms, struct
     int code = h->rank == 0 && ftruncate(h->segment, (off_t)to) < 0 ? errno : 0;
     if (host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
-    if (code)
-        return err_errno(err, ERR_FATAL, code, "shared: cannot grow shared memory to %zu bytes", to);
-    return check_file(h, to, err);
+    struct err why = {0};
+    int rc = code ? err_errno(&why, ERR_FATAL, code, "shared: cannot grow shared memory to %zu bytes", to)
+                  : check_file(h, to, &why);
+    if (rc == 0)
+        return 0;
+    *err = why;
+    return host_fail(h, &why); /* the others have failed too, or count one piece more than we do */
 }
 
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err)
@@ -121,13 +132,16 @@ float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct 
                 COLLECTIVES_SHARED_MAX, n);
         return NULL;
     }
-    struct host_piece piece = {.n = n, .stride = round_up(n ? n * sizeof(float) : 1, PAGE_BYTES)};
+    struct host_piece piece = {.n = n, .stride = round_up(n ? n * sizeof(float) : 1, page_bytes())};
     const size_t bytes = piece.stride * (size_t)h->world, at = h->end_bytes;
     if (grow(h, n, at + bytes, deadline_ms, err) < 0)
         return NULL;
     piece.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->segment, (off_t)at);
     if (piece.base == MAP_FAILED) {
-        err_errno(err, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
+        struct err why = {0};
+        err_errno(&why, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
+        *err = why;
+        host_fail(h, &why); /* the others may have it */
         return NULL;
     }
     h->end_bytes = at + bytes;

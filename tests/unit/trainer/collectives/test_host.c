@@ -2,10 +2,13 @@
 #include "ranks.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -251,6 +254,76 @@ static void test_message_of_another_length(void **state)
     ranks_run(2, unequal_body, NULL);
 }
 
+/* What a rank can refuse by itself leaves the table as it was. */
+static int refused_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+    float x[4] = {1, 1, 1, 1};
+
+    (void)arg;
+    RANK_CHECK(c->broadcast(c, x, sizeof(x), c->world, RANKS_TIMEOUT_MS, &err) < 0 &&
+               err.kind == ERR_INVALID);
+    RANK_CHECK(c->broadcast(c, x, sizeof(x), -1, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
+    RANK_CHECK(c->send(c, x, sizeof(x), c->rank, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
+    RANK_CHECK(c->recv(c, x, sizeof(x), c->world, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_INVALID);
+    RANK_CHECK(c->barrier(c, -1, &err) < 0 && err.kind == ERR_INVALID);
+    RANK_CHECK(!c->shared(c, SIZE_MAX / sizeof(float), RANKS_TIMEOUT_MS, &err) && err.kind == ERR_INVALID);
+    RANK_CHECK(c->all_reduce(c, x, 4, NULL, RANKS_TIMEOUT_MS, &err) == 0);
+    RANK_CHECK(x[3] == (float)c->world);
+    return 0;
+}
+
+static void test_refused_arguments_change_nothing(void **state)
+{
+    (void)state;
+    ranks_run(2, refused_body, NULL);
+}
+
+/* What the system refuses to one of them ends the table for all, the same way each time. */
+static int no_growth_body(struct collectives *c, void *arg)
+{
+    const struct rlimit none = {1 << 20, 1 << 20};
+    struct err err = {0}, again = {0};
+
+    (void)arg;
+    signal(SIGXFSZ, SIG_IGN);
+    RANK_CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
+    RANK_CHECK(!c->shared(c, 1 << 20, RANKS_TIMEOUT_MS, &err) && err.kind == ERR_FATAL);
+    RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &again) < 0 && again.kind == ERR_FATAL);
+    RANK_CHECK(strcmp(err.msg, again.msg) == 0);
+    return 0;
+}
+
+static void test_shared_memory_that_cannot_grow(void **state)
+{
+    (void)state;
+    ranks_run(2, no_growth_body, NULL);
+}
+
+/* Sizes that are no whole number of anything. */
+static int odd_pieces_body(struct collectives *c, void *arg)
+{
+    const size_t floats[] = {1, 17, 1023, 4097, 70001};
+    struct err err = {0};
+
+    (void)arg;
+    for (size_t k = 0; k < sizeof(floats) / sizeof(*floats); k++) {
+        float *x = c->shared(c, floats[k], RANKS_TIMEOUT_MS, &err);
+        RANK_CHECK(x && (uintptr_t)x % (uintptr_t)sysconf(_SC_PAGESIZE) == 0);
+        for (size_t i = 0; i < floats[k]; i++)
+            x[i] = (float)value(c->rank, i);
+        RANK_CHECK(c->all_reduce(c, x, floats[k], NULL, RANKS_TIMEOUT_MS, &err) == 0);
+        RANK_CHECK(x[floats[k] - 1] == wanted(c->world, floats[k] - 1));
+    }
+    return 0;
+}
+
+static void test_pieces_start_at_pages(void **state)
+{
+    (void)state;
+    ranks_run(3, odd_pieces_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +334,9 @@ int main(void)
         cmocka_unit_test(test_send_and_recv),
         cmocka_unit_test(test_ranks_that_disagree),
         cmocka_unit_test(test_message_of_another_length),
+        cmocka_unit_test(test_refused_arguments_change_nothing),
+        cmocka_unit_test(test_shared_memory_that_cannot_grow),
+        cmocka_unit_test(test_pieces_start_at_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
