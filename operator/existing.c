@@ -1,19 +1,27 @@
-/* existing.c - by controller, deletionTimestamp and attempt. */
+/* existing.c - by controller, deletionTimestamp, attempt and restart. */
 #include "operator/existing.h"
 
 #include "common/sv.h"
 
 #include <string.h>
 
-static int64_t attempt_of(const cJSON *object)
+static int64_t number_label(const cJSON *object, const char *key, int64_t fallback)
 {
-    static const char *const PATH[] = {"metadata", "labels", LABEL_ATTEMPT, NULL};
-    const cJSON *label = json_find(object, PATH);
-    int64_t n = -1;
+    const char *const path[] = {"metadata", "labels", key, NULL};
+    const cJSON *label = json_find(object, path);
+    int64_t n = fallback;
 
-    if (cJSON_IsString(label) && existing_is_labelled(object))
+    if (cJSON_IsString(label))
         (void)sv_i64(sv_from(label->valuestring), 0, INT32_MAX, &n);
     return n;
+}
+
+/* Attempt and restart as one number; -1: not one of ours to tell. */
+static int64_t life_of(const cJSON *object)
+{
+    int64_t attempt = existing_is_labelled(object) ? number_label(object, LABEL_ATTEMPT, -1) : -1;
+
+    return attempt < 0 ? -1 : attempt * ((int64_t)INT32_MAX + 1) + number_label(object, LABEL_RESTART, 0);
 }
 
 bool existing_is_labelled(const cJSON *there)
@@ -33,7 +41,7 @@ enum existing existing_judge(const struct action *act, const cJSON *there, const
     if (act->child != CHILD_POD)
         return EXISTING_WANTED;
     cleanup_json cJSON *wanted = json_parse(act->body, strlen(act->body), &err);
-    int64_t want = attempt_of(wanted);
-    int64_t have = attempt_of(there);
+    int64_t want = life_of(wanted);
+    int64_t have = life_of(there);
     return have == want ? EXISTING_WANTED : have < want ? EXISTING_OLDER : EXISTING_NEWER;
 }

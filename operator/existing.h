@@ -7,7 +7,7 @@
 enum existing {
     EXISTING_WANTED,  /* ours, and what we were about to create: done */
     EXISTING_LEAVING, /* ours and being deleted: wait */
-    EXISTING_OLDER,   /* ours, a pod of an earlier attempt (or without our labels): it has to go first */
+    EXISTING_OLDER, /* ours, a pod of an earlier attempt or restart (or without our labels): it has to go first */
     EXISTING_NEWER,   /* ours, a pod of a later attempt: we are the ones who are behind */
     EXISTING_FOREIGN, /* someone else's */
 };

@@ -54,6 +54,8 @@ struct torchrun_config {
 
 enum cleanup_policy { CLEANUP_NONE, CLEANUP_UNFINISHED, CLEANUP_ALL };
 
+enum restart_scope { SCOPE_JOB, SCOPE_REPLICA };
+
 struct run_policy {
     struct opt_i64 active_deadline_s;
     struct opt_i64 ttl_after_finished_s;
@@ -61,6 +63,7 @@ struct run_policy {
     struct opt_i64 force_delete_after_s;
     int32_t backoff_limit;
     enum cleanup_policy cleanup_policy;
+    enum restart_scope restart_scope;
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
     int n_retryable_exit_codes;
     const char *managed_by; /* NULL: us */

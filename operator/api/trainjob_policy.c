@@ -87,18 +87,6 @@ static int decode_exit_codes(const struct json_at *at, struct run_policy *ret, s
     return 0;
 }
 
-/* Scope Replica comes with elastic jobs; Job is what the default means. */
-static int refuse_replica_scope(const struct json_at *at, struct err *err)
-{
-    static const char *const SCOPES[] = {"Job", "Replica", NULL};
-    struct json_at m = json_member(at, "restartScope");
-    int scope = 0;
-
-    if (decode_word(at, "restartScope", SCOPES, &scope, err) < 0)
-        return -1;
-    return scope == 1 ? json_err(&m, err, "Replica: not supported by this version") : 0;
-}
-
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret, struct err *err)
 {
     static const char *const KNOWN[] = {"activeDeadlineSeconds",
@@ -113,8 +101,10 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                         NULL};
     static const char *const REFUSED[] = {"podFailurePolicy", "progressTimeoutSeconds", NULL};
     static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
+    static const char *const SCOPES[] = {"Job", "Replica", NULL};
     struct json_at at = json_member(spec, "runPolicy");
     int cleanup = CLEANUP_UNFINISHED;
+    int scope = SCOPE_JOB;
 
     *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT};
     if (decode_members(&at, KNOWN, REFUSED, err) < 0 ||
@@ -123,9 +113,11 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "forceDeleteAfterSeconds", 0, INT32_MAX, &ret->force_delete_after_s, err) < 0 ||
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
-        decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 || refuse_replica_scope(&at, err) < 0 ||
-        decode_exit_codes(&at, ret, err) < 0 || json_get_str(&at, "managedBy", &ret->managed_by, err) < 0)
+        decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
+        decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
+        json_get_str(&at, "managedBy", &ret->managed_by, err) < 0)
         return -1;
     ret->cleanup_policy = (enum cleanup_policy)cleanup;
+    ret->restart_scope = (enum restart_scope)scope;
     return 0;
 }

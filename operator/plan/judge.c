@@ -51,12 +51,14 @@ static struct verdict judge_missing(struct planner *p, const struct slot *s)
 
 struct judgement judge_attempt(struct planner *p)
 {
-    struct judgement j = {.all_ended = true};
+    struct verdict *verdicts = arena_array(p->a, (size_t)p->n_slots, struct verdict);
+    struct judgement j = {.all_ended = true, .verdicts = verdicts};
 
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         struct verdict v = s->pod ? exitcode_verdict(s->pod, &p->spec->run_policy) : judge_missing(p, s);
         judge_apply_policy(&v, s->spec->restart_policy);
+        verdicts[i] = v;
         if (v.class == VERDICT_NONE && !restart_slot_done(s))
             j.all_ended = false;
         if (v.class <= VERDICT_SUCCESS)

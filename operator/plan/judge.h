@@ -13,6 +13,7 @@ struct judgement {
     const struct slot *slot;  /* NULL: nothing failed */
     int64_t first_failure_ms; /* the earliest end among the failures; 0: not known */
     bool all_ended;
+    const struct verdict *verdicts; /* of each slot */
 };
 
 /* Pods that the status knows and the cache does not are asked about (p->checks) and do not count yet. */

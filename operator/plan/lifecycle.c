@@ -20,11 +20,18 @@ static void create(struct planner *p, enum child_kind child, const char *name, c
     act->name = name;
     act->body = planner_json(p, body);
     cJSON_Delete(body);
-    if (child != CHILD_POD)
-        return;
+}
+
+static void create_pod(struct planner *p, const struct slot *s)
+{
+    int restarts = s->seen ? s->seen->restarts : 0;
+
+    create(p, CHILD_POD, s->name, desired_pod(p, s));
     struct action *event = planner_add(p, &p->creates, ACTION_EVENT);
     event->reason = "ReplicaCreated";
-    event->message = arena_printf(p->a, "pod %s, attempt %d", name, p->st.attempt);
+    event->message =
+        restarts ? arena_printf(p->a, "pod %s, attempt %d, restart %d", s->name, p->st.attempt, restarts)
+                 : arena_printf(p->a, "pod %s, attempt %d", s->name, p->st.attempt);
 }
 
 /* Pods of earlier attempts go, and so does a pod that no slot of the spec knows. */
@@ -63,7 +70,7 @@ static bool creation_held(struct planner *p)
 
 static bool may_create(const struct slot *s)
 {
-    if (s->pod)
+    if (s->pod || s->leaving)
         return false;
     if (!s->seen || !s->seen->uid)
         return true;
@@ -90,11 +97,16 @@ static void create_missing(struct planner *p)
         const struct slot *s = &p->slots[i];
         if (!may_create(s))
             continue;
+        due = restart_slot_due_ms(&p->st, s->name);
+        if (due > p->now_ms) {
+            planner_requeue(p, due);
+            continue;
+        }
         if (n++ == CREATES_PER_PASS) {
             planner_requeue(p, p->now_ms);
             return;
         }
-        create(p, CHILD_POD, s->name, desired_pod(p, s));
+        create_pod(p, s);
     }
 }
 

@@ -40,6 +40,8 @@ static void observe_replica(struct planner *p, const struct slot *s, struct repl
         return;
     }
     r->uid = s->pod->uid;
+    if (s->pod->restart > r->restarts)
+        r->restarts = s->pod->restart; /* the status was lost */
     r->phase = replica_phase(s->pod);
     r->container = s->pod->training.name;
     r->state = STATES[s->pod->training.state];
@@ -134,7 +136,8 @@ static const char *steady_message(const struct planner *p, const char *reason, c
 
 static void observe_live(struct planner *p, int running, int done, bool unknown)
 {
-    bool restarting = p->st.last_failure && p->st.last_failure->attempt == p->st.attempt - 1;
+    bool restarting = p->st.last_failure && p->st.last_failure->attempt >= p->st.attempt - 1 &&
+                      p->st.last_failure->time_ms >= p->st.start_ms; /* else it was paused since */
     bool all = running > 0 && running + done == p->n_slots;
     bool failing = false;
     const char *count = arena_printf(p->a, "%d of %d pods are running", running, p->n_slots);

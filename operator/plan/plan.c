@@ -5,6 +5,7 @@
 #include "operator/plan/forcedelete.h"
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/planner.h"
+#include "operator/plan/replica.h"
 #include "operator/plan/status.h"
 #include "operator/plan/success.h"
 
@@ -25,8 +26,7 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->started = old->phase == JOB_NONE;
     out->succeeded = p->st.phase == JOB_SUCCEEDED && old->phase != JOB_SUCCEEDED;
     out->failed = p->st.phase == JOB_FAILED && old->phase != JOB_FAILED;
-    out->restarted =
-        p->st.n_failures > 0 && p->st.attempt > old->attempt && p->st.last_failure != old->last_failure;
+    out->restarted = p->st.last_failure != old->last_failure && !jobstatus_finished(&p->st);
 }
 
 /* The status first: nothing else happens before it is written that a count depends on. */
@@ -70,7 +70,7 @@ static bool status_is_stale(struct planner *p)
 {
     int highest = highest_attempt(p->in);
 
-    if (highest <= p->st.attempt)
+    if (highest < p->st.attempt || (highest == p->st.attempt && !replica_status_is_behind(p)))
         return false;
     if (p->st.phase != JOB_NONE && !p->in->job_is_live)
         return true;

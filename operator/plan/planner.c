@@ -119,7 +119,11 @@ static void place_pods(struct planner *p)
             continue;
         }
         struct slot *s = slot_of(p, pod);
-        if (s)
+        if (!s)
+            continue;
+        if (s->seen && pod->restart < s->seen->restarts)
+            s->leaving = true;
+        else
             s->pod = pod;
     }
 }

@@ -14,7 +14,8 @@ struct slot {
     int index; /* within the type */
     int order; /* within the job: the node rank; 0 is the master */
     const char *name;
-    const struct pod *pod;             /* of the current attempt; NULL: none */
+    const struct pod *pod;             /* of the current attempt and restart; NULL: none */
+    bool leaving;                      /* the pod that the next one replaces is still there */
     const struct replica_status *seen; /* what the status says of it in this attempt; NULL: nothing */
 };
 

@@ -2,6 +2,7 @@
 #include "operator/plan/restart.h"
 
 #include "operator/plan/judge.h"
+#include "operator/plan/replica.h"
 #include "operator/plan/startdeadline.h"
 #include "operator/plan/status.h"
 
@@ -166,30 +167,29 @@ static void fail_job(struct planner *p, const char *reason, const char *what)
         planner_event(p, true, reason, "%s", message);
 }
 
-static void announce_restart(struct planner *p, enum verdict_class class)
+/* `who` begins at `due`. */
+static void announce_restart(struct planner *p, enum verdict_class class, const char *who, int64_t due)
 {
-    int64_t due = restart_due_ms(&p->st);
     int64_t wait_s = due > p->now_ms ? (due - p->now_ms) / 1000 : 0;
     char when[32] = "now";
 
     if (wait_s)
         snprintf(when, sizeof(when), "in %lld s", (long long)wait_s);
     if (class == VERDICT_DISRUPTION)
-        planner_event(p, false, "Restarting",
-                      "attempt %d begins %s; disruption %d does not count to backoffLimit", p->st.attempt,
-                      when, p->st.disruption_count);
+        planner_event(p, false, "Restarting", "%s begins %s; disruption %d does not count to backoffLimit",
+                      who, when, p->st.disruption_count);
     else if (class == VERDICT_ADMISSION)
-        planner_event(p, false, "Restarting", "attempt %d begins %s; %s %d/%d times", p->st.attempt, when,
+        planner_event(p, false, "Restarting", "%s begins %s; %s %d/%d times", who, when,
                       startdeadline_is(p->st.last_failure->reason) ? "not started or refused by a node"
                                                                    : "refused by a node",
                       p->st.admission_count, ADMISSIONS_MAX);
     else
-        planner_event(p, false, "Restarting", "restart %d/%d: attempt %d begins %s", p->st.backoff_count,
-                      p->spec->run_policy.backoff_limit, p->st.attempt, when);
+        planner_event(p, false, "Restarting", "restart %d/%d: %s begins %s", p->st.backoff_count,
+                      p->spec->run_policy.backoff_limit, who, when);
 }
 
-/* What follows is the attempt's end, with this as its cause. */
-static void end_attempt(struct planner *p, const struct judgement *j)
+/* Written down, told and counted. False: with it the job has failed. */
+static bool count_failure(struct planner *p, const struct judgement *j)
 {
     bool oom_final = oom_again(p, j);
 
@@ -198,19 +198,48 @@ static void end_attempt(struct planner *p, const struct judgement *j)
     planner_event(p, true, startdeadline_is(j->v.reason) ? j->v.reason : "ReplicaFailed", "%s", what);
     planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
     const char *failed = count_restart(p, j, oom_final);
-    if (failed) {
+    if (failed)
         fail_job(p, failed, what);
+    return !failed;
+}
+
+static void end_attempt(struct planner *p, const struct judgement *j)
+{
+    if (!count_failure(p, j))
         return;
-    }
     count_task_restarts(p);
     restart_next_attempt(p);
-    announce_restart(p, j->v.class);
+    announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), restart_due_ms(&p->st));
+}
+
+/* Each for itself, but a permanent code beside stronger evidence is taken for its consequence. Nothing is
+ * replaced when one of them is the job's end. */
+static void replace_failed(struct planner *p, const struct judgement *all)
+{
+    for (int i = 0; i < p->n_slots; i++) {
+        struct judgement j = {.v = all->verdicts[i], .slot = &p->slots[i]};
+        if (j.v.class == VERDICT_PERMANENT)
+            j.v.class = VERDICT_RETRYABLE;
+        if (j.v.class > VERDICT_SUCCESS && !count_failure(p, &j))
+            return;
+    }
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct slot *s = &p->slots[i];
+        if (all->verdicts[i].class <= VERDICT_SUCCESS)
+            continue;
+        replica_write_ahead(p, s);
+        announce_restart(p, all->verdicts[i].class, arena_printf(p->a, "pod %s", s->name),
+                         restart_slot_due_ms(&p->st, s->name));
+    }
+    planner_fill_slots(p);
 }
 
 void restart_judge(struct planner *p)
 {
     struct judgement j = judge_attempt(p);
 
-    if (j.slot ? judge_may_act(p, &j) : startdeadline_check(p, &j))
+    if (j.slot && replica_can_replace(p, &j))
+        replace_failed(p, &j);
+    else if (j.slot ? judge_may_act(p, &j) : startdeadline_check(p, &j))
         end_attempt(p, &j);
 }

@@ -32,6 +32,9 @@ static int64_t waiting_since(const struct planner *p)
         return 0;
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
         created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
+    for (int i = 0; i < p->n_slots; i++)
+        if (!p->slots[i].pod)
+            created = later(created, restart_slot_due_ms(st, p->slots[i].name));
     created = later(created, st->conditions[COND_RUNNING].transition_ms);
     return created < p->now_ms ? created : p->now_ms;
 }

@@ -101,6 +101,7 @@ static struct lab_pod *known_pod(struct lab *l, const cJSON *meta)
     const cJSON *labels = json_find(meta, (const char *[]){"labels", NULL});
     const char *attempt = json_str(labels, LABEL_ATTEMPT);
     const char *index = json_str(labels, LABEL_INDEX);
+    const char *restart = json_str(labels, LABEL_RESTART);
 
     for (int i = 0; i < l->n_pods; i++)
         if (strcmp(l->pods[i].uid, uid) == 0)
@@ -111,6 +112,7 @@ static struct lab_pod *known_pod(struct lab *l, const cJSON *meta)
     snprintf(p->uid, sizeof(p->uid), "%s", uid);
     p->attempt = attempt ? atoi(attempt) : -1;
     p->index = index ? atoi(index) : -1;
+    p->restart = restart ? atoi(restart) : 0;
     return p;
 }
 
@@ -142,7 +144,7 @@ static void kubelet_pod(struct lab *l, const cJSON *object)
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
     struct lab_pod *p = known_pod(l, meta);
     char path[160];
-    int fate = l->script(p->attempt, p->index);
+    int fate = l->script(p->attempt + p->restart, p->index);
 
     p->age++;
     if (json_str(meta, "deletionTimestamp")) {
@@ -155,7 +157,7 @@ static void kubelet_pod(struct lab *l, const cJSON *object)
     if (!p->running && fate != LAB_PENDING) {
         p->running = true;
         set_pod(l, p, -1);
-    } else if (!p->ended && p->age >= RUN_ROUNDS && fate >= 0) {
+    } else if (!p->ended && p->age >= RUN_ROUNDS && fate >= 0 && !(l->hold_master && p->index == 0)) {
         p->ended = true;
         set_pod(l, p, fate);
     }
@@ -239,7 +241,7 @@ static int by_name(const void *a, const void *b)
     const struct lab_pod *y = b;
     int c = strcmp(x->name, y->name);
 
-    return c ? c : x->attempt - y->attempt;
+    return c ? c : x->attempt != y->attempt ? x->attempt - y->attempt : x->restart - y->restart;
 }
 
 void lab_pod_history(const struct lab *l, char *out, size_t size)
@@ -251,5 +253,8 @@ void lab_pod_history(const struct lab *l, char *out, size_t size)
     qsort(sorted, (size_t)l->n_pods, sizeof(sorted[0]), by_name);
     out[0] = '\0';
     for (int i = 0; i < l->n_pods && len < size; i++)
-        len += (size_t)snprintf(out + len, size - len, "%s/%d ", sorted[i].name, sorted[i].attempt);
+        len += sorted[i].restart
+                   ? (size_t)snprintf(out + len, size - len, "%s/%d.%d ", sorted[i].name, sorted[i].attempt,
+                                      sorted[i].restart)
+                   : (size_t)snprintf(out + len, size - len, "%s/%d ", sorted[i].name, sorted[i].attempt);
 }

@@ -26,7 +26,7 @@ enum lab_fate {
 /* A pod as the kubelet met it. */
 struct lab_pod {
     char name[64], uid[64];
-    int index, attempt;
+    int index, attempt, restart;
     int age; /* kubelet rounds since it was seen */
     bool running, ended, gone;
 };
@@ -43,12 +43,14 @@ struct lab {
     struct controller *controller;
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;
-    int requests; /* seen so far */
-    int works;    /* those of them that are no list or watch */
-    int quiet;    /* turns without a request */
-    int idle;     /* jumps of the clock without work */
-    int step;     /* of a test's own story */
-    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. */
+    int requests;     /* seen so far */
+    int works;        /* those of them that are no list or watch */
+    int quiet;        /* turns without a request */
+    int idle;         /* jumps of the clock without work */
+    int step;         /* of a test's own story */
+    bool hold_master; /* pod 0 does not end yet */
+    /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
+     * counting when a pod is replaced within an attempt. */
     int (*script)(int attempt, int index);
 };
 
@@ -79,7 +81,7 @@ void lab_summary(struct lab *l, char *out, size_t size);
 void lab_explain(struct lab *l);
 
 /* Each pod of each attempt was created exactly once: "j-node-0/0 j-node-0/1 ..." in order of name and
- * attempt. */
+ * attempt; "/0.1" is the first replacement within attempt 0. */
 void lab_pod_history(const struct lab *l, char *out, size_t size);
 
 #endif

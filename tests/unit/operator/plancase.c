@@ -186,6 +186,10 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
     const cJSON *attempt = json_find(body, ATTEMPT);
     if (attempt)
         cJSON_AddStringToObject(o, "attempt", attempt->valuestring);
+    static const char *const RESTART[] = {"metadata", "labels", LABEL_RESTART, NULL};
+    const cJSON *restart = json_find(body, RESTART);
+    if (restart && strcmp(restart->valuestring, "0") != 0)
+        cJSON_AddStringToObject(o, "restart", restart->valuestring);
     if (body && (bodies || act->kind == ACTION_PATCH))
         cJSON_AddItemToObject(o, "body", body);
     else

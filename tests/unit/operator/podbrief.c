@@ -1,6 +1,6 @@
 /* podbrief.c - a Pod object from its short form in a golden file:
  *
- * {name, uid, type, index, attempt, hash, phase, node, exit, signal, reason, message, finished, waiting,
+ * {name, uid, type, index, attempt, restart, hash, phase, node, exit, signal, reason, message, finished, waiting,
  * init, podReason,
  *  podMessage, disruption, unschedulable, terminating, grace, created}
  */
@@ -26,7 +26,8 @@ void brief_copy(cJSON *to, const char *key, const cJSON *from, const char *from_
 
 static void pod_labels(cJSON *meta, const cJSON *brief, const char *job, const char *hash)
 {
-    static const char *const NUMBERS[][2] = {{LABEL_INDEX, "index"}, {LABEL_ATTEMPT, "attempt"}};
+    static const char *const NUMBERS[][2] = {
+        {LABEL_INDEX, "index"}, {LABEL_ATTEMPT, "attempt"}, {LABEL_RESTART, "restart"}};
     cJSON *labels = cJSON_AddObjectToObject(meta, "labels");
     const char *type = json_str(brief, "type");
     const char *other = json_str(brief, "hash");
@@ -34,7 +35,7 @@ static void pod_labels(cJSON *meta, const cJSON *brief, const char *job, const c
 
     cJSON_AddStringToObject(labels, LABEL_JOB, job);
     cJSON_AddStringToObject(labels, LABEL_TYPE, type ? type : "node");
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         snprintf(text, sizeof(text), "%lld", (long long)json_i64(brief, NUMBERS[i][1], 0));
         cJSON_AddStringToObject(labels, NUMBERS[i][0], text);
     }

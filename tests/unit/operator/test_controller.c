@@ -242,6 +242,39 @@ static void test_resume_specs(void **state)
     lab_stop(&l);
 }
 
+/* Scope Replica: someone deletes a pod, it alone comes back, and the others never notice. */
+static void test_replica_scope(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"restartScope\":\"Replica\"}}}"));
+    for (int i = 1; i <= 3; i++) {
+        lab_until(&l, running);
+        assert_int_equal(l.n_pods, i + 1);
+        assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
+        while (!(l.n_pods == i + 2 && running(&l)))
+            lab_turn(&l);
+    }
+    assert_summary(&l, "Running attempt=0 backoff=0 disruptions=3 failures=3 restarts=3");
+    char history[256];
+    lab_pod_history(&l, history, sizeof(history));
+    assert_string_equal(history, "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-1/0.2 j-node-1/0.3 ");
+    assert_true(
+        fake_put(l.server, LAB_JOB, "{\"status\":null}")); /* the pods' labels tell which restart it is */
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
+    while (!(l.n_pods == 6 && running(&l)))
+        lab_turn(&l);
+    lab_pod_history(&l, history, sizeof(history));
+    assert_string_equal(history,
+                        "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-1/0.2 j-node-1/0.3 j-node-1/0.4 ");
+    lab_stop(&l);
+}
+
 static int stuck(int attempt, int index)
 {
     (void)attempt;
@@ -395,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_pod_vanishes_while_the_operator_is_down),
         cmocka_unit_test(test_pause_and_resume),
         cmocka_unit_test(test_resume_specs),
+        cmocka_unit_test(test_replica_scope),
         cmocka_unit_test(test_forced_and_held),
         cmocka_unit_test(test_never_starts),
         cmocka_unit_test(test_status_is_lost),

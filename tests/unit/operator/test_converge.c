@@ -99,6 +99,27 @@ static void pause_once(struct lab *l)
         assert_true(fake_put(l->server, LAB_JOB, EDITS[l->step++]));
 }
 
+/* Pod 1 is killed in its first life; pod 0 ends well when it may. */
+static int replaced_once(int life, int index)
+{
+    if (index == 0)
+        return 0;
+    return index == 1 && life == 0 ? 137 : LAB_RUNS;
+}
+
+static void wait_for_replacement(struct lab *l)
+{
+    bool replaced = false;
+
+    for (int i = 0; i < l->n_pods; i++)
+        replaced |= l->pods[i].restart == 1 && l->pods[i].running;
+    l->hold_master = !replaced || !phase_is(l, "Running");
+    if (l->step)
+        l->hold_master = false;
+    else
+        l->step = !l->hold_master;
+}
+
 static const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-1/0 ; left: "
@@ -132,6 +153,10 @@ static const struct scenario SCENARIOS[] = {
      "Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-0/1 "
      "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",
      pause_once},
+    {"replica", 3, ",\"runPolicy\":{\"restartScope\":\"Replica\",\"cleanUpPolicy\":\"All\"}", replaced_once,
+     "Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-1/0 "
+     "j-node-1/0.1 j-node-2/0 ; left: 0 pods, 1 services, 0 deployments",
+     wait_for_replacement},
     {"start-deadline", 2, ",\"runPolicy\":{\"startDeadlineSeconds\":20}", late_once,
      "Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
      "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",

@@ -13,6 +13,10 @@
 #define OWNED "\"ownerReferences\":[{\"uid\":\"job\",\"controller\":true}]"
 #define LABELS(attempt)                                                                                      \
     "\"labels\":{\"batch.tensorstack.dev/job\":\"j\",\"batch.tensorstack.dev/attempt\":" attempt "}"
+/* The pod of an attempt and a restart within it. */
+#define RESTART(attempt, restart)                                                                            \
+    "\"labels\":{\"batch.tensorstack.dev/job\":\"j\",\"batch.tensorstack.dev/attempt\":" attempt             \
+    ",\"batch.tensorstack.dev/restart\":" restart "}"
 
 struct row {
     const char *there;
@@ -21,9 +25,14 @@ struct row {
 };
 
 static const struct row ROWS[] = {
-    {"{\"metadata\":{" OWNED "," LABELS("\"1\"") "}}", CHILD_POD, EXISTING_WANTED},
+    {"{\"metadata\":{" OWNED "," LABELS("\"1\"") "}}", CHILD_POD, EXISTING_OLDER},
     {"{\"metadata\":{" OWNED "," LABELS("\"0\"") "}}", CHILD_POD, EXISTING_OLDER},
     {"{\"metadata\":{" OWNED "," LABELS("\"2\"") "}}", CHILD_POD, EXISTING_NEWER},
+    {"{\"metadata\":{" OWNED "," RESTART("\"1\"", "\"1\"") "}}", CHILD_POD, EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED "," RESTART("\"1\"", "\"2\"") "}}", CHILD_POD, EXISTING_WANTED},
+    {"{\"metadata\":{" OWNED "," RESTART("\"1\"", "\"3\"") "}}", CHILD_POD, EXISTING_NEWER},
+    {"{\"metadata\":{" OWNED "," RESTART("\"0\"", "\"3\"") "}}", CHILD_POD, EXISTING_OLDER},
+    {"{\"metadata\":{" OWNED "," RESTART("\"2\"", "\"0\"") "}}", CHILD_POD, EXISTING_NEWER},
     {"{\"metadata\":{" OWNED "," LABELS("\"x\"") "}}", CHILD_POD, EXISTING_OLDER},
     {"{\"metadata\":{" OWNED "}}", CHILD_POD, EXISTING_OLDER},
     {"{\"metadata\":{" OWNED ",\"labels\":{\"batch.tensorstack.dev/attempt\":\"1\"}}}", CHILD_POD,
@@ -45,7 +54,8 @@ static void test_rows(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
-        const struct action act = {.child = ROWS[i].child, .body = "{\"metadata\":{" LABELS("\"1\"") "}}"};
+        const struct action act = {.child = ROWS[i].child,
+                                   .body = "{\"metadata\":{" RESTART("\"1\"", "\"2\"") "}}"};
         cleanup_json cJSON *there = json_parse(ROWS[i].there, strlen(ROWS[i].there), &err);
         assert_non_null(there);
         if (existing_judge(&act, there, "job") != ROWS[i].want)
