@@ -55,6 +55,15 @@ static void apply_policy(struct verdict *v, enum restart_policy policy)
     }
 }
 
+/* It is here, but its labels say that it is none of this attempt's: someone changed them. */
+static bool is_relabelled(const struct planner *p, const char *uid)
+{
+    for (int i = 0; i < p->in->n_pods; i++)
+        if (strcmp(p->in->pods[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
 /* A pod that the status knows and the cache does not: ask before deciding. */
 static struct verdict judge_missing(struct planner *p, const struct slot *s)
 {
@@ -62,7 +71,7 @@ static struct verdict judge_missing(struct planner *p, const struct slot *s)
 
     if (!s->seen || !s->seen->uid || restart_slot_done(s))
         return none;
-    if (is_gone(p, s->seen->uid))
+    if (is_gone(p, s->seen->uid) || is_relabelled(p, s->seen->uid))
         return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
     struct action *check = planner_add(p, &p->checks, ACTION_CHECK);
     check->child = CHILD_POD;
@@ -84,8 +93,8 @@ static struct judgement judge(struct planner *p)
         if (v.class <= VERDICT_SUCCESS)
             continue;
         int64_t finished = v.finished_ms && v.finished_ms < p->now_ms ? v.finished_ms : p->now_ms;
-        if (!v.finished_ms && s->pod)
-            finished = 0;
+        if (!v.finished_ms)
+            finished = 0; /* nothing to count from: no wait, or it would begin anew in every pass */
         if (!j.slot || finished < j.first_failure_ms)
             j.first_failure_ms = finished;
         if (!j.slot || v.class > j.v.class) {
@@ -179,10 +188,10 @@ static bool oom_again(const struct planner *p, const struct judgement *j)
            strcmp(last->pod, j->slot->name) == 0;
 }
 
-/* A hundred in each day that the job has been running. */
+/* A hundred in each day since the job was made; pausing, which clears startTime, takes no day away. */
 static bool disruptions_spent(const struct planner *p)
 {
-    int64_t days = 1 + (p->now_ms - p->st.start_ms) / (24LL * 3600 * 1000);
+    int64_t days = 1 + (p->now_ms - p->job->created_ms) / (24LL * 3600 * 1000);
 
     return p->st.disruption_count >= DISRUPTIONS_PER_DAY * days;
 }
@@ -223,14 +232,14 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     return NULL;
 }
 
-static void fail_job(struct planner *p, const char *reason, const char *what)
+static void fail_job(struct planner *p, const char *reason, bool oom_final, const char *what)
 {
     const char *message = what;
 
     if (strcmp(reason, "BackoffLimitExceeded") == 0)
         message = arena_printf(p->a, "all %d restarts of backoffLimit are used up; %s",
                                p->spec->run_policy.backoff_limit, what);
-    if (strcmp(reason, "OOMKilled") == 0)
+    if (oom_final)
         message = arena_printf(p->a, "out of memory twice in a row; %s", what);
     status_finish(p, JOB_FAILED, reason, message);
     if (strcmp(reason, "BackoffLimitExceeded") == 0)
@@ -276,7 +285,7 @@ void restart_judge(struct planner *p)
     planner_condition(p, COND_REPLICA_FAILURE, true, j.v.reason, what);
     const char *failed = count_restart(p, &j, oom_final);
     if (failed) {
-        fail_job(p, failed, what);
+        fail_job(p, failed, oom_final, what);
         return;
     }
     count_task_restarts(p);
