@@ -20,11 +20,19 @@ static void create(struct planner *p, enum child_kind child, const char *name, c
     act->name = name;
     act->body = planner_json(p, body);
     cJSON_Delete(body);
-    if (child != CHILD_POD)
+}
+
+/* One event, however many pods: an object's events are few, and others than these must get through. */
+static void tell_created(struct planner *p, int n, const char *first)
+{
+    struct action *event;
+
+    if (!n)
         return;
-    struct action *event = planner_add(p, &p->creates, ACTION_EVENT);
+    event = planner_add(p, &p->creates, ACTION_EVENT);
     event->reason = "ReplicaCreated";
-    event->message = arena_printf(p->a, "pod %s, attempt %d", name, p->st.attempt);
+    event->message = n == 1 ? arena_printf(p->a, "pod %s, attempt %d", first, p->st.attempt)
+                            : arena_printf(p->a, "%d pods, attempt %d", n, p->st.attempt);
 }
 
 /* Pods of earlier attempts go, and so does a pod that no slot of the spec knows. */
@@ -86,16 +94,19 @@ static void create_missing(struct planner *p)
     if (!p->in->service)
         create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
     int n = 0;
+    const char *first = NULL;
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         if (!may_create(s))
             continue;
-        if (n++ == CREATES_PER_PASS) {
+        if (n == CREATES_PER_PASS) {
             planner_requeue(p, p->now_ms);
-            return;
+            break;
         }
         create(p, CHILD_POD, s->name, desired_pod(p, s));
+        first = n++ ? first : s->name;
     }
+    tell_created(p, n, first);
 }
 
 /* Under Always a pod that ended well comes again, by itself, not sooner than 10 s after it ended. */
@@ -125,7 +136,7 @@ static bool template_mixed(const struct planner *p)
         if (s->pod)
             other |= s->pod->hash[0] && strcmp(s->pod->hash, p->spec->hash) != 0;
         else
-            missing |= !restart_slot_done(s);
+            missing |= may_create(s) || !restart_slot_done(s);
     }
     return other && missing;
 }
@@ -175,7 +186,13 @@ void lifecycle_run(struct planner *p)
 /* Pausing raises the attempt, counts nothing and keeps no pods. */
 void lifecycle_pause(struct planner *p)
 {
+    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
+        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (p->st.conditions[COND_PAUSED].state != COND_TRUE) {
+        if (success_check(p)) {
+            cleanup_finished(p);
+            return;
+        }
         if (p->st.start_ms || p->in->n_pods > 0)
             restart_next_attempt(p);
         p->st.start_ms = 0;
@@ -184,7 +201,5 @@ void lifecycle_pause(struct planner *p)
         planner_event(p, false, "Paused", "the job's pods are deleted");
     }
     p->st.phase = JOB_PAUSED;
-    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
-        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     delete_leftovers(p);
 }
