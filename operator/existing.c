@@ -12,7 +12,7 @@ static int64_t attempt_of(const cJSON *object)
     int64_t n = -1;
 
     if (cJSON_IsString(label) && existing_is_labelled(object))
-        (void)sv_i64(sv_from(label->valuestring), 0, INT32_MAX, &n);
+        (void)sv_i64(sv_from(label->valuestring), 0, ATTEMPT_MAX, &n);
     return n;
 }
 
