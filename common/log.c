@@ -47,6 +47,20 @@ static void put_string(struct line *l, const char *s)
     put(l, "\"", 1);
 }
 
+/* A pair that does not fit is left out whole. */
+static void put_pair(struct line *l, const char *key, const char *value)
+{
+    size_t keep = l->len;
+
+    put(l, ",", 1);
+    put_string(l, key);
+    put(l, ":", 1);
+    size_t value_at = l->len;
+    put_string(l, value);
+    if (l->len < value_at + 2 || l->text[l->len - 1] != '"')
+        l->len = keep;
+}
+
 void log_line(const struct log *log, enum log_level level, const char *msg, const char *const *fields)
 {
     struct line l = {.len = 0};
@@ -57,25 +71,11 @@ void log_line(const struct log *log, enum log_level level, const char *msg, cons
     clock_rfc3339(log->clock.wall_ms(log->clock.ctx), true, ts);
     put(&l, "{\"ts\":", 6);
     put_string(&l, ts);
-    put(&l, ",\"level\":", 9);
-    put_string(&l, level_names[level]);
-    for (; fields && fields[0]; fields += 2) {
-        if (!fields[1])
-            continue;
-        size_t keep = l.len;
-        put(&l, ",", 1);
-        put_string(&l, fields[0]);
-        put(&l, ":", 1);
-        size_t value_at = l.len;
-        put_string(&l, fields[1]);
-        if (l.len < value_at + 2 || l.text[l.len - 1] != '"')
-            l.len = keep; /* a pair that does not fit is left out whole */
-    }
-    size_t keep = l.len;
-    put(&l, ",\"msg\":", 7);
-    put_string(&l, msg);
-    if (l.text[l.len - 1] != '"')
-        l.len = keep;
+    put_pair(&l, "level", level_names[level]);
+    put_pair(&l, "msg", msg); /* before the fields: however long they are, the line says what happened */
+    for (; fields && fields[0]; fields += 2)
+        if (fields[1])
+            put_pair(&l, fields[0], fields[1]);
     l.len += (size_t)snprintf(l.text + l.len, sizeof(l.text) - l.len, "%s}\n",
                               l.truncated ? ",\"truncated\":true" : "");
     ssize_t ignored = write(log->fd, l.text, l.len); /* a log that cannot be written has nowhere to say so */

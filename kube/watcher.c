@@ -310,6 +310,8 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct http_respons
     struct kube_status status = {.retry_after_ms = -1};
     struct err why;
 
+    if (r)
+        w->stats.progress_ms = now_ms; /* an error is an answer, too */
     if (w->advanced)
         w->resumes = 0;
     if (w->broken)

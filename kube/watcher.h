@@ -47,7 +47,7 @@ struct watcher_options {
 
 struct watcher_stats {
     uint64_t lists, watches, events, failures;
-    int64_t progress_ms; /* when the server last said anything useful */
+    int64_t progress_ms; /* when the server last said anything, be it an error */
     bool synced;         /* a list was completed, ever */
 };
 

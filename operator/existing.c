@@ -11,8 +11,8 @@ static int64_t number_label(const cJSON *object, const char *key, int64_t fallba
     const cJSON *label = json_find(object, path);
     int64_t n = fallback;
 
-    if (cJSON_IsString(label))
-        (void)sv_i64(sv_from(label->valuestring), 0, INT32_MAX, &n);
+    if (cJSON_IsString(label) && existing_is_labelled(object))
+        (void)sv_i64(sv_from(label->valuestring), 0, ATTEMPT_MAX, &n);
     return n;
 }
 

@@ -82,8 +82,8 @@ static void on_signal(void *ctx, int number)
 
     log_line(&p->log, LOG_INFO, "stopping",
              (const char *[]){"signal", number == SIGINT ? "SIGINT" : "SIGTERM", NULL});
-    p->hard_stop = (struct loop_timer){.fire = stop, .ctx = p};
-    loop_timer_set(p->loop, &p->hard_stop, loop_now_ms(p->loop) + DRAIN_MS);
+    if (!loop_timer_is_set(&p->hard_stop)) /* a second signal buys no more time */
+        loop_timer_set(p->loop, &p->hard_stop, loop_now_ms(p->loop) + DRAIN_MS);
     controller_drain(p->controller, on_drained, p);
 }
 
@@ -165,6 +165,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     const struct http_options http_options = {"ptj-operator/" PTJ_VERSION, p->options.qps, p->options.burst};
     const struct controller_options options = {p->options.ns, p->options.tensorboard_image, random_seed(),
                                                .waits = p->options.leader_elect};
+    p->hard_stop = (struct loop_timer){.fire = stop, .ctx = p};
     cleanup_loop struct loop *loop = loop_new(clock_system(), err);
 
     if (!loop || loop_signals(loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, p, err) < 0)

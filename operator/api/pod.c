@@ -43,12 +43,12 @@ static const cJSON *member(const cJSON *node, const char *key)
     return json_find(node, (const char *[]){key, NULL});
 }
 
-static int32_t label_number(const cJSON *labels, const char *key, int32_t fallback)
+static int32_t label_number(const cJSON *labels, const char *key, int32_t max, int32_t fallback)
 {
     const char *s = json_str(labels, key);
     int64_t v;
 
-    return s && sv_i64(sv_from(s), 0, INT32_MAX, &v) ? (int32_t)v : fallback;
+    return s && sv_i64(sv_from(s), 0, max, &v) ? (int32_t)v : fallback;
 }
 
 static int64_t instant(const cJSON *node, const char *key)
@@ -81,9 +81,9 @@ static void read_metadata(const cJSON *meta, struct pod *p)
     p->owner_uid = api_controller_uid(meta);
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
-    p->index = label_number(labels, LABEL_INDEX, -1);
-    p->attempt = label_number(labels, LABEL_ATTEMPT, -1);
-    p->restart = label_number(labels, LABEL_RESTART, 0);
+    p->index = label_number(labels, LABEL_INDEX, INT32_MAX, -1);
+    p->attempt = label_number(labels, LABEL_ATTEMPT, ATTEMPT_MAX, -1);
+    p->restart = label_number(labels, LABEL_RESTART, ATTEMPT_MAX, 0);
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;

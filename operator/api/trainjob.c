@@ -103,6 +103,17 @@ static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
     snprintf(spec->hash, sizeof(spec->hash), "%016llx", (unsigned long long)h);
 }
 
+/* What a bad spec still says: whose job it is and, as a whole or not at all, what becomes of it in the end. */
+static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
+{
+    struct json_at spec = json_member(root, "spec");
+    struct err ignored;
+
+    if (trainjob_decode_run_policy(&spec, ret, &ignored) < 0)
+        *ret = (struct run_policy){.cleanup_policy = CLEANUP_NONE,
+                                   .managed_by = json_str(member(spec.node, "runPolicy"), "managedBy")};
+}
+
 struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
 {
     struct trainjob *job = calloc(1, sizeof(*job));
@@ -122,6 +133,7 @@ struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
         check_names(job, &spec_err) < 0) {
         job->spec_error = arena_strdup(&job->arena, spec_err.msg);
         job->spec = (struct trainjob_spec){0};
+        keep_run_policy(&root, &job->spec.run_policy);
     } else {
         hash_spec(job, &job->spec);
     }

@@ -33,6 +33,15 @@ void judge_apply_policy(struct verdict *v, enum restart_policy policy)
     }
 }
 
+/* It is here, but its labels say that it is none of this attempt's: someone changed them. */
+static bool is_relabelled(const struct planner *p, const char *uid)
+{
+    for (int i = 0; i < p->in->n_pods; i++)
+        if (strcmp(p->in->pods[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
 /* A pod that the status knows and the cache does not: ask before deciding. */
 static struct verdict judge_missing(struct planner *p, const struct slot *s)
 {
@@ -40,7 +49,7 @@ static struct verdict judge_missing(struct planner *p, const struct slot *s)
 
     if (!s->seen || !s->seen->uid || restart_slot_done(s))
         return none;
-    if (is_gone(p, s->seen->uid))
+    if (is_gone(p, s->seen->uid) || is_relabelled(p, s->seen->uid))
         return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
     struct action *check = planner_add(p, &p->checks, ACTION_CHECK);
     check->child = CHILD_POD;
@@ -64,8 +73,8 @@ struct judgement judge_attempt(struct planner *p)
         if (v.class <= VERDICT_SUCCESS)
             continue;
         int64_t finished = v.finished_ms && v.finished_ms < p->now_ms ? v.finished_ms : p->now_ms;
-        if (!v.finished_ms && s->pod)
-            finished = 0;
+        if (!v.finished_ms)
+            finished = 0; /* nothing to count from: no wait, or it would begin anew in every pass */
         if (!j.slot || finished < j.first_failure_ms)
             j.first_failure_ms = finished;
         if (!j.slot || v.class > j.v.class) {

@@ -22,16 +22,23 @@ static void create(struct planner *p, enum child_kind child, const char *name, c
     cJSON_Delete(body);
 }
 
-static void create_pod(struct planner *p, const struct slot *s)
+/* One event, however many pods: an object's events are few, and others than these must get through. */
+static void tell_created(struct planner *p, int n, const struct slot *first)
 {
-    int restarts = s->seen ? s->seen->restarts : 0;
+    struct action *event;
 
-    create(p, CHILD_POD, s->name, desired_pod(p, s));
-    struct action *event = planner_add(p, &p->creates, ACTION_EVENT);
+    if (!n)
+        return;
+    int restarts = first->seen ? first->seen->restarts : 0;
+    event = planner_add(p, &p->creates, ACTION_EVENT);
     event->reason = "ReplicaCreated";
-    event->message =
-        restarts ? arena_printf(p->a, "pod %s, attempt %d, restart %d", s->name, p->st.attempt, restarts)
-                 : arena_printf(p->a, "pod %s, attempt %d", s->name, p->st.attempt);
+    if (n > 1)
+        event->message = arena_printf(p->a, "%d pods, attempt %d", n, p->st.attempt);
+    else if (restarts)
+        event->message =
+            arena_printf(p->a, "pod %s, attempt %d, restart %d", first->name, p->st.attempt, restarts);
+    else
+        event->message = arena_printf(p->a, "pod %s, attempt %d", first->name, p->st.attempt);
 }
 
 /* Pods of earlier attempts go, and so does a pod that no slot of the spec knows. */
@@ -93,6 +100,7 @@ static void create_missing(struct planner *p)
     if (!p->in->service)
         create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
     int n = 0;
+    const struct slot *first = NULL;
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         if (!may_create(s))
@@ -102,12 +110,14 @@ static void create_missing(struct planner *p)
             planner_requeue(p, due);
             continue;
         }
-        if (n++ == CREATES_PER_PASS) {
+        if (n == CREATES_PER_PASS) {
             planner_requeue(p, p->now_ms);
-            return;
+            break;
         }
-        create_pod(p, s);
+        create(p, CHILD_POD, s->name, desired_pod(p, s));
+        first = n++ ? first : s;
     }
+    tell_created(p, n, first);
 }
 
 /* Under Always a pod that ended well comes again, by itself, not sooner than 10 s after it ended. */
@@ -125,8 +135,7 @@ static void repeat_finished(struct planner *p)
     }
 }
 
-/* Some pods of this attempt were made from another template and others are still to be made: they never mix.
- * */
+/* Some pods of this attempt were made from another template and others are still to be made: they never mix. */
 static bool template_mixed(const struct planner *p)
 {
     bool other = false;
@@ -137,7 +146,7 @@ static bool template_mixed(const struct planner *p)
         if (s->pod)
             other |= s->pod->hash[0] && strcmp(s->pod->hash, p->spec->hash) != 0;
         else
-            missing |= !restart_slot_done(s);
+            missing |= may_create(s) || !restart_slot_done(s);
     }
     return other && missing;
 }
@@ -194,7 +203,13 @@ void lifecycle_run(struct planner *p)
 /* Pausing raises the attempt, counts nothing and keeps no pods. */
 void lifecycle_pause(struct planner *p)
 {
+    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
+        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (p->st.conditions[COND_PAUSED].state != COND_TRUE) {
+        if (success_check(p)) {
+            cleanup_finished(p);
+            return;
+        }
         if (p->st.start_ms || p->in->n_pods > 0)
             restart_next_attempt(p);
         p->st.start_ms = 0;
@@ -203,7 +218,5 @@ void lifecycle_pause(struct planner *p)
         planner_event(p, false, "Paused", "the job's pods are deleted");
     }
     p->st.phase = JOB_PAUSED;
-    if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
-        planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     delete_leftovers(p);
 }

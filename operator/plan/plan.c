@@ -89,8 +89,11 @@ static void plan_invalid(struct planner *p)
 {
     const char *message = p->job->spec_error;
 
-    if (jobstatus_finished(&p->st))
+    if (jobstatus_finished(&p->st)) {
+        p->st.reason = p->job->status.reason;
+        cleanup_finished(p);
         return;
+    }
     status_init_conditions(p);
     if (p->st.phase == JOB_NONE)
         p->st.phase = JOB_PENDING;

@@ -109,10 +109,10 @@ static bool oom_again(const struct planner *p, const struct judgement *j)
            strcmp(last->pod, j->slot->name) == 0;
 }
 
-/* A hundred in each day that the job has been running. */
+/* A hundred in each day since the job was made; pausing, which clears startTime, takes no day away. */
 static bool disruptions_spent(const struct planner *p)
 {
-    int64_t days = 1 + (p->now_ms - p->st.start_ms) / (24LL * 3600 * 1000);
+    int64_t days = 1 + (p->now_ms - p->job->created_ms) / (24LL * 3600 * 1000);
 
     return p->st.disruption_count >= DISRUPTIONS_PER_DAY * days;
 }
@@ -153,14 +153,14 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     return NULL;
 }
 
-static void fail_job(struct planner *p, const char *reason, const char *what)
+static void fail_job(struct planner *p, const char *reason, bool oom_final, const char *what)
 {
     const char *message = what;
 
     if (strcmp(reason, "BackoffLimitExceeded") == 0)
         message = arena_printf(p->a, "all %d restarts of backoffLimit are used up; %s",
                                p->spec->run_policy.backoff_limit, what);
-    if (strcmp(reason, "OOMKilled") == 0)
+    if (oom_final)
         message = arena_printf(p->a, "out of memory twice in a row; %s", what);
     status_finish(p, JOB_FAILED, reason, message);
     if (strcmp(reason, "BackoffLimitExceeded") == 0)
@@ -199,7 +199,7 @@ static bool count_failure(struct planner *p, const struct judgement *j)
     planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
     const char *failed = count_restart(p, j, oom_final);
     if (failed)
-        fail_job(p, failed, what);
+        fail_job(p, failed, oom_final, what);
     return !failed;
 }
 

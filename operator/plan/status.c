@@ -120,7 +120,8 @@ bool status_patch(struct planner *p, struct action *out)
     if (!diff)
         return false;
     int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
-    if (!is_transition(old, &p->st) && due > p->now_ms) {
+    /* A delete takes the evidence with it: what it showed is written first. */
+    if (!is_transition(old, &p->st) && p->deletes.n == 0 && due > p->now_ms) {
         planner_requeue(p, due);
         return false;
     }

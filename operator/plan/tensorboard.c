@@ -92,16 +92,19 @@ static void keep_deployment(struct planner *p, int replicas)
         scale(p, d, replicas);
 }
 
-/* A problem of the last pass with one of our two children. */
+/* A problem of the last pass. Only one is remembered: while it is another child's, a refusal of ours would push
+ * it out, and that one ours again, with no wait between them. */
 static bool held(struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
     static const char *const WORDS[] = {"", "NameConflict", "Refused", "Invalid"};
 
-    if (problem->kind == PROBLEM_NONE || strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) != 0)
+    if (problem->kind == PROBLEM_NONE)
         return false;
-    p->st.tensorboard.reason = WORDS[problem->kind];
-    p->st.tensorboard.note = problem->message;
+    if (strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) == 0) {
+        p->st.tensorboard.reason = WORDS[problem->kind];
+        p->st.tensorboard.note = problem->message;
+    }
     if (problem->retry_ms <= p->now_ms)
         return false;
     planner_requeue(p, problem->retry_ms);

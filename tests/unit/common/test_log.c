@@ -35,8 +35,8 @@ static void test_line(void **state)
 
     (void)state;
     logged(LOG_WARN, "restarting", fields, out, sizeof(out));
-    assert_string_equal(out, "{\"ts\":\"1970-01-01T00:00:01.000Z\",\"level\":\"warn\",\"job\":\"ns/a\","
-                             "\"why\":\"a \\\"b\\\"\\n\\u0001\",\"msg\":\"restarting\"}\n");
+    assert_string_equal(out, "{\"ts\":\"1970-01-01T00:00:01.000Z\",\"level\":\"warn\",\"msg\":\"restarting\","
+                             "\"job\":\"ns/a\",\"why\":\"a \\\"b\\\"\\n\\u0001\"}\n");
 }
 
 static void test_level_filters(void **state)
@@ -47,22 +47,53 @@ static void test_level_filters(void **state)
     assert_int_equal(logged(LOG_DEBUG, "x", NULL, out, sizeof(out)), 0);
 }
 
+/* Strings between braces and nothing else: what json.org draws for a flat object. */
+static void assert_valid(size_t n, const char *out)
+{
+    const char *s = out;
+
+    assert_true(n > 0 && n <= LOG_LINE_BYTES && out[n] == '\0' && strlen(out) == n);
+    assert_int_equal(*s++, '{');
+    for (bool key = true;; key = !key) {
+        if (!key && strncmp(s, "true", 4) == 0) {
+            s += 4;
+        } else {
+            assert_int_equal(*s++, '"');
+            for (; *s != '"'; s++) {
+                assert_true((unsigned char)*s >= 0x20);
+                if (*s == '\\')
+                    s += s[1] == 'u' ? 5 : 1;
+            }
+            s++;
+        }
+        if (!key && *s == '}')
+            break;
+        assert_int_equal(*s++, key ? ':' : ',');
+    }
+    assert_string_equal(s, "}\n");
+}
+
 static void test_long_input_is_cut(void **state)
 {
     char out[2 * LOG_LINE_BYTES];
     char big[2 * LOG_LINE_BYTES];
 
     (void)state;
-    /* Every length around the bound, in the field and in the message. */
-    for (size_t len = LOG_LINE_BYTES - 200; len < LOG_LINE_BYTES + 20; len++) {
-        memset(big, '"', len);
-        big[len] = '\0';
-        const char *const fields[] = {"k", big + len / 2, "short", "v", NULL};
-        size_t n = logged(LOG_INFO, big, fields, out, sizeof(out));
-        assert_true(n <= LOG_LINE_BYTES);
-        assert_int_equal(out[n - 1], '\n');
-        assert_int_equal(out[n - 2], '}');
-        assert_non_null(strstr(out, "\"truncated\":true}"));
+    /* Every length around the bound, of bytes that are written as one, two and six, in a field, in a key and in the
+     * message. */
+    for (size_t len = LOG_LINE_BYTES / 6 - 100; len < LOG_LINE_BYTES + 20; len++) {
+        for (const char *byte = "x\"\x01"; *byte; byte++) {
+            memset(big, *byte, len);
+            big[len] = '\0';
+            assert_valid(
+                logged(LOG_INFO, "m", (const char *[]){"k", big, "short", "v", NULL}, out, sizeof(out)), out);
+            assert_non_null(strstr(out, "\"msg\":\"m\""));
+            assert_valid(
+                logged(LOG_INFO, "m", (const char *[]){big, "v", "short", "v", NULL}, out, sizeof(out)), out);
+            assert_valid(logged(LOG_INFO, big, (const char *[]){"k", big, NULL}, out, sizeof(out)), out);
+            if (len > LOG_LINE_BYTES - 100)
+                assert_non_null(strstr(out, "\"truncated\":true}"));
+        }
     }
 }
 

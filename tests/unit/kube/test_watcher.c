@@ -137,6 +137,25 @@ static void synced(struct rig *r)
     assert_true(watcher_stats(r->w).synced);
 }
 
+/* Liveness asks whether the server answers at all, not whether we like the answer. */
+static void test_an_error_is_an_answer(void **ctx)
+{
+    static const int CODES[] = {404, 403, 503};
+    struct rig *r = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(CODES); i++) {
+        r->now += 100000;
+        asks(r, "/pods?");
+        ends(r, CODES[i]);
+        assert_int_equal(watcher_stats(r->w).progress_ms, r->now);
+    }
+    int64_t heard = r->now;
+    r->now += 100000;
+    asks(r, "/pods?");
+    breaks(r, ERR_TRANSIENT);
+    assert_int_equal(watcher_stats(r->w).progress_ms, heard);
+}
+
 static void test_list_then_watch(void **ctx)
 {
     struct rig *r = *ctx;
@@ -465,6 +484,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(test_an_error_is_an_answer),
         T(test_list_then_watch),
         T(test_empty_list_is_a_list),
         T(test_pages),

@@ -418,6 +418,85 @@ static void test_mended_service(void **state)
     lab_stop(&l);
 }
 
+/* A pod in another namespace that names the job as its owner: the cache holds both, the job has one. */
+static void test_copy_in_another_namespace(void **state)
+{
+    struct lab l;
+    char pod[1024];
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
+    snprintf(
+        pod, sizeof(pod),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-0\",\"namespace\":\"other\","
+        "\"labels\":{\"" LABEL_JOB "\":\"j\",\"" LABEL_ATTEMPT "\":\"0\",\"" LABEL_TYPE
+        "\":\"node\",\"" LABEL_INDEX "\":\"0\"},\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true,"
+        "\"name\":\"j\"}]},\"spec\":{\"containers\":[{\"name\":\"pytorch\"}]},\"status\":{\"phase\":"
+        "\"Succeeded\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{\"terminated\":{\"exitCode\":"
+        "0}}}]}}",
+        json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+    assert_true(fake_put(l.server, "/api/v1/namespaces/other/pods/j-node-0", pod));
+    int64_t from_ms = l.offset_ms;
+    while (l.offset_ms < from_ms + 120000)
+        lab_turn(&l);
+    assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
+    assert_int_equal(fake_count(l.server, LAB_PODS), 2);
+    assert_summary(&l, "Running attempt=0 backoff=0 disruptions=0 failures=0 restarts=0");
+    lab_stop(&l);
+}
+
+#define FOREIGN_SERVICE(name)                                                                                \
+    "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\"}}"
+
+/* The gang's name and TensorBoard's are both taken: each try waits as if there were one. */
+static void test_two_names_taken(void **state)
+{
+    struct lab l;
+    int turns = 0;
+
+    (void)state;
+    lab_start(&l, forever);
+    assert_true(fake_put(l.server, LAB_SERVICES "/j-rdzv", FOREIGN_SERVICE("j-rdzv")));
+    assert_true(fake_put(l.server, LAB_SERVICES "/j-tensorboard", FOREIGN_SERVICE("j-tensorboard")));
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    assert_true(fake_put(l.server, LAB_JOB,
+                         "{\"spec\":{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"p\"}]}}}}"));
+    lab_until(&l, conflict);
+    int64_t from_ms = l.offset_ms;
+    while (l.offset_ms < from_ms + 600000 && turns++ < 20000)
+        lab_turn(&l);
+    int tries = fake_log_count(l.server, "POST", "/services");
+    if (tries < 8 || tries > 25)
+        fail_msg("%d creates of a service within %d turns", tries, turns);
+    assert_true(fake_remove(l.server, LAB_SERVICES "/j-rdzv"));
+    lab_until(&l, running);
+    assert_true(fake_remove(l.server, LAB_SERVICES "/j-tensorboard"));
+    while (fake_count(l.server, LAB_DEPLOYMENTS) == 0)
+        lab_turn(&l);
+    lab_stop(&l);
+}
+
+/* One of its labels only, so that the cache still shows it: lost to the attempt, and replaced with it. */
+static void test_attempt_label_is_taken_away(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start(&l, second_attempt_succeeds);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    assert_true(
+        fake_put(l.server, LAB_PODS "/j-node-1", "{\"metadata\":{\"labels\":{\"" LABEL_ATTEMPT "\":null}}}"));
+    lab_until(&l, succeeded);
+    assert_summary(&l, "Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1");
+    lab_stop(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +515,9 @@ int main(void)
         cmocka_unit_test(test_labels_are_taken_away),
         cmocka_unit_test(test_job_is_deleted),
         cmocka_unit_test(test_mended_service),
+        cmocka_unit_test(test_copy_in_another_namespace),
+        cmocka_unit_test(test_two_names_taken),
+        cmocka_unit_test(test_attempt_label_is_taken_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

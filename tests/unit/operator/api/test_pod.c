@@ -52,6 +52,30 @@ static void test_statuses_by_name(void **state)
     pod_free(p);
 }
 
+/* The attempt after the label's must still be a number. */
+static void test_attempt_bound(void **state)
+{
+    static const struct {
+        const char *text;
+        int32_t attempt;
+    } CASES[] = {{"0", 0}, {"1073741823", 1073741823}, {"1073741824", -1}, {"2147483647", -1}, {"-1", -1}};
+    char text[256];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        snprintf(
+            text, sizeof(text),
+            "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"" LABEL_ATTEMPT
+            "\":\"%s\"}}}",
+            CASES[i].text);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_int_equal(p->attempt, CASES[i].attempt);
+        pod_free(p);
+    }
+}
+
 static void test_bare(void **state)
 {
     struct err err;
@@ -138,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
+        cmocka_unit_test(test_attempt_bound),
         cmocka_unit_test(test_bare),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
