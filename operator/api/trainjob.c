@@ -65,7 +65,8 @@ static int check_names(const struct trainjob *job, struct err *err)
                        job->name, TRAINJOB_NAME_MAX);
     for (int i = 0; i < job->spec.n_replica_specs; i++) {
         const struct replica_spec *r = &job->spec.replica_specs[i];
-        snprintf(child, sizeof(child), "%s-%s-%d", job->name, r->type, r->replicas - 1);
+        snprintf(child, sizeof(child), "%s-%s-%d", job->name, r->type,
+                 (job->spec.elastic.enabled ? job->spec.elastic.max : r->replicas) - 1);
         if (strlen(child) > TRAINJOB_NAME_MAX)
             return err_set(err, ERR_INVALID,
                            "spec.replicaSpecs[%d].type: the pod name \"%s\" is longer than %d "
@@ -92,10 +93,12 @@ static void hash_spec(const struct trainjob *job, struct trainjob_spec *spec)
     for (int i = 0; i < spec->n_replica_specs; i++) {
         const struct replica_spec *r = &spec->replica_specs[i];
         h = h * 31 + json_hash(r->template);
-        h = h * 31 + (uint64_t)r->replicas;
+        h = h * 31 + (uint64_t)(spec->elastic.enabled ? spec->elastic.max : r->replicas);
         for (const char *c = r->type; *c; c++)
             h = h * 31 + (unsigned char)*c;
     }
+    if (spec->elastic.enabled)
+        h = h * 31 + (uint64_t)spec->elastic.min;
     if (spec->debug.enabled)
         h = h * 31 + json_hash(spec->debug.tree) + 1;
     else if (resumes(&job->status) && spec->resume.n > 0)

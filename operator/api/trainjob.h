@@ -54,7 +54,8 @@ struct torchrun_config {
 
 enum cleanup_policy { CLEANUP_NONE, CLEANUP_UNFINISHED, CLEANUP_ALL };
 
-enum restart_scope { SCOPE_JOB, SCOPE_REPLICA };
+/* Not given: Job, but Replica for elastic jobs. */
+enum restart_scope { SCOPE_DEFAULT, SCOPE_JOB, SCOPE_REPLICA };
 
 struct run_policy {
     struct opt_i64 active_deadline_s;
@@ -67,6 +68,12 @@ struct run_policy {
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
     int n_retryable_exit_codes;
     const char *managed_by; /* NULL: us */
+};
+
+/* The number of pods may change while the job runs; `expected` is also the replicas of the one type. */
+struct elastic {
+    bool enabled;
+    int32_t min, max, expected;
 };
 
 struct tensorboard_log {
@@ -109,6 +116,7 @@ struct trainjob_spec {
     int32_t pods; /* all types together */
     int64_t gpus; /* of all pods' training containers */
     struct torchrun_config torchrun;
+    struct elastic elastic;
     struct run_policy run_policy;
     struct run_mode debug;
     struct run_mode resume; /* enabled: paused; the items are for after it */
@@ -141,6 +149,8 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                struct err *err) MUST_CHECK;
 int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,
                              struct err *err) MUST_CHECK; /* after replicaSpecs */
+int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *ret,
+                            struct err *err) MUST_CHECK; /* after all that it changes */
 int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
                                 struct err *err) MUST_CHECK;
 

@@ -104,7 +104,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
     static const char *const SCOPES[] = {"Job", "Replica", NULL};
     struct json_at at = json_member(spec, "runPolicy");
     int cleanup = CLEANUP_UNFINISHED;
-    int scope = SCOPE_JOB;
+    int scope = -1;
 
     *ret = (struct run_policy){.backoff_limit = TRAINJOB_BACKOFF_LIMIT};
     if (decode_members(&at, KNOWN, REFUSED, err) < 0 ||
@@ -118,6 +118,6 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         json_get_str(&at, "managedBy", &ret->managed_by, err) < 0)
         return -1;
     ret->cleanup_policy = (enum cleanup_policy)cleanup;
-    ret->restart_scope = (enum restart_scope)scope;
+    ret->restart_scope = (enum restart_scope)(scope + 1);
     return 0;
 }

@@ -108,17 +108,6 @@ static int decode_replica_specs(const struct json_at *spec, struct trainjob_spec
     return 0;
 }
 
-/* {enabled: false, ...} is the same as nothing there. */
-static int refuse_enabled(const struct json_at *parent, const char *key, struct err *err)
-{
-    struct json_at at = json_member(parent, key);
-    bool enabled = false;
-
-    if (json_expect_object(&at, err) < 0 || json_get_bool(&at, "enabled", &enabled, err) < 0)
-        return -1;
-    return enabled ? decode_refuse(&at, err) : 0;
-}
-
 static int decode_scheduler(const struct json_at *spec, struct err *err)
 {
     static const char *const NONE[] = {NULL};
@@ -142,10 +131,9 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
     if (decode_members(&spec, KNOWN, NULL, err) < 0 || json_get_bool(&spec, "suspend", &suspend, err) < 0 ||
         decode_replica_specs(&spec, ret, err) < 0 ||
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
-        refuse_enabled(&spec, "elastic", err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||
-        trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
+        trainjob_decode_elastic(&spec, ret, err) < 0 || trainjob_decode_run_mode(&spec, a, ret, err) < 0 ||
+        decode_scheduler(&spec, err) < 0 || trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;
     return 0;

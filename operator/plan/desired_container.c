@@ -47,7 +47,9 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
     const cJSON *arg;
 
     add_arg(command, "torchrun");
-    if (t->min_nodes > 0 && t->min_nodes < p->spec->pods)
+    if (p->spec->elastic.enabled)
+        add_arg(args, arena_printf(p->a, "--nnodes=%d:%d", p->spec->elastic.min, p->spec->elastic.max));
+    else if (t->min_nodes > 0 && t->min_nodes < p->spec->pods)
         add_arg(args, arena_printf(p->a, "--nnodes=%d:%d", t->min_nodes, p->spec->pods));
     else
         add_arg(args, arena_printf(p->a, "--nnodes=%d", p->spec->pods));

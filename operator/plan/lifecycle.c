@@ -5,6 +5,7 @@
 #include "operator/plan/desired_service.h"
 #include "operator/plan/naming.h"
 #include "operator/plan/restart.h"
+#include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 #include "operator/plan/success.h"
 
@@ -195,6 +196,7 @@ void lifecycle_run(struct planner *p)
         restart_next_attempt(p);
         planner_event(p, false, "Restarting", "attempt %d begins with the changed template", p->st.attempt);
     }
+    scale_announce(p);
     delete_leftovers(p);
     repeat_finished(p);
     create_missing(p);

@@ -1,5 +1,6 @@
 /* observe.c - what the pods show: tasks, ready, phase, and why a pod does not start. */
 #include "operator/plan/restart.h"
+#include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 
 #include <string.h>
@@ -54,8 +55,10 @@ static void observe_tasks(struct planner *p)
 
     for (int t = 0; t < p->spec->n_replica_specs; t++) {
         tasks[t].type = p->spec->replica_specs[t].type;
-        tasks[t].n_replicas = p->spec->replica_specs[t].replicas;
+        tasks[t].n_replicas = scale_places(p, t);
         tasks[t].replicas = arena_array(p->a, (size_t)tasks[t].n_replicas, struct replica_status);
+        for (int i = p->spec->replica_specs[t].replicas; i < tasks[t].n_replicas; i++)
+            scale_remember(p, t, i, &tasks[t].replicas[i]);
         for (int i = 0; i < p->st.n_tasks; i++)
             if (p->st.tasks[i].type && strcmp(p->st.tasks[i].type, tasks[t].type) == 0)
                 tasks[t].restart_count = p->st.tasks[i].restart_count;
@@ -139,15 +142,18 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
     bool restarting = p->st.last_failure && p->st.last_failure->attempt >= p->st.attempt - 1 &&
                       p->st.last_failure->time_ms >= p->st.start_ms; /* else it was paused since */
     bool all = running > 0 && running + done == p->n_slots;
+    bool enough = all || (p->spec->elastic.enabled && running > 0 && running + done >= p->spec->elastic.min);
     bool failing = false;
     const char *count = arena_printf(p->a, "%d of %d pods are running", running, p->n_slots);
 
     for (int i = 0; i < p->n_slots; i++)
         failing |= p->slots[i].pod && pod_ended(p->slots[i].pod) && !restart_slot_done(&p->slots[i]);
-    if (all) {
+    if (enough) {
         p->st.phase = JOB_RUNNING;
         planner_condition(p, COND_RUNNING, true, "PodsRunning", count);
-        planner_condition(p, COND_REPLICA_FAILURE, false, p->st.last_failure ? "Recovered" : "NoFailure", "");
+        if (all)
+            planner_condition(p, COND_REPLICA_FAILURE, false, p->st.last_failure ? "Recovered" : "NoFailure",
+                              "");
         return;
     }
     if (unknown)

@@ -66,7 +66,8 @@ bool startdeadline_check(struct planner *p, struct judgement *ret)
             missing = s;
     }
     int64_t since = waiting_since(p);
-    if (!missing || !since)
+    bool enough = p->spec->elastic.enabled && started >= p->spec->elastic.min;
+    if (!missing || !since || enough)
         return false;
     int64_t due = since + limit->v * 1000;
     if (due > p->now_ms) {

@@ -57,16 +57,27 @@ static bool same_text(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+/* Pods go only after it is written that they are of the past. */
+static int64_t restarts_of(const struct jobstatus *st)
+{
+    int64_t n = 0;
+
+    for (int t = 0; t < st->n_tasks; t++)
+        for (int i = 0; i < st->tasks[t].n_replicas; i++)
+            n += st->tasks[t].replicas[i].restarts;
+    return n;
+}
+
 /* What someone may be waiting for: these are written at once. */
 static bool is_transition(const struct jobstatus *old, const struct jobstatus *st)
 {
     for (int t = 0; t < COND_TYPES; t++)
         if (old->conditions[t].state != st->conditions[t].state)
             return true;
-    return old->phase != st->phase || old->attempt != st->attempt || old->start_ms != st->start_ms ||
-           old->completion_ms != st->completion_ms || old->resume_count != st->resume_count ||
-           old->backoff_count != st->backoff_count || old->disruption_count != st->disruption_count ||
-           old->admission_count != st->admission_count ||
+    return old->phase != st->phase || restarts_of(old) != restarts_of(st) || old->attempt != st->attempt ||
+           old->start_ms != st->start_ms || old->completion_ms != st->completion_ms ||
+           old->resume_count != st->resume_count || old->backoff_count != st->backoff_count ||
+           old->disruption_count != st->disruption_count || old->admission_count != st->admission_count ||
            old->observed_generation != st->observed_generation ||
            old->tensorboard.ready != st->tensorboard.ready || !same_text(old->reason, st->reason);
 }

@@ -120,6 +120,39 @@ static void wait_for_replacement(struct lab *l)
         l->step = !l->hold_master;
 }
 
+static bool ready_is(struct lab *l, const char *want)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const char *ready = json_str(json_find(job, (const char *[]){"status", NULL}), "ready");
+
+    return ready && strcmp(ready, want) == 0;
+}
+
+static int master_alone(int life, int index)
+{
+    (void)life;
+    return index == 0 ? 0 : LAB_RUNS;
+}
+
+/* Two pods, three, one, two; then pod 0 may end. */
+static void scale(struct lab *l)
+{
+    static const struct {
+        const char *ready, *edit;
+        int pods;
+    } STEPS[] = {
+        {"2/2", "{\"spec\":{\"elastic\":{\"expectedReplicas\":3}}}", 2},
+        {"3/3", "{\"spec\":{\"elastic\":{\"expectedReplicas\":1}}}", 3},
+        {"1/1", "{\"spec\":{\"elastic\":{\"expectedReplicas\":2}}}", 1},
+        {"2/2", "{}", 2},
+    };
+
+    if (l->step < (int)ARRAY_LEN(STEPS) && fake_count(l->server, LAB_PODS) == STEPS[l->step].pods &&
+        ready_is(l, STEPS[l->step].ready))
+        assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
+    l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
+}
+
 static const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-1/0 ; left: "
@@ -157,6 +190,13 @@ static const struct scenario SCENARIOS[] = {
      "Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-1/0 "
      "j-node-1/0.1 j-node-2/0 ; left: 0 pods, 1 services, 0 deployments",
      wait_for_replacement},
+    {"scale", 2,
+     ",\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},\"runPolicy\":{\"cleanUpPolicy\":\"All\"},"
+     "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":2}",
+     master_alone,
+     "Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; pods j-node-0/0 j-node-1/0 "
+     "j-node-1/0.1 j-node-2/0 ; left: 0 pods, 1 services, 0 deployments",
+     scale},
     {"start-deadline", 2, ",\"runPolicy\":{\"startDeadlineSeconds\":20}", late_once,
      "Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; pods j-node-0/0 j-node-0/1 "
      "j-node-1/0 j-node-1/1 ; left: 2 pods, 1 services, 0 deployments",

@@ -16,7 +16,7 @@
 
 #define GOLDEN TK_SOURCE_DIR "/tests/golden/plan"
 
-enum { CASES_MAX = 512, CASES_MIN = 60, WANT_MAX = 1 << 20 };
+enum { CASES_MAX = 512, CASES_MIN = 200, WANT_MAX = 1 << 20 };
 
 static void show(const char *title, const cJSON *doc)
 {

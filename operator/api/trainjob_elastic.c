@@ -1,0 +1,56 @@
+/* trainjob_elastic.c - spec.elastic, and what it changes in the rest of the spec. */
+#include "operator/api/trainjob.h"
+
+static int check_rest(const struct json_at *at, const struct trainjob_spec *spec, struct err *err)
+{
+    const struct torchrun_config *t = &spec->torchrun;
+
+    if (spec->n_replica_specs != 1)
+        return json_err(at, err, "elastic jobs have exactly one replicaSpec, got %d", spec->n_replica_specs);
+    if (!t->enabled || t->max_restarts < 1)
+        return json_err(
+            at, err,
+            "elastic jobs need torchrunConfig.enabled: true and torchrunConfig.maxRestarts of at least 1");
+    if (t->rdzv_backend == RDZV_STATIC)
+        return json_err(at, err, "elastic jobs need another torchrunConfig.rdzvBackend than static");
+    return 0;
+}
+
+static int check_range(const struct json_at *at, const struct elastic *e, bool given, struct err *err)
+{
+    struct json_at min = json_member(at, "minReplicas");
+    struct json_at expected = json_member(at, "expectedReplicas");
+
+    if (!e->min || !e->max)
+        return json_err(at, err, "minReplicas and maxReplicas are both needed");
+    if (e->min > e->max)
+        return json_err(&min, err, "expected minReplicas <= maxReplicas, got %d and %d", e->min, e->max);
+    if (e->expected < e->min || e->expected > e->max)
+        return json_err(&expected, err, "expected %d..%d (minReplicas..maxReplicas), got %d%s", e->min,
+                        e->max, e->expected, given ? "" : " from replicas");
+    return 0;
+}
+
+int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *ret, struct err *err)
+{
+    static const char *const KNOWN[] = {"enabled", "minReplicas", "maxReplicas", "expectedReplicas", NULL};
+    struct json_at at = json_member(spec, "elastic");
+    struct elastic *e = &ret->elastic;
+    struct replica_spec *r = &ret->replica_specs[0];
+
+    e->expected = r->replicas;
+    if (decode_members(&at, KNOWN, NULL, err) < 0 || json_get_bool(&at, "enabled", &e->enabled, err) < 0 ||
+        json_get_i32(&at, "minReplicas", 1, TRAINJOB_PODS_MAX, &e->min, err) < 0 ||
+        json_get_i32(&at, "maxReplicas", 1, TRAINJOB_PODS_MAX, &e->max, err) < 0 ||
+        json_get_i32(&at, "expectedReplicas", 1, TRAINJOB_PODS_MAX, &e->expected, err) < 0)
+        return -1;
+    if (!e->enabled)
+        return 0;
+    if (check_rest(&at, ret, err) < 0 || check_range(&at, e, json_has(&at, "expectedReplicas"), err) < 0)
+        return -1;
+    ret->gpus = ret->gpus / r->replicas * e->expected;
+    ret->pods = r->replicas = e->expected;
+    if (ret->run_policy.restart_scope == SCOPE_DEFAULT)
+        ret->run_policy.restart_scope = SCOPE_REPLICA;
+    return 0;
+}

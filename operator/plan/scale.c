@@ -1,0 +1,77 @@
+/* scale.c - a place that was left stays in the status, so that a pod of its past is never taken for its next one. */
+#include "operator/plan/scale.h"
+
+#include "operator/plan/naming.h"
+
+#include <string.h>
+
+static const struct pod *pod_at(const struct planner *p, const char *type, int index)
+{
+    for (int i = 0; i < p->in->n_pods; i++) {
+        const struct pod *pod = p->in->pods[i];
+        if (pod->attempt == p->st.attempt && pod->index == index && strcmp(pod->type, type) == 0)
+            return pod;
+    }
+    return NULL;
+}
+
+static const struct task_status *task_of(const struct jobstatus *st, const char *type)
+{
+    for (int t = 0; t < st->n_tasks; t++)
+        if (st->tasks[t].type && strcmp(st->tasks[t].type, type) == 0)
+            return &st->tasks[t];
+    return NULL;
+}
+
+/* Told with the status that says so, and not again while the pod takes its time. */
+static bool told(const struct planner *p, const struct pod *pod)
+{
+    const struct task_status *task = task_of(&p->st, pod->type);
+
+    return task && pod->index < task->n_replicas && task->replicas[pod->index].restarts > pod->restart;
+}
+
+void scale_announce(struct planner *p)
+{
+    int expected = p->spec->replica_specs[0].replicas;
+
+    for (int i = 0; p->spec->elastic.enabled && i < p->in->n_pods; i++) {
+        const struct pod *pod = p->in->pods[i];
+        if (pod->attempt == p->st.attempt && pod->index >= expected && !told(p, pod))
+            planner_event(p, false, "Scaled", "pod %s leaves: %d expected", arena_strdup(p->a, pod->name),
+                          expected);
+    }
+}
+
+int scale_places(const struct planner *p, int type)
+{
+    const struct replica_spec *r = &p->spec->replica_specs[type];
+    const struct task_status *task = task_of(&p->st, r->type);
+    int n = r->replicas;
+
+    if (!p->spec->elastic.enabled)
+        return n;
+    if (task && task->n_replicas > n)
+        n = task->n_replicas;
+    for (int i = 0; i < p->in->n_pods; i++)
+        if (p->in->pods[i]->attempt == p->st.attempt && p->in->pods[i]->index >= n)
+            n = p->in->pods[i]->index + 1;
+    return n < p->spec->elastic.max ? n : p->spec->elastic.max;
+}
+
+void scale_remember(const struct planner *p, int type, int index, struct replica_status *r)
+{
+    const struct replica_spec *spec = &p->spec->replica_specs[type];
+    const struct task_status *task = task_of(&p->st, spec->type);
+    const struct pod *pod = pod_at(p, spec->type, index);
+
+    *r = (struct replica_status){.exit_code = -1};
+    if (task && index < task->n_replicas) {
+        r->restarts = task->replicas[index].restarts;
+        r->restarts += task->replicas[index].uid != NULL;
+    }
+    if (pod && r->restarts <= pod->restart)
+        r->restarts = pod->restart + 1;
+    r->name = naming_pod(p->a, p->job->name, spec->type, index);
+    r->phase = REPLICA_DELETED;
+}
