@@ -182,6 +182,28 @@ static void test_works_and_leaves(void **state)
     fake_apiserver_stop(server);
 }
 
+/* A person presses Ctrl-C twice while the API server answers nothing: it still leaves at its own deadline. */
+static void test_second_signal_while_a_request_hangs(void **state)
+{
+    const char *dir = *state;
+    struct fake_apiserver *server = start_server(dir);
+    char out[256];
+
+    snprintf(out, sizeof(out), "%s/out", dir);
+    add_job(server, "j");
+    fake_plan_fault(server, &(struct fake_fault_plan){.method = "PATCH", .fault = FAKE_HANG_BEFORE});
+    pid_t pid = start_operator(dir, "out", "--leader-elect=false");
+    while (fake_faults_done(server) == 0)
+        assert_goes_on(pid);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    until_says(out, pid, "SIGTERM");
+    assert_int_equal(kill(pid, SIGINT), 0);
+    assert_int_equal(exit_code(pid), 0);
+    assert_says(out, "SIGINT");
+    assert_says(out, "\"stopped\"");
+    fake_apiserver_stop(server);
+}
+
 /* Two of them: the second one waits, then takes over as soon as the first one left. */
 static void test_one_works_at_a_time(void **state)
 {
@@ -219,6 +241,7 @@ int main(int argc, char **argv)
     struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_flags, dir),
         cmocka_unit_test_prestate(test_works_and_leaves, dir),
+        cmocka_unit_test_prestate(test_second_signal_while_a_request_hangs, dir),
         cmocka_unit_test_prestate(test_one_works_at_a_time, dir),
     };
 
