@@ -3,6 +3,7 @@
 
 #include "common/contract.h"
 #include "operator/plan/naming.h"
+#include "operator/plan/overlay.h"
 
 #include <string.h>
 
@@ -60,8 +61,8 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
         add_arg(args, t->extra_options[i]);
     cJSON_ArrayForEach(arg, json_find(container, (const char *[]){"args", NULL}))
         cJSON_AddItemToArray(args, cJSON_Duplicate(arg, true));
-    desired_set(container, "command", command);
-    desired_set(container, "args", args);
+    overlay_set(container, "command", command);
+    overlay_set(container, "args", args);
 }
 
 struct env {
@@ -122,7 +123,7 @@ void desired_pod_container(struct planner *p, const struct slot *s, cJSON *conta
         add_plain_env(p, s, &e);
     /* Ours come first, so that the user's may refer to them as $(NAME). */
     cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
-    desired_set(container, "env", e.ours);
+    overlay_set(container, "env", e.ours);
     if (!json_str(container, "terminationMessagePolicy"))
-        desired_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
+        overlay_set(container, "terminationMessagePolicy", cJSON_CreateString("FallbackToLogsOnError"));
 }

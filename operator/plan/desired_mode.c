@@ -1,7 +1,7 @@
 /* desired_mode.c - debugging wins over resuming; a type that is not named keeps its template. */
 #include "operator/plan/desired_mode.h"
 
-#include "operator/plan/desired_pod.h"
+#include "operator/plan/overlay.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void drop_init_containers(cJSON *spec)
 
 static void set_words(cJSON *container, const char *key, const char *const *words, int n)
 {
-    desired_set(container, key, cJSON_CreateStringArray(words, n));
+    overlay_set(container, key, cJSON_CreateStringArray(words, n));
 }
 
 void desired_mode_apply(const struct planner *p, const struct slot *s, cJSON *spec, cJSON *container)

@@ -3,29 +3,13 @@
 
 #include "operator/plan/desired_mode.h"
 #include "operator/plan/naming.h"
+#include "operator/plan/overlay.h"
 
 #include <string.h>
 
-void desired_set(cJSON *object, const char *key, cJSON *value)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    cJSON_AddItemToObject(object, key, value);
-}
-
-cJSON *desired_object(cJSON *parent, const char *key)
-{
-    cJSON *o = cJSON_GetObjectItemCaseSensitive(parent, key);
-
-    if (cJSON_IsObject(o))
-        return o;
-    o = cJSON_CreateObject();
-    desired_set(parent, key, o);
-    return o;
-}
-
 static void set_text(cJSON *object, const char *key, const char *value)
 {
-    desired_set(object, key, cJSON_CreateString(value));
+    overlay_set(object, key, cJSON_CreateString(value));
 }
 
 static void set_number_text(cJSON *object, const char *key, int value)
@@ -48,7 +32,7 @@ void desired_owner(const struct trainjob *job, cJSON *metadata)
     cJSON_AddBoolToObject(ref, "controller", true);
     cJSON_AddBoolToObject(ref, "blockOwnerDeletion", true);
     cJSON_AddItemToArray(refs, ref);
-    desired_set(metadata, "ownerReferences", refs);
+    overlay_set(metadata, "ownerReferences", refs);
 }
 
 /* Labels, annotations and finalizers come from the template, as for any controller's pods; the rest is ours.
@@ -66,7 +50,7 @@ static void add_metadata(struct planner *p, const struct slot *s, cJSON *pod)
         if (m)
             cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
     }
-    cJSON *labels = desired_object(meta, "labels");
+    cJSON *labels = overlay_object(meta, "labels");
     set_text(labels, LABEL_JOB, p->job->name);
     set_text(labels, LABEL_TYPE, s->spec->type);
     set_number_text(labels, LABEL_INDEX, s->index);

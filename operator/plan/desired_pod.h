@@ -17,8 +17,4 @@ void desired_pod_warnings(struct planner *p);
 /* {apiVersion, kind, name, uid, controller, blockOwnerDeletion} of the job. */
 void desired_owner(const struct trainjob *job, cJSON *metadata);
 
-/* Set, whatever stood there. */
-void desired_set(cJSON *object, const char *key, cJSON *value);
-cJSON *desired_object(cJSON *parent, const char *key); /* the member, made when it is not an object yet */
-
 #endif

@@ -1,8 +1,6 @@
 /* judge.c - the strongest evidence among the pods of an attempt. */
 #include "operator/plan/judge.h"
 
-#include "operator/plan/restart.h"
-
 #include <string.h>
 
 enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank die of broken connections first */
@@ -47,7 +45,7 @@ static struct verdict judge_missing(struct planner *p, const struct slot *s)
 {
     struct verdict none = {.class = VERDICT_NONE, .exit_code = -1, .rank = -1};
 
-    if (!s->seen || !s->seen->uid || restart_slot_done(s))
+    if (!s->seen || !s->seen->uid || planner_slot_done(s))
         return none;
     if (is_gone(p, s->seen->uid) || is_relabelled(p, s->seen->uid))
         return exitcode_lost(s->seen->exit_code, &p->spec->run_policy);
@@ -68,7 +66,7 @@ struct judgement judge_attempt(struct planner *p)
         struct verdict v = s->pod ? exitcode_verdict(s->pod, &p->spec->run_policy) : judge_missing(p, s);
         judge_apply_policy(&v, s->spec->restart_policy);
         verdicts[i] = v;
-        if (v.class == VERDICT_NONE && !restart_slot_done(s))
+        if (v.class == VERDICT_NONE && !planner_slot_done(s))
             j.all_ended = false;
         if (v.class <= VERDICT_SUCCESS)
             continue;

@@ -83,7 +83,7 @@ static bool may_create(const struct slot *s)
     if (!s->seen || !s->seen->uid)
         return true;
     /* It was here in this attempt. Only Always brings a finished one back; of any other we ask first. */
-    return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && restart_slot_done(s);
+    return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && planner_slot_done(s);
 }
 
 static void create_missing(struct planner *p)
@@ -126,7 +126,7 @@ static void repeat_finished(struct planner *p)
 {
     for (int i = 1; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
-        if (s->spec->restart_policy != RESTART_ALWAYS || !s->pod || !restart_slot_done(s))
+        if (s->spec->restart_policy != RESTART_ALWAYS || !s->pod || !planner_slot_done(s))
             continue;
         int64_t due = s->pod->training.finished_ms + ALWAYS_SPACING_MS;
         if (due > p->now_ms)
@@ -147,7 +147,7 @@ static bool template_mixed(const struct planner *p)
         if (s->pod)
             other |= s->pod->hash[0] && strcmp(s->pod->hash, p->spec->hash) != 0;
         else
-            missing |= may_create(s) || !restart_slot_done(s);
+            missing |= may_create(s) || !planner_slot_done(s);
     }
     return other && missing;
 }

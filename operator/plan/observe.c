@@ -1,5 +1,4 @@
 /* observe.c - what the pods show: tasks, ready, phase, and why a pod does not start. */
-#include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 
@@ -147,7 +146,7 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
     const char *count = arena_printf(p->a, "%d of %d pods are running", running, p->n_slots);
 
     for (int i = 0; i < p->n_slots; i++)
-        failing |= p->slots[i].pod && pod_ended(p->slots[i].pod) && !restart_slot_done(&p->slots[i]);
+        failing |= p->slots[i].pod && pod_ended(p->slots[i].pod) && !planner_slot_done(&p->slots[i]);
     if (enough) {
         p->st.phase = JOB_RUNNING;
         planner_condition(p, COND_RUNNING, true, "PodsRunning", count);
@@ -184,7 +183,7 @@ void status_observe(struct planner *p)
     for (int i = 0; i < p->n_slots; i++) {
         const struct pod *pod = p->slots[i].pod;
         running += pod && pod_is_running(pod);
-        done += restart_slot_done(&p->slots[i]);
+        done += planner_slot_done(&p->slots[i]);
         active += pod && !pod_ended(pod);
         there += pod != NULL;
         unknown |= pod && pod->phase == POD_PHASE_UNKNOWN;

@@ -146,3 +146,12 @@ void planner_fill_slots(struct planner *p)
     p->n_slots = n;
     place_pods(p);
 }
+
+bool planner_slot_done(const struct slot *s)
+{
+    if (s->pod)
+        return s->pod->training.state == CONTAINER_TERMINATED ? s->pod->training.exit_code == 0
+                                                              : s->pod->phase == POD_SUCCEEDED;
+    return s->seen && s->seen->uid && s->seen->state && strcmp(s->seen->state, "Terminated") == 0 &&
+           s->seen->exit_code == 0;
+}

@@ -44,6 +44,9 @@ struct planner {
 /* The slots of the spec with the pods of the status's attempt in them. Again after the attempt changed. */
 void planner_fill_slots(struct planner *p);
 
+/* The slot's pod did its part and must not run again in this attempt. */
+bool planner_slot_done(const struct slot *s);
+
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
 void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

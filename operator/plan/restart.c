@@ -13,15 +13,6 @@ enum {
     ADMISSIONS_MAX = 10,
 };
 
-bool restart_slot_done(const struct slot *s)
-{
-    if (s->pod)
-        return s->pod->training.state == CONTAINER_TERMINATED ? s->pod->training.exit_code == 0
-                                                              : s->pod->phase == POD_SUCCEEDED;
-    return s->seen && s->seen->uid && s->seen->state && strcmp(s->seen->state, "Terminated") == 0 &&
-           s->seen->exit_code == 0;
-}
-
 static int32_t failure_rank(const struct planner *p, const struct judgement *j)
 {
     if (j->v.rank >= 0)

@@ -19,7 +19,4 @@ int64_t restart_due_ms(const struct jobstatus *st);
 /* The same for the pod that replaces a failed one within the attempt. */
 int64_t restart_slot_due_ms(const struct jobstatus *st, const char *pod);
 
-/* The slot's pod did its part and must not run again in this attempt. */
-bool restart_slot_done(const struct slot *s);
-
 #endif

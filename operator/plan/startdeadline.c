@@ -60,7 +60,7 @@ bool startdeadline_check(struct planner *p, struct judgement *ret)
         return false;
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
-        if (restart_slot_done(s) || (s->pod && pod_is_running(s->pod)))
+        if (planner_slot_done(s) || (s->pod && pod_is_running(s->pod)))
             started++;
         else if (!missing)
             missing = s;
