@@ -235,6 +235,7 @@ static void *serve(void *ctx)
     pthread_mutex_lock(&s->lock);
     while (!s->stop) {
         size_t n = 2;
+        int timeout_ms = s->asked == s->answered ? -1 : 0;
         fds[0] = (struct pollfd){.fd = s->listener, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = s->wake, .events = POLLIN};
         for (size_t i = 0; i < CONNS_MAX; i++) {
@@ -246,9 +247,13 @@ static void *serve(void *ctx)
             owners[n++] = i;
         }
         pthread_mutex_unlock(&s->lock);
-        poll(fds, n, -1);
+        int ready = poll(fds, n, timeout_ms);
         pthread_mutex_lock(&s->lock);
         turn(s, fds, owners, n);
+        if (ready == 0) { /* nothing to read, nothing left to write */
+            s->answered = s->asked;
+            pthread_cond_broadcast(&s->idle);
+        }
     }
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -272,6 +277,7 @@ struct fake_apiserver *fake_apiserver_start(void)
         abort();
     snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", ntohs(sa.sin_port));
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->idle, NULL);
     if (pthread_create(&s->thread, NULL, serve, s) != 0)
         abort();
     return s;

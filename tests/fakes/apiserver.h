@@ -83,6 +83,10 @@ struct fake_request {
     int status;              /* 0: no answer was sent */
 };
 
+/* Returns when the server has carried out what was sent to it before the call and has written all its answers: what a
+ * loaded machine makes late is not taken for silence. */
+void fake_settle(struct fake_apiserver *s);
+
 /* A request is in the log once it was carried out. False beyond the end. */
 bool fake_log_at(struct fake_apiserver *s, int i, struct fake_request *ret);
 int fake_log_count(struct fake_apiserver *s, const char *method, const char *path_part); /* NULL: any */

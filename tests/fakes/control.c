@@ -21,6 +21,16 @@ static void unlock(struct fake_apiserver *s)
     wake(s);
 }
 
+void fake_settle(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t mine = ++s->asked;
+    wake(s);
+    while (s->answered < mine)
+        pthread_cond_wait(&s->idle, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
 void fake_apiserver_stop(struct fake_apiserver *s)
 {
     if (!s)
@@ -36,6 +46,7 @@ void fake_apiserver_stop(struct fake_apiserver *s)
     close(s->listener);
     close(s->wake);
     pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->idle);
     free(s->log);
     free(s);
 }

@@ -11,6 +11,8 @@
 struct fake_apiserver {
     pthread_t thread;
     pthread_mutex_t lock;
+    pthread_cond_t idle;      /* told when answered reaches asked */
+    uint64_t asked, answered; /* fake_settle */
     int listener, wake;
     bool stop;
     char url[64];
