@@ -1,6 +1,8 @@
 /* json.c - cJSON behind paths, bounds and an exact printer. */
 #include "common/json.h"
 
+#include "common/hash.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -296,37 +298,27 @@ char *json_print(const cJSON *node, struct arena *a)
     return arena_strndup(a, buf_str(&b), b.len);
 }
 
-/* FNV-1a, 64 bits: offset basis and prime of its authors' reference. */
-static uint64_t fnv1a(uint64_t h, const void *bytes, size_t len)
-{
-    const unsigned char *p = bytes;
-
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ p[i]) * 1099511628211ULL;
-    return h;
-}
-
 uint64_t json_hash(const cJSON *node)
 {
-    uint64_t h = 14695981039346656037ULL;
+    uint64_t h = HASH_FNV1A;
     uint64_t members = 0;
     const cJSON *child;
     int type = node ? node->type & 0xff : 0;
 
-    h = fnv1a(h, &type, sizeof(type));
+    h = hash_fnv1a(h, &type, sizeof(type));
     if (cJSON_IsString(node))
-        return fnv1a(h, node->valuestring, strlen(node->valuestring));
+        return hash_fnv1a(h, node->valuestring, strlen(node->valuestring));
     if (cJSON_IsNumber(node)) {
         double value = node->valuedouble + 0.0; /* -0 is 0 */
-        return fnv1a(h, &value, sizeof(value));
+        return hash_fnv1a(h, &value, sizeof(value));
     }
     cJSON_ArrayForEach(child, node)
     {
         uint64_t value = json_hash(child);
         if (cJSON_IsObject(node)) /* a sum forgets the order */
-            members += fnv1a(value, child->string, strlen(child->string));
+            members += hash_fnv1a(value, child->string, strlen(child->string));
         else
-            h = fnv1a(h, &value, sizeof(value));
+            h = hash_fnv1a(h, &value, sizeof(value));
     }
-    return fnv1a(h, &members, sizeof(members));
+    return hash_fnv1a(h, &members, sizeof(members));
 }

@@ -1,6 +1,8 @@
 /* correlator.c - three small tables of hashes, each forgetting its longest unused row. */
 #include "kube/correlator.h"
 
+#include "common/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,11 +35,10 @@ struct object_row {
     int64_t tokens_ms;
 };
 
+/* The NUL counts, so that "ab", "c" is not "a", "bc". */
 static uint64_t hash_more(uint64_t h, const char *s)
 {
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 1099511628211ULL;
-    return (h ^ 0xff) * 1099511628211ULL;
+    return hash_fnv1a(h, s, strlen(s) + 1);
 }
 
 static struct row *row_at(const struct correlator_table *t, size_t size, size_t i)
@@ -114,9 +115,9 @@ static bool combine(struct correlator *c, uint64_t group, uint64_t message, int6
 struct correlator_verdict correlator_see(struct correlator *c, const char *object, const char *reason,
                                          const char *message, int64_t now_ms, int64_t wall_ms)
 {
-    uint64_t object_key = hash_more(1469598103934665603ULL, object);
+    uint64_t object_key = hash_more(HASH_FNV1A, object);
     uint64_t group_key = hash_more(object_key, reason);
-    uint64_t message_key = hash_more(1469598103934665603ULL, message);
+    uint64_t message_key = hash_more(HASH_FNV1A, message);
     struct correlator_verdict v = {0};
     int64_t last_ms;
 

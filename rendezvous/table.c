@@ -1,6 +1,8 @@
 /* table.c - chained hashing. */
 #include "rendezvous/table.h"
 
+#include "common/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,10 +14,8 @@ struct table_entry {
 
 static size_t bucket_of(struct view key)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = hash_fnv1a(HASH_FNV1A, key.p, key.len);
 
-    for (size_t i = 0; i < key.len; i++)
-        h = (h ^ (unsigned char)key.p[i]) * 0x100000001b3u;
     return (size_t)(h ^ h >> 32) % TABLE_BUCKETS;
 }
 

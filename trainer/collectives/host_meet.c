@@ -7,6 +7,8 @@
  */
 #include "trainer/collectives/host.h"
 
+#include "common/hash.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stddef.h>
@@ -30,14 +32,10 @@ struct hello {
 
 static const uint32_t HELLO_MAGIC = 0x6c436b54; /* "TkCl" */
 
-/* FNV-1a: names must differ between runs, nothing hangs on their secrecy (the peer's user is what is checked). */
+/* Names must differ between runs, nothing hangs on their secrecy (the peer's user is what is checked). */
 static uint64_t hash(uint64_t seed, const void *bytes, size_t len)
 {
-    uint64_t h = 0xcbf29ce484222325u ^ seed;
-
-    for (size_t i = 0; i < len; i++)
-        h = (h ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-    return h;
+    return hash_fnv1a(HASH_FNV1A ^ seed, bytes, len);
 }
 
 static void make_hello(const struct collectives_config *cfg, struct hello *out)
