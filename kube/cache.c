@@ -17,30 +17,59 @@ static const cJSON *metadata(const cJSON *object)
     return json_find(object, (const char *[]){"metadata", NULL});
 }
 
-static void on_upsert(void *ctx, const cJSON *object)
+static void tell_gone(void *ctx, const struct store_entry *e)
 {
     struct cache *c = ctx;
+
+    if (c->o.gone)
+        c->o.gone(c->o.ctx, e);
+    c->o.changed(c->o.ctx, e);
+}
+
+/* The entry that the object is about to replace: whoever loses by that is told while it is there. */
+static void tell_replaced(struct cache *c, const struct store_entry *old, const char *uid, const char *group)
+{
+    if (strcmp(old->uid, uid ? uid : "") != 0)
+        tell_gone(c, old);
+    else if (strcmp(old->group, group ? group : "") != 0)
+        c->o.changed(c->o.ctx, old);
+}
+
+void cache_put(struct cache *c, const cJSON *object)
+{
     const cJSON *meta = metadata(object);
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
-    const char *group = NULL;
-    void *value = c->o.decode ? c->o.decode(c->o.ctx, object, &group) : NULL;
-    const struct store_entry *old = store_get(c->store, ns, name);
+    const char *uid = json_str(meta, "uid");
+    struct cache_item item = {.group = ns};
+    struct err err;
 
-    if (old && strcmp(old->group, group ? group : "") != 0)
-        c->o.changed(c->o.ctx, old);
-    c->o.changed(c->o.ctx, store_put(c->store, ns, name, json_str(meta, "uid"), group, value));
+    if (c->o.decode && c->o.decode(object, &item, &err) < 0) {
+        c->o.problem(c->o.ctx, &err);
+        return;
+    }
+    const struct store_entry *old = store_get(c->store, ns, name);
+    if (old)
+        tell_replaced(c, old, uid, item.group);
+    c->o.changed(c->o.ctx, store_put(c->store, ns, name, uid, item.group, item.value));
 }
 
+static void on_upsert(void *ctx, const cJSON *object)
+{
+    cache_put(ctx, object);
+}
+
+/* By its UID: the name may have passed to an object that was read live since. */
 static void on_removed(void *ctx, const cJSON *object)
 {
     struct cache *c = ctx;
     const cJSON *meta = metadata(object);
+    const char *uid = json_str(meta, "uid");
     const struct store_entry *old = store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
 
-    if (!old)
+    if (!old || !uid || strcmp(old->uid, uid) != 0)
         return;
-    c->o.changed(c->o.ctx, old);
+    tell_gone(c, old);
     store_remove(c->store, old->ns, old->name, NULL);
 }
 
@@ -53,7 +82,7 @@ static void on_replace_end(void *ctx)
 {
     struct cache *c = ctx;
 
-    store_sweep(c->store, c->o.changed, c->o.ctx);
+    store_sweep(c->store, tell_gone, c);
     c->o.synced(c->o.ctx);
 }
 

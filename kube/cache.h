@@ -2,7 +2,8 @@
  *
  * Ownership: borrows loop and transport; values belong to the store and go through free_value.
  * Order:     `changed` comes after an object was stored, with its new entry, and before one goes, with its
- *            last; when an object moves to another group, once for each. It must not change the store.
+ *            last; when an object moves to another group, once for each. `gone` comes before that `changed`, and
+ *            also when another object took the name. Neither may change the store.
  *            `synced` comes after every complete list.
  */
 #ifndef TK_KUBE_CACHE_H
@@ -13,12 +14,20 @@
 
 struct cache;
 
+/* What to keep of an object; handed to `decode` with the namespace as its group and no value. */
+struct cache_item {
+    const char *group; /* lives as long as the object or the value; NULL: none */
+    void *value;
+};
+
 struct cache_options {
     struct watcher_options watch;
-    /* What to keep of an object, and its group: a string that lives as long as the object. NULL: keep only names. */
-    void *(*decode)(void *ctx, const cJSON *object, const char **ret_group);
+    /* -1: the object is left out, `problem` is told, and what was kept of it before stays. NULL: keep only
+     * names, by namespace. */
+    int (*decode)(const cJSON *object, struct cache_item *ret, struct err *err);
     void (*free_value)(void *value); /* NULL: nothing to free */
     void (*changed)(void *ctx, const struct store_entry *e);
+    void (*gone)(void *ctx, const struct store_entry *e); /* may be NULL */
     void (*synced)(void *ctx);
     void (*problem)(void *ctx, const struct err *err);
     void *ctx;
@@ -27,6 +36,9 @@ struct cache_options {
 /* It begins to list in the next turn of the loop. */
 struct cache *cache_new(struct loop *l, const struct transport *t, const struct cache_options *options);
 void cache_free(struct cache *c);
+
+/* An object that was read live takes the place of the copy. It must have a name. */
+void cache_put(struct cache *c, const cJSON *object);
 
 const struct store *cache_store(const struct cache *c);
 struct watcher_stats cache_stats(const struct cache *c); /* .synced: may be relied upon */

@@ -6,128 +6,57 @@
  */
 #include "common/json.h"
 #include "common/log.h"
-#include "kube/cache.h"
-#include "kube/client.h"
 #include "kube/http.h"
-#include "kube/workqueue.h"
+#include "kube/reconciler.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct app {
-    struct loop *loop;
-    struct transport api;
     struct log log;
-    struct workqueue *keys;      /* namespaces to look at */
     struct cache *pods, *counts; /* grouped by namespace */
-    struct loop_timer work;
 };
 
-struct attempt {
-    struct app *app;
-    const char *key;
-};
-
-/* --- every change becomes a key ------------------------------------------------------------------------ */
-
-static void *pod_decode(void *ctx, const cJSON *pod, const char **ret_group)
-{
-    (void)ctx;
-    *ret_group = json_str(cJSON_GetObjectItem(pod, "metadata"), "namespace");
-    return NULL; /* that it exists is all we need to know */
-}
-
-static void *count_decode(void *ctx, const cJSON *map, const char **ret_group)
+/* What we keep of our ConfigMaps: the text of their count. Of pods it is enough that they exist. */
+static int count_decode(const cJSON *map, struct cache_item *ret, struct err *err)
 {
     const char *count = json_str(cJSON_GetObjectItem(map, "data"), "count");
 
-    pod_decode(ctx, map, ret_group);
-    return strdup(count ? count : "");
+    (void)err;
+    ret->value = strdup(count ? count : "");
+    return 0;
 }
 
-static void wake(void *ctx)
+static void problem(void *ctx, const char *what, const struct err *err)
+{
+    log_line(&((struct app *)ctx)->log, LOG_WARN, err->msg, (const char *[]){"about", what, NULL});
+}
+
+/* What is, what should be, one request. The key is a namespace. */
+static void reconcile(void *ctx, struct work *w)
 {
     struct app *app = ctx;
-
-    loop_timer_set(app->loop, &app->work, loop_now_ms(app->loop));
-}
-
-static void changed(void *ctx, const struct store_entry *e)
-{
-    struct app *app = ctx;
-
-    workqueue_add(app->keys, e->ns, loop_now_ms(app->loop));
-    wake(app);
-}
-
-static void problem(void *ctx, const struct err *err)
-{
-    log_line(&((struct app *)ctx)->log, LOG_WARN, err->msg, (const char *[]){NULL});
-}
-
-/* --- what is, what should be, one request -------------------------------------------------------------- */
-
-static void finished(void *ctx, struct kube_reply *reply)
-{
-    struct attempt *a = ctx;
-    struct app *app = a->app;
-    int64_t now = loop_now_ms(app->loop);
-
-    if (reply->err) {
-        problem(app, reply->err);
-        workqueue_retry(app->keys, a->key, now, now + reply->status.retry_after_ms);
-    } else {
-        workqueue_forget(app->keys, a->key);
-    }
-    workqueue_done(app->keys, a->key, now);
-    wake(app);
-    free(a);
-}
-
-/* True when a request is under way that will end in `finished`. */
-static bool reconcile(struct app *app, const char *ns)
-{
+    const char *ns = work_key(w);
     const struct store_entry *have = store_get(cache_store(app->counts), ns, "pod-count");
     char count[24], body[128];
     int n = 0;
-    struct err err;
 
     for (const struct store_entry *e = store_group(cache_store(app->pods), ns); e; e = store_group_next(e))
         n++;
     snprintf(count, sizeof(count), "%d", n);
-    if (have && strcmp(have->value, count) == 0)
-        return false;
-    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"pod-count\"},\"data\":{\"count\":\"%d\"}}", n);
-    struct kube_request r = {.verb = have ? KUBE_PATCH : KUBE_CREATE,
-                             .resource = &KUBE_CONFIGMAPS,
-                             .ns = ns,
-                             .name = have ? "pod-count" : NULL,
-                             .body = sv_from(body)};
-    struct attempt *a = calloc(1, sizeof(*a));
-    if (!a)
-        abort();
-    *a = (struct attempt){app, ns};
-    if (kube_call_start(&app->api, &r, finished, a, &err))
-        return true;
-    problem(app, &err);
-    free(a);
-    workqueue_retry(app->keys, ns, loop_now_ms(app->loop), 0);
-    return false;
-}
-
-static void work(void *ctx)
-{
-    struct app *app = ctx;
-    int64_t now = loop_now_ms(app->loop);
-
-    /* Until both copies are complete we would act on half the truth. */
-    if (!cache_stats(app->pods).synced || !cache_stats(app->counts).synced)
+    if (have && strcmp(have->value, count) == 0) {
+        work_done(w);
         return;
-    for (const char *ns = workqueue_take(app->keys, now); ns; ns = workqueue_take(app->keys, now))
-        if (!reconcile(app, ns))
-            workqueue_done(app->keys, ns, now);
-    if (workqueue_next_ms(app->keys) != INT64_MAX)
-        loop_timer_set(app->loop, &app->work, workqueue_next_ms(app->keys));
+    }
+    snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"pod-count\"},\"data\":{\"count\":\"%d\"}}", n);
+    work_send(w,
+              &(struct kube_request){.verb = have ? KUBE_PATCH : KUBE_CREATE,
+                                     .resource = &KUBE_CONFIGMAPS,
+                                     .ns = ns,
+                                     .name = have ? "pod-count" : NULL,
+                                     .body = sv_from(body)},
+              NULL); /* that it worked ends the key; that it failed brings it back later */
 }
 
 /* --- putting it together ------------------------------------------------------------------------------- */
@@ -149,26 +78,18 @@ static int run(struct app *app, const char *ns, struct err *err)
         loop ? http_new(loop, &config, &(struct http_options){.user_agent = "podcount"}, err) : NULL;
     if (!http || loop_signals(loop, (const int[]){SIGINT, SIGTERM}, 2, on_signal, loop, err) < 0)
         return -1;
-    cleanup_workqueue struct workqueue *keys = workqueue_new();
-    *app = (struct app){.loop = loop, .api = http_transport(http), .log = app->log, .keys = keys};
-    app->work = (struct loop_timer){.fire = work, .ctx = app};
-    struct cache_options pods = {.watch = {.resource = KUBE_PODS, .ns = ns},
-                                 .decode = pod_decode,
-                                 .ctx = app,
-                                 .changed = changed,
-                                 .synced = wake,
-                                 .problem = problem};
-    struct cache_options counts = pods;
-    counts.watch = (struct watcher_options){
-        .resource = KUBE_CONFIGMAPS, .ns = ns, .field_selector = "metadata.name=pod-count", .seed = 1};
-    counts.decode = count_decode;
-    counts.free_value = free;
-    app->pods = cache_new(loop, &app->api, &pods);
-    app->counts = cache_new(loop, &app->api, &counts);
-    int rc = loop_run(loop, err);
-    cache_free(app->pods);
-    cache_free(app->counts);
-    return rc;
+    struct transport api = http_transport(http);
+    cleanup_reconciler struct reconciler *r = reconciler_new(
+        loop, &api, &(struct reconciler_options){.ctx = app, .reconcile = reconcile, .problem = problem});
+    app->pods = reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
+    app->counts =
+        reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_CONFIGMAPS,
+                                                                  .ns = ns,
+                                                                  .field_selector = "metadata.name=pod-count",
+                                                                  .seed = 1},
+                                                        .decode = count_decode,
+                                                        .free_value = free});
+    return loop_run(loop, err);
 }
 
 int main(int argc, char **argv)
@@ -178,6 +99,6 @@ int main(int argc, char **argv)
 
     if (run(&app, argc > 1 ? argv[1] : NULL, &err) == 0)
         return 0;
-    problem(&app, &err);
+    problem(&app, "podcount", &err);
     return 1;
 }

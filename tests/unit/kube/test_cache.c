@@ -12,16 +12,20 @@
 struct watch {
     struct cache *cache;
     char seen[400];
+    char problem[100];
     int synced;
     const char *want;
 };
 
-static void *decode(void *ctx, const cJSON *pod, const char **ret_group)
+static int decode(const cJSON *pod, struct cache_item *ret, struct err *err)
 {
-    (void)ctx;
-    *ret_group = json_str(json_find(pod, (const char *[]){"metadata", "labels", NULL}), "job");
     const char *phase = json_str(json_find(pod, (const char *[]){"status", NULL}), "phase");
-    return strdup(phase ? phase : "-");
+
+    if (phase && strcmp(phase, "Broken") == 0)
+        return err_set(err, ERR_INVALID, "status.phase: Broken");
+    ret->group = json_str(json_find(pod, (const char *[]){"metadata", "labels", NULL}), "job");
+    ret->value = strdup(phase ? phase : "-");
+    return 0;
 }
 
 static void changed(void *ctx, const struct store_entry *e)
@@ -37,10 +41,24 @@ static void synced(void *ctx)
     ((struct watch *)ctx)->synced++;
 }
 
+static void gone(void *ctx, const struct store_entry *e)
+{
+    struct watch *w = ctx;
+    size_t len = strlen(w->seen);
+
+    snprintf(w->seen + len, sizeof(w->seen) - len, "-%s ", e->name);
+}
+
 static void problem(void *ctx, const struct err *err)
 {
-    (void)ctx;
-    (void)err;
+    struct watch *w = ctx;
+
+    snprintf(w->problem, sizeof(w->problem), "%s", err->msg);
+}
+
+static bool has_problem(void *ctx)
+{
+    return ((struct watch *)ctx)->problem[0];
 }
 
 static bool saw(void *ctx)
@@ -58,21 +76,30 @@ static void expect(struct rig *r, struct watch *w, const char *want)
 }
 
 #define POD "/api/v1/namespaces/ns/pods/"
+#define NEW_A                                                                                                \
+    "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"a\",\"uid\":\"new\"},\"status\":{\"phase\":\"New\"}}"
+
+static struct cache *start(struct rig *r, struct watch *w)
+{
+    struct cache_options o = {.watch = {.resource = KUBE_PODS},
+                              .decode = decode,
+                              .free_value = free,
+                              .changed = changed,
+                              .gone = gone,
+                              .synced = synced,
+                              .problem = problem,
+                              .ctx = w};
+
+    return cache_new(r->loop, &r->api, &o);
+}
 
 static void test_changes(void **ctx)
 {
     struct rig *r = *ctx;
     struct watch w = {0};
-    struct cache_options o = {.watch = {.resource = KUBE_PODS},
-                              .decode = decode,
-                              .free_value = free,
-                              .changed = changed,
-                              .synced = synced,
-                              .problem = problem,
-                              .ctx = &w};
 
     assert_true(fake_put(r->server, POD "a", "{\"metadata\":{\"labels\":{\"job\":\"x\"}}}"));
-    cleanup_cache struct cache *c = cache_new(r->loop, &r->api, &o);
+    cleanup_cache struct cache *c = start(r, &w);
     assert_false(cache_stats(c).synced);
     expect(r, &w, "x/a:- ");
     assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Running\"}}"));
@@ -84,7 +111,7 @@ static void test_changes(void **ctx)
     assert_non_null(store_group(cache_store(c), "y"));
     assert_null(store_group(cache_store(c), "x"));
     assert_true(fake_remove(r->server, POD "a"));
-    expect(r, &w, "y/a:Running ");
+    expect(r, &w, "-a y/a:Running ");
     assert_int_equal(store_count(cache_store(c)), 0);
     /* gone while nobody looked: found out by the next list */
     assert_true(fake_put(r->server, POD "b", "{}"));
@@ -94,14 +121,53 @@ static void test_changes(void **ctx)
     fake_close_watches(r->server);
     assert_true(fake_remove(r->server, POD "b"));
     fake_compact(r->server);
-    expect(r, &w, "/b:- ");
+    expect(r, &w, "-b /b:- ");
     assert_int_equal(w.synced, 2);
+}
+
+/* Deleted and created again: read live before the watch tells of either, it stays when the old one's end arrives. */
+static void test_another_object_under_the_name(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+    struct err err;
+
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    cleanup_cache struct cache *c = start(r, &w);
+    expect(r, &w, "/a:- ");
+    cleanup_json cJSON *live = json_parse(NEW_A, strlen(NEW_A), &err);
+    assert_non_null(live);
+    cache_put(c, live);
+    expect(r, &w, "-a /a:- /a:New ");
+    assert_true(fake_remove(r->server, POD "a"));
+    assert_true(fake_put(r->server, POD "b", "{}"));
+    expect(r, &w, "/b:- ");
+    assert_string_equal(store_get(cache_store(c), "ns", "a")->uid, "new");
+}
+
+/* One object that cannot be read: said, and neither it nor what was known of it is lost. */
+static void test_unreadable(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    cleanup_cache struct cache *c = start(r, &w);
+    expect(r, &w, "/a:- ");
+    assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Broken\"}}"));
+    rig_until(r->loop, has_problem, &w);
+    assert_string_equal(w.problem, "status.phase: Broken");
+    assert_string_equal(store_get(cache_store(c), "ns", "a")->value, "-");
+    assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Running\"}}"));
+    expect(r, &w, "/a:Running ");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_another_object_under_the_name, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_unreadable, rig_setup_fast, rig_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,99 @@
+/* reconciler.h - the frame of a controller: changes become keys, a key becomes one call of yours, and how that ended
+ * says when it comes again.
+ *
+ *     reconciler_watch -> cache -map-> reconciler_add(key) -> queue -> reconcile(work) -> work_done
+ *                                                               ^                         work_after
+ *                                                               '------ back-off -------- work_retry
+ *
+ * Ownership: borrows loop and transport. Its caches, the queue and every struct work are its own; a work is gone
+ *            once it was ended. reconciler_free ends what is under way without telling.
+ * Units:     monotonic milliseconds.
+ * Order:     nothing is reconciled before every cache is complete, nor while it does not lead. A key is worked on
+ *            once at a time; what is added meanwhile brings it back. Each work is ended exactly once, from inside
+ *            `reconcile` or later.
+ */
+#ifndef TK_KUBE_RECONCILER_H
+#define TK_KUBE_RECONCILER_H
+
+#include "kube/cache.h"
+#include "kube/client.h"
+#include "kube/workqueue.h"
+
+enum { RECONCILER_PARALLEL = 64, RECONCILER_KEYS_PER_TURN = 64 };
+
+struct reconciler;
+struct work; /* one key being worked on */
+
+struct reconciler_options {
+    void *ctx;
+    void (*reconcile)(void *ctx, struct work *w);
+    /* For the log: what failed, by a resource's plural or a key. The reconciler goes on by itself. */
+    void (*problem)(void *ctx, const char *what, const struct err *err);
+    int parallel; /* works at once; 0: RECONCILER_PARALLEL */
+    bool waits;   /* for reconciler_lead, before it reconciles anything */
+};
+
+struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
+                                  const struct reconciler_options *options);
+void reconciler_free(struct reconciler *r);
+
+/* ---- what it looks at */
+
+struct reconciler_source {
+    struct watcher_options watch;
+    /* As in cache.h; `gone` gets the ctx of the reconciler's options. */
+    int (*decode)(const cJSON *object, struct cache_item *ret, struct err *err);
+    void (*free_value)(void *value);
+    void (*gone)(void *ctx, const struct store_entry *e);
+    /* Which keys a change concerns: calls reconciler_add for each. NULL: the object's group. */
+    void (*map)(struct reconciler *r, const struct store_entry *e);
+};
+
+/* Before the loop runs. The cache is the reconciler's. */
+struct cache *reconciler_watch(struct reconciler *r, const struct reconciler_source *source);
+
+void reconciler_add(struct reconciler *r, const char *key); /* "" is no key */
+
+/* ---- one key: read caches, compare, then end it */
+
+const char *work_key(const struct work *w);
+
+/* Memory that goes with the work, however it ends. Once per work. */
+void work_attach(struct work *w, void *data, void (*free_data)(void *data));
+
+void work_done(struct work *w); /* all is as it should be; earlier failures are forgotten */
+void work_after(struct work *w, int64_t delay_ms); /* as work_done, and come again after so long */
+void work_retry(struct work *w,
+                int64_t retry_after_ms); /* it failed: again after its back-off, and no sooner */
+
+/* One request for this key. `done` gets the answer, also when the request could not be sent, and goes on with the
+ * work or ends it. NULL: success is work_done, failure is told (but for a conflict, which only means "look again")
+ * and is work_retry. One at a time. */
+void work_send(struct work *w, const struct kube_request *request,
+               void (*done)(void *ctx, struct work *w, struct kube_reply *reply));
+
+/* ---- its life */
+
+/* Begin to reconcile, or stop to; the caches are kept true either way. What is under way goes on. */
+void reconciler_lead(struct reconciler *r, bool leads);
+
+/* Take no new keys; `drained` is called once nothing is under way, perhaps from inside. */
+void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ctx);
+
+bool reconciler_synced(const struct reconciler *r);
+
+/* When the watch that is furthest behind last heard of the server; INT64_MAX without any. */
+int64_t reconciler_progress_ms(const struct reconciler *r);
+
+struct workqueue_stats reconciler_queue(const struct reconciler *r);
+
+/* The caches one by one, as they were added; NULL beyond the last. */
+const struct cache *reconciler_cache(const struct reconciler *r, size_t i, const char **ret_resource);
+
+static inline void reconciler_freep(struct reconciler **r)
+{
+    reconciler_free(*r);
+}
+#define cleanup_reconciler __attribute__((cleanup(reconciler_freep)))
+
+#endif
