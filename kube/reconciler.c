@@ -198,6 +198,11 @@ void work_attach(struct work *w, void *data, void (*free_data)(void *data))
     w->free_data = free_data;
 }
 
+void *work_data(const struct work *w)
+{
+    return w->data;
+}
+
 void work_done(struct work *w)
 {
     workqueue_forget(w->r->queue, w->key);

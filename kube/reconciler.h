@@ -60,6 +60,7 @@ const char *work_key(const struct work *w);
 
 /* Memory that goes with the work, however it ends. Once per work. */
 void work_attach(struct work *w, void *data, void (*free_data)(void *data));
+void *work_data(const struct work *w);
 
 void work_done(struct work *w); /* all is as it should be; earlier failures are forgotten */
 void work_after(struct work *w, int64_t delay_ms); /* as work_done, and come again after so long */

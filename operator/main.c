@@ -30,8 +30,7 @@ static int on_healthz(void *ctx, struct buf *body)
 {
     struct program *p = ctx;
     struct err err;
-    const struct watches *w = controller_watches(p->controller);
-    int64_t heard_ms = watches_progress_ms(w);
+    int64_t heard_ms = reconciler_progress_ms(controller_reconciler(p->controller));
     if (heard_ms < p->started_ms)
         heard_ms = p->started_ms;
     bool ok = loop_now_ms(p->loop) - heard_ms < NO_PROGRESS_MS;
@@ -44,7 +43,7 @@ static int on_readyz(void *ctx, struct buf *body)
 {
     struct program *p = ctx;
     struct err err;
-    bool ok = watches_synced(controller_watches(p->controller));
+    bool ok = reconciler_synced(controller_reconciler(p->controller));
 
     (void)buf_puts(body, ok ? "ok\n" : "the caches are not complete yet\n", &err);
     return ok ? 200 : 503;
@@ -84,7 +83,7 @@ static void on_signal(void *ctx, int number)
              (const char *[]){"signal", number == SIGINT ? "SIGINT" : "SIGTERM", NULL});
     if (!loop_timer_is_set(&p->hard_stop)) /* a second signal buys no more time */
         loop_timer_set(p->loop, &p->hard_stop, loop_now_ms(p->loop) + DRAIN_MS);
-    controller_drain(p->controller, on_drained, p);
+    reconciler_drain(controller_reconciler(p->controller), on_drained, p);
 }
 
 static void on_leads(void *ctx, bool leads)
@@ -92,7 +91,7 @@ static void on_leads(void *ctx, bool leads)
     struct program *p = ctx;
 
     log_line(&p->log, leads ? LOG_INFO : LOG_WARN, leads ? "leading" : "leading no more", NULL);
-    controller_lead(p->controller, leads);
+    reconciler_lead(controller_reconciler(p->controller), leads);
 }
 
 static void on_other_leads(void *ctx, const char *holder)
@@ -193,7 +192,6 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     log_line(&p->log, LOG_INFO, "started",
              (const char *[]){"version", PTJ_VERSION, "server", config->server, "namespace",
                               p->options.ns ? p->options.ns : "(all)", NULL});
-    controller_start(controller);
     if (elector)
         elector_start(elector);
     int rc = loop_run(loop, err);

@@ -33,7 +33,7 @@ static int write_families(struct buf *out, const struct family *families, size_t
 static int write_jobs(const struct metrics_sources *s, struct buf *out, struct err *err)
 {
     struct controller_counts c = controller_counts(s->controller);
-    struct watches_counts w = watches_counts(controller_watches(s->controller));
+    struct watches_counts w = controller_cached(s->controller);
     const struct family families[] = {
         {"pytorchtrainingjob_created_total", "", "counter", "Jobs started.", c.created},
         {"pytorchtrainingjob_succeeded_total", "", "counter", "Jobs that succeeded.", c.succeeded},
@@ -48,7 +48,7 @@ static int write_jobs(const struct metrics_sources *s, struct buf *out, struct e
         {"pytorchtrainingjob_cached_jobs", "", "gauge", "Jobs in the local copy.", w.jobs},
         {"pytorchtrainingjob_cached_pods", "", "gauge", "Pods in the local copy.", w.pods},
         {"pytorchtrainingjob_caches_synced", "", "gauge", "1 once the local copies are complete.",
-         watches_synced(controller_watches(s->controller))},
+         reconciler_synced(controller_reconciler(s->controller))},
     };
 
     return write_families(out, families, ARRAY_LEN(families), err);
@@ -56,7 +56,7 @@ static int write_jobs(const struct metrics_sources *s, struct buf *out, struct e
 
 static int write_queue(const struct metrics_sources *s, struct buf *out, struct err *err)
 {
-    struct workqueue_stats q = controller_queue(s->controller);
+    struct workqueue_stats q = reconciler_queue(controller_reconciler(s->controller));
     struct recorder_stats r = recorder_stats(s->recorder);
     const struct family families[] = {
         {"workqueue_depth", QUEUE, "gauge", "Keys that are due.", q.depth},
@@ -74,20 +74,21 @@ static int write_queue(const struct metrics_sources *s, struct buf *out, struct 
 
 static int write_watches(const struct metrics_sources *s, struct buf *out, struct err *err)
 {
-    static const char *const RESOURCES[] = {"pods", "services", "deployments", "pytorchtrainingjobs"};
-    struct watches_counts w = watches_counts(controller_watches(s->controller));
+    const struct reconciler *r = controller_reconciler(s->controller);
+    const struct cache *c;
+    const char *resource;
 
     if (write_head(out, "reflector_lists_total", "counter", "Lists made.", err) < 0)
         return -1;
-    for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++)
-        if (buf_printf(out, err, "reflector_lists_total{resource=\"%s\"} %" PRIu64 "\n", RESOURCES[i],
-                       w.reflectors[i].lists) < 0)
+    for (size_t i = 0; (c = reconciler_cache(r, i, &resource)); i++)
+        if (buf_printf(out, err, "reflector_lists_total{resource=\"%s\"} %" PRIu64 "\n", resource,
+                       cache_stats(c).lists) < 0)
             return -1;
     if (write_head(out, "reflector_failures_total", "counter", "Lists and watches that failed.", err) < 0)
         return -1;
-    for (size_t i = 0; i < ARRAY_LEN(RESOURCES); i++)
-        if (buf_printf(out, err, "reflector_failures_total{resource=\"%s\"} %" PRIu64 "\n", RESOURCES[i],
-                       w.reflectors[i].failures) < 0)
+    for (size_t i = 0; (c = reconciler_cache(r, i, &resource)); i++)
+        if (buf_printf(out, err, "reflector_failures_total{resource=\"%s\"} %" PRIu64 "\n", resource,
+                       cache_stats(c).failures) < 0)
             return -1;
     return 0;
 }

@@ -42,7 +42,6 @@ static void operator_start(struct lab *l)
     l->transport = http_transport(l->http);
     l->recorder = recorder_new(l->loop, &l->transport, "ptj-operator", NULL);
     l->controller = controller_new(l->loop, &l->transport, l->recorder, &l->log, &options);
-    controller_start(l->controller);
 }
 
 static void operator_stop(struct lab *l)

@@ -399,7 +399,7 @@ static void test_job_is_deleted(void **state)
     lab_until(&l, lab_settled); /* its children are the garbage collector's */
     assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
     assert_int_equal(controller_counts(l.controller).deleted, 1);
-    assert_int_equal(controller_queue(l.controller).depth, 0);
+    assert_int_equal(reconciler_queue(controller_reconciler(l.controller)).depth, 0);
     lab_stop(&l);
 }
 

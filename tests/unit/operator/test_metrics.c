@@ -62,7 +62,7 @@ static bool other_failed(struct lab *l)
 
 static bool one_job_left(struct lab *l)
 {
-    return watches_counts(controller_watches(l->controller)).jobs == 1;
+    return controller_cached(l->controller).jobs == 1;
 }
 
 static void scrape(const struct lab *l, struct exposition *e)
