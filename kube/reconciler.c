@@ -337,3 +337,13 @@ struct workqueue_stats reconciler_queue(const struct reconciler *r)
 {
     return workqueue_stats(r->queue);
 }
+
+struct workqueue_unfinished reconciler_unfinished(const struct reconciler *r)
+{
+    return workqueue_unfinished(r->queue, now(r));
+}
+
+const char *reconciler_name(const struct reconciler *r)
+{
+    return r->o.name;
+}

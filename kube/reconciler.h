@@ -25,6 +25,7 @@ struct reconciler;
 struct work; /* one key being worked on */
 
 struct reconciler_options {
+    const char *name; /* of its metrics; lives as long as the reconciler */
     void *ctx;
     void (*reconcile)(void *ctx, struct work *w);
     /* For the log: what failed, by a resource's plural or a key. The reconciler goes on by itself. */
@@ -86,7 +87,9 @@ bool reconciler_synced(const struct reconciler *r);
 /* When the watch that is furthest behind last heard of the server; INT64_MAX without any. */
 int64_t reconciler_progress_ms(const struct reconciler *r);
 
+const char *reconciler_name(const struct reconciler *r);
 struct workqueue_stats reconciler_queue(const struct reconciler *r);
+struct workqueue_unfinished reconciler_unfinished(const struct reconciler *r);
 
 /* The caches one by one, as they were added; NULL beyond the last. */
 const struct cache *reconciler_cache(const struct reconciler *r, size_t i, const char **ret_resource);

@@ -1,6 +1,7 @@
 /* workqueue.c - a hash of keys, a FIFO of those due, a heap of those due later. */
 #include "kube/workqueue.h"
 
+#include "common/hash.h"
 #include "kube/heap.h"
 
 #include <stdlib.h>
@@ -12,11 +13,12 @@ struct item {
     struct item *next_hash;
     struct item *next_due;
     int64_t dirty_ms; /* when dirty: due again from then on */
+    int64_t since_ms; /* due or processing: since when */
     int failures;
     bool due; /* in the FIFO */
     bool processing;
     bool dirty; /* processing, and added again */
-    uint32_t hash;
+    uint64_t hash;
     char key[];
 };
 
@@ -36,13 +38,9 @@ static void *checked(void *p)
     return p;
 }
 
-static uint32_t hash_key(const char *s)
+static uint64_t hash_key(const char *s)
 {
-    uint32_t h = 2166136261U;
-
-    for (; *s; s++)
-        h = (h ^ (unsigned char)*s) * 16777619U;
-    return h;
+    return hash_fnv1a(HASH_FNV1A, s, strlen(s));
 }
 
 struct workqueue *workqueue_new(void)
@@ -73,7 +71,7 @@ void workqueue_free(struct workqueue *q)
 
 static struct item **find(const struct workqueue *q, const char *key)
 {
-    uint32_t hash = hash_key(key);
+    uint64_t hash = hash_key(key);
     struct item **at = &q->buckets[hash & (q->n_buckets - 1)];
 
     while (*at && ((*at)->hash != hash || strcmp((*at)->key, key) != 0))
@@ -125,14 +123,16 @@ static void forget_if_idle(struct workqueue *q, struct item *it)
     free(it);
 }
 
-static void make_due(struct workqueue *q, struct item *it)
+static void make_due(struct workqueue *q, struct item *it, int64_t since_ms)
 {
     heap_remove(&q->later, &it->later);
     it->due = true;
+    it->since_ms = since_ms;
     it->next_due = NULL;
     *q->last_due = it;
     q->last_due = &it->next_due;
     q->stats.depth++;
+    q->stats.adds++;
 }
 
 /* Wait for at_ms; a time in the past is due at the next take. */
@@ -152,11 +152,10 @@ void workqueue_add(struct workqueue *q, const char *key, int64_t now_ms)
 {
     struct item *it = find_or_add(q, key);
 
-    q->stats.adds++;
     if (it->processing)
         schedule(q, it, now_ms);
     else if (!it->due)
-        make_due(q, it);
+        make_due(q, it, now_ms);
 }
 
 void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms)
@@ -199,15 +198,17 @@ int workqueue_failures(const struct workqueue *q, const char *key)
 const char *workqueue_take(struct workqueue *q, int64_t now_ms)
 {
     for (struct heap_node *n = heap_first(&q->later); n && n->at_ms <= now_ms; n = heap_first(&q->later))
-        make_due(q, (struct item *)n);
+        make_due(q, (struct item *)n, n->at_ms);
     struct item *it = q->first_due;
     if (!it)
         return NULL;
     q->first_due = it->next_due;
     if (!q->first_due)
         q->last_due = &q->first_due;
+    histogram_add(&q->stats.queued, now_ms - it->since_ms);
     it->due = false;
     it->processing = true;
+    it->since_ms = now_ms;
     q->stats.depth--;
     q->stats.processing++;
     return it->key;
@@ -219,6 +220,7 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
 
     if (!it || !it->processing)
         return;
+    histogram_add(&q->stats.worked, now_ms - it->since_ms);
     it->processing = false;
     q->stats.processing--;
     if (!it->dirty) {
@@ -227,7 +229,7 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
     }
     it->dirty = false;
     if (it->dirty_ms <= now_ms)
-        make_due(q, it);
+        make_due(q, it, it->dirty_ms);
     else
         schedule(q, it, it->dirty_ms);
 }
@@ -245,4 +247,18 @@ struct workqueue_stats workqueue_stats(const struct workqueue *q)
 
     s.delayed = q->later.n;
     return s;
+}
+
+struct workqueue_unfinished workqueue_unfinished(const struct workqueue *q, int64_t now_ms)
+{
+    struct workqueue_unfinished u = {0};
+
+    for (size_t i = 0; i < q->n_buckets; i++) {
+        for (const struct item *it = q->buckets[i]; it; it = it->next_hash) {
+            int64_t ms = it->processing ? now_ms - it->since_ms : 0;
+            u.sum_ms += ms;
+            u.longest_ms = ms > u.longest_ms ? ms : u.longest_ms;
+        }
+    }
+    return u;
 }

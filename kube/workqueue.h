@@ -10,6 +10,7 @@
 #define TK_KUBE_WORKQUEUE_H
 
 #include "common/cleanup.h"
+#include "kube/histogram.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,11 +20,20 @@ struct workqueue;
 
 enum { WORKQUEUE_BACKOFF_MIN_MS = 5, WORKQUEUE_BACKOFF_MAX_MS = 1000000 };
 
+/* Counted as client-go's queues do. */
 struct workqueue_stats {
-    size_t depth;      /* due or waiting to be taken again, not the delayed ones */
+    size_t depth;      /* due, and not taken */
     size_t delayed;    /* due later */
     size_t processing; /* taken and not done */
-    uint64_t adds, retries;
+    uint64_t adds;     /* how often a key became due; one that is due already is no second one */
+    uint64_t retries;
+    struct histogram queued; /* from due to taken */
+    struct histogram worked; /* from taken to done */
+};
+
+struct workqueue_unfinished {
+    int64_t sum_ms; /* of all keys taken and not done, since each was taken */
+    int64_t longest_ms;
 };
 
 struct workqueue *workqueue_new(void);
@@ -50,6 +60,8 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms);
 int64_t workqueue_next_ms(const struct workqueue *q);
 
 struct workqueue_stats workqueue_stats(const struct workqueue *q);
+struct workqueue_unfinished workqueue_unfinished(const struct workqueue *q,
+                                                 int64_t now_ms); /* looks at every key */
 
 static inline void workqueue_freep(struct workqueue **q)
 {

@@ -252,10 +252,12 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
     c->log = log;
     c->options = *options;
     c->states = store_new(keystate_free);
-    c->reconciler =
-        reconciler_new(l, t,
-                       &(struct reconciler_options){
-                           .ctx = c, .reconcile = reconcile, .problem = on_problem, .waits = options->waits});
+    c->reconciler = reconciler_new(l, t,
+                                   &(struct reconciler_options){.name = "pytorchtrainingjob",
+                                                                .ctx = c,
+                                                                .reconcile = reconcile,
+                                                                .problem = on_problem,
+                                                                .waits = options->waits});
     watches_add(&c->watches, c->reconciler, options->ns, options->seed, on_job_gone);
     return c;
 }

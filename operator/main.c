@@ -1,6 +1,7 @@
 /* main.c - ptj-operator: put the parts together, run the loop, leave when told. */
 #include "kube/elector.h"
 #include "kube/health.h"
+#include "kube/prometheus.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
 
@@ -21,7 +22,8 @@ struct program {
     struct loop *loop;
     struct elector *elector; /* NULL without leader election */
     struct controller *controller;
-    struct metrics_sources metrics;
+    struct http *http;
+    struct recorder *recorder;
     struct loop_timer hard_stop;
     int64_t started_ms;
 };
@@ -52,9 +54,15 @@ static int on_readyz(void *ctx, struct buf *body)
 static int on_metrics(void *ctx, struct buf *body)
 {
     struct program *p = ctx;
+    const struct reconciler *reconciler = controller_reconciler(p->controller);
+    const struct prometheus_sources common = {&reconciler, 1, p->http, p->elector ? LEASE_NAME : NULL,
+                                              p->elector && elector_is_held(p->elector)};
     struct err err;
 
-    return metrics_write(&p->metrics, body, &err) < 0 ? 500 : 200;
+    if (prometheus_write(&common, body, &err) < 0 ||
+        metrics_write(&(struct metrics_sources){p->controller, p->recorder, PTJ_VERSION}, body, &err) < 0)
+        return 500;
+    return 200;
 }
 
 static void stop(void *ctx)
@@ -183,7 +191,8 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     cleanup_controller struct controller *controller =
         controller_new(loop, &transport, recorder, &p->log, &options);
     p->controller = controller;
-    p->metrics = (struct metrics_sources){controller, http, recorder, PTJ_VERSION};
+    p->http = http;
+    p->recorder = recorder;
     cleanup_health struct health *metrics_listener = NULL;
     cleanup_health struct health *probe_listener = NULL;
     if (listen_on(&metrics_listener, p, p->options.metrics_address, metrics, 1, err) < 0 ||

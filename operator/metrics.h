@@ -1,14 +1,13 @@
-/* metrics.h - what the operator counts, as Prometheus text. No label has a value that users choose. */
+/* metrics.h - what only this operator counts, as Prometheus text; prometheus.h has what every controller counts. No
+ * label has a value that users choose. */
 #ifndef TK_OPERATOR_METRICS_H
 #define TK_OPERATOR_METRICS_H
 
 #include "common/buf.h"
-#include "kube/http.h"
 #include "operator/controller.h"
 
 struct metrics_sources {
     const struct controller *controller;
-    const struct http *http;
     const struct recorder *recorder;
     const char *version;
 };

@@ -79,8 +79,10 @@ static int run(struct app *app, const char *ns, struct err *err)
     if (!http || loop_signals(loop, (const int[]){SIGINT, SIGTERM}, 2, on_signal, loop, err) < 0)
         return -1;
     struct transport api = http_transport(http);
-    cleanup_reconciler struct reconciler *r = reconciler_new(
-        loop, &api, &(struct reconciler_options){.ctx = app, .reconcile = reconcile, .problem = problem});
+    cleanup_reconciler struct reconciler *r =
+        reconciler_new(loop, &api,
+                       &(struct reconciler_options){
+                           .name = "podcount", .ctx = app, .reconcile = reconcile, .problem = problem});
     app->pods = reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
     app->counts =
         reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_CONFIGMAPS,

@@ -27,7 +27,60 @@ static void test_first_in_first_out_without_doubles(void **ctx)
     workqueue_done(q, "b", 0);
     assert_null(workqueue_take(q, 0));
     assert_int_equal(workqueue_stats(q).processing, 0);
-    assert_int_equal(workqueue_stats(q).adds, 3);
+    assert_int_equal(workqueue_stats(q).adds, 2); /* the third found its key due already */
+}
+
+static void assert_histogram(const struct histogram *h, int bucket, uint64_t want, uint64_t n,
+                             uint64_t sum_ms)
+{
+    assert_int_equal(h->counts[bucket], want);
+    assert_int_equal(h->n, n);
+    assert_int_equal(h->sum_ms, sum_ms);
+}
+
+static void test_how_long_keys_wait_and_work_takes(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_add(q, "a", 100);
+    assert_string_equal(workqueue_take(q, 100), "a"); /* at once */
+    struct workqueue_stats s = workqueue_stats(q);
+    assert_histogram(&s.queued, 0, 1, 1, 0);
+    workqueue_add(q, "a", 110); /* waits from here on, though it is taken */
+    workqueue_add_at(q, "b", 120);
+    assert_true(workqueue_unfinished(q, 130).sum_ms == 30);
+    workqueue_done(q, "a", 150);
+    assert_string_equal(workqueue_take(q, 160), "a");
+    assert_string_equal(workqueue_take(q, 220), "b"); /* due from 120 on */
+    s = workqueue_stats(q);
+    assert_histogram(&s.worked, 7, 1, 1, 50);
+    assert_histogram(&s.queued, 7, 2, 3, 150);
+    assert_int_equal(s.adds, 3);
+    struct workqueue_unfinished u = workqueue_unfinished(q, 230);
+    assert_true(u.sum_ms == 80 && u.longest_ms == 70);
+    workqueue_done(q, "a", 230);
+    workqueue_done(q, "b", 20220);
+    s = workqueue_stats(q);
+    assert_histogram(&s.worked, HISTOGRAM_BUCKETS, 1, 3, 20120); /* over every bound */
+    assert_true(workqueue_unfinished(q, 30000).sum_ms == 0);
+}
+
+/* Bounds belong to their bucket. */
+static void test_histogram_bounds(void **ctx)
+{
+    static const struct {
+        int64_t ms;
+        int bucket;
+    } rows[] = {{-5, 0},  {0, 0},   {1, 5},    {2, 6},    {10, 6},    {11, 7},
+                {100, 7}, {101, 8}, {1000, 8}, {1001, 9}, {10000, 9}, {10001, 10}};
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct histogram h = {0};
+        histogram_add(&h, rows[i].ms);
+        assert_histogram(&h, rows[i].bucket, 1, 1, rows[i].ms > 0 ? (uint64_t)rows[i].ms : 0);
+    }
 }
 
 static void test_added_while_processing_comes_again(void **ctx)
@@ -174,6 +227,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_in_first_out_without_doubles),
+        cmocka_unit_test(test_how_long_keys_wait_and_work_takes),
+        cmocka_unit_test(test_histogram_bounds),
         cmocka_unit_test(test_added_while_processing_comes_again),
         cmocka_unit_test(test_the_earlier_time_wins),
         cmocka_unit_test(test_back_off_doubles_and_forgets),

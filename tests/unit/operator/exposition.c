@@ -6,9 +6,11 @@
 
 #include <cmocka.h>
 
+#include "common/cleanup.h"
 #include "common/sv.h"
 #include "exposition.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,20 @@
 struct head {
     char help[96], type_of[96], type[16];
 };
+
+/* A sample of this family: of its name, or for a histogram of one of its three. */
+static bool belongs(const struct sample *s, const char *family)
+{
+    static const char *const PARTS[] = {"_bucket", "_sum", "_count"};
+    size_t len = strlen(family);
+
+    if (strcmp(s->type, "histogram") != 0)
+        return strcmp(s->family, family) == 0;
+    for (size_t i = 0; i < ARRAY_LEN(PARTS); i++)
+        if (strncmp(s->family, family, len) == 0 && strcmp(s->family + len, PARTS[i]) == 0)
+            return true;
+    return false;
+}
 
 static void check_name(const char *line, size_t len)
 {
@@ -34,13 +50,14 @@ static void read_comment(struct head *h, const struct exposition *e, const char 
 
     if (sscanf(line, "# HELP %95s %255[^\n]", name, rest) == 2) {
         for (int i = 0; i < e->n; i++)
-            if (strcmp(e->samples[i].family, name) == 0)
+            if (belongs(&e->samples[i], name))
                 fail_msg("%s has samples in two places", name);
         memcpy(h->help, name, sizeof(name));
     } else if (sscanf(line, "# TYPE %95s %15s", name, h->type) == 2) {
         memcpy(h->type_of, name, sizeof(name));
         assert_string_equal(h->help, name);
-        assert_true(strcmp(h->type, "counter") == 0 || strcmp(h->type, "gauge") == 0);
+        assert_true(strcmp(h->type, "counter") == 0 || strcmp(h->type, "gauge") == 0 ||
+                    strcmp(h->type, "histogram") == 0);
         size_t len = strlen(name);
         bool total = len > 6 && strcmp(name + len - 6, "_total") == 0;
         if (total != (strcmp(h->type, "counter") == 0))
@@ -88,13 +105,64 @@ static void read_sample(const struct head *h, struct exposition *e, const char *
         at = read_labels(s, line, at + 1);
     if (*at != ' ' || !sv_f64(sv_from(at + 1), &s->value) || s->value < 0)
         fail_msg("bad value: %s", line);
-    if (strcmp(s->family, h->type_of) != 0)
-        fail_msg("a sample without HELP and TYPE before it: %s", line);
     memcpy(s->type, h->type, sizeof(s->type));
+    if (!belongs(s, h->type_of))
+        fail_msg("a sample without HELP and TYPE before it: %s", line);
     for (int i = 0; i < e->n; i++)
         if (strcmp(e->samples[i].family, s->family) == 0 && strcmp(e->samples[i].labels, s->labels) == 0)
             fail_msg("twice: %s", line);
     e->n++;
+}
+
+/* Splits `labels` before its last one, which must be le. */
+static double bound_of(const struct sample *s, char rest[EXPOSITION_LABELS_BYTES])
+{
+    const char *le = strstr(s->labels, "le=\"");
+    double bound;
+
+    if (!le || !strchr(le + 4, '"') || strchr(le + 4, '"')[1])
+        fail_msg("%s{%s}: expected le as its last label", s->family, s->labels);
+    size_t before = (size_t)(le - s->labels);
+    snprintf(rest, EXPOSITION_LABELS_BYTES, "%.*s", before ? (int)before - 1 : 0, s->labels);
+    if (strcmp(le, "le=\"+Inf\"") == 0)
+        return INFINITY;
+    if (!sv_f64((struct sv){le + 4, strlen(le + 4) - 1}, &bound))
+        fail_msg("%s{%s}: le is no number", s->family, s->labels);
+    return bound;
+}
+
+/* The bucket behind samples[i] of the same series; the last one must be +Inf, and agree with _count. */
+static void check_bucket(const struct exposition *e, int i)
+{
+    const struct sample *s = &e->samples[i];
+    char rest[EXPOSITION_LABELS_BYTES];
+    char other[EXPOSITION_LABELS_BYTES] = "";
+    double bound = bound_of(s, rest);
+    char family[96];
+
+    if (!isinf(bound)) {
+        if (i + 1 >= e->n || strcmp(e->samples[i + 1].family, s->family) != 0 ||
+            bound_of(&e->samples[i + 1], other) <= bound || strcmp(rest, other) != 0)
+            fail_msg("%s{%s}: the buckets of a series rise to +Inf", s->family, s->labels);
+        if (e->samples[i + 1].value < s->value)
+            fail_msg("%s{%s}: buckets count what is below them too", s->family, s->labels);
+        return;
+    }
+    size_t len = strlen(s->family) - strlen("_bucket");
+    snprintf(family, sizeof(family), "%.*s_count", (int)len, s->family);
+    if (exposition_value(e, family, rest) != s->value)
+        fail_msg("%s{%s} and %s differ", s->family, s->labels, family);
+    snprintf(family, sizeof(family), "%.*s_sum", (int)len, s->family);
+    (void)exposition_value(e, family, rest);
+}
+
+static void check_histograms(const struct exposition *e)
+{
+    for (int i = 0; i < e->n; i++) {
+        const char *part = strrchr(e->samples[i].family, '_');
+        if (strcmp(e->samples[i].type, "histogram") == 0 && strcmp(part, "_bucket") == 0)
+            check_bucket(e, i);
+    }
 }
 
 void exposition_parse(struct exposition *e, const char *text)
@@ -114,6 +182,7 @@ void exposition_parse(struct exposition *e, const char *text)
             read_sample(&head, e, line);
         text = end + 1;
     }
+    check_histograms(e);
 }
 
 double exposition_value(const struct exposition *e, const char *family, const char *labels)

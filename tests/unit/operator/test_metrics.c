@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "exposition.h"
+#include "kube/prometheus.h"
 #include "lab.h"
 #include "operator/metrics.h"
 
@@ -67,11 +68,15 @@ static bool one_job_left(struct lab *l)
 
 static void scrape(const struct lab *l, struct exposition *e)
 {
-    const struct metrics_sources sources = {l->controller, l->http, l->recorder, "1.2.3"};
+    const struct reconciler *reconciler = controller_reconciler(l->controller);
+    const struct prometheus_sources common = {
+        .reconcilers = &reconciler, .n_reconcilers = 1, .http = l->http, .lease = "lease", .leads = true};
+    const struct metrics_sources own = {l->controller, l->recorder, "1.2.3"};
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
     struct err err;
 
-    assert_int_equal(metrics_write(&sources, &text, &err), 0);
+    assert_int_equal(metrics_write(&own, &text, &err), 0);
+    assert_int_equal(prometheus_write(&common, &text, &err), 0);
     exposition_parse(e, buf_str(&text));
 }
 
@@ -124,8 +129,17 @@ static void test_all_that_is_promised_is_there(void **state)
                                         "pytorchtrainingjob_pods_deleted_total",
                                         "process_resident_memory_bytes",
                                         "process_cpu_seconds_total"};
-    static const char *const QUEUED[] = {"workqueue_depth", "workqueue_delayed", "workqueue_processing",
-                                         "workqueue_adds_total", "workqueue_retries_total"};
+    static const char *const QUEUED[] = {"workqueue_depth",
+                                         "workqueue_delayed",
+                                         "workqueue_processing",
+                                         "workqueue_adds_total",
+                                         "workqueue_retries_total",
+                                         "workqueue_queue_duration_seconds_count",
+                                         "workqueue_queue_duration_seconds_sum",
+                                         "workqueue_work_duration_seconds_count",
+                                         "workqueue_work_duration_seconds_sum",
+                                         "workqueue_unfinished_work_seconds",
+                                         "workqueue_longest_running_processor_seconds"};
     struct lab l;
     struct exposition e;
 
@@ -140,8 +154,14 @@ static void test_all_that_is_promised_is_there(void **state)
         (void)exposition_value(&e, QUEUED[i], QUEUE);
     assert_true(exposition_value(&e, "process_resident_memory_bytes", "") > 4096);
     assert_true(exposition_value(&e, "pytorchtrainingjob_build_info", "version=\"1.2.3\"") == 1);
-    assert_true(exposition_value(&e, "reflector_lists_total", "resource=\"pods\"") >= 1);
+    assert_true(exposition_value(&e, "reflector_lists_total", QUEUE ",resource=\"pods\"") >= 1);
     assert_true(exposition_value(&e, "workqueue_adds_total", QUEUE) > 0);
+    /* every key that became due was taken, but for those that are due still */
+    assert_true(exposition_value(&e, "workqueue_queue_duration_seconds_count", QUEUE) ==
+                exposition_value(&e, "workqueue_adds_total", QUEUE) -
+                    exposition_value(&e, "workqueue_depth", QUEUE));
+    assert_true(exposition_value(&e, "workqueue_work_duration_seconds_bucket", QUEUE ",le=\"10\"") > 0);
+    assert_true(exposition_value(&e, "leader_election_master_status", "name=\"lease\"") == 1);
     assert_int_equal((int)exposition_value(&e, "rest_client_requests_total", "code=\"201\",method=\"POST\""),
                      fake_log_count(l.server, "POST", NULL));
     lab_stop(&l);
@@ -149,7 +169,7 @@ static void test_all_that_is_promised_is_there(void **state)
 
 static void check_label(const struct sample *s)
 {
-    static const char *const OPEN[] = {"code=", "resource=", "name=\"pytorchtrainingjob\"", "version="};
+    static const char *const OPEN[] = {"code=", "name=\"pytorchtrainingjob\"", "name=\"lease\"", "version="};
 
     if (!s->labels[0])
         return;

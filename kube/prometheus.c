@@ -1,0 +1,265 @@
+/* prometheus.c - each family is a name and a way to write the samples of one source. */
+#include "kube/prometheus.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* As Go prints the bounds that client-go reaches by multiplying: sums over `le` join both kinds of controllers. */
+static const char *const BOUNDS[HISTOGRAM_BUCKETS + 1] = {
+    "1e-08", "1e-07", "1e-06", "9.999999999999999e-06", "9.999999999999999e-05", "0.001", "0.01", "0.1",
+    "1",     "10",    "+Inf"};
+
+static int write_head(struct buf *out, const char *name, const char *type, const char *help, struct err *err)
+{
+    return buf_printf(out, err, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+int prometheus_families(struct buf *out, const struct prometheus_family *families, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct prometheus_family *f = &families[i];
+        if (write_head(out, f->name, f->type, f->help, err) < 0 ||
+            buf_printf(out, err, "%s%s %" PRIu64 "\n", f->name, f->labels, f->value) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- one work queue's samples */
+
+struct queue {
+    const char *name;
+    struct workqueue_stats stats;
+    struct workqueue_unfinished unfinished;
+};
+
+static double seconds(uint64_t ms)
+{
+    return (double)ms / 1000;
+}
+
+static int write_count(struct buf *out, const char *family, const char *name, uint64_t value, struct err *err)
+{
+    return buf_printf(out, err, "%s{name=\"%s\"} %" PRIu64 "\n", family, name, value);
+}
+
+static int write_histogram(struct buf *out, const char *family, const char *name, const struct histogram *h,
+                           struct err *err)
+{
+    uint64_t below = 0;
+
+    for (int i = 0; i <= HISTOGRAM_BUCKETS; i++) {
+        below += h->counts[i];
+        if (buf_printf(out, err, "%s_bucket{name=\"%s\",le=\"%s\"} %" PRIu64 "\n", family, name, BOUNDS[i],
+                       below) < 0)
+            return -1;
+    }
+    return buf_printf(out, err, "%s_sum{name=\"%s\"} %.3f\n%s_count{name=\"%s\"} %" PRIu64 "\n", family, name,
+                      seconds(h->sum_ms), family, name, h->n);
+}
+
+static int write_depth(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_count(out, family, q->name, q->stats.depth, err);
+}
+
+static int write_delayed(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_count(out, family, q->name, q->stats.delayed, err);
+}
+
+static int write_processing(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_count(out, family, q->name, q->stats.processing, err);
+}
+
+static int write_adds(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_count(out, family, q->name, q->stats.adds, err);
+}
+
+static int write_retries(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_count(out, family, q->name, q->stats.retries, err);
+}
+
+static int write_queued(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_histogram(out, family, q->name, &q->stats.queued, err);
+}
+
+static int write_worked(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return write_histogram(out, family, q->name, &q->stats.worked, err);
+}
+
+static int write_unfinished(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return buf_printf(out, err, "%s{name=\"%s\"} %.3f\n", family, q->name,
+                      (double)q->unfinished.sum_ms / 1000);
+}
+
+static int write_longest(struct buf *out, const char *family, const struct queue *q, struct err *err)
+{
+    return buf_printf(out, err, "%s{name=\"%s\"} %.3f\n", family, q->name,
+                      (double)q->unfinished.longest_ms / 1000);
+}
+
+static int write_queues(const struct prometheus_sources *s, struct buf *out, struct err *err)
+{
+    static const struct {
+        const char *name, *type, *help;
+        int (*write)(struct buf *out, const char *family, const struct queue *q, struct err *err);
+    } FAMILIES[] = {
+        {"workqueue_depth", "gauge", "Keys that are due.", write_depth},
+        {"workqueue_delayed", "gauge", "Keys that become due later.", write_delayed},
+        {"workqueue_processing", "gauge", "Keys being worked on.", write_processing},
+        {"workqueue_adds_total", "counter", "Keys that became due.", write_adds},
+        {"workqueue_retries_total", "counter", "Keys that come again after a failure.", write_retries},
+        {"workqueue_queue_duration_seconds", "histogram", "How long keys were due before they were taken.",
+         write_queued},
+        {"workqueue_work_duration_seconds", "histogram", "How long keys were worked on.", write_worked},
+        {"workqueue_unfinished_work_seconds", "gauge", "Time spent so far on keys being worked on.",
+         write_unfinished},
+        {"workqueue_longest_running_processor_seconds", "gauge",
+         "How long the oldest of the keys being worked on has been.", write_longest},
+    };
+
+    for (size_t f = 0; f < ARRAY_LEN(FAMILIES); f++) {
+        if (write_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help, err) < 0)
+            return -1;
+        for (size_t i = 0; i < s->n_reconcilers; i++) {
+            const struct reconciler *r = s->reconcilers[i];
+            const struct queue q = {reconciler_name(r), reconciler_queue(r), reconciler_unfinished(r)};
+            if (FAMILIES[f].write(out, FAMILIES[f].name, &q, err) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- the caches */
+
+/* Of all caches of one resource; `first` is the first of them. */
+static uint64_t count_of(const struct reconciler *r, size_t first, const char *resource, bool failures)
+{
+    const struct cache *c;
+    const char *other;
+    uint64_t n = 0;
+
+    for (size_t i = first; (c = reconciler_cache(r, i, &other)); i++)
+        if (strcmp(other, resource) == 0)
+            n += failures ? cache_stats(c).failures : cache_stats(c).lists;
+    return n;
+}
+
+static bool is_first(const struct reconciler *r, size_t i, const char *resource)
+{
+    const char *other;
+
+    for (size_t k = 0; k < i && reconciler_cache(r, k, &other); k++)
+        if (strcmp(other, resource) == 0)
+            return false;
+    return true;
+}
+
+static int write_caches_of(const struct reconciler *r, struct buf *out, const char *family, bool failures,
+                           struct err *err)
+{
+    const char *resource;
+
+    for (size_t i = 0; reconciler_cache(r, i, &resource); i++)
+        if (is_first(r, i, resource) &&
+            buf_printf(out, err, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family, reconciler_name(r),
+                       resource, count_of(r, i, resource, failures)) < 0)
+            return -1;
+    return 0;
+}
+
+static int write_caches(const struct prometheus_sources *s, struct buf *out, const char *family,
+                        const char *help, bool failures, struct err *err)
+{
+    if (write_head(out, family, "counter", help, err) < 0)
+        return -1;
+    for (size_t i = 0; i < s->n_reconcilers; i++)
+        if (write_caches_of(s->reconcilers[i], out, family, failures, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- the process */
+
+/* client-go's name and its word for "no answer". */
+static int write_requests(const struct http *http, struct buf *out, struct err *err)
+{
+    size_t n;
+    const struct http_count *counts = http_counts(http, &n);
+
+    if (write_head(out, "rest_client_requests_total", "counter", "Requests to the API server.", err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        char code[16] = "<error>";
+        if (counts[i].status > 0)
+            snprintf(code, sizeof(code), "%d", counts[i].status);
+        if (buf_printf(out, err, "rest_client_requests_total{code=\"%s\",method=\"%s\"} %" PRIu64 "\n", code,
+                       counts[i].method, counts[i].n) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int write_leader(const struct prometheus_sources *s, struct buf *out, struct err *err)
+{
+    if (!s->lease)
+        return 0;
+    if (write_head(out, "leader_election_master_status", "gauge", "1 while this process holds the lease.",
+                   err) < 0)
+        return -1;
+    return write_count(out, "leader_election_master_status", s->lease, s->leads, err);
+}
+
+/* 0 when /proc is not there: a gauge of 0 is told from a real one. */
+static uint64_t resident_bytes(void)
+{
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+
+    if (!f)
+        return 0;
+    if (fscanf(f, "%*u %llu", &pages) != 1)
+        pages = 0;
+    fclose(f);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double cpu_seconds(const struct timeval *t)
+{
+    return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+static int write_process(struct buf *out, struct err *err)
+{
+    struct rusage used = {0};
+    const struct prometheus_family resident = {"process_resident_memory_bytes", "", "gauge",
+                                               "Resident memory.", resident_bytes()};
+
+    getrusage(RUSAGE_SELF, &used);
+    if (prometheus_families(out, &resident, 1, err) < 0 ||
+        write_head(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.", err) < 0)
+        return -1;
+    return buf_printf(out, err, "process_cpu_seconds_total %.6f\n",
+                      cpu_seconds(&used.ru_utime) + cpu_seconds(&used.ru_stime));
+}
+
+int prometheus_write(const struct prometheus_sources *s, struct buf *out, struct err *err)
+{
+    if (write_queues(s, out, err) < 0 ||
+        write_caches(s, out, "reflector_lists_total", "Lists made.", false, err) < 0 ||
+        write_caches(s, out, "reflector_failures_total", "Lists and watches that failed.", true, err) < 0 ||
+        write_requests(s->http, out, err) < 0 || write_leader(s, out, err) < 0)
+        return -1;
+    return write_process(out, err);
+}

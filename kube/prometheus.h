@@ -1,0 +1,34 @@
+/* prometheus.h - what the runtime counts, as Prometheus text, under the names that dashboards for Go's controllers know.
+ *
+ * Ownership: everything is borrowed for the call.
+ * Units:     seconds. Durations are taken from the loop's clock, in milliseconds: see histogram.h.
+ * Errors:    the buffer's, when it is full.
+ * Order:     families one after the other, each with its HELP and TYPE. No label has a value that users choose.
+ */
+#ifndef TK_KUBE_PROMETHEUS_H
+#define TK_KUBE_PROMETHEUS_H
+
+#include "common/buf.h"
+#include "kube/http.h"
+#include "kube/reconciler.h"
+
+struct prometheus_sources {
+    const struct reconciler *const *reconcilers;
+    size_t n_reconcilers;
+    const struct http *http;
+    const char *lease; /* NULL: there is no leader election */
+    bool leads;
+};
+
+/* workqueue_*, reflector_*, rest_client_requests_total, leader_election_master_status, process_*. */
+int prometheus_write(const struct prometheus_sources *s, struct buf *out, struct err *err) MUST_CHECK;
+
+/* A family with one value of its own. labels: "" or "{name=\"value\"}". */
+struct prometheus_family {
+    const char *name, *labels, *type, *help;
+    uint64_t value;
+};
+int prometheus_families(struct buf *out, const struct prometheus_family *families, size_t n,
+                        struct err *err) MUST_CHECK;
+
+#endif
