@@ -16,6 +16,7 @@ struct reconciler {
     struct transport transport;
     struct reconciler_options o;
     struct source *sources, **last_source;
+    uint64_t n_sources;
     struct workqueue *queue;
     struct loop_task task;
     struct loop_timer timer;
@@ -104,8 +105,9 @@ struct cache *reconciler_watch(struct reconciler *r, const struct reconciler_sou
 
     s->r = r;
     s->o = *source;
+    s->o.watch.seed = r->o.seed + r->n_sources++;
     s->cache = cache_new(r->loop, &r->transport,
-                         &(struct cache_options){.watch = source->watch,
+                         &(struct cache_options){.watch = s->o.watch,
                                                  .decode = source->decode,
                                                  .free_value = source->free_value,
                                                  .changed = on_changed,
@@ -291,7 +293,7 @@ struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
     r->o = *options;
     if (r->o.parallel <= 0)
         r->o.parallel = RECONCILER_PARALLEL;
-    r->leads = !options->waits;
+    r->leads = true;
     r->last_source = &r->sources;
     r->queue = workqueue_new();
     r->task = (struct loop_task){.run = work, .ctx = r};

@@ -30,8 +30,8 @@ struct reconciler_options {
     void (*reconcile)(void *ctx, struct work *w);
     /* For the log: what failed, by a resource's plural or a key. The reconciler goes on by itself. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
-    int parallel; /* works at once; 0: RECONCILER_PARALLEL */
-    bool waits;   /* for reconciler_lead, before it reconciles anything */
+    int parallel;  /* works at once; 0: RECONCILER_PARALLEL */
+    uint64_t seed; /* of its watches' jitter */
 };
 
 struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
@@ -41,7 +41,7 @@ void reconciler_free(struct reconciler *r);
 /* ---- what it looks at */
 
 struct reconciler_source {
-    struct watcher_options watch;
+    struct watcher_options watch; /* its seed is set by the reconciler */
     /* As in cache.h; `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct cache_item *ret, struct err *err);
     void (*free_value)(void *value);
@@ -76,7 +76,7 @@ void work_send(struct work *w, const struct kube_request *request,
 
 /* ---- its life */
 
-/* Begin to reconcile, or stop to; the caches are kept true either way. What is under way goes on. */
+/* Stop to reconcile, or begin again; the caches are kept true either way. What is under way goes on. */
 void reconciler_lead(struct reconciler *r, bool leads);
 
 /* Take no new keys; `drained` is called once nothing is under way, perhaps from inside. */

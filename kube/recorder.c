@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 256, TRIES_MAX = 3, RETRY_MS = 10000, MESSAGE_MAX_BYTES = 1024 };
+enum { QUEUE_MAX = 256, TRIES_MAX = 3, RETRY_MS = 10000, LAST_RETRY_MS = 100, MESSAGE_MAX_BYTES = 1024 };
 
 struct pending {
     struct pending *next;
@@ -30,12 +30,17 @@ struct recorder {
     size_t n_pending;
     struct kube_call *call;
     struct loop_timer next_try;
+    struct loop_timer give_up; /* of a flush */
+    bool flushing;
+    void (*flushed)(void *ctx);
+    void *flushed_ctx;
     uint16_t sequence;
     struct recorder_stats stats;
 };
 
 static void send_first(struct recorder *r);
 static void on_next_try(void *ctx);
+static void end_flush(void *ctx);
 
 static char *copy(const char *s)
 {
@@ -59,6 +64,7 @@ struct recorder *recorder_new(struct loop *l, const struct transport *t, const c
     r->host = copy(host ? host : component);
     r->last = &r->first;
     r->next_try = (struct loop_timer){.fire = on_next_try, .ctx = r};
+    r->give_up = (struct loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
 
@@ -82,6 +88,7 @@ void recorder_free(struct recorder *r)
         return;
     kube_call_cancel(r->call);
     loop_timer_cancel(r->loop, &r->next_try);
+    loop_timer_cancel(r->loop, &r->give_up);
     while (r->first)
         drop_first(r);
     correlator_release(&r->correlator);
@@ -99,6 +106,8 @@ static void try_again(struct recorder *r, int64_t after_ms)
 {
     struct pending *p = r->first;
 
+    if (r->flushing)
+        after_ms = LAST_RETRY_MS;
     if (++p->tries >= TRIES_MAX) {
         r->stats.failed++;
         drop_first(r);
@@ -136,6 +145,8 @@ static void send_first(struct recorder *r)
     struct pending *p = r->first;
     struct err err;
 
+    if (!p && r->flushing)
+        end_flush(r);
     if (!p || r->call || loop_timer_is_set(&r->next_try))
         return;
     struct kube_request req = {
@@ -153,6 +164,27 @@ static void send_first(struct recorder *r)
 static void on_next_try(void *ctx)
 {
     send_first(ctx);
+}
+
+static void end_flush(void *ctx)
+{
+    struct recorder *r = ctx;
+
+    if (!r->flushing)
+        return;
+    r->flushing = false;
+    loop_timer_cancel(r->loop, &r->give_up);
+    r->flushed(r->flushed_ctx);
+}
+
+void recorder_flush(struct recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx)
+{
+    r->flushing = true;
+    r->flushed = done;
+    r->flushed_ctx = ctx;
+    loop_timer_set(r->loop, &r->give_up, until_ms);
+    loop_timer_cancel(r->loop, &r->next_try);
+    send_first(r);
 }
 
 static cJSON *make_event(const struct recorder *r, const struct recorder_object *o, const char *ns,

@@ -30,6 +30,10 @@ struct recorder *recorder_new(struct loop *l, const struct transport *t, const c
                               const char *host);
 void recorder_free(struct recorder *r); /* what was not sent is lost */
 
+/* Before the end: what waits is sent, failures are tried again soon; then `done`, perhaps from inside, at until_ms (of
+ * the loop's clock) at the latest. Once. */
+void recorder_flush(struct recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx);
+
 /* warning: type Warning, else Normal. reason is CamelCase. */
 void recorder_event(struct recorder *r, const struct recorder_object *object, bool warning,
                     const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));

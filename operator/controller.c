@@ -257,8 +257,8 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
                                                                 .ctx = c,
                                                                 .reconcile = reconcile,
                                                                 .problem = on_problem,
-                                                                .waits = options->waits});
-    watches_add(&c->watches, c->reconciler, options->ns, options->seed, on_job_gone);
+                                                                .seed = options->seed});
+    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone);
     return c;
 }
 

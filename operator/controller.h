@@ -17,7 +17,6 @@ struct controller_options {
     const char *ns; /* NULL: all */
     const char *tensorboard_image;
     uint64_t seed;
-    bool waits; /* for reconciler_lead, before it does anything */
 };
 
 /* Since the start. */

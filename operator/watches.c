@@ -53,7 +53,7 @@ static void free_child(void *value)
     child_free(value);
 }
 
-void watches_add(struct watches *w, struct reconciler *r, const char *ns, uint64_t seed,
+void watches_add(struct watches *w, struct reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct store_entry *job))
 {
     const struct reconciler_source sources[WATCHES_KINDS] = {
@@ -71,7 +71,6 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns, uint64
     for (int i = 0; i < WATCHES_KINDS; i++) {
         struct reconciler_source s = sources[i];
         s.watch.ns = ns;
-        s.watch.seed = seed + (uint64_t)i;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
         w->kinds[i] = reconciler_watch(r, &s);
     }

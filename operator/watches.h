@@ -16,7 +16,7 @@ struct watches {
 };
 
 /* job_gone gets the ctx of the reconciler's options. */
-void watches_add(struct watches *w, struct reconciler *r, const char *ns, uint64_t seed,
+void watches_add(struct watches *w, struct reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct store_entry *job));
 
 /* NULL when there is none. */

@@ -6,10 +6,8 @@
  */
 #include "common/json.h"
 #include "common/log.h"
-#include "kube/http.h"
-#include "kube/reconciler.h"
+#include "kube/manager.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +29,12 @@ static int count_decode(const cJSON *map, struct cache_item *ret, struct err *er
 static void problem(void *ctx, const char *what, const struct err *err)
 {
     log_line(&((struct app *)ctx)->log, LOG_WARN, err->msg, (const char *[]){"about", what, NULL});
+}
+
+static int failed(struct app *app, const struct err *err)
+{
+    problem(app, "podcount", err);
+    return 1;
 }
 
 /* What is, what should be, one request. The key is a namespace. */
@@ -59,48 +63,32 @@ static void reconcile(void *ctx, struct work *w)
               NULL); /* that it worked ends the key; that it failed brings it back later */
 }
 
-/* --- putting it together ------------------------------------------------------------------------------- */
-
-static void on_signal(void *ctx, int signal)
-{
-    (void)signal;
-    loop_stop(ctx);
-}
-
-static int run(struct app *app, const char *ns, struct err *err)
-{
-    cleanup_kube_config struct kube_config config = {0};
-
-    if (kube_config_find(&config, NULL, err) < 0)
-        return -1;
-    cleanup_loop struct loop *loop = loop_new(clock_system(), err);
-    cleanup_http struct http *http =
-        loop ? http_new(loop, &config, &(struct http_options){.user_agent = "podcount"}, err) : NULL;
-    if (!http || loop_signals(loop, (const int[]){SIGINT, SIGTERM}, 2, on_signal, loop, err) < 0)
-        return -1;
-    struct transport api = http_transport(http);
-    cleanup_reconciler struct reconciler *r =
-        reconciler_new(loop, &api,
-                       &(struct reconciler_options){
-                           .name = "podcount", .ctx = app, .reconcile = reconcile, .problem = problem});
-    app->pods = reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
-    app->counts =
-        reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_CONFIGMAPS,
-                                                                  .ns = ns,
-                                                                  .field_selector = "metadata.name=pod-count",
-                                                                  .seed = 1},
-                                                        .decode = count_decode,
-                                                        .free_value = free});
-    return loop_run(loop, err);
-}
-
 int main(int argc, char **argv)
 {
+    const char *ns = argc > 1 ? argv[1] : NULL;
     struct app app = {.log = {.fd = 2, .level = LOG_INFO, .clock = clock_system()}};
+    cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
-    if (run(&app, argc > 1 ? argv[1] : NULL, &err) == 0)
-        return 0;
-    problem(&app, "podcount", &err);
-    return 1;
+    if (kube_config_find(&config, NULL, &err) < 0)
+        return failed(&app, &err);
+    cleanup_manager struct manager *m =
+        manager_new(&config, &(struct manager_options){.name = "podcount", .version = "1"}, &err);
+    if (!m)
+        return failed(&app, &err);
+    cleanup_reconciler struct reconciler *r =
+        reconciler_new(manager_loop(m), manager_transport(m),
+                       &(struct reconciler_options){.name = "podcount",
+                                                    .ctx = &app,
+                                                    .reconcile = reconcile,
+                                                    .problem = problem,
+                                                    .seed = manager_seed()});
+    app.pods = reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
+    app.counts = reconciler_watch(
+        r, &(struct reconciler_source){
+               .watch = {.resource = KUBE_CONFIGMAPS, .ns = ns, .field_selector = "metadata.name=pod-count"},
+               .decode = count_decode,
+               .free_value = free});
+    manager_add(m, r);
+    return manager_run(m, &err) == 0 ? 0 : failed(&app, &err);
 }

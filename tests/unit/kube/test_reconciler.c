@@ -71,13 +71,10 @@ static int setup(void **ctx)
     return 0;
 }
 
-static void start(struct lab *l, const struct reconciler_options *more)
+static void start(struct lab *l, int parallel)
 {
-    struct reconciler_options o = {.ctx = l,
-                                   .reconcile = reconcile,
-                                   .problem = problem,
-                                   .parallel = more->parallel,
-                                   .waits = more->waits};
+    struct reconciler_options o = {
+        .ctx = l, .reconcile = reconcile, .problem = problem, .parallel = parallel};
 
     l->r = reconciler_new(l->rig->loop, &l->rig->api, &o);
     l->pods = reconciler_watch(
@@ -141,7 +138,7 @@ static void test_converges(void **ctx)
 
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
     assert_true(fake_put(l->rig->server, POD("two"), "{}"));
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     until_there(l, MAP("one"));
     until_there(l, MAP("two"));
     rig_until(l->rig->loop, is_idle, l);
@@ -162,7 +159,7 @@ static void test_waits_for_every_cache(void **ctx)
         l->rig->server,
         &(struct fake_fault_plan){
             .request = 1, .method = "LIST", .path_part = "/configmaps", .fault = FAKE_STATUS, .status = 500});
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     bool half = false;
     while (!cache_stats(l->maps).synced) {
         half = half || cache_stats(l->pods).synced;
@@ -180,7 +177,7 @@ static void test_every_fault_is_retried(void **ctx)
     static const enum fake_fault faults[] = {FAKE_STATUS, FAKE_DROP_BEFORE, FAKE_DROP_AFTER, FAKE_RESET_BODY};
     struct lab *l = *ctx;
 
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     rig_until(l->rig->loop, is_synced, l);
     for (size_t f = 0; f < ARRAY_LEN(faults); f++) {
         char pod[80], map[80], key[16];
@@ -214,7 +211,7 @@ static void test_unsendable(void **ctx)
 
     l->instead = send_nonsense;
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     while (reconciler_queue(l->r).retries < 3)
         some_turns(l);
     assert_non_null(strstr(l->problem, "one: "));
@@ -234,7 +231,7 @@ static void test_after(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = come_again;
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     rig_until(l->rig->loop, is_synced, l);
     int64_t from = loop_now_ms(l->rig->loop);
     reconciler_add(l->r, "x");
@@ -267,7 +264,7 @@ static void test_one_at_a_time_and_drained(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = hold;
-    start(l, &(struct reconciler_options){.parallel = 1});
+    start(l, 1);
     rig_until(l->rig->loop, is_synced, l);
     reconciler_add(l->r, "x");
     reconciler_add(l->r, "y");
@@ -294,7 +291,7 @@ static void test_freed_with_works_under_way(void **ctx)
 
     fake_plan_fault(l->rig->server, &(struct fake_fault_plan){.method = "POST", .fault = FAKE_HANG_BEFORE});
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     while (fake_faults_done(l->rig->server) == 0)
         some_turns(l);
     l->instead = hold;
@@ -312,7 +309,8 @@ static void test_leads_or_waits(void **ctx)
     struct lab *l = *ctx;
 
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l, &(struct reconciler_options){.waits = true});
+    start(l, 0);
+    reconciler_lead(l->r, false);
     rig_until(l->rig->loop, is_synced, l);
     some_turns(l);
     assert_int_equal(l->works, 0);
@@ -333,7 +331,7 @@ static void test_its_caches(void **ctx)
     struct lab *l = *ctx;
     const char *resource = NULL;
 
-    start(l, &(struct reconciler_options){0});
+    start(l, 0);
     rig_until(l->rig->loop, is_synced, l);
     assert_ptr_equal(reconciler_cache(l->r, 0, &resource), l->pods);
     assert_string_equal(resource, "pods");

@@ -169,6 +169,75 @@ static void test_freed_with_a_call_under_way(void **ctx)
     assert_int_equal(loop_turn(r->loop, 0, &err), 0);
 }
 
+struct flush {
+    struct recorder *recorder;
+    int done;
+    uint64_t sent; /* when it was done */
+};
+
+static void on_flushed(void *ctx)
+{
+    struct flush *f = ctx;
+
+    f->done++;
+    f->sent = recorder_stats(f->recorder).sent;
+}
+
+static bool is_flushed(void *ctx)
+{
+    return ((struct flush *)ctx)->done > 0;
+}
+
+static bool has_failed_once(void *ctx)
+{
+    return fake_faults_done(((struct rig *)ctx)->server) > 0;
+}
+
+static void test_flush_of_nothing(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    struct flush f = {rec, 0, 0};
+
+    recorder_flush(rec, loop_now_ms(r->loop) + 60000, on_flushed, &f);
+    assert_int_equal(f.done, 1);
+}
+
+/* One event waits for its next try in ten seconds, others behind it: nobody has that time at the end. */
+static void test_flush_waits_for_no_back_off(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    struct flush f = {rec, 0, 0};
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 500});
+    recorder_event(rec, &job, false, "First", "x");
+    recorder_event(rec, &job, false, "Second", "x");
+    rig_until(r->loop, has_failed_once, r);
+    int64_t from = loop_now_ms(r->loop);
+    recorder_flush(rec, from + 60000, on_flushed, &f);
+    rig_until(r->loop, is_flushed, &f);
+    assert_int_equal(f.done, 1);
+    assert_int_equal(f.sent, 2);
+    assert_true(loop_now_ms(r->loop) - from < 10000);
+}
+
+static void test_flush_is_bounded(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    struct flush f = {rec, 0, 0};
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
+    recorder_event(rec, &job, false, "First", "x");
+    int64_t until_ms = loop_now_ms(r->loop) + 100;
+    recorder_flush(rec, until_ms, on_flushed, &f);
+    assert_int_equal(f.done, 0);
+    rig_until(r->loop, is_flushed, &f);
+    assert_true(loop_now_ms(r->loop) >= until_ms);
+    assert_int_equal(f.sent, 0);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, rig_setup, rig_teardown)
@@ -181,6 +250,9 @@ int main(void)
         T(test_full_queue_drops),
         T(test_long_messages_are_cut_between_characters),
         T(test_freed_with_a_call_under_way),
+        T(test_flush_of_nothing),
+        T(test_flush_waits_for_no_back_off),
+        T(test_flush_is_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

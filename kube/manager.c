@@ -1,0 +1,300 @@
+/* manager.c - puts the parts together, runs the loop, leaves when told. */
+#include "kube/manager.h"
+
+#include "kube/elector.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { IDENTITY_BYTES = 96, USER_AGENT_BYTES = 128 };
+
+struct manager {
+    struct manager_options o;
+    char user_agent[USER_AGENT_BYTES];
+    struct kube_config *config;
+    struct loop *loop;
+    struct http *http;
+    struct elector *elector;    /* NULL without leader election */
+    struct transport transport; /* the elector's, or the plain one */
+    struct recorder *recorder;
+    struct health_page metrics_page, probe_pages[2];
+    struct health *metrics, *probes;
+    struct reconciler **reconcilers;
+    size_t n_reconcilers;
+    int64_t started_ms;
+    bool leads;
+    struct loop_timer hard_stop;
+    int64_t stop_ms;  /* when that fires */
+    size_t undrained; /* reconcilers with work under way, once it stops */
+};
+
+static void tell(const struct manager *m, enum manager_news news, const char *detail)
+{
+    if (m->o.tell)
+        m->o.tell(m->o.ctx, news, detail);
+}
+
+uint64_t manager_seed(void)
+{
+    uint64_t seed = 0;
+
+    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+        seed = (uint64_t)getpid();
+    return seed;
+}
+
+/* ---- pages */
+
+static int answer(struct buf *body, bool ok, int otherwise, const char *why)
+{
+    struct err err;
+
+    (void)buf_puts(body, ok ? "ok\n" : why, &err);
+    return ok ? 200 : otherwise;
+}
+
+static int on_healthz(void *ctx, struct buf *body)
+{
+    const struct manager *m = ctx;
+    int64_t now_ms = loop_now_ms(m->loop);
+    bool ok = true;
+
+    for (size_t i = 0; i < m->n_reconcilers; i++) {
+        int64_t heard_ms = reconciler_progress_ms(m->reconcilers[i]);
+        ok = ok && now_ms - (heard_ms > m->started_ms ? heard_ms : m->started_ms) < MANAGER_SILENCE_MS;
+    }
+    return answer(body, ok, 500, "a watch has heard nothing of the API server for 5 minutes\n");
+}
+
+static int on_readyz(void *ctx, struct buf *body)
+{
+    const struct manager *m = ctx;
+    bool ok = true;
+
+    for (size_t i = 0; i < m->n_reconcilers; i++)
+        ok = ok && reconciler_synced(m->reconcilers[i]);
+    return answer(body, ok, 503, "the caches are not complete yet\n");
+}
+
+static int on_metrics(void *ctx, struct buf *body)
+{
+    const struct manager *m = ctx;
+    const struct prometheus_sources sources = {(const struct reconciler *const *)m->reconcilers,
+                                               m->n_reconcilers, m->http, m->o.lease,
+                                               m->elector && elector_is_held(m->elector)};
+    struct err err;
+
+    if (prometheus_write(&sources, body, &err) < 0 ||
+        (m->o.metrics && m->o.metrics(m->o.ctx, body, &err) < 0))
+        return 500;
+    return 200;
+}
+
+static int listen_on(struct health **ret, struct loop *l, const char *address,
+                     const struct health_page *pages, size_t n, struct err *err)
+{
+    if (!address || strcmp(address, "0") == 0)
+        return 0;
+    *ret = health_new(l, address, pages, n, err);
+    return *ret ? 0 : -1;
+}
+
+static int listen_all(struct manager *m, struct err *err)
+{
+    m->metrics_page =
+        (struct health_page){"/metrics", on_metrics, m, "text/plain; version=0.0.4; charset=utf-8"};
+    m->probe_pages[0] = (struct health_page){"/healthz", on_healthz, m, NULL};
+    m->probe_pages[1] = (struct health_page){"/readyz", on_readyz, m, NULL};
+    if (listen_on(&m->metrics, m->loop, m->o.metrics_address, &m->metrics_page, 1, err) < 0)
+        return -1;
+    return listen_on(&m->probes, m->loop, m->o.probe_address, m->probe_pages, ARRAY_LEN(m->probe_pages), err);
+}
+
+/* ---- the lease */
+
+static void lead(struct manager *m, bool leads)
+{
+    m->leads = leads;
+    for (size_t i = 0; i < m->n_reconcilers; i++)
+        reconciler_lead(m->reconcilers[i], leads);
+}
+
+static void on_leads(void *ctx, bool leads)
+{
+    struct manager *m = ctx;
+
+    tell(m, leads ? MANAGER_LEADS : MANAGER_LEADS_NO_MORE, NULL);
+    lead(m, leads);
+}
+
+static void on_other_leads(void *ctx, const char *holder)
+{
+    tell(ctx, MANAGER_WAITS, holder);
+}
+
+static void on_lease_problem(void *ctx, const struct err *err)
+{
+    tell(ctx, MANAGER_LEASE_FAILED, err->msg);
+}
+
+static const char *lease_namespace(const struct manager *m)
+{
+    const char *pods_own = getenv("POD_NAMESPACE");
+
+    if (m->o.lease_ns)
+        return m->o.lease_ns;
+    return pods_own && pods_own[0] ? pods_own : m->config->namespace_name;
+}
+
+/* The host's name (a pod's is its own) and a number: a process that starts again is someone else. */
+static struct elector *new_elector(struct manager *m, const struct transport *t)
+{
+    char host[64] = "";
+    char identity[IDENTITY_BYTES];
+    struct elector_sink sink = {m, on_leads, on_other_leads, on_lease_problem};
+
+    if (!m->o.lease)
+        return NULL;
+    (void)gethostname(host, sizeof(host) - 1);
+    snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)manager_seed());
+    return elector_new(
+        m->loop, t,
+        &(struct lease_options){
+            .ns = lease_namespace(m), .name = m->o.lease, .identity = identity, .seed = manager_seed()},
+        &sink);
+}
+
+/* ---- the end, step by step */
+
+static void stop(void *ctx)
+{
+    struct manager *m = ctx;
+
+    loop_stop(m->loop);
+}
+
+static void on_flushed(void *ctx)
+{
+    struct manager *m = ctx;
+
+    if (m->elector)
+        elector_let_go(m->elector, stop, m);
+    else
+        stop(m);
+}
+
+/* Nothing of ours is under way any more. Events are written, so they go before the lease does. */
+static void on_drained(void *ctx)
+{
+    struct manager *m = ctx;
+    int64_t until_ms = loop_now_ms(m->loop) + MANAGER_FLUSH_MS;
+    int64_t last_ms = m->stop_ms - MANAGER_LEASE_MS;
+
+    if (--m->undrained == 0)
+        recorder_flush(m->recorder, until_ms < last_ms ? until_ms : last_ms, on_flushed, m);
+}
+
+static void on_signal(void *ctx, int number)
+{
+    struct manager *m = ctx;
+
+    tell(m, MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
+    if (loop_timer_is_set(&m->hard_stop)) /* a second signal buys no more time */
+        return;
+    m->stop_ms = loop_now_ms(m->loop) + MANAGER_STOP_MS;
+    loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
+    m->undrained = m->n_reconcilers + 1; /* one more, so that all are told before the last is done */
+    for (size_t i = 0; i < m->n_reconcilers; i++)
+        reconciler_drain(m->reconcilers[i], on_drained, m);
+    on_drained(m);
+}
+
+/* ---- putting it together */
+
+static int set_up(struct manager *m, struct err *err)
+{
+    static const int SIGNALS[] = {SIGTERM, SIGINT};
+
+    m->loop = loop_new(clock_system(), err);
+    if (!m->loop || loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
+        return -1;
+    m->started_ms = loop_now_ms(m->loop);
+    m->http = http_new(m->loop, m->config, &(struct http_options){m->user_agent, m->o.qps, m->o.burst}, err);
+    if (!m->http)
+        return -1;
+    struct transport plain = http_transport(m->http);
+    m->elector = new_elector(m, &plain);
+    m->transport = m->elector ? elector_transport(m->elector) : plain;
+    m->recorder = recorder_new(m->loop, &m->transport, m->o.name, NULL);
+    return listen_all(m, err);
+}
+
+struct manager *manager_new(struct kube_config *config, const struct manager_options *options,
+                            struct err *err)
+{
+    struct manager *m = calloc(1, sizeof(*m));
+
+    if (!m)
+        abort();
+    m->o = *options;
+    m->config = config;
+    m->leads = !options->lease;
+    m->hard_stop = (struct loop_timer){.fire = stop, .ctx = m};
+    snprintf(m->user_agent, sizeof(m->user_agent), "%s/%s", options->name, options->version);
+    if (set_up(m, err) == 0)
+        return m;
+    manager_free(m);
+    return NULL;
+}
+
+void manager_free(struct manager *m)
+{
+    if (!m)
+        return;
+    health_free(m->probes);
+    health_free(m->metrics);
+    recorder_free(m->recorder);
+    elector_free(m->elector);
+    http_free(m->http);
+    if (m->loop)
+        loop_timer_cancel(m->loop, &m->hard_stop);
+    loop_free(m->loop);
+    free(m->reconcilers);
+    free(m);
+}
+
+struct loop *manager_loop(const struct manager *m)
+{
+    return m->loop;
+}
+
+const struct transport *manager_transport(const struct manager *m)
+{
+    return &m->transport;
+}
+
+struct recorder *manager_recorder(const struct manager *m)
+{
+    return m->recorder;
+}
+
+void manager_add(struct manager *m, struct reconciler *r)
+{
+    m->reconcilers = realloc(m->reconcilers, (m->n_reconcilers + 1) * sizeof(struct reconciler *));
+    if (!m->reconcilers)
+        abort();
+    m->reconcilers[m->n_reconcilers++] = r;
+    reconciler_lead(r, m->leads);
+}
+
+int manager_run(struct manager *m, struct err *err)
+{
+    tell(m, MANAGER_STARTED, m->config->server);
+    if (m->elector)
+        elector_start(m->elector);
+    return loop_run(m->loop, err);
+}

@@ -1,0 +1,368 @@
+/* test_manager.c - a whole program in one process: it leads, serves its pages, and leaves in good order. */
+#include "kube/manager.h"
+
+#include "common/json.h"
+#include "rig.h"
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LEASE "/apis/coordination.k8s.io/v1/namespaces/sys/leases/l"
+#define EVENTS "/api/v1/namespaces/ns/events"
+
+struct lab {
+    struct fake_apiserver *server;
+    struct kube_config config;
+    struct manager *m;
+    struct reconciler *r;
+    char news[600];
+    struct loop_timer tick;
+    void (*step)(struct lab *l); /* every few milliseconds while it runs */
+    struct work *held;
+    int stage, works;
+    int fd; /* of a page's client */
+    char page[32 << 10];
+    size_t page_len;
+};
+
+static void tell(void *ctx, enum manager_news news, const char *detail)
+{
+    static const char *const WORDS[] = {"started", "leads",        "leads-no-more",
+                                        "waits",   "lease-failed", "stops"};
+    struct lab *l = ctx;
+    size_t len = strlen(l->news);
+
+    snprintf(l->news + len, sizeof(l->news) - len, "%s%s%s ", WORDS[news], news >= MANAGER_WAITS ? ":" : "",
+             news >= MANAGER_WAITS ? detail : "");
+}
+
+static int own_metrics(void *ctx, struct buf *out, struct err *err)
+{
+    const struct prometheus_family f = {"own_works_total", "", "counter", "Works.",
+                                        (uint64_t)((struct lab *)ctx)->works};
+
+    return prometheus_families(out, &f, 1, err);
+}
+
+static void reconcile(void *ctx, struct work *w)
+{
+    struct lab *l = ctx;
+
+    l->works++;
+    work_done(w);
+}
+
+static void hold(void *ctx, struct work *w)
+{
+    struct lab *l = ctx;
+
+    l->works++;
+    l->held = w;
+}
+
+static void problem(void *ctx, const char *what, const struct err *err)
+{
+    (void)ctx;
+    (void)what;
+    (void)err;
+}
+
+static void on_tick(void *ctx)
+{
+    struct lab *l = ctx;
+
+    loop_timer_set(manager_loop(l->m), &l->tick, loop_now_ms(manager_loop(l->m)) + 2);
+    l->step(l);
+}
+
+static int setup(void **ctx)
+{
+    struct lab *l = calloc(1, sizeof(*l));
+
+    l->server = fake_apiserver_start();
+    rig_config(&l->config, fake_apiserver_url(l->server));
+    l->tick = (struct loop_timer){.fire = on_tick, .ctx = l};
+    *ctx = l;
+    return 0;
+}
+
+static int teardown(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    kube_config_release(&l->config);
+    fake_apiserver_stop(l->server);
+    free(l);
+    return 0;
+}
+
+/* Runs until SIGTERM, which `step` sends. */
+static void run(struct lab *l, const char *lease, void (*reconciler)(void *ctx, struct work *w),
+                void (*step)(struct lab *l))
+{
+    struct err err;
+    cleanup_manager struct manager *m =
+        manager_new(&l->config,
+                    &(struct manager_options){.name = "lab",
+                                              .version = "1",
+                                              .lease = lease,
+                                              .lease_ns = "sys",
+                                              .metrics_address = "127.0.0.1:0",
+                                              .probe_address = "0",
+                                              .ctx = l,
+                                              .tell = tell,
+                                              .metrics = own_metrics},
+                    &err);
+
+    assert_non_null(m);
+    cleanup_reconciler struct reconciler *r = reconciler_new(
+        manager_loop(m), manager_transport(m),
+        &(struct reconciler_options){.name = "lab", .ctx = l, .reconcile = reconciler, .problem = problem});
+    l->m = m;
+    l->r = r;
+    l->step = step;
+    reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS}});
+    manager_add(m, r);
+    loop_timer_set(manager_loop(m), &l->tick, 0);
+    assert_int_equal(manager_run(m, &err), 0);
+    loop_timer_cancel(manager_loop(m), &l->tick);
+}
+
+static void record(struct lab *l)
+{
+    recorder_event(
+        manager_recorder(l->m),
+        &(struct recorder_object){.api_version = "v1", .kind = "Pod", .ns = "ns", .name = "p", .uid = "u"},
+        false, "Happened", "once");
+}
+
+/* Where in the log the last request of this kind stands; -1: nowhere. */
+static int last_of(struct lab *l, const char *method, const char *part)
+{
+    struct fake_request q;
+    int at = -1;
+
+    for (int i = 0; fake_log_at(l->server, i, &q); i++)
+        if (strcmp(q.method, method) == 0 && strstr(q.path, part))
+            at = i;
+    return at;
+}
+
+static bool lease_is_free(struct lab *l)
+{
+    char *text = fake_get(l->server, LEASE);
+    struct err err;
+
+    assert_non_null(text);
+    cleanup_json cJSON *lease = json_parse(text, strlen(text), &err);
+    const char *holder = json_str(json_find(lease, (const char *[]){"spec", NULL}), "holderIdentity");
+    free(text);
+    return !holder || !holder[0];
+}
+
+/* Once it leads and works: an event that fails at first, then SIGTERM before its next try. */
+static void stop_while_an_event_waits(struct lab *l)
+{
+    if (l->stage == 0 && l->works > 0) {
+        record(l);
+        l->stage = 1;
+    } else if (l->stage == 1 && fake_faults_done(l->server) > 0) {
+        l->stage = 2;
+        raise(SIGTERM);
+    }
+}
+
+static void test_events_go_before_the_lease(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    fake_plan_fault(
+        l->server,
+        &(struct fake_fault_plan){
+            .request = 1, .method = "POST", .path_part = "/events", .fault = FAKE_STATUS, .status = 500});
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    run(l, "l", reconcile, stop_while_an_event_waits);
+    assert_string_equal(l->news, "started leads stops:SIGTERM leads-no-more ");
+    assert_int_equal(fake_count(l->server, EVENTS), 1);
+    assert_true(lease_is_free(l));
+    assert_true(last_of(l, "POST", "/events") < last_of(l, "PUT", "/leases/"));
+}
+
+static void test_events_that_hang_do_not_keep_the_lease(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    fake_plan_fault(l->server, &(struct fake_fault_plan){
+                                   .method = "POST", .path_part = "/events", .fault = FAKE_HANG_BEFORE});
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    run(l, "l", reconcile, stop_while_an_event_waits);
+    assert_int_equal(fake_count(l->server, EVENTS), 0);
+    assert_true(lease_is_free(l));
+}
+
+/* A work that ends after SIGTERM, and its event, still have their time; a second signal changes nothing. */
+static void stop_while_working(struct lab *l)
+{
+    if (l->stage == 0 && l->held) {
+        l->stage = 1;
+        raise(SIGTERM);
+    } else if (l->stage == 1 && strstr(l->news, "stops:SIGTERM")) {
+        l->stage = 2;
+        raise(SIGINT);
+    } else if (l->stage == 2 && strstr(l->news, "stops:SIGINT")) {
+        l->stage = 3;
+        assert_false(lease_is_free(l));
+        record(l);
+        work_done(l->held);
+    }
+}
+
+static void test_work_is_finished_first(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    run(l, "l", hold, stop_while_working);
+    assert_int_equal(l->stage, 3);
+    assert_int_equal(l->works, 1);
+    assert_int_equal(fake_count(l->server, EVENTS), 1);
+    assert_true(lease_is_free(l));
+}
+
+/* Its time runs out: it leaves, and the lease is not given away while something may still be under way. */
+static void stop_without_finishing(struct lab *l)
+{
+    if (l->stage == 0 && l->held) {
+        l->stage = 1;
+        raise(SIGTERM);
+    }
+}
+
+static void test_work_that_does_not_end(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    run(l, "l", hold, stop_without_finishing);
+    assert_false(lease_is_free(l));
+}
+
+static void stop_when_another_leads(struct lab *l)
+{
+    if (l->stage == 0 && strstr(l->news, "waits:") && reconciler_synced(l->r)) {
+        l->stage = 1;
+        raise(SIGINT);
+    }
+}
+
+static void test_waits_while_another_leads(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    assert_true(fake_put(l->server, LEASE,
+                         "{\"spec\":{\"holderIdentity\":\"other\",\"leaseDurationSeconds\":15,\"renewTime\":"
+                         "\"2026-01-01T00:00:00.000000Z\"}}"));
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    run(l, "l", reconcile, stop_when_another_leads);
+    assert_string_equal(l->news, "started waits:other stops:SIGINT ");
+    assert_int_equal(l->works, 0);
+    assert_false(lease_is_free(l));
+}
+
+/* ---- pages */
+
+/* The only listening socket of this process besides the fake server's. */
+static int find_port(const char *not_this_url)
+{
+    int fakes = atoi(strrchr(not_this_url, ':') + 1);
+
+    for (int fd = 3; fd < 256; fd++) {
+        struct sockaddr_in a = {0};
+        socklen_t len = sizeof(a);
+        int listens = 0;
+        socklen_t size = sizeof(listens);
+        if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&
+            getsockname(fd, (struct sockaddr *)&a, &len) == 0 && ntohs(a.sin_port) != fakes)
+            return ntohs(a.sin_port);
+    }
+    fail_msg("it listens nowhere");
+    return 0;
+}
+
+static int ask(int port, const char *path)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    char text[128];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    int n = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+    assert_int_equal(send(fd, text, (size_t)n, 0), n);
+    return fd;
+}
+
+static void read_metrics(struct lab *l)
+{
+    if (l->stage == 0 && l->works > 0) {
+        l->fd = ask(find_port(fake_apiserver_url(l->server)), "/metrics");
+        l->stage = 1;
+    } else if (l->stage == 1) {
+        ssize_t n = recv(l->fd, l->page + l->page_len, sizeof(l->page) - 1 - l->page_len, MSG_DONTWAIT);
+        l->page_len += n > 0 ? (size_t)n : 0;
+        if (n != 0)
+            return;
+        close(l->fd);
+        l->stage = 2;
+        raise(SIGTERM);
+    }
+}
+
+static void test_metrics(void **ctx)
+{
+    static const char *const LINES[] = {
+        "\nleader_election_master_status{name=\"l\"} 1\n", "\nworkqueue_adds_total{name=\"lab\"} 1\n",
+        "\nreflector_lists_total{name=\"lab\",resource=\"pods\"} 1\n", "\nown_works_total 1\n"};
+    struct lab *l = *ctx;
+
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    run(l, "l", reconcile, read_metrics);
+    for (size_t i = 0; i < ARRAY_LEN(LINES); i++)
+        if (!strstr(l->page, LINES[i]))
+            fail_msg("expected \"%s\" in:\n%s", LINES[i], l->page);
+}
+
+/* An address that cannot be listened on: nothing is left of the rest. */
+static void test_bad_address(void **ctx)
+{
+    struct lab *l = *ctx;
+    struct err err;
+
+    assert_null(manager_new(
+        &l->config, &(struct manager_options){.name = "lab", .version = "1", .probe_address = "nonsense"},
+        &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "nonsense"));
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_events_go_before_the_lease),
+        T(test_events_that_hang_do_not_keep_the_lease),
+        T(test_work_is_finished_first),
+        T(test_work_that_does_not_end),
+        T(test_waits_while_another_leads),
+        T(test_metrics),
+        T(test_bad_address),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
