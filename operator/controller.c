@@ -242,7 +242,6 @@ static void work_on(struct controller *c, const char *key)
 {
     const struct trainjob *job = watches_job(c->watches, key);
     struct plan_input in;
-    struct err err;
 
     if (!job) {
         store_remove(c->states, "", key, NULL);
@@ -267,12 +266,7 @@ static void work_on(struct controller *c, const char *key)
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
     p->n_gone_used = in.n_gone_uids;
-    if (plan_trainjob(&in, &p->arena, &p->plan, &err) < 0) {
-        log_pass(c, p, LOG_ERROR, "planning failed", err.msg);
-        workqueue_retry(c->queue, p->uid, now(c), 0);
-        end_pass(p);
-        return;
-    }
+    plan_trainjob(&in, &p->arena, &p->plan);
     if (p->plan.refetch) {
         read_live(p);
         return;

@@ -118,23 +118,21 @@ static void plan_valid(struct planner *p)
     tensorboard_plan(p);
 }
 
-int plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out, struct err *err)
+void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out)
 {
     struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
-    (void)err;
     *out = (struct plan){0};
     if (in->job->deleting || !managed_by_us(p.spec))
-        return 0;
+        return;
     status_begin(&p);
     if (status_is_stale(&p)) {
         out->refetch = true;
-        return 0;
+        return;
     }
     if (in->job->spec_error)
         plan_invalid(&p);
     else
         plan_valid(&p);
     assemble(&p, out);
-    return 0;
 }
