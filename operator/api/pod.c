@@ -81,9 +81,9 @@ static void read_metadata(const cJSON *meta, struct pod *p)
     p->owner_uid = api_controller_uid(meta);
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
-    p->index = label_number(labels, LABEL_INDEX, INT32_MAX, -1);
-    p->attempt = label_number(labels, LABEL_ATTEMPT, ATTEMPT_MAX, -1);
-    p->restart = label_number(labels, LABEL_RESTART, ATTEMPT_MAX, 0);
+    p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
+    p->attempt = label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
+    p->restart = label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;

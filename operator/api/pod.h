@@ -7,14 +7,13 @@
 #ifndef TK_OPERATOR_API_POD_H
 #define TK_OPERATOR_API_POD_H
 
-#include "common/json.h"
+#include "operator/api/jobstatus.h"
 
 /* Labels of a job's pods; the first one selects what the operator watches. */
 #define LABEL_JOB "batch.tensorstack.dev/job"
 #define LABEL_TYPE "batch.tensorstack.dev/replica-type"
 #define LABEL_INDEX "batch.tensorstack.dev/replica-index"
 #define LABEL_ATTEMPT "batch.tensorstack.dev/attempt"
-#define ATTEMPT_MAX (INT32_MAX / 2) /* a label beyond it is bad: counting on from there must not overflow */
 #define LABEL_RESTART "batch.tensorstack.dev/restart"
 #define LABEL_TEMPLATE_HASH "batch.tensorstack.dev/template-hash"
 #define LABEL_OWNER_NAME "tensorstack.dev/owner-name"

@@ -19,6 +19,12 @@ static void append(struct planner *p, struct action_list *to, const struct actio
     }
 }
 
+/* Every restart counts somewhere. */
+static int64_t counted(const struct jobstatus *st)
+{
+    return (int64_t)st->backoff_count + st->disruption_count + st->admission_count;
+}
+
 static void note_transitions(const struct planner *p, struct plan *out)
 {
     const struct jobstatus *old = &p->job->status;
@@ -26,7 +32,7 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->started = old->phase == JOB_NONE;
     out->succeeded = p->st.phase == JOB_SUCCEEDED && old->phase != JOB_SUCCEEDED;
     out->failed = p->st.phase == JOB_FAILED && old->phase != JOB_FAILED;
-    out->restarted = p->st.last_failure != old->last_failure && !jobstatus_finished(&p->st);
+    out->restarted = counted(&p->st) > counted(old) && !jobstatus_finished(&p->st);
 }
 
 /* The status first: nothing else happens before it is written that a count depends on. */

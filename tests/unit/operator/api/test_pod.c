@@ -76,6 +76,29 @@ static void test_attempt_bound(void **state)
     }
 }
 
+/* An index is a place in a job: beyond all places it is no index. */
+static void test_index_bound(void **state)
+{
+    static const struct {
+        const char *text;
+        int32_t index;
+    } CASES[] = {{"0", 0}, {"1023", 1023}, {"1024", -1}, {"2147483647", -1}, {"x", -1}};
+    char text[256];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"" LABEL_INDEX
+                 "\":\"%s\"}}}",
+                 CASES[i].text);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_int_equal(p->index, CASES[i].index);
+        pod_free(p);
+    }
+}
+
 static void test_bare(void **state)
 {
     struct err err;
@@ -163,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
         cmocka_unit_test(test_attempt_bound),
+        cmocka_unit_test(test_index_bound),
         cmocka_unit_test(test_bare),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),

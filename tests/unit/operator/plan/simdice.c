@@ -314,6 +314,44 @@ static void lose_status(struct sim *s)
     memset(s->lives, 0, sizeof(s->lives));
 }
 
+/* Someone writes into the status what the operator never would. */
+static void spoil_status(struct sim *s)
+{
+    static const char *const SPOILS[] = {
+        "{\"attempt\":2147483647}",
+        "{\"attempt\":1073741823,\"backoffCount\":1073741823}",
+        "{\"attempt\":-1,\"resumeCount\":1073741823}",
+        "{\"backoffCount\":2147483647,\"disruptionCount\":-5}",
+        "{\"tasks\":[{\"type\":\"node\",\"restartCount\":1073741823,\"replicas\":[{"
+        "\"restarts\":1073741823,\"uid\":\"x\"}]}]}",
+        "{\"lastFailure\":{\"time\":\"9999-01-01T00:00:00Z\",\"attempt\":0,\"pod\":"
+        "\"j-node-0\",\"reason\":\"Killed\"}}",
+        "{\"completionTime\":null,\"conditions\":null}",
+        "{\"phase\":null}",
+        "{\"tasks\":null}"};
+    cleanup_json cJSON *patch = parse(PICK(s, SPOILS));
+
+    if (!sim_status(s))
+        return;
+    yamldoc_merge(sim_status(s), patch);
+    sim_touch_job(s, false);
+    s->status_was_lost = true;
+    memset(s->lives, 0, sizeof(s->lives));
+}
+
+static void spoil_labels(struct sim *s)
+{
+    static const char *const KEYS[] = {LABEL_ATTEMPT, LABEL_RESTART, LABEL_INDEX};
+    static const char *const VALUES[] = {"7", "1073741823", "2147483647", "x"};
+    cJSON *pod = cJSON_GetArrayItem(s->pods, sim_pick(s, cJSON_GetArraySize(s->pods) + 1));
+
+    if (!pod)
+        return;
+    sim_put(sim_get(sim_get(pod, "metadata"), "labels"), PICK(s, KEYS), cJSON_CreateString(PICK(s, VALUES)));
+    s->status_was_lost = true;
+    memset(s->lives, 0, sizeof(s->lives));
+}
+
 void sim_people(struct sim *s)
 {
     static const char *const EDITS[] = {"{\"suspend\":true}",
@@ -342,6 +380,8 @@ void sim_people(struct sim *s)
     case 3:
         if (sim_one_in(s, 4))
             lose_status(s);
+        else if (s->seed % 4 == 0) /* or else the invariants of sound statuses would never be seen for long */
+            sim_one_in(s, 2) ? spoil_status(s) : spoil_labels(s);
         return;
     default:
         merge_spec(s, PICK(s, EDITS));
