@@ -25,7 +25,7 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_
 
 enum container_state { CONTAINER_NONE, CONTAINER_WAITING, CONTAINER_RUNNING, CONTAINER_TERMINATED };
 
-/* The training container, or the init container that failed. */
+/* The training container, or an init container. */
 struct pod_container {
     const char *name;
     const char *reason;  /* waiting or terminated */
@@ -53,7 +53,7 @@ struct pod {
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     bool forced;         /* deleted with a grace period of 0 */
     struct pod_container training;
-    struct pod_container init; /* the first init container that ended with an error, or that waits with one */
+    struct pod_container init; /* the first one that failed, sidecars apart; while none did, the first that waits */
 };
 
 /* `object` is borrowed for the call. */
