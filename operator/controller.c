@@ -198,16 +198,13 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, const str
 {
     struct controller *c = p->c;
     struct plan_input in;
-    struct err err;
 
     snapshot_take(&in, &p->arena, &c->watches, job, k);
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
     p->n_gone_used = in.n_gone_uids;
-    if (plan_trainjob(&in, &p->arena, &p->plan, &err) < 0) {
-        log_pass(c, p, LOG_ERROR, "planning failed", err.msg);
-        work_retry(p->work, 0);
-    } else if (p->plan.refetch) {
+    plan_trainjob(&in, &p->arena, &p->plan);
+    if (p->plan.refetch) {
         read_live(p);
     } else {
         p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);

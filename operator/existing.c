@@ -12,7 +12,7 @@ static int64_t number_label(const cJSON *object, const char *key, int64_t fallba
     int64_t n = fallback;
 
     if (cJSON_IsString(label) && existing_is_labelled(object))
-        (void)sv_i64(sv_from(label->valuestring), 0, ATTEMPT_MAX, &n);
+        (void)sv_i64(sv_from(label->valuestring), 0, COUNT_MAX, &n);
     return n;
 }
 

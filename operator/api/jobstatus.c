@@ -54,7 +54,7 @@ static int32_t small(const cJSON *node, const char *key, int32_t fallback)
 {
     int64_t v = json_i64(node, key, fallback);
 
-    return v >= 0 && v <= INT32_MAX ? (int32_t)v : fallback;
+    return v >= 0 && v <= COUNT_MAX ? (int32_t)v : fallback;
 }
 
 static const cJSON *list(const cJSON *node, const char *key)
@@ -141,15 +141,23 @@ static void read_tasks(const cJSON *node, struct arena *a, struct jobstatus *s)
     const cJSON *task;
     const cJSON *replica;
 
-    s->tasks = arena_array(a, (size_t)cJSON_GetArraySize(tasks), struct task_status);
+    s->tasks = arena_array(a, JOBSTATUS_TASKS_MAX, struct task_status);
     cJSON_ArrayForEach(task, tasks)
     {
+        if (s->n_tasks == JOBSTATUS_TASKS_MAX)
+            break;
         struct task_status *t = &s->tasks[s->n_tasks++];
         const cJSON *replicas = list(task, "replicas");
         t->type = text(task, "type", a);
         t->restart_count = small(task, "restartCount", 0);
-        t->replicas = arena_array(a, (size_t)cJSON_GetArraySize(replicas), struct replica_status);
-        cJSON_ArrayForEach(replica, replicas) read_replica(replica, a, &t->replicas[t->n_replicas++]);
+        int n = cJSON_GetArraySize(replicas);
+        t->replicas = arena_array(a, (size_t)(n < JOBSTATUS_REPLICAS_MAX ? n : JOBSTATUS_REPLICAS_MAX),
+                                  struct replica_status);
+        cJSON_ArrayForEach(replica, replicas)
+        {
+            if (t->n_replicas < JOBSTATUS_REPLICAS_MAX)
+                read_replica(replica, a, &t->replicas[t->n_replicas++]);
+        }
     }
 }
 

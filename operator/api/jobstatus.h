@@ -2,8 +2,8 @@
  *
  * Ownership: strings and arrays live in the arena given, or are literals.
  * Units:     milliseconds since the Unix epoch, kept to the second in JSON; 0 means not set.
- * Errors:    reading never fails: what does not fit its type counts as lost, and the status is rebuilt from
- *            the pods.
+ * Errors:    reading never fails: what does not fit its type or its bound counts as lost, and the status is
+ *            rebuilt from the pods.
  */
 #ifndef TK_OPERATOR_API_JOBSTATUS_H
 #define TK_OPERATOR_API_JOBSTATUS_H
@@ -53,7 +53,22 @@ enum replica_phase {
     REPLICA_PHASES,
 };
 
-enum { JOBSTATUS_FAILURES_MAX = 10, JOBSTATUS_MESSAGE_BYTES = 2048, JOBSTATUS_OLD_MESSAGE_BYTES = 256 };
+enum {
+    JOBSTATUS_TASKS_MAX = 16, /* as many as a job may have types, and pods */
+    JOBSTATUS_REPLICAS_MAX = 1024,
+    JOBSTATUS_FAILURES_MAX = 10,
+    JOBSTATUS_MESSAGE_BYTES = 2048,
+    JOBSTATUS_OLD_MESSAGE_BYTES = 256,
+};
+
+/* The highest count that is believed, in the status and in labels: nobody gets there by counting, and counting on from
+ * there still fits. */
+enum { COUNT_MAX = INT32_MAX / 2 };
+
+static inline int32_t count_up(int32_t n)
+{
+    return n < COUNT_MAX ? n + 1 : COUNT_MAX;
+}
 
 struct failure {
     const char *pod, *uid, *node, *reason, *message; /* node, message may be NULL */

@@ -81,9 +81,9 @@ static void read_metadata(const cJSON *meta, struct pod *p)
     p->owner_uid = api_controller_uid(meta);
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
-    p->index = label_number(labels, LABEL_INDEX, INT32_MAX, -1);
-    p->attempt = label_number(labels, LABEL_ATTEMPT, ATTEMPT_MAX, -1);
-    p->restart = label_number(labels, LABEL_RESTART, ATTEMPT_MAX, 0);
+    p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
+    p->attempt = label_number(labels, LABEL_ATTEMPT, COUNT_MAX, -1);
+    p->restart = label_number(labels, LABEL_RESTART, COUNT_MAX, 0);
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
@@ -123,11 +123,19 @@ static void read_conditions(const cJSON *status, struct pod *p)
     }
 }
 
+/* NULL when there is no exit code that could be one: without it nothing is known of the end, least of all success. */
+static const cJSON *how_it_ended(const cJSON *terminated)
+{
+    int64_t code = json_i64(terminated, "exitCode", INT64_MAX);
+
+    return code >= INT32_MIN && code <= INT32_MAX ? terminated : NULL;
+}
+
 static void read_container(const cJSON *status, struct pod_container *c)
 {
     const cJSON *state = member(status, "state");
     const cJSON *waiting = member(state, "waiting");
-    const cJSON *ended = member(state, "terminated");
+    const cJSON *ended = how_it_ended(member(state, "terminated"));
     const cJSON *what = ended ? ended : waiting;
 
     c->state = ended                      ? CONTAINER_TERMINATED
@@ -141,6 +149,39 @@ static void read_container(const cJSON *status, struct pod_container *c)
     c->finished_ms = instant(ended, "finishedAt");
 }
 
+/* An init container with restartPolicy Always runs beside the training: its end decides nothing. */
+static bool is_sidecar(const cJSON *object, const char *name)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, json_find(object, (const char *[]){"spec", "initContainers", NULL}))
+    {
+        const char *policy = json_str(c, "restartPolicy");
+        if (strcmp(or_empty(json_str(c, "name")), name) == 0)
+            return policy && strcmp(policy, "Always") == 0;
+    }
+    return false;
+}
+
+/* The first that failed; while none did, the first that waits. */
+static void read_init_containers(const cJSON *object, const cJSON *status, struct pod *p)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, member(status, "initContainerStatuses"))
+    {
+        struct pod_container init = {.name = or_empty(json_str(c, "name"))};
+        read_container(c, &init);
+        bool failed = init.state == CONTAINER_TERMINATED && init.exit_code != 0;
+        if (failed && !is_sidecar(object, init.name)) {
+            p->init = init;
+            return;
+        }
+        if (init.state == CONTAINER_WAITING && p->init.state == CONTAINER_NONE)
+            p->init = init;
+    }
+}
+
 /* containerStatuses come in the order of names, not of the spec: look ours up by its name. */
 static void read_containers(const cJSON *object, const cJSON *status, struct pod *p)
 {
@@ -152,16 +193,7 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
         if (strcmp(or_empty(json_str(c, "name")), p->training.name) == 0)
             read_container(c, &p->training);
     }
-    cJSON_ArrayForEach(c, member(status, "initContainerStatuses"))
-    {
-        struct pod_container init = {0};
-        read_container(c, &init);
-        init.name = or_empty(json_str(c, "name"));
-        if ((init.state == CONTAINER_TERMINATED && init.exit_code != 0) || init.state == CONTAINER_WAITING) {
-            p->init = init;
-            break;
-        }
-    }
+    read_init_containers(object, status, p);
 }
 
 static const char **string_at(struct pod *p, size_t i)

@@ -7,14 +7,13 @@
 #ifndef TK_OPERATOR_API_POD_H
 #define TK_OPERATOR_API_POD_H
 
-#include "common/json.h"
+#include "operator/api/jobstatus.h"
 
 /* Labels of a job's pods; the first one selects what the operator watches. */
 #define LABEL_JOB "batch.tensorstack.dev/job"
 #define LABEL_TYPE "batch.tensorstack.dev/replica-type"
 #define LABEL_INDEX "batch.tensorstack.dev/replica-index"
 #define LABEL_ATTEMPT "batch.tensorstack.dev/attempt"
-#define ATTEMPT_MAX (INT32_MAX / 2) /* a label beyond it is bad: counting on from there must not overflow */
 #define LABEL_RESTART "batch.tensorstack.dev/restart"
 #define LABEL_TEMPLATE_HASH "batch.tensorstack.dev/template-hash"
 #define LABEL_OWNER_NAME "tensorstack.dev/owner-name"
@@ -26,7 +25,7 @@ enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_
 
 enum container_state { CONTAINER_NONE, CONTAINER_WAITING, CONTAINER_RUNNING, CONTAINER_TERMINATED };
 
-/* The training container, or the init container that failed. */
+/* The training container, or an init container. */
 struct pod_container {
     const char *name;
     const char *reason;  /* waiting or terminated */
@@ -54,7 +53,7 @@ struct pod {
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     bool forced;         /* deleted with a grace period of 0 */
     struct pod_container training;
-    struct pod_container init; /* the first init container that ended with an error, or that waits with one */
+    struct pod_container init; /* the first one that failed, sidecars apart; while none did, the first that waits */
 };
 
 /* `object` is borrowed for the call. */

@@ -90,13 +90,20 @@ static int32_t signal_of(int32_t code)
     return n >= 1 && n <= 31 && code != EXIT_CODE_RETRYABLE && code != EXIT_CODE_PEER_LOST ? n : 0;
 }
 
+static int32_t container_signal(const struct pod_container *c)
+{
+    if (c->state != CONTAINER_TERMINATED)
+        return 0;
+    return c->signal ? c->signal : signal_of(c->exit_code);
+}
+
 static struct verdict from_container(const struct pod_container *c, const struct run_policy *policy)
 {
     struct verdict v = {
         .message = c->message, .exit_code = c->exit_code, .rank = -1, .finished_ms = c->finished_ms};
     struct rootcause cause;
 
-    v.signal = c->signal ? c->signal : signal_of(c->exit_code);
+    v.signal = container_signal(c);
     if (strcmp(c->reason, "OOMKilled") == 0) {
         v.class = VERDICT_OOM;
         v.reason = "OOMKilled";
@@ -122,6 +129,7 @@ static struct verdict disruption(const struct pod *pod)
                                        : "PodDeleted",
         .message = pod->disruption_msg[0] ? pod->disruption_msg : pod->message,
         .exit_code = pod->training.state == CONTAINER_TERMINATED ? pod->training.exit_code : -1,
+        .signal = container_signal(&pod->training),
         .rank = -1,
         .finished_ms = pod->training.finished_ms,
     };
@@ -156,6 +164,7 @@ struct verdict exitcode_verdict(const struct pod *pod, const struct run_policy *
     if (own_limit(pod) && !(ended && strcmp(pod->training.reason, "OOMKilled") == 0)) {
         struct verdict v = without_container(pod);
         v.exit_code = ended ? pod->training.exit_code : -1;
+        v.signal = container_signal(&pod->training);
         v.finished_ms = pod->training.finished_ms;
         return v;
     }

@@ -42,13 +42,13 @@ static void tell_created(struct planner *p, int n, const struct slot *first)
         event->message = arena_printf(p->a, "pod %s, attempt %d", first->name, p->st.attempt);
 }
 
-/* Pods of earlier attempts go, and so does a pod that no slot of the spec knows. */
+/* Pods of earlier attempts go, and so does a pod that no slot of the spec knows; of a paused job all. */
 static void delete_leftovers(struct planner *p)
 {
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         bool placed = false;
-        if (pod->attempt == p->st.attempt)
+        if (pod->attempt == p->st.attempt && p->st.phase != JOB_PAUSED)
             for (int s = 0; s < p->n_slots && !placed; s++)
                 placed = p->slots[s].pod == pod;
         if (!placed)
@@ -161,7 +161,7 @@ static void leave_pause(struct planner *p)
     p->st.phase = ran_before ? JOB_RESUMING : JOB_NONE;
     if (!ran_before)
         return;
-    p->st.resume_count++;
+    p->st.resume_count = count_up(p->st.resume_count);
     planner_event(p, false, "Resumed", "attempt %d begins", p->st.attempt);
 }
 

@@ -19,6 +19,12 @@ static void append(struct planner *p, struct action_list *to, const struct actio
     }
 }
 
+/* Every restart counts somewhere. */
+static int64_t counted(const struct jobstatus *st)
+{
+    return (int64_t)st->backoff_count + st->disruption_count + st->admission_count;
+}
+
 static void note_transitions(const struct planner *p, struct plan *out)
 {
     const struct jobstatus *old = &p->job->status;
@@ -26,7 +32,7 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->started = old->phase == JOB_NONE;
     out->succeeded = p->st.phase == JOB_SUCCEEDED && old->phase != JOB_SUCCEEDED;
     out->failed = p->st.phase == JOB_FAILED && old->phase != JOB_FAILED;
-    out->restarted = p->st.last_failure != old->last_failure && !jobstatus_finished(&p->st);
+    out->restarted = counted(&p->st) > counted(old) && !jobstatus_finished(&p->st);
 }
 
 /* The status first: nothing else happens before it is written that a count depends on. */
@@ -118,23 +124,21 @@ static void plan_valid(struct planner *p)
     tensorboard_plan(p);
 }
 
-int plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out, struct err *err)
+void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out)
 {
     struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
-    (void)err;
     *out = (struct plan){0};
     if (in->job->deleting || !managed_by_us(p.spec))
-        return 0;
+        return;
     status_begin(&p);
     if (status_is_stale(&p)) {
         out->refetch = true;
-        return 0;
+        return;
     }
     if (in->job->spec_error)
         plan_invalid(&p);
     else
         plan_valid(&p);
     assemble(&p, out);
-    return 0;
 }

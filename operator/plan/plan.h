@@ -3,7 +3,7 @@
  * Ownership: *in is borrowed for the call. All of *out lives in `a` and points into nothing else, so the
  *            cache may change at once.
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
- * Errors:    none yet; a bad spec is a status, not an error.
+ * Errors:    none: a bad spec is a status, not an error.
  * Order:     actions run first to last and the first failure ends the pass: what is written to status stands
  *            there before anything follows from it (restarts are counted exactly once).
  */
@@ -77,6 +77,6 @@ struct plan {
     bool started, succeeded, failed, restarted;
 };
 
-int plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out, struct err *err) MUST_CHECK;
+void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out);
 
 #endif

@@ -57,12 +57,12 @@ void replica_write_ahead(struct planner *p, const struct slot *s)
         return;
     if (s->pod && s->pod->restart > r->restarts)
         r->restarts = s->pod->restart;
-    r->restarts++;
+    r->restarts = count_up(r->restarts);
     r->uid = NULL;
     r->container = NULL;
     r->state = NULL;
     r->exit_code = -1;
-    task->restart_count++;
+    task->restart_count = count_up(task->restart_count);
 }
 
 bool replica_status_is_behind(const struct planner *p)

@@ -71,7 +71,7 @@ void restart_next_attempt(struct planner *p)
 {
     struct jobstatus *st = &p->st;
 
-    st->attempt++;
+    st->attempt = count_up(st->attempt);
     for (int t = 0; t < st->n_tasks; t++) {
         for (int i = 0; i < st->tasks[t].n_replicas; i++) {
             struct replica_status *r = &st->tasks[t].replicas[i];
@@ -88,7 +88,7 @@ void restart_next_attempt(struct planner *p)
 static void count_task_restarts(struct planner *p)
 {
     for (int t = 0; t < p->st.n_tasks; t++)
-        p->st.tasks[t].restart_count++;
+        p->st.tasks[t].restart_count = count_up(p->st.tasks[t].restart_count);
 }
 
 static bool oom_again(const struct planner *p, const struct judgement *j)
@@ -103,9 +103,9 @@ static bool oom_again(const struct planner *p, const struct judgement *j)
 /* A hundred in each day since the job was made; pausing, which clears startTime, takes no day away. */
 static bool disruptions_spent(const struct planner *p)
 {
-    int64_t days = 1 + (p->now_ms - p->job->created_ms) / (24LL * 3600 * 1000);
+    int64_t days = (p->now_ms - p->job->created_ms) / (24LL * 3600 * 1000);
 
-    return p->st.disruption_count >= DISRUPTIONS_PER_DAY * days;
+    return p->st.disruption_count >= DISRUPTIONS_PER_DAY * (1 + (days > 0 ? days : 0));
 }
 
 /* Why the job must fail now; NULL: it restarts, and the counter of its class has been raised. */
@@ -122,7 +122,7 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     case VERDICT_DISRUPTION:
         if (disruptions_spent(p))
             return "DisruptionLimitExceeded";
-        st->disruption_count++;
+        st->disruption_count = count_up(st->disruption_count);
         return NULL;
     case VERDICT_ADMISSION:
         if (st->admission_count >= ADMISSIONS_MAX)
@@ -140,7 +140,7 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     }
     if (st->backoff_count >= p->spec->run_policy.backoff_limit)
         return "BackoffLimitExceeded";
-    st->backoff_count++;
+    st->backoff_count = count_up(st->backoff_count);
     return NULL;
 }
 

@@ -68,8 +68,10 @@ bool rootcause_parse(const char *message, struct rootcause *ret)
 {
     const char *report = NULL;
 
-    /* The last report counts: earlier ones belong to restarts inside the pod. */
+    /* The last report counts: earlier ones belong to restarts inside the pod, or to a torchrun that the program ran.
+     * torchrun's own begins its line; what a worker said stands indented below it. */
     for (const char *p = message; (p = strstr(p, "Root Cause (first observed failure)")); p++)
-        report = p;
+        if (p == message || p[-1] == '\n')
+            report = p;
     return (report && parse_report(report, ret)) || parse_signal(message, ret);
 }

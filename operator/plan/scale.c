@@ -68,10 +68,11 @@ void scale_remember(const struct planner *p, int type, int index, struct replica
     *r = (struct replica_status){.exit_code = -1};
     if (task && index < task->n_replicas) {
         r->restarts = task->replicas[index].restarts;
-        r->restarts += task->replicas[index].uid != NULL;
+        if (task->replicas[index].uid)
+            r->restarts = count_up(r->restarts);
     }
     if (pod && r->restarts <= pod->restart)
-        r->restarts = pod->restart + 1;
+        r->restarts = count_up(pod->restart);
     r->name = naming_pod(p->a, p->job->name, spec->type, index);
     r->phase = REPLICA_DELETED;
 }

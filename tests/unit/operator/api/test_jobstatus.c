@@ -93,6 +93,36 @@ static void test_too_many_failures(void **state)
     assert_int_equal(s.failures[9].attempt, 11);
 }
 
+/* Counts that counting never reaches count as lost; so do more types and pods than a job may have. */
+static void test_bounds(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    cleanup_json cJSON *in = parse(
+        "{\"attempt\":1073741824,\"backoffCount\":2147483647,\"disruptionCount\":-1,\"admissionCount\":1e300,"
+        "\"resumeCount\":1073741823,\"tasks\":[{\"type\":\"t\",\"restartCount\":2147483647,"
+        "\"replicas\":[{\"name\":\"p\",\"restarts\":1073741824}]}]}");
+    cJSON *tasks = cJSON_GetObjectItem(in, "tasks");
+    cJSON *replicas = cJSON_GetObjectItem(tasks->child, "replicas");
+    struct jobstatus s;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        cJSON_AddItemToArray(tasks, cJSON_CreateObject());
+        cJSON_AddItemToArray(replicas, cJSON_CreateObject());
+    }
+    jobstatus_decode(in, &a, &s);
+    assert_int_equal(s.attempt, 0);
+    assert_int_equal(s.backoff_count, 0);
+    assert_int_equal(s.disruption_count, 0);
+    assert_int_equal(s.admission_count, 0);
+    assert_int_equal(s.resume_count, COUNT_MAX);
+    assert_int_equal(count_up(s.resume_count), COUNT_MAX);
+    assert_int_equal(s.n_tasks, JOBSTATUS_TASKS_MAX);
+    assert_int_equal(s.tasks[0].restart_count, 0);
+    assert_int_equal(s.tasks[0].replicas[0].restarts, 0);
+    assert_int_equal(s.tasks[0].n_replicas, JOBSTATUS_REPLICAS_MAX);
+}
+
 static void test_long_messages_keep_their_end(void **state)
 {
     char text[4096];
@@ -122,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_too_many_failures),
+        cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_long_messages_keep_their_end),
     };
 

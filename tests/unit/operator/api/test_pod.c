@@ -76,6 +76,29 @@ static void test_attempt_bound(void **state)
     }
 }
 
+/* An index is a place in a job: beyond all places it is no index. */
+static void test_index_bound(void **state)
+{
+    static const struct {
+        const char *text;
+        int32_t index;
+    } CASES[] = {{"0", 0}, {"1023", 1023}, {"1024", -1}, {"2147483647", -1}, {"x", -1}};
+    char text[256];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"uid\":\"u\",\"labels\":{\"" LABEL_INDEX
+                 "\":\"%s\"}}}",
+                 CASES[i].text);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_int_equal(p->index, CASES[i].index);
+        pod_free(p);
+    }
+}
+
 static void test_bare(void **state)
 {
     struct err err;
@@ -140,6 +163,73 @@ static void test_long_message_keeps_its_end(void **state)
     pod_free(p);
 }
 
+/* How the pod's init containers are, and which of them says why the pod failed or waits. */
+static void test_init_containers(void **state)
+{
+#define ENDED(name, code) "{\"name\":\"" name "\",\"state\":{\"terminated\":{\"exitCode\":" code "}}}"
+#define WAITS(name, why) "{\"name\":\"" name "\",\"state\":{\"waiting\":{\"reason\":\"" why "\"}}}"
+#define RUNS(name) "{\"name\":\"" name "\",\"state\":{\"running\":{}}}"
+    static const struct {
+        const char *statuses, *name;
+        enum container_state state;
+    } ROWS[] = {
+        {ENDED("a", "0") "," ENDED("b", "3"), "b", CONTAINER_TERMINATED},
+        {ENDED("a", "2") "," WAITS("b", "PodInitializing"), "a", CONTAINER_TERMINATED},
+        {ENDED("a", "0") "," WAITS("b", "ImagePullBackOff"), "b", CONTAINER_WAITING},
+        {RUNS("side") "," ENDED("a", "0") "," ENDED("b", "0"), "", CONTAINER_NONE},
+        {WAITS("side", "CrashLoopBackOff") "," ENDED("a", "3"), "a", CONTAINER_TERMINATED},
+        {ENDED("side", "137") "," ENDED("a", "3"), "a", CONTAINER_TERMINATED}, /* killed because a failed */
+        {ENDED("side", "137") "," ENDED("a", "0"), "", CONTAINER_NONE},
+        {WAITS("side", "ErrImagePull") "," WAITS("a", "PodInitializing"), "side", CONTAINER_WAITING},
+    };
+    char text[1024];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(
+            text, sizeof(text),
+            "{" META
+            ",\"spec\":{\"initContainers\":[{\"name\":\"side\",\"restartPolicy\":\"Always\"},{\"name\":"
+            "\"a\"},{\"name\":\"b\"}],\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Failed\","
+            "\"initContainerStatuses\":[%s]}}",
+            ROWS[i].statuses);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_string_equal(p->init.name, ROWS[i].name);
+        assert_int_equal(p->init.state, ROWS[i].state);
+        pod_free(p);
+    }
+}
+
+/* An end without a code that could be one is no end, and no success. */
+static void test_exit_codes(void **state)
+{
+    static const struct {
+        const char *code;
+        enum container_state state;
+        int32_t want;
+    } ROWS[] = {{"0", CONTAINER_TERMINATED, 0},   {"255", CONTAINER_TERMINATED, 255},
+                {"-1", CONTAINER_TERMINATED, -1}, {"4294967296", CONTAINER_NONE, 0},
+                {"\"0\"", CONTAINER_NONE, 0},     {"null", CONTAINER_NONE, 0}};
+    char text[640];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text),
+                 "{" META
+                 ",\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"containerStatuses\":[{\"name\":"
+                 "\"c\",\"state\":{\"terminated\":{\"exitCode\":%s}}}]}}",
+                 ROWS[i].code);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_int_equal(p->training.state, ROWS[i].state);
+        assert_int_equal(p->training.exit_code, ROWS[i].want);
+        pod_free(p);
+    }
+}
+
 static void test_child(void **state)
 {
     struct err err;
@@ -163,9 +253,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
         cmocka_unit_test(test_attempt_bound),
+        cmocka_unit_test(test_index_bound),
         cmocka_unit_test(test_bare),
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
+        cmocka_unit_test(test_init_containers),
+        cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_child),
     };
 

@@ -37,6 +37,26 @@ static const struct row ROWS[] = {
     {"Root Cause (first observed failure):\nexitcode : 3\nRoot Cause (first observed failure):\nexitcode : "
      "-6\n",
      true, 134, 6, -1},
+    /* A worker's exception, recorded and shown below the report, may quote another one. */
+    {HEAD "  host      : j-node-0\n  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 25289) \n"
+          "  error_file: /tmp/error.json\n  traceback : Traceback (most recent call last):\n"
+          "    File \"train.py\", line 16, in main\n  RuntimeError: it's \"quoted\"\n"
+          "  Root Cause (first observed failure):\n    exitcode : 138\n  \n=====\n",
+     true, 1, 0, 1},
+    /* One that was not recorded stands before the report, at the beginning of a line. */
+    {"RuntimeError: it's \"quoted\"\nRoot Cause (first observed failure):\n  exitcode : 138\n" HEAD
+     "  rank      : 1 (local_rank: 1)\n  exitcode  : -11 (pid: 7)  (SIGSEGV)\n  error_file: <N/A>\n"
+     "  traceback : Signal 11 (SIGSEGV) received by PID 7\n",
+     true, 139, 11, 1},
+    /* The log's tail begins in the report: nothing above it is needed. */
+    {"Root Cause (first observed failure):\n[0]:\n  time      : 2026-11-21_04:50:22\n  host      : "
+     "localhost\n"
+     "  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 24609)  (SIGKILL)\n  error_file: <N/A>\n"
+     "  traceback : Signal 9 (SIGKILL) received by PID 24609\n===",
+     true, 137, 9, 1},
+    /* It begins behind the title: whose code this is, nobody knows. */
+    {"first observed failure):\n[0]:\n  rank      : 1 (local_rank: 1)\n  exitcode  : -9 (pid: 24609)\n",
+     false, 0, 0, 0},
     {"exitcode : -9\n", false, 0, 0, 0},
     {"", false, 0, 0, 0},
     {"SignalException: Process 7 got signal: 15\n", true, 143, 15, -1},
