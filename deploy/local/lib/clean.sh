@@ -20,11 +20,13 @@ unmount_all() {
     [ -z "$(our_mounts)" ] || die "cannot unmount $(our_mounts | head -n 1)"
 }
 
-# kill_all PID...: at once, and waits until they are gone.
-kill_all() {
-    [ $# -gt 0 ] || return 0
-    kill -KILL "$@" 2>/dev/null || true
-    wait_gone 20 "$@" || die "a process does not end, not even by SIGKILL: one of $*"
+shim_pids() {
+    local pid
+    for pid in $(marked_pids); do
+        if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q -- 'containerd-shim.*-address '"$CONTAINERD_SOCKET"; then
+            printf '%s\n' "$pid"
+        fi
+    done
 }
 
 # All pods and all that holds them; the control plane stays.

@@ -132,7 +132,8 @@ END
 write_configs() {
     mkdir -p -- "$CONFIG" "$LOGS" "$VOLUMES" "$STATE/kubelet"
     chmod 0711 -- "$STATE" "$VOLUMES"
-    make_keys
+    make_control_plane_keys
+    make_node_keys
     write_containerd_config
     write_cni_config
     write_kubelet_config

@@ -58,8 +58,9 @@ END
     )
 }
 
-make_keys() {
-    local names="IP:127.0.0.1,IP:$BRIDGE_ADDRESS,IP:$FIRST_SERVICE_ADDRESS,DNS:localhost" domain
+# The identities of etcd and the Kubernetes programs that need no node.
+make_control_plane_keys() {
+    local names="IP:127.0.0.1,IP:$API_ADDRESS,IP:$FIRST_SERVICE_ADDRESS,DNS:localhost" domain name
     for domain in kubernetes kubernetes.default kubernetes.default.svc "kubernetes.default.svc.$DNS_DOMAIN"; do
         names+=",DNS:$domain"
     done
@@ -69,17 +70,23 @@ make_keys() {
     make_service_account_key
     make_certificate etcd /CN=etcd "IP:127.0.0.1,DNS:localhost"
     make_certificate kube-apiserver /CN=kube-apiserver "$names"
-    make_certificate kubelet-server "/CN=$NODE" "IP:$BRIDGE_ADDRESS,DNS:$NODE"
     make_certificate admin /O=system:masters/CN=admin
     make_certificate kube-controller-manager /CN=system:kube-controller-manager
     make_certificate kube-scheduler /CN=system:kube-scheduler
+    make_kubeconfig "$STATE/admin.conf" admin
+    for name in kube-controller-manager kube-scheduler; do
+        make_kubeconfig "$CONFIG/$name.conf" "$name"
+    done
+}
+
+make_node_keys() {
+    local name
+    make_certificate kubelet-server "/CN=$NODE" "IP:$BRIDGE_ADDRESS,DNS:$NODE"
     make_certificate kube-proxy /CN=system:kube-proxy
     make_certificate kubelet "/O=system:nodes/CN=system:node:$NODE"
     make_certificate coredns /CN=torchkeeper:coredns
     make_certificate host-agent /CN=torchkeeper:host-agent
-    make_kubeconfig "$STATE/admin.conf" admin
-    local name
-    for name in kube-controller-manager kube-scheduler kube-proxy kubelet coredns host-agent; do
+    for name in kube-proxy kubelet coredns host-agent; do
         make_kubeconfig "$CONFIG/$name.conf" "$name"
     done
 }

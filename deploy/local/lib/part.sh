@@ -20,23 +20,12 @@ part_pid() {
 
 # A hash of what the part would be started with now.
 part_stamp() {
-    local COMMAND=() ENVIRONMENT=() file tool=$1
+    local COMMAND=() file
     part_command "$1"
     {
         printf '%s\n' "${COMMAND[@]}"
-        case $1 in
-        containerd) cat -- "$CONFIG/containerd.toml" ;;
-        coredns) cat -- "$CONFIG/Corefile" ;;
-        kubelet) cat -- "$CONFIG/kubelet.yaml" ;;
-        kube-apiserver) cat -- "$CONFIG/audit.yaml" ;;
-        esac
-        case $1 in
-        containerd) ;;
-        coredns) cat -- "$TOOLS/coredns.stamp" ;;
-        *) cat -- "$TOOLS/hyperkube.stamp" ;;
-        esac
         # A new authority makes every certificate a new one.
-        for file in "$PKI/ca.crt" "$PKI/$tool.crt"; do
+        { part_files "$1" && printf '%s\n' "$PKI/ca.crt" "$PKI/$1.crt"; } | while read -r file; do
             if [ -e "$file" ]; then cat -- "$file"; fi
         done
     } 2>/dev/null | sha256sum | cut -d ' ' -f 1
@@ -51,11 +40,31 @@ part_start() {
     part_command "$1"
     part_environment "$1"
     if [ -s "$log" ]; then mv -f -- "$log" "$log.1"; fi
-    # The lock's descriptor must not live on in the part.
-    (cd / && exec setsid env -i "${ENVIRONMENT[@]}" "${COMMAND[@]}") >"$log" 2>&1 </dev/null 9>&- &
+    # The locks' descriptors must not live on in the part.
+    (cd / && exec setsid env -i "${ENVIRONMENT[@]}" "${COMMAND[@]}") >"$log" 2>&1 </dev/null 8<&- 9>&- &
     pid=$!
     printf '%s %s\n' "$pid" "$(process_start "$pid" || printf 0)" | write_file "$RUN/$1.pid"
     part_stamp "$1" | write_file "$RUN/$1.stamp"
+}
+
+# ensure PART: starts the part unless it runs as it should; a part that runs but does not answer
+# gets a few seconds to recover, then a new life.
+ensure() {
+    local part
+    for part in "$@"; do
+        if part_is_current "$part" && responds "$part"; then continue; fi
+        part_stop "$part"
+        part_start "$part"
+        STARTED+=("$part")
+    done
+}
+
+responds() {
+    local end=$((SECONDS + 10))
+    until part_is_healthy "$1"; do
+        if [ "$SECONDS" -ge "$end" ] || ! part_pid "$1" >/dev/null; then return 1; fi
+        sleep 0.2
+    done
 }
 
 # part_stop PART: asks, then insists. containerd's shims are not its children and stay.
@@ -84,6 +93,13 @@ wait_gone() {
     return 1
 }
 
+# kill_all PID...: at once, and waits until they are gone.
+kill_all() {
+    [ $# -gt 0 ] || return 0
+    kill -KILL "$@" 2>/dev/null || true
+    wait_gone 20 "$@" || die "a process does not end, not even by SIGKILL: one of $*"
+}
+
 # part_await PART SECONDS
 part_await() {
     local end=$((SECONDS + $2))
@@ -104,17 +120,8 @@ part_fail() {
 marked_pids() {
     local file
     # A process may end, or hide its environment, while we look.
-    grep -lzs '^TORCHKEEPER_PART=' /proc/[0-9]*/environ 2>/dev/null | while read -r file; do
+    grep -lzs -- "$MARK" /proc/[0-9]*/environ 2>/dev/null | while read -r file; do
         file=${file#/proc/}
         printf '%s\n' "${file%/environ}"
-    done
-}
-
-shim_pids() {
-    local pid
-    for pid in $(marked_pids); do
-        if tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -q -- 'containerd-shim.*-address '"$CONTAINERD_SOCKET"; then
-            printf '%s\n' "$pid"
-        fi
     done
 }

@@ -6,12 +6,13 @@ part_command() {
     case $1 in
     containerd) COMMAND=(containerd --config "$CONFIG/containerd.toml" --log-level warn) ;;
     etcd) etcd_command ;;
-    kube-apiserver) apiserver_command ;;
-    kube-controller-manager) controller_manager_command ;;
-    kube-scheduler)
-        COMMAND=("$TOOLS/kube-scheduler" --kubeconfig="$CONFIG/kube-scheduler.conf" --bind-address=127.0.0.1
-            --leader-elect=false --profiling=false)
+    kube-apiserver)
+        apiserver_command
+        COMMAND+=(--kubelet-certificate-authority="$PKI/ca.crt" --kubelet-client-certificate="$PKI/kube-apiserver.crt"
+            --kubelet-client-key="$PKI/kube-apiserver.key" --kubelet-preferred-address-types=InternalIP)
         ;;
+    kube-controller-manager) controller_manager_command ;;
+    kube-scheduler) scheduler_command ;;
     coredns) COMMAND=("$TOOLS/coredns" -conf "$CONFIG/Corefile") ;;
     kubelet)
         COMMAND=("$TOOLS/kubelet" --config="$CONFIG/kubelet.yaml" --kubeconfig="$CONFIG/kubelet.conf"
@@ -34,39 +35,6 @@ part_command() {
     esac
 }
 
-# No fsync: what a killed process wrote is safe, and so is this data after anything but a power cut.
-etcd_command() {
-    local tls=(--cert-file="$PKI/etcd.crt" --key-file="$PKI/etcd.key" --trusted-ca-file="$PKI/ca.crt" --client-cert-auth
-        --peer-cert-file="$PKI/etcd.crt" --peer-key-file="$PKI/etcd.key" --peer-trusted-ca-file="$PKI/ca.crt" --peer-client-cert-auth)
-    COMMAND=("$TOOLS/etcd" --name=local --data-dir="$STATE/etcd" "${tls[@]}"
-        --listen-client-urls=https://127.0.0.1:2379 --advertise-client-urls=https://127.0.0.1:2379
-        --listen-peer-urls=https://127.0.0.1:2380 --initial-advertise-peer-urls=https://127.0.0.1:2380
-        --initial-cluster=local=https://127.0.0.1:2380 --listen-metrics-urls=http://127.0.0.1:2381
-        --unsafe-no-fsync --auto-compaction-retention=1h --quota-backend-bytes=2147483648 --log-level=warn)
-}
-
-apiserver_command() {
-    COMMAND=("$TOOLS/kube-apiserver" --bind-address="$BRIDGE_ADDRESS" --advertise-address="$BRIDGE_ADDRESS" --secure-port="$API_PORT"
-        --etcd-servers=https://127.0.0.1:2379 --etcd-cafile="$PKI/ca.crt" --etcd-certfile="$PKI/etcd.crt" --etcd-keyfile="$PKI/etcd.key"
-        --client-ca-file="$PKI/ca.crt" --tls-cert-file="$PKI/kube-apiserver.crt" --tls-private-key-file="$PKI/kube-apiserver.key"
-        --kubelet-certificate-authority="$PKI/ca.crt" --kubelet-client-certificate="$PKI/kube-apiserver.crt"
-        --kubelet-client-key="$PKI/kube-apiserver.key" --kubelet-preferred-address-types=InternalIP
-        --service-account-issuer="https://kubernetes.default.svc.$DNS_DOMAIN" --service-account-key-file="$PKI/sa.pub"
-        --service-account-signing-key-file="$PKI/sa.key" --service-cluster-ip-range="$SERVICE_CIDR"
-        "--authorization-mode=Node,RBAC" --allow-privileged=true
-        "--enable-admission-plugins=NodeRestriction,PodSecurity,OwnerReferencesPermissionEnforcement"
-        --audit-policy-file="$CONFIG/audit.yaml" --audit-log-path="$LOGS/audit.log" --audit-log-maxsize=100 --audit-log-maxbackup=3
-        --profiling=false)
-}
-
-controller_manager_command() {
-    COMMAND=("$TOOLS/kube-controller-manager" --kubeconfig="$CONFIG/kube-controller-manager.conf" --bind-address=127.0.0.1
-        --root-ca-file="$PKI/ca.crt" --service-account-private-key-file="$PKI/sa.key"
-        --cluster-signing-cert-file="$PKI/ca.crt" --cluster-signing-key-file="$PKI/ca.key"
-        --use-service-account-credentials --flex-volume-plugin-dir="$STATE/kubelet/volume-plugins"
-        --leader-elect=false --profiling=false)
-}
-
 # part_environment PART: sets ENVIRONMENT. Only containerd fetches from outside, so only it gets
 # the user's proxies; the mark lets a later run find a part, or a shim of it, without its pid file.
 part_environment() {
@@ -78,17 +46,21 @@ part_environment() {
     done
 }
 
-ask() {
-    curl --noproxy '*' --silent --fail --max-time 3 --output /dev/null "$@"
+# part_files PART: what else decides how the part runs.
+part_files() {
+    case $1 in
+    containerd) printf '%s\n' "$CONFIG/containerd.toml" ;;
+    coredns) printf '%s\n' "$CONFIG/Corefile" "$TOOLS/coredns.stamp" ;;
+    kubelet) printf '%s\n' "$CONFIG/kubelet.yaml" "$TOOLS/hyperkube.stamp" ;;
+    kube-apiserver) printf '%s\n' "$CONFIG/audit.yaml" "$TOOLS/hyperkube.stamp" ;;
+    *) printf '%s\n' "$TOOLS/hyperkube.stamp" ;;
+    esac
 }
 
 part_is_healthy() {
     case $1 in
     containerd) timeout 5 ctr --address "$CONTAINERD_SOCKET" version >/dev/null 2>&1 ;;
-    etcd) ask http://127.0.0.1:2381/health ;;
-    kube-apiserver) ask --cacert "$PKI/ca.crt" "$API_URL/readyz" ;;
-    kube-controller-manager) ask --insecure https://127.0.0.1:10257/healthz ;;
-    kube-scheduler) ask --insecure https://127.0.0.1:10259/healthz ;;
+    etcd | kube-apiserver | kube-controller-manager | kube-scheduler) control_plane_is_healthy "$1" ;;
     coredns) ask http://127.0.0.1:10261/ready ;;
     kubelet) ask http://127.0.0.1:10248/healthz ;;
     kube-proxy) ask http://127.0.0.1:10256/healthz ;;

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 say() {
-    printf 'cluster: %s\n' "$*" >&2
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
 }
 
 die() {

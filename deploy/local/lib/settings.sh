@@ -5,30 +5,31 @@ readonly NODE=torchkeeper
 readonly BRIDGE=torchkeeper0
 readonly BRIDGE_ADDRESS=10.200.0.1
 readonly POD_CIDR=10.200.0.0/22
-readonly SERVICE_CIDR=10.32.0.0/16
-readonly FIRST_SERVICE_ADDRESS=10.32.0.1
-readonly DNS_DOMAIN=cluster.local
+
+readonly SERVERS=$TOOLS
+readonly API_ADDRESS=$BRIDGE_ADDRESS
 readonly API_PORT=6443
-readonly API_URL=https://$BRIDGE_ADDRESS:$API_PORT
+readonly API_URL=https://$API_ADDRESS:$API_PORT
+readonly ETCD_PORT=2379
+readonly ETCD_PEER_PORT=2380
+readonly ETCD_METRICS_PORT=2381
+readonly CONTROLLER_MANAGER_PORT=10257
+readonly SCHEDULER_PORT=10259
 
 # All that the cluster, its images and the first build ever took, with room for test images.
 readonly DISK_NEEDED_GB=15
-readonly GO_NEEDED=1.21
-KUBERNETES_VERSION=$(sed -n 's/^[[:space:]]*k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$HERE/hyperkube/go.mod")
-readonly KUBERNETES_VERSION
 readonly PAUSE_IMAGE=localhost/torchkeeper/pause:1
 
 GPUS=${GPUS:-8}
 STATE=$(realpath -m -- "${TORCHKEEPER_STATE:-/var/lib/torchkeeper}")
-REPO=$(realpath -m -- "$HERE/../..")
-readonly GPUS STATE REPO
+readonly GPUS STATE
 
-readonly TOOLS=$REPO/build/tools
 readonly PKI=$STATE/pki
 readonly CONFIG=$STATE/config
 readonly LOGS=$STATE/logs
 readonly VOLUMES=$STATE/volumes
 readonly STATE_MARK=$STATE/.torchkeeper-state
+readonly MARK=^TORCHKEEPER_PART=
 
 # Sockets and what must not outlive a reboot; a socket's path may have no more than 107 bytes.
 readonly RUN=/run/torchkeeper
@@ -41,12 +42,12 @@ readonly PARTS=(containerd etcd kube-apiserver kube-controller-manager kube-sche
 
 # part, protocol, address and port, for each listening socket.
 readonly PORTS=(
-    "etcd tcp 127.0.0.1 2379"
-    "etcd tcp 127.0.0.1 2380"
-    "etcd tcp 127.0.0.1 2381"
-    "kube-apiserver tcp $BRIDGE_ADDRESS $API_PORT"
-    "kube-controller-manager tcp 127.0.0.1 10257"
-    "kube-scheduler tcp 127.0.0.1 10259"
+    "etcd tcp 127.0.0.1 $ETCD_PORT"
+    "etcd tcp 127.0.0.1 $ETCD_PEER_PORT"
+    "etcd tcp 127.0.0.1 $ETCD_METRICS_PORT"
+    "kube-apiserver tcp $API_ADDRESS $API_PORT"
+    "kube-controller-manager tcp 127.0.0.1 $CONTROLLER_MANAGER_PORT"
+    "kube-scheduler tcp 127.0.0.1 $SCHEDULER_PORT"
     "coredns tcp $BRIDGE_ADDRESS 53"
     "coredns udp $BRIDGE_ADDRESS 53"
     "coredns tcp 127.0.0.1 10261"

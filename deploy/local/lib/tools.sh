@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 
 readonly GO_VERSION_PACKAGE=k8s.io/component-base/version
+readonly BUILD_TAGS=providerless,dockerless
 
 # Debian 12 has no Go that can build this, but its backports do. They are asked for without a
 # change to the machine's own list of sources.
@@ -53,13 +54,40 @@ require_go() {
         die "Go ${version:-is not installed}: expected $GO_NEEDED or newer to build Kubernetes; no package of this machine has it, so install one from Debian's backports or from the Go project"
 }
 
+# tool_mod NAME: the file that pins the versions of all it is made of; go.sum's twin lies beside it.
+tool_mod() {
+    case $1 in
+    kubernetes-*) printf '%s' "$HERE/kubernetes/versions/${1#kubernetes-}.mod" ;;
+    *) printf '%s' "$HERE/$1/go.mod" ;;
+    esac
+}
+
+tool_folder() {
+    case $1 in
+    kubernetes-*) printf '%s' "$HERE/kubernetes" ;;
+    *) printf '%s' "$HERE/$1" ;;
+    esac
+}
+
+link_flags() {
+    local version major minor
+    version=$(kubernetes_version "$(tool_mod "$1")")
+    printf -- '-s -w'
+    [ -n "$version" ] || return 0
+    IFS=. read -r major minor _ <<<"${version#v}"
+    # Without them the API server refuses to start: it knows no version to emulate.
+    printf -- " -X $GO_VERSION_PACKAGE.%s" "gitVersion=$version" "gitMajor=$major" "gitMinor=$minor" gitTreeState=clean
+}
+
 # tool_stamp NAME: a hash of all that decides how the binary comes out.
 tool_stamp() {
+    local mod
+    mod=$(tool_mod "$1")
     {
         uname -m
-        printf '%s\n' "$KUBERNETES_VERSION"
-        find "$HERE/$1" -name '*.go' ! -name '*_test.go' -print0 | sort -z | xargs -0 cat --
-        cat -- "$HERE/$1/go.mod" "$HERE/$1/go.sum" "$HERE/lib/tools.sh"
+        printf '%s\n' "$BUILD_TAGS" "$(link_flags "$1")"
+        find "$(tool_folder "$1")" -name '*.go' ! -name '*_test.go' -print0 | sort -z | xargs -0 cat --
+        cat -- "$mod" "${mod%.mod}.sum"
     } | sha256sum | cut -d ' ' -f 1
 }
 
@@ -69,19 +97,13 @@ tool_is_current() {
 
 # build_tool NAME WHAT
 build_tool() {
-    local name=$1 what=$2 started=$EPOCHREALTIME version=${KUBERNETES_VERSION#v} flags log
+    local name=$1 what=$2 started=$EPOCHREALTIME log=$TOOLS/$1.log
     tool_is_current "$name" && return
     require_go
-    log=$TOOLS/$name.log
-    flags="-s -w"
-    if [ "$name" = hyperkube ]; then
-        # Without them the API server refuses to start: it knows no version to emulate.
-        flags+=" -X $GO_VERSION_PACKAGE.gitVersion=$KUBERNETES_VERSION -X $GO_VERSION_PACKAGE.gitMajor=${version%%.*}"
-        flags+=" -X $GO_VERSION_PACKAGE.gitMinor=$(cut -d . -f 2 <<<"$version") -X $GO_VERSION_PACKAGE.gitTreeState=clean"
-    fi
     say "building $what"
-    if ! (cd -- "$HERE/$name" && GOTOOLCHAIN=$(toolchain "$name") GOFLAGS=-mod=readonly CGO_ENABLED=0 \
-        nice go build -trimpath -buildvcs=false -tags providerless,dockerless -ldflags "$flags" -o "$TOOLS/$name.new" .) >"$log" 2>&1; then
+    if ! (cd -- "$(tool_folder "$name")" && GOTOOLCHAIN=$(toolchain "$name") GOFLAGS=-mod=readonly CGO_ENABLED=0 \
+        nice go build -modfile="$(tool_mod "$name")" -trimpath -buildvcs=false -tags "$BUILD_TAGS" \
+        -ldflags "$(link_flags "$name")" -o "$TOOLS/$name.new" .) >"$log" 2>&1; then
         tail -n 8 -- "$log" >&2
         die "building $name failed; log: $log"
     fi
@@ -94,22 +116,42 @@ build_tool() {
 # must not, so that it also works without a network.
 toolchain() {
     local wanted
-    wanted=$(sed -n 's/^go //p' "$HERE/$1/go.mod")
+    wanted=$(sed -n 's/^go //p' "$(tool_mod "$1")")
     if version_at_least "$(installed_go)" "$wanted"; then printf local; else printf auto; fi
 }
 
-build_tools() {
-    local part
+# One build at a time, whichever program asks for it.
+lock_tools() {
     mkdir -p -- "$TOOLS"
-    build_tool hyperkube "Kubernetes $KUBERNETES_VERSION: about 6 minutes the first time on 2 cores"
-    build_tool coredns "CoreDNS: about 1 minute the first time"
-    for part in "${PARTS[@]}" kubectl; do
-        case $part in
-        containerd | coredns) ;;
-        *) ln -sf hyperkube "$TOOLS/$part" ;;
-        esac
+    exec 8<"$TOOLS"
+    flock 8
+}
+
+unlock_tools() {
+    exec 8<&-
+}
+
+# link_parts TOOL FOLDER PART...: names by which one binary plays its parts.
+link_parts() {
+    local target=$1 folder=$2 part
+    shift 2
+    mkdir -p -- "$folder"
+    for part in "$@"; do
+        [ "$(readlink -- "$folder/$part")" = "$target" ] || ln -sfn "$target" "$folder/$part"
     done
+}
+
+build_hyperkube() {
+    build_tool hyperkube "Kubernetes $KUBERNETES_VERSION with a node: about 6 minutes the first time on 2 cores"
+    link_parts hyperkube "$TOOLS" etcd kube-apiserver kube-controller-manager kube-scheduler kubelet kube-proxy host-agent kubectl
+}
+
+build_tools() {
+    lock_tools
+    build_hyperkube
+    build_tool coredns "CoreDNS: about 1 minute the first time"
     build_pause
+    unlock_tools
 }
 
 # An image is a tar of layers with two JSON files beside it; no daemon is needed to make one.

@@ -1,26 +1,6 @@
 # The order of things at the start and at the end.
 # shellcheck shell=bash
 
-# ensure PART: starts the part unless it runs as it should; a part that runs but does not answer
-# gets a few seconds to recover, then a new life.
-ensure() {
-    local part
-    for part in "$@"; do
-        if part_is_current "$part" && responds "$part"; then continue; fi
-        part_stop "$part"
-        part_start "$part"
-        STARTED+=("$part")
-    done
-}
-
-responds() {
-    local end=$((SECONDS + 10))
-    until part_is_healthy "$1"; do
-        if [ "$SECONDS" -ge "$end" ] || ! part_pid "$1" >/dev/null; then return 1; fi
-        sleep 0.2
-    done
-}
-
 cluster_up() {
     local started=$EPOCHREALTIME STARTED=()
     if everything_is_well; then
