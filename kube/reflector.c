@@ -9,11 +9,12 @@ struct reflector {
     struct transport transport;
     struct watcher *watcher;
     struct http_call *call;
-    struct loop_timer next;
-    uint64_t lists_trimmed;
+    struct loop_timer next, deadline;
+    uint64_t trimmed; /* after so many complete lists */
 };
 
 static void ask(void *ctx);
+static void give_up(void *ctx);
 
 struct reflector *reflector_new(struct loop *l, const struct transport *t,
                                 const struct watcher_options *options, const struct watcher_sink *sink)
@@ -26,6 +27,7 @@ struct reflector *reflector_new(struct loop *l, const struct transport *t,
     r->transport = *t;
     r->watcher = watcher_new(options, sink);
     r->next = (struct loop_timer){.fire = ask, .ctx = r};
+    r->deadline = (struct loop_timer){.fire = give_up, .ctx = r};
     return r;
 }
 
@@ -36,6 +38,7 @@ void reflector_free(struct reflector *r)
     if (r->call)
         transport_cancel(&r->transport, r->call);
     loop_timer_cancel(r->loop, &r->next);
+    loop_timer_cancel(r->loop, &r->deadline);
     watcher_free(r->watcher);
     free(r);
 }
@@ -50,14 +53,14 @@ struct watcher_stats reflector_stats(const struct reflector *r)
     return watcher_stats(r->watcher);
 }
 
-/* A large list leaves the heap full of holes; hand the free pages back once. */
+/* A large list leaves the heap full of holes; hand the free pages back once it is complete. */
 static void trim_after_list(struct reflector *r)
 {
     struct watcher_stats s = watcher_stats(r->watcher);
 
-    if (!s.synced || s.lists == r->lists_trimmed)
+    if (s.syncs == r->trimmed)
         return;
-    r->lists_trimmed = s.lists;
+    r->trimmed = s.syncs;
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
@@ -69,15 +72,40 @@ static void ended(struct reflector *r, const struct http_response *response, con
     int64_t delay = watcher_end(r->watcher, now, response, err);
 
     trim_after_list(r);
+    loop_timer_cancel(r->loop, &r->deadline);
     loop_timer_set(r->loop, &r->next, now + delay);
+}
+
+static void follow_deadline(struct reflector *r)
+{
+    int64_t deadline = watcher_deadline_ms(r->watcher);
+
+    if (deadline == INT64_MAX)
+        loop_timer_cancel(r->loop, &r->deadline);
+    else
+        loop_timer_set(r->loop, &r->deadline, deadline);
+}
+
+static void give_up(void *ctx)
+{
+    struct reflector *r = ctx;
+    struct err err;
+
+    transport_cancel(&r->transport, r->call);
+    r->call = NULL;
+    err_set(&err, ERR_TIMEOUT, "watch: no byte for %d ms within the initial events", TRANSPORT_TIMEOUT_MS);
+    ended(r, NULL, &err);
 }
 
 static void on_chunk(void *ctx, struct sv bytes)
 {
     struct reflector *r = ctx;
 
-    if (watcher_feed(r->watcher, bytes, loop_now_ms(r->loop)) == 0)
+    if (watcher_feed(r->watcher, bytes, loop_now_ms(r->loop)) == 0) {
+        trim_after_list(r);
+        follow_deadline(r);
         return;
+    }
     transport_cancel(&r->transport, r->call);
     r->call = NULL;
     ended(r, NULL, NULL);
@@ -102,6 +130,8 @@ static void ask(void *ctx)
     if (watcher_request(r->watcher, &a, &req, &err) == 0)
         r->call = transport_start(&r->transport, &req,
                                   &(struct http_handler){.ctx = r, .chunk = on_chunk, .done = on_done}, &err);
-    if (!r->call)
+    if (r->call)
+        follow_deadline(r);
+    else
         ended(r, NULL, &err);
 }

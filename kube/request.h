@@ -48,9 +48,10 @@ struct kube_request {
     int limit;                    /* list: items per page */
     int timeout_s;                /* watch: the server ends it after so long */
     bool bookmarks;               /* watch */
-    bool force;                   /* apply: take fields over */
-    bool dry_run;                 /* writes: check only */
-    struct sv body;               /* JSON; create, update, patch, apply, delete */
+    bool initial_events; /* watch: all there is first, then a bookmark that says so; needs bookmarks */
+    bool force;          /* apply: take fields over */
+    bool dry_run;        /* writes: check only */
+    struct sv body;      /* JSON; create, update, patch, apply, delete */
 };
 
 /* Timeouts and limits are set to transport.h's defaults; a watch gets no timeout. */

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lists ask for no resourceVersion, which means a quorum read: after a restart we must not be served an older
- * state than the one we acted upon before. Since 1.31 the server answers such lists from its cache all the same. */
-enum state { LIST, LIST_MORE, WATCH };
+/* STREAM is a watch until its first part is over, then WATCH without another request. */
+enum state { STREAM, LIST, LIST_MORE, WATCH };
 
 struct watcher {
     struct arena strings;
@@ -24,16 +23,14 @@ struct watcher {
     char *resource_version; /* watch from here */
     char *continue_token;
     bool whole_list; /* the next list comes in one piece: a continue token expired */
-    bool replacing;  /* replace_begin was called for this list */
+    bool replacing;  /* replace_begin was called for this list or stream */
     bool advanced;   /* this watch moved resource_version */
     bool broken;     /* feed failed: why and stream_status say how */
     struct err why;
     struct kube_status stream_status;
-    int resumes;  /* watches that failed in a row */
-    int failures; /* requests that failed since the last quiet time */
-    int64_t failed_ms;
-    int64_t begin_ms;
-    uint64_t random;
+    int resumes; /* watches or streams that failed in a row */
+    struct backoff backoff;
+    int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
 };
 
 struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink)
@@ -47,7 +44,7 @@ struct watcher *watcher_new(const struct watcher_options *options, const struct 
     w->o.label_selector = options->label_selector ? arena_strdup(&w->strings, options->label_selector) : NULL;
     w->o.field_selector = options->field_selector ? arena_strdup(&w->strings, options->field_selector) : NULL;
     w->sink = *sink;
-    w->random = options->seed;
+    w->backoff.random = options->seed;
     items_init(&w->items, WATCHER_OBJECT_MAX_BYTES);
     lines_init(&w->lines, WATCHER_OBJECT_MAX_BYTES);
     return w;
@@ -65,16 +62,6 @@ void watcher_free(struct watcher *w)
     free(w);
 }
 
-/* splitmix64 */
-static uint64_t next_random(struct watcher *w)
-{
-    uint64_t z = (w->random += 0x9e3779b97f4a7c15ULL);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-}
-
 static void set_text(char **to, const char *text)
 {
     free(*to);
@@ -83,20 +70,28 @@ static void set_text(char **to, const char *text)
         abort();
 }
 
+/* Whether lines come, not a list. */
+static bool is_stream(const struct watcher *w)
+{
+    return w->state == STREAM || w->state == WATCH;
+}
+
 int watcher_request(struct watcher *w, struct arena *a, struct http_request *out, struct err *err)
 {
+    bool stream = is_stream(w);
     struct kube_request r = {
-        .verb = w->state == WATCH ? KUBE_WATCH : KUBE_LIST,
+        .verb = stream ? KUBE_WATCH : KUBE_LIST,
         .resource = &w->o.resource,
         .ns = w->o.ns,
         .label_selector = w->o.label_selector,
         .field_selector = w->o.field_selector,
     };
 
-    if (w->state == WATCH) {
-        r.resource_version = w->resource_version;
+    if (stream) {
+        r.resource_version = w->state == WATCH ? w->resource_version : NULL;
+        r.initial_events = w->state == STREAM;
         r.bookmarks = true;
-        r.timeout_s = 300 + (int)(next_random(w) % 300);
+        r.timeout_s = 300 + (int)(backoff_random(&w->backoff) % 300);
     } else {
         r.limit = w->whole_list ? 0 : WATCHER_PAGE_ITEMS;
         r.continue_token = w->state == LIST_MORE ? w->continue_token : NULL;
@@ -104,13 +99,14 @@ int watcher_request(struct watcher *w, struct arena *a, struct http_request *out
     if (kube_request_build(&r, a, out, err) < 0)
         return -1;
     out->timeout_ms = 0;
-    out->idle_timeout_ms = w->state == WATCH ? WATCHER_IDLE_MS : TRANSPORT_TIMEOUT_MS;
+    out->idle_timeout_ms = stream ? WATCHER_IDLE_MS : TRANSPORT_TIMEOUT_MS;
     return 0;
 }
 
 void watcher_begin(struct watcher *w, int64_t now_ms)
 {
     w->begin_ms = now_ms;
+    w->byte_ms = now_ms;
     w->broken = false;
     w->advanced = false;
     w->stream_status = (struct kube_status){.retry_after_ms = -1};
@@ -118,7 +114,7 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
     lines_reset(&w->lines);
     if (w->state == WATCH)
         w->stats.watches++;
-    else if (w->state == LIST)
+    else if (w->state != LIST_MORE)
         w->stats.lists++;
 }
 
@@ -156,9 +152,43 @@ static int on_item(void *ctx, struct sv text, struct err *err)
     return 0;
 }
 
+/* All of the list or of the stream's first part came. */
+static void end_replace(struct watcher *w, const char *version)
+{
+    begin_replace(w); /* it may have been empty */
+    set_text(&w->resource_version, version);
+    w->state = WATCH;
+    w->replacing = false;
+    w->whole_list = false;
+    w->resumes = 0;
+    w->stats.synced = true;
+    w->stats.syncs++;
+    w->sink.replace_end(w->sink.ctx);
+}
+
 static int on_error_event(struct watcher *w, const cJSON *object, struct err *err)
 {
     return kube_status_object(object, &w->stream_status, err);
+}
+
+/* Inside a stream's first part only its end may be a bookmark. Servers that do not know `sendInitialEvents` (before 1.19)
+ * give a watch with ordinary bookmarks; those that know it hold them back until after the end (cacher: cache_watcher.go). */
+static int on_bookmark(struct watcher *w, const cJSON *meta, const char *version, struct err *err)
+{
+    const char *end =
+        json_str(json_find(meta, (const char *[]){"annotations", NULL}), "k8s.io/initial-events-end");
+
+    if (w->state == WATCH) {
+        set_text(&w->resource_version, version);
+        return 0;
+    }
+    if (!end || strcmp(end, "true") != 0) {
+        w->stats.no_streams = true;
+        return err_set(err, ERR_INVALID, "a bookmark, but not the end of the initial events");
+    }
+    end_replace(w, version);
+    w->advanced = true;
+    return 0;
 }
 
 static int on_event(struct watcher *w, const char *type, const cJSON *object, struct err *err)
@@ -174,10 +204,14 @@ static int on_event(struct watcher *w, const char *type, const cJSON *object, st
         return -1;
     if (!version)
         return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
-    w->advanced = w->advanced || strcmp(version, w->resource_version) != 0;
-    set_text(&w->resource_version, version);
+    w->advanced = w->advanced || (w->state == WATCH && strcmp(version, w->resource_version) != 0);
     if (bookmark)
-        return 0;
+        return on_bookmark(w, meta, version, err);
+    /* Initial events come in no order of versions: none of them is a place to go on from. */
+    if (w->state == WATCH)
+        set_text(&w->resource_version, version);
+    else
+        begin_replace(w);
     w->stats.events++;
     if (removed)
         w->sink.removed(w->sink.ctx, object);
@@ -203,54 +237,63 @@ static int on_line(void *ctx, struct sv line, struct err *err)
 
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
 {
-    int rc = w->state == WATCH ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
-                               : items_feed(&w->items, bytes, on_item, w, &w->why);
+    int rc = is_stream(w) ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
+                          : items_feed(&w->items, bytes, on_item, w, &w->why);
 
+    w->byte_ms = now_ms;
     w->broken = rc < 0;
     if (!w->broken)
         w->stats.progress_ms = now_ms;
     return rc;
 }
 
-static int64_t back_off(struct watcher *w, int64_t now_ms, int64_t retry_after_ms)
+int64_t watcher_deadline_ms(const struct watcher *w)
 {
-    if (now_ms - w->failed_ms >= WATCHER_QUIET_MS)
-        w->failures = 0;
-    int64_t delay = WATCHER_BACKOFF_MIN_MS;
-    for (int i = 0; i < w->failures && delay < WATCHER_BACKOFF_MAX_MS; i++)
-        delay *= 2;
-    if (delay > WATCHER_BACKOFF_MAX_MS)
-        delay = WATCHER_BACKOFF_MAX_MS;
-    delay += (int64_t)(next_random(w) % (uint64_t)delay);
-    w->failures++;
-    w->failed_ms = now_ms;
-    return delay > retry_after_ms ? delay : retry_after_ms;
+    return w->state == STREAM ? w->byte_ms + TRANSPORT_TIMEOUT_MS : INT64_MAX;
 }
 
-static void list_again(struct watcher *w)
+/* Everything again: as a stream, unless the server has none, the last ones all failed, or a list in one piece is due. */
+static void start_over(struct watcher *w, bool expired)
 {
-    w->state = LIST;
+    bool in_vain = w->state == STREAM && !expired && ++w->resumes >= WATCHER_RESUMES;
+    bool stream = !w->stats.no_streams && !w->whole_list && !in_vain;
+
+    if (w->state != STREAM || !stream)
+        w->resumes = 0;
+    w->state = stream ? STREAM : LIST;
     w->replacing = false;
-    w->resumes = 0;
     set_text(&w->continue_token, NULL);
 }
 
-/* A list or watch failed: where to go on, and when. */
+/* True when this was the server's way to say that it has no such stream: a refused parameter (422; 400 from older ones),
+ * or one that it ignores. client-go asks for a list then, too, but would wait for the end of an ignored one for ever. */
+static bool refused_stream(struct watcher *w, const struct kube_status *status)
+{
+    if (w->state == STREAM && (status->code == 400 || status->code == 422))
+        w->stats.no_streams = true;
+    return w->state == STREAM && w->stats.no_streams;
+}
+
+/* A request failed: where to go on, and when. */
 static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
                     const struct kube_status *status)
 {
     bool expired = status->reason == KUBE_REASON_EXPIRED;
-    bool first = w->failures == 0 || now_ms - w->failed_ms >= WATCHER_QUIET_MS;
+    bool first = backoff_is_first(&w->backoff, now_ms);
+
+    if (refused_stream(w, status)) {
+        start_over(w, false);
+        return 0;
+    }
     bool resume = w->state == WATCH && !expired && err->kind != ERR_INVALID && err->kind != ERR_NOT_FOUND &&
                   ++w->resumes < WATCHER_RESUMES;
-
     w->stats.failures++;
     w->sink.problem(w->sink.ctx, err);
     if (w->state == LIST_MORE && expired)
         w->whole_list = true;
     if (!resume)
-        list_again(w);
-    int64_t delay = back_off(w, now_ms, status->retry_after_ms);
+        start_over(w, expired);
+    int64_t delay = backoff_failed(&w->backoff, now_ms, status->retry_after_ms);
     /* Expiry is part of normal life; only in a row does it call for patience. */
     return expired && first ? 0 : delay;
 }
@@ -275,33 +318,30 @@ static int64_t list_ended(struct watcher *w, int64_t now_ms)
                 w->o.resource.kind, kind ? kind : "no kind");
         return fail(w, now_ms, &err, &none);
     }
-    begin_replace(w);
-    set_text(&w->resource_version, version);
     w->stats.progress_ms = now_ms;
     if (more && more[0]) {
+        begin_replace(w);
         w->state = LIST_MORE;
         set_text(&w->continue_token, more);
         return 0;
     }
-    list_again(w);
-    w->state = WATCH;
-    w->whole_list = false;
-    w->stats.synced = true;
-    w->sink.replace_end(w->sink.ctx);
+    set_text(&w->continue_token, NULL);
+    end_replace(w, version);
     return 0;
 }
 
-static int64_t watch_ended(struct watcher *w, int64_t now_ms)
+/* An orderly end, as a server gives it that stops or that has served long enough. */
+static int64_t stream_ended(struct watcher *w, int64_t now_ms)
 {
     static const struct kube_status none = {.retry_after_ms = -1};
     struct err err;
 
-    if (w->advanced || now_ms - w->begin_ms >= WATCHER_SHORT_MS) {
+    if (w->state == WATCH && (w->advanced || now_ms - w->begin_ms >= WATCHER_SHORT_MS)) {
         w->resumes = 0;
         return 0;
     }
-    err_set(&err, ERR_TRANSIENT, "watch: ended after %lld ms without an event",
-            (long long)(now_ms - w->begin_ms));
+    err_set(&err, ERR_TRANSIENT, "watch: ended after %lld ms %s", (long long)(now_ms - w->begin_ms),
+            w->state == WATCH ? "without an event" : "within the initial events");
     return fail(w, now_ms, &err, &none);
 }
 
@@ -321,10 +361,10 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct http_respons
     if (err)
         return fail(w, now_ms, err, &status);
     if (kube_status_check(r, &status, &why) < 0) {
-        err_wrap(&why, "%s %s", w->state == WATCH ? "watch" : "list", w->o.resource.plural);
+        err_wrap(&why, "%s %s", is_stream(w) ? "watch" : "list", w->o.resource.plural);
         return fail(w, now_ms, &why, &status);
     }
-    return w->state == WATCH ? watch_ended(w, now_ms) : list_ended(w, now_ms);
+    return is_stream(w) ? stream_ended(w, now_ms) : list_ended(w, now_ms);
 }
 
 struct watcher_stats watcher_stats(const struct watcher *w)

@@ -1,6 +1,12 @@
 /* watcher.h - the state machine of a reflector: what to ask next, and what an answer means. Pure:
  * bytes and time are given.
  *
+ * The collection comes as a stream (WatchList: a watch that begins with every object and says where that part ends),
+ * or, from servers that have no such stream, as a list in pages. Both without a resourceVersion: then the server first
+ * asks etcd how far the world is and answers from a state that is no older (apiserver: storage/cacher,
+ * getWatchCacheResourceVersion). So what is served after a restart or a relist is never older than what was acted on;
+ * "any version" (0, client-go's first list) promises no such thing.
+ *
  * Ownership: copies its options; objects given to the sink are borrowed for the call.
  * Units:     milliseconds on one clock that does not go back.
  * Order:     watcher_request, watcher_begin, any number of watcher_feed, watcher_end, and so on for
@@ -10,6 +16,7 @@
 #define TK_KUBE_WATCHER_H
 
 #include "common/arena.h"
+#include "kube/backoff.h"
 #include "kube/request.h"
 
 #include <cjson/cJSON.h>
@@ -19,11 +26,11 @@ enum {
     WATCHER_PAGE_ITEMS = 500,
     WATCHER_OBJECT_MAX_BYTES = 3 << 20, /* etcd holds 1.5 MiB; JSON escapes may double it */
     WATCHER_IDLE_MS = 150000,           /* two and a half bookmarks */
-    WATCHER_BACKOFF_MIN_MS = 800,
-    WATCHER_BACKOFF_MAX_MS = 30000, /* before jitter, which adds up to as much again */
-    WATCHER_QUIET_MS = 120000,      /* without a failure for so long, the back-off starts over */
-    WATCHER_SHORT_MS = 1000,        /* a watch shorter than this that brought nothing is a failure */
-    WATCHER_RESUMES = 3,            /* failed watches in a row before a new list */
+    WATCHER_BACKOFF_MIN_MS = BACKOFF_MIN_MS,
+    WATCHER_BACKOFF_MAX_MS = BACKOFF_MAX_MS,
+    WATCHER_QUIET_MS = BACKOFF_QUIET_MS,
+    WATCHER_SHORT_MS = 1000, /* a watch shorter than this that brought nothing is a failure */
+    WATCHER_RESUMES = 3, /* failed watches in a row before a new list; failed streams before one in pages */
 };
 
 struct watcher;
@@ -46,9 +53,13 @@ struct watcher_options {
 };
 
 struct watcher_stats {
-    uint64_t lists, watches, events, failures;
+    uint64_t lists;   /* begun, as a stream or in pages */
+    uint64_t syncs;   /* lists completed */
+    uint64_t watches; /* asked for; what follows a stream's first part needs no asking */
+    uint64_t events, failures;
     int64_t progress_ms; /* when the server last said anything, be it an error */
     bool synced;         /* a list was completed, ever */
+    bool no_streams;     /* the server said that it has none */
 };
 
 struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink);
@@ -61,6 +72,10 @@ void watcher_begin(struct watcher *w, int64_t now_ms);
 
 /* Bytes of a 2xx body. -1: the rest is of no use; cancel the request and call watcher_end with r and err NULL. */
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms) MUST_CHECK;
+
+/* When to give up on the request under way: cancel it and call watcher_end with ERR_TIMEOUT. It moves with every
+ * byte while a stream's first part comes, in which nothing makes a server pause; INT64_MAX at all other times. */
+int64_t watcher_deadline_ms(const struct watcher *w);
 
 /* The answer is over: exactly one of r and err is not NULL, or none after a failed feed. Returns how long to wait
  * before the next request. */

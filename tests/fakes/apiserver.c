@@ -68,12 +68,30 @@ static long watch_start(const struct world *w, const struct route *r)
     return (long)i;
 }
 
-static void start_watch(struct fake_apiserver *s, struct conn *c, const struct route *r)
+/* What there is, as ADDED. Of `half`, every second one. */
+static void send_initial(const struct world *w, struct conn *c, bool half)
 {
-    bool from_now = !r->version[0] || strcmp(r->version, "0") == 0;
+    const struct route *r = &c->route;
+    int n = 0;
+
+    for (size_t i = 0; i < w->n_objects; i++) {
+        const struct object *o = &w->objects[i];
+        if (o->kind != r->kind || (r->ns[0] && strcmp(r->ns, o->ns) != 0) || !world_matches(r, o->json))
+            continue;
+        if (!half || n++ % 2 == 0)
+            conn_event(c, "ADDED", o->json);
+    }
+}
+
+static void start_watch(struct fake_apiserver *s, struct conn *c, const struct route *r,
+                        const struct fake_fault_plan *f)
+{
+    bool from_now = !r->version[0] || strcmp(r->version, "0") == 0 || r->initial_events;
+    bool cut = r->initial_events && f && (f->fault == FAKE_RESET_BODY || f->fault == FAKE_GARBAGE_BODY);
     long at = from_now ? (long)s->world.n_changes : watch_start(&s->world, r);
 
     conn_start_watch(c, r);
+    c->closing = f != NULL;
     if (at < 0) {
         struct outcome expired = world_error(410, "Expired", "too old resource version");
         conn_event(c, "ERROR", expired.body);
@@ -82,11 +100,12 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
         return;
     }
     c->next_change = (size_t)at;
-    for (size_t i = 0; from_now && i < s->world.n_objects; i++) {
-        const struct object *o = &s->world.objects[i];
-        if (o->kind == r->kind && (!r->ns[0] || strcmp(r->ns, o->ns) == 0) && world_matches(r, o->json))
-            conn_event(c, "ADDED", o->json);
-    }
+    if (from_now)
+        send_initial(&s->world, c, cut);
+    if (cut && f->fault == FAKE_GARBAGE_BODY)
+        conn_end_watch(c);
+    else if (!cut && r->initial_events && r->bookmarks && s->watchlist == FAKE_WATCHLIST_SERVE)
+        conn_bookmark(c, s->world.version, true);
 }
 
 static void answer_json(struct conn *c, struct outcome o, int retry_after_s, enum fake_fault fault,
@@ -134,15 +153,16 @@ static void handle(struct fake_apiserver *s, struct conn *c, const struct http_m
 
     if (f && fault_before(c, f, &s->log[entry].status))
         return;
-    if (known && r.watch) {
+    bool refused = r.watch && r.initial_events && s->watchlist == FAKE_WATCHLIST_REFUSE;
+    if (known && r.watch && !refused) {
         s->log[entry].status = 200;
-        start_watch(s, c, &r);
-        c->closing = f != NULL;
+        start_watch(s, c, &r, f);
         return;
     }
-    struct outcome o = known
-                           ? world_do(&s->world, m->method, &r, body)
-                           : world_error(404, "NotFound", "the server could not find the requested resource");
+    struct outcome o = !known
+                           ? world_error(404, "NotFound", "the server could not find the requested resource")
+                       : refused ? world_error(422, "Invalid", "sendInitialEvents: Forbidden")
+                                 : world_do(&s->world, m->method, &r, body);
     if (f && (f->fault == FAKE_DROP_AFTER || f->fault == FAKE_HANG_AFTER)) {
         c->closing = f->fault == FAKE_DROP_AFTER;
         c->hanging = f->fault == FAKE_HANG_AFTER;

@@ -3,7 +3,7 @@
  *
  * It knows objects by path, resourceVersion, uid, generation, the status subresource, merge patch,
  * preconditions, finalizers, label selectors, metadata.name and metadata.namespace as field selectors,
- * paging, watches with bookmarks and expiry. It does not validate, default, collect garbage, schedule
+ * paging, watches with bookmarks and expiry, watches that begin with all there is (WatchList). It does not validate, default, collect garbage, schedule
  * or run anything: tests that need that use a real one.
  * Ownership: what a function returns as char * is freed by the caller.
  * Order:     it runs in a thread of its own; every function may be called at any time.
@@ -29,6 +29,14 @@ void fake_add_kind(struct fake_apiserver *s, const char *group_version, const ch
 /* Pods stay with a deletionTimestamp until fake_remove or a delete with gracePeriodSeconds 0, as under a kubelet. */
 void fake_pods_linger(struct fake_apiserver *s, bool linger);
 
+/* What becomes of sendInitialEvents. */
+enum fake_watchlist {
+    FAKE_WATCHLIST_SERVE,  /* as from 1.34 on */
+    FAKE_WATCHLIST_REFUSE, /* 422, as with the feature off and as from 1.19 on */
+    FAKE_WATCHLIST_IGNORE, /* the same events, but no end of the first part: before 1.19 */
+};
+void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how);
+
 /* --- objects, without a request being counted; paths as in the API, without query ------------------------ */
 
 /* Create or merge-patch, `status` included; false when the path or the JSON is wrong. */
@@ -50,8 +58,8 @@ enum fake_fault {
     FAKE_DROP_AFTER,   /* do it, then close without an answer */
     FAKE_HANG_BEFORE,  /* never answer */
     FAKE_HANG_AFTER,   /* do it, never answer */
-    FAKE_RESET_BODY,   /* do it, then close in the middle of the body */
-    FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON */
+    FAKE_RESET_BODY,   /* do it, then close in the middle of the body (of a watch's initial events) */
+    FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
 };
 
 struct fake_fault_plan {

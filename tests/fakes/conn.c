@@ -86,6 +86,21 @@ void conn_event(struct conn *c, const char *type, const cJSON *object)
     conn_chunk(c, line.data, line.len);
 }
 
+void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end)
+{
+    cleanup_json cJSON *o = cJSON_CreateObject();
+    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)version);
+    cJSON_AddStringToObject(o, "kind", c->route.kind->name);
+    cJSON_AddStringToObject(meta, "resourceVersion", text);
+    if (initial_events_end)
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), "k8s.io/initial-events-end",
+                                "true");
+    conn_event(c, "BOOKMARK", o);
+}
+
 void conn_start_watch(struct conn *c, const struct route *r)
 {
     struct err err;

@@ -37,6 +37,7 @@ void conn_end_watch(struct conn *c);
 
 /* One watch event as a line. */
 void conn_event(struct conn *c, const char *type, const cJSON *object);
+void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end);
 
 /* Everything in the world that this watch has not been told. */
 void conn_pump(struct conn *c, const struct world *w);

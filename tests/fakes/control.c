@@ -70,6 +70,13 @@ void fake_pods_linger(struct fake_apiserver *s, bool linger)
     unlock(s);
 }
 
+void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how)
+{
+    pthread_mutex_lock(&s->lock);
+    s->watchlist = how;
+    unlock(s);
+}
+
 bool fake_put(struct fake_apiserver *s, const char *path, const char *json)
 {
     struct route r;
@@ -189,19 +196,13 @@ void fake_compact(struct fake_apiserver *s)
 
 void fake_bookmark(struct fake_apiserver *s)
 {
-    char text[32];
-
     pthread_mutex_lock(&s->lock);
-    snprintf(text, sizeof(text), "%llu", (unsigned long long)s->world.version);
     for (size_t i = 0; i < CONNS_MAX; i++) {
         struct conn *c = &s->conns[i];
         if (c->fd < 0 || !c->watching || !c->route.bookmarks)
             continue;
         conn_pump(c, &s->world);
-        cleanup_json cJSON *o = cJSON_CreateObject();
-        cJSON_AddStringToObject(o, "kind", c->route.kind->name);
-        cJSON_AddStringToObject(cJSON_AddObjectToObject(o, "metadata"), "resourceVersion", text);
-        conn_event(c, "BOOKMARK", o);
+        conn_bookmark(c, s->world.version, false);
     }
     unlock(s);
 }

@@ -17,6 +17,7 @@ struct fake_apiserver {
     bool stop;
     char url[64];
     struct world world;
+    enum fake_watchlist watchlist;
     struct conn conns[CONNS_MAX];
     struct fake_fault_plan plan;
     bool planned;

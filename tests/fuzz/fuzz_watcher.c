@@ -11,6 +11,7 @@
 
 struct told {
     bool replacing;
+    uint64_t ends;
 };
 
 static void on_begin(void *ctx)
@@ -24,6 +25,7 @@ static void on_end(void *ctx)
 
     MUST(t->replacing);
     t->replacing = false;
+    t->ends++;
 }
 
 static void on_object(void *ctx, const cJSON *object)
@@ -44,9 +46,13 @@ static void ask(struct watcher *w, int64_t now)
     struct http_request req;
     struct err err;
 
+    watcher_begin(w, now);
     MUST(watcher_request(w, &a, &req, &err) == 0);
     MUST(strcmp(req.method, "GET") == 0 && req.path[0] == '/');
-    watcher_begin(w, now);
+    bool initial = strstr(req.path, "&sendInitialEvents=true") != NULL;
+    /* What was refused once is not asked for again; what is asked for never begins at a version we happen to know. */
+    MUST(!initial || (!watcher_stats(w).no_streams && !strstr(req.path, "&resourceVersion=")));
+    MUST((watcher_deadline_ms(w) < INT64_MAX) == initial);
 }
 
 static int64_t end(struct watcher *w, int64_t now, int code, bool useless)
@@ -75,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t n = stop ? (size_t)(stop - data) - at : size - at;
         ask(w, now);
         bool useless = n > 0 && watcher_feed(w, (struct sv){(const char *)data + at, n}, now) < 0;
+        MUST(watcher_stats(w).syncs == told.ends && watcher_stats(w).synced == (told.ends > 0));
         at += n;
         int code = at + 1 < size && data[at + 1] ? 100 + 2 * data[at + 1] : 0;
         /* Bytes of a stream come with a 2xx answer only. */

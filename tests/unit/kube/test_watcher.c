@@ -57,7 +57,7 @@ static void on_problem(void *ctx, const struct err *err)
     snprintf(r->problem, sizeof(r->problem), "%s", err->msg);
 }
 
-static int setup(void **ctx)
+static int setup_stream(void **ctx)
 {
     struct rig *r = calloc(1, sizeof(*r));
     struct watcher_options o = {.resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42};
@@ -124,9 +124,24 @@ static void saw(struct rig *r, const char *expected)
 #define EVENT(type, name, rv) "{\"type\":\"" type "\",\"object\":{\"kind\":\"Pod\"," META(name, rv) "}}\n"
 #define BOOKMARK(rv)                                                                                         \
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv "\"}}}\n"
+#define END(rv)                                                                                              \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"" rv            \
+    "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
 #define ERROR(code, reason)                                                                                  \
     "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason            \
     "\",\"message\":\"no\"}}\n"
+
+/* Most of the tests are about lists in pages: a server that refuses the stream, once and for all. */
+static int setup(void **ctx)
+{
+    setup_stream(ctx);
+    struct rig *r = *ctx;
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(ends(r, 422), 0);
+    saw(r, ""); /* no reason to worry anyone */
+    assert_true(watcher_stats(r->w).no_streams);
+    return 0;
+}
 
 static void synced(struct rig *r)
 {
@@ -178,7 +193,8 @@ static void test_list_then_watch(void **ctx)
     saw(r, "+b +a -a ");
     assert_int_equal(ends(r, 200), 0);
     asks(r, "resourceVersion=13");
-    assert_int_equal(watcher_stats(r->w).lists, 1);
+    assert_int_equal(watcher_stats(r->w).lists, 2); /* with the stream that was refused */
+    assert_int_equal(watcher_stats(r->w).syncs, 1);
     assert_int_equal(watcher_stats(r->w).watches, 2);
     assert_int_equal(watcher_stats(r->w).events, 4);
 }
@@ -209,7 +225,7 @@ static void test_pages(void **ctx)
     assert_int_equal(ends(r, 200), 0);
     saw(r, "+b ] ");
     asks(r, "watch=true");
-    assert_int_equal(watcher_stats(r->w).lists, 1);
+    assert_int_equal(watcher_stats(r->w).lists, 2);
 }
 
 static void test_expired_continue_falls_back_to_one_list(void **ctx)
@@ -308,7 +324,7 @@ static void test_progress_resets_the_resumes(void **ctx)
         assert_true(breaks(r, ERR_TRANSIENT) > 0);
     }
     asks(r, "resourceVersion=108");
-    assert_int_equal(watcher_stats(r->w).lists, 1);
+    assert_int_equal(watcher_stats(r->w).lists, 2);
 }
 
 static void test_useless_streams_relist(void **ctx)
@@ -480,8 +496,249 @@ static void test_a_line_without_end_is_refused(void **ctx)
     assert_int_equal(n, WATCHER_OBJECT_MAX_BYTES / 100000 + 1);
 }
 
+/* --- the list as a stream ------------------------------------------------------------------------------ */
+
+static void streamed(struct rig *r)
+{
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, EVENT("ADDED", "b", "6") EVENT("ADDED", "a", "5") END("10")), 0);
+    saw(r, "[ +b +a ] ");
+}
+
+static void test_stream_then_watch(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "/api/v1/namespaces/ns/pods?watch=true&labelSelector=app%3Dx&resourceVersionMatch=NotOlderThan"
+            "&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=");
+    assert_null(strstr(r->req.path, "resourceVersion=")); /* as fresh as etcd */
+    assert_true(r->req.own_connection);
+    assert_int_equal(r->req.idle_timeout_ms, WATCHER_IDLE_MS);
+    assert_int_equal(feed(r, EVENT("ADDED", "b", "6") EVENT("ADDED", "a", "5")), 0);
+    assert_false(watcher_stats(r->w).synced);
+    assert_int_equal(feed(r, END("10")), 0);
+    saw(r, "[ +b +a ] ");
+    assert_true(watcher_stats(r->w).synced);
+    assert_int_equal(feed(r, EVENT("MODIFIED", "a", "12") BOOKMARK("13") EVENT("DELETED", "b", "14")), 0);
+    saw(r, "+a -b ");
+    assert_int_equal(ends(r, 200), 0);
+    asks(r, "resourceVersion=14&allow");
+    assert_null(strstr(r->req.path, "sendInitialEvents"));
+    assert_int_equal(watcher_stats(r->w).lists, 1);
+    assert_int_equal(watcher_stats(r->w).syncs, 1);
+    assert_int_equal(watcher_stats(r->w).watches, 1);
+    assert_false(watcher_stats(r->w).no_streams);
+}
+
+/* One that ends at once after its first part has done its work: no failure, and on from the bookmark. */
+static void test_stream_of_nothing(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, END("10")), 0);
+    saw(r, "[ ] ");
+    assert_int_equal(ends(r, 200), 0);
+    asks(r, "resourceVersion=10");
+}
+
+/* Servers may mix what happens meanwhile into the first part. */
+static void test_changes_within_the_first_part(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, EVENT("ADDED", "a", "5") EVENT("ADDED", "b", "6") EVENT("MODIFIED", "b", "11")
+                                 EVENT("DELETED", "a", "12") END("12")),
+                     0);
+    saw(r, "[ +a +b +b -a ] ");
+}
+
+static void test_broken_streams_start_over(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, EVENT("ADDED", "a", "5")), 0);
+    assert_true(breaks(r, ERR_TRANSIENT) >= WATCHER_BACKOFF_MIN_MS);
+    saw(r, "[ +a ! "); /* no end: nothing is gone yet, and "a" proves nothing */
+    asks(r, "sendInitialEvents=true");
+    assert_null(strstr(r->req.path, "resourceVersion=")); /* 5 was no place to go on from */
+    assert_int_equal(feed(r, EVENT("ADDED", "b", "6")), 0);
+    assert_true(ends(r, 200) >= WATCHER_BACKOFF_MIN_MS); /* orderly, but not all of it */
+    saw(r, "[ +b ! ");
+    assert_non_null(strstr(r->problem, "within the initial events"));
+    assert_false(watcher_stats(r->w).synced);
+    streamed(r);
+}
+
+static void test_streams_in_vain_become_a_list_once(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    for (int i = 0; i < WATCHER_RESUMES; i++) {
+        asks(r, "sendInitialEvents=true");
+        assert_true(breaks(r, ERR_TIMEOUT) >= WATCHER_BACKOFF_MIN_MS);
+    }
+    asks(r, "limit=500");
+    assert_int_equal(feed(r, LIST("10", "", ITEM("a", "5"))), 0);
+    assert_int_equal(ends(r, 200), 0);
+    r->now += WATCHER_QUIET_MS;
+    asks(r, "resourceVersion=10");
+    assert_int_equal(ends(r, 410), 0);
+    r->seen[0] = '\0';
+    streamed(r); /* the stream may work again by now */
+}
+
+static void test_refused_streams_are_not_asked_again(void **ctx)
+{
+    static const int CODES[] = {400, 422};
+    struct rig *r = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(CODES); i++) {
+        teardown(ctx);
+        setup_stream(ctx);
+        r = *ctx;
+        asks(r, "sendInitialEvents=true");
+        assert_int_equal(ends(r, CODES[i]), 0);
+        assert_int_equal(watcher_stats(r->w).failures, 0);
+        for (int k = 0; k < 3; k++) {
+            synced(r);
+            asks(r, "resourceVersion=10");
+            ends(r, 410);
+            r->seen[0] = '\0';
+        }
+    }
+}
+
+/* The refusal may come as an event, too: the etcd storage and the cacher refuse after the head was sent. */
+static void test_refused_inside_the_stream(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, ERROR(422, "Invalid")), -1);
+    assert_int_equal(watcher_end(r->w, r->now, NULL, NULL), 0);
+    synced(r);
+}
+
+/* An old server gives the same events as an ordinary watch would, and no end of them: its first bookmark tells. */
+static void test_ignored_parameter(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, EVENT("ADDED", "a", "5") EVENT("ADDED", "x", "6")), 0);
+    assert_int_equal(feed(r, BOOKMARK("9")), -1);
+    assert_int_equal(watcher_end(r->w, r->now, NULL, NULL), 0);
+    saw(r, "[ +a +x ");
+    assert_true(watcher_stats(r->w).no_streams);
+    assert_false(watcher_stats(r->w).synced);
+    synced(r); /* its "[" comes again: "x", which the list does not have, goes with its "]" */
+}
+
+/* Not the stream's fault: nothing is remembered. */
+static void test_other_errors_of_a_stream(void **ctx)
+{
+    static const int CODES[] = {401, 403, 404, 429, 500, 503, 504};
+    struct rig *r = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(CODES); i++) {
+        asks(r, "sendInitialEvents=true");
+        assert_true(ends(r, CODES[i]) >= WATCHER_BACKOFF_MIN_MS);
+        r->seen[0] = '\0';
+        r->now += WATCHER_QUIET_MS;
+        streamed(r);
+        assert_int_equal(ends(r, 410), 0); /* a relist, again as a stream */
+        r->seen[0] = '\0';
+        r->now += WATCHER_QUIET_MS;
+    }
+    assert_false(watcher_stats(r->w).no_streams);
+}
+
+static void test_retry_after_of_a_stream(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_response busy = {.status = 429, .retry_after_ms = 45000};
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(watcher_end(r->w, r->now, &busy, NULL), 45000);
+    /* In an event it stands in the details. */
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":429,\"reason\":"
+                             "\"TooManyRequests\",\"details\":{\"retryAfterSeconds\":70}}}\n"),
+                     -1);
+    assert_int_equal(watcher_end(r->w, r->now, NULL, NULL), 70000);
+}
+
+static void test_gone_during_and_after_the_first_part(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(feed(r, EVENT("ADDED", "a", "5") ERROR(410, "Expired")), -1);
+    assert_int_equal(watcher_end(r->w, r->now, NULL, NULL), 0); /* at once */
+    saw(r, "[ +a ! ");
+    asks(r, "sendInitialEvents=true");
+    assert_true(ends(r, 410) >= WATCHER_BACKOFF_MIN_MS); /* but not for ever at once */
+    saw(r, "! ");
+    r->now += WATCHER_QUIET_MS;
+    streamed(r);
+    assert_int_equal(feed(r, ERROR(410, "Gone")), -1);
+    assert_int_equal(watcher_end(r->w, r->now, NULL, NULL), 0);
+    saw(r, "! ");
+    asks(r, "sendInitialEvents=true");
+    /* As often as it likes: expiry alone never makes it a list. */
+    for (int i = 0; i < 3 * WATCHER_RESUMES; i++) {
+        ends(r, 410);
+        asks(r, "sendInitialEvents=true");
+    }
+}
+
+static void test_deadline(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    asks(r, "sendInitialEvents=true");
+    assert_int_equal(watcher_deadline_ms(r->w), r->now + TRANSPORT_TIMEOUT_MS);
+    r->now += 20000;
+    assert_int_equal(feed(r, "{\"type\":\"ADD"), 0); /* any byte moves it */
+    assert_int_equal(watcher_deadline_ms(r->w), r->now + TRANSPORT_TIMEOUT_MS);
+    breaks(r, ERR_TIMEOUT);
+    saw(r, "! ");
+    streamed(r);
+    assert_true(watcher_deadline_ms(r->w) == INT64_MAX); /* a watch may be quiet */
+    ends(r, 200);
+    asks(r, "resourceVersion=10");
+    assert_true(watcher_deadline_ms(r->w) == INT64_MAX);
+}
+
+static void test_useless_streams_start_over(void **ctx)
+{
+    static const char *const bad[] = {
+        "this is not JSON\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Service\"," META("a", "12") "}}\n",
+        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{}}}\n",
+        EVENT("RENAMED", "a", "12"),
+    };
+    struct rig *r = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        asks(r, "sendInitialEvents=true");
+        if (feed(r, bad[i]) == 0)
+            fail_msg("accepted: %s", bad[i]);
+        assert_true(watcher_end(r->w, r->now, NULL, NULL) >= WATCHER_BACKOFF_MIN_MS);
+        saw(r, "! ");
+        streamed(r);
+        ends(r, 410);
+        r->seen[0] = '\0';
+        r->now += WATCHER_QUIET_MS;
+    }
+}
+
 int main(void)
 {
+#define S(f) cmocka_unit_test_setup_teardown(f, setup_stream, teardown)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(test_an_error_is_an_answer),
@@ -502,6 +759,19 @@ int main(void)
         T(test_back_off_grows_to_its_cap_and_rests),
         T(test_random_pieces),
         T(test_a_line_without_end_is_refused),
+        S(test_stream_then_watch),
+        S(test_stream_of_nothing),
+        S(test_changes_within_the_first_part),
+        S(test_broken_streams_start_over),
+        S(test_streams_in_vain_become_a_list_once),
+        S(test_refused_streams_are_not_asked_again),
+        S(test_refused_inside_the_stream),
+        S(test_ignored_parameter),
+        S(test_other_errors_of_a_stream),
+        S(test_retry_after_of_a_stream),
+        S(test_gone_during_and_after_the_first_part),
+        S(test_deadline),
+        S(test_useless_streams_start_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
