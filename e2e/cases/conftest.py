@@ -1,9 +1,9 @@
-"""conftest.py - a namespace per case, and the operator under fire where a case asks for it."""
+"""conftest.py - a namespace per case, the operator under fire where a case asks for it, and what a failed case saw."""
 
 import uuid
 
 import pytest
-from kube import SYSTEM, OperatorKiller, kubectl, wait_for
+from kube import SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
 
 
 @pytest.fixture
@@ -12,6 +12,14 @@ def ns():
     kubectl("create", "namespace", name)
     yield name
     kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if call.when == "call" and report.failed and "ns" in getattr(item, "funcargs", {}):
+        report.sections.append(("the namespace", namespace_told(item.funcargs["ns"])))
+    return report
 
 
 @pytest.fixture(params=["calm", "operator-killed"])

@@ -72,6 +72,17 @@ def events(job, namespace, reason):
     return sum(e.get("count", 1) for e in found)
 
 
+def namespace_told(namespace):
+    """The jobs, events, pods and their last words, for the report of a case that failed."""
+    told = [kubectl("-n", namespace, "get", "ptj", "-o", "jsonpath={range .items[*]}{.metadata.name} {.status}{'\\n'}{end}",
+                    check=False),
+            kubectl("-n", namespace, "get", "events", "--sort-by=.lastTimestamp", check=False)[-6000:],
+            kubectl("-n", namespace, "get", "pods", "-o", "wide", check=False)]
+    told += [f"--- {pod}\n" + kubectl("-n", namespace, "logs", pod, "--tail=60", check=False)[-6000:]
+             for pod in kubectl("-n", namespace, "get", "pods", "-o", "name", check=False).split()[:8]]
+    return "\n".join(told)
+
+
 def audit(verb, resource, namespace, user="torchkeeper"):
     """Names of the objects on which the operator's successful requests of this kind acted, in order."""
     names = []

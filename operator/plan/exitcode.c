@@ -101,7 +101,7 @@ static struct verdict from_container(const struct pod_container *c, const struct
 {
     struct verdict v = {
         .message = c->message, .exit_code = c->exit_code, .rank = -1, .finished_ms = c->finished_ms};
-    struct rootcause cause;
+    struct rootcause cause = {0};
 
     v.signal = container_signal(c);
     if (strcmp(c->reason, "OOMKilled") == 0) {
@@ -115,6 +115,10 @@ static struct verdict from_container(const struct pod_container *c, const struct
         v.rank = cause.rank;
     }
     judge_code(&v, c->reason, policy);
+    if (v.class == VERDICT_PERMANENT && cause.peer_lost) {
+        v.class = VERDICT_PEER_LOST;
+        v.reason = "PeerLost";
+    }
     return v;
 }
 

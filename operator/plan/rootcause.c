@@ -1,12 +1,46 @@
 /* rootcause.c - reading torchrun's failure report. */
 #include "operator/plan/rootcause.h"
 
+#include "common/cleanup.h"
 #include "common/contract.h"
 #include "common/sv.h"
 
 #include <string.h>
 
-enum { SIGNAL_MAX = 64 };
+enum { SIGNAL_MAX = 64, SIGNAL_TERM = 15 };
+
+static const char ROOT_MARK[] = "Root Cause (first observed failure)";
+
+/* One worker in the report. */
+struct entry {
+    int64_t rank; /* -1: not said */
+    int64_t code; /* 0: not said; -n: signal n */
+    bool root;
+    bool recorded;  /* it left the exception it died of */
+    bool peer_lost; /* and that one tells of a broken connection */
+};
+
+static bool contains(struct sv text, const char *what)
+{
+    return memmem(text.p, text.len, what, strlen(what)) != NULL;
+}
+
+/* As gloo, NCCL and torch's TCPStore put it. */
+static bool tells_of_lost_peer(struct sv text)
+{
+    static const char *const WORDS[] = {
+        "gloo/transport",
+        "Gloo connectFullMesh failed",
+        "ncclRemoteError",
+        "Connection closed by remote peer",
+        "Connection was likely closed. Did the remote server shutdown or crash?",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
+        if (contains(text, WORDS[i]))
+            return true;
+    return false;
+}
 
 /* The number behind "<key> : " on a line of the report, e.g. "  exitcode  : -9 (pid: 28379)". */
 static bool line_number(struct sv line, const char *key, int64_t min, int64_t max, int64_t *ret)
@@ -23,55 +57,146 @@ static bool line_number(struct sv line, const char *key, int64_t min, int64_t ma
     return sv_i64((struct sv){rest.p, len}, min, max, ret);
 }
 
-static bool parse_report(const char *report, struct rootcause *ret)
+/* "[3]:" begins a worker. */
+static bool begins_entry(struct sv line)
 {
-    struct sv rest = sv_from(report);
-    struct sv line;
-    int64_t code = 0;
-    int64_t rank = -1;
-    bool found = false;
+    struct sv t = sv_trim(line);
+    int64_t n;
 
-    while (!found && sv_next(&rest, '\n', &line)) {
-        (void)line_number(line, "rank", 0, INT32_MAX, &rank);
-        found = line_number(line, "exitcode", -SIGNAL_MAX, 255, &code);
+    return t.len > 3 && t.p[0] == '[' && t.p[t.len - 2] == ']' && t.p[t.len - 1] == ':' &&
+           sv_i64((struct sv){t.p + 1, t.len - 3}, 0, INT32_MAX, &n);
+}
+
+static void read_line(struct entry *e, struct sv line)
+{
+    if (!e->code) {
+        (void)line_number(line, "rank", 0, INT32_MAX, &e->rank);
+        (void)line_number(line, "exitcode", -SIGNAL_MAX, 255, &e->code);
+        return;
     }
-    if (!found || code == 0)
+    e->recorded |=
+        sv_starts(sv_trim(line), "traceback") && contains(line, "Traceback (most recent call last)");
+    e->peer_lost |= e->recorded && tells_of_lost_peer(line);
+}
+
+/* torchrun puts first whose exception is the oldest, which may be a consequence of an end that left none; and
+ * it terminates the others when one has failed, so that 15 says nothing of who has not left another reason. */
+static int weight(const struct entry *e)
+{
+    int own = e->code == -SIGNAL_TERM ? 0 : e->peer_lost ? 1 : 2;
+
+    return 2 * own + e->root;
+}
+
+/* An entry is complete: the heaviest is kept, of equals the first. */
+static void consider(struct entry *e, struct entry *best, bool *root_has_code)
+{
+    if (!e->code)
+        return;
+    *root_has_code |= e->root;
+    if (e->code == -SIGNAL_TERM && e->recorded)
+        e->code = EXIT_CODE_ERROR;
+    if (!best->code || weight(e) > weight(best))
+        *best = *e;
+}
+
+/* The last line in [from, end) that begins with the mark; NULL: none. torchrun's own headings begin their line, what a
+ * worker said stands indented below them. */
+static const char *last_line(const char *from, const char *end, const char *mark)
+{
+    const char *found = NULL;
+
+    for (const char *p = from; (p = strstr(p, mark)) && p < end; p++)
+        if (p == from || p[-1] == '\n')
+            found = p;
+    return found;
+}
+
+/* Where the report of this root cause begins, as far as the message holds it. */
+static const char *report_begin(const char *message, const char *root)
+{
+    const char *earlier = last_line(message, root, ROOT_MARK);
+    const char *failures = last_line(earlier ? earlier : message, root, "Failures:");
+
+    return failures ? failures : earlier ? root : message;
+}
+
+static bool parse_report(const char *begin, const char *root, struct rootcause *ret)
+{
+    struct sv rest = sv_from(begin);
+    struct sv line;
+    struct entry e = {.rank = -1};
+    struct entry best = {.rank = -1};
+    bool root_has_code = false;
+
+    while (sv_next(&rest, '\n', &line)) {
+        bool at_root = line.p <= root && root < line.p + line.len;
+        if (at_root || begins_entry(line)) {
+            consider(&e, &best, &root_has_code);
+            e = (struct entry){.rank = -1, .root = e.root || at_root};
+        } else {
+            read_line(&e, line);
+        }
+    }
+    consider(&e, &best, &root_has_code);
+    if (!root_has_code)
         return false;
-    ret->rank = (int32_t)rank;
-    ret->signal = code < 0 ? (int32_t)-code : 0;
-    ret->exit_code = code < 0 ? EXIT_CODE_SIGNAL_BASE + ret->signal : (int32_t)code;
+    int32_t signal = best.code < 0 ? (int32_t)-best.code : 0;
+    *ret = (struct rootcause){
+        .exit_code = signal ? EXIT_CODE_SIGNAL_BASE + signal : (int32_t)best.code,
+        .signal = signal,
+        .rank = (int32_t)best.rank,
+        .peer_lost = best.peer_lost,
+    };
     return true;
 }
 
-/* "SignalException: Process 7 got signal: 15": torchrun was asked to stop. */
+/* "SignalException: Process 7 got signal: 15": torchrun was asked to stop. The traceback above it may quote the
+ * line that raised it, without a number. */
 static bool parse_signal(const char *message, struct rootcause *ret)
 {
     static const char MARK[] = "got signal: ";
     const char *p = strstr(message, "SignalException");
-    const char *mark = p ? strstr(p, MARK) : NULL;
-    int64_t n;
-    size_t len = 0;
+    int64_t n = 0;
 
-    if (!mark)
-        return false;
-    mark += strlen(MARK);
-    while (mark[len] >= '0' && mark[len] <= '9')
-        len++;
-    if (!sv_i64((struct sv){mark, len}, 1, SIGNAL_MAX, &n))
+    while (p && (p = strstr(p, MARK))) {
+        size_t len = 0;
+        p += strlen(MARK);
+        while (p[len] >= '0' && p[len] <= '9')
+            len++;
+        if (sv_i64((struct sv){p, len}, 1, SIGNAL_MAX, &n))
+            break;
+    }
+    if (!p)
         return false;
     *ret =
         (struct rootcause){.exit_code = EXIT_CODE_SIGNAL_BASE + (int32_t)n, .signal = (int32_t)n, .rank = -1};
     return true;
 }
 
+/* The last words of a program that ended with an exception, or of a report whose heading was cut off. */
+static bool parse_exception(const char *message, struct rootcause *ret)
+{
+    struct sv rest = sv_from(message);
+    struct sv line;
+    struct sv last = {"", 0};
+
+    while (sv_next(&rest, '\n', &line)) {
+        struct sv t = sv_trim(line);
+        if (t.len && !sv_starts(t, "====="))
+            last = t;
+    }
+    if (!tells_of_lost_peer(last))
+        return false;
+    *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true};
+    return true;
+}
+
 bool rootcause_parse(const char *message, struct rootcause *ret)
 {
-    const char *report = NULL;
+    /* The last report counts: earlier ones belong to restarts inside the pod, or to a torchrun that the program ran. */
+    const char *root = last_line(message, message + strlen(message), ROOT_MARK);
 
-    /* The last report counts: earlier ones belong to restarts inside the pod, or to a torchrun that the program ran.
-     * torchrun's own begins its line; what a worker said stands indented below it. */
-    for (const char *p = message; (p = strstr(p, "Root Cause (first observed failure)")); p++)
-        if (p == message || p[-1] == '\n')
-            report = p;
-    return (report && parse_report(report, ret)) || parse_signal(message, ret);
+    return (root && parse_report(report_begin(message, root), root, ret)) || parse_signal(message, ret) ||
+           parse_exception(message, ret);
 }

@@ -1,7 +1,10 @@
-/* rootcause.h - what torchrun says about the worker that failed first. Pure.
+/* rootcause.h - what a container that ended with 1 says about why. Pure.
  *
  * torchrun itself ends with 1 whatever happened to its workers; the code that matters stands in the last
- * lines of its log, which the termination message holds.
+ * lines of its log, which the termination message holds: the report of ChildFailedError, in the form that
+ * torch/distributed/elastic/multiprocessing/errors gives it. What it calls the root cause is believed unless
+ * it is itself a consequence (killed by torchrun, or an exception about a lost peer) and the report names a
+ * worker that failed of its own.
  */
 #ifndef TK_OPERATOR_PLAN_ROOTCAUSE_H
 #define TK_OPERATOR_PLAN_ROOTCAUSE_H
@@ -13,9 +16,10 @@ struct rootcause {
     int32_t exit_code; /* 128 + n for signal n */
     int32_t signal;    /* 0: none */
     int32_t rank;      /* -1: not said */
+    bool peer_lost;    /* an exception about a connection to another rank that broke */
 };
 
-/* False when the message names no root cause. */
+/* False when the message names no cause. */
 bool rootcause_parse(const char *message, struct rootcause *ret);
 
 #endif

@@ -16,6 +16,18 @@
     "Failures:\n[1]:\n  rank      : 3 (local_rank: 3)\n  exitcode  : -15 (pid: 9)\n"                         \
     "------\nRoot Cause (first observed failure):\n[0]:\n  time      : 2026-01-01_00:09:57\n"
 
+#define FAILURES "Failures:\n"
+#define ROOT "------\nRoot Cause (first observed failure):\n"
+#define END "============================================================\n"
+#define NO_RECORD "  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs\n"
+#define RECORD(exception)                                                                                    \
+    "  error_file: /tmp/e/attempt_0/0/error.json\n  traceback : Traceback (most recent call last):\n"        \
+    "    File \"train.py\", line 32, in main\n      dist.barrier()\n  " exception "\n  \n"
+#define LOST                                                                                                 \
+    "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:561] Connection closed by peer "    \
+    "[10.0.0.8]:36068. This is typically caused by a remote worker crashing."
+#define WORKER(n, rank, code) "[" #n "]:\n  rank      : " #rank " (local_rank: 0)\n  exitcode  : " code "\n"
+
 struct row {
     const char *message;
     bool found;
@@ -64,6 +76,48 @@ static const struct row ROWS[] = {
     {"SignalException: got signal: 0", false, 0, 0, 0},
     {"SignalException: got signal: x", false, 0, 0, 0},
     {"got signal: 15", false, 0, 0, 0},
+    {"    raise SignalException(f\"Process {os.getpid()} got signal: {sigval}\", sigval=sigval)\n"
+     "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1 got signal: 15\n",
+     true, 143, 15, -1},
+    /* The oldest exception is a consequence of an end that left none. */
+    {FAILURES WORKER(0, 3, "138 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "1 (pid: 9)") RECORD(LOST) END, true,
+     138, 0, 3},
+    {FAILURES WORKER(0, 3, "-9 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "-15 (pid: 9)") RECORD(LOST) END, true,
+     137, 9, 3},
+    {FAILURES WORKER(0, 2, "1 (pid: 9)") RECORD(LOST) WORKER(1, 3, "1 (pid: 10)")
+         RECORD("ValueError: no label") ROOT WORKER(2, 0, "1 (pid: 8)") RECORD(LOST) END,
+     true, 1, 0, 3},
+    /* Terminated by torchrun while it was dying of its exception. */
+    {FAILURES "  <NO_OTHER_FAILURES>\n" ROOT WORKER(0, 2, "-15 (pid: 9)") RECORD("ValueError: no label") END,
+     true, 1, 0, 2},
+    {FAILURES WORKER(0, 3, "1 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "-15 (pid: 9)") NO_RECORD END, true, 1,
+     0, 3},
+    {FAILURES WORKER(0, 3, "-15 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "-15 (pid: 9)") NO_RECORD END, true,
+     143, 15, 2},
+    /* The root cause of its own is believed, whatever else ended how. */
+    {FAILURES WORKER(0, 3, "-9 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "1 (pid: 9)") NO_RECORD END, true, 1,
+     0, 2},
+    {FAILURES WORKER(0, 3, "1 (pid: 10)") RECORD(LOST) ROOT WORKER(1, 2, "-9 (pid: 9)") NO_RECORD END, true,
+     137, 9, 2},
+    {"warning: " LOST "\nTraceback (most recent call last):\nValueError: no label\n", false, 0, 0, 0},
+};
+
+/* Nothing but a lost peer; rank -1: not said. */
+static const struct {
+    const char *message;
+    int32_t rank;
+} LOST_ROWS[] = {
+    {FAILURES WORKER(0, 3, "-15 (pid: 10)") RECORD(LOST) ROOT WORKER(1, 2, "1 (pid: 9)") RECORD(LOST) END, 2},
+    {"    work.wait()\n  " LOST "\n  \n" END, -1},
+    {"Traceback (most recent call last):\n" LOST "\n", -1},
+    {"  ncclRemoteError: a remote process exiting prematurely.\nLast error:\nsocketProgress: Connection "
+     "closed "
+     "by remote peer j-node-1<5000>\n",
+     -1},
+    /* Another report before: its workers are not this one's. */
+    {FAILURES WORKER(0, 3, "-9 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "1 (pid: 9)") RECORD(LOST) END FAILURES
+     "  <NO_OTHER_FAILURES>\n" ROOT WORKER(0, 1, "1 (pid: 19)") RECORD(LOST) END,
+     1},
 };
 
 static void test_rows(void **state)
@@ -79,6 +133,19 @@ static void test_rows(void **state)
         assert_int_equal(got.exit_code, ROWS[i].exit_code);
         assert_int_equal(got.signal, ROWS[i].signal);
         assert_int_equal(got.rank, ROWS[i].rank);
+        assert_false(got.peer_lost);
+    }
+}
+
+static void test_lost_peer(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(LOST_ROWS); i++) {
+        struct rootcause got = {0};
+        if (!rootcause_parse(LOST_ROWS[i].message, &got) || !got.peer_lost)
+            fail_msg("row %zu: not told as a lost peer", i);
+        assert_int_equal(got.exit_code, 1);
+        assert_int_equal(got.rank, LOST_ROWS[i].rank);
     }
 }
 
@@ -100,7 +167,8 @@ static void test_every_cut(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_every_cut)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lost_peer),
+                                       cmocka_unit_test(test_every_cut)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

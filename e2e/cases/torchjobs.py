@@ -1,0 +1,74 @@
+"""torchjobs.py - jobs of real PyTorch: the scripts of e2e/pods under its own torchrun, or under plain python.
+
+No image holds PyTorch (6 GB). A pod borrows the machine's: its /usr, the Python that the cases run in and that
+environment, each mounted at its own path, read-only. The scripts come as a ConfigMap."""
+
+import re
+import sys
+from pathlib import Path
+
+from jobs import IMAGE, job
+from kube import GROUP, REPO, apply, get, kubectl
+
+ENVIRONMENT = str(Path(sys.prefix).resolve())
+PYTHON = str(Path(sys.base_prefix).resolve())
+SCRIPTS = REPO / "e2e" / "pods"
+MOUNTED_AT = "/scripts"
+
+
+def borrowed():
+    """What a pod needs of this machine to run the environment's programs."""
+    return ["/usr", *([] if PYTHON.startswith("/usr") else [PYTHON]), ENVIRONMENT]
+
+
+def scripts():
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "scripts"},
+            "data": {f.name: f.read_text() for f in sorted(SCRIPTS.glob("*.py"))}}
+
+
+def template(args, command=None, env=None, data=None, grace=5, **pod):
+    """The args follow torchrun's own; command is for a job without torchrun."""
+    volumes = [{"name": f"borrowed-{i}", "hostPath": {"path": path, "type": "Directory"}}
+               for i, path in enumerate(borrowed())]
+    mounts = [{"name": v["name"], "mountPath": v["hostPath"]["path"], "readOnly": True} for v in volumes]
+    volumes.append({"name": "scripts", "configMap": {"name": "scripts"}})
+    mounts.append({"name": "scripts", "mountPath": MOUNTED_AT})
+    if data:
+        volumes.append({"name": "data", "hostPath": {"path": str(data), "type": "Directory"}})
+        mounts.append({"name": "data", "mountPath": "/data"})
+    attempt = {"name": "ATTEMPT", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{GROUP}/attempt']"}}}
+    own = {"PATH": f"{ENVIRONMENT}/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1", **(env or {})}
+    container = {
+        "name": "pytorch", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "args": args,
+        **({"command": command} if command else {}),
+        "env": [attempt, *({"name": k, "value": v} for k, v in own.items())], "volumeMounts": mounts,
+        # The environment may lie where only root looks.
+        "securityContext": {"runAsUser": 0},
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}},
+    }
+    return {"spec": {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": grace, **pod}}
+
+
+def replica(script, type_="node", replicas=1, policy="ExitCode", **more):
+    return {"type": type_, "replicas": replicas, "restartPolicy": policy,
+            "template": template([f"{MOUNTED_AT}/{script}"], **more)}
+
+
+def torch_job(name, *replicas, torchrun=None, namespace, **spec):
+    """Apply it; torchrun: fields of torchrunConfig beside `enabled`."""
+    config = {"torchrunConfig": {"enabled": True, **torchrun}} if torchrun is not None else {}
+    apply(scripts(), job(name, *replicas, **config, **spec), namespace=namespace)
+
+
+def logs(pod, namespace):
+    return kubectl("-n", namespace, "logs", pod, check=False)
+
+
+def said(pattern, pod, namespace):
+    """Every match in the pod's log so far, in order."""
+    return re.findall(pattern, logs(pod, namespace))
+
+
+def uid(pod, namespace):
+    found = get("pod", pod, namespace)
+    return found and found["metadata"]["uid"]
