@@ -67,6 +67,27 @@ int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64
     return 0;
 }
 
+static int check_length(const struct json_at *at, const char *s, size_t max_bytes, struct err *err)
+{
+    size_t len = strlen(s);
+
+    if (len > max_bytes)
+        return json_err(at, err, "expected at most %zu characters, got %zu", max_bytes, len);
+    return 0;
+}
+
+int decode_text(const struct json_at *at, const char *key, size_t max_bytes, const char **ret,
+                struct err *err)
+{
+    struct json_at m = json_member(at, key);
+    const char *s = *ret;
+
+    if (json_get_str(at, key, &s, err) < 0 || (m.node && check_length(&m, s, max_bytes, err) < 0))
+        return -1;
+    *ret = s;
+    return 0;
+}
+
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
                    struct arena *a, const char *const **ret, int *ret_n, struct err *err)
 {
@@ -84,9 +105,8 @@ int decode_strings(const struct json_at *at, const char *key, int max_items, siz
         struct json_at item = json_item(&list, child, n);
         if (!cJSON_IsString(child))
             return json_err(&item, err, "expected a string");
-        size_t len = strlen(child->valuestring);
-        if (len > max_bytes)
-            return json_err(&item, err, "expected at most %zu characters, got %zu", max_bytes, len);
+        if (check_length(&item, child->valuestring, max_bytes, err) < 0)
+            return -1;
         out[n++] = child->valuestring;
     }
     *ret = out;

@@ -27,6 +27,10 @@ int decode_word(const struct json_at *at, const char *key, const char *const *wo
 int decode_opt_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, struct opt_i64 *ret,
                    struct err *err) MUST_CHECK;
 
+/* A string of at most max_bytes; borrowed from the tree. Absent: *ret stays. */
+int decode_text(const struct json_at *at, const char *key, size_t max_bytes, const char **ret,
+                struct err *err) MUST_CHECK;
+
 /* A list of strings, each at most max_bytes long; borrowed from the tree, the array from the arena. */
 int decode_strings(const struct json_at *at, const char *key, int max_items, size_t max_bytes,
                    struct arena *a, const char *const **ret, int *ret_n, struct err *err) MUST_CHECK;

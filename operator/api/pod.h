@@ -53,7 +53,8 @@ struct pod {
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     bool forced;         /* deleted with a grace period of 0 */
     struct pod_container training;
-    struct pod_container init; /* the first one that failed, sidecars apart; while none did, the first that waits */
+    struct pod_container
+        init; /* the first one that failed, sidecars apart; while none did, the first that waits */
 };
 
 /* `object` is borrowed for the call. */

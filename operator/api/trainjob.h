@@ -26,6 +26,7 @@ enum {
     TRAINJOB_TYPES_MAX = JOBSTATUS_TASKS_MAX,
     TRAINJOB_PODS_MAX = JOBSTATUS_REPLICAS_MAX,
     TRAINJOB_NAME_MAX = 63,
+    TRAINJOB_TYPE_MAX = 60, /* as the schema has it; pod names bound it further */
     TRAINJOB_EXIT_CODES_MAX = 32,
     TRAINJOB_BACKOFF_LIMIT = 3,
 };

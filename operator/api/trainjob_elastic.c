@@ -11,6 +11,10 @@ static int check_rest(const struct json_at *at, const struct trainjob_spec *spec
         return json_err(
             at, err,
             "elastic jobs need torchrunConfig.enabled: true and torchrunConfig.maxRestarts of at least 1");
+    if (t->min_nodes)
+        return json_err(
+            at, err,
+            "torchrunConfig.minNodes is the old way to ask for an elastic job: with elastic, remove it");
     if (t->rdzv_backend == RDZV_STATIC)
         return json_err(at, err, "elastic jobs need another torchrunConfig.rdzvBackend than static");
     return 0;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096 };
+enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253 };
 
 /* Both spellings that torchrun takes. */
 static bool names_endpoint(const struct torchrun_config *t)
@@ -115,7 +115,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||
-        json_get_str(&at, "managedBy", &ret->managed_by, err) < 0)
+        decode_text(&at, "managedBy", MANAGER_BYTES, &ret->managed_by, err) < 0)
         return -1;
     ret->cleanup_policy = (enum cleanup_policy)cleanup;
     ret->restart_scope = (enum restart_scope)(scope + 1);

@@ -70,7 +70,7 @@ static int decode_replica_spec(const struct json_at *at, struct replica_spec *r,
         json_get_i32(at, "replicas", 1, TRAINJOB_PODS_MAX, &r->replicas, err) < 0 ||
         decode_word(at, "restartPolicy", POLICIES, &policy, err) < 0 || check_template(&template, err) < 0)
         return -1;
-    if (!r->type || !decode_is_dns_label(r->type, TRAINJOB_NAME_MAX, false))
+    if (!r->type || !decode_is_dns_label(r->type, TRAINJOB_TYPE_MAX, false))
         return json_err(&type, err, "expected a DNS label (lower-case letters, digits, '-')%s",
                         r->type ? "" : ", got nothing");
     r->restart_policy = (enum restart_policy)policy;
@@ -108,6 +108,18 @@ static int decode_replica_specs(const struct json_at *spec, struct trainjob_spec
     return 0;
 }
 
+/* torchrun would wait for nodes that never come. */
+static int check_min_nodes(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
+{
+    struct json_at torchrun = json_member(spec, "torchrunConfig");
+    struct json_at at = json_member(&torchrun, "minNodes");
+
+    if (s->torchrun.min_nodes > s->pods)
+        return json_err(&at, err, "expected at most the number of pods (%d), got %d", s->pods,
+                        s->torchrun.min_nodes);
+    return 0;
+}
+
 static int decode_scheduler(const struct json_at *spec, struct err *err)
 {
     static const char *const NONE[] = {NULL};
@@ -132,8 +144,9 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         decode_replica_specs(&spec, ret, err) < 0 ||
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        trainjob_decode_elastic(&spec, ret, err) < 0 || trainjob_decode_run_mode(&spec, a, ret, err) < 0 ||
-        decode_scheduler(&spec, err) < 0 || trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
+        trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
+        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||
+        trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;
     return 0;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512 };
+enum { LOGS_MAX = 16, CLAIMS_MAX = 8, SUBPATH_BYTES = 512, IMAGE_BYTES = 4096 };
 
 /* "./log//a/." -> "log/a". NULL when it leaves the claim with "..". */
 static const char *normalise(struct arena *a, const char *path)
@@ -108,8 +108,8 @@ int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, str
     if (!at.node)
         return 0;
     if (decode_members(&at, KNOWN, REFUSED, err) < 0 || decode_log_dir(&at, a, ret, err) < 0 ||
-        json_get_str(&at, "image", &ret->image, err) < 0 || json_expect_object(&resources, err) < 0 ||
-        json_get_bool(&at, "suspend", &ret->suspend, err) < 0 ||
+        decode_text(&at, "image", IMAGE_BYTES, &ret->image, err) < 0 ||
+        json_expect_object(&resources, err) < 0 || json_get_bool(&at, "suspend", &ret->suspend, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0)
         return -1;
     ret->resources = resources.node;

@@ -174,6 +174,15 @@ static const struct row REFUSED[] = {
      "spec.elastic.expectedReplicas: expected 2..3 (minReplicas..maxReplicas), got 4"},
     {WITH(TORCHRUN "\"elastic\":{\"enabled\":true,\"minReplicas\":2,\"maxReplicas\":3}"),
      "spec.elastic.expectedReplicas: expected 2..3 (minReplicas..maxReplicas), got 1 from replicas"},
+    {WITH("\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1,\"minNodes\":1},"
+          "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":2}"),
+     "spec.elastic: torchrunConfig.minNodes is the old way to ask for an elastic job: with elastic, remove "
+     "it"},
+    {WITH("\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1,\"rdzvBackend\":\"static\"},"
+          "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":2}"),
+     "spec.elastic: elastic jobs need another torchrunConfig.rdzvBackend than static"},
+    {WITH("\"torchrunConfig\":{\"enabled\":true,\"minNodes\":2}"),
+     "spec.torchrunConfig.minNodes: expected at most the number of pods (1), got 2"},
     {WITH(TORCHRUN "\"elastic\":{\"enabled\":true,\"minReplicas\":0}"),
      "spec.elastic.minReplicas: expected an integer 1..1024, got 0"},
     {WITH("\"tensorboardSpec\":{}"), "spec.tensorboardSpec.logDir.pvc: expected at least one claim"},
