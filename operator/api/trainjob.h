@@ -158,6 +158,9 @@ int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, str
 /* The container whose end decides: named "python" or "pytorch", else the first; NULL without containers. */
 const cJSON *trainjob_training_container(const cJSON *pod_spec);
 
+/* The GPUs of a container; *ret_some also where it has a part of one that cannot be counted. */
+int64_t trainjob_gpus(const cJSON *container, bool *ret_some);
+
 static inline void trainjob_freep(struct trainjob **j)
 {
     trainjob_free(*j);

@@ -39,22 +39,49 @@ static int64_t quantity_whole(const cJSON *q)
     return cJSON_IsString(q) && sv_i64(sv_from(q->valuestring), 0, 1000000000, &v) ? v : 0;
 }
 
-/* Extended resources whose name says GPU: nvidia.com/gpu, amd.com/gpu, nvidia.com/mig-1g.5gb. */
-static int64_t template_gpus(const cJSON *template)
+/* Whole devices or slices of one, as device plugins name them. Others count a GPU's memory or cores
+ * (aliyun.com/gpu-mem, nvidia.com/gpucores), which are no GPUs. */
+static bool counts_gpus(const char *resource)
 {
-    const cJSON *c = trainjob_training_container(json_find(template, (const char *[]){"spec", NULL}));
-    const cJSON *limits = json_find(c, (const char *[]){"resources", "limits", NULL});
+    static const char *const NAMES[] = {"gpu", "gpu.shared", "vgpu", "dcu"};
+    static const char *const INTEL[] = {"gpu.intel.com/i915", "gpu.intel.com/xe"};
+    const char *slash = strchr(resource, '/');
+
+    if (!slash)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
+        if (strcmp(slash + 1, NAMES[i]) == 0)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(INTEL); i++)
+        if (strcmp(resource, INTEL[i]) == 0)
+            return true;
+    return strncmp(slash + 1, "mig-", 4) == 0;
+}
+
+int64_t trainjob_gpus(const cJSON *container, bool *ret_some)
+{
+    const cJSON *limits = json_find(container, (const char *[]){"resources", "limits", NULL});
     const cJSON *q;
     int64_t n = 0;
 
+    *ret_some = false;
     if (!cJSON_IsObject(limits))
         return 0;
     cJSON_ArrayForEach(q, limits)
     {
-        if (strchr(q->string, '/') && (strstr(q->string, "gpu") || strstr(q->string, "/mig-")))
+        if (counts_gpus(q->string))
             n += quantity_whole(q);
+        *ret_some |= quantity_whole(q) > 0 && (counts_gpus(q->string) || strstr(q->string, "gpu"));
     }
     return n;
+}
+
+static int64_t template_gpus(const cJSON *template)
+{
+    bool some;
+
+    return trainjob_gpus(trainjob_training_container(json_find(template, (const char *[]){"spec", NULL})),
+                         &some);
 }
 
 static int decode_replica_spec(const struct json_at *at, struct replica_spec *r, struct err *err)

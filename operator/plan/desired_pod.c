@@ -98,19 +98,14 @@ static bool has_shared_memory(const cJSON *container)
     return false;
 }
 
-static bool wants_gpu(const cJSON *container)
+/* With hostIPC /dev/shm is the node's. */
+static bool lacks_shared_memory(const cJSON *spec, const cJSON *container)
 {
-    const cJSON *limits = json_find(container, (const char *[]){"resources", "limits", NULL});
-    const cJSON *q;
+    bool gpus;
 
-    if (!cJSON_IsObject(limits))
-        return false;
-    cJSON_ArrayForEach(q, limits)
-    {
-        if (strstr(q->string, "/gpu"))
-            return true;
-    }
-    return false;
+    (void)trainjob_gpus(container, &gpus);
+    return gpus && !has_shared_memory(container) &&
+           !cJSON_IsTrue(json_find(spec, (const char *[]){"hostIPC", NULL}));
 }
 
 void desired_pod_warnings(struct planner *p)
@@ -120,7 +115,7 @@ void desired_pod_warnings(struct planner *p)
         const cJSON *spec = json_find(r->template, (const char *[]){"spec", NULL});
         const cJSON *c = trainjob_training_container(spec);
         const char *dns = json_str(spec, "dnsPolicy");
-        if (wants_gpu(c) && !has_shared_memory(c))
+        if (lacks_shared_memory(spec, c))
             planner_event(
                 p, true, "MissingSharedMemory",
                 "type %s: container %s uses GPUs and mounts nothing at /dev/shm; its 64 MiB are soon full: "

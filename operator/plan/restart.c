@@ -151,10 +151,17 @@ static void fail_job(struct planner *p, const char *reason, bool oom_final, cons
     if (strcmp(reason, "BackoffLimitExceeded") == 0)
         message = arena_printf(p->a, "all %d restarts of backoffLimit are used up; %s",
                                p->spec->run_policy.backoff_limit, what);
-    if (oom_final)
+    else if (strcmp(reason, "DisruptionLimitExceeded") == 0)
+        message = arena_printf(
+            p->a, "%d disruptions before, and %d are the limit for each day since the job's creation; %s",
+            p->st.disruption_count, DISRUPTIONS_PER_DAY, what);
+    else if (strcmp(reason, "AdmissionLimitExceeded") == 0)
+        message = arena_printf(p->a, "not started or refused by a node %d times before; %s",
+                               p->st.admission_count, what);
+    else if (oom_final)
         message = arena_printf(p->a, "out of memory twice in a row; %s", what);
     status_finish(p, JOB_FAILED, reason, message);
-    if (strcmp(reason, "BackoffLimitExceeded") == 0)
+    if (strstr(reason, "LimitExceeded"))
         planner_event(p, true, reason, "%s", message);
 }
 

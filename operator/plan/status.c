@@ -54,6 +54,8 @@ static void restore_end(struct planner *p)
         st->completion_ms = p->now_ms;
     bool good = st->phase == JOB_SUCCEEDED;
     const char *reason = p->job->status.reason ? p->job->status.reason : "Restored";
+    if (st->conditions[COND_RUNNING].state == COND_ABSENT)
+        planner_condition(p, COND_RUNNING, false, good ? "JobSucceeded" : "JobFailed", "");
     if (st->conditions[COND_COMPLETED].state == COND_ABSENT)
         planner_condition(p, COND_COMPLETED, good, good ? reason : "JobFailed", "");
     if (st->conditions[COND_FAILED].state == COND_ABSENT)

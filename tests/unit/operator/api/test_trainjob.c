@@ -59,6 +59,41 @@ static void test_gpus(void **state)
     assert_int_equal(job->spec.gpus, 15);
 }
 
+static void test_gpu_names(void **state)
+{
+    static const struct {
+        const char *limits;
+        int64_t n;
+        bool some;
+    } ROWS[] = {
+        {"\"nvidia.com/gpu\":8", 8, true},
+        {"\"nvidia.com/gpu\":\"2\",\"amd.com/gpu\":1", 3, true},
+        {"\"nvidia.com/gpu.shared\":1", 1, true},
+        {"\"nvidia.com/mig-1g.5gb\":2", 2, true},
+        {"\"hygon.com/dcu\":4", 4, true},
+        {"\"gpu.intel.com/i915\":1,\"gpu.intel.com/tiles\":2", 1, true},
+        {"\"nvidia.com/gpu\":0", 0, false},
+        {"\"aliyun.com/gpu-mem\":16", 0, true},
+        {"\"nvidia.com/gpu\":1,\"nvidia.com/gpumem\":8000", 1, true},
+        {"\"cpu\":4,\"memory\":\"1Gi\",\"rdma/hca\":1", 0, false},
+        {"\"nvidia.com/gpu\":\"x\",\"amd.com/gpu\":-1,\"b.com/gpu\":1e300,\"c.com/gpu\":{}", 0, false},
+    };
+    char text[256];
+    struct err err;
+    bool some;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), "{\"resources\":{\"limits\":{%s}}}", ROWS[i].limits);
+        cleanup_json cJSON *c = json_parse(text, strlen(text), &err);
+        assert_non_null(c);
+        assert_int_equal(trainjob_gpus(c, &some), ROWS[i].n);
+        assert_int_equal(some, ROWS[i].some);
+    }
+    assert_int_equal(trainjob_gpus(NULL, &some), 0);
+    assert_false(some);
+}
+
 static void test_hash_follows_pods(void **state)
 {
     cleanup_trainjob struct trainjob *a = decode(WITH("\"suspend\":false"));
@@ -299,10 +334,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),          cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_hash_follows_pods), cmocka_unit_test(test_hash_follows_mode),
-        cmocka_unit_test(test_elastic),           cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_metadata),          cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_schema_table),
+        cmocka_unit_test(test_gpu_names),         cmocka_unit_test(test_hash_follows_pods),
+        cmocka_unit_test(test_hash_follows_mode), cmocka_unit_test(test_elastic),
+        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_nonsense),          cmocka_unit_test(test_schema_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,8 @@ static void check_create(struct sim *s, const struct sim_view *view, const struc
     }
     struct sim_life *life = sim_life_of(s, act->name);
     int64_t restart = atoi(json_find(body, RESTART)->valuestring);
-    EXPECT(s, life->attempt < attempt || life->restart < restart || life->restart == COUNT_MAX || life->repeats);
+    bool counted_out = attempt == COUNT_MAX || restart == COUNT_MAX;
+    EXPECT(s, life->attempt < attempt || life->restart < restart || life->repeats || counted_out);
 }
 
 static void check_actions(struct sim *s, const struct sim_view *view, const struct sim_pass *p)
