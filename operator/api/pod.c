@@ -117,8 +117,6 @@ static void read_conditions(const cJSON *status, struct pod *p)
         } else if (strcmp(type, "PodScheduled") == 0 && strcmp(state, "False") == 0 &&
                    strcmp(reason, "Unschedulable") == 0) {
             p->unschedulable = or_empty(json_str(c, "message"));
-        } else if (strcmp(type, "Ready") == 0) {
-            p->ready = strcmp(state, "True") == 0;
         }
     }
 }

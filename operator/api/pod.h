@@ -48,7 +48,6 @@ struct pod {
     int32_t attempt;                         /* -1 likewise */
     int32_t restart;
     enum pod_phase phase;
-    bool ready;
     int64_t created_ms;
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     bool forced;         /* deleted with a grace period of 0 */

@@ -192,7 +192,7 @@ void lifecycle_run(struct planner *p)
         cleanup_finished(p);
         return;
     }
-    if (p->st.attempt == attempt && template_mixed(p)) {
+    if (p->st.attempt == attempt && attempt < COUNT_MAX && template_mixed(p)) {
         restart_next_attempt(p);
         planner_event(p, false, "Restarting", "attempt %d begins with the changed template", p->st.attempt);
     }

@@ -16,7 +16,7 @@ static bool breaks_the_gang(const struct planner *p, const struct slot *s, const
 {
     const struct torchrun_config *t = &p->spec->torchrun;
 
-    if (v->class == VERDICT_PEER_LOST || !s->seen)
+    if (v->class == VERDICT_PEER_LOST || !s->seen || s->seen->restarts == COUNT_MAX)
         return true;
     if (!t->enabled || p->spec->debug.enabled)
         return false;

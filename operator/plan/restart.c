@@ -113,6 +113,8 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
 {
     struct jobstatus *st = &p->st;
 
+    if (j->v.class > VERDICT_SUCCESS && j->v.class != VERDICT_PERMANENT && st->attempt == COUNT_MAX)
+        return "AttemptLimitExceeded"; /* someone wrote it there; a number for the next one would not be believed */
     switch (j->v.class) {
     case VERDICT_NONE:
     case VERDICT_SUCCESS:

@@ -209,9 +209,15 @@ static void test_exit_codes(void **state)
         const char *code;
         enum container_state state;
         int32_t want;
-    } ROWS[] = {{"0", CONTAINER_TERMINATED, 0},   {"255", CONTAINER_TERMINATED, 255},
-                {"-1", CONTAINER_TERMINATED, -1}, {"4294967296", CONTAINER_NONE, 0},
-                {"\"0\"", CONTAINER_NONE, 0},     {"null", CONTAINER_NONE, 0}};
+    } ROWS[] = {{"0", CONTAINER_TERMINATED, 0},
+                {"255", CONTAINER_TERMINATED, 255},
+                {"-1", CONTAINER_TERMINATED, -1},
+                {"-2147483648", CONTAINER_TERMINATED, INT32_MIN},
+                {"2147483647", CONTAINER_TERMINATED, INT32_MAX},
+                {"2147483648", CONTAINER_NONE, 0},
+                {"4294967296", CONTAINER_NONE, 0},
+                {"\"0\"", CONTAINER_NONE, 0},
+                {"null", CONTAINER_NONE, 0}};
     char text[640];
     struct err err;
 

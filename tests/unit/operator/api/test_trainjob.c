@@ -263,6 +263,42 @@ static void test_refusals(void **state)
     }
 }
 
+/* Every child's name must be a DNS label: the longest that fits, and one more. */
+static void test_name_lengths(void **state)
+{
+    static const struct {
+        const char *spec;
+        int longest;
+        const char *want;
+    } ROWS[] = {
+        {"{\"replicaSpecs\":[{\"type\":\"3\"," POD "}]}", 58, "-rdzv\" is longer than 63 characters"},
+        {"{\"replicaSpecs\":[{\"type\":\"a\"," POD
+         "}],\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}}}",
+         51, "-tensorboard\" is longer than 63 characters"},
+        {"{\"replicaSpecs\":[{\"type\":\"abcdef\",\"replicas\":10," POD "}]}", 54,
+         "-abcdef-9\" is longer than 63"},
+        {"{\"replicaSpecs\":[{\"type\":\"abcdef\",\"replicas\":11," POD "}]}", 53,
+         "-abcdef-10\" is longer than 63"},
+        {"{\"replicaSpecs\":[{\"type\":\"abcdef\"," POD "}]," TORCHRUN
+         "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":101}}",
+         52, "-abcdef-100\" is longer than 63"},
+    };
+    char text[640];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        for (int more = 0; more < 2; more++) {
+            snprintf(text, sizeof(text),
+                     "{\"metadata\":{\"name\":\"j%0*d\",\"namespace\":\"n\",\"uid\":\"u\","
+                     "\"resourceVersion\":\"1\"},\"spec\":%s}",
+                     ROWS[i].longest + more - 1, 0, ROWS[i].spec);
+            cleanup_trainjob struct trainjob *job = decode(text);
+            if (more ? !job->spec_error || !strstr(job->spec_error, ROWS[i].want) : job->spec_error != NULL)
+                fail_msg("row %zu, %d more: %s", i, more, job->spec_error ? job->spec_error : "accepted");
+        }
+    }
+}
+
 static void test_metadata(void **state)
 {
     static const char *const BAD[] = {"{}", "[]", "{\"metadata\":{\"name\":\"j\"}}", "{\"metadata\":7}"};
@@ -337,7 +373,8 @@ int main(void)
         cmocka_unit_test(test_gpu_names),         cmocka_unit_test(test_hash_follows_pods),
         cmocka_unit_test(test_hash_follows_mode), cmocka_unit_test(test_elastic),
         cmocka_unit_test(test_refusals),          cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_nonsense),          cmocka_unit_test(test_schema_table),
+        cmocka_unit_test(test_name_lengths),      cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_schema_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,6 +59,20 @@ static void test_disruptions_do_not_wait(void **state)
     assert_int_equal(delay_after(6, S, "EvictionByEvictionAPI"), 0);
 }
 
+/* startTime has seconds, too: a failure in its second belongs to this run, one before it to the run before a pause. */
+static void test_a_pause_ends_the_delay(void **state)
+{
+    struct failure all[] = {{.reason = "Killed", .time_ms = 5000, .attempt = 0},
+                            {.reason = "Killed", .time_ms = 6000, .attempt = 1}};
+    struct jobstatus st = {.attempt = 2, .last_failure = &all[1], .failures = all, .n_failures = 2};
+
+    (void)state;
+    st.start_ms = 6000;
+    assert_int_equal(restart_due_ms(&st), 16000);
+    st.start_ms = 6001;
+    assert_int_equal(restart_due_ms(&st), 0);
+}
+
 static void test_no_failure(void **state)
 {
     struct failure f = {.reason = "Killed", .time_ms = 5, .attempt = 1};
@@ -76,6 +90,7 @@ int main(void)
         cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_good_run_forgives),
         cmocka_unit_test(test_disruptions_do_not_wait),
+        cmocka_unit_test(test_a_pause_ends_the_delay),
         cmocka_unit_test(test_no_failure),
     };
 

@@ -213,8 +213,22 @@ static void check_status(struct sim *s, const cJSON *old, const cJSON *new)
                   number(new, "backoffCount") <= json_i64(sim_get(spec, "runPolicy"), "backoffLimit", 3));
     if (gang) {
         EXPECT(s, more <= 1); /* one attempt counts once */
-        EXPECT(s, more == 0 || number(new, "attempt") == count_up((int32_t)number(old, "attempt")));
+        EXPECT(s, more == 0 || number(new, "attempt") == number(old, "attempt") + 1);
     }
+}
+
+/* What is counted for the metrics is what the status says. */
+static void check_told(struct sim *s, const struct sim_pass *p, const cJSON *old)
+{
+    const cJSON *new = sim_status(s);
+    bool written = p->plan.n_actions > 0 && p->plan.actions[0].kind == ACTION_STATUS && s->job;
+
+    if (!written || s->status_was_lost)
+        return;
+    EXPECT(s, p->plan.started == !json_str(old, "phase"));
+    EXPECT(s, p->plan.succeeded == (is(new, "phase", "Succeeded") && !is(old, "phase", "Succeeded")));
+    EXPECT(s, p->plan.failed == (is(new, "phase", "Failed") && !is(old, "phase", "Failed")));
+    EXPECT(s, p->plan.restarted == (counted(new) > counted(old) && !is_over(new)));
 }
 
 /* ---- a life */
@@ -235,11 +249,15 @@ static bool pass(struct sim *s, struct sim_view view, int limit)
     if (fresh)
         check_actions(s, &view, p);
     check_again(s, &view, p);
+    /* A timer that is due is followed, not set again: else the pass would come back for ever. */
+    EXPECT(s, !p->plan.requeue_ms || p->plan.requeue_ms > s->now_ms || p->plan.n_actions > 0);
     cleanup_json cJSON *old = cJSON_Duplicate(sim_status(s), true);
     sim_apply(s, p, limit);
     if (s->job && sim_status(s) && !cJSON_Compare(old, sim_status(s), true)) {
         check_status(s, s->status_was_lost ? NULL : old, sim_status(s));
         note_lives(s, sim_status(s));
+        if (limit == INT32_MAX)
+            check_told(s, p, old);
         s->status_was_lost = false;
     }
     bool acted = p->plan.n_actions > 0;
@@ -257,6 +275,13 @@ static void settle(struct sim *s)
         EXPECT(s, ++n < ROUNDS_TO_SETTLE);
 }
 
+/* The clock moves to the operator's own next timer. */
+static void wait_for_timer(struct sim *s)
+{
+    if (s->due_ms > s->now_ms)
+        s->now_ms = s->due_ms;
+}
+
 static void live_a_moment(struct sim *s)
 {
     static const int64_t PAUSES_MS[] = {0, 1, 999, 1000, 5000, 31000, 120000, 900000};
@@ -266,7 +291,10 @@ static void live_a_moment(struct sim *s)
     sim_kubelets(s, true);
     if (sim_one_in(s, 4))
         sim_people(s);
-    s->now_ms += PAUSES_MS[sim_pick(s, (int)ARRAY_LEN(PAUSES_MS))];
+    if (sim_one_in(s, 3))
+        wait_for_timer(s);
+    else
+        s->now_ms += PAUSES_MS[sim_pick(s, (int)ARRAY_LEN(PAUSES_MS))];
     struct sim_view view = sim_now(s);
     if (sim_one_in(s, 8))
         view.job = old_job;
@@ -275,13 +303,6 @@ static void live_a_moment(struct sim *s)
     (void)pass(s, view, sim_one_in(s, 6) ? sim_pick(s, 4) : INT32_MAX);
     if (s->job && sim_one_in(s, 5))
         settle(s);
-}
-
-/* The operator's own timers are all that moves the clock. */
-static void wait_for_timer(struct sim *s)
-{
-    if (s->due_ms > s->now_ms)
-        s->now_ms = s->due_ms;
 }
 
 /* The status says that it runs, how many of its pods do, and none of them failed. */
