@@ -226,6 +226,25 @@ static void test_deleted_while_away(void **ctx)
     stop(&c);
 }
 
+/* What a bookmark is for: nothing of ours changed, the past was forgotten, and still no list is needed. */
+static void test_a_bookmark_saves_the_list(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{}");
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    fake_compact(r->server);
+    fake_bookmark(r->server);
+    fake_close_watches(r->server);
+    put(r, "b", "{}");
+    rig_until(r->loop, is_watching, &c);
+    assert_int_equal(c.problems, 0);
+    assert_int_equal(streams(r) + lists(r), 1);
+    stop(&c);
+}
+
 static bool has_a_problem(void *ctx)
 {
     return ((struct copy *)ctx)->problems > 0;
@@ -419,6 +438,7 @@ int main(void)
         T(test_deleted_while_away),
         T(test_half_a_stream_takes_nothing_away),
         T(test_a_stream_that_never_begins),
+        T(test_a_bookmark_saves_the_list),
         T(test_bodies_that_stall),
         T(test_resumes_without_a_new_list),
         T(test_garbage_in_the_stream),
