@@ -150,14 +150,15 @@ static void on_idle(void *ctx)
     end_call(c);
 }
 
-void call_launch(struct http_call *c)
+void call_launch(struct http_call *c, int64_t idle_max_s)
 {
     c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
     if (c->shut) {
         end_call(c);
         return;
     }
-    c->last_byte_ms = loop_now_ms(c->loop);
+    c->launched_ms = c->last_byte_ms = loop_now_ms(c->loop);
+    (void)curl_easy_setopt(c->easy, CURLOPT_MAXAGE_CONN, (long)idle_max_s);
     if (c->idle_timeout_ms)
         loop_timer_set(c->loop, &c->idle, c->last_byte_ms + c->idle_timeout_ms);
     c->running = curl_multi_add_handle(loop_curl(c->loop), c->easy) == CURLM_OK;

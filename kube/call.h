@@ -19,6 +19,7 @@ struct http_call {
     struct http_call *next, **prev, *next_waiting;
     bool own_connection, urgent;
     bool waiting; /* not launched yet */
+    int64_t launched_ms;
     char method[8];
 
     /* its own */
@@ -45,7 +46,8 @@ struct http_call {
 
 struct http_call *call_new(struct loop *l, const struct endpoint *e, const struct http_request *req,
                            const struct http_handler *handler, struct err *err) MUST_CHECK;
-void call_launch(struct http_call *c);
+/* It takes a kept connection only if that was used in the last idle_max_s seconds (at least 1). */
+void call_launch(struct http_call *c, int64_t idle_max_s);
 void call_free(struct http_call *c);
 
 #endif

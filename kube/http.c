@@ -12,6 +12,7 @@ enum {
     WAITING_MAX = 100000, /* beyond that someone is broken */
     CONNECTIONS_KEPT = 8, /* in libcurl's cache */
     COUNTS_MAX = 64,
+    IDLE_MAX_S = 118, /* libcurl's own limit for a kept connection */
 };
 
 struct http {
@@ -21,6 +22,7 @@ struct http {
     struct http_call *waiting, **last_waiting;
     size_t n_waiting;
     int running;
+    int64_t suspect_ms; /* kept connections that were not used since are not trusted */
     struct loop_timer limit_timer;
     double qps, burst, tokens;
     int64_t tokens_ms;
@@ -48,6 +50,7 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
     h->burst = options->burst > 1 ? options->burst : 1;
     h->tokens = h->burst;
     h->tokens_ms = loop_now_ms(l);
+    h->suspect_ms = h->tokens_ms - 1000 * IDLE_MAX_S;
     curl_multi_setopt(loop_curl(l), CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     return h;
 }
@@ -107,11 +110,29 @@ const struct http_count *http_counts(const struct http *h, size_t *ret_n)
     return h->counts;
 }
 
+/* A request got no answer. Where one connection died without a sound, its idle neighbours did so, too, and each of them
+ * would cost another request its time, and the lease its holder. */
+static void suspect(struct http *h, const struct http_call *c)
+{
+    if (!c->own_connection && c->running && c->launched_ms > h->suspect_ms)
+        h->suspect_ms = c->launched_ms;
+}
+
+static void launch(struct http *h, struct http_call *c)
+{
+    int64_t s = (loop_now_ms(h->loop) - h->suspect_ms) / 1000 - 1; /* libcurl counts whole seconds */
+
+    s = s < IDLE_MAX_S ? s : IDLE_MAX_S;
+    call_launch(c, s > 1 ? s : 1);
+}
+
 static void on_ended(void *ctx, struct http_call *c, int status)
 {
     struct http *h = ctx;
 
     count(h, c->method, status);
+    if (!status)
+        suspect(h, c);
     if (status == 401)
         kube_config_refresh(h->endpoint.config, loop_now_ms(h->loop), true);
     unlink_call(h, c);
@@ -148,7 +169,7 @@ static void launch_waiting(void *ctx)
         c->waiting = false;
         h->n_waiting--;
         h->running++;
-        call_launch(c);
+        launch(h, c);
     }
 }
 
@@ -187,7 +208,7 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
         return c;
     }
     h->running += !c->own_connection;
-    call_launch(c);
+    launch(h, c);
     return c;
 }
 
@@ -195,6 +216,7 @@ static void http_cancel(void *ctx, struct http_call *call)
 {
     struct http *h = ctx;
 
+    suspect(h, call);
     unlink_call(h, call);
     call_free(call);
     launch_waiting(h);

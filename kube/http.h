@@ -6,7 +6,8 @@
  *            otherwise; no redirects; plain http only to a loopback address, for tests and proxies on
  *            the same machine.
  * Order:     ordinary calls share a small pool of kept connections, 8 at a time, first come first served;
- *            urgent ones go at once.
+ *            urgent ones go at once. After one that got no answer no connection is used again that was idle
+ *            meanwhile.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H

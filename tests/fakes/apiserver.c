@@ -87,11 +87,14 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
                         const struct fake_fault_plan *f)
 {
     bool from_now = !r->version[0] || strcmp(r->version, "0") == 0 || r->initial_events;
-    bool cut = r->initial_events && f && (f->fault == FAKE_RESET_BODY || f->fault == FAKE_GARBAGE_BODY);
+    bool stall = f && f->fault == FAKE_STALL_BODY;
+    bool cut =
+        r->initial_events && f && (stall || f->fault == FAKE_RESET_BODY || f->fault == FAKE_GARBAGE_BODY);
     long at = from_now ? (long)s->world.n_changes : watch_start(&s->world, r);
 
     conn_start_watch(c, r);
-    c->closing = f != NULL;
+    c->closing = f && !stall;
+    c->hanging = stall;
     if (at < 0) {
         struct outcome expired = world_error(410, "Expired", "too old resource version");
         conn_event(c, "ERROR", expired.body);
@@ -106,6 +109,7 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
         conn_end_watch(c);
     else if (!cut && r->initial_events && r->bookmarks && s->watchlist == FAKE_WATCHLIST_SERVE)
         conn_bookmark(c, s->world.version, true);
+    c->watching = c->watching && !stall;
 }
 
 static void answer_json(struct conn *c, struct outcome o, int retry_after_s, enum fake_fault fault,
@@ -121,7 +125,10 @@ static void answer_json(struct conn *c, struct outcome o, int retry_after_s, enu
         conn_answer(c, o.status, 0, text.data, text.len / 2, -1);
     else
         conn_answer(c, o.status, retry_after_s, text.data, text.len,
-                    faulty && fault == FAKE_RESET_BODY ? (long)text.len / 2 : -1);
+                    faulty && (fault == FAKE_RESET_BODY || fault == FAKE_STALL_BODY) ? (long)text.len / 2
+                                                                                     : -1);
+    c->hanging = faulty && fault == FAKE_STALL_BODY;
+    c->closing = c->closing && !c->hanging;
 }
 
 /* True when the fault took the place of the answer. */
@@ -220,6 +227,7 @@ static void accept_conn(struct fake_apiserver *s)
             continue;
         s->conns[i] =
             (struct conn){.fd = fd, .in = BUF_INIT(CONN_IN_MAX_BYTES), .out = BUF_INIT(CONN_OUT_MAX_BYTES)};
+        s->connections++;
         return;
     }
     if (fd >= 0)

@@ -59,6 +59,7 @@ enum fake_fault {
     FAKE_HANG_BEFORE,  /* never answer */
     FAKE_HANG_AFTER,   /* do it, never answer */
     FAKE_RESET_BODY,   /* do it, then close in the middle of the body (of a watch's initial events) */
+    FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
 };
 
@@ -80,6 +81,7 @@ void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that as
 void fake_close_watches(struct fake_apiserver *s); /* an orderly end of each */
 void fake_watch_raw(struct fake_apiserver *s, const char *bytes); /* these bytes into each watch */
 int fake_open_watches(struct fake_apiserver *s);
+int fake_connections(struct fake_apiserver *s); /* how many came, ever */
 
 /* --- what was asked ------------------------------------------------------------------------------------ */
 

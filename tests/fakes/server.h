@@ -22,6 +22,7 @@ struct fake_apiserver {
     struct fake_fault_plan plan;
     bool planned;
     int plan_seen, plan_done;
+    int connections;
     struct fake_request *log;
     int n_log, cap_log;
 };

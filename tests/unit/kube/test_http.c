@@ -113,6 +113,7 @@ struct plain {
     struct rig *rig;
     struct http_call *call;
     bool cancel_at_chunk;
+    int64_t due_ms;
 };
 
 static void on_done(void *ctx, const struct http_response *r, const struct err *err)
@@ -144,6 +145,11 @@ static bool plain_over(void *ctx)
     return ((struct plain *)ctx)->over;
 }
 
+static bool has_struck(void *ctx)
+{
+    return fake_faults_done(((struct rig *)ctx)->server) > 0;
+}
+
 static void start_plain(struct rig *r, struct plain *p, const struct http_request *req, bool stream)
 {
     struct http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
@@ -170,6 +176,69 @@ static void test_timeouts(void **ctx)
     assert_int_equal(a.err.kind, ERR_TIMEOUT);
     assert_int_equal(b.err.kind, ERR_TIMEOUT);
     assert_non_null(strstr(b.err.msg, "no byte for 100 ms"));
+}
+
+static bool after_two_seconds(void *ctx)
+{
+    struct plain *p = ctx;
+
+    return loop_now_ms(p->rig->loop) >= p->due_ms;
+}
+
+/* Where one connection went silent the idle ones are not trusted either: the next request has one of its own. */
+static void test_silence_takes_the_idle_connections_along(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct http_request brief = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 100};
+    struct plain p[4] = {0};
+
+    for (int cancel = 0; cancel < 2; cancel++) {
+        for (int i = 0; i < 3; i++) {
+            p[i] = (struct plain){0};
+            start_plain(r, &p[i], &get, false);
+        }
+        for (int i = 0; i < 3; i++)
+            rig_until(r->loop, plain_over, &p[i]);
+        p[0].due_ms = loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
+        rig_until(r->loop, after_two_seconds, &p[0]);
+        fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
+        p[3] = (struct plain){0};
+        start_plain(r, &p[3], cancel ? &get : &brief, false);
+        if (cancel) { /* as the elector does */
+            rig_until(r->loop, has_struck, r);
+            transport_cancel(&r->api, p[3].call);
+        } else {
+            rig_until(r->loop, plain_over, &p[3]);
+            assert_int_equal(p[3].err.kind, ERR_TIMEOUT);
+        }
+        fake_plan_fault(r->server, NULL);
+        int before = fake_connections(r->server);
+        p[3] = (struct plain){0};
+        start_plain(r, &p[3], &get, false);
+        rig_until(r->loop, plain_over, &p[3]);
+        assert_int_equal(p[3].status, 200);
+        assert_int_equal(fake_connections(r->server), before + 1);
+    }
+}
+
+/* Headers and half a body, then nothing: collected or in pieces, it ends. */
+static void test_a_body_that_stalls(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request whole = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 300};
+    struct http_request idle = {.method = "GET", .path = "/api/v1/pods", .idle_timeout_ms = 300};
+    struct plain a = {0}, b = {0};
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_STALL_BODY});
+    start_plain(r, &a, &whole, false);
+    start_plain(r, &b, &idle, true);
+    rig_until(r->loop, plain_over, &a);
+    rig_until(r->loop, plain_over, &b);
+    assert_int_equal(a.err.kind, ERR_TIMEOUT);
+    assert_int_equal(b.err.kind, ERR_TIMEOUT);
+    assert_int_equal(a.bytes, 0);
+    assert_true(b.bytes > 0);
 }
 
 /* A quiet watch ends by its idle timer, also after it had bytes. */
@@ -380,6 +449,8 @@ int main(void)
         T(test_create_get_patch_delete),
         T(test_faults),
         T(test_timeouts),
+        T(test_silence_takes_the_idle_connections_along),
+        T(test_a_body_that_stalls),
         T(test_watch_goes_quiet),
         T(test_answer_over_its_limit),
         T(test_large_stream_is_whole),

@@ -226,6 +226,30 @@ static void test_deleted_while_away(void **ctx)
     stop(&c);
 }
 
+/* What a bookmark is for: nothing of ours changed, the past was forgotten, and still no list is needed. */
+static void test_a_bookmark_saves_the_list(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{}");
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    fake_compact(r->server);
+    fake_bookmark(r->server);
+    fake_close_watches(r->server);
+    put(r, "b", "{}");
+    rig_until(r->loop, is_watching, &c);
+    assert_int_equal(c.problems, 0);
+    assert_int_equal(streams(r) + lists(r), 1);
+    stop(&c);
+}
+
+static bool has_a_problem(void *ctx)
+{
+    return ((struct copy *)ctx)->problems > 0;
+}
+
 static bool has_half(void *ctx)
 {
     struct copy *c = ctx;
@@ -277,6 +301,37 @@ static void test_a_stream_that_never_begins(void **ctx)
     assert_int_equal(c.problems, 1);
     assert_non_null(strstr(c.problem, "no byte for 30000 ms within the initial events"));
     assert_int_equal(streams(r), 2);
+    stop(&c);
+}
+
+/* Half of everything, half of a list, half a line of a watch; then silence. */
+static void test_bodies_that_stall(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+
+    put(r, "a", "{}");
+    put(r, "b", "{}");
+    for (int lists = 0; lists < 2; lists++) {
+        fake_watchlist(r->server, lists ? FAKE_WATCHLIST_REFUSE : FAKE_WATCHLIST_SERVE);
+        fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1,
+                                                             .method = lists ? "LIST" : "WATCH",
+                                                             .fault = FAKE_STALL_BODY});
+        start(&c, r, NULL);
+        rig_until(r->loop, is_watching, &c);
+        assert_int_equal(c.problems, 1);
+        assert_non_null(strstr(c.problem, "no byte for 30000 ms"));
+        stop(&c);
+    }
+    fake_plan_fault(r->server, NULL);
+    fake_close_watches(r->server);
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    fake_watch_raw(r->server, "{\"type\":\"MODIFIED\",\"obj");
+    rig_until(r->loop, has_a_problem, &c);
+    assert_non_null(strstr(c.problem, "no byte for 150000 ms"));
+    put(r, "c", "{}");
+    rig_until(r->loop, is_equal, &c);
     stop(&c);
 }
 
@@ -383,6 +438,8 @@ int main(void)
         T(test_deleted_while_away),
         T(test_half_a_stream_takes_nothing_away),
         T(test_a_stream_that_never_begins),
+        T(test_a_bookmark_saves_the_list),
+        T(test_bodies_that_stall),
         T(test_resumes_without_a_new_list),
         T(test_garbage_in_the_stream),
         T(test_label_selector),

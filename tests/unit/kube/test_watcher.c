@@ -435,6 +435,17 @@ static void test_retry_after_is_honoured(void **ctx)
     asks(r, "watch=true");
     struct http_response busy = {.status = 429, .retry_after_ms = 45000};
     assert_int_equal(watcher_end(r->w, r->now, &busy, NULL), 45000);
+    /* Also when everything is asked for: the first page, and one after. */
+    asks(r, "resourceVersion=10");
+    ends(r, 410);
+    asks(r, "limit=500");
+    assert_int_equal(watcher_end(r->w, r->now, &busy, NULL), 45000);
+    asks(r, "limit=500");
+    assert_int_equal(feed(r, LIST("10", "tok", ITEM("a", "5"))), 0);
+    assert_int_equal(ends(r, 200), 0);
+    asks(r, "continue=tok");
+    busy.retry_after_ms = 100000;
+    assert_int_equal(watcher_end(r->w, r->now, &busy, NULL), 100000);
 }
 
 static void test_back_off_grows_to_its_cap_and_rests(void **ctx)
