@@ -30,7 +30,10 @@ const struct store *watches_children(const struct watches *w, enum child_kind ki
 
 struct watches_counts {
     size_t jobs, pods;
+    size_t pod_bytes; /* of heap, that the pods take */
 };
+
+/* Looks at every pod. */
 struct watches_counts watches_counts(const struct watches *w);
 
 #endif
