@@ -220,6 +220,7 @@ static void accept_conn(struct fake_apiserver *s)
             continue;
         s->conns[i] =
             (struct conn){.fd = fd, .in = BUF_INIT(CONN_IN_MAX_BYTES), .out = BUF_INIT(CONN_OUT_MAX_BYTES)};
+        s->accepted++;
         return;
     }
     if (fd >= 0)

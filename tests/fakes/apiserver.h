@@ -80,6 +80,7 @@ void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that as
 void fake_close_watches(struct fake_apiserver *s); /* an orderly end of each */
 void fake_watch_raw(struct fake_apiserver *s, const char *bytes); /* these bytes into each watch */
 int fake_open_watches(struct fake_apiserver *s);
+int fake_connections(struct fake_apiserver *s); /* ever made */
 
 /* --- what was asked ------------------------------------------------------------------------------------ */
 

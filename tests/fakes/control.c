@@ -236,6 +236,14 @@ int fake_open_watches(struct fake_apiserver *s)
     return n;
 }
 
+int fake_connections(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    int n = s->accepted;
+    unlock(s);
+    return n;
+}
+
 bool fake_log_at(struct fake_apiserver *s, int i, struct fake_request *ret)
 {
     pthread_mutex_lock(&s->lock);

@@ -15,6 +15,7 @@ struct fake_apiserver {
     uint64_t asked, answered; /* fake_settle */
     int listener, wake;
     bool stop;
+    int accepted;
     char url[64];
     struct world world;
     enum fake_watchlist watchlist;
