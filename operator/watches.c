@@ -3,15 +3,10 @@
 
 #include "operator/apply.h"
 
-/* The job's tree stays for as long as the job does: what nobody reads is cut off first. */
 static int decode_job(const cJSON *object, struct cache_item *ret, struct err *err)
 {
-    cJSON *tree = cJSON_Duplicate(object, true);
-    cJSON *meta = cJSON_GetObjectItemCaseSensitive(tree, "metadata");
+    struct jobtext *job = jobtext_new(object, err);
 
-    cJSON_DeleteItemFromObjectCaseSensitive(meta, "managedFields");
-    cJSON_DeleteItemFromObjectCaseSensitive(meta, "annotations");
-    struct trainjob *job = trainjob_decode(tree, err);
     if (!job)
         return -1;
     *ret = (struct cache_item){job->uid, job, job->ns, job->name, job->uid};
@@ -40,7 +35,7 @@ static int decode_child(const cJSON *object, struct cache_item *ret, struct err 
 
 static void free_job(void *value)
 {
-    trainjob_free(value);
+    jobtext_free(value);
 }
 
 static void free_pod(void *value)
@@ -81,7 +76,7 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns,
     }
 }
 
-const struct trainjob *watches_job(const struct watches *w, const char *uid)
+const struct jobtext *watches_job(const struct watches *w, const char *uid)
 {
     const struct store_entry *e = store_group(cache_store(w->kinds[CHILD_JOB]), uid);
 
