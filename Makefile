@@ -10,6 +10,8 @@ help: ## show this text
 	@printf '  REGISTRY=host/me  demo: push the images there first\n'
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
+	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
+	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
 demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN, show the result
 	@scripts/demo.sh
@@ -41,10 +43,13 @@ cluster-status: ## show its parts, its health and the KUBECONFIG path
 bench: build ## our figures: kernels and collectives
 	@build/release/bin/kernels-bench && build/release/bin/collectives-bench
 
+bench-operator: ## the operator at scale: many jobs at once on a real API server with pretend nodes
+	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test check build images cluster-up cluster-down cluster-status bench format clean
+.PHONY: help demo test check build images cluster-up cluster-down cluster-status bench bench-operator format clean

@@ -35,6 +35,15 @@ static void tell_replaced(struct cache *c, const struct store_entry *old, const 
         c->o.changed(c->o.ctx, old);
 }
 
+static const struct store_entry *keep(struct cache *c, const char *ns, const char *name, const char *uid,
+                                      const struct cache_item *item)
+{
+    if (!item->name)
+        return store_put(c->store, ns, name, uid, item->group, item->value);
+    return store_put_view(c->store,
+                          &(struct store_entry){item->ns, item->name, item->uid, item->group, item->value});
+}
+
 void cache_put(struct cache *c, const cJSON *object)
 {
     const cJSON *meta = metadata(object);
@@ -51,7 +60,7 @@ void cache_put(struct cache *c, const cJSON *object)
     const struct store_entry *old = store_get(c->store, ns, name);
     if (old)
         tell_replaced(c, old, uid, item.group);
-    c->o.changed(c->o.ctx, store_put(c->store, ns, name, uid, item.group, item.value));
+    c->o.changed(c->o.ctx, keep(c, ns, name, uid, &item));
 }
 
 static void on_upsert(void *ctx, const cJSON *object)

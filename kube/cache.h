@@ -18,6 +18,8 @@ struct cache;
 struct cache_item {
     const char *group; /* lives as long as the object or the value; NULL: none */
     void *value;
+    const char *ns, *name,
+        *uid; /* all or none: those in the value, as is `group` then; they are not copied */
 };
 
 struct cache_options {

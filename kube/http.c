@@ -10,7 +10,8 @@
 enum {
     RUNNING_MAX = 8,      /* ordinary calls at a time */
     WAITING_MAX = 100000, /* beyond that someone is broken */
-    CONNECTIONS_KEPT = 8, /* in libcurl's cache */
+    CONNECTIONS_KEPT =
+        32, /* in libcurl's cache, which counts those in use too: of ordinary calls and of watches */
     COUNTS_MAX = 64,
     IDLE_MAX_S = 118, /* libcurl's own limit for a kept connection */
 };

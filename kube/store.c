@@ -1,10 +1,12 @@
 /* store.c - two hash tables over the same entries: by namespace and name, by group. */
 #include "kube/store.h"
 
+#include "common/heapsize.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* One allocation per object; `text` holds namespace, name, uid and group, each with its NUL. */
+/* One allocation per object; `text` holds namespace, name, uid and group, each with its NUL, unless the value has them. */
 struct node {
     struct store_entry e;    /* first: an entry's address is its node's */
     struct node *next;       /* in its bucket */
@@ -129,30 +131,20 @@ static const char *add_text(char **to, const char *s)
     return at;
 }
 
-static struct node *node_new(const char *ns, const char *name, const char *uid, const char *group)
+static struct node *node_new(const struct store_entry *e, size_t text)
 {
-    size_t text = strlen(ns) + strlen(name) + strlen(uid) + strlen(group) + 4;
     struct node *n = checked(calloc(1, sizeof(*n) + text));
-    char *to = n->text;
 
-    n->e.ns = add_text(&to, ns);
-    n->e.name = add_text(&to, name);
-    n->e.uid = add_text(&to, uid);
-    n->e.group = add_text(&to, group);
-    n->hash = hash_key(ns, name);
-    n->group_hash = hash_group(group);
+    n->e = *e;
+    n->hash = hash_key(e->ns, e->name);
+    n->group_hash = hash_group(e->group);
     return n;
 }
 
-const struct store_entry *store_put(struct store *s, const char *ns, const char *name, const char *uid,
-                                    const char *group, void *value)
+static const struct store_entry *put(struct store *s, struct node *n)
 {
-    /* The new node first: the caller may pass strings of the old one. */
-    struct node *n = node_new(ns ? ns : "", name, uid ? uid : "", group ? group : "");
-
-    n->e.value = value;
     if (s->n_buckets) {
-        struct node **old = find(s, n->hash, n->e.ns, name);
+        struct node **old = find(s, n->hash, n->e.ns, n->e.name);
         if (*old)
             drop(s, old);
     }
@@ -161,6 +153,26 @@ const struct store_entry *store_put(struct store *s, const char *ns, const char 
     link_node(s, n);
     s->count++;
     return &n->e;
+}
+
+const struct store_entry *store_put(struct store *s, const char *ns, const char *name, const char *uid,
+                                    const char *group, void *value)
+{
+    struct store_entry e = {ns ? ns : "", name, uid ? uid : "", group ? group : "", value};
+    /* The new node first: the caller may pass strings of the old one. */
+    struct node *n = node_new(&e, strlen(e.ns) + strlen(e.name) + strlen(e.uid) + strlen(e.group) + 4);
+    char *to = n->text;
+
+    n->e.ns = add_text(&to, e.ns);
+    n->e.name = add_text(&to, e.name);
+    n->e.uid = add_text(&to, e.uid);
+    n->e.group = add_text(&to, e.group);
+    return put(s, n);
+}
+
+const struct store_entry *store_put_view(struct store *s, const struct store_entry *e)
+{
+    return put(s, node_new(e, 0));
 }
 
 const struct store_entry *store_get(const struct store *s, const char *ns, const char *name)
@@ -252,6 +264,15 @@ size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_e
         }
     }
     return n;
+}
+
+size_t store_bytes(const struct store *s, size_t (*value_bytes)(const void *value))
+{
+    size_t bytes = heapsize(s) + heapsize(s->buckets) + heapsize(s->groups);
+
+    for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+        bytes += heapsize(node_of(e)) + (value_bytes && e->value ? value_bytes(e->value) : 0);
+    return bytes;
 }
 
 void store_free(struct store *s)

@@ -4,7 +4,7 @@
  * owners under their own, so both are found by the same UID.
  * Ownership: values belong to the store from store_put on and go through `free_value`. Entries and
  *            strings are valid until their object is replaced or removed.
- * Units:     about 100 bytes plus the strings per object, besides the value.
+ * Units:     about 110 bytes per object and, unless the value has them, the strings; besides the value.
  */
 #ifndef TK_KUBE_STORE_H
 #define TK_KUBE_STORE_H
@@ -32,12 +32,19 @@ void store_free(struct store *s);
 const struct store_entry *store_put(struct store *s, const char *ns, const char *name, const char *uid,
                                     const char *group, void *value);
 
+/* The same for values that hold the strings themselves (none NULL) for as long as they live: nothing is copied. */
+const struct store_entry *store_put_view(struct store *s, const struct store_entry *e);
+
 const struct store_entry *store_get(const struct store *s, const char *ns, const char *name);
 
 /* With uid not NULL, only that very object. False: it was not there. */
 bool store_remove(struct store *s, const char *ns, const char *name, const char *uid);
 
 size_t store_count(const struct store *s);
+
+/* The heap that the store takes now, with the allocator's share: tables, entries and what `value_bytes` (NULL:
+ * nothing) says of each value. Walks over all objects. */
+size_t store_bytes(const struct store *s, size_t (*value_bytes)(const void *value));
 
 /* The members of a group, in no order: for (e = store_group(s, uid); e; e = store_group_next(e)). No put or
  * remove meanwhile. */

@@ -155,10 +155,10 @@ static void on_applied(void *ctx, const struct apply_result *r)
 {
     struct pass *p = ctx;
     struct controller *c = p->c;
+    const struct jobtext *job = watches_job(&c->watches, p->target.uid);
 
     p->apply = NULL;
-    keystate_learn(state_of(c, p->target.uid), r, watches_job(&c->watches, p->target.uid), p->n_gone_used,
-                   wall(c), now(c));
+    keystate_learn(state_of(c, p->target.uid), r, job ? job->generation : 0, p->n_gone_used, wall(c), now(c));
     count(c, p, r);
     if (r->ok)
         after_success(p, r);
@@ -216,21 +216,28 @@ static void reconcile(void *ctx, struct work *w)
 {
     struct controller *c = ctx;
     const char *uid = work_key(w);
-    const struct trainjob *job = watches_job(&c->watches, uid);
+    const struct jobtext *cached = watches_job(&c->watches, uid);
+    struct err err;
 
-    if (!job) {
+    if (!cached) {
         store_remove(c->states, "", uid, NULL);
         work_done(w);
         return;
     }
     struct keystate *k = state_of(c, uid);
-    if (!keystate_visible(k, &c->watches, job) && now(c) < k->expected_until_ms) {
+    if (!keystate_visible(k, &c->watches, cached->resource_version) && now(c) < k->expected_until_ms) {
         work_after(w, k->expected_until_ms - now(c));
+        return;
+    }
+    cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);
+    if (!job) {
+        on_problem(c, "pytorchtrainingjobs", &err);
+        work_retry(w, -1);
         return;
     }
     c->counts.passes++;
     struct pass *p = pass_new(c, w, job);
-    if (keystate_job_is_old(k, job))
+    if (keystate_job_is_old(k, job->resource_version))
         read_live(p);
     else
         plan_and_apply(p, job, k);

@@ -46,9 +46,9 @@ static bool at_least(const char *have, const char *want)
     return strcmp(have, want) == 0;
 }
 
-bool keystate_job_is_old(const struct keystate *k, const struct trainjob *job)
+bool keystate_job_is_old(const struct keystate *k, const char *job_version)
 {
-    return k->status_version[0] && !at_least(job->resource_version, k->status_version);
+    return k->status_version[0] && !at_least(job_version, k->status_version);
 }
 
 static bool is_leaving(enum child_kind kind, bool by_force, const void *value)
@@ -60,9 +60,9 @@ static bool is_leaving(enum child_kind kind, bool by_force, const void *value)
     return ((const struct child *)value)->deleting;
 }
 
-bool keystate_visible(const struct keystate *k, const struct watches *w, const struct trainjob *job)
+bool keystate_visible(const struct keystate *k, const struct watches *w, const char *job_version)
 {
-    if (keystate_job_is_old(k, job))
+    if (keystate_job_is_old(k, job_version))
         return false;
     for (int i = 0; i < k->n_expected; i++) {
         const struct expectation *x = &k->expected[i];
@@ -92,7 +92,7 @@ static void learn_gone(struct keystate *k, const struct apply_result *r, int n_u
     }
 }
 
-static void learn_problem(struct keystate *k, const struct apply_result *r, const struct trainjob *job,
+static void learn_problem(struct keystate *k, const struct apply_result *r, int64_t job_generation,
                           int64_t wall_ms)
 {
     if (r->problem.kind == PROBLEM_NONE) {
@@ -108,17 +108,17 @@ static void learn_problem(struct keystate *k, const struct apply_result *r, cons
     k->problem_count++;
     k->problem = r->problem.kind;
     k->problem_child = r->problem.child;
-    k->problem_generation = job ? job->generation : 0;
+    k->problem_generation = job_generation;
     k->problem_retry_ms = wall_ms + (delay < PROBLEM_DELAY_MAX_MS ? delay : PROBLEM_DELAY_MAX_MS);
     snprintf(k->problem_name, sizeof(k->problem_name), "%s", r->problem_name);
     snprintf(k->problem_message, sizeof(k->problem_message), "%s", r->problem_message);
 }
 
-void keystate_learn(struct keystate *k, const struct apply_result *r, const struct trainjob *job,
-                    int n_gone_used, int64_t wall_ms, int64_t mono_ms)
+void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t job_generation, int n_gone_used,
+                    int64_t wall_ms, int64_t mono_ms)
 {
     learn_gone(k, r, n_gone_used);
-    learn_problem(k, r, job, wall_ms);
+    learn_problem(k, r, job_generation, wall_ms);
     if (r->status_written) {
         k->status_written_ms = wall_ms;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
@@ -136,9 +136,9 @@ void keystate_learn(struct keystate *k, const struct apply_result *r, const stru
 }
 
 /* A changed spec is a new try: at once. */
-struct plan_problem keystate_problem(const struct keystate *k, const struct trainjob *job)
+struct plan_problem keystate_problem(const struct keystate *k, int64_t job_generation)
 {
-    bool changed = job->generation != k->problem_generation;
+    bool changed = job_generation != k->problem_generation;
 
     return (struct plan_problem){
         .kind = changed ? PROBLEM_NONE : k->problem,

@@ -28,16 +28,16 @@ struct keystate {
 struct keystate *keystate_new(const char *uid);
 void keystate_free(void *state);
 
-/* The cache shows what the last pass wrote. */
-bool keystate_visible(const struct keystate *k, const struct watches *w, const struct trainjob *job);
+/* The cache, with the job at this resourceVersion, shows what the last pass wrote. */
+bool keystate_visible(const struct keystate *k, const struct watches *w, const char *job_version);
 
 /* The job itself is older than the status we wrote. */
-bool keystate_job_is_old(const struct keystate *k, const struct trainjob *job);
+bool keystate_job_is_old(const struct keystate *k, const char *job_version);
 
-/* Remember what a pass wrote and met. */
-void keystate_learn(struct keystate *k, const struct apply_result *r, const struct trainjob *job,
-                    int n_gone_used, int64_t wall_ms, int64_t mono_ms);
+/* Remember what a pass wrote and met; job_generation 0: the job is gone. */
+void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t job_generation, int n_gone_used,
+                    int64_t wall_ms, int64_t mono_ms);
 
-struct plan_problem keystate_problem(const struct keystate *k, const struct trainjob *job);
+struct plan_problem keystate_problem(const struct keystate *k, int64_t job_generation);
 
 #endif

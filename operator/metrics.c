@@ -24,6 +24,8 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
          c.failures},
         {"pytorchtrainingjob_cached_jobs", "", "gauge", "Jobs in the local copy.", w.jobs},
         {"pytorchtrainingjob_cached_pods", "", "gauge", "Pods in the local copy.", w.pods},
+        {"pytorchtrainingjob_cached_pod_bytes", "", "gauge", "Memory of the pods in the local copy.",
+         w.pod_bytes},
         {"pytorchtrainingjob_caches_synced", "", "gauge", "1 once the local copies are complete.",
          reconciler_synced(controller_reconciler(s->controller))},
         {"pytorchtrainingjob_events_sent_total", "", "counter", "Events that the API server took.", r.sent},

@@ -42,6 +42,6 @@ void snapshot_take(struct plan_input *in, struct arena *a, const struct watches 
     in->service = child_named(services, job, naming_service(a, job->name));
     in->tb_service = child_named(services, job, tensorboard);
     in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
-    in->problem = keystate_problem(k, job);
+    in->problem = keystate_problem(k, job->generation);
     in->status_written_ms = k->status_written_ms;
 }

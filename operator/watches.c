@@ -3,18 +3,13 @@
 
 #include "operator/apply.h"
 
-/* The job's tree stays for as long as the job does: what nobody reads is cut off first. */
 static int decode_job(const cJSON *object, struct cache_item *ret, struct err *err)
 {
-    cJSON *tree = cJSON_Duplicate(object, true);
-    cJSON *meta = cJSON_GetObjectItemCaseSensitive(tree, "metadata");
+    struct jobtext *job = jobtext_new(object, err);
 
-    cJSON_DeleteItemFromObjectCaseSensitive(meta, "managedFields");
-    cJSON_DeleteItemFromObjectCaseSensitive(meta, "annotations");
-    struct trainjob *job = trainjob_decode(tree, err);
     if (!job)
         return -1;
-    *ret = (struct cache_item){job->uid, job};
+    *ret = (struct cache_item){job->uid, job, job->ns, job->name, job->uid};
     return 0;
 }
 
@@ -24,7 +19,7 @@ static int decode_pod(const cJSON *object, struct cache_item *ret, struct err *e
 
     if (!pod)
         return -1;
-    *ret = (struct cache_item){pod->owner_uid, pod};
+    *ret = (struct cache_item){pod->owner_uid, pod, pod->ns, pod->name, pod->uid};
     return 0;
 }
 
@@ -34,13 +29,13 @@ static int decode_child(const cJSON *object, struct cache_item *ret, struct err 
 
     if (!child)
         return -1;
-    *ret = (struct cache_item){child->owner_uid, child};
+    *ret = (struct cache_item){child->owner_uid, child, child->ns, child->name, child->uid};
     return 0;
 }
 
 static void free_job(void *value)
 {
-    trainjob_free(value);
+    jobtext_free(value);
 }
 
 static void free_pod(void *value)
@@ -51,6 +46,11 @@ static void free_pod(void *value)
 static void free_child(void *value)
 {
     child_free(value);
+}
+
+static size_t bytes_of_pod(const void *value)
+{
+    return pod_bytes(value);
 }
 
 void watches_add(struct watches *w, struct reconciler *r, const char *ns,
@@ -76,7 +76,7 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns,
     }
 }
 
-const struct trainjob *watches_job(const struct watches *w, const char *uid)
+const struct jobtext *watches_job(const struct watches *w, const char *uid)
 {
     const struct store_entry *e = store_group(cache_store(w->kinds[CHILD_JOB]), uid);
 
@@ -96,5 +96,6 @@ const struct store *watches_children(const struct watches *w, enum child_kind ki
 struct watches_counts watches_counts(const struct watches *w)
 {
     return (struct watches_counts){.jobs = store_count(cache_store(w->kinds[CHILD_JOB])),
-                                   .pods = store_count(cache_store(w->kinds[CHILD_POD]))};
+                                   .pods = store_count(cache_store(w->kinds[CHILD_POD])),
+                                   .pod_bytes = store_bytes(cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
 }

@@ -7,6 +7,7 @@
 #define TK_OPERATOR_WATCHES_H
 
 #include "kube/reconciler.h"
+#include "operator/api/jobtext.h"
 #include "operator/plan/plan.h"
 
 enum { WATCHES_KINDS = 4 };
@@ -20,7 +21,7 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns,
                  void (*job_gone)(void *ctx, const struct store_entry *job));
 
 /* NULL when there is none. */
-const struct trainjob *watches_job(const struct watches *w, const char *uid);
+const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
 /* A job read live takes the place of the cached one. */
 void watches_put_job(struct watches *w, const cJSON *object);
@@ -30,7 +31,10 @@ const struct store *watches_children(const struct watches *w, enum child_kind ki
 
 struct watches_counts {
     size_t jobs, pods;
+    size_t pod_bytes; /* of heap, that the pods take */
 };
+
+/* Looks at every pod. */
 struct watches_counts watches_counts(const struct watches *w);
 
 #endif

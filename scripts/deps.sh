@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test cluster images e2e
+#   scripts/deps.sh build test cluster images e2e bench
 set -euo pipefail
 
 packages() {
@@ -10,7 +10,8 @@ packages() {
     cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
     e2e) echo python3 python3-venv curl ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images or e2e" >&2 && exit 2 ;;
+    bench) echo python3 openssl curl iproute2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images, e2e or bench" >&2 && exit 2 ;;
     esac
 }
 

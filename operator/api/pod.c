@@ -2,6 +2,7 @@
 #include "operator/api/pod.h"
 
 #include "common/clock.h"
+#include "common/heapsize.h"
 #include "common/sv.h"
 #include "operator/api/text.h"
 #include "operator/api/trainjob.h"
@@ -250,6 +251,11 @@ struct pod *pod_decode(const cJSON *object, struct err *err)
 void pod_free(struct pod *p)
 {
     free(p);
+}
+
+size_t pod_bytes(const struct pod *p)
+{
+    return heapsize(p);
 }
 
 bool pod_ended(const struct pod *p)

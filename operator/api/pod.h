@@ -48,9 +48,9 @@ struct pod {
     int32_t attempt;                         /* -1 likewise */
     int32_t restart;
     enum pod_phase phase;
+    bool forced; /* deleted with a grace period of 0 */
     int64_t created_ms;
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
-    bool forced;         /* deleted with a grace period of 0 */
     struct pod_container training;
     struct pod_container
         init; /* the first one that failed, sidecars apart; while none did, the first that waits */
@@ -59,6 +59,8 @@ struct pod {
 /* `object` is borrowed for the call. */
 struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;
 void pod_free(struct pod *p);
+
+size_t pod_bytes(const struct pod *p); /* of heap */
 
 /* The training container's part is over: it ended, or it can never start. */
 bool pod_ended(const struct pod *p);

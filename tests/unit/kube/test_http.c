@@ -350,6 +350,36 @@ static void test_a_crowd(void **ctx)
     assert_int_equal(counts[0].n, 100);
 }
 
+static bool eight_watches(void *ctx)
+{
+    return fake_open_watches(ctx) == 8;
+}
+
+/* Watches have connections of their own and never cost the others theirs. */
+static void test_connections_are_kept_beside_watches(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request watch = {.method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
+    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    static struct plain watches[8], p[100];
+
+    for (int i = 0; i < 8; i++) {
+        watches[i] = (struct plain){0};
+        start_plain(r, &watches[i], &watch, true);
+    }
+    rig_until(r->loop, eight_watches, r->server);
+    for (int crowd = 0; crowd < 2; crowd++) {
+        for (int i = 0; i < 100; i++) {
+            p[i] = (struct plain){0};
+            start_plain(r, &p[i], &get, false);
+        }
+        rig_until(r->loop, all_over, p);
+    }
+    assert_in_range(fake_connections(r->server), 9, 16);
+    for (int i = 0; i < 8; i++)
+        transport_cancel(&r->api, watches[i].call);
+}
+
 /* A limit of 20 a second, 5 at once: 15 calls cannot be over sooner than half a second after the first. */
 static void test_rate_limit(void **ctx)
 {
@@ -456,6 +486,7 @@ int main(void)
         T(test_large_stream_is_whole),
         T(test_cancel),
         T(test_a_crowd),
+        T(test_connections_are_kept_beside_watches),
         T(test_rate_limit),
         T(test_errors_name_the_request_but_no_secret),
         T(test_token_is_read_again_after_401),

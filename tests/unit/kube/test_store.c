@@ -155,13 +155,72 @@ static void test_random_against_a_model(void **ctx)
     store_free(s);
 }
 
+/* A value that has its names in itself: the entry shows those, and no copy of them. */
+struct named {
+    char ns[4], name[4], uid[4], group[4];
+};
+
+static struct store_entry view_of(const char *uid, const char *group)
+{
+    struct named *v = calloc(1, sizeof(*v));
+
+    assert_non_null(v);
+    snprintf(v->ns, sizeof(v->ns), "n");
+    snprintf(v->name, sizeof(v->name), "x");
+    snprintf(v->uid, sizeof(v->uid), "%s", uid);
+    snprintf(v->group, sizeof(v->group), "%s", group);
+    return (struct store_entry){v->ns, v->name, v->uid, v->group, v};
+}
+
+static void test_views(void **ctx)
+{
+    struct store *s = store_new(count_free);
+    struct store_entry first = view_of("1", "g");
+    struct store_entry second = view_of("2", "h");
+
+    (void)ctx;
+    freed = 0;
+    assert_ptr_equal(store_put_view(s, &first)->name, first.name);
+    assert_ptr_equal(store_group(s, "g")->value, first.value);
+    store_put_view(s, &second); /* the names of the first go with it */
+    assert_int_equal(freed, 1);
+    assert_null(store_group(s, "g"));
+    assert_ptr_equal(store_get(s, "n", "x")->uid, second.uid);
+    assert_int_equal(store_count(s), 1);
+    assert_true(store_remove(s, second.ns, second.name, second.uid));
+    assert_int_equal(freed, 2);
+    store_free(s);
+}
+
+static size_t hundred(const void *value)
+{
+    assert_non_null(value);
+    return 100;
+}
+
+static void test_bytes(void **ctx)
+{
+    struct store *s = store_new(free);
+    size_t empty = store_bytes(s, NULL);
+
+    (void)ctx;
+    assert_true(empty > 0);
+    store_put(s, "n", "a", "u", "g", strdup("value"));
+    size_t one = store_bytes(s, NULL);
+    assert_true(one > empty + 16 * sizeof(void *) * 2); /* the tables */
+    assert_int_equal(store_bytes(s, hundred), one + 100);
+    store_put(s, "n", "b", "u", "g", NULL);
+    assert_true(store_bytes(s, NULL) > one);
+    assert_int_equal(store_bytes(s, hundred), store_bytes(s, NULL) + 100);
+    store_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_get_remove),
-        cmocka_unit_test(test_put_with_its_own_strings),
-        cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_random_against_a_model),
+        cmocka_unit_test(test_put_get_remove), cmocka_unit_test(test_put_with_its_own_strings),
+        cmocka_unit_test(test_sweep),          cmocka_unit_test(test_random_against_a_model),
+        cmocka_unit_test(test_views),          cmocka_unit_test(test_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,337 @@
+"""The operator at scale: N jobs of P pods created at once on a real control plane with pretend nodes, where each pod runs
+for 5 s and succeeds. Prints figures; ends with 1 when anything was counted wrong, however fast it was."""
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import measure
+from api import GROUP, Api, ApiError, Watch, head
+from rig import OPERATOR_ACCOUNT, REPO, Rig, RigError, free_ports
+
+NAMESPACE = "bench"
+LIMIT_NAMESPACE = "limit"
+IN_FLIGHT = 8  # as many as the operator's own pool
+SETTLE_S = 3
+
+
+class BenchError(Exception):
+    pass
+
+
+def job_manifest(name, pods):
+    container = {"name": "pytorch", "image": "example.org/train:1", "args": ["train.py", "--epochs", "5"],
+                 "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
+                 "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
+    template = {"spec": {"containers": [container], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}}
+    return {"apiVersion": "batch.tensorstack.dev/v1beta1", "kind": "PyTorchTrainingJob",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"torchrunConfig": {"enabled": True, "procPerNode": "1"},
+                     "replicaSpecs": [{"type": "worker", "replicas": pods, "restartPolicy": "OnFailure",
+                                       "template": template}]}}
+
+
+class Seen:
+    """What the bench's own watches saw of jobs and pods, by name, with times."""
+
+    def __init__(self):
+        self.pods = {}  # name: when it was first seen
+        self.first_pod = {}  # job: likewise
+        self.pods_deleted = 0
+        self.phases = {}
+        self.finished_ns = {}
+
+    def pod(self, line, now):
+        kind, name = head(line)
+        if kind == "ADDED":
+            job = name.rsplit("-", 2)[0]
+            self.pods[name] = now
+            self.first_pod.setdefault(job, now)
+        elif kind == "DELETED":
+            self.pods_deleted += 1
+
+    def job(self, line, now):
+        event = json.loads(line)
+        name, phase = event["object"]["metadata"]["name"], event["object"].get("status", {}).get("phase")
+        self.phases[name] = phase
+        if phase in ("Succeeded", "Failed"):
+            self.finished_ns.setdefault(name, now)
+
+
+class Bench:
+    def __init__(self, args, rig):
+        self.args, self.rig = args, rig
+        self.seen = Seen()
+        self.problems = []
+        self.audit = measure.Audit(rig.audit_log)
+
+    # --- parts --------------------------------------------------------------------------------------------
+
+    def check(self, true, message):
+        if not true:
+            self.problems.append(message)
+            print(f"  WRONG: {message}", flush=True)
+
+    def prepare(self):
+        rig = self.rig
+        rig.up(self.args.version)
+        rig.kubectl("apply", "--server-side", "-f", str(REPO / "crds/pytorchtrainingjob.yaml"), "-f", str(REPO / "deploy/manager/namespace.yaml"))
+        rig.kubectl("apply", "-k", str(REPO / "deploy/rbac"))
+        for name in (NAMESPACE, LIMIT_NAMESPACE):
+            rig.kubectl("create", "namespace", name)
+        self.api = Api(rig)
+        self.config = rig.account_config(*OPERATOR_ACCOUNT)
+        for i in range(self.args.nodes):
+            self.api.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+                "name": f"node-{i}", "labels": {"kubernetes.io/hostname": f"node-{i}"}}})
+        rig.wait("nodes", self.nodes_ready)
+        rig.wait("service accounts", self.accounts_ready)
+        self.watches = [Watch(self.api, f"/api/v1/namespaces/{NAMESPACE}/pods", self.seen.pod),
+                        Watch(self.api, f"{GROUP}/namespaces/{NAMESPACE}/pytorchtrainingjobs", self.seen.job)]
+
+    def nodes_ready(self):
+        nodes = self.api.get("/api/v1/nodes")["items"]
+        return all(not n["spec"].get("taints") and any(c["type"] == "Ready" and c["status"] == "True" for c in
+                   n.get("status", {}).get("conditions", [])) for n in nodes)
+
+    def accounts_ready(self):
+        return all(self.api.get(f"/api/v1/namespaces/{ns}/serviceaccounts")["items"] for ns in (NAMESPACE, LIMIT_NAMESPACE))
+
+    def start_operator(self):
+        port = free_ports(1)[0]
+        self.operator = self.rig.start("ptj-operator", [
+            *self.args.wrap, self.args.operator, f"--kubeconfig={self.config}",
+            f"--metrics-bind-address=127.0.0.1:{port}", "--health-probe-bind-address=0",
+            "--leader-elect-namespace=torchkeeper-system"])
+        self.metrics = measure.Metrics(port)
+        self.rig.wait("the operator", self.operator_synced)
+
+    def operator_synced(self):
+        try:
+            return self.metrics.value("pytorchtrainingjob_caches_synced") == 1
+        except OSError:
+            return False
+
+    def wait(self, what, true, seconds):
+        def go_on():
+            for watch in self.watches:
+                if watch.problem:
+                    raise BenchError(watch.problem)
+            return true()
+        self.rig.wait(what, go_on, seconds, 0.05)
+
+    def settle(self):
+        """Until the operator has sent nothing for a while."""
+        last = [None, 0.0]
+
+        def quiet():
+            m = self.metrics.read()
+            now = [v for k in ("rest_client_requests_total", "workqueue_depth") for labels, v in sorted(m[k].items())
+                   if ("method", "PUT") not in labels]
+            if now != last[0]:
+                last[:] = now, time.monotonic()
+            return time.monotonic() - last[1] >= SETTLE_S
+        self.wait("the operator to settle", quiet, 120)
+
+    def bulk_create(self, plural, manifest, count, every_ms=0):
+        env = {"KUBECONFIG": str(self.rig.admin), "PATH": "/usr/bin:/bin"}
+        done = subprocess.run([str(self.args.bulk_create), plural, str(count), str(IN_FLIGHT), str(every_ms)], env=env,
+                              input=json.dumps(manifest), capture_output=True, text=True)
+        if done.returncode:
+            raise BenchError(done.stderr.strip())
+        rows = [line.split() for line in done.stdout.splitlines()]
+        if len(rows) != count:
+            raise BenchError(f"bulk_create answered {len(rows)} of {count}")
+        return {name: (int(sent), int(answered)) for name, sent, answered in rows}
+
+    def compare_requests(self, before, what):
+        """The operator's own count of its writes against the API server's."""
+        own = self.metrics.requests() - before
+        audit = self.audit.read()
+        theirs = measure.by_method(audit)
+        for method in ("POST", "PATCH", "DELETE"):
+            self.check(own[method] == theirs[method],
+                       f"{what}: the operator counted {own[method]} {method}, the API server {theirs[method]}")
+        return audit
+
+    # --- phases -------------------------------------------------------------------------------------------
+
+    def burst(self):
+        n, p = self.args.jobs, self.args.pods
+        pid = self.operator.pid
+        idle_kib = measure.memory_kib(pid, "VmRSS")
+        cpu, requests = measure.cpu_s(pid), self.metrics.requests()
+        self.audit.read()
+        started = time.monotonic_ns()
+        print(f"{n} jobs x {p} pods at once", flush=True)
+        created = self.bulk_create("pytorchtrainingjobs", job_manifest("job", p), n)
+        jobs_s = (max(t for _, t in created.values()) - started) / 1e9
+        self.wait("all pods", lambda: len(self.seen.pods) >= n * p, self.args.timeout)
+        self.wait("all jobs", lambda: len(self.seen.finished_ns) >= n, self.args.timeout)
+        self.settle()
+        self.cpu = measure.cpu_s(pid) - cpu
+        audit = self.compare_requests(requests, "burst")
+        first = [(self.seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
+        self.verify(n, p)
+        self.pod_bytes = self.metrics.value("pytorchtrainingjob_cached_pod_bytes") / (n * p)
+        self.requests = audit
+        print(f"  jobs created                {jobs_s:9.1f} s")
+        print(f"  all pods exist              {(max(self.seen.pods.values()) - started) / 1e9:9.1f} s")
+        print(f"  all jobs succeeded          {(max(self.seen.finished_ns.values()) - started) / 1e9:9.1f} s")
+        print(f"  job to first pod, p50 / p99 {measure.percentile(first, 50) / 1e3:9.2f} / {measure.percentile(first, 99) / 1e3:.2f} s")
+        print(f"  operator: RSS idle / peak   {idle_kib / 1024:9.1f} / {measure.memory_kib(pid, 'VmHWM') / 1024:.1f} MiB")
+        print(f"  operator: CPU               {self.cpu:9.2f} s")
+        print(f"  operator: cache per pod     {self.pod_bytes:9.0f} bytes")
+        for (verb, what), count in sorted(audit.items(), key=lambda row: (-row[1], row[0])):
+            print(f"  requests: {verb:6} {what:26} {count:6}, {count / n:5.2f} per job")
+
+    def verify(self, n, p):
+        pods = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
+        jobs = self.api.get(f"{GROUP}/namespaces/{NAMESPACE}/pytorchtrainingjobs")["items"]
+        phases = Counter(j["status"].get("phase") for j in jobs)
+        self.check(len(pods) == n * p, f"{len(pods)} pods, expected {n * p}")
+        self.check(len(self.seen.pods) == n * p, f"{len(self.seen.pods)} pods were seen, expected {n * p}")
+        self.check(self.seen.pods_deleted == 0, f"{self.seen.pods_deleted} pods were deleted, expected none")
+        self.check(phases == {"Succeeded": n}, f"phases of the jobs: {dict(phases)}, expected {n} Succeeded")
+        self.check(all(p["status"]["phase"] == "Succeeded" for p in pods), "not all pods succeeded")
+        restarted = sum(j["status"].get("attempt", 0) + j["status"].get("backoffCount", 0) for j in jobs)
+        self.check(restarted == 0, f"{restarted} restarts, expected none")
+
+    def idle(self):
+        seconds, pid = self.args.idle, self.operator.pid
+        self.audit.read()
+        requests, cpu, started = self.metrics.requests(), measure.cpu_s(pid), time.monotonic()
+        time.sleep(seconds)
+        cpu = (measure.cpu_s(pid) - cpu) / (time.monotonic() - started)
+        own = self.metrics.requests() - requests
+        audit = self.audit.read()
+        other = {key: n for key, n in audit.items() if key[1] != "leases" and key[0] != "watch"}
+        print(f"idle for {seconds} s beside {self.args.jobs} finished jobs")
+        print(f"  operator: CPU               {cpu * 100:9.2f} %")
+        print(f"  requests: lease             {sum(n for k, n in audit.items() if k[1] == 'leases'):9}")
+        print(f"  requests: watches begun     {sum(n for k, n in audit.items() if k[0] == 'watch'):9}")
+        print(f"  requests: others            {sum(other.values()):9}", flush=True)
+        self.check(not other, f"idle: requests besides watches and the lease: {other}")
+        self.check(own["POST"] + own["PATCH"] + own["DELETE"] == 0, f"idle: the operator counted writes: {dict(own)}")
+
+    def latency(self):
+        n = self.args.latency
+        created = self.bulk_create("pytorchtrainingjobs", job_manifest("one", 1), n, every_ms=100)
+        names = set(created)
+        self.wait("their pods", lambda: names <= self.seen.first_pod.keys(), 60)
+        ms = [(self.seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
+        print(f"{n} jobs x 1 pod, one every 100 ms")
+        print(f"  job to first pod, p50 / p99 {measure.percentile(ms, 50):9.1f} / {measure.percentile(ms, 99):.1f} ms", flush=True)
+        self.wait("their end", lambda: names <= self.seen.finished_ns.keys(), 120)
+        failed = [name for name in names if self.seen.phases[name] != "Succeeded"]
+        self.check(not failed, f"failed: {failed[:3]}")
+        self.settle()
+
+    def resync(self):
+        """A new operator meets finished jobs: it lists, looks at each, and writes nothing."""
+        if not self.rig.stop(self.operator):
+            self.check(False, "the operator did not end within 10 s of SIGTERM")
+        self.audit.read()
+        self.start_operator()
+        jobs = self.args.jobs + self.args.latency
+        self.wait("each job to be looked at", lambda: self.metrics.value("pytorchtrainingjob_passes_total") >= jobs, 120)
+        self.settle()
+        audit = self.audit.read()
+        writes = measure.writes(audit)
+        pid = self.operator.pid
+        print(f"a new operator beside {jobs} finished jobs")
+        print(f"  writes besides the lease    {sum(writes.values()):9}")
+        print(f"  lists and streams           {sum(n for k, n in audit.items() if k[0] in ("list", "watch")):9}")
+        print(f"  CPU                         {measure.cpu_s(pid):9.2f} s")
+        print(f"  RSS now / peak              {measure.memory_kib(pid, 'VmRSS') / 1024:9.1f} / {measure.memory_kib(pid, 'VmHWM') / 1024:.1f} MiB",
+              flush=True)
+        self.check(not writes, f"resync: writes: {writes}")
+
+    def limit(self):
+        """The same client, creating the same pods, and nothing else to do."""
+        n = min(self.args.jobs * self.args.pods, 2000)
+        pod = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods?limit=1")["items"][0]
+        spec = {key: pod["spec"][key] for key in ("containers", "volumes", "hostname", "subdomain", "restartPolicy")}
+        for part in spec["containers"]:
+            part["volumeMounts"] = [m for m in part["volumeMounts"] if "serviceaccount" not in m["mountPath"]]
+        spec["volumes"] = [v for v in spec["volumes"] if "projected" not in v]
+        manifest = {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {
+            "name": "bare", "namespace": LIMIT_NAMESPACE, "labels": pod["metadata"]["labels"]}}
+        started = time.monotonic_ns()
+        rows = self.bulk_create("pods", manifest, n)
+        seconds = (max(t for _, t in rows.values()) - started) / 1e9
+        print(f"the bare client: {n} pods created in {seconds:.1f} s, {n / seconds:.0f} per second over {IN_FLIGHT} connections",
+              flush=True)
+
+    def bounds(self):
+        """What does not depend on how fast the machine is."""
+        n, p, r = self.args.jobs, self.args.pods, self.requests
+        self.check(r["create", "pods"] == n * p, f"{r['create', 'pods']} creates of pods, expected {n * p}")
+        self.check(r["create", "services"] == n, f"{r['create', 'services']} creates of Services, expected {n}")
+        self.check(self.pod_bytes <= 600, f"{self.pod_bytes:.0f} bytes of cache per pod, expected at most 600")
+        reads = sum(count for (verb, _), count in r.items() if verb in ("get", "list"))
+        self.check(reads == 0, f"{reads} reads during the burst, expected none")
+
+    def run(self):
+        self.prepare()
+        self.start_operator()
+        time.sleep(1)
+        self.burst()
+        self.bounds()
+        self.idle()
+        if self.args.latency:
+            self.latency()
+        self.resync()
+        self.limit()
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--pods", type=int, default=4, help="per job")
+    parser.add_argument("--nodes", type=int, default=20)
+    parser.add_argument("--idle", type=int, default=60, help="seconds to look at the idle operator")
+    parser.add_argument("--latency", type=int, default=100, help="jobs created one after the other")
+    parser.add_argument("--timeout", type=int, default=600, help="seconds that a burst may take")
+    parser.add_argument("--operator", type=Path, default=REPO / "build/release/bin/ptj-operator")
+    parser.add_argument("--bulk-create", type=Path, default=REPO / "build/release/bin/bulk_create")
+    parser.add_argument("--version", help="minor version of Kubernetes, one of those that deploy/local/servers knows")
+    parser.add_argument("--wrap", default=[], type=str.split, help="run the operator under this command, such as a profiler")
+    parser.add_argument("--keep", action="store_true", help="leave the folder with the logs")
+    return parser.parse_args()
+
+
+def interrupted(number, frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    args = parse()
+    signal.signal(signal.SIGTERM, interrupted)
+    rig = Rig()
+    code = 1
+    try:
+        bench = Bench(args, rig)
+        bench.run()
+        code = 1 if bench.problems else 0
+    except (RigError, BenchError, ApiError, OSError) as e:
+        print(f"scale.py: {e}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("scale.py: interrupted", file=sys.stderr)
+        code = 130
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        rig.close(args.keep)
+    if args.keep:
+        print(f"logs: {rig.folder}")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
