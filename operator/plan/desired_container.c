@@ -21,6 +21,37 @@ static void add_arg(cJSON *args, const char *arg)
     cJSON_AddItemToArray(args, cJSON_CreateString(arg));
 }
 
+/* The value of an extra option --rdzv_conf, in either spelling, `i` moved to its last word; NULL: another. */
+static const char *users_rdzv_conf(const struct torchrun_config *t, int *i)
+{
+    const char *option = t->extra_options[*i];
+    size_t len = strlen("--rdzv_conf");
+
+    if (strncmp(option, "--rdzv_conf", len) != 0 && strncmp(option, "--rdzv-conf", len) != 0)
+        return NULL;
+    if (option[len] == '=')
+        return option + len + 1;
+    if (option[len] == '\0' && *i + 1 < t->n_extra_options)
+        return t->extra_options[++*i];
+    return NULL;
+}
+
+/* torchrun takes the last --rdzv_conf alone, and in it the last value of a key: one option, the user's behind
+ * ours, so that who sets a timeout does not lose is_host. */
+static void add_rdzv_conf(struct planner *p, const struct slot *s, cJSON *args)
+{
+    const struct torchrun_config *t = &p->spec->torchrun;
+    const char *users = NULL;
+    const char *ours = arena_printf(p->a, "--rdzv_conf=is_host=%s,read_timeout=%d,join_timeout=%d",
+                                    s->order == 0 ? "true" : "false", READ_TIMEOUT_S, JOIN_TIMEOUT_S);
+
+    for (int i = 0; i < t->n_extra_options; i++) {
+        const char *value = users_rdzv_conf(t, &i);
+        users = value ? value : users;
+    }
+    add_arg(args, users && users[0] ? arena_printf(p->a, "%s,%s", ours, users) : ours);
+}
+
 static void add_rendezvous(struct planner *p, const struct slot *s, cJSON *args)
 {
     static const char *const BACKENDS[] = {"c10d", "static", "etcd", "etcd-v2"};
@@ -31,8 +62,7 @@ static void add_rendezvous(struct planner *p, const struct slot *s, cJSON *args)
         add_arg(args, arena_printf(p->a, "--rdzv_endpoint=%s:%d", master_address(p), CONTRACT_RDZV_PORT));
     add_arg(args, arena_printf(p->a, "--rdzv_id=%s-%d", p->job->uid, p->st.attempt));
     if (t->rdzv_backend == RDZV_C10D)
-        add_arg(args, arena_printf(p->a, "--rdzv_conf=is_host=%s,read_timeout=%d,join_timeout=%d",
-                                   s->order == 0 ? "true" : "false", READ_TIMEOUT_S, JOIN_TIMEOUT_S));
+        add_rdzv_conf(p, s, args);
     if (t->rdzv_backend == RDZV_STATIC) {
         add_arg(args, arena_printf(p->a, "--node_rank=%d", s->order));
         add_arg(args, arena_printf(p->a, "--master_addr=%s", master_address(p)));
@@ -58,7 +88,8 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
     add_arg(args, arena_printf(p->a, "--max_restarts=%d", t->max_restarts));
     add_rendezvous(p, s, args);
     for (int i = 0; i < t->n_extra_options; i++)
-        add_arg(args, t->extra_options[i]);
+        if (t->rdzv_backend != RDZV_C10D || !users_rdzv_conf(t, &i))
+            add_arg(args, t->extra_options[i]);
     cJSON_ArrayForEach(arg, json_find(container, (const char *[]){"args", NULL}))
         cJSON_AddItemToArray(args, cJSON_Duplicate(arg, true));
     overlay_set(container, "command", command);
@@ -109,6 +140,13 @@ static void add_plain_env(struct planner *p, const struct slot *s, struct env *e
     add_env(e, "PET_NPROC_PER_NODE", t->proc_per_node);
 }
 
+static bool restarts_inside(const struct planner *p)
+{
+    const struct torchrun_config *t = &p->spec->torchrun;
+
+    return t->enabled && !p->spec->debug.enabled && t->rdzv_backend == RDZV_C10D && t->max_restarts > 0;
+}
+
 void desired_pod_container(struct planner *p, const struct slot *s, cJSON *container)
 {
     struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
@@ -117,6 +155,10 @@ void desired_pod_container(struct planner *p, const struct slot *s, cJSON *conta
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
     add_env(&e, "PYTHONUNBUFFERED", "1");
     add_env(&e, "NCCL_DEBUG", "WARN");
+    /* Else torch's workers share torchrun's own store, and after a restart inside the pods some find there what
+     * others left before it (torch 2.4 and newer). */
+    if (restarts_inside(p))
+        add_env(&e, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
     if (p->spec->torchrun.enabled && !p->spec->debug.enabled)
         set_torchrun(p, s, container);
     else
