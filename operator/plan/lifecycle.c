@@ -167,7 +167,7 @@ static void leave_pause(struct planner *p)
 
 static void begin(struct planner *p)
 {
-    if (p->st.conditions[COND_PAUSED].state == COND_TRUE)
+    if (p->st.conditions[COND_PAUSED].state == COND_TRUE || p->st.phase == JOB_PAUSED)
         leave_pause(p);
     if (!p->st.start_ms)
         p->st.start_ms = p->now_ms;

@@ -30,6 +30,9 @@ static int64_t waiting_since(const struct planner *p)
     }
     if (!created)
         return 0;
+    /* Pods are created after that; but it is the API server's clock that says when they were. */
+    if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
+        created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
     for (int i = 0; i < p->n_slots; i++)
         if (!p->slots[i].pod)
             created = later(created, restart_slot_due_ms(st, p->slots[i].name));

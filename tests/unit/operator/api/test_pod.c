@@ -236,6 +236,39 @@ static void test_exit_codes(void **state)
     }
 }
 
+static void test_conditions(void **state)
+{
+#define CONDITION(type, status, reason)                                                                      \
+    "{\"type\":\"" type "\",\"status\":\"" status "\",\"reason\":\"" reason "\",\"message\":\"m\"}"
+    static const struct {
+        const char *conditions, *disruption, *unschedulable;
+    } ROWS[] = {
+        {"", "", ""},
+        {CONDITION("Ready", "True", "") "," CONDITION("PodScheduled", "True", ""), "", ""},
+        {CONDITION("DisruptionTarget", "True", "EvictionByEvictionAPI"), "EvictionByEvictionAPI", ""},
+        {CONDITION("DisruptionTarget", "True", ""), "Disruption", ""},
+        {CONDITION("DisruptionTarget", "False", "EvictionByEvictionAPI"), "", ""},
+        {CONDITION("DisruptionTarget", "Unknown", "EvictionByEvictionAPI"), "", ""},
+        {CONDITION("PodScheduled", "False", "Unschedulable"), "", "m"},
+        {CONDITION("PodScheduled", "False", "SchedulingGated"), "", ""},
+        {CONDITION("PodScheduled", "True", "Unschedulable"), "", ""},
+        {CONDITION("Other", "False", "Unschedulable"), "", ""},
+    };
+    char text[640];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), "{" META ",\"status\":{\"conditions\":[%s]}}", ROWS[i].conditions);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_string_equal(p->disruption, ROWS[i].disruption);
+        assert_string_equal(p->disruption_msg, ROWS[i].disruption[0] ? "m" : "");
+        assert_string_equal(p->unschedulable, ROWS[i].unschedulable);
+        pod_free(p);
+    }
+}
+
 static void test_child(void **state)
 {
     struct err err;
@@ -257,15 +290,11 @@ static void test_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses_by_name),
-        cmocka_unit_test(test_attempt_bound),
-        cmocka_unit_test(test_index_bound),
-        cmocka_unit_test(test_bare),
-        cmocka_unit_test(test_deletion),
-        cmocka_unit_test(test_long_message_keeps_its_end),
-        cmocka_unit_test(test_init_containers),
-        cmocka_unit_test(test_exit_codes),
-        cmocka_unit_test(test_child),
+        cmocka_unit_test(test_statuses_by_name), cmocka_unit_test(test_attempt_bound),
+        cmocka_unit_test(test_index_bound),      cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_deletion),         cmocka_unit_test(test_long_message_keeps_its_end),
+        cmocka_unit_test(test_init_containers),  cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_conditions),       cmocka_unit_test(test_child),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

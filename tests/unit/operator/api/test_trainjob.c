@@ -59,6 +59,27 @@ static void test_gpus(void **state)
     assert_int_equal(job->spec.gpus, 15);
 }
 
+static void test_proc_per_node(void **state)
+{
+    static const struct {
+        const char *given, *want; /* want NULL: refused */
+    } ROWS[] = {{"4", "4"},           {"\"4\"", "4"},     {"4096", "4096"},     {"\"gpu\"", "gpu"},
+                {"\"auto\"", "auto"}, {"\"cpu\"", "cpu"}, {"\"4096\"", "4096"}, {"4097", NULL},
+                {"\"4097\"", NULL},   {"\"xpu\"", NULL},  {"\"\"", NULL},       {"0", NULL},
+                {"\"-1\"", NULL},     {"1.5", NULL}};
+    char text[320];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), WITH("\"torchrunConfig\":{\"procPerNode\":%s}"), ROWS[i].given);
+        cleanup_trainjob struct trainjob *job = decode(text);
+        if (ROWS[i].want ? job->spec_error != NULL : !job->spec_error)
+            fail_msg("%s: %s", ROWS[i].given, job->spec_error ? job->spec_error : "accepted");
+        if (ROWS[i].want)
+            assert_string_equal(job->spec.torchrun.proc_per_node, ROWS[i].want);
+    }
+}
+
 static void test_gpu_names(void **state)
 {
     static const struct {
@@ -370,11 +391,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),          cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_gpu_names),         cmocka_unit_test(test_hash_follows_pods),
-        cmocka_unit_test(test_hash_follows_mode), cmocka_unit_test(test_elastic),
-        cmocka_unit_test(test_refusals),          cmocka_unit_test(test_metadata),
-        cmocka_unit_test(test_name_lengths),      cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_schema_table),
+        cmocka_unit_test(test_gpu_names),         cmocka_unit_test(test_proc_per_node),
+        cmocka_unit_test(test_hash_follows_pods), cmocka_unit_test(test_hash_follows_mode),
+        cmocka_unit_test(test_elastic),           cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_metadata),          cmocka_unit_test(test_name_lengths),
+        cmocka_unit_test(test_nonsense),          cmocka_unit_test(test_schema_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

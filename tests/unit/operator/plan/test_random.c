@@ -105,7 +105,7 @@ static void check_create(struct sim *s, const struct sim_view *view, const struc
 
 static void check_actions(struct sim *s, const struct sim_view *view, const struct sim_pass *p)
 {
-    int64_t attempt = number(sim_get(view->job, "status"), "attempt");
+    int64_t attempt = p->job->status.attempt;
     struct err err;
 
     for (int i = 0; i < p->plan.n_actions; i++) {
