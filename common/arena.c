@@ -92,28 +92,12 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     return p;
 }
 
-static void chunks_free(struct arena_chunk *c)
-{
-    while (c) {
-        struct arena_chunk *next = c->next;
-        free(c);
-        c = next;
-    }
-}
-
-void arena_reset(struct arena *a)
-{
-    if (!a->head)
-        return;
-    chunks_free(a->head->next);
-    a->head->next = NULL;
-    a->head->used = 0;
-    a->used_bytes = 0;
-}
-
 void arena_release(struct arena *a)
 {
-    chunks_free(a->head);
-    a->head = NULL;
+    while (a->head) {
+        struct arena_chunk *c = a->head;
+        a->head = c->next;
+        free(c);
+    }
     a->used_bytes = 0;
 }

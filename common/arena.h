@@ -1,7 +1,6 @@
 /* arena.h - a region: many small allocations, freed together.
  *
- * Ownership: what an arena hands out lives until arena_reset or arena_release. A zeroed struct is a valid
- *            empty arena.
+ * Ownership: what an arena hands out lives until arena_release. A zeroed struct is a valid empty arena.
  * Errors:    out of memory aborts the process (it is restarted by its supervisor); nothing here returns
  *            NULL.
  */
@@ -15,7 +14,7 @@ struct arena_chunk;
 
 struct arena {
     struct arena_chunk *head; /* newest chunk */
-    size_t used_bytes;        /* handed out since the last reset */
+    size_t used_bytes;        /* handed out */
 };
 
 /* `size` zeroed bytes aligned for any type. */
@@ -31,9 +30,6 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) __attribute__(
 
 #define arena_new(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define arena_array(a, n, type) ((type *)arena_calloc((a), (n), sizeof(type)))
-
-/* Forget everything handed out; keeps one chunk for the next use. */
-void arena_reset(struct arena *a);
 
 /* Free everything; the arena is empty and usable again. */
 void arena_release(struct arena *a);

@@ -103,6 +103,16 @@ static int listen_on(struct health **ret, struct loop *l, const char *address,
     return *ret ? 0 : -1;
 }
 
+static void tell_port(const struct manager *m, const struct health *h, const struct health_page *page)
+{
+    char text[64];
+
+    if (!h)
+        return;
+    snprintf(text, sizeof(text), "%s on port %d", page->path, health_port(h));
+    tell(m, MANAGER_LISTENS, text);
+}
+
 static int listen_all(struct manager *m, struct err *err)
 {
     m->metrics_page =
@@ -294,6 +304,8 @@ void manager_add(struct manager *m, struct reconciler *r)
 int manager_run(struct manager *m, struct err *err)
 {
     tell(m, MANAGER_STARTED, m->config->server);
+    tell_port(m, m->metrics, &m->metrics_page);
+    tell_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)
         elector_start(m->elector);
     return loop_run(m->loop, err);

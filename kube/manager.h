@@ -25,8 +25,9 @@ enum {
 };
 
 enum manager_news {
-    MANAGER_STARTED,       /* detail: the server */
-    MANAGER_LEADS,         /* NULL */
+    MANAGER_STARTED, /* detail: the server */
+    MANAGER_LISTENS, /* a page's path and its port, once for each listener: an address may leave it open */
+    MANAGER_LEADS,   /* NULL */
     MANAGER_LEADS_NO_MORE, /* NULL */
     MANAGER_WAITS,         /* who leads; once for each */
     MANAGER_LEASE_FAILED,  /* what went wrong with a request for the lease */

@@ -188,13 +188,6 @@ void workqueue_forget(struct workqueue *q, const char *key)
     forget_if_idle(q, it);
 }
 
-int workqueue_failures(const struct workqueue *q, const char *key)
-{
-    const struct item *it = *find(q, key);
-
-    return it ? it->failures : 0;
-}
-
 const char *workqueue_take(struct workqueue *q, int64_t now_ms)
 {
     for (struct heap_node *n = heap_first(&q->later); n && n->at_ms <= now_ms; n = heap_first(&q->later))

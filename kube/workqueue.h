@@ -49,9 +49,6 @@ void workqueue_retry(struct workqueue *q, const char *key, int64_t now_ms, int64
 /* The work succeeded: its next failure starts at 5 ms again. */
 void workqueue_forget(struct workqueue *q, const char *key);
 
-/* How often workqueue_retry was called since workqueue_forget. */
-int workqueue_failures(const struct workqueue *q, const char *key);
-
 /* The next due key, or NULL. It is being processed until workqueue_done. */
 const char *workqueue_take(struct workqueue *q, int64_t now_ms);
 void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms);

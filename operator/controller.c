@@ -71,7 +71,7 @@ static struct keystate *state_of(struct controller *c, const char *uid)
 }
 
 static void log_pass(const struct controller *c, const struct pass *p, enum log_level level, const char *msg,
-                     const char *error)
+                     const struct err *err)
 {
     char job[160];
     char attempt[16];
@@ -79,7 +79,8 @@ static void log_pass(const struct controller *c, const struct pass *p, enum log_
     snprintf(job, sizeof(job), "%s/%s", p->target.ns, p->target.job);
     snprintf(attempt, sizeof(attempt), "%d", p->attempt);
     log_line(c->log, level, msg,
-             (const char *[]){"job", job, "uid", p->target.uid, "attempt", attempt, "error", error, NULL});
+             (const char *[]){"job", job, "uid", p->target.uid, "attempt", attempt, "error", err->msg, "kind",
+                              err_kind_name(err->kind), NULL});
 }
 
 static void pass_free(void *data)
@@ -124,13 +125,13 @@ static void after_failure(struct pass *p, const struct apply_result *r)
 
     c->counts.failures++;
     if (r->problem.kind != PROBLEM_NONE) {
-        log_pass(c, p, LOG_WARN, "create refused", r->err.msg);
+        log_pass(c, p, LOG_WARN, "create refused", &r->err);
         work_after(p->work, 0); /* to say so in the status */
     } else if (r->wait) {
         work_after(p->work, SAME_NAME_MS);
     } else {
         bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
-        log_pass(c, p, conflict ? LOG_DEBUG : LOG_WARN, "pass failed", r->err.msg);
+        log_pass(c, p, conflict ? LOG_DEBUG : LOG_WARN, "pass failed", &r->err);
         work_retry(p->work, r->retry_after_ms);
     }
 }
@@ -175,7 +176,7 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
 
     if (reply->err) {
         c->counts.failures++;
-        log_pass(c, p, LOG_WARN, "reading the job failed", reply->err->msg);
+        log_pass(c, p, LOG_WARN, "reading the job failed", reply->err);
         work_retry(w, reply->status.retry_after_ms);
         return;
     }

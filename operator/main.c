@@ -22,6 +22,7 @@ static void on_news(void *ctx, enum manager_news news, const char *detail)
         const char *msg, *field;
     } LINES[] = {
         [MANAGER_STARTED] = {LOG_INFO, "started", "server"},
+        [MANAGER_LISTENS] = {LOG_INFO, "listening", "page"},
         [MANAGER_LEADS] = {LOG_INFO, "leading", "detail"},
         [MANAGER_LEADS_NO_MORE] = {LOG_WARN, "leading no more", "detail"},
         [MANAGER_WAITS] = {LOG_INFO, "waiting for the lease", "holder"},

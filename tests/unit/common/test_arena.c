@@ -20,14 +20,14 @@ static void test_aligned_and_zeroed(void **state)
     assert_int_equal(a.used_bytes, 0);
 }
 
-static void test_reset_forgets_and_zeroes_again(void **state)
+static void test_usable_again_and_zeroed(void **state)
 {
     struct arena a = {0};
 
     (void)state;
     for (int i = 0; i < 100; i++)
         memset(arena_alloc(&a, 1000), 0xff, 1000);
-    arena_reset(&a);
+    arena_release(&a);
     assert_int_equal(a.used_bytes, 0);
     unsigned char *p = arena_alloc(&a, 1000);
     for (int i = 0; i < 1000; i++)
@@ -51,7 +51,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_aligned_and_zeroed),
-        cmocka_unit_test(test_reset_forgets_and_zeroes_again),
+        cmocka_unit_test(test_usable_again_and_zeroed),
         cmocka_unit_test(test_strings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

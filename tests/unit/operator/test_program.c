@@ -182,6 +182,26 @@ static void test_works_and_leaves(void **state)
     fake_apiserver_stop(server);
 }
 
+/* An Event that waits ten seconds for its next try when SIGTERM comes is sent all the same. */
+static void test_events_are_sent_before_it_leaves(void **state)
+{
+    const char *dir = *state;
+    struct fake_apiserver *server = start_server(dir);
+
+    fake_plan_fault(
+        server,
+        &(struct fake_fault_plan){
+            .request = 1, .method = "POST", .path_part = "/events", .fault = FAKE_STATUS, .status = 500});
+    add_job(server, "j");
+    pid_t pid = start_operator(dir, "out", "--leader-elect=false");
+    while (fake_faults_done(server) == 0)
+        assert_goes_on(pid);
+    assert_int_equal(kill(pid, SIGTERM), 0);
+    assert_int_equal(exit_code(pid), 0);
+    assert_true(fake_count(server, "/api/v1/namespaces/ns/events") > 0);
+    fake_apiserver_stop(server);
+}
+
 /* A person presses Ctrl-C twice while the API server answers nothing: it still leaves at its own deadline. */
 static void test_second_signal_while_a_request_hangs(void **state)
 {
@@ -241,6 +261,7 @@ int main(int argc, char **argv)
     struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_flags, dir),
         cmocka_unit_test_prestate(test_works_and_leaves, dir),
+        cmocka_unit_test_prestate(test_events_are_sent_before_it_leaves, dir),
         cmocka_unit_test_prestate(test_second_signal_while_a_request_hangs, dir),
         cmocka_unit_test_prestate(test_one_works_at_a_time, dir),
     };
