@@ -19,6 +19,9 @@ demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN,
 test: ## every test; as root also those against a real Kubernetes
 	@scripts/test.sh
 
+test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
+	@e2e/versions/run.sh
+
 check: ## the quick part of test: unit tests, no root
 	@scripts/test.sh --unit
 
@@ -52,4 +55,4 @@ format: ## clang-format every C file in place
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test check build images cluster-up cluster-down cluster-status bench bench-operator format clean
+.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator format clean

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test cluster images e2e bench
+#   scripts/deps.sh build test cluster images e2e servers bench
 set -euo pipefail
 
 packages() {
@@ -14,7 +14,8 @@ packages() {
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images, e2e or bench" >&2 && exit 2 ;;
+    servers) echo openssl curl iproute2 python3 python3-venv ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images, e2e, servers or bench" >&2 && exit 2 ;;
     esac
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test.sh - every test: style, two compilers, unit tests plain and under sanitizers, and as root the real Kubernetes.
+# test.sh - every test: style, two compilers, unit tests plain and under sanitizers, API servers of several Kubernetes
+# versions, and as root the real Kubernetes.
 #   scripts/test.sh [--unit]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -37,6 +38,7 @@ compile asan
 units release
 units asan
 [ "${1:-}" = --unit ] && exit 0
+e2e/versions/run.sh
 if [ "$(id -u)" -eq 0 ]; then
     say "end to end"
     ours=yes # a cluster that was up before stays up

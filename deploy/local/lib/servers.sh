@@ -61,6 +61,22 @@ free_block() {
     die "found no $BLOCK_PORTS free ports in a row from $FIRST_BLOCK on: give --port"
 }
 
+# A port of a part that runs is in use by right.
+require_free_ports() {
+    local part port
+    while read -r part port; do
+        if part_pid "$part" >/dev/null; then continue; fi
+        [ -z "$(ss -Htnl "sport = :$port")" ] || die "port $port, which $part needs, is taken: give another --port"
+    done <<END
+etcd $ETCD_PORT
+etcd $ETCD_PEER_PORT
+etcd $ETCD_METRICS_PORT
+kube-apiserver $API_PORT
+kube-controller-manager $CONTROLLER_MANAGER_PORT
+kube-scheduler $SCHEDULER_PORT
+END
+}
+
 part_command() {
     case $1 in
     etcd) etcd_command ;;
@@ -154,9 +170,11 @@ await_service_account() {
 servers_up() {
     local port=$1 part started=$EPOCHREALTIME STARTED=()
     shift
+    trap 'rmdir -- "$STATE" 2>/dev/null || true' EXIT # an empty folder is nothing to keep
     build_servers
     lock_ports # until they are taken: the next one who looks finds them so
     use_port "${port:-$(recall port || free_block)}"
+    require_free_ports
     prepare_folder
     trap 'stop_servers' EXIT
     for part in "${ALL_PARTS[@]}"; do

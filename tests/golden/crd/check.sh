@@ -86,6 +86,17 @@ PYTHON
     ); then report "$1" ""; else report "$1" "$answer"; fi
 }
 
+# An operator that runs here writes the job's status too, and a replace in the same moment is a conflict.
+replace_job() {
+    local answer
+    for _ in 1 2 3 4 5; do
+        if answer=$(kube replace -f "$1" 2>&1); then return 0; fi
+        [[ $answer == *"object has been modified"* ]] || break
+    done
+    printf '%s' "$answer"
+    return 1
+}
+
 check_update() {
     local answer want status
     want=$(header "$1" want)
@@ -96,7 +107,7 @@ check_update() {
     if ! answer=$(kube create -f "$work/first.yaml" 2>&1) ||
         ! answer=$(kube patch ptj job --subresource=status --type=merge -p "{\"status\":$status}" 2>&1); then
         report "$1" "the first document: $answer"
-    elif answer=$(kube replace -f "$work/second.yaml" 2>&1); then
+    elif answer=$(replace_job "$work/second.yaml"); then
         if [ "$want" = ok ]; then report "$1" ""; else report "$1" "was admitted; expected: $want"; fi
     elif [ "$want" = ok ] || ! holds "$answer" "$1"; then
         report "$1" "expected: $want; got: $answer"

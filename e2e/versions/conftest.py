@@ -1,0 +1,91 @@
+"""conftest.py - the operator as a process of this machine, with the identity and the rights that install.yaml gives it."""
+
+import json
+import os
+import signal
+import subprocess
+import uuid
+
+import node as fake
+import pytest
+from auditlog import OPERATOR
+from kube import GROUP, REPO, STATE, SYSTEM, kubectl, wait_for
+
+PROGRAM = REPO / "build" / "release" / "bin" / "ptj-operator"
+LOG = STATE / "logs" / "operator.log"
+
+
+@pytest.fixture(scope="session")
+def release():
+    return os.environ["RELEASE"]
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """What a plain kubectl apply of the manifest printed, warnings included."""
+    done = subprocess.run(["kubectl", "apply", "-f", str(REPO / "deploy" / "install.yaml")], text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    kubectl("wait", "--for=condition=Established", f"crd/pytorchtrainingjobs.{GROUP}", "--timeout=60s")
+    return done.stdout, done.stderr
+
+
+def kubeconfig(token):
+    admin = json.loads(kubectl("config", "view", "--raw", "--minify", "-o", "json"))
+    admin["users"][0]["user"] = {"token": token}
+    path = STATE / "operator.conf"
+    path.write_text(json.dumps(admin))
+    path.chmod(0o600)
+    return path
+
+
+def leads():
+    return any(json.loads(line)["msg"] == "leading" for line in LOG.read_text().splitlines())
+
+
+@pytest.fixture(scope="session")
+def operator(installed):
+    """The running operator; it must end well when it is asked to."""
+    account = kubeconfig(kubectl("-n", SYSTEM, "create", "token", OPERATOR).strip())
+    with LOG.open("w") as log:
+        process = subprocess.Popen(
+            [PROGRAM, f"--kubeconfig={account}", f"--leader-elect-namespace={SYSTEM}", "--metrics-bind-address=0",
+             "--health-probe-bind-address=0"], stderr=log)
+    try:
+        wait_for(lambda: f"the operator to lead: {LOG.read_text()}", lambda: leads() or process.poll() is not None, 60)
+        assert process.poll() is None, LOG.read_text()
+        yield process
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 0, LOG.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def node():
+    made = fake.Node()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def quiet_ns(installed):
+    """A namespace for a case that comes before the operator."""
+    return namespace()
+
+
+@pytest.fixture
+def ns(operator):
+    """A namespace of the case's own; after the case the operator is still the process that was started. It stays until
+    the servers go: while it is being deleted every create in it is refused, which is no news of a version."""
+    yield namespace()
+    assert operator.poll() is None, LOG.read_text()
+
+
+def namespace():
+    name = f"versions-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    wait_for("the service account of its pods", lambda: kubectl(
+        "-n", name, "get", "serviceaccount", "default", "--ignore-not-found", "-o", "name"), 60)
+    return name

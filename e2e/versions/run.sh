@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# run.sh - the operator against the API servers of each Kubernetes version that deploy/local/servers has; no root, no node.
+#   e2e/versions/run.sh [MINOR]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/../../scripts/lib.sh"
+
+SERVERS=$REPO/deploy/local/servers
+VENV=$REPO/build/venv-versions
+REQUIREMENTS=$REPO/e2e/versions/requirements.txt
+BUILD_GB=10 # three versions of Kubernetes, with what the Go compiler keeps of them
+
+prepare_venv() {
+    local want
+    want=$(sha256sum <"$REQUIREMENTS")
+    [ "$(cat "$VENV/.requirements" 2>/dev/null)" = "$want" ] && return
+    say "Python environment with pytest (build/venv-versions)"
+    [ -x "$VENV/bin/pip" ] || python3 -m venv "$VENV"
+    "$VENV/bin/pip" install -q -r "$REQUIREMENTS"
+    echo "$want" >"$VENV/.requirements"
+}
+
+build_operator() {
+    cmake --preset release >"$LOGS/cmake-release.log" 2>&1 || die "cmake --preset release failed: build/logs/cmake-release.log"
+    cmake --build build/release --target ptj-operator >"$LOGS/build-operator.log" 2>&1 ||
+        die "compiling the operator failed: build/logs/build-operator.log"
+}
+
+release_of() {
+    "$SERVERS" versions | awk -v minor="$1" '$1 == minor { print $2 }'
+}
+
+# cases MINOR [SERVER-OPTION...]: all cases against this version, in a folder that is gone afterwards.
+cases() {
+    local release result=0
+    release=$(release_of "$1")
+    say "Kubernetes $release ${*:2}"
+    "$SERVERS" up "$folder" --version "$1" --controller-manager "${@:2}" || return 1
+    (cd "$REPO/e2e" && RELEASE=$release TORCHKEEPER_STATE=$folder KUBECONFIG=$folder/admin.conf PATH=$REPO/build/tools:$PATH \
+        "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_versions.py "${pytest[@]}") || result=1
+    "$SERVERS" down "$folder" || result=1
+    return "$result"
+}
+
+minors=() pytest=() all=
+while [ $# -gt 0 ]; do
+    if [ "$1" = -- ]; then
+        shift
+        pytest=("$@")
+        break
+    fi
+    minors+=("$1")
+    shift
+done
+cd "$REPO"
+"$REPO/scripts/deps.sh" build servers
+[ -d "$REPO/build/tools" ] || need_disk "$BUILD_GB"
+if [ ${#minors[@]} -eq 0 ]; then
+    all=yes
+    mapfile -t minors < <("$SERVERS" versions | cut -d ' ' -f 1)
+fi
+prepare_venv
+build_operator
+"$SERVERS" build "${minors[@]}"
+say "deploy/local/servers"
+(cd "$REPO/e2e" && "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_servers.py)
+folder=$(mktemp -d)
+trap '"$SERVERS" down "$folder" 2>/dev/null' EXIT
+failed=()
+for minor in "${minors[@]}"; do
+    cases "$minor" || failed+=("$minor")
+done
+# Kubernetes 1.33 came without the streamed first list, and anyone may switch it off.
+if [ "$all" = yes ]; then
+    cases "${minors[0]}" --apiserver-arg --feature-gates=WatchList=false || failed+=("${minors[0]} without WatchList")
+fi
+[ ${#failed[@]} -eq 0 ] || die "failed with Kubernetes ${failed[*]}"
+say "passed with Kubernetes ${minors[*]}"

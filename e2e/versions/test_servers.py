@@ -1,0 +1,117 @@
+"""deploy/local/servers itself: several at once, mended when a part was killed, and nothing left of them."""
+
+import os
+import signal
+import socket
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kube import REPO
+
+SERVERS = REPO / "deploy" / "local" / "servers"
+KUBECTL = REPO / "build" / "tools" / "kubectl"
+
+
+def servers(*args):
+    done = subprocess.run([SERVERS, *map(str, args)], text=True, capture_output=True)
+    print(done.stderr)
+    return done
+
+
+def kubectl(folder, *args):
+    return subprocess.run([KUBECTL, f"--kubeconfig={folder}/admin.conf", *args], text=True, capture_output=True)
+
+
+def processes(folder):
+    mark = f"TORCHKEEPER_SERVERS={folder}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:
+            pass  # it ended, or is somebody else's
+    return found
+
+
+def pid_of(folder, part):
+    return int((folder / "run" / f"{part}.pid").read_text().split()[0])
+
+
+@contextmanager
+def running(folder, *args):
+    try:
+        assert servers("up", folder, *args).returncode == 0
+        yield folder
+    finally:
+        assert servers("down", folder).returncode == 0
+    assert not folder.exists()
+    assert processes(folder) == []
+
+
+def test_two_at_once_know_nothing_of_each_other(tmp_path):
+    with running(tmp_path / "one") as one, running(tmp_path / "two") as two:
+        assert kubectl(one, "create", "namespace", "here").returncode == 0
+        assert kubectl(one, "get", "namespace", "here").returncode == 0
+        assert "NotFound" in kubectl(two, "get", "namespace", "here").stderr
+
+
+def test_up_again_changes_nothing_and_mends_what_was_killed(tmp_path):
+    with running(tmp_path / "a", "--controller-manager") as folder:
+        kubectl(folder, "create", "namespace", "kept")
+        before = {part: pid_of(folder, part) for part in ("etcd", "kube-apiserver", "kube-controller-manager")}
+        assert servers("up", folder, "--controller-manager").returncode == 0
+        assert {part: pid_of(folder, part) for part in before} == before
+        os.kill(before["etcd"], signal.SIGKILL)
+        os.kill(before["kube-apiserver"], signal.SIGKILL)
+        assert servers("up", folder).returncode == 0
+        assert kubectl(folder, "get", "namespace", "kept").returncode == 0
+        assert len(processes(folder)) == 2, "a part that is not asked for any more is stopped"
+
+
+def test_requests_are_audited(tmp_path):
+    with running(tmp_path / "a") as folder:
+        kubectl(folder, "create", "namespace", "seen")
+        assert '"name":"seen"' in (folder / "logs" / "audit.log").read_text()
+
+
+def test_a_start_that_fails_says_why_and_leaves_nothing_running(tmp_path):
+    done = servers("up", tmp_path / "a", "--apiserver-arg", "--no-such-flag")
+    assert done.returncode == 1
+    assert "unknown flag: --no-such-flag" in done.stderr
+    assert processes(tmp_path / "a") == []
+    assert servers("down", tmp_path / "a").returncode == 0
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_port_that_is_taken_is_told(tmp_path):
+    """Any port of the block: here the second one, which etcd would have."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = servers("up", tmp_path / "a", "--port", port - 1)
+    assert done.returncode == 1
+    assert f"port {port}, which etcd needs, is taken" in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("args, word", [
+    (["--version", "1.1"], "expected one of 1.32"), (["--port", "80"], "expected a number from 1024"),
+    (["--port"], "expects a value"), (["--nonsense"], "unknown option")])
+def test_bad_options_are_named(tmp_path, args, word):
+    done = servers("up", tmp_path / "a", *args)
+    assert done.returncode in (1, 2)
+    assert word in done.stderr
+    assert not (tmp_path / "a").exists()
+
+
+def test_files_of_others_are_safe(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    for verb in ("up", "down"):
+        done = servers(verb, tmp_path)
+        assert done.returncode == 1
+        assert "somebody else" in done.stderr
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
