@@ -294,6 +294,8 @@ void manager_add(struct manager *m, struct reconciler *r)
 int manager_run(struct manager *m, struct err *err)
 {
     tell(m, MANAGER_STARTED, m->config->server);
+    if (kube_config_warning(m->config))
+        tell(m, MANAGER_UNSAFE, kube_config_warning(m->config));
     if (m->elector)
         elector_start(m->elector);
     return loop_run(m->loop, err);
