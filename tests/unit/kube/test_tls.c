@@ -33,6 +33,7 @@ static bool is_over(void *ctx)
 struct given {
     const char *ca, *client, *name;
     bool insecure;
+    const struct exec_spec *plugin;
 };
 
 /* GET / with these credentials. */
@@ -47,6 +48,10 @@ static struct result get(int port, struct given g)
     rig_config(&c, url);
     c.insecure = g.insecure;
     c.tls_server_name = g.name ? strdup(g.name) : NULL;
+    if (g.plugin) {
+        kube_secret_release(&c.token);
+        c.exec = *g.plugin;
+    }
     if (g.ca)
         assert_int_equal(kube_secret_from_file(&c.ca, g.ca, &err), 0);
     if (g.client) {
@@ -108,6 +113,33 @@ static void test_client_certificate(void **ctx)
     tls_stop(&s);
 }
 
+/* A plugin's certificate and key are those of the connection. */
+static void test_certificate_of_a_plugin(void **ctx)
+{
+    static const char *const ask[] = {"-Verify", "1", "-CAfile", "ca.crt", "-verify_return_error", NULL};
+    static const char *const argv[] = {"sh", "-c", "sh $0 $WHO", "answer.sh", NULL};
+    static const char *const env[2][2] = {{"WHO=client", NULL}, {"WHO=stranger", NULL}};
+    static const char script[] =
+        "pem() { awk '{printf \"%s\\\\n\", $0}' \"$1\"; }\n"
+        "printf "
+        "'{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{'\n"
+        "printf '\"clientCertificateData\":\"%s\",\"clientKeyData\":\"%s\"}}' \"$(pem $1.crt)\" \"$(pem "
+        "$1.key)\"\n";
+    struct tls_server s = tls_serve("local", ask);
+    struct err err;
+
+    (void)ctx;
+    assert_int_equal(fs_write_atomic("answer.sh", script, strlen(script), &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(env); i++) {
+        struct exec_spec plugin = {argv, env[i], "client.authentication.k8s.io/v1", "", false};
+        struct result r = get(s.port, (struct given){.ca = "ca.crt", .plugin = &plugin});
+        if (r.status != (i == 0 ? 200 : 0))
+            fail_msg("%s: %d %s", env[i][0], r.status, r.err.msg);
+        assert_null(strstr(r.err.msg, "credential plugin")); /* it is the server that does not want it */
+    }
+    tls_stop(&s);
+}
+
 static void test_old_protocols_are_refused(void **ctx)
 {
     static const char *const old[] = {"-tls1_1", "-cipher", "ALL:@SECLEVEL=0", NULL};
@@ -125,9 +157,8 @@ static void test_old_protocols_are_refused(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_authority_and_name),
-        cmocka_unit_test(test_server_name),
-        cmocka_unit_test(test_client_certificate),
+        cmocka_unit_test(test_authority_and_name),        cmocka_unit_test(test_server_name),
+        cmocka_unit_test(test_client_certificate),        cmocka_unit_test(test_certificate_of_a_plugin),
         cmocka_unit_test(test_old_protocols_are_refused),
     };
 
