@@ -5,11 +5,15 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 struct seen {
     bool over;
@@ -108,13 +112,38 @@ static void test_much(void **ctx)
     assert_int_equal(s.end, SUBPROCESS_TOO_MUCH);
 }
 
-/* Whatever it started dies with it. */
 static void test_deadline(void **ctx)
 {
     struct seen s = run("sleep 1000 & sleep 1000", 50, 1000);
 
     (void)ctx;
     assert_int_equal(s.end, SUBPROCESS_TOO_LATE);
+}
+
+/* Whatever it started dies with it: the pipe that both hold comes to its end. */
+static void test_its_children_die_too(void **ctx)
+{
+    char dir[] = "/tmp/test_subprocess_XXXXXX";
+    char fifo[64], script[200];
+
+    (void)ctx;
+    assert_non_null(mkdtemp(dir));
+    snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(script, sizeof(script), "exec 9>%s; echo up >&9; sleep 1000 & head -c 20 /dev/zero; sleep 1000",
+             fifo);
+    struct seen s = run(script, 600000, 10);
+    assert_int_equal(s.end, SUBPROCESS_TOO_MUCH);
+    struct pollfd writers = {fd, 0, 0};
+    assert_int_equal(poll(&writers, 1, 60000), 1);
+    assert_int_equal(writers.revents, POLLHUP);
+    char up[3];
+    assert_int_equal(read(fd, up, sizeof(up)), 3); /* it had been open */
+    close(fd);
+    unlink(fifo);
+    rmdir(dir);
 }
 
 /* Somebody else keeps the pipe open: its end is the end all the same, with all that it had written. */
@@ -212,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_much),
         cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_its_children_die_too),
         cmocka_unit_test(test_left_behind),
         cmocka_unit_test(test_nothing_of_ours),
         cmocka_unit_test(test_no_such_program),
