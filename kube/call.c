@@ -18,6 +18,7 @@ void call_free(struct http_call *c)
     curl_easy_cleanup(c->easy);
     curl_slist_free_all(c->headers);
     buf_release(&c->body);
+    free(c->content_type);
     free(c);
 }
 
@@ -70,6 +71,10 @@ static int failure(const struct http_call *c, struct err *err)
 {
     const char *why = c->curl_error[0] ? c->curl_error : curl_easy_strerror((CURLcode)c->curl_code);
 
+    if (c->refusal.kind != ERR_NONE) {
+        *err = c->refusal;
+        return err_wrap(err, "%s %s", c->method, c->shown);
+    }
     if (c->idled)
         return err_set(err, ERR_TIMEOUT, "%s %s: no byte for %lld ms", c->method, c->shown,
                        (long long)c->idle_timeout_ms);
@@ -79,8 +84,10 @@ static int failure(const struct http_call *c, struct err *err)
     if (c->over)
         return err_set(err, ERR_TRANSIENT, "%s %s: the answer is over %zu bytes", c->method, c->shown,
                        c->body.max);
-    return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT, "%s %s: %s",
-                   c->method, c->shown, why);
+    const char *proxy = c->endpoint->proxy_shown;
+    return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT,
+                   "%s %s: %s%s%s%s", c->method, c->shown, *proxy ? "through the proxy " : "", proxy,
+                   *proxy ? ": " : "", why);
 }
 
 static void finish(struct http_call *c)
@@ -90,7 +97,7 @@ static void finish(struct http_call *c)
     struct err err;
     curl_off_t retry_s = 0;
     long status = 0;
-    bool failed = c->idled || c->shut || c->curl_code != CURLE_OK;
+    bool failed = c->refusal.kind != ERR_NONE || c->idled || c->shut || c->curl_code != CURLE_OK;
 
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
@@ -150,11 +157,23 @@ static void on_idle(void *ctx)
     end_call(c);
 }
 
+void call_refuse(struct http_call *c, const struct err *why)
+{
+    c->refusal = *why;
+    end_call(c);
+}
+
 void call_launch(struct http_call *c, int64_t idle_max_s)
 {
+    struct err err;
+
     c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
     if (c->shut) {
         end_call(c);
+        return;
+    }
+    if (endpoint_sign(c->endpoint, c->content_type, c->easy, &c->headers, &err) < 0) {
+        call_refuse(c, &err);
         return;
     }
     c->launched_ms = c->last_byte_ms = loop_now_ms(c->loop);
@@ -182,6 +201,7 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
     if (!easy || !c)
         abort();
     *c = (struct http_call){.loop = l,
+                            .endpoint = e,
                             .easy = easy,
                             .handler = *handler,
                             .own_connection = req->own_connection,
@@ -194,7 +214,12 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
     c->idle = (struct loop_timer){.fire = on_idle, .ctx = c};
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->shown, sizeof(c->shown), "%.*s", (int)strcspn(req->path, "?"), req->path);
-    if (endpoint_setup(e, req, easy, &c->headers, err) < 0) {
+    if (req->content_type) {
+        c->content_type = strdup(req->content_type);
+        if (!c->content_type)
+            abort();
+    }
+    if (endpoint_setup(e, req, easy, err) < 0) {
         call_free(c);
         return NULL;
     }

@@ -17,13 +17,15 @@ struct http_call {
     void (*ended)(void *pool, struct http_call *c, int status); /* status 0: no answer */
     void *pool;
     struct http_call *next, **prev, *next_waiting;
+    struct http_queue *queue; /* where it waits; NULL: launched */
+    uint64_t serial;          /* which credential it left with */
     bool own_connection, urgent;
-    bool waiting; /* not launched yet */
     int64_t launched_ms;
     char method[8];
 
     /* its own */
     struct loop *loop;
+    const struct endpoint *endpoint;
     struct http_handler handler;
     const struct transport_gate *gate;
     CURL *easy;
@@ -32,7 +34,9 @@ struct http_call {
     struct loop_task deliver;
     struct loop_timer idle;
     struct buf body; /* collected, or not yet delivered */
-    char shown[100]; /* the path without its query, for errors */
+    char *content_type;
+    struct err refusal; /* it never left; ERR_NONE: it did */
+    char shown[100];    /* the path without its query, for errors */
     char curl_error[CURL_ERROR_SIZE];
     int64_t idle_timeout_ms, last_byte_ms;
     bool running;
@@ -48,6 +52,8 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
                            const struct http_handler *handler, struct err *err) MUST_CHECK;
 /* It takes a kept connection only if that was used in the last idle_max_s seconds (at least 1). */
 void call_launch(struct http_call *c, int64_t idle_max_s);
+void call_refuse(struct http_call *c,
+                 const struct err *why); /* instead of call_launch: ends with this error */
 void call_free(struct http_call *c);
 
 #endif

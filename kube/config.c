@@ -3,6 +3,7 @@
 
 #include "common/fsutil.h"
 #include "common/sv.h"
+#include "kube/proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +16,15 @@ void kube_config_release(struct kube_config *c)
     free(c->server);
     free(c->namespace_name);
     free(c->tls_server_name);
+    free(c->proxy_url);
+    free(c->environment_proxy);
     kube_secret_release(&c->ca);
     kube_secret_release(&c->client_cert);
     kube_secret_release(&c->client_key);
     kube_secret_release(&c->token);
+    free(c->username);
+    kube_secret_release(&c->password);
+    arena_release(&c->arena);
     *c = (struct kube_config){0};
 }
 
@@ -83,7 +89,7 @@ int kube_config_in_cluster(struct kube_config *c, const char *host, const char *
     return 0;
 }
 
-int kube_config_find(struct kube_config *c, const char *path, struct err *err)
+static int find(struct kube_config *c, const char *path, struct err *err)
 {
     const char *listed = getenv("KUBECONFIG");
     const char *host = getenv("KUBERNETES_SERVICE_HOST");
@@ -92,12 +98,8 @@ int kube_config_find(struct kube_config *c, const char *path, struct err *err)
 
     if (path)
         return kube_config_read(c, path, NULL, err);
-    if (listed && *listed) {
-        if (strchr(listed, ':'))
-            return err_set(err, ERR_INVALID, "KUBECONFIG: expected one file, got several (\"%.100s\")",
-                           listed);
-        return kube_config_read(c, listed, NULL, err);
-    }
+    if (listed && *listed)
+        return kube_config_read_list(c, listed, NULL, err) < 0 ? err_wrap(err, "KUBECONFIG") : 0;
     if (host && *host)
         return kube_config_in_cluster(c, host, getenv("KUBERNETES_SERVICE_PORT"), KUBE_SERVICE_ACCOUNT_DIR,
                                       err);
@@ -105,6 +107,34 @@ int kube_config_find(struct kube_config *c, const char *path, struct err *err)
     if (kube_config_read(c, fallback, NULL, err) < 0)
         return err_wrap(err, "no --kubeconfig, no KUBECONFIG, not in a pod");
     return 0;
+}
+
+static const char *either(const char *upper, const char *lower)
+{
+    const char *value = getenv(upper);
+
+    return value && *value ? value : getenv(lower);
+}
+
+int kube_config_find(struct kube_config *c, const char *path, struct err *err)
+{
+    cleanup_kube_config struct kube_config fresh = {0};
+
+    if (find(&fresh, path, err) < 0 ||
+        proxy_from_environment(either("HTTPS_PROXY", "https_proxy"), either("NO_PROXY", "no_proxy"),
+                               fresh.server, &fresh.environment_proxy, err) < 0)
+        return -1;
+    *c = fresh;
+    fresh = (struct kube_config){0};
+    return 0;
+}
+
+const char *kube_config_warning(const struct kube_config *c)
+{
+    return c->insecure
+               ? "insecure-skip-tls-verify: the server's certificate is not checked; whoever is between can "
+                 "read the credentials and change everything"
+               : NULL;
 }
 
 static void reread_token(struct kube_config *c)

@@ -1,4 +1,4 @@
-/* endpoint.c - URL, headers, TLS and socket options of a transfer. */
+/* endpoint.c - URL, proxy and socket options of a transfer. */
 #include "kube/endpoint.h"
 
 #include <netinet/in.h>
@@ -49,6 +49,33 @@ static int redirect(struct endpoint *e, CURLU *url, const char *host, const char
     return 0;
 }
 
+/* Go lets a SOCKS proxy look up names; libcurl calls that socks5h. */
+static int set_proxy(struct endpoint *e, struct err *err)
+{
+    const char *proxy = e->config->proxy_url ? e->config->proxy_url : e->config->environment_proxy;
+    bool socks = proxy && strncmp(proxy, "socks5://", 9) == 0;
+    CURLU *url = curl_url();
+    char *host = NULL;
+
+    if (!url || asprintf(&e->proxy, "%s%s", socks ? "socks5h" : "", proxy ? proxy + (socks ? 6 : 0) : "") < 0)
+        abort();
+    if (!proxy) {
+        curl_url_cleanup(url);
+        return 0;
+    }
+    proxy_shown(proxy, e->proxy_shown);
+    int rc = 0;
+    if (curl_url_set(url, CURLUPART_URL, proxy, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK ||
+        curl_url_get(url, CURLUPART_HOST, &host, 0) != CURLUE_OK)
+        rc = err_set(err, ERR_INVALID, "proxy \"%s\": not a URL", e->proxy_shown);
+    else if (strncmp(e->config->server, "http:", 5) == 0 && !is_loopback(host))
+        rc = err_set(err, ERR_INVALID, "proxy \"%s\": plain http to the server is for this machine itself",
+                     e->proxy_shown);
+    curl_free(host);
+    curl_url_cleanup(url);
+    return rc;
+}
+
 static int parse(struct endpoint *e, CURLU *url, struct err *err)
 {
     const char *server = e->config->server;
@@ -81,6 +108,8 @@ int endpoint_init(struct endpoint *e, struct kube_config *config, const char *us
     if (!url || !e->base || !e->user_agent)
         abort();
     int rc = parse(e, url, err);
+    if (rc == 0)
+        rc = set_proxy(e, err);
     curl_url_cleanup(url);
     /* curl_url_get ends an empty path with '/'; requests begin with one. */
     size_t len = strlen(e->base);
@@ -95,6 +124,7 @@ void endpoint_release(struct endpoint *e)
 {
     free(e->base);
     free(e->host_header);
+    free(e->proxy);
     free(e->user_agent);
     curl_slist_free_all(e->connect_to);
     *e = (struct endpoint){0};
@@ -113,40 +143,10 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
     return CURL_SOCKOPT_OK;
 }
 
-static struct curl_blob blob(const struct kube_secret *s)
-{
-    return (struct curl_blob){s->bytes.data, s->bytes.len, CURL_BLOB_COPY};
-}
-
-static CURLcode setup_tls(const struct kube_config *c, CURL *easy)
-{
-    struct curl_blob ca = blob(&c->ca);
-    struct curl_blob cert = blob(&c->client_cert);
-    struct curl_blob key = blob(&c->client_key);
-    CURLcode rc = curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-
-    if (rc == CURLE_OK && ca.len) {
-        /* This CA and no other: libcurl would add the system's folder of authorities. */
-        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, NULL);
-        (void)curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-        rc = curl_easy_setopt(easy, CURLOPT_CAINFO_BLOB, &ca);
-    }
-    if (rc == CURLE_OK && cert.len)
-        rc = curl_easy_setopt(easy, CURLOPT_SSLCERT_BLOB, &cert);
-    if (rc == CURLE_OK && key.len)
-        rc = curl_easy_setopt(easy, CURLOPT_SSLKEY_BLOB, &key);
-    if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, c->insecure ? 0L : 1L);
-    if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, c->insecure ? 0L : 2L);
-    return rc;
-}
-
 /* Options that cannot fail but for lack of memory. */
 static void setup_connection(const struct http_request *req, CURL *easy)
 {
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_PROXY, ""); /* not what the environment says */
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
     /* One watch per connection: it cannot be held up by others, and its end is the connection's. */
@@ -161,39 +161,17 @@ static void setup_connection(const struct http_request *req, CURL *easy)
     (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
 }
 
-static void add_header(struct curl_slist **list, const char *text)
+/* What the environment says was decided when the configuration was found: libcurl does not look there again. */
+static CURLcode setup_proxy(const struct endpoint *e, CURL *easy)
 {
-    struct curl_slist *more = curl_slist_append(*list, text);
+    CURLcode rc = curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy);
 
-    if (!more)
-        abort();
-    *list = more;
-}
-
-static struct curl_slist *make_headers(const struct endpoint *e, const struct http_request *req)
-{
-    const struct buf *token = &e->config->token.bytes;
-    struct curl_slist *list = NULL;
-    char *line = NULL;
-
-    add_header(&list, "Accept: application/json");
-    add_header(&list, "Expect:");
-    if (e->host_header)
-        add_header(&list, e->host_header);
-    if (token->len) {
-        if (asprintf(&line, "Authorization: Bearer %s", token->data) < 0)
-            abort();
-        add_header(&list, line);
-        explicit_bzero(line, strlen(line));
-        free(line);
-    }
-    if (req->content_type) {
-        if (asprintf(&line, "Content-Type: %s", req->content_type) < 0)
-            abort();
-        add_header(&list, line);
-        free(line);
-    }
-    return list;
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    /* Always a tunnel: the proxy sees the server's name, never a request. */
+    (void)curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
+    return rc;
 }
 
 static CURLcode setup_request(const struct endpoint *e, const struct http_request *req, CURL *easy)
@@ -220,17 +198,14 @@ static CURLcode setup_request(const struct endpoint *e, const struct http_reques
     return rc;
 }
 
-int endpoint_setup(const struct endpoint *e, const struct http_request *req, CURL *easy,
-                   struct curl_slist **ret_headers, struct err *err)
+int endpoint_setup(const struct endpoint *e, const struct http_request *req, CURL *easy, struct err *err)
 {
     CURLcode rc = setup_request(e, req, easy);
 
     if (rc == CURLE_OK)
-        rc = setup_tls(e->config, easy);
+        rc = setup_proxy(e, easy);
     if (rc != CURLE_OK)
         return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, e->base, curl_easy_strerror(rc));
     setup_connection(req, easy);
-    *ret_headers = make_headers(e, req);
-    (void)curl_easy_setopt(easy, CURLOPT_HTTPHEADER, *ret_headers);
     return 0;
 }

@@ -1,13 +1,14 @@
 /* endpoint.h - how one libcurl transfer is set up for the API server. Used by http.c only.
  *
  * Ownership: the endpoint borrows the configuration; endpoint_release frees the rest.
- * Errors:    ERR_INVALID: the server's address cannot be used.
+ * Errors:    ERR_INVALID: the server's address or the proxy's cannot be used.
  */
 #ifndef TK_KUBE_ENDPOINT_H
 #define TK_KUBE_ENDPOINT_H
 
 #include "common/buf.h"
 #include "kube/config.h"
+#include "kube/proxy.h"
 #include "kube/transport.h"
 
 #include <curl/curl.h>
@@ -16,7 +17,9 @@ struct endpoint {
     struct kube_config *config;
     char *base;        /* the URL before the path: carries the name that the certificate must show */
     char *host_header; /* NULL: what libcurl makes of base */
-    struct curl_slist *connect_to; /* NULL: where base points */
+    struct curl_slist *connect_to;       /* NULL: where base points */
+    char *proxy;                         /* as libcurl wants it; "" for none */
+    char proxy_shown[PROXY_SHOWN_BYTES]; /* "" for none */
     char *user_agent;
 };
 
@@ -24,8 +27,12 @@ int endpoint_init(struct endpoint *e, struct kube_config *config, const char *us
                   struct err *err) MUST_CHECK;
 void endpoint_release(struct endpoint *e);
 
-/* Everything but the callbacks. *ret_headers must live as long as the easy handle. */
+/* Everything but the callbacks and what says who we are. */
 int endpoint_setup(const struct endpoint *e, const struct http_request *req, CURL *easy,
-                   struct curl_slist **ret_headers, struct err *err) MUST_CHECK;
+                   struct err *err) MUST_CHECK;
+
+/* When it leaves: headers and TLS with the credentials of now. *ret_headers must live as long as the easy handle. */
+int endpoint_sign(const struct endpoint *e, const char *content_type, CURL *easy,
+                  struct curl_slist **ret_headers, struct err *err) MUST_CHECK;
 
 #endif

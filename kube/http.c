@@ -1,6 +1,7 @@
 /* http.c - calls wait for a place, run, and make room for the next. */
 #include "kube/http.h"
 
+#include "kube/auth.h"
 #include "kube/call.h"
 #include "kube/endpoint.h"
 
@@ -16,12 +17,18 @@ enum {
     IDLE_MAX_S = 118, /* libcurl's own limit for a kept connection */
 };
 
+struct http_queue {
+    struct http_call *first, **last;
+    size_t n;
+};
+
 struct http {
     struct loop *loop;
     struct endpoint endpoint;
-    struct http_call *calls; /* all of them */
-    struct http_call *waiting, **last_waiting;
-    size_t n_waiting;
+    struct auth *auth;
+    struct http_call *calls;   /* all of them */
+    struct http_queue waiting; /* for a place, the rate limit or a credential */
+    struct http_queue held;    /* watches and urgent calls: for a credential */
     int running;
     int64_t suspect_ms; /* kept connections that were not used since are not trusted */
     struct loop_timer limit_timer;
@@ -32,6 +39,30 @@ struct http {
 };
 
 static void launch_waiting(void *ctx);
+static void on_credential(void *ctx);
+
+static void enqueue(struct http_queue *q, struct http_call *c)
+{
+    c->queue = q;
+    c->next_waiting = NULL;
+    *q->last = c;
+    q->last = &c->next_waiting;
+    q->n++;
+}
+
+static void dequeue(struct http_call *c)
+{
+    struct http_queue *q = c->queue;
+    struct http_call **at = &q->first;
+
+    while (*at != c)
+        at = &(*at)->next_waiting;
+    *at = c->next_waiting;
+    if (q->last == &c->next_waiting)
+        q->last = at;
+    q->n--;
+    c->queue = NULL;
+}
 
 struct http *http_new(struct loop *l, struct kube_config *config, const struct http_options *options,
                       struct err *err)
@@ -45,7 +76,9 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
         return NULL;
     }
     h->loop = l;
-    h->last_waiting = &h->waiting;
+    h->auth = auth_new(l, config, on_credential, h);
+    h->waiting.last = &h->waiting.first;
+    h->held.last = &h->held.first;
     h->limit_timer = (struct loop_timer){.fire = launch_waiting, .ctx = h};
     h->qps = options->qps;
     h->burst = options->burst > 1 ? options->burst : 1;
@@ -59,17 +92,10 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
 /* Out of every list of ours. */
 static void unlink_call(struct http *h, struct http_call *c)
 {
-    if (c->waiting) {
-        struct http_call **at = &h->waiting;
-        while (*at != c)
-            at = &(*at)->next_waiting;
-        *at = c->next_waiting;
-        if (h->last_waiting == &c->next_waiting)
-            h->last_waiting = at;
-        h->n_waiting--;
-    } else if (!c->own_connection) {
+    if (c->queue)
+        dequeue(c);
+    else if (!c->own_connection)
         h->running--;
-    }
     *c->prev = c->next;
     if (c->next)
         c->next->prev = c->prev;
@@ -85,6 +111,7 @@ void http_free(struct http *h)
         call_free(c);
     }
     loop_timer_cancel(h->loop, &h->limit_timer);
+    auth_free(h->auth);
     endpoint_release(&h->endpoint);
     free(h);
 }
@@ -119,12 +146,12 @@ static void suspect(struct http *h, const struct http_call *c)
         h->suspect_ms = c->launched_ms;
 }
 
-static void launch(struct http *h, struct http_call *c)
+static int64_t idle_max_s(const struct http *h)
 {
     int64_t s = (loop_now_ms(h->loop) - h->suspect_ms) / 1000 - 1; /* libcurl counts whole seconds */
 
     s = s < IDLE_MAX_S ? s : IDLE_MAX_S;
-    call_launch(c, s > 1 ? s : 1);
+    return s > 1 ? s : 1;
 }
 
 static void on_ended(void *ctx, struct http_call *c, int status)
@@ -134,8 +161,7 @@ static void on_ended(void *ctx, struct http_call *c, int status)
     count(h, c->method, status);
     if (!status)
         suspect(h, c);
-    if (status == 401)
-        kube_config_refresh(h->endpoint.config, loop_now_ms(h->loop), true);
+    auth_answered(h->auth, c->serial, status);
     unlink_call(h, c);
     launch_waiting(h);
 }
@@ -158,28 +184,54 @@ static bool take_token(struct http *h)
     return false;
 }
 
+/* It has its place; `state` is what auth_ask said. */
+static void launch(struct http *h, struct http_call *c, enum auth_state state, const struct err *why)
+{
+    h->running += !c->own_connection;
+    c->serial = auth_serial(h->auth);
+    if (state == AUTH_FAILED)
+        call_refuse(c, why);
+    else
+        call_launch(c, idle_max_s(h));
+}
+
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;
+    struct err why;
 
-    while (h->waiting && h->running < RUNNING_MAX && take_token(h)) {
-        struct http_call *c = h->waiting;
-        h->waiting = c->next_waiting;
-        if (!h->waiting)
-            h->last_waiting = &h->waiting;
-        c->waiting = false;
-        h->n_waiting--;
-        h->running++;
-        launch(h, c);
+    while (h->waiting.first && h->running < RUNNING_MAX) {
+        enum auth_state state = auth_ask(h->auth, &why);
+        if (state == AUTH_WAIT || !take_token(h))
+            return;
+        struct http_call *c = h->waiting.first;
+        dequeue(c);
+        launch(h, c, state, &why);
     }
 }
 
-static void wait_for_place(struct http *h, struct http_call *c)
+static void launch_held(struct http *h, struct http_call *c)
 {
-    c->waiting = true;
-    *h->last_waiting = c;
-    h->last_waiting = &c->next_waiting;
-    h->n_waiting++;
+    struct err why;
+    enum auth_state state = auth_ask(h->auth, &why);
+
+    if (state == AUTH_WAIT) {
+        enqueue(&h->held, c);
+        return;
+    }
+    launch(h, c, state, &why);
+}
+
+/* A plugin ended, well or not. Those that wait again after this go to the end of the queue. */
+static void on_credential(void *ctx)
+{
+    struct http *h = ctx;
+
+    for (size_t n = h->held.n; n; n--) {
+        struct http_call *c = h->held.first;
+        dequeue(c);
+        launch_held(h, c);
+    }
     launch_waiting(h);
 }
 
@@ -188,12 +240,11 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
 {
     struct http *h = ctx;
 
-    if (h->n_waiting >= WAITING_MAX) {
+    if (h->waiting.n + h->held.n >= WAITING_MAX) {
         err_set(err, ERR_TRANSIENT, "%s %.100s: %d requests are waiting already", req->method, req->path,
                 WAITING_MAX);
         return NULL;
     }
-    kube_config_refresh(h->endpoint.config, loop_now_ms(h->loop), false);
     struct http_call *c = call_new(h->loop, &h->endpoint, req, handler, err);
     if (!c)
         return NULL;
@@ -204,12 +255,12 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
     if (c->next)
         c->next->prev = &c->next;
     h->calls = c;
-    if (!c->own_connection && !c->urgent) {
-        wait_for_place(h, c);
-        return c;
+    if (c->own_connection || c->urgent) {
+        launch_held(h, c);
+    } else {
+        enqueue(&h->waiting, c);
+        launch_waiting(h);
     }
-    h->running += !c->own_connection;
-    launch(h, c);
     return c;
 }
 

@@ -1,215 +1,226 @@
-/* kubeconfig.c - the part of kubectl's configuration format that we can honour; the rest is refused by name. */
+/* kubeconfig.c - kubectl's configuration files: several of them, and of each list the first entry of a name. */
 #include "common/fsutil.h"
 #include "common/json.h"
 #include "kube/config.h"
+#include "kube/userinfo.h"
 #include "kube/yaml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_MAX = 1000, PATH_BYTES = 4096 };
+enum { LIST_MAX = 1000, PATH_BYTES = 4096, FILES_MAX = 32 };
 
-static char *copy(const char *s)
+struct file {
+    char *path;
+    char *dir;
+    cJSON *doc;
+};
+
+struct files {
+    struct file of[FILES_MAX];
+    size_t n;
+};
+
+static void files_release(struct files *f)
 {
-    char *p = strdup(s);
-
-    if (!p)
-        abort();
-    return p;
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->of[i].path);
+        free(f->of[i].dir);
+        cJSON_Delete(f->of[i].doc);
+    }
+    f->n = 0;
 }
 
-/* The entry of `list` (clusters, users, contexts) with this name; its member `inner` is what is wanted. */
-static int find_named(const struct json_at *root, const char *list, const char *inner, const char *name,
-                      const cJSON **ret, struct err *err)
+/* Each name once: which of two is meant, nobody can know. */
+static int check_list(const struct json_at *root, const char *list, struct err *err)
 {
     struct json_at at = json_member(root, list);
     const cJSON *entry;
+    const cJSON *other;
 
     if (json_expect_array(&at, LIST_MAX, err) < 0)
         return -1;
     cJSON_ArrayForEach(entry, at.node)
     {
-        const char *its = json_str(entry, "name");
-        const cJSON *value = json_find(entry, (const char *[]){inner, NULL});
-        if (!its || strcmp(its, name) != 0)
-            continue;
-        if (!cJSON_IsObject(value))
-            return json_err(&at, err, "\"%.60s\" has no %s", name, inner);
-        *ret = value;
-        return 0;
-    }
-    return err_set(err, ERR_INVALID, "%s: expected one named \"%.60s\", got none", list, name);
-}
-
-static int refuse(const struct json_at *at, const char *const *keys, struct err *err)
-{
-    for (; *keys; keys++) {
-        struct json_at m = json_member(at, *keys);
-        if (m.node)
-            return json_err(&m, err, "not supported here; use a token or a client certificate");
+        const char *name = json_str(entry, "name");
+        for (other = at.node->child; name && other != entry; other = other->next) {
+            const char *its = json_str(other, "name");
+            if (its && strcmp(its, name) == 0)
+                return json_err(&at, err, "\"%.60s\" is there twice", name);
+        }
     }
     return 0;
 }
 
-static int secret_file(struct kube_secret *s, const char *dir, const char *file, struct err *err)
-{
-    char path[PATH_BYTES];
-
-    snprintf(path, sizeof(path), "%s%s%s", *file == '/' ? "" : dir, *file == '/' ? "" : "/", file);
-    return kube_secret_from_file(s, path, err);
-}
-
-/* `key`-data wins over `key`, as in kubectl. */
-static int read_secret(const struct json_at *at, const char *key, const char *dir, struct kube_secret *s,
-                       struct err *err)
-{
-    char data_key[64];
-    const char *data = NULL;
-    const char *file = NULL;
-
-    snprintf(data_key, sizeof(data_key), "%s-data", key);
-    if (json_get_str(at, data_key, &data, err) < 0 || json_get_str(at, key, &file, err) < 0)
-        return -1;
-    struct json_at where = json_member(at, data && *data ? data_key : key);
-    int rc = 0;
-    if (data && *data)
-        rc = kube_secret_from_base64(s, data, err);
-    else if (file && *file)
-        rc = secret_file(s, dir, file, err);
-    char path[ERR_MSG_BYTES / 2];
-    json_path(&where, path, sizeof(path));
-    return rc < 0 ? err_wrap(err, "%s", path) : 0;
-}
-
-static int read_server(const struct json_at *at, struct kube_config *c, struct err *err)
-{
-    struct json_at where = json_member(at, "server");
-    const char *server = NULL;
-
-    if (json_get_str(at, "server", &server, err) < 0)
-        return -1;
-    if (!server || (strncmp(server, "https://", 8) != 0 && strncmp(server, "http://", 7) != 0) ||
-        strpbrk(server, "@?# \t\r\n"))
-        return json_err(&where, err, "expected https://host:port, got \"%.80s\"", server ? server : "");
-    c->server = copy(server);
-    size_t len = strlen(c->server);
-    while (len && c->server[len - 1] == '/')
-        c->server[--len] = '\0';
-    return 0;
-}
-
-static int read_cluster(const struct json_at *at, const char *dir, struct kube_config *c, struct err *err)
-{
-    static const char *const unsupported[] = {"proxy-url", NULL};
-    const char *name = NULL;
-
-    if (refuse(at, unsupported, err) < 0 || read_server(at, c, err) < 0 ||
-        read_secret(at, "certificate-authority", dir, &c->ca, err) < 0 ||
-        json_get_str(at, "tls-server-name", &name, err) < 0)
-        return -1;
-    struct json_at where = json_member(at, "tls-server-name");
-    if (name && (!*name || strpbrk(name, "/:@?# \t\r\n")))
-        return json_err(&where, err, "expected a host name, got \"%.80s\"", name);
-    c->tls_server_name = name ? copy(name) : NULL;
-    return json_get_bool(at, "insecure-skip-tls-verify", &c->insecure, err);
-}
-
-static int read_token(const struct json_at *at, const char *dir, struct kube_config *c, struct err *err)
-{
-    const char *token = NULL;
-    const char *file = NULL;
-    int rc = 0;
-
-    if (json_get_str(at, "token", &token, err) < 0 || json_get_str(at, "tokenFile", &file, err) < 0)
-        return -1;
-    struct json_at where = json_member(at, file ? "tokenFile" : "token");
-    if (file)
-        rc = secret_file(&c->token, dir, file, err);
-    else if (token)
-        rc = kube_secret_from_text(&c->token, token, err);
-    if (rc == 0 && (file || token))
-        rc = kube_secret_check_token(&c->token, err);
-    char path[ERR_MSG_BYTES / 2];
-    json_path(&where, path, sizeof(path));
-    return rc < 0 ? err_wrap(err, "%s", path) : 0;
-}
-
-static int read_user(const struct json_at *at, const char *dir, struct kube_config *c, struct err *err)
-{
-    static const char *const unsupported[] = {"exec",   "auth-provider", "username",      "password", "as",
-                                              "as-uid", "as-groups",     "as-user-extra", NULL};
-
-    if (refuse(at, unsupported, err) < 0 || read_token(at, dir, c, err) < 0 ||
-        read_secret(at, "client-certificate", dir, &c->client_cert, err) < 0 ||
-        read_secret(at, "client-key", dir, &c->client_key, err) < 0)
-        return -1;
-    if (!c->client_cert.bytes.len != !c->client_key.bytes.len)
-        return json_err(at, err, "client-certificate and client-key belong together, got only one");
-    return 0;
-}
-
-static int read_context(const struct json_at *root, const char *context, const char *dir,
-                        struct kube_config *c, struct err *err)
-{
-    const cJSON *node = NULL;
-    const cJSON *cluster = NULL;
-    const cJSON *user = NULL;
-    const char *cluster_name = "";
-    const char *user_name = "";
-    const char *ns = "default";
-
-    if (find_named(root, "contexts", "context", context, &node, err) < 0)
-        return -1;
-    struct json_at at = json_root(node, "context");
-    if (json_get_str(&at, "cluster", &cluster_name, err) < 0 ||
-        json_get_str(&at, "user", &user_name, err) < 0 || json_get_str(&at, "namespace", &ns, err) < 0)
-        return err_wrap(err, "contexts \"%.60s\"", context);
-    c->namespace_name = copy(*ns ? ns : "default");
-    if (find_named(root, "clusters", "cluster", cluster_name, &cluster, err) < 0)
-        return -1;
-    struct json_at cluster_at = json_root(cluster, "cluster");
-    if (read_cluster(&cluster_at, dir, c, err) < 0)
-        return err_wrap(err, "clusters \"%.60s\"", cluster_name);
-    if (!*user_name)
-        return 0; /* anonymous */
-    if (find_named(root, "users", "user", user_name, &user, err) < 0)
-        return -1;
-    struct json_at user_at = json_root(user, "user");
-    return read_user(&user_at, dir, c, err) < 0 ? err_wrap(err, "users \"%.60s\"", user_name) : 0;
-}
-
-static int read_document(struct kube_config *c, const cJSON *doc, const char *context, const char *dir,
-                         struct err *err)
+static int check_document(const cJSON *doc, struct err *err)
 {
     struct json_at root = json_root(doc, "kubeconfig");
     const char *kind = "Config";
+    const char *version = "v1";
     const char *current = "";
 
     if (json_expect_object(&root, err) < 0 || json_get_str(&root, "kind", &kind, err) < 0 ||
+        json_get_str(&root, "apiVersion", &version, err) < 0 ||
         json_get_str(&root, "current-context", &current, err) < 0)
         return -1;
     if (strcmp(kind, "Config") != 0)
         return err_set(err, ERR_INVALID, "kind: expected Config, got \"%.60s\"", kind);
-    if (!context && !*current)
-        return err_set(err, ERR_INVALID, "current-context: not set, and no context was asked for");
-    return read_context(&root, context ? context : current, dir, c, err);
+    if (strcmp(version, "v1") != 0)
+        return err_set(err, ERR_INVALID, "apiVersion: expected v1, got \"%.60s\"", version);
+    if (check_list(&root, "clusters", err) < 0 || check_list(&root, "users", err) < 0)
+        return -1;
+    return check_list(&root, "contexts", err);
+}
+
+static int load(struct files *f, struct sv path, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(YAML_MAX_BYTES);
+    char *name = strndup(path.p, path.len);
+
+    if (!name)
+        abort();
+    struct file *to = &f->of[f->n++];
+    const char *slash = strrchr(name, '/');
+    *to = (struct file){.path = name};
+    to->dir = slash == name ? strdup("") : slash ? strndup(name, (size_t)(slash - name)) : strdup(".");
+    if (!to->dir)
+        abort();
+    if (fs_read(name, &text, err) < 0)
+        return -1;
+    to->doc = yaml_parse((struct sv){buf_str(&text), text.len}, err);
+    if (!to->doc || check_document(to->doc, err) < 0)
+        return err_wrap(err, "%s", name);
+    return 0;
+}
+
+/* The first entry of `list` (clusters, users, contexts) with this name; its member `inner` is what is wanted. */
+static int find_named(const struct files *f, const char *list, const char *inner, const char *name,
+                      const cJSON **ret, const struct file **ret_file, struct err *err)
+{
+    const cJSON *entry;
+
+    for (size_t i = 0; i < f->n; i++) {
+        struct json_at root = json_root(f->of[i].doc, "kubeconfig");
+        struct json_at at = json_member(&root, list);
+        cJSON_ArrayForEach(entry, at.node)
+        {
+            const char *its = json_str(entry, "name");
+            if (!its || strcmp(its, name) != 0)
+                continue;
+            *ret = cJSON_GetObjectItemCaseSensitive(entry, inner);
+            *ret_file = &f->of[i];
+            if (cJSON_IsObject(*ret))
+                return 0;
+            json_err(&at, err, "\"%.60s\" has no %s", name, inner);
+            return err_wrap(err, "%s", f->of[i].path);
+        }
+    }
+    err_set(err, ERR_INVALID, "%s: expected one named \"%.60s\", got none", list, name);
+    return f->n == 1 ? err_wrap(err, "%s", f->of[0].path) : -1;
+}
+
+static int wrap_entry(const struct file *file, const char *list, const char *name, struct err *err)
+{
+    err_wrap(err, "%s \"%.60s\"", list, name);
+    return err_wrap(err, "%s", file->path);
+}
+
+static int read_user(const struct files *f, const char *name, struct kube_config *c, struct err *err)
+{
+    const cJSON *node = NULL;
+    const struct file *file = NULL;
+
+    if (!*name)
+        return 0; /* anonymous */
+    if (find_named(f, "users", "user", name, &node, &file, err) < 0)
+        return -1;
+    struct json_at at = json_root(node, "user");
+    return userinfo_read(&at, file->dir, c, err) < 0 ? wrap_entry(file, "users", name, err) : 0;
+}
+
+static int read_context(const struct files *f, const char *context, struct kube_config *c, struct err *err)
+{
+    const cJSON *node = NULL;
+    const struct file *file = NULL;
+    const char *cluster = "";
+    const char *user = "";
+    const char *ns = "default";
+
+    if (find_named(f, "contexts", "context", context, &node, &file, err) < 0)
+        return -1;
+    struct json_at at = json_root(node, "context");
+    if (json_get_str(&at, "cluster", &cluster, err) < 0 || json_get_str(&at, "user", &user, err) < 0 ||
+        json_get_str(&at, "namespace", &ns, err) < 0)
+        return wrap_entry(file, "contexts", context, err);
+    c->namespace_name = strdup(*ns ? ns : "default");
+    if (!c->namespace_name)
+        abort();
+    if (find_named(f, "clusters", "cluster", cluster, &node, &file, err) < 0)
+        return -1;
+    struct json_at cluster_at = json_root(node, "cluster");
+    if (clusterinfo_read(&cluster_at, file->dir, c, err) < 0)
+        return wrap_entry(file, "clusters", cluster, err);
+    return read_user(f, user, c, err);
+}
+
+static int read_files(struct kube_config *c, const struct files *f, const char *context, struct err *err)
+{
+    cleanup_kube_config struct kube_config fresh = {0};
+    const char *current = context ? context : "";
+
+    for (size_t i = 0; i < f->n && !*current; i++) {
+        const char *its = json_str(f->of[i].doc, "current-context");
+        current = its ? its : "";
+    }
+    if (!*current) {
+        err_set(err, ERR_INVALID, "current-context: not set, and no context was asked for");
+        return f->n == 1 ? err_wrap(err, "%s", f->of[0].path) : -1;
+    }
+    if (read_context(f, current, &fresh, err) < 0)
+        return -1;
+    *c = fresh;
+    fresh = (struct kube_config){0};
+    return 0;
 }
 
 int kube_config_read(struct kube_config *c, const char *path, const char *context, struct err *err)
 {
-    cleanup_kube_config struct kube_config fresh = {0};
-    cleanup_buf struct buf text = BUF_INIT(YAML_MAX_BYTES);
-    char dir[PATH_BYTES];
+    __attribute__((cleanup(files_release))) struct files f = {0};
 
-    const char *slash = strrchr(path, '/');
-    snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-    if (fs_read(path, &text, err) < 0)
+    if (load(&f, sv_from(path), err) < 0)
         return -1;
-    cleanup_json cJSON *doc = yaml_parse((struct sv){buf_str(&text), text.len}, err);
-    if (!doc || read_document(&fresh, doc, context, dir, err) < 0)
-        return err_wrap(err, "%s", path);
-    *c = fresh;
-    fresh = (struct kube_config){0};
-    return 0;
+    return read_files(c, &f, context, err);
+}
+
+static bool is_loaded(const struct files *f, struct sv path)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (sv_eq(path, f->of[i].path))
+            return true;
+    return false;
+}
+
+int kube_config_read_list(struct kube_config *c, const char *paths, const char *context, struct err *err)
+{
+    __attribute__((cleanup(files_release))) struct files f = {0};
+    struct sv rest = sv_from(paths);
+    struct sv path;
+
+    while (sv_next(&rest, ':', &path)) {
+        if (!path.len || is_loaded(&f, path))
+            continue;
+        if (f.n == FILES_MAX)
+            return err_set(err, ERR_INVALID, "expected at most %d files", FILES_MAX);
+        if (load(&f, path, err) == 0)
+            continue;
+        if (err->kind != ERR_NOT_FOUND)
+            return -1;
+        struct file *missing = &f.of[--f.n];
+        free(missing->path);
+        free(missing->dir);
+    }
+    if (!f.n)
+        return err_set(err, ERR_NOT_FOUND, "\"%.120s\": no such file", paths);
+    return read_files(c, &f, context, err);
 }

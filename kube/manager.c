@@ -304,6 +304,8 @@ void manager_add(struct manager *m, struct reconciler *r)
 int manager_run(struct manager *m, struct err *err)
 {
     tell(m, MANAGER_STARTED, m->config->server);
+    if (kube_config_warning(m->config))
+        tell(m, MANAGER_UNSAFE, kube_config_warning(m->config));
     tell_port(m, m->metrics, &m->metrics_page);
     tell_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)

@@ -32,6 +32,7 @@ enum manager_news {
     MANAGER_WAITS,         /* who leads; once for each */
     MANAGER_LEASE_FAILED,  /* what went wrong with a request for the lease */
     MANAGER_STOPS,         /* the signal */
+    MANAGER_UNSAFE,        /* kube_config_warning, just after MANAGER_STARTED */
 };
 
 struct manager_options {

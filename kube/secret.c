@@ -2,8 +2,8 @@
 #include "kube/secret.h"
 
 #include "common/fsutil.h"
+#include "kube/base64.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,44 +40,14 @@ int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *e
     return 0;
 }
 
-static int digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-
-    return at ? (int)(at - digits) : -1;
-}
-
 int kube_secret_from_base64(struct kube_secret *s, const char *text, struct err *err)
 {
     cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
-    uint32_t bits = 0;
-    int n_bits = 0;
-    size_t n = 0;
-    size_t pad = 0;
 
-    for (const char *p = text; *p; p++) {
-        if (*p == '\n' || *p == '\r')
-            continue;
-        n++;
-        if (*p == '=') {
-            pad++;
-            continue;
-        }
-        int d = digit(*p);
-        if (d < 0 || pad)
-            return err_set(err, ERR_INVALID, "expected base64, got something else at byte %zu",
-                           (size_t)(p - text));
-        bits = bits << 6 | (uint32_t)d;
-        n_bits += 6;
-        if (n_bits < 8)
-            continue;
-        n_bits -= 8;
-        if (buf_append(&bytes, (char[]){(char)(bits >> n_bits & 0xff)}, 1, err) < 0)
-            return -1;
-    }
-    if (n % 4 || pad > 2 || !bytes.len)
-        return err_set(err, ERR_INVALID, "expected base64, got %zu characters of it", n);
+    if (base64_decode(text, &bytes, err) < 0)
+        return -1;
+    if (!bytes.len)
+        return err_set(err, ERR_INVALID, "expected base64, got none");
     replace(s, &bytes, NULL);
     return 0;
 }
@@ -92,6 +62,14 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
         return err_set(err, ERR_INVALID, "%s: empty", path);
     replace(s, &bytes, path);
     return 0;
+}
+
+void kube_secret_follow(struct kube_secret *s, const char *path)
+{
+    free(s->file);
+    s->file = strdup(path);
+    if (!s->file)
+        abort();
 }
 
 void kube_secret_reread(struct kube_secret *s)

@@ -20,6 +20,9 @@ int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *e
 int kube_secret_from_base64(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;
 int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err) MUST_CHECK;
 
+/* What was given outright holds until this file can be read. */
+void kube_secret_follow(struct kube_secret *s, const char *path);
+
 /* Read the file again, if it is one. A file that is gone or empty keeps the old bytes. */
 void kube_secret_reread(struct kube_secret *s);
 

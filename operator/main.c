@@ -28,6 +28,7 @@ static void on_news(void *ctx, enum manager_news news, const char *detail)
         [MANAGER_WAITS] = {LOG_INFO, "waiting for the lease", "holder"},
         [MANAGER_LEASE_FAILED] = {LOG_WARN, "lease request failed", "error"},
         [MANAGER_STOPS] = {LOG_INFO, "stopping", "signal"},
+        [MANAGER_UNSAFE] = {LOG_WARN, "the connection is not safe", "why"},
     };
     const struct program *p = ctx;
     bool started = news == MANAGER_STARTED;

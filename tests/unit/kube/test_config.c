@@ -174,14 +174,88 @@ static void test_kubeconfig(void **ctx)
     kube_config_release(&c);
 
     /* -data beats the file; JSON is YAML */
-    write_file(
-        "config",
-        "{\"current-context\":\"c\",\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":\"k\"}}],"
-        "\"clusters\":[{\"name\":\"k\",\"cluster\":{\"server\":\"https://h\",\"insecure-skip-tls-verify\":"
-        "true,\"certificate-authority\":\"nowhere\",\"certificate-authority-data\":\"Q0E=\"}}]}");
+    write_file("config",
+               "{\"current-context\":\"c\",\"contexts\":[{\"name\":\"c\",\"context\":{\"cluster\":\"k\"}}],"
+               "\"clusters\":[{\"name\":\"k\",\"cluster\":{\"server\":\"https://h\","
+               "\"certificate-authority\":\"nowhere\",\"certificate-authority-data\":\"Q0E=\"}}]}");
     assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
     assert_string_equal(buf_str(&c.ca.bytes), "CA");
+    assert_null(kube_config_warning(&c));
+    kube_config_release(&c);
+
+    write_file("config", KUBECONFIG("server: 'https://h', insecure-skip-tls-verify: true", ""));
+    assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
     assert_true(c.insecure);
+    assert_non_null(strstr(kube_config_warning(&c), "insecure-skip-tls-verify"));
+}
+
+/* The rarer fields, each seen in what it becomes; what Kubernetes does not define is passed over. */
+static void test_everything_else(void **ctx)
+{
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    write_file("config",
+               KUBECONFIG("server: 'https://h', proxy-url: 'socks5://p:1080', disable-compression: true, "
+                          "certificate-authority: '', "
+                          "extensions: [{name: other, extension: 7}, {name: "
+                          "client.authentication.k8s.io/exec, extension: {audience: 06e3fbd18de8}}]",
+                          "username: me, password: 'p:w', as: jane, as-uid: u-1, as-groups: [a, b], "
+                          "as-user-extra: {k: [v]}, extensions: [{name: x, extension: {}}], unknown: 1"));
+    assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
+    assert_string_equal(c.proxy_url, "socks5://p:1080");
+    assert_null(c.environment_proxy);
+    assert_true(c.disable_compression);
+    assert_string_equal(c.exec_config, "{\"audience\":\"06e3fbd18de8\"}");
+    assert_string_equal(c.username, "me");
+    assert_string_equal(buf_str(&c.password.bytes), "p:w");
+    assert_int_equal(c.as.n, 5);
+    assert_string_equal(c.as.lines[0], "Impersonate-User: jane");
+    assert_string_equal(c.as.lines[4], "Impersonate-Extra-k: v");
+    assert_null(c.exec.argv);
+}
+
+static void test_exec(void **ctx)
+{
+#define EXEC "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./login, args: [a]}"
+    static const char *const others[] = {"token: t", "username: me",
+                                         "client-certificate-data: Q0VSVA==, client-key-data: S0VZ"};
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+    char want[200];
+
+    (void)ctx;
+    snprintf(want, sizeof(want), "%s/./login", dir);
+    write_file("config", KUBECONFIG("server: 'https://h'", EXEC));
+    assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
+    assert_string_equal(c.exec.argv[0], want);
+    assert_string_equal(c.exec.argv[1], "a");
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) { /* what is there already wins over a plugin */
+        char text[1000];
+        kube_config_release(&c);
+        snprintf(text, sizeof(text), KUBECONFIG("server: 'https://h'", "%s, " EXEC), others[i]);
+        write_file("config", text);
+        assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
+        assert_null(c.exec.argv);
+    }
+}
+
+/* A token that a file will replace once it is there, as client-go has it. */
+static void test_token_until_its_file_is_there(void **ctx)
+{
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    write_file("config", KUBECONFIG("server: 'https://h'", "token: first, tokenFile: later"));
+    assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
+    assert_string_equal(buf_str(&c.token.bytes), "first");
+    kube_config_refresh(&c, 0, true);
+    assert_string_equal(buf_str(&c.token.bytes), "first");
+    write_file("later", "second\n");
+    kube_config_refresh(&c, 0, true);
+    assert_string_equal(buf_str(&c.token.bytes), "second");
 }
 
 static void test_kubeconfig_refused(void **ctx)
@@ -206,7 +280,18 @@ static void test_kubeconfig_refused(void **ctx)
         {KUBECONFIG("server: 'ftp://h'", ""), "server: expected https://"},
         {KUBECONFIG("certificate-authority: x", ""), "server"},
         {KUBECONFIG("server: 'https://user@h'", ""), "server"},
-        {KUBECONFIG("server: 'https://h', proxy-url: 'http://p'", ""), "proxy-url: not supported"},
+        {"apiVersion: v2\ncurrent-context: c1\n", "apiVersion: expected v1"},
+        {"current-context: c1\nusers: [{name: a}, {name: b}, {name: a}]\n", "users: \"a\" is there twice"},
+        {"current-context: c1\nclusters: [{name: a}, {name: a}]\n", "clusters: \"a\" is there twice"},
+        {"current-context: c1\ncontexts: [{name: a}, {name: a}]\n", "contexts: \"a\" is there twice"},
+        {KUBECONFIG("server: 'https://h', proxy-url: 'ftp://me:secret@p'", ""),
+         "proxy-url: expected http://"},
+        {KUBECONFIG("server: 'https://h', proxy-url: 3128", ""), "proxy-url: expected a string"},
+        {KUBECONFIG("server: 'https://h', insecure-skip-tls-verify: true, certificate-authority-data: Q0E=",
+                    ""),
+         "insecure-skip-tls-verify: true although a certificate-authority"},
+        {KUBECONFIG("server: 'https://h', disable-compression: 1", ""), "disable-compression: expected true"},
+        {KUBECONFIG("server: 'https://h', extensions: 1", ""), "extensions: expected a list"},
         {KUBECONFIG("server: 'https://h', certificate-authority: nowhere.pem", ""), "nowhere.pem"},
         {KUBECONFIG("server: 'https://h', certificate-authority-data: '***'", ""),
          "certificate-authority-data"},
@@ -216,10 +301,20 @@ static void test_kubeconfig_refused(void **ctx)
          "certificate-authority-data"},
         {KUBECONFIG("server: 'https://h', insecure-skip-tls-verify: 'yes'", ""), "insecure-skip-tls-verify"},
         {KUBECONFIG("server: 'https://h', tls-server-name: 'a/b'", ""), "tls-server-name"},
-        {KUBECONFIG("server: 'https://h'", "exec: {command: aws}"), "exec: not supported"},
-        {KUBECONFIG("server: 'https://h'", "auth-provider: {name: gcp}"), "auth-provider: not supported"},
-        {KUBECONFIG("server: 'https://h'", "username: a, password: b"), "username: not supported"},
-        {KUBECONFIG("server: 'https://h'", "as: root"), "as: not supported"},
+        {KUBECONFIG("server: 'https://h'", "exec: {command: aws}"), "exec.apiVersion: expected client.auth"},
+        {KUBECONFIG("server: 'https://h'", "token: t, exec: {command: aws}"), "exec.apiVersion"},
+        {KUBECONFIG("server: 'https://h'", "exec: {command: aws, interactiveMode: Always, apiVersion: "
+                                           "client.authentication.k8s.io/v1}"),
+         "exec.interactiveMode: Always"},
+        {KUBECONFIG("server: 'https://h'", "auth-provider: {name: gcp}"),
+         "auth-provider: \"gcp\" is not supported; use exec with gke-gcloud-auth-plugin"},
+        {KUBECONFIG("server: 'https://h'", "auth-provider: {name: azure}"), "kubelogin"},
+        {KUBECONFIG("server: 'https://h'", "auth-provider: {name: mine}"),
+         "use exec with a credential plugin"},
+        {KUBECONFIG("server: 'https://h'", "username: a, token: b"), "username and password beside a token"},
+        {KUBECONFIG("server: 'https://h'", "username: 'a:b'"), "username: expected a name without"},
+        {KUBECONFIG("server: 'https://h'", "as-uid: x"), "as: not set"},
+        {KUBECONFIG("server: 'https://h'", "as: [root]"), "as: expected a string"},
         {KUBECONFIG("server: 'https://h'", "client-certificate-data: Q0VSVA=="), "belong together"},
         {KUBECONFIG("server: 'https://h'", "token: \"a\\nb\""), "token"},
         {KUBECONFIG("server: 'https://h'", "token: \"\""), "token"},
@@ -284,9 +379,10 @@ static void test_find(void **ctx)
     assert_int_equal(kube_config_find(&c, NULL, &err), 0);
     assert_string_equal(c.server, "https://from-env");
     kube_config_release(&c);
-    setenv("KUBECONFIG", "/a:/b", 1);
+    setenv("KUBECONFIG", "/nowhere/a:/nowhere/b", 1);
     assert_int_equal(kube_config_find(&c, NULL, &err), -1);
-    assert_non_null(strstr(err.msg, "KUBECONFIG"));
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "KUBECONFIG: \"/nowhere/a:/nowhere/b\""));
     assert_int_equal(kube_config_find(&c, path_of("config"), &err), 0); /* what is asked for comes first */
     kube_config_release(&c);
     unsetenv("KUBECONFIG");
@@ -300,12 +396,117 @@ static void test_find(void **ctx)
     assert_non_null(strstr(err.msg, "KUBERNETES_SERVICE_PORT"));
 }
 
+/* kubectl's rules: of each name the first file's entry as a whole, and each file's paths from its own folder. */
+static void test_several_files(void **ctx)
+{
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+    char sub[200], list[1000];
+
+    (void)ctx;
+    snprintf(sub, sizeof(sub), "%s/sub", dir);
+    assert_int_equal(fs_mkdirs(sub, &err), 0);
+    write_file("sub/ca.pem", "CA-OF-SUB");
+    write_file("tok", "tok-of-dir");
+    write_file("sub/one",
+               "clusters: [{name: k1, cluster: {server: 'https://one', certificate-authority: ca.pem}}]\n"
+               "contexts: [{name: c0, context: {cluster: k1}}]\n");
+    write_file("two", "current-context: c1\n"
+                      "clusters: [{name: k1, cluster: {server: 'https://two', tls-server-name: two}}]\n"
+                      "users: [{name: u1, user: {tokenFile: tok}}]\n"
+                      "contexts: [{name: c1, context: {cluster: k1, user: u1}}]\n");
+    write_file("three", "current-context: c0\nusers: [{name: u1, user: {token: three}}]\n");
+    snprintf(list, sizeof(list), ":%s/one:%s/nothing::%s/two:%s/three:%s/one", sub, dir, dir, dir, sub);
+    assert_int_equal(kube_config_read_list(&c, list, NULL, &err), 0);
+    assert_string_equal(c.server, "https://one");
+    assert_null(c.tls_server_name); /* not half of one entry and half of another */
+    assert_string_equal(buf_str(&c.ca.bytes), "CA-OF-SUB");
+    assert_string_equal(buf_str(&c.token.bytes), "tok-of-dir");
+    kube_config_release(&c);
+    assert_int_equal(kube_config_read_list(&c, list, "c0", &err), 0);
+    assert_int_equal(c.token.bytes.len, 0);
+    kube_config_release(&c);
+    assert_int_equal(kube_config_read_list(&c, list, "c9", &err), -1);
+    assert_non_null(strstr(err.msg, "contexts: expected one named \"c9\""));
+    write_file("three", "a: [");
+    assert_int_equal(kube_config_read_list(&c, list, NULL, &err), -1);
+    assert_non_null(strstr(err.msg, "/three: line"));
+    assert_int_equal(kube_config_read_list(&c, "::", NULL, &err), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_null(c.server);
+}
+
+static void test_too_many_files(void **ctx)
+{
+    struct kube_config c = {0};
+    struct err err;
+    char list[4000];
+    size_t n = 0;
+
+    (void)ctx;
+    for (int i = 0; i < 33; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "f%d", i);
+        write_file(name, "kind: Config\n");
+        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s/%s:", dir, name);
+    }
+    assert_int_equal(kube_config_read_list(&c, list, NULL, &err), -1);
+    assert_non_null(strstr(err.msg, "at most 32 files"));
+}
+
+/* HTTPS_PROXY goes for what `find` finds, unless NO_PROXY has the server; a kubeconfig's proxy-url comes before it. */
+static void test_proxy_of_the_environment(void **ctx)
+{
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    unsetenv("https_proxy");
+    unsetenv("no_proxy");
+    write_file("config", KUBECONFIG("server: 'https://10.1.2.3:6443'", ""));
+    setenv("HTTPS_PROXY", "proxy:3128", 1);
+    setenv("NO_PROXY", "10.9.0.0/16", 1);
+    assert_int_equal(kube_config_find(&c, path_of("config"), &err), 0);
+    assert_string_equal(c.environment_proxy, "http://proxy:3128");
+    assert_null(c.proxy_url);
+    kube_config_release(&c);
+    setenv("NO_PROXY", "10.1.0.0/16", 1);
+    assert_int_equal(kube_config_find(&c, path_of("config"), &err), 0);
+    assert_null(c.environment_proxy);
+    kube_config_release(&c);
+    unsetenv("NO_PROXY");
+    setenv("no_proxy", "10.1.2.3", 1);
+    assert_int_equal(kube_config_find(&c, path_of("config"), &err), 0);
+    assert_null(c.environment_proxy);
+    kube_config_release(&c);
+    unsetenv("no_proxy");
+    setenv("HTTPS_PROXY", "gopher://p", 1);
+    assert_int_equal(kube_config_find(&c, path_of("config"), &err), -1);
+    assert_non_null(strstr(err.msg, "HTTPS_PROXY"));
+    assert_null(c.server);
+    unsetenv("HTTPS_PROXY");
+    setenv("https_proxy", "socks5://p", 1);
+    assert_int_equal(kube_config_find(&c, path_of("config"), &err), 0);
+    assert_string_equal(c.environment_proxy, "socks5://p");
+    unsetenv("https_proxy");
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_in_cluster), T(test_in_cluster_refused), T(test_rotation),
-        T(test_kubeconfig), T(test_kubeconfig_refused), T(test_bounds),
+        T(test_in_cluster),
+        T(test_in_cluster_refused),
+        T(test_rotation),
+        T(test_kubeconfig),
+        T(test_everything_else),
+        T(test_exec),
+        T(test_token_until_its_file_is_there),
+        T(test_kubeconfig_refused),
+        T(test_bounds),
+        T(test_several_files),
+        T(test_too_many_files),
+        T(test_proxy_of_the_environment),
         T(test_find),
     };
 

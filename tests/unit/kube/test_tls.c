@@ -3,108 +3,11 @@
 #include "kube/http.h"
 #include "rig.h"
 #include "test.h"
+#include "tls.h"
 
-#include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-static char dir[64];
-static char cwd[4096];
-
-/* A throw-away authority, a certificate of its own for "api.example", a stranger's authority, a client's pair. */
-static const char make_certs[] =
-    "set -e\n"
-    "key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }\n"
-    "ca() { key $1; openssl req -x509 -new -key $1.key -days 2 -subj /CN=$1 -out $1.crt; }\n"
-    "sign() { key $1; openssl req -new -key $1.key -subj /CN=$1 -out $1.csr;\n"
-    "  printf \"$2\" > $1.ext; openssl x509 -req -in $1.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 "
-    "-extfile $1.ext -out $1.crt; }\n"
-    "ca ca; ca stranger\n"
-    "sign server 'subjectAltName=DNS:api.example'\n"
-    "sign local 'subjectAltName=IP:127.0.0.1'\n"
-    "sign client 'extendedKeyUsage=clientAuth'\n";
-
-static int run_script(const char *script)
-{
-    char command[4096];
-
-    snprintf(command, sizeof(command), "{ %s } >log 2>&1", script);
-    return system(command); /* NOLINT: a fixed script of this test */
-}
-
-static int group_setup(void **ctx)
-{
-    (void)ctx;
-    snprintf(dir, sizeof(dir), "/tmp/test_tls_XXXXXX");
-    if (!mkdtemp(dir) || !getcwd(cwd, sizeof(cwd)) || chdir(dir) < 0)
-        return -1;
-    return run_script(make_certs) == 0 ? 0 : -1;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-static int group_teardown(void **ctx)
-{
-    (void)ctx;
-    if (chdir(cwd) < 0)
-        return -1;
-    return nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-struct server {
-    pid_t pid;
-    FILE *out;
-    int port;
-};
-
-/* openssl's own server on a port of the machine's choice, which it prints. */
-static struct server serve(const char *cert, const char *const *extra)
-{
-    struct server s = {0};
-    char crt[32], key[32], line[256];
-    const char *argv[24] = {"openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-cert",
-                            crt,       "-key",     key};
-    int fds[2];
-
-    snprintf(crt, sizeof(crt), "%s.crt", cert);
-    snprintf(key, sizeof(key), "%s.key", cert);
-    for (int i = 9; extra && *extra && i < 23; i++)
-        argv[i] = *extra++;
-    assert_int_equal(pipe(fds), 0);
-    s.pid = fork();
-    if (s.pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive a test that fails */
-        dup2(fds[1], 1);
-        dup2(fds[1], 2);
-        execvp("openssl", (char *const *)argv);
-        _exit(127);
-    }
-    close(fds[1]);
-    s.out = fdopen(fds[0], "r");
-    while (!s.port && fgets(line, sizeof(line), s.out))
-        if (strncmp(line, "ACCEPT ", 7) == 0 && strrchr(line, ':'))
-            s.port = atoi(strrchr(line, ':') + 1);
-    assert_in_range(s.port, 1, 65535);
-    return s;
-}
-
-static void stop(struct server *s)
-{
-    kill(s->pid, SIGKILL);
-    waitpid(s->pid, NULL, 0);
-    fclose(s->out);
-}
 
 struct result {
     bool over;
@@ -130,6 +33,7 @@ static bool is_over(void *ctx)
 struct given {
     const char *ca, *client, *name;
     bool insecure;
+    const struct exec_spec *plugin;
 };
 
 /* GET / with these credentials. */
@@ -144,6 +48,10 @@ static struct result get(int port, struct given g)
     rig_config(&c, url);
     c.insecure = g.insecure;
     c.tls_server_name = g.name ? strdup(g.name) : NULL;
+    if (g.plugin) {
+        kube_secret_release(&c.token);
+        c.exec = *g.plugin;
+    }
     if (g.ca)
         assert_int_equal(kube_secret_from_file(&c.ca, g.ca, &err), 0);
     if (g.client) {
@@ -163,7 +71,7 @@ static struct result get(int port, struct given g)
 
 static void test_authority_and_name(void **ctx)
 {
-    struct server s = serve("local", NULL);
+    struct tls_server s = tls_serve("local", NULL);
     struct result r;
 
     (void)ctx;
@@ -179,54 +87,80 @@ static void test_authority_and_name(void **ctx)
     assert_int_equal(r.status, 200);
     r = get(s.port, (struct given){.ca = "ca.crt", .name = "api.example"});
     assert_int_equal(r.status, 0);
-    stop(&s);
+    tls_stop(&s);
 }
 
 static void test_server_name(void **ctx)
 {
-    struct server s = serve("server", NULL);
+    struct tls_server s = tls_serve("server", NULL);
 
     (void)ctx;
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt"}).status, 0);
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .name = "api.example"}).status, 200);
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .name = "other.example"}).status, 0);
-    stop(&s);
+    tls_stop(&s);
 }
 
 static void test_client_certificate(void **ctx)
 {
     static const char *const ask[] = {"-Verify", "1", "-CAfile", "ca.crt", "-verify_return_error", NULL};
-    struct server s = serve("local", ask);
+    struct tls_server s = tls_serve("local", ask);
 
     (void)ctx;
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .client = "client"}).status, 200);
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt"}).status, 0);
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .client = "stranger"}).status, 0);
-    stop(&s);
+    tls_stop(&s);
+}
+
+/* A plugin's certificate and key are those of the connection. */
+static void test_certificate_of_a_plugin(void **ctx)
+{
+    static const char *const ask[] = {"-Verify", "1", "-CAfile", "ca.crt", "-verify_return_error", NULL};
+    static const char *const argv[] = {"sh", "-c", "sh $0 $WHO", "answer.sh", NULL};
+    static const char *const env[2][2] = {{"WHO=client", NULL}, {"WHO=stranger", NULL}};
+    static const char script[] =
+        "pem() { awk '{printf \"%s\\\\n\", $0}' \"$1\"; }\n"
+        "printf "
+        "'{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\",\"status\":{'\n"
+        "printf '\"clientCertificateData\":\"%s\",\"clientKeyData\":\"%s\"}}' \"$(pem $1.crt)\" \"$(pem "
+        "$1.key)\"\n";
+    struct tls_server s = tls_serve("local", ask);
+    struct err err;
+
+    (void)ctx;
+    assert_int_equal(fs_write_atomic("answer.sh", script, strlen(script), &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(env); i++) {
+        struct exec_spec plugin = {argv, env[i], "client.authentication.k8s.io/v1", "", false};
+        struct result r = get(s.port, (struct given){.ca = "ca.crt", .plugin = &plugin});
+        if (r.status != (i == 0 ? 200 : 0))
+            fail_msg("%s: %d %s", env[i][0], r.status, r.err.msg);
+        assert_null(strstr(r.err.msg, "credential plugin")); /* it is the server that does not want it */
+    }
+    tls_stop(&s);
 }
 
 static void test_old_protocols_are_refused(void **ctx)
 {
     static const char *const old[] = {"-tls1_1", "-cipher", "ALL:@SECLEVEL=0", NULL};
     static const char *const enough[] = {"-tls1_2", NULL};
-    struct server s = serve("local", old);
+    struct tls_server s = tls_serve("local", old);
 
     (void)ctx;
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt"}).status, 0);
-    stop(&s);
-    s = serve("local", enough);
+    tls_stop(&s);
+    s = tls_serve("local", enough);
     assert_int_equal(get(s.port, (struct given){.ca = "ca.crt"}).status, 200);
-    stop(&s);
+    tls_stop(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_authority_and_name),
-        cmocka_unit_test(test_server_name),
-        cmocka_unit_test(test_client_certificate),
+        cmocka_unit_test(test_authority_and_name),        cmocka_unit_test(test_server_name),
+        cmocka_unit_test(test_client_certificate),        cmocka_unit_test(test_certificate_of_a_plugin),
         cmocka_unit_test(test_old_protocols_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    return cmocka_run_group_tests(tests, tls_setup, tls_teardown);
 }

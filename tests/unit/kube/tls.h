@@ -1,0 +1,29 @@
+/* tls.h - openssl's own server with throw-away certificates: in the present folder ca, stranger (.crt, .key), server
+ * for the name "api.example", local for 127.0.0.1 and client, the last three signed by ca.
+ */
+#ifndef TK_TESTS_UNIT_KUBE_TLS_H
+#define TK_TESTS_UNIT_KUBE_TLS_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+/* Group fixtures: a folder for them, made the present one. */
+int tls_setup(void **ctx);
+int tls_teardown(void **ctx);
+
+struct tls_server {
+    pid_t pid;
+    FILE *out;
+    int port;
+    int inner; /* tls_wrap only: what came out of the TLS goes in here, and the other way round */
+};
+
+/* A page for every GET, with <cert>.crt; `extra` are more arguments, ended by NULL. */
+struct tls_server tls_serve(const char *cert, const char *const *extra);
+
+/* TLS around one connection, whose plain side is `inner`. The caller closes it or gives it away. */
+struct tls_server tls_wrap(const char *cert);
+
+void tls_stop(struct tls_server *s);
+
+#endif
