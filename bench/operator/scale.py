@@ -246,7 +246,7 @@ class Bench:
         pid = self.operator.pid
         print(f"a new operator beside {jobs} finished jobs")
         print(f"  writes besides the lease    {sum(writes.values()):9}")
-        print(f"  lists and streams           {sum(n for k, n in audit.items() if k[0] in ("list", "watch")):9}")
+        print(f"  lists and streams           {sum(n for k, n in audit.items() if k[0] in ('list', 'watch')):9}")
         print(f"  CPU                         {measure.cpu_s(pid):9.2f} s")
         print(f"  RSS now / peak              {measure.memory_kib(pid, 'VmRSS') / 1024:9.1f} / {measure.memory_kib(pid, 'VmHWM') / 1024:.1f} MiB",
               flush=True)
