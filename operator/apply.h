@@ -1,9 +1,12 @@
-/* apply.h - carry out what plan decided: one request after the other, the first failure ends the pass.
+/* apply.h - carry out what plan decided, in its order; the first failure ends the pass.
  *
  * Ownership: apply_new copies nothing: actions and target live until `done`, as does the result given to it.
  * Errors:    result.err. Already what was wanted is no error: creating what is there and ours, deleting what
  *            is gone.
- * Order:     exactly one `done`, after which the struct is gone, unless cancelled. Events are recorded when
+ * Order:     one request after the other. Only pods in a row are created beside each other: first one, and one more
+ *            at a time for each that went well, up to 8, so that a spent quota is asked once. After a failure nothing is
+ *            begun any more, and `done` comes when what was under way has ended; what that achieved counts.
+ *            Exactly one `done`, after which the struct is gone, unless cancelled. Events are recorded when
  *            their turn comes, so a status that could not be written announces nothing.
  */
 #ifndef TK_OPERATOR_APPLY_H
@@ -11,9 +14,7 @@
 
 #include "kube/client.h"
 #include "kube/recorder.h"
-#include "operator/plan/plan.h"
-
-extern const struct kube_resource TRAINJOBS;
+#include "operator/request.h"
 
 enum { APPLY_UID_BYTES = 48, APPLY_VERSION_BYTES = 32 };
 

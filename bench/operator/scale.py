@@ -126,14 +126,16 @@ class Bench:
         self.rig.wait(what, go_on, seconds, 0.05)
 
     def settle(self):
-        """Until the operator has sent nothing for a while."""
+        """Until the operator has done nothing for a while and plans nothing: finished jobs hold no timers."""
         last = [None, 0.0]
 
         def quiet():
             m = self.metrics.read()
-            now = [v for k in ("rest_client_requests_total", "workqueue_depth") for labels, v in sorted(m[k].items())
-                   if ("method", "PUT") not in labels]
-            if now != last[0]:
+            now = [v for k in ("rest_client_requests_total", "pytorchtrainingjob_passes_total")
+                   for labels, v in sorted(m[k].items()) if ("method", "PUT") not in labels]
+            if sum(v for k in ("workqueue_depth", "workqueue_delayed") for v in m[k].values()):
+                now = None
+            if now is None or now != last[0]:
                 last[:] = now, time.monotonic()
             return time.monotonic() - last[1] >= SETTLE_S
         self.wait("the operator to settle", quiet, 120)
@@ -214,7 +216,7 @@ class Bench:
         print(f"idle for {seconds} s beside {self.args.jobs} finished jobs")
         print(f"  operator: CPU               {cpu * 100:9.2f} %")
         print(f"  requests: lease             {sum(n for k, n in audit.items() if k[1] == 'leases'):9}")
-        print(f"  requests: watches begun     {sum(n for k, n in audit.items() if k[0] == 'watch'):9}")
+        print(f"  requests: watches ended     {sum(n for k, n in audit.items() if k[0] == 'watch'):9}")
         print(f"  requests: others            {sum(other.values()):9}", flush=True)
         self.check(not other, f"idle: requests besides watches and the lease: {other}")
         self.check(own["POST"] + own["PATCH"] + own["DELETE"] == 0, f"idle: the operator counted writes: {dict(own)}")
@@ -246,7 +248,7 @@ class Bench:
         pid = self.operator.pid
         print(f"a new operator beside {jobs} finished jobs")
         print(f"  writes besides the lease    {sum(writes.values()):9}")
-        print(f"  lists and streams           {sum(n for k, n in audit.items() if k[0] in ("list", "watch")):9}")
+        print(f"  lists                       {sum(self.metrics.read()['reflector_lists_total'].values()):9.0f}")
         print(f"  CPU                         {measure.cpu_s(pid):9.2f} s")
         print(f"  RSS now / peak              {measure.memory_kib(pid, 'VmRSS') / 1024:9.1f} / {measure.memory_kib(pid, 'VmHWM') / 1024:.1f} MiB",
               flush=True)
