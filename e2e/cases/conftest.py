@@ -6,19 +6,23 @@ import pytest
 from kube import SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
 
 
-@pytest.fixture
-def ns():
+def make_namespace():
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", name)
     yield name
     kubectl("delete", "namespace", name, "--wait=false")
 
 
+ns = pytest.fixture(make_namespace, name="ns")
+ns_of_module = pytest.fixture(make_namespace, scope="module", name="ns_of_module")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
     report = yield
-    if call.when == "call" and report.failed and "ns" in getattr(item, "funcargs", {}):
-        report.sections.append(("the namespace", namespace_told(item.funcargs["ns"])))
+    if call.when == "call" and report.failed:
+        for name in {"ns", "ns_of_module"} & set(item.fixturenames):
+            report.sections.append((f"the namespace {name}", namespace_told(item.funcargs[name])))
     return report
 
 

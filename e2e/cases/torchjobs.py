@@ -3,12 +3,16 @@
 No image holds PyTorch (6 GB). A pod borrows the machine's: its /usr, the Python that the cases run in and that
 environment, each mounted at its own path, read-only. The scripts come as a ConfigMap."""
 
+import json
+import os
 import re
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 from jobs import IMAGE, job
-from kube import GROUP, REPO, apply, get, kubectl
+from kube import REPO, apply, get, kubectl
 
 ENVIRONMENT = str(Path(sys.prefix).resolve())
 PYTHON = str(Path(sys.base_prefix).resolve())
@@ -36,12 +40,11 @@ def template(args, command=None, env=None, data=None, grace=5, **pod):
     if data:
         volumes.append({"name": "data", "hostPath": {"path": str(data), "type": "Directory"}})
         mounts.append({"name": "data", "mountPath": "/data"})
-    attempt = {"name": "ATTEMPT", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{GROUP}/attempt']"}}}
     own = {"PATH": f"{ENVIRONMENT}/bin:/usr/bin:/bin", "OMP_NUM_THREADS": "1", **(env or {})}
     container = {
         "name": "pytorch", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "args": args,
         **({"command": command} if command else {}),
-        "env": [attempt, *({"name": k, "value": v} for k, v in own.items())], "volumeMounts": mounts,
+        "env": [{"name": k, "value": v} for k, v in own.items()], "volumeMounts": mounts,
         # The environment may lie where only root looks.
         "securityContext": {"runAsUser": 0},
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}},
@@ -49,9 +52,9 @@ def template(args, command=None, env=None, data=None, grace=5, **pod):
     return {"spec": {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": grace, **pod}}
 
 
-def replica(script, type_="node", replicas=1, policy="ExitCode", **more):
+def replica(script, *args, type_="node", replicas=1, policy="ExitCode", **more):
     return {"type": type_, "replicas": replicas, "restartPolicy": policy,
-            "template": template([f"{MOUNTED_AT}/{script}"], **more)}
+            "template": template([f"{MOUNTED_AT}/{script}", *args], **more)}
 
 
 def torch_job(name, *replicas, torchrun=None, namespace, **spec):
@@ -72,3 +75,15 @@ def said(pattern, pod, namespace):
 def uid(pod, namespace):
     found = get("pod", pod, namespace)
     return found and found["metadata"]["uid"]
+
+
+def kill_torchrun(job_uid):
+    """SIGKILL to the torchrun of every pod but pod 0, in their first attempt."""
+    pattern = f"rdzv_id={job_uid}-0 --rdzv_conf=is_host=false"
+    for pid in subprocess.run(["pgrep", "-f", "--", pattern], text=True, capture_output=True, check=True).stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+
+
+def evict(pod, namespace):
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+    kubectl("create", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", "-f", "-", stdin=json.dumps(body))

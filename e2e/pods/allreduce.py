@@ -8,5 +8,5 @@ import torch.distributed as dist
 dist.init_process_group("gloo", init_method="env://")
 total = torch.tensor([float(dist.get_rank() + 1)])
 dist.all_reduce(total)
-print(f"rank {dist.get_rank()} of {dist.get_world_size()} on {os.uname().nodename}: sum {int(total)}", flush=True)
+print(f"rank {dist.get_rank()} of {dist.get_world_size()} on {os.uname().nodename}: sum {int(total)}\n", end="", flush=True)
 dist.destroy_process_group()
