@@ -16,7 +16,7 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
     feed_batch(&p->feed, places, n, x, y);
-    const float *logits = model_forward(p->model, p->ctx, x, n);
+    const float *logits = model_forward(p->model, p->ctx, x, n, NULL);
     if (cross_entropy(p->ctx, &r, NULL, logits, y, n, model_output(p->model).channels, err))
         return -1;
     sums[LOSS] += r.loss_sum;
@@ -36,6 +36,9 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
 
     if (!x || !y || !places)
         return err_set(err, ERR_FATAL, "no memory for an evaluation");
+    size_t buffers = model_buffers_bytes(p->model);
+    if (buffers && p->comm->broadcast(p->comm, model_buffers(p->model), buffers, 0, p->timeout_ms, err))
+        return -1;
     for (int64_t done = 0; done < shard.count; done += chunk) {
         int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
         if (add_chunk(p, shard.first + done, (int)n, x, y, places, sums, err))

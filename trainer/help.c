@@ -47,6 +47,27 @@ static void about_presets(FILE *out)
     }
 }
 
+static void about_layer_option(FILE *out, const struct layer_option *o)
+{
+    fprintf(out, "          %s: ", o->key);
+    if (o->type == LAYER_FLAG) {
+        fputs("true or false", out);
+    } else if (o->type == LAYER_CHOICE) {
+        for (int i = 0; o->choices[i]; i++)
+            fprintf(out, "%s%s", i ? ", " : "", o->choices[i]);
+    } else {
+        fprintf(out, "%.10g to %.10g", o->min, o->max);
+    }
+    if (o->required)
+        fputs("; required\n", out);
+    else if (o->type == LAYER_FLAG)
+        fprintf(out, "; default %s\n", o->fallback != 0 ? "true" : "false");
+    else if (o->type == LAYER_CHOICE)
+        fprintf(out, "; default %s\n", o->choices[(int)o->fallback]);
+    else
+        fprintf(out, "; default %.10g\n", o->fallback);
+}
+
 static void about_layers(FILE *out)
 {
     const char *names[LAYER_KINDS_MAX];
@@ -54,10 +75,14 @@ static void about_layers(FILE *out)
 
     fputs("\nLAYERS OF A MODEL FILE\n", out);
     for (int i = 0; i < kinds; i++) {
-        fprintf(out, "    {type: %s%s", names[i], layer_kind(i)->named ? ", name" : "");
-        for (const struct layer_option *o = layer_kind(i)->options; o->key; o++)
+        const struct layer_ops *ops = layer_kind(i);
+        fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
+        for (const struct layer_option *o = ops->options; o->key; o++)
             fprintf(out, o->required ? ", %s" : " [, %s]", o->key);
         fputs("}\n", out);
+        wrapped(out, 8, ops->about);
+        for (const struct layer_option *o = ops->options; o->key; o++)
+            about_layer_option(out, o);
     }
 }
 

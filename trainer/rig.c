@@ -92,6 +92,7 @@ static int make_train(struct rig *s, struct err *err)
                     .shuffle = true},
         .batch_size = cfg->batch_size,
         .timeout_ms = s->timeout_ms,
+        .seed = (uint64_t)cfg->seed,
     };
 
     if (sampler_check(&p.sampler, err))

@@ -51,7 +51,8 @@ static int own_gradient(struct train *t, int64_t step, struct err *err)
 
     int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
     feed_batch(&p->feed, t->places, rows, t->x, t->y);
-    const float *logits = model_forward(p->model, p->ctx, t->x, rows);
+    struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places};
+    const float *logits = model_forward(p->model, p->ctx, t->x, rows, &this);
     if (cross_entropy(p->ctx, &loss, t->dlogits, logits, t->y, rows, classes, err))
         return -1;
     for (int i = 0; i < rows * classes; i++)

@@ -40,7 +40,7 @@ static int decode_layer_name(const struct yaml_at *at, const struct model_spec *
     return 0;
 }
 
-static int decode_layer_kind(const struct yaml_at *at, struct layer_spec *layer, struct err *err)
+static int decode_layer_kind(const struct yaml_at *at, const struct layer_ops **ret, struct err *err)
 {
     const char *names[LAYER_KINDS_MAX + 1] = {NULL};
     int kinds = layer_kinds(names);
@@ -60,35 +60,53 @@ static int decode_layer_kind(const struct yaml_at *at, struct layer_spec *layer,
     } else if (yaml_require(at, "type", err) || yaml_get_choice(at, "type", names, &kind, err)) {
         return -1;
     }
-    layer->ops = layer_kind(kind);
+    *ret = layer_kind(kind);
+    return 0;
+}
+
+static const char *const YES_NO[] = {"false", "true", NULL};
+
+static int decode_layer_option(const struct yaml_at *at, const struct layer_option *o, int64_t *option,
+                               double *number, struct err *err)
+{
+    int choice = (int)*option;
+
+    if (o->required && yaml_require(at, o->key, err))
+        return -1;
+    if (o->type == LAYER_INTEGER)
+        return yaml_get_i64(at, o->key, (int64_t)o->min, (int64_t)o->max, option, err);
+    if (o->type == LAYER_NUMBER)
+        return yaml_get_f64(at, o->key, o->min, o->max, number, err);
+    if (yaml_get_choice(at, o->key, o->type == LAYER_FLAG ? YES_NO : o->choices, &choice, err))
+        return -1;
+    *option = choice;
     return 0;
 }
 
 static int decode_layer(const struct yaml_at *at, struct model_spec *model, struct err *err)
 {
     struct layer_spec *layer = &model->layer[model->layers];
+    const struct layer_ops *ops;
     const char *keys[LAYER_OPTIONS_MAX + 3];
     int n = 0;
 
-    if (decode_layer_kind(at, layer, err))
+    if (decode_layer_kind(at, &ops, err))
         return -1;
+    *layer = layer_spec_of(ops, "");
+    layer->place = model->layers;
     keys[n++] = "type";
-    if (layer->ops->named)
+    if (ops->named)
         keys[n++] = "name";
-    for (int i = 0; layer->ops->options[i].key; i++)
-        keys[n++] = layer->ops->options[i].key;
+    for (int i = 0; ops->options[i].key; i++)
+        keys[n++] = ops->options[i].key;
     keys[n] = NULL;
     if (at->node->kind != YAML_TREE_SCALAR && yaml_expect_mapping(at, keys, err))
         return -1;
-    if (layer->ops->named && decode_layer_name(at, model, layer, err))
+    if (ops->named && decode_layer_name(at, model, layer, err))
         return -1;
-    for (int i = 0; layer->ops->options[i].key; i++) {
-        const struct layer_option *o = &layer->ops->options[i];
-        layer->option[i] = o->fallback;
-        if ((o->required && yaml_require(at, o->key, err)) ||
-            yaml_get_i64(at, o->key, o->min, o->max, &layer->option[i], err))
+    for (int i = 0; ops->options[i].key; i++)
+        if (decode_layer_option(at, &ops->options[i], &layer->option[i], &layer->number[i], err))
             return -1;
-    }
     model->layers++;
     return 0;
 }
@@ -129,8 +147,6 @@ static int decode_model(const struct yaml_at *root, struct model_spec *model, st
     }
     return 0;
 }
-
-static const char *const YES_NO[] = {"false", "true", NULL};
 
 static int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *o, struct err *err)
 {

@@ -8,23 +8,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 6, MODEL_LAYERS_MAX = 128 };
+enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 8, MODEL_LAYERS_MAX = 128 };
 
 struct layer_ops;
 
-/* An integer that a kind of layer takes. A kind lists its options once: the reader of presets, the errors and
- * the layer's own code follow that list, and option[i] of a layer_spec is the i-th of it. */
+enum layer_option_type {
+    LAYER_INTEGER,
+    LAYER_NUMBER,
+    LAYER_FLAG,   /* false or true */
+    LAYER_CHOICE, /* one of `choices` */
+};
+
+/* What a kind of layer takes. A kind lists its options once: the reader of presets, the errors, the manual and
+ * the layer's own code follow that list. The i-th of it is a layer_spec's number[i] when it is a number, else
+ * option[i]: an integer, 0 or 1, or the place in `choices`. */
 struct layer_option {
     const char *key; /* NULL ends a list */
-    int64_t min, max;
+    enum layer_option_type type;
+    double min, max; /* integers and numbers, both included */
     bool required;
-    int64_t fallback; /* when not required */
+    double fallback;            /* when not required */
+    const char *const *choices; /* NULL-terminated */
 };
 
 struct layer_spec {
     const struct layer_ops *ops;
     char name[LAYER_NAME_BYTES]; /* "" for kinds without parameters; prefix of the parameters' names */
+    int32_t place;               /* in the whole model's list, from 0; a part of a model keeps it */
     int64_t option[LAYER_OPTIONS_MAX];
+    double number[LAYER_OPTIONS_MAX];
 };
 
 /* One sample: an image (rows, cols, channels), or a vector: rows = cols = 1 and flat. */

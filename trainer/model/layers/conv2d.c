@@ -7,8 +7,8 @@
 enum { OUT, KERNEL };
 
 static const struct layer_option OPTIONS[] = {
-    [OUT] = {"out", 1, 65536, .required = true},
-    [KERNEL] = {"kernel", 1, 64, .required = true},
+    [OUT] = {"out", LAYER_INTEGER, 1, 65536, .required = true},
+    [KERNEL] = {"kernel", LAYER_INTEGER, 1, 64, .required = true},
     {0},
 };
 
@@ -67,6 +67,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_conv2d = {
     .type = "conv2d",
+    .about = "torch.nn.Conv2d over an image",
     .options = OPTIONS,
     .named = true,
     .takes_relu = true,

@@ -7,7 +7,7 @@
 enum { OUT };
 
 static const struct layer_option OPTIONS[] = {
-    [OUT] = {"out", 1, 1 << 24, .required = true},
+    [OUT] = {"out", LAYER_INTEGER, 1, 1 << 24, .required = true},
     {0},
 };
 
@@ -56,6 +56,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_linear = {
     .type = "linear",
+    .about = "torch.nn.Linear: every output from every input",
     .options = OPTIONS,
     .named = true,
     .takes_relu = true,
