@@ -78,12 +78,34 @@ static void about_layers(FILE *out)
         const struct layer_ops *ops = layer_kind(i);
         fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
         for (const struct layer_option *o = ops->options; o->key; o++)
-            fprintf(out, o->required ? ", %s" : " [, %s]", o->key);
+            if (o->required)
+                fprintf(out, ", %s", o->key);
         fputs("}\n", out);
         wrapped(out, 8, ops->about);
         for (const struct layer_option *o = ops->options; o->key; o++)
             about_layer_option(out, o);
     }
+}
+
+static void about_training(FILE *out)
+{
+    fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
+          "    loss: cross_entropy, or {type: cross_entropy, label_smoothing: 0.1}, or mse\n"
+          "    optimizer: {type: sgd, lr, momentum, dampening, nesterov}\n"
+          "               {type: adam, lr, beta1, beta2, eps}\n"
+          "               {type: adamw, lr, beta1, beta2, eps}\n"
+          "        and for each lr_times_world, weight_decay, and decay: all or matrices\n"
+          "    schedule: {type: constant}\n"
+          "              {type: step, every, gamma}\n"
+          "              {type: multi_step, milestones: [a, b], gamma}\n"
+          "              {type: cosine, total, min_lr}\n"
+          "        and for each per: epoch or step (what is counted), warmup, warmup_from\n",
+          out);
+    wrapped(
+        out, 8,
+        "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
+        "linearly from its part warmup_from (a third), and the schedule begins behind it. A cosine without "
+        "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
 }
 
 void help_program(FILE *out)
@@ -108,6 +130,7 @@ void help_program(FILE *out)
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
+    about_training(out);
 }
 
 static void about_options(FILE *out, const struct config *cfg)

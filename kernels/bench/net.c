@@ -308,7 +308,7 @@ void net_op_run(struct net *n, struct kctx *ctx, int op)
         backward(n, ctx, o->layer);
         break;
     case LOSS:
-        if (cross_entropy(ctx, &loss, last->dout, last->out, n->labels, n->batch, CLASSES, &err) < 0)
+        if (cross_entropy(ctx, &loss, last->dout, last->out, n->labels, n->batch, CLASSES, 0, &err) < 0)
             abort();
         break;
     case UPDATE:

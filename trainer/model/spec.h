@@ -51,21 +51,42 @@ struct model_spec {
     struct layer_spec layer[MODEL_LAYERS_MAX];
 };
 
-enum optimizer_type { OPTIMIZER_ADAM, OPTIMIZER_SGD };
+enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE };
+
+struct loss_spec {
+    enum loss_type type;
+    double label_smoothing; /* cross_entropy */
+};
+
+enum optimizer_type { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW };
 
 struct optimizer_spec {
     enum optimizer_type type;
     double lr;
-    bool lr_times_world; /* the rate of one rank is multiplied by the number of ranks */
-    double beta1, beta2, eps;
+    bool lr_times_world;        /* the rate of one rank is multiplied by the number of ranks */
+    double beta1, beta2, eps;   /* adam, adamw */
+    double momentum, dampening; /* sgd */
+    bool nesterov;
+    double weight_decay;
+    bool decay_matrices_only; /* parameters of one dimension (biases, norms) are not decayed */
 };
 
-enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP };
+enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP, SCHEDULE_MULTI_STEP, SCHEDULE_COSINE };
+enum { SCHEDULE_MILESTONES_MAX = 32 };
 
+/* How the rate changes with time, counted in epochs or in steps. It rises during `warmup` from its share
+ * `warmup_from`; the rest of the schedule begins when it has. */
 struct schedule_spec {
     enum schedule_type type;
-    int64_t every_epochs; /* step: the rate is multiplied by gamma after every so many epochs */
+    bool per_step;
+    int64_t every; /* step: times gamma after every so many */
     double gamma;
+    int32_t milestones; /* multi_step: times gamma at each, ascending */
+    int64_t milestone[SCHEDULE_MILESTONES_MAX];
+    int64_t total; /* cosine: how long down to min_lr; 0: what the run has left behind the warm-up */
+    double min_lr;
+    int64_t warmup;
+    double warmup_from;
 };
 
 #endif

@@ -165,7 +165,9 @@ static int body(struct collectives *c, void *arg)
         kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(model)}, &err);
     RANK_CHECK(ctx);
     cleanup_optim struct optim optim = {0};
-    RANK_CHECK(!optim_make(&optim, &optimizer, model_len(model), &err));
+    int rows;
+    const struct param_row *row = model_params(model, &rows);
+    RANK_CHECK(!optim_make(&optim, &optimizer, row, rows, &err));
     struct train_parts p = {
         .comm = c,
         .ctx = ctx,
