@@ -15,12 +15,13 @@ struct conv2d_shape {
     int in_h, in_w, in_c;
     int out_c;
     int k_h, k_w;
-    int stride; /* 1 */
-    int pad;    /* 0 */
+    int stride;   /* 1.. */
+    int pad;      /* 0..4096 zeros around the input, on each side */
+    int dilation; /* 1..: from one of the kernel's elements to the next in the input */
 };
 
-/* ERR_INVALID naming the field: sizes under 1, a kernel larger than the input, stride other than 1, padding
- * other than 0, or tensors over 2^31 - 1 elements. */
+/* ERR_INVALID naming the field: sizes out of their ranges, a kernel (spread by dilation) larger than the padded
+ * input, or tensors over 2^31 - 1 elements. */
 int conv2d_check(const struct conv2d_shape *s, struct err *err) MUST_CHECK;
 
 /* Of a shape that passed conv2d_check. */

@@ -1,5 +1,7 @@
 /* cross_entropy.h - log-softmax and negative log-likelihood of each row's label, as PyTorch's cross_entropy.
  *
+ * With smoothing s the target is (1 - s) of the label and s shared equally by all classes.
+ *
  * Shapes:    (R,C) row-major; R >= 1, C >= 1. The gradient is that of the mean over the R rows given.
  * Ownership: caller owns every buffer; dlogits may be logits.
  * Errors:    ERR_INVALID names the row and the label outside 0..C-1; nothing was written then.
@@ -18,9 +20,10 @@ struct cross_entropy_result {
 };
 
 int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, /* written */
-                  float *dlogits,        /* (R,C) written, or NULL for evaluation */
-                  const float *logits,   /* (R,C) */
-                  const int32_t *labels, /* (R) */
-                  int rows, int classes, struct err *err) MUST_CHECK;
+                  float *dlogits,                          /* (R,C) written, or NULL for evaluation */
+                  const float *logits,                     /* (R,C) */
+                  const int32_t *labels,                   /* (R) */
+                  int rows, int classes, double smoothing, /* 0..1 */
+                  struct err *err) MUST_CHECK;
 
 #endif

@@ -1,6 +1,9 @@
 /* sgd.h - one step of stochastic gradient descent over flat buffers, in the operation order of torch.optim.
  *
- *     g' = g + weight_decay p       u = momentum u + g'  (u = g' without momentum)       p = p - lr u
+ *     g' = g + weight_decay p      u = momentum u + (1 - dampening) g'      p = p - lr u
+ *
+ * Without momentum u is g'; with nesterov p changes by g' + momentum u instead. torch starts with u = g': pass
+ * dampening 0 in the first step.
  *
  * Ownership: caller owns every buffer; buffers must not overlap. u starts as zeros.
  * Numerics:  scalars are rounded once to f32; products are fused where torch fuses them: the same bits where the
@@ -12,7 +15,8 @@
 #include "kernels/kctx.h"
 
 struct sgd_options {
-    double lr, momentum, weight_decay;
+    double lr, momentum, dampening, weight_decay;
+    bool nesterov;
 };
 
 void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, /* (N) updated */

@@ -1,8 +1,8 @@
 /* evaluate.c - a shard in chunks of what the model holds at a time. */
 #include "trainer/evaluate.h"
 
-#include "kernels/cross_entropy.h"
 #include "trainer/data/sampler.h"
+#include "trainer/model/loss.h"
 
 #include <stdlib.h>
 
@@ -11,15 +11,16 @@ enum { LOSS, CORRECT, COUNT, SUMS };
 static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float *x, int32_t *y,
                      uint32_t *places, double *sums, struct err *err)
 {
-    struct cross_entropy_result r;
+    struct loss_target target = {.labels = y};
+    struct loss_result r;
 
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
     feed_batch(&p->feed, places, n, x, y);
-    const float *logits = model_forward(p->model, p->ctx, x, n);
-    if (cross_entropy(p->ctx, &r, NULL, logits, y, n, model_output(p->model).channels, err))
+    const float *logits = model_forward(p->model, p->ctx, x, n, NULL);
+    if (loss_of(&p->loss, p->ctx, &r, NULL, logits, &target, n, model_output(p->model).channels, err))
         return -1;
-    sums[LOSS] += r.loss_sum;
+    sums[LOSS] += r.sum;
     sums[CORRECT] += r.correct;
     sums[COUNT] += n;
     return 0;
@@ -36,6 +37,9 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
 
     if (!x || !y || !places)
         return err_set(err, ERR_FATAL, "no memory for an evaluation");
+    size_t buffers = model_buffers_bytes(p->model);
+    if (buffers && p->comm->broadcast(p->comm, model_buffers(p->model), buffers, 0, p->timeout_ms, err))
+        return -1;
     for (int64_t done = 0; done < shard.count; done += chunk) {
         int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
         if (add_chunk(p, shard.first + done, (int)n, x, y, places, sums, err))

@@ -17,6 +17,7 @@ struct evaluate_parts {
     struct collectives *comm;
     struct kctx *ctx;
     struct model *model;
+    struct loss_spec loss;
     struct feed feed;
     int64_t items; /* of the part */
     int64_t timeout_ms;

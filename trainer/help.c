@@ -47,6 +47,27 @@ static void about_presets(FILE *out)
     }
 }
 
+static void about_layer_option(FILE *out, const struct layer_option *o)
+{
+    fprintf(out, "          %s: ", o->key);
+    if (o->type == LAYER_FLAG) {
+        fputs("true or false", out);
+    } else if (o->type == LAYER_CHOICE) {
+        for (int i = 0; o->choices[i]; i++)
+            fprintf(out, "%s%s", i ? ", " : "", o->choices[i]);
+    } else {
+        fprintf(out, "%.10g to %.10g", o->min, o->max);
+    }
+    if (o->required)
+        fputs("; required\n", out);
+    else if (o->type == LAYER_FLAG)
+        fprintf(out, "; default %s\n", o->fallback != 0 ? "true" : "false");
+    else if (o->type == LAYER_CHOICE)
+        fprintf(out, "; default %s\n", o->choices[(int)o->fallback]);
+    else
+        fprintf(out, "; default %.10g\n", o->fallback);
+}
+
 static void about_layers(FILE *out)
 {
     const char *names[LAYER_KINDS_MAX];
@@ -54,11 +75,37 @@ static void about_layers(FILE *out)
 
     fputs("\nLAYERS OF A MODEL FILE\n", out);
     for (int i = 0; i < kinds; i++) {
-        fprintf(out, "    {type: %s%s", names[i], layer_kind(i)->named ? ", name" : "");
-        for (const struct layer_option *o = layer_kind(i)->options; o->key; o++)
-            fprintf(out, o->required ? ", %s" : " [, %s]", o->key);
+        const struct layer_ops *ops = layer_kind(i);
+        fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
+        for (const struct layer_option *o = ops->options; o->key; o++)
+            if (o->required)
+                fprintf(out, ", %s", o->key);
         fputs("}\n", out);
+        wrapped(out, 8, ops->about);
+        for (const struct layer_option *o = ops->options; o->key; o++)
+            about_layer_option(out, o);
     }
+}
+
+static void about_training(FILE *out)
+{
+    fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
+          "    loss: cross_entropy, or {type: cross_entropy, label_smoothing: 0.1}, or mse\n"
+          "    optimizer: {type: sgd, lr, momentum, dampening, nesterov}\n"
+          "               {type: adam, lr, beta1, beta2, eps}\n"
+          "               {type: adamw, lr, beta1, beta2, eps}\n"
+          "        and for each lr_times_world, weight_decay, and decay: all or matrices\n"
+          "    schedule: {type: constant}\n"
+          "              {type: step, every, gamma}\n"
+          "              {type: multi_step, milestones: [a, b], gamma}\n"
+          "              {type: cosine, total, min_lr}\n"
+          "        and for each per: epoch or step (what is counted), warmup, warmup_from\n",
+          out);
+    wrapped(
+        out, 8,
+        "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
+        "linearly from its part warmup_from (a third), and the schedule begins behind it. A cosine without "
+        "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
 }
 
 void help_program(FILE *out)
@@ -83,6 +130,7 @@ void help_program(FILE *out)
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
+    about_training(out);
 }
 
 static void about_options(FILE *out, const struct config *cfg)

@@ -2,6 +2,7 @@
 #include "trainer/rig.h"
 
 #include "common/cpus.h"
+#include "trainer/model/loss.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
 
@@ -39,6 +40,8 @@ static int check_fit(const struct rig *s, struct err *err)
     const struct data_spec *d = &s->cfg->data;
     struct shape out = model_output(s->model);
 
+    if (loss_wants_values(&s->cfg->loss))
+        return err_set(err, ERR_INVALID, "loss: mse needs values as targets, but the data set has labels");
     if (in->rows != set->rows || in->cols != set->cols || in->channels != 1)
         return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx1", in->rows,
                        in->cols, in->channels, set->rows, set->cols);
@@ -58,17 +61,19 @@ static int make_model(struct rig *s, struct err *err)
     const struct config *cfg = s->cfg;
     int batch_max = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
     struct torch_rng rng;
+    int rows;
 
     s->model = model_make(&cfg->model, batch_max, err);
     if (!s->model || check_fit(s, err) || kctx_reserve(s->ctx, model_workspace_bytes(s->model), err))
         return -1;
+    const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
     model_init(s->model, &rng);
     s->split_order = calloc((size_t)s->data.set.train_items, sizeof(*s->split_order));
     if (!s->split_order)
         return err_set(err, ERR_FATAL, "no memory for the order of the training data");
     if (split_random(&rng, cfg->data.train_items, cfg->data.val_items, s->split_order, &s->split, err) ||
-        optim_make(&s->optim, &cfg->optimizer, model_len(s->model), err))
+        optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     /* Equal by construction; ranks on unlike machines start from rank 0's bits all the same. */
     return s->comm->broadcast(s->comm, model_values(s->model), model_len(s->model) * sizeof(float), 0,
@@ -92,6 +97,8 @@ static int make_train(struct rig *s, struct err *err)
                     .shuffle = true},
         .batch_size = cfg->batch_size,
         .timeout_ms = s->timeout_ms,
+        .loss = cfg->loss,
+        .seed = (uint64_t)cfg->seed,
     };
 
     if (sampler_check(&p.sampler, err))

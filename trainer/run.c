@@ -33,6 +33,7 @@ static struct evaluate_parts part_of(const struct rig *s, bool test)
     struct evaluate_parts p = {.comm = s->comm,
                                .ctx = s->ctx,
                                .model = s->model,
+                               .loss = s->cfg->loss,
                                .items = test ? set->test_items : s->split.second_items,
                                .timeout_ms = s->timeout_ms};
 
@@ -70,7 +71,7 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
     const struct config *cfg = s->cfg;
     int64_t steps = sampler_steps(&s->train.p.sampler, cfg->batch_size);
     int64_t interval = log_interval(cfg, s->comm->world);
-    double lr = optim_rate(&cfg->optimizer, &cfg->schedule, s->comm->world, epoch);
+    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, steps);
     int64_t start = now_ms(s);
     struct train_result r;
 
@@ -78,6 +79,7 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
     for (int64_t step = 1; step <= steps && !*flags; step++) {
         if (cfg->max_steps && *done == cfg->max_steps)
             break;
+        double lr = optim_rate(&cfg->optimizer, &schedule, s->comm->world, epoch, s->optim.step);
         if (train_step(&s->train, step - 1, lr, &r, err))
             return -1;
         ++*done;

@@ -1,4 +1,4 @@
-/* save.c - parameter rows into a state_dict. */
+/* save.c - rows of state into a state_dict. */
 #include "trainer/save.h"
 
 #include "trainer/checkpoint/export.h"
@@ -35,13 +35,14 @@ int save_check(const char *path, struct err *err)
 int save_weights(const char *path, struct model *m, struct err *err)
 {
     int rows;
-    const struct param_row *row = model_params(m, &rows);
+    const struct state_row *row = model_state(m, &rows);
     cleanup_free struct pt_item *items = calloc((size_t)rows, sizeof(*items));
 
     if (!items)
         return err_set(err, ERR_FATAL, "no memory for %d tensors", rows);
     for (int i = 0; i < rows; i++) {
-        struct pt_tensor t = {.data = model_values(m) + row[i].offset, .dtype = PT_F32, .dims = row[i].dims};
+        struct pt_tensor t = {
+            .data = row[i].data, .dtype = row[i].type == STATE_I64 ? PT_I64 : PT_F32, .dims = row[i].dims};
         for (int d = 0; d < row[i].dims; d++)
             t.dim[d] = row[i].dim[d];
         items[i] = (struct pt_item){.key = pt_str(row[i].name), .value = pt_tensor(t)};

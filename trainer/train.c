@@ -1,7 +1,7 @@
 /* train.c - the step. */
 #include "trainer/train.h"
 
-#include "kernels/cross_entropy.h"
+#include "trainer/model/loss.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,17 +47,19 @@ static int own_gradient(struct train *t, int64_t step, struct err *err)
     const struct train_parts *p = &t->p;
     int classes = model_output(p->model).channels;
     float share = 1.0f / (float)p->comm->world;
-    struct cross_entropy_result loss;
+    struct loss_target target = {.labels = t->y};
+    struct loss_result loss;
 
     int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
     feed_batch(&p->feed, t->places, rows, t->x, t->y);
-    const float *logits = model_forward(p->model, p->ctx, t->x, rows);
-    if (cross_entropy(p->ctx, &loss, t->dlogits, logits, t->y, rows, classes, err))
+    struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places};
+    const float *logits = model_forward(p->model, p->ctx, t->x, rows, &this);
+    if (loss_of(&p->loss, p->ctx, &loss, t->dlogits, logits, &target, rows, classes, err))
         return -1;
     for (int i = 0; i < rows * classes; i++)
         t->dlogits[i] *= share;
     model_backward(p->model, p->ctx, t->dlogits, t->grad);
-    t->grad[t->grad_len] = (float)(loss.loss_sum / rows) * share;
+    t->grad[t->grad_len] = (float)(loss.sum / rows) * share;
     return 0;
 }
 

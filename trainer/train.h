@@ -29,6 +29,8 @@ struct train_parts {
     struct sampler sampler;
     int64_t batch_size;
     int64_t timeout_ms;
+    struct loss_spec loss;
+    uint64_t seed; /* of what layers draw in a step */
 };
 
 struct train {

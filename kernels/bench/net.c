@@ -62,7 +62,7 @@ static void add_conv(struct net *n, int side, int in_c, int out_c, bool pooled)
     int o = side - 2;
     struct layer *l = add(n, CONV, (size_t)(o * o * out_c), (size_t)(out_c * (in_c * 9 + 1)), true);
     l->relu_by_pool = pooled;
-    l->conv = (struct conv2d_shape){n->batch, side, side, in_c, out_c, 3, 3, 1, 0};
+    l->conv = (struct conv2d_shape){n->batch, side, side, in_c, out_c, 3, 3, 1, 0, 1};
     if (!pooled)
         return;
     struct layer *p = add(n, POOL, (size_t)((o / 2) * (o / 2) * out_c), 0, false);
@@ -308,7 +308,7 @@ void net_op_run(struct net *n, struct kctx *ctx, int op)
         backward(n, ctx, o->layer);
         break;
     case LOSS:
-        if (cross_entropy(ctx, &loss, last->dout, last->out, n->labels, n->batch, CLASSES, &err) < 0)
+        if (cross_entropy(ctx, &loss, last->dout, last->out, n->labels, n->batch, CLASSES, 0, &err) < 0)
             abort();
         break;
     case UPDATE:

@@ -20,11 +20,13 @@ struct backward {
     int32_t *k_at, *k_row_at; /* (k) of a window's element in the input, and in dweight */
     int32_t *line_at;         /* (batch, out_h) of an output line's first window in the input */
     float *dweight;           /* (k_h, k_w, in_c) x out_c in whole panels */
+    float *framed, *dframed;  /* the input and its gradient with padding, when there is any */
     float *weight;            /* (k_h, k_w) x panels of out_c x panel */
 };
 
-static void backward_scratch(struct backward *b, struct scratch *w, int panel)
+static void backward_scratch(struct backward *b, struct scratch *w, int panel, bool pad)
 {
+    size_t framed = pad ? (size_t)b->s->batch * (size_t)b->d.in_image : 0;
     size_t out_c = (size_t)panel_round(b->s->out_c, panel);
     size_t in_c = (size_t)panel_round(b->s->in_c, panel);
     size_t batch = (size_t)b->s->batch;
@@ -36,13 +38,16 @@ static void backward_scratch(struct backward *b, struct scratch *w, int panel)
     b->dweight = scratch_floats(w, (size_t)b->d.k * out_c);
     b->weight = scratch_floats(w, (size_t)(b->s->k_h * b->s->k_w) * in_c * (size_t)b->s->out_c);
     b->dy_own = scratch_floats(w, batch * (size_t)b->d.pixels * out_c);
+    b->framed = scratch_floats(w, framed);
+    b->dframed = scratch_floats(w, framed);
 }
 
 size_t conv2d_backward_bytes(const struct conv2d_shape *s)
 {
-    struct backward b = {.s = s, .d = conv2d_dims(s)};
+    struct conv2d_shape framed = conv2d_framed(s);
+    struct backward b = {.s = &framed, .d = conv2d_dims(&framed)};
     struct scratch w = {.counting = true};
-    backward_scratch(&b, &w, ISA_PANEL_MAX);
+    backward_scratch(&b, &w, ISA_PANEL_MAX, s->pad);
     return w.used_bytes;
 }
 
@@ -60,12 +65,12 @@ static void fill_offsets(struct backward *b)
     conv2d_window_offsets(s, b->window_at);
     for (int t = 0; t < s->k_h * s->k_w; t++) {
         for (int c = 0; c < s->in_c; c++)
-            b->k_at[t * s->in_c + c] = (t / s->k_w * s->in_w + t % s->k_w) * s->in_c + c;
+            b->k_at[t * s->in_c + c] = conv2d_tap_offset(s, t) + c;
     }
     conv2d_row_offsets(b->d.k, panel_round(s->out_c, b->ops->panel), b->k_row_at);
     for (int i = 0; i < s->batch; i++)
         for (int y = 0; y < b->d.out_h; y++)
-            b->line_at[i * b->d.out_h + y] = (int32_t)(i * b->d.in_image + y * b->d.in_row);
+            b->line_at[i * b->d.out_h + y] = (int32_t)(i * b->d.in_image + y * s->stride * b->d.in_row);
 }
 
 struct copy_job {
@@ -110,7 +115,7 @@ static void weight_rows(void *arg, int begin, int end)
     int block = b->d.out_w < WEIGHT_STEPS ? WEIGHT_STEPS / b->d.out_w : 1;
     struct isa_gemm g = {.a = b->in,
                          .a_row = b->k_at + begin,
-                         .a_step = s->in_c,
+                         .a_step = (ptrdiff_t)s->stride * s->in_c,
                          .seg_len = b->d.out_w,
                          .ldb = b->ld_dy,
                          .c_row = b->k_row_at + begin,
@@ -165,7 +170,7 @@ static void input_block(const struct backward *b, int tap, int channel, int begi
     static const int32_t origin = 0;
     const struct conv2d_shape *s = b->s;
     int panel = b->ops->panel;
-    ptrdiff_t place = tap / s->k_w * b->d.in_row + (ptrdiff_t)(tap % s->k_w) * s->in_c + channel;
+    ptrdiff_t place = conv2d_tap_offset(s, tap) + channel;
     struct isa_gemm g = {
         .a_row = b->pixel_at,
         .a_seg = &origin,
@@ -202,10 +207,16 @@ static void input_images(void *arg, int begin, int end)
 void conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din, float *dweight, float *dbias,
                      const float *dout, const float *out, const float *in, const float *weight)
 {
+    struct conv2d_shape framed = conv2d_framed(s);
     struct backward b = {
-        .s = s, .d = conv2d_dims(s), .ops = kctx_ops(ctx), .in = in, .din = din, .dbias = dbias};
+        .s = &framed, .d = conv2d_dims(&framed), .ops = kctx_ops(ctx), .in = in, .din = din, .dbias = dbias};
     struct scratch w = scratch_open(ctx);
-    backward_scratch(&b, &w, b.ops->panel);
+    backward_scratch(&b, &w, b.ops->panel, s->pad);
+    if (s->pad) {
+        conv2d_frame(ctx, s, b.framed, in);
+        b.in = b.framed;
+        b.din = b.dframed;
+    }
     prepare_dy(ctx, &b, dout, out);
     fill_offsets(&b);
     if (dbias)
@@ -216,4 +227,6 @@ void conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din,
         return;
     pack_weight(&b, weight);
     kctx_run(ctx, s->batch, input_images, &b);
+    if (s->pad)
+        conv2d_unframe(ctx, s, din, b.dframed);
 }

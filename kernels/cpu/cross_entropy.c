@@ -16,27 +16,32 @@ static int first_largest(const float *x, int n)
 }
 
 /* Returns the row's loss; d, when not NULL, gets the gradient of loss / rows. */
-static double one_row(float *d, const float *x, int label, int top, int rows, int classes)
+static double one_row(float *d, const float *x, int label, int top, int rows, int classes, double smoothing)
 {
     float most = x[top];
     double mine = (double)x[label] - (double)most;
     double sum = 0;
+    double all = 0;
     for (int c = 0; c < classes; c++) {
         float e = expf(x[c] - most);
         sum += (double)e;
+        all += (double)x[c] - (double)most;
         if (d)
             d[c] = e;
     }
     double scale = 1 / (sum * rows);
+    double share = smoothing / classes;
+    double other = share / rows;
+    double own = (1 - smoothing + share) / rows;
     for (int c = 0; d && c < classes; c++) {
         double p = (double)d[c] * scale;
-        d[c] = (float)(c == label ? p - 1.0 / rows : p);
+        d[c] = (float)(p - (c == label ? own : other));
     }
-    return log(sum) - mine;
+    return log(sum) - (smoothing > 0 ? (1 - smoothing) * mine + share * all : mine);
 }
 
 int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits, const float *logits,
-                  const int32_t *labels, int rows, int classes, struct err *err)
+                  const int32_t *labels, int rows, int classes, double smoothing, struct err *err)
 {
     (void)ctx;
     for (int r = 0; r < rows; r++) {
@@ -50,7 +55,7 @@ int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *
         float *d = dlogits ? dlogits + r * classes : NULL;
         int top = first_largest(x, classes);
         sum.correct += top == labels[r];
-        sum.loss_sum += one_row(d, x, labels[r], top, rows, classes);
+        sum.loss_sum += one_row(d, x, labels[r], top, rows, classes, smoothing);
     }
     *result = sum;
     return 0;

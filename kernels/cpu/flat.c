@@ -102,8 +102,11 @@ static void sgd_chunks(void *arg, int begin, int end)
 
 void sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g, size_t n)
 {
-    struct isa_sgd s = {
-        .minus_lr = (float)-o->lr, .momentum = (float)o->momentum, .l2 = (float)o->weight_decay};
+    struct isa_sgd s = {.minus_lr = (float)-o->lr,
+                        .momentum = (float)o->momentum,
+                        .one_minus_dampening = (float)(1 - o->dampening),
+                        .l2 = (float)o->weight_decay,
+                        .nesterov = o->nesterov};
     run_chunks(ctx, &(struct flat){.a = p, .b = o->momentum != 0 ? u : NULL, .x = g, .n = n, .sgd = s},
                sgd_chunks);
 }

@@ -67,6 +67,7 @@ static uint32_t mix_model(uint32_t h, const struct model_spec *m)
         h = mix(h, l->ops->type, strlen(l->ops->type) + 1);
         h = mix(h, l->name, strlen(l->name) + 1);
         h = mix(h, l->option, sizeof(l->option));
+        h = mix(h, l->number, sizeof(l->number));
     }
     return h;
 }
@@ -74,13 +75,23 @@ static uint32_t mix_model(uint32_t h, const struct model_spec *m)
 uint32_t config_fingerprint(const struct config *cfg)
 {
     const struct optimizer_spec *o = &cfg->optimizer;
-    const double numbers[] = {o->lr,          o->beta1,     o->beta2, o->eps, cfg->schedule.gamma,
-                              cfg->data.mean, cfg->data.std};
+    const struct schedule_spec *s = &cfg->schedule;
+    const double numbers[] = {o->lr,        o->beta1,     o->beta2,        o->eps,
+                              o->momentum,  o->dampening, o->weight_decay, cfg->loss.label_smoothing,
+                              s->gamma,     s->min_lr,    s->warmup_from,  cfg->data.mean,
+                              cfg->data.std};
     const int64_t integers[] = {
         o->type,
         o->lr_times_world,
-        cfg->schedule.type,
-        cfg->schedule.every_epochs,
+        o->nesterov,
+        o->decay_matrices_only,
+        cfg->loss.type,
+        s->type,
+        s->per_step,
+        s->every,
+        s->milestones,
+        s->total,
+        s->warmup,
         cfg->data.train_items,
         cfg->data.val_items,
         cfg->dataset,
@@ -94,5 +105,6 @@ uint32_t config_fingerprint(const struct config *cfg)
     uint32_t h = mix_model(2166136261u, &cfg->model);
 
     h = mix(h, numbers, sizeof(numbers));
+    h = mix(h, s->milestone, sizeof(s->milestone));
     return mix(h, integers, sizeof(integers));
 }

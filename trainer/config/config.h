@@ -33,6 +33,7 @@ struct config {
     const char *about;
     const char *source; /* the YAML it was read from */
     struct model_spec model;
+    struct loss_spec loss;
     struct optimizer_spec optimizer;
     struct schedule_spec schedule;
     struct data_spec data;

@@ -1,7 +1,7 @@
 /* decode.c - a preset's YAML into a struct config. */
 #include "trainer/config/config.h"
 
-#include "trainer/config/yaml_tree.h"
+#include "trainer/config/decode.h"
 #include "trainer/model/layer.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static int decode_layer_name(const struct yaml_at *at, const struct model_spec *
     return 0;
 }
 
-static int decode_layer_kind(const struct yaml_at *at, struct layer_spec *layer, struct err *err)
+static int decode_layer_kind(const struct yaml_at *at, const struct layer_ops **ret, struct err *err)
 {
     const char *names[LAYER_KINDS_MAX + 1] = {NULL};
     int kinds = layer_kinds(names);
@@ -60,35 +60,53 @@ static int decode_layer_kind(const struct yaml_at *at, struct layer_spec *layer,
     } else if (yaml_require(at, "type", err) || yaml_get_choice(at, "type", names, &kind, err)) {
         return -1;
     }
-    layer->ops = layer_kind(kind);
+    *ret = layer_kind(kind);
+    return 0;
+}
+
+static int decode_layer_option(const struct yaml_at *at, const struct layer_option *o, int64_t *option,
+                               double *number, struct err *err)
+{
+    int choice = (int)*option;
+    bool flag = *option;
+
+    if (o->required && yaml_require(at, o->key, err))
+        return -1;
+    if (o->type == LAYER_INTEGER)
+        return yaml_get_i64(at, o->key, (int64_t)o->min, (int64_t)o->max, option, err);
+    if (o->type == LAYER_NUMBER)
+        return yaml_get_f64(at, o->key, o->min, o->max, number, err);
+    if (o->type == LAYER_FLAG ? yaml_get_bool(at, o->key, &flag, err)
+                              : yaml_get_choice(at, o->key, o->choices, &choice, err))
+        return -1;
+    *option = o->type == LAYER_FLAG ? flag : choice;
     return 0;
 }
 
 static int decode_layer(const struct yaml_at *at, struct model_spec *model, struct err *err)
 {
     struct layer_spec *layer = &model->layer[model->layers];
+    const struct layer_ops *ops;
     const char *keys[LAYER_OPTIONS_MAX + 3];
     int n = 0;
 
-    if (decode_layer_kind(at, layer, err))
+    if (decode_layer_kind(at, &ops, err))
         return -1;
+    *layer = layer_spec_of(ops, "");
+    layer->place = model->layers;
     keys[n++] = "type";
-    if (layer->ops->named)
+    if (ops->named)
         keys[n++] = "name";
-    for (int i = 0; layer->ops->options[i].key; i++)
-        keys[n++] = layer->ops->options[i].key;
+    for (int i = 0; ops->options[i].key; i++)
+        keys[n++] = ops->options[i].key;
     keys[n] = NULL;
     if (at->node->kind != YAML_TREE_SCALAR && yaml_expect_mapping(at, keys, err))
         return -1;
-    if (layer->ops->named && decode_layer_name(at, model, layer, err))
+    if (ops->named && decode_layer_name(at, model, layer, err))
         return -1;
-    for (int i = 0; layer->ops->options[i].key; i++) {
-        const struct layer_option *o = &layer->ops->options[i];
-        layer->option[i] = o->fallback;
-        if ((o->required && yaml_require(at, o->key, err)) ||
-            yaml_get_i64(at, o->key, o->min, o->max, &layer->option[i], err))
+    for (int i = 0; ops->options[i].key; i++)
+        if (decode_layer_option(at, &ops->options[i], &layer->option[i], &layer->number[i], err))
             return -1;
-    }
     model->layers++;
     return 0;
 }
@@ -128,51 +146,6 @@ static int decode_model(const struct yaml_at *root, struct model_spec *model, st
             return -1;
     }
     return 0;
-}
-
-static const char *const YES_NO[] = {"false", "true", NULL};
-
-static int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *o, struct err *err)
-{
-    struct yaml_at at = yaml_member(root, "optimizer");
-    int type = 0;
-    int times_world = 0;
-
-    *o = (struct optimizer_spec){.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
-    if (yaml_require(root, "optimizer", err) || yaml_require(&at, "type", err) ||
-        yaml_get_choice(&at, "type", (const char *const[]){"adam", "sgd", NULL}, &type, err))
-        return -1;
-    o->type = (enum optimizer_type)type;
-    static const char *const adam_keys[] = {"type", "lr", "lr_times_world", "beta1", "beta2", "eps", NULL};
-    static const char *const sgd_keys[] = {"type", "lr", "lr_times_world", NULL};
-    if (yaml_expect_mapping(&at, o->type == OPTIMIZER_ADAM ? adam_keys : sgd_keys, err) ||
-        yaml_require(&at, "lr", err) || yaml_get_f64(&at, "lr", 0, 1e6, &o->lr, err) ||
-        yaml_get_choice(&at, "lr_times_world", YES_NO, &times_world, err) ||
-        yaml_get_f64(&at, "beta1", 0, 0.999999, &o->beta1, err) ||
-        yaml_get_f64(&at, "beta2", 0, 0.999999999, &o->beta2, err) ||
-        yaml_get_f64(&at, "eps", 1e-30, 1, &o->eps, err))
-        return -1;
-    o->lr_times_world = times_world;
-    return 0;
-}
-
-static int decode_schedule(const struct yaml_at *root, struct schedule_spec *s, struct err *err)
-{
-    struct yaml_at at = yaml_member(root, "schedule");
-    int type = SCHEDULE_CONSTANT;
-
-    *s = (struct schedule_spec){.every_epochs = 1, .gamma = 1};
-    if (yaml_get_choice(&at, "type", (const char *const[]){"constant", "step", NULL}, &type, err))
-        return -1;
-    s->type = (enum schedule_type)type;
-    if (s->type == SCHEDULE_CONSTANT)
-        return yaml_expect_mapping(&at, (const char *const[]){"type", NULL}, err);
-    return yaml_expect_mapping(&at, (const char *const[]){"type", "every_epochs", "gamma", NULL}, err) ||
-                   yaml_require(&at, "gamma", err) ||
-                   yaml_get_i64(&at, "every_epochs", 1, 1000000, &s->every_epochs, err) ||
-                   yaml_get_f64(&at, "gamma", 1e-6, 1, &s->gamma, err)
-               ? -1
-               : 0;
 }
 
 static int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
@@ -229,7 +202,6 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
                                        "schedule", "data",  "defaults", NULL};
     struct config cfg = {0};
     struct yaml_tree *tree;
-    int loss = 0;
 
     if (yaml_tree_parse(file, text, len, a, &tree, err))
         return -1;
@@ -238,10 +210,9 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
     if (yaml_expect_mapping(&root, keys, err) || yaml_require(&root, "name", err) ||
         yaml_get_str(&root, "name", 64, &cfg.name, err) ||
         yaml_get_str(&root, "about", 2000, &cfg.about, err) || decode_model(&root, &cfg.model, err) ||
-        yaml_require(&root, "loss", err) ||
-        yaml_get_choice(&root, "loss", (const char *const[]){"cross_entropy", NULL}, &loss, err) ||
-        decode_optimizer(&root, &cfg.optimizer, err) || decode_schedule(&root, &cfg.schedule, err) ||
-        decode_data(&root, &cfg, err) || decode_defaults(&root, &cfg, err))
+        decode_loss(&root, &cfg.loss, err) || decode_optimizer(&root, &cfg.optimizer, err) ||
+        decode_schedule(&root, &cfg.schedule, err) || decode_data(&root, &cfg, err) ||
+        decode_defaults(&root, &cfg, err))
         return -1;
     if (!is_word(cfg.name))
         return yaml_err(&root, err, "name: expected letters, digits, '_', '.' and '-', got \"%.60s\"",

@@ -126,17 +126,37 @@ int yaml_expect_sequence(const struct yaml_at *at, int min, int max, struct err 
     return 0;
 }
 
+int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret, struct err *err)
+{
+    char got[64];
+
+    if (item->node->kind != YAML_TREE_SCALAR || item->node->quoted ||
+        !sv_i64(sv_from(item->node->text), min, max, ret))
+        return yaml_err(item, err, "expected an integer %lld..%lld, got %s", (long long)min, (long long)max,
+                        shown(item, got, sizeof(got)));
+    return 0;
+}
+
 int yaml_get_i64(const struct yaml_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
                  struct err *err)
+{
+    struct yaml_at m = yaml_member(at, key);
+
+    return m.node ? yaml_item_i64(&m, min, max, ret, err) : 0;
+}
+
+int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct err *err)
 {
     struct yaml_at m = yaml_member(at, key);
     char got[64];
 
     if (!m.node)
         return 0;
-    if (m.node->kind != YAML_TREE_SCALAR || m.node->quoted || !sv_i64(sv_from(m.node->text), min, max, ret))
-        return yaml_err(&m, err, "expected an integer %lld..%lld, got %s", (long long)min, (long long)max,
-                        shown(&m, got, sizeof(got)));
+    bool yes = m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, "true") == 0;
+    bool no = m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, "false") == 0;
+    if (m.node->quoted || (!yes && !no))
+        return yaml_err(&m, err, "expected true or false, got %s", shown(&m, got, sizeof(got)));
+    *ret = yes;
     return 0;
 }
 

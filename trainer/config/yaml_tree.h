@@ -70,6 +70,13 @@ int yaml_get_f64(const struct yaml_at *at, const char *key, double min, double m
 int yaml_get_str(const struct yaml_at *at, const char *key, size_t max_len, const char **ret,
                  struct err *err) MUST_CHECK;
 
+/* true or false. */
+int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct err *err) MUST_CHECK;
+
+/* An item that is an integer. */
+int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret,
+                  struct err *err) MUST_CHECK;
+
 /* One of `names` (NULL ends the list); *ret is its place in the list. */
 int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const *names, int *ret,
                     struct err *err) MUST_CHECK;

@@ -3,6 +3,8 @@
 
 #include "common/cleanup.h"
 
+#include <stdio.h>
+
 static const struct layer_ops *const KINDS[] = {
     &layer_conv2d, &layer_flatten, &layer_linear, &layer_maxpool2d, &layer_relu, &layer_softmax,
 };
@@ -19,4 +21,19 @@ int layer_kinds(const char *names[static LAYER_KINDS_MAX])
 const struct layer_ops *layer_kind(int i)
 {
     return KINDS[i];
+}
+
+struct layer_spec layer_spec_of(const struct layer_ops *ops, const char *name)
+{
+    struct layer_spec l = {.ops = ops};
+
+    snprintf(l.name, sizeof(l.name), "%s", name);
+    for (int i = 0; ops->options[i].key; i++) {
+        const struct layer_option *o = &ops->options[i];
+        if (o->type == LAYER_NUMBER)
+            l.number[i] = o->required ? 0 : o->fallback;
+        else
+            l.option[i] = o->required ? 0 : (int64_t)o->fallback;
+    }
+    return l;
 }

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAYER_PARAMS_MAX = 2, PARAM_DIMS_MAX = 4, LAYER_KINDS_MAX = 32 };
+enum { LAYER_PARAMS_MAX = 2, LAYER_BUFFERS_MAX = 3, PARAM_DIMS_MAX = 4, LAYER_KINDS_MAX = 32 };
 
 struct layer_param {
     const char *suffix; /* "weight", "bias" */
@@ -26,13 +26,35 @@ struct layer_param {
     int64_t dim[PARAM_DIMS_MAX];
 };
 
+/* What a layer remembers and nobody trains: torch.nn's buffers. */
+enum state_type { STATE_F32, STATE_I64 };
+
+struct layer_buffer {
+    const char *suffix; /* "running_mean" */
+    enum state_type type;
+    int32_t dims; /* 0: one number */
+    int64_t dim[PARAM_DIMS_MAX];
+    double start; /* every element's first value */
+};
+
+/* What a training pass knows and an evaluation does not: enough to draw the same random numbers for a sample
+ * whichever rank and thread meets it. */
+struct model_step {
+    uint64_t seed;
+    int64_t step;            /* of the run, from 0 */
+    const uint32_t *samples; /* (batch) their places in the data set */
+};
+
 struct layer {
     const struct layer_spec *spec;
     struct shape in, out;
     struct layer_param param[LAYER_PARAMS_MAX];
     int params;
+    struct layer_buffer buffer[LAYER_BUFFERS_MAX];
+    int buffers;
     size_t workspace_bytes; /* of kctx, for the largest batch */
     size_t saved_bytes;     /* per sample, from the forward pass for the backward pass */
+    size_t kept_bytes;      /* alike, but once per batch */
     bool alias;             /* the output is the input, seen differently: no pass is run */
 
     /* A ReLU behind this layer that it takes over. Its gradient is taken here, unless the layer behind it
@@ -45,10 +67,14 @@ struct layer {
 /* What one layer sees of one batch. */
 struct layer_pass {
     int batch;
+    bool train;                    /* also in the backward pass: what the forward pass was */
+    const struct model_step *step; /* forward, when `train` */
     const float *in;
     float *out;
     uint8_t *saved;
+    void *kept;
     const float *param[LAYER_PARAMS_MAX];
+    void *buffer[LAYER_BUFFERS_MAX]; /* written by the forward pass when `train` */
 
     /* backward only */
     const float *dout;
@@ -58,12 +84,13 @@ struct layer_pass {
 
 struct layer_ops {
     const char *type;
+    const char *about; /* for the manual: one line */
     const struct layer_option *options;
     bool named;      /* has parameters, and with them a name */
     bool takes_relu; /* can apply a ReLU to its own output */
     bool masks_relu; /* its backward pass can take the gradient of a ReLU in front of it */
 
-    /* `in` and `spec` are set: fill out, param, params, workspace_bytes, saved_bytes, alias. */
+    /* `in` and `spec` are set: fill out, param, params, buffer, buffers, the bytes, alias. */
     int (*plan)(struct layer *l, int batch_max, struct err *err);
     void (*init)(const struct layer *l, struct torch_rng *g, float *const *param); /* NULL: no parameters */
     void (*forward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
@@ -81,9 +108,21 @@ extern const struct layer_ops layer_softmax;
 int layer_kinds(const char *names[static LAYER_KINDS_MAX]);
 const struct layer_ops *layer_kind(int i);
 
+/* A layer of that kind with every option at its default (0 where it is required). */
+struct layer_spec layer_spec_of(const struct layer_ops *ops, const char *name);
+
 static inline size_t shape_len(const struct shape *s)
 {
     return (size_t)s->rows * (size_t)s->cols * (size_t)s->channels;
+}
+
+static inline size_t layer_buffer_bytes(const struct layer_buffer *b)
+{
+    size_t n = b->type == STATE_I64 ? sizeof(int64_t) : sizeof(float);
+
+    for (int i = 0; i < b->dims; i++)
+        n *= (size_t)b->dim[i];
+    return n;
 }
 
 static inline size_t layer_param_len(const struct layer_param *p)

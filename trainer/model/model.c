@@ -9,18 +9,24 @@ enum { ALIGN_BYTES = 64 };
 
 struct model {
     int batch_max, batch; /* batch: of the last forward pass */
+    bool train;           /* so was that pass */
     int layers;
-    int rows;
+    int rows, states;
     int first_grad; /* the layer where the backward pass ends: nothing before it has parameters */
     size_t len, workspace_bytes;
+    size_t buffers_bytes;
     float *values;
+    uint8_t *buffers;
     float *grad[2]; /* gradients of activations: one is read while the other is written */
     struct layer layer[MODEL_LAYERS_MAX];
     int first_row[MODEL_LAYERS_MAX];
     const float *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
     float *out[MODEL_LAYERS_MAX];      /* NULL: alias */
     uint8_t *saved[MODEL_LAYERS_MAX];
+    void *kept[MODEL_LAYERS_MAX];
     struct param_row row[MODEL_LAYERS_MAX * LAYER_PARAMS_MAX];
+    void *buffer[MODEL_LAYERS_MAX][LAYER_BUFFERS_MAX];
+    struct state_row state[MODEL_LAYERS_MAX * (LAYER_PARAMS_MAX + LAYER_BUFFERS_MAX)];
 };
 
 static void *zeroed(size_t bytes, struct err *err)
@@ -98,7 +104,57 @@ static int plan_layers(struct model *m, const struct model_spec *spec, struct er
     return 0;
 }
 
-static int make_buffers(struct model *m, struct err *err)
+static void fill_buffer(const struct layer_buffer *b, size_t bytes, void *data)
+{
+    if (b->type == STATE_I64)
+        for (size_t i = 0; i < bytes / sizeof(int64_t); i++)
+            ((int64_t *)data)[i] = (int64_t)b->start;
+    else
+        for (size_t i = 0; i < bytes / sizeof(float); i++)
+            ((float *)data)[i] = (float)b->start;
+}
+
+static void add_layer_state(struct model *m, int i, size_t *at)
+{
+    const struct layer *l = &m->layer[i];
+
+    for (int p = 0; p < l->params; p++) {
+        const struct param_row *row = &m->row[m->first_row[i] + p];
+        struct state_row *s = &m->state[m->states++];
+        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset};
+        s->bytes = row->len * sizeof(float);
+        memcpy(s->name, row->name, sizeof(s->name));
+        memcpy(s->dim, row->dim, sizeof(s->dim));
+    }
+    for (int b = 0; b < l->buffers; b++) {
+        const struct layer_buffer *from = &l->buffer[b];
+        struct state_row *s = &m->state[m->states++];
+        *s = (struct state_row){.type = from->type, .buffer = true, .dims = from->dims};
+        snprintf(s->name, sizeof(s->name), "%s.%s", l->spec->name, from->suffix);
+        memcpy(s->dim, from->dim, sizeof(s->dim));
+        s->bytes = layer_buffer_bytes(from);
+        s->data = m->buffer[i][b] = m->buffers + *at;
+        fill_buffer(from, s->bytes, s->data);
+        *at += (s->bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    }
+}
+
+static int make_state(struct model *m, struct err *err)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < m->layers; i++)
+        for (int b = 0; b < m->layer[i].buffers; b++)
+            m->buffers_bytes +=
+                (layer_buffer_bytes(&m->layer[i].buffer[b]) + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    if (!(m->values = zeroed(m->len * sizeof(float), err)) || !(m->buffers = zeroed(m->buffers_bytes, err)))
+        return -1;
+    for (int i = 0; i < m->layers; i++)
+        add_layer_state(m, i, &at);
+    return 0;
+}
+
+static int make_activations(struct model *m, struct err *err)
 {
     size_t batch = (size_t)m->batch_max;
     size_t widest = 0;
@@ -112,9 +168,10 @@ static int make_buffers(struct model *m, struct err *err)
             return -1;
         if (l->saved_bytes && !(m->saved[i] = zeroed(l->saved_bytes * batch, err)))
             return -1;
+        if (l->kept_bytes && !(m->kept[i] = zeroed(l->kept_bytes, err)))
+            return -1;
     }
-    if (!(m->values = zeroed(m->len * sizeof(float), err)) ||
-        !(m->grad[0] = zeroed(widest * sizeof(float), err)) ||
+    if (!(m->grad[0] = zeroed(widest * sizeof(float), err)) ||
         !(m->grad[1] = zeroed(widest * sizeof(float), err)))
         return -1;
     return 0;
@@ -129,7 +186,7 @@ struct model *model_make(const struct model_spec *spec, int batch_max, struct er
         return NULL;
     }
     m->batch_max = batch_max;
-    if (plan_layers(m, spec, err) || make_buffers(m, err))
+    if (plan_layers(m, spec, err) || make_state(m, err) || make_activations(m, err))
         return NULL;
     return TAKE(m);
 }
@@ -141,8 +198,10 @@ void model_free(struct model *m)
     for (int i = 0; i < m->layers; i++) {
         free(m->out[i]);
         free(m->saved[i]);
+        free(m->kept[i]);
     }
     free(m->values);
+    free(m->buffers);
     free(m->grad[0]);
     free(m->grad[1]);
     free(m);
@@ -176,6 +235,22 @@ const struct param_row *model_params(const struct model *m, int *ret_count)
     return m->row;
 }
 
+const struct state_row *model_state(const struct model *m, int *ret_count)
+{
+    *ret_count = m->states;
+    return m->state;
+}
+
+void *model_buffers(struct model *m)
+{
+    return m->buffers;
+}
+
+size_t model_buffers_bytes(const struct model *m)
+{
+    return m->buffers_bytes;
+}
+
 struct shape model_output(const struct model *m)
 {
     return m->layer[m->layers - 1].out;
@@ -193,24 +268,33 @@ size_t model_workspace_bytes(const struct model *m)
 
 static struct layer_pass pass_of(struct model *m, int i)
 {
-    struct layer_pass p = {.batch = m->batch, .in = m->in[i], .out = m->out[i], .saved = m->saved[i]};
+    struct layer_pass p = {.batch = m->batch,
+                           .train = m->train,
+                           .in = m->in[i],
+                           .out = m->out[i],
+                           .saved = m->saved[i],
+                           .kept = m->kept[i]};
 
     for (int k = 0; k < m->layer[i].params; k++)
         p.param[k] = m->values + m->row[m->first_row[i] + k].offset;
+    memcpy(p.buffer, m->buffer[i], sizeof(p.buffer));
     return p;
 }
 
-const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch)
+const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch,
+                           const struct model_step *step)
 {
     const float *at = x;
 
     m->batch = batch;
+    m->train = step;
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         m->in[i] = at;
         if (l->alias)
             continue;
         struct layer_pass p = pass_of(m, i);
+        p.step = step;
         l->spec->ops->forward(l, ctx, &p);
         at = m->out[i];
     }

@@ -15,7 +15,7 @@
 #include "trainer/model/layer.h"
 #include "trainer/model/spec.h"
 
-enum { PARAM_NAME_BYTES = LAYER_NAME_BYTES + 8 };
+enum { PARAM_NAME_BYTES = LAYER_NAME_BYTES + 24 };
 
 /* One parameter tensor: where it lies in every flat buffer (values, gradients, moments), and what exports
  * call it. */
@@ -24,6 +24,17 @@ struct param_row {
     int32_t dims;
     int64_t dim[PARAM_DIMS_MAX];
     size_t offset, len; /* floats */
+};
+
+/* One entry of state_dict(), in PyTorch's order: a layer's parameters, then its buffers. */
+struct state_row {
+    char name[PARAM_NAME_BYTES]; /* "bn1.running_mean" */
+    enum state_type type;
+    bool buffer;  /* not a parameter: no gradient, no moments */
+    int32_t dims; /* 0: one number */
+    int64_t dim[PARAM_DIMS_MAX];
+    void *data; /* in model_values or model_buffers */
+    size_t bytes;
 };
 
 struct model;
@@ -48,8 +59,18 @@ struct shape model_output(const struct model *m);
 int model_batch_max(const struct model *m);
 size_t model_workspace_bytes(const struct model *m); /* to reserve in the kctx of every pass */
 
-/* The output of `batch` samples; it and x are kept for the backward pass. */
-const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch);
+/* All that exports and checkpoints keep of a model. */
+const struct state_row *model_state(const struct model *m, int *ret_count);
+
+/* All buffers as one piece, to broadcast or to copy: rank 0's are the truth, as they are in DDP. Only training
+ * passes write them, each rank its own, so whoever evaluates or saves on another rank takes rank 0's first. */
+void *model_buffers(struct model *m);
+size_t model_buffers_bytes(const struct model *m); /* 0: the model has none */
+
+/* The output of `batch` samples; it and x are kept for the backward pass. `step` makes it a training pass and
+ * is borrowed for the call; NULL: an evaluation (no dropout, running statistics, buffers left alone). */
+const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch,
+                           const struct model_step *step);
 
 /* From the gradient of the output to those of all parameters: grad (model_len). */
 void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad);

@@ -15,14 +15,40 @@ static float *zeros(size_t len)
     return p ? memset(p, 0, bytes) : NULL;
 }
 
-int optim_make(struct optim *o, const struct optimizer_spec *spec, size_t len, struct err *err)
+static bool decayed(const struct optimizer_spec *spec, const struct param_row *row)
 {
-    *o = (struct optim){.spec = *spec, .len = len};
-    if (spec->type == OPTIMIZER_SGD)
-        return 0;
-    o->m = zeros(len);
-    o->v = zeros(len);
-    if (o->m && o->v)
+    return !spec->decay_matrices_only || row->dims >= 2;
+}
+
+static int make_spans(struct optim *o, const struct param_row *row, int rows, struct err *err)
+{
+    o->span = calloc((size_t)rows + 1, sizeof(*o->span));
+    if (!o->span)
+        return err_set(err, ERR_FATAL, "no memory for %d groups of parameters", rows);
+    for (int i = 0; i < rows; i++) {
+        struct optim_span *last = o->spans ? &o->span[o->spans - 1] : NULL;
+        if (last && last->decay == decayed(&o->spec, &row[i]))
+            last->len += row[i].len;
+        else
+            o->span[o->spans++] = (struct optim_span){row[i].offset, row[i].len, decayed(&o->spec, &row[i])};
+        o->len += row[i].len;
+    }
+    return 0;
+}
+
+int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
+               struct err *err)
+{
+    bool adam = spec->type != OPTIMIZER_SGD;
+
+    *o = (struct optim){.spec = *spec};
+    if (make_spans(o, row, rows, err))
+        return -1;
+    if (adam || spec->momentum != 0)
+        o->m = zeros(o->len);
+    if (adam)
+        o->v = zeros(o->len);
+    if ((o->m || (!adam && spec->momentum == 0)) && (o->v || !adam))
         return 0;
     optim_release(o);
     return err_set(err, ERR_FATAL, "no memory for the optimiser's moments");
@@ -32,34 +58,48 @@ void optim_release(struct optim *o)
 {
     free(o->m);
     free(o->v);
+    free(o->span);
     o->m = NULL;
     o->v = NULL;
+    o->span = NULL;
+    o->spans = 0;
+}
+
+static void step_span(struct optim *o, const struct optim_span *at, struct kctx *ctx, double lr,
+                      float *values, const float *grad)
+{
+    const struct optimizer_spec *spec = &o->spec;
+    double decay = at->decay ? spec->weight_decay : 0;
+    float *m = o->m ? o->m + at->offset : NULL;
+
+    switch (spec->type) {
+    case OPTIMIZER_ADAM:
+    case OPTIMIZER_ADAMW: {
+        struct adam_options adam = {.lr = lr,
+                                    .beta1 = spec->beta1,
+                                    .beta2 = spec->beta2,
+                                    .eps = spec->eps,
+                                    .weight_decay = decay,
+                                    .decoupled = spec->type == OPTIMIZER_ADAMW};
+        adam_step(ctx, &adam, o->step, values + at->offset, m, o->v + at->offset, grad + at->offset, at->len);
+        break;
+    }
+    case OPTIMIZER_SGD: {
+        /* torch starts from the first gradient as it is. */
+        struct sgd_options sgd = {.lr = lr,
+                                  .momentum = spec->momentum,
+                                  .dampening = o->step == 1 ? 0 : spec->dampening,
+                                  .weight_decay = decay,
+                                  .nesterov = spec->nesterov};
+        sgd_step(ctx, &sgd, values + at->offset, m, grad + at->offset, at->len);
+        break;
+    }
+    }
 }
 
 void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, const float *grad)
 {
     o->step++;
-    switch (o->spec.type) {
-    case OPTIMIZER_ADAM: {
-        struct adam_options adam = {
-            .lr = lr, .beta1 = o->spec.beta1, .beta2 = o->spec.beta2, .eps = o->spec.eps};
-        adam_step(ctx, &adam, o->step, values, o->m, o->v, grad, o->len);
-        break;
-    }
-    case OPTIMIZER_SGD: {
-        struct sgd_options sgd = {.lr = lr};
-        sgd_step(ctx, &sgd, values, NULL, grad, o->len);
-        break;
-    }
-    }
-}
-
-double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch)
-{
-    double lr = o->lr_times_world ? o->lr * world : o->lr;
-
-    if (s->type == SCHEDULE_STEP)
-        for (int64_t e = s->every_epochs; e < epoch; e += s->every_epochs)
-            lr *= s->gamma;
-    return lr;
+    for (int i = 0; i < o->spans; i++)
+        step_span(o, &o->span[i], ctx, lr, values, grad);
 }

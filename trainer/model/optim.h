@@ -1,8 +1,10 @@
 /* optim.h - the optimiser's state beside the flat parameters, and the learning rate of an epoch.
  *
  * Ownership: optim_make to optim_release; parameters and gradients are the caller's.
- * Numerics:  torch.optim's formulas and order of operations (kernels/adam.h, kernels/sgd.h). Rates are f64
- *            and follow torch.optim.lr_scheduler.StepLR: multiplied again each time, not raised to a power.
+ * Numerics:  torch.optim's formulas and order of operations (kernels/adam.h, kernels/sgd.h). Rates are f64;
+ *            those of step and multi_step are torch.optim.lr_scheduler's to the bit (but for more than 1024
+ *            multiplications, which end in a power), the others to 1e-12: there torch goes from one rate to
+ *            the next, and we compute each from its time.
  */
 #ifndef TK_TRAINER_MODEL_OPTIM_H
 #define TK_TRAINER_MODEL_OPTIM_H
@@ -10,25 +12,40 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "kernels/kctx.h"
+#include "trainer/model/model.h"
 #include "trainer/model/spec.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* Neighbouring parameters that are decayed alike. */
+struct optim_span {
+    size_t offset, len;
+    bool decay;
+};
+
 struct optim {
     struct optimizer_spec spec;
     size_t len;
     int64_t step; /* taken so far */
-    float *m, *v; /* moments; NULL when the optimiser has none */
+    float *m, *v; /* Adam's moments; m: SGD's momentum; NULL when there is none */
+    int spans;
+    struct optim_span *span;
 };
 
-int optim_make(struct optim *o, const struct optimizer_spec *spec, size_t len, struct err *err) MUST_CHECK;
+/* For parameters that lie as these rows say (model_params), without gaps. */
+int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct param_row *row, int rows,
+               struct err *err) MUST_CHECK;
 void optim_release(struct optim *o);
 #define cleanup_optim __attribute__((cleanup(optim_release)))
 
 void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, const float *grad);
 
-/* The rate of an epoch (from 1) for `world` ranks. Pure. */
-double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch);
+/* The schedule of a run of so many epochs of so many steps: its open end set. Pure, as the next. */
+struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epochs, int64_t steps);
+
+/* The rate for `world` ranks in an epoch (from 1) and at a step of the run (from 0). */
+double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch,
+                  int64_t step);
 
 #endif

@@ -8,23 +8,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 6, MODEL_LAYERS_MAX = 128 };
+enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 8, MODEL_LAYERS_MAX = 128 };
 
 struct layer_ops;
 
-/* An integer that a kind of layer takes. A kind lists its options once: the reader of presets, the errors and
- * the layer's own code follow that list, and option[i] of a layer_spec is the i-th of it. */
+enum layer_option_type {
+    LAYER_INTEGER,
+    LAYER_NUMBER,
+    LAYER_FLAG,   /* false or true */
+    LAYER_CHOICE, /* one of `choices` */
+};
+
+/* What a kind of layer takes. A kind lists its options once: the reader of presets, the errors, the manual and
+ * the layer's own code follow that list. The i-th of it is a layer_spec's number[i] when it is a number, else
+ * option[i]: an integer, 0 or 1, or the place in `choices`. */
 struct layer_option {
     const char *key; /* NULL ends a list */
-    int64_t min, max;
+    enum layer_option_type type;
+    double min, max; /* integers and numbers, both included */
     bool required;
-    int64_t fallback; /* when not required */
+    double fallback;            /* when not required */
+    const char *const *choices; /* NULL-terminated */
 };
 
 struct layer_spec {
     const struct layer_ops *ops;
     char name[LAYER_NAME_BYTES]; /* "" for kinds without parameters; prefix of the parameters' names */
+    int32_t place;               /* in the whole model's list, from 0; a part of a model keeps it */
     int64_t option[LAYER_OPTIONS_MAX];
+    double number[LAYER_OPTIONS_MAX];
 };
 
 /* One sample: an image (rows, cols, channels), or a vector: rows = cols = 1 and flat. */
@@ -39,21 +51,42 @@ struct model_spec {
     struct layer_spec layer[MODEL_LAYERS_MAX];
 };
 
-enum optimizer_type { OPTIMIZER_ADAM, OPTIMIZER_SGD };
+enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE };
+
+struct loss_spec {
+    enum loss_type type;
+    double label_smoothing; /* cross_entropy */
+};
+
+enum optimizer_type { OPTIMIZER_ADAM, OPTIMIZER_SGD, OPTIMIZER_ADAMW };
 
 struct optimizer_spec {
     enum optimizer_type type;
     double lr;
-    bool lr_times_world; /* the rate of one rank is multiplied by the number of ranks */
-    double beta1, beta2, eps;
+    bool lr_times_world;        /* the rate of one rank is multiplied by the number of ranks */
+    double beta1, beta2, eps;   /* adam, adamw */
+    double momentum, dampening; /* sgd */
+    bool nesterov;
+    double weight_decay;
+    bool decay_matrices_only; /* parameters of one dimension (biases, norms) are not decayed */
 };
 
-enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP };
+enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP, SCHEDULE_MULTI_STEP, SCHEDULE_COSINE };
+enum { SCHEDULE_MILESTONES_MAX = 32 };
 
+/* How the rate changes with time, counted in epochs or in steps. It rises during `warmup` from its share
+ * `warmup_from`; the rest of the schedule begins when it has. */
 struct schedule_spec {
     enum schedule_type type;
-    int64_t every_epochs; /* step: the rate is multiplied by gamma after every so many epochs */
+    bool per_step;
+    int64_t every; /* step: times gamma after every so many */
     double gamma;
+    int32_t milestones; /* multi_step: times gamma at each, ascending */
+    int64_t milestone[SCHEDULE_MILESTONES_MAX];
+    int64_t total; /* cosine: how long down to min_lr; 0: what the run has left behind the warm-up */
+    double min_lr;
+    int64_t warmup;
+    double warmup_from;
 };
 
 #endif

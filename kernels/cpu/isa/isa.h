@@ -53,7 +53,8 @@ struct isa_adam {
 };
 
 struct isa_sgd {
-    float minus_lr, momentum, l2;
+    float minus_lr, momentum, one_minus_dampening, l2;
+    bool nesterov;
 };
 
 /* One output pixel of a max-pool: the window's pixels are at in + y * row + x * c, y and x below `window`. */

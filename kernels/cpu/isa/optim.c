@@ -44,8 +44,9 @@ void ISA_FN(sgd)(const struct isa_sgd *a, float *restrict p, float *restrict u, 
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        float u1 = s.momentum * u[i] + fused(s.l2, p[i], g[i]);
+        float g1 = fused(s.l2, p[i], g[i]);
+        float u1 = fused(s.one_minus_dampening, g1, s.momentum * u[i]);
         u[i] = u1;
-        p[i] = fused(s.minus_lr, u1, p[i]);
+        p[i] = fused(s.minus_lr, s.nesterov ? fused(s.momentum, u1, g1) : u1, p[i]);
     }
 }

@@ -30,7 +30,11 @@ static void each_product(const struct conv2d_shape *s, void (*visit)(void *, siz
         int o = i % s->out_c, x = i / s->out_c % ow, y = i / s->out_c / ow % oh, b = i / s->out_c / ow / oh;
         for (int j = 0; j < s->in_c * s->k_h * s->k_w; j++) {
             int kx = j % s->k_w, ky = j / s->k_w % s->k_h, c = j / s->k_w / s->k_h;
-            int in = ((b * s->in_h + y + ky) * s->in_w + x + kx) * s->in_c + c;
+            int row = y * s->stride + ky * s->dilation - s->pad;
+            int col = x * s->stride + kx * s->dilation - s->pad;
+            if (row < 0 || row >= s->in_h || col < 0 || col >= s->in_w)
+                continue;
+            int in = ((b * s->in_h + row) * s->in_w + col) * s->in_c + c;
             int w = ((o * s->in_c + c) * s->k_h + ky) * s->k_w + kx;
             visit(arg, (size_t)i, (size_t)in, (size_t)w);
         }
@@ -104,11 +108,14 @@ static void check_shape(const struct conv2d_shape *s, enum kctx_isa isa, int thr
 }
 
 static const struct conv2d_shape shapes[] = {
-    /* batch, h, w, c, out, k_h, k_w, stride, pad */
-    {1, 1, 1, 1, 1, 1, 1, 1, 0},   {2, 28, 28, 1, 32, 3, 3, 1, 0}, {3, 13, 13, 32, 64, 3, 3, 1, 0},
-    {9, 5, 5, 64, 64, 3, 3, 1, 0}, {2, 28, 28, 3, 32, 5, 5, 1, 0}, {1, 4, 9, 5, 7, 3, 2, 1, 0},
-    {3, 7, 5, 17, 33, 1, 4, 1, 0}, {2, 6, 6, 31, 65, 6, 6, 1, 0},  {5, 3, 3, 2, 16, 3, 3, 1, 0},
-    {1, 2, 300, 3, 9, 2, 7, 1, 0}, {2, 3, 200, 4, 8, 1, 1, 1, 0},  {1, 9, 9, 70, 12, 3, 3, 1, 0},
+    /* batch, h, w, c, out, k_h, k_w, stride, pad, dilation */
+    {1, 1, 1, 1, 1, 1, 1, 1, 0, 1},   {2, 28, 28, 1, 32, 3, 3, 1, 0, 1}, {3, 13, 13, 32, 64, 3, 3, 1, 0, 1},
+    {9, 5, 5, 64, 64, 3, 3, 1, 0, 1}, {2, 28, 28, 3, 32, 5, 5, 1, 0, 1}, {1, 4, 9, 5, 7, 3, 2, 1, 0, 1},
+    {3, 7, 5, 17, 33, 1, 4, 1, 0, 1}, {2, 6, 6, 31, 65, 6, 6, 1, 0, 1},  {5, 3, 3, 2, 16, 3, 3, 1, 0, 1},
+    {1, 2, 300, 3, 9, 2, 7, 1, 0, 1}, {2, 3, 200, 4, 8, 1, 1, 1, 0, 1},  {1, 9, 9, 70, 12, 3, 3, 1, 0, 1},
+    {2, 9, 7, 3, 5, 3, 3, 2, 0, 1},   {2, 9, 8, 3, 33, 3, 3, 1, 1, 1},   {1, 11, 12, 4, 6, 5, 3, 3, 2, 1},
+    {2, 9, 9, 5, 17, 3, 3, 1, 0, 2},  {1, 10, 13, 3, 8, 3, 2, 2, 3, 3},  {2, 5, 6, 2, 4, 1, 1, 4, 0, 1},
+    {1, 1, 1, 2, 3, 3, 3, 1, 1, 1},   {1, 4, 4, 1, 1, 2, 2, 5, 7, 2},    {3, 6, 200, 2, 3, 3, 9, 2, 4, 1},
 };
 
 static void test_against_f64(void **state)
@@ -156,7 +163,7 @@ static void test_same_bits_at_any_thread_count(void **state)
 
 static void test_nan_survives_the_relu(void **state)
 {
-    const struct conv2d_shape s = {1, 3, 3, 1, 5, 3, 3, 1, 0};
+    const struct conv2d_shape s = {1, 3, 3, 1, 5, 3, 3, 1, 0, 1};
 
     (void)state;
     for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
@@ -179,20 +186,26 @@ static void test_refuses_what_it_cannot_do(void **state)
         struct conv2d_shape s;
         const char *field;
     } bad[] = {
-        {{0, 5, 5, 1, 1, 3, 3, 1, 0}, "batch"},
-        {{1, 0, 5, 1, 1, 3, 3, 1, 0}, "input height"},
-        {{1, 5, -1, 1, 1, 3, 3, 1, 0}, "input width"},
-        {{1, 5, 5, 0, 1, 3, 3, 1, 0}, "input channels"},
-        {{1, 5, 5, 1, 0, 3, 3, 1, 0}, "output channels"},
-        {{1, 5, 5, 1, 1, 6, 3, 1, 0}, "kernel height"},
-        {{1, 5, 5, 1, 1, 3, 0, 1, 0}, "kernel width"},
-        {{1, 5, 5, 1, 1, 3, 3, 2, 0}, "stride"},
-        {{1, 5, 5, 1, 1, 3, 3, 1, 1}, "padding"},
-        {{2000000000, 5, 5, 1, 1, 3, 3, 1, 0}, "input of 2000000000"},
-        {{1, 60000, 60000, 1, 1, 3, 3, 1, 0}, "input of"},
-        {{1, 4000, 4000, 1, 1000, 3, 3, 1, 0}, "output of"},
-        {{1, 3, 3, 100000, 100000, 3, 3, 1, 0}, "weight of"},
-        {{1, 3, 3, 1, INT32_MAX, 3, 3, 1, 0}, "channels"},
+        {{0, 5, 5, 1, 1, 3, 3, 1, 0, 1}, "batch"},
+        {{1, 0, 5, 1, 1, 3, 3, 1, 0, 1}, "input height"},
+        {{1, 5, -1, 1, 1, 3, 3, 1, 0, 1}, "input width"},
+        {{1, 5, 5, 0, 1, 3, 3, 1, 0, 1}, "input channels"},
+        {{1, 5, 5, 1, 0, 3, 3, 1, 0, 1}, "output channels"},
+        {{1, 5, 5, 1, 1, 6, 3, 1, 0, 1}, "kernel height"},
+        {{1, 5, 5, 1, 1, 3, 0, 1, 0, 1}, "kernel width"},
+        {{1, 5, 5, 1, 1, 3, 3, 0, 0, 1}, "stride"},
+        {{1, 5, 5, 1, 1, 3, 3, 1, -1, 1}, "padding"},
+        {{1, 5, 5, 1, 1, 3, 3, 1, 4097, 1}, "padding"},
+        {{1, 5, 5, 1, 1, 3, 3, 1, 0, 0}, "dilation"},
+        {{1, 5, 5, 1, 1, 3, 3, 1, 0, 3}, "dilated kernel height"},
+        {{1, 9, 5, 1, 1, 3, 3, 1, 0, INT32_MAX}, "dilated kernel height"},
+        {{1, 9, 5, 1, 1, 3, 3, 1, 0, 3}, "dilated kernel width"},
+        {{1, 40000, 40000, 1, 1, 3, 3, 1, 4096, 1}, "input of"},
+        {{2000000000, 5, 5, 1, 1, 3, 3, 1, 0, 1}, "input of 2000000000"},
+        {{1, 60000, 60000, 1, 1, 3, 3, 1, 0, 1}, "input of"},
+        {{1, 4000, 4000, 1, 1000, 3, 3, 1, 0, 1}, "output of"},
+        {{1, 3, 3, 100000, 100000, 3, 3, 1, 0, 1}, "weight of"},
+        {{1, 3, 3, 1, INT32_MAX, 3, 3, 1, 0, 1}, "channels"},
     };
 
     (void)state;

@@ -159,8 +159,9 @@ static void check_sgd(const struct sgd_options *o, enum kctx_isa isa, int thread
         const float *grad = guards_random(&g, n);
         sgd_step(ctx, o, p, o->momentum != 0 ? u : NULL, grad, n);
         for (size_t i = 0; i < n; i++) {
-            wu[i] = o->momentum * wu[i] + (double)grad[i] + o->weight_decay * wp[i];
-            wp[i] -= o->lr * wu[i];
+            double d = (double)grad[i] + o->weight_decay * wp[i];
+            wu[i] = o->momentum * wu[i] + (1 - o->dampening) * d;
+            wp[i] -= o->lr * (o->nesterov ? d + o->momentum * wu[i] : wu[i]);
         }
     }
     assert_close(p, wp, n);
@@ -175,7 +176,9 @@ static void check_sgd(const struct sgd_options *o, enum kctx_isa isa, int thread
 static void test_sgd(void **state)
 {
     static const struct sgd_options options[] = {{.lr = 1e-2},
-                                                 {.lr = 1e-2, .momentum = 0.9, .weight_decay = 0.01}};
+                                                 {.lr = 1e-2, .momentum = 0.9, .weight_decay = 0.01},
+                                                 {.lr = 1e-2, .momentum = 0.8, .dampening = 0.3},
+                                                 {.lr = 1e-2, .momentum = 0.9, .nesterov = true}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {

@@ -103,13 +103,18 @@ static struct model_spec net(void)
 {
     struct model_spec s = {.input = {.rows = SIDE, .cols = SIDE, .channels = 1}, .layers = 7};
 
-    s.layer[0] = (struct layer_spec){&layer_conv2d, "c1", {6, 3}};
-    s.layer[1].ops = &layer_relu;
-    s.layer[2] = (struct layer_spec){&layer_maxpool2d, "", {2, 0}};
-    s.layer[3].ops = &layer_flatten;
-    s.layer[4] = (struct layer_spec){&layer_linear, "d1", {12}};
-    s.layer[5].ops = &layer_relu;
-    s.layer[6] = (struct layer_spec){&layer_linear, "d2", {10}};
+    s.layer[0] = layer_spec_of(&layer_conv2d, "c1");
+    s.layer[0].option[0] = 6;
+    s.layer[0].option[1] = 3;
+    s.layer[1] = layer_spec_of(&layer_relu, "");
+    s.layer[2] = layer_spec_of(&layer_maxpool2d, "");
+    s.layer[2].option[0] = 2;
+    s.layer[3] = layer_spec_of(&layer_flatten, "");
+    s.layer[4] = layer_spec_of(&layer_linear, "d1");
+    s.layer[4].option[0] = 12;
+    s.layer[5] = layer_spec_of(&layer_relu, "");
+    s.layer[6] = layer_spec_of(&layer_linear, "d2");
+    s.layer[6].option[0] = 10;
     return s;
 }
 
@@ -160,7 +165,9 @@ static int body(struct collectives *c, void *arg)
         kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(model)}, &err);
     RANK_CHECK(ctx);
     cleanup_optim struct optim optim = {0};
-    RANK_CHECK(!optim_make(&optim, &optimizer, model_len(model), &err));
+    int rows;
+    const struct param_row *row = model_params(model, &rows);
+    RANK_CHECK(!optim_make(&optim, &optimizer, row, rows, &err));
     struct train_parts p = {
         .comm = c,
         .ctx = ctx,

@@ -1,14 +1,18 @@
-/* conv2d.c - {type: conv2d, name, out, kernel}: as torch.nn.Conv2d(in, out, kernel). */
+/* conv2d.c - {type: conv2d, name, out, kernel, stride, padding, dilation, bias}: torch.nn.Conv2d. */
 #include "trainer/model/layer.h"
 
 #include "kernels/conv2d.h"
 #include "trainer/rng/init.h"
 
-enum { OUT, KERNEL };
+enum { OUT, KERNEL, STRIDE, PADDING, DILATION, BIAS };
 
 static const struct layer_option OPTIONS[] = {
-    [OUT] = {"out", 1, 65536, .required = true},
-    [KERNEL] = {"kernel", 1, 64, .required = true},
+    [OUT] = {"out", LAYER_INTEGER, 1, 65536, .required = true},
+    [KERNEL] = {"kernel", LAYER_INTEGER, 1, 64, .required = true},
+    [STRIDE] = {"stride", LAYER_INTEGER, 1, 64, .fallback = 1},
+    [PADDING] = {"padding", LAYER_INTEGER, 0, 64, .fallback = 0},
+    [DILATION] = {"dilation", LAYER_INTEGER, 1, 64, .fallback = 1},
+    [BIAS] = {"bias", LAYER_FLAG, .fallback = 1},
     {0},
 };
 
@@ -23,8 +27,9 @@ static struct conv2d_shape shape_of(const struct layer *l, int batch)
                                  .out_c = (int)l->spec->option[OUT],
                                  .k_h = kernel,
                                  .k_w = kernel,
-                                 .stride = 1,
-                                 .pad = 0};
+                                 .stride = (int)l->spec->option[STRIDE],
+                                 .pad = (int)l->spec->option[PADDING],
+                                 .dilation = (int)l->spec->option[DILATION]};
 }
 
 static int plan(struct layer *l, int batch_max, struct err *err)
@@ -36,7 +41,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     if (conv2d_check(&s, err))
         return -1;
     l->out = (struct shape){.rows = conv2d_out_h(&s), .cols = conv2d_out_w(&s), .channels = s.out_c};
-    l->params = 2;
+    l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = (struct layer_param){"weight", 4, {s.out_c, s.in_c, s.k_h, s.k_w}};
     l->param[1] = (struct layer_param){"bias", 1, {s.out_c}};
     l->workspace_bytes = conv2d_workspace_bytes(&s);
@@ -67,6 +72,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_conv2d = {
     .type = "conv2d",
+    .about = "torch.nn.Conv2d over an image, without groups",
     .options = OPTIONS,
     .named = true,
     .takes_relu = true,

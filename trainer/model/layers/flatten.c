@@ -38,6 +38,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_flatten = {
     .type = "flatten",
+    .about = "an image as a vector, channels first as PyTorch has them",
     .options = OPTIONS,
     .plan = plan,
     .forward = forward,

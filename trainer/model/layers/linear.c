@@ -1,13 +1,14 @@
-/* linear.c - {type: linear, name, out}: as torch.nn.Linear(in, out). */
+/* linear.c - {type: linear, name, out, bias}: as torch.nn.Linear(in, out, bias). */
 #include "trainer/model/layer.h"
 
 #include "kernels/linear.h"
 #include "trainer/rng/init.h"
 
-enum { OUT };
+enum { OUT, BIAS };
 
 static const struct layer_option OPTIONS[] = {
-    [OUT] = {"out", 1, 1 << 24, .required = true},
+    [OUT] = {"out", LAYER_INTEGER, 1, 1 << 24, .required = true},
+    [BIAS] = {"bias", LAYER_FLAG, .fallback = 1},
     {0},
 };
 
@@ -27,7 +28,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     if (linear_check(&s, err))
         return -1;
     l->out = (struct shape){.rows = 1, .cols = 1, .channels = s.out, .flat = true};
-    l->params = 2;
+    l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = (struct layer_param){"weight", 2, {s.out, s.in}};
     l->param[1] = (struct layer_param){"bias", 1, {s.out}};
     l->workspace_bytes = linear_workspace_bytes(&s);
@@ -56,6 +57,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_linear = {
     .type = "linear",
+    .about = "torch.nn.Linear: every output from every input",
     .options = OPTIONS,
     .named = true,
     .takes_relu = true,

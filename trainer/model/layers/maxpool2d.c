@@ -6,8 +6,8 @@
 enum { SIZE, STRIDE };
 
 static const struct layer_option OPTIONS[] = {
-    [SIZE] = {"size", 1, 15, .required = true},
-    [STRIDE] = {"stride", 0, 64, .fallback = 0}, /* 0: the size */
+    [SIZE] = {"size", LAYER_INTEGER, 1, 15, .required = true},
+    [STRIDE] = {"stride", LAYER_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */
     {0},
 };
 
@@ -53,6 +53,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_maxpool2d = {
     .type = "maxpool2d",
+    .about = "torch.nn.MaxPool2d: the largest of each window; stride 0 is the size",
     .options = OPTIONS,
     .masks_relu = true,
     .plan = plan,

@@ -31,6 +31,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_relu = {
     .type = "relu",
+    .about = "the larger of x and 0",
     .options = OPTIONS,
     .plan = plan,
     .forward = forward,

@@ -28,6 +28,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
 const struct layer_ops layer_softmax = {
     .type = "softmax",
+    .about = "a vector as probabilities",
     .options = OPTIONS,
     .plan = plan,
     .forward = forward,

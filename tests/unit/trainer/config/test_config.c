@@ -37,7 +37,7 @@ static void the_preset_says_what_it_should(void **state)
     assert_int_equal(c.model.layer[3].option[0], 64);
     assert_int_equal(c.optimizer.type, OPTIMIZER_ADAM);
     assert_true(c.optimizer.lr == 0.001 && c.optimizer.lr_times_world && c.optimizer.eps == 1e-8);
-    assert_true(c.schedule.type == SCHEDULE_STEP && c.schedule.gamma == 0.7 && c.schedule.every_epochs == 1);
+    assert_true(c.schedule.type == SCHEDULE_STEP && c.schedule.gamma == 0.7 && c.schedule.every == 1);
     assert_true(c.data.mean == 0.5 && c.data.std == 0.5);
     assert_int_equal(c.data.train_items, 48000);
     assert_int_equal(c.data.val_items, 12000);
@@ -120,14 +120,36 @@ static void refuses_with_place_and_expectation(void **state)
         {"- relu", "- rely", "t.yaml:6: model.layers[1].type: expected one of"},
         {"- relu", "- {name: x}", "t.yaml:6: model.layers[1].type: is required"},
         {"- relu", "- {type: relu, name: x}", "t.yaml:6: model.layers[1].name: unknown key"},
-        {"cross_entropy", "mse", "t.yaml:9: loss: expected one of: cross_entropy; got \"mse\""},
+        {"cross_entropy", "l1", "t.yaml:9: loss: expected one of: cross_entropy, mse; got \"l1\""},
+        {"cross_entropy", "{type: mse, label_smoothing: 0}",
+         "t.yaml:9: loss.label_smoothing: unknown key, expected one of: type"},
+        {"cross_entropy", "{type: cross_entropy, label_smoothing: 1.5}",
+         "t.yaml:9: loss.label_smoothing: expected a number 0..1, got \"1.5\""},
+        {"cross_entropy", "[mse]", "t.yaml:9: loss: expected one of: cross_entropy, mse; got a list"},
+        {"lr: 0.5", "lr: 0.5, nesterov: true",
+         "t.yaml:10: optimizer.nesterov: expected a momentum above 0 and no dampening beside it"},
+        {"lr: 0.5", "lr: 0.5, momentum: 0.9, dampening: 0.1, nesterov: true",
+         "optimizer.nesterov: expected a momentum"},
+        {"lr: 0.5", "lr: 0.5, decay: biases",
+         "t.yaml:10: optimizer.decay: expected one of: all, matrices; got \"biases\""},
+        {"data:", "schedule: {type: multi_step, gamma: 0.1}\ndata:", "schedule.milestones: is required"},
+        {"data:", "schedule: {type: multi_step, gamma: 0.1, milestones: [3, 3]}\ndata:",
+         "t.yaml:11: schedule.milestones[1]: expected an integer 4..1000000000, got \"3\""},
+        {"data:", "schedule: {type: multi_step, gamma: 0.1, milestones: []}\ndata:",
+         "t.yaml:11: schedule.milestones: expected a list of 1..32 items, got 0"},
+        {"data:", "schedule: {type: cosine, gamma: 0.1}\ndata:",
+         "t.yaml:11: schedule.gamma: unknown key, expected one of: type, per, warmup, warmup_from, total, "
+         "min_lr"},
+        {"data:", "schedule: {per: batch}\ndata:",
+         "schedule.per: expected one of: epoch, step; got \"batch\""},
+        {"data:", "schedule: {warmup: -1}\ndata:", "schedule.warmup: expected an integer 0.."},
         {"loss: cross_entropy\n", "", "loss: is required"},
         {"lr: 0.5", "lr: -1", "t.yaml:10: optimizer.lr: expected a number 0..1e+06, got \"-1\""},
         {"lr: 0.5", "lr: 0.5, beta1: 0.9",
          "t.yaml:10: optimizer.beta1: unknown key, expected one of: type, lr"},
         {", lr: 0.5", "", "t.yaml:10: optimizer.lr: is required"},
         {"lr: 0.5", "lr: 0.5, lr_times_world: yes",
-         "optimizer.lr_times_world: expected one of: false, true; got"},
+         "optimizer.lr_times_world: expected true or false, got \"yes\""},
         {"data:", "schedule: {type: step}\ndata:", "t.yaml:11: schedule.gamma: is required"},
         {"data:", "schedule: {type: constant, gamma: 1}\ndata:", "t.yaml:11: schedule.gamma: unknown key"},
         {"data:", "defaults: {epochs: 0}\ndata:", "t.yaml:11: defaults.epochs: expected an integer 1.."},

@@ -5,7 +5,6 @@
 #include "trainer/model/model.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Row i of layer_kinds by name. */
@@ -25,10 +24,12 @@ static void add(struct model_spec *s, const char *type, const char *name, int64_
 {
     struct layer_spec *l = &s->layer[s->layers++];
 
-    l->ops = kind(type);
-    snprintf(l->name, sizeof(l->name), "%s", name);
-    l->option[0] = a;
-    l->option[1] = b;
+    *l = layer_spec_of(kind(type), name);
+    l->place = s->layers - 1;
+    if (l->ops->options[0].key && l->ops->options[0].type == LAYER_INTEGER)
+        l->option[0] = a;
+    if (l->ops->options[0].key && l->ops->options[1].key && l->ops->options[1].type == LAYER_INTEGER)
+        l->option[1] = b;
 }
 
 static struct model_spec input(int rows, int cols, int channels)
@@ -275,7 +276,7 @@ static void check_gradients(const struct model_spec *s, int batch, uint64_t seed
     for (size_t i = 0; i < n; i++)
         w[i] = (double)model_values(m)[i];
 
-    const float *out = model_forward(m, ctx, x, batch);
+    const float *out = model_forward(m, ctx, x, batch, NULL);
     double got = 0;
     double want = 0;
     for (int b = 0; b < batch; b++) {
@@ -370,9 +371,9 @@ static void a_smaller_batch_is_the_same(void **state)
     torch_rng_seed(&g, 1);
     model_init(m, &g);
     torch_rng_uniform(&g, -1, 1, x, 8 * 784);
-    memcpy(all, model_forward(m, ctx, x, 8), sizeof(all));
+    memcpy(all, model_forward(m, ctx, x, 8, NULL), sizeof(all));
     for (int i = 0; i < 8; i++) {
-        const float *one = model_forward(m, ctx, x + i * 784, 1);
+        const float *one = model_forward(m, ctx, x + i * 784, 1, NULL);
         for (int c = 0; c < 10; c++)
             assert_true(fabsf(one[c] - all[i * 10 + c]) <= 1e-6f);
     }

@@ -1,0 +1,16 @@
+/* decode.h - the parts of a preset that have a file of their own; decode.c puts them together.
+ *
+ * Ownership: nothing is kept; `root` is the document.
+ * Errors:    ERR_INVALID naming file, line and field; *ret is then undefined.
+ */
+#ifndef TK_TRAINER_CONFIG_DECODE_H
+#define TK_TRAINER_CONFIG_DECODE_H
+
+#include "trainer/config/yaml_tree.h"
+#include "trainer/model/spec.h"
+
+int decode_loss(const struct yaml_at *root, struct loss_spec *ret, struct err *err) MUST_CHECK;
+int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *ret, struct err *err) MUST_CHECK;
+int decode_schedule(const struct yaml_at *root, struct schedule_spec *ret, struct err *err) MUST_CHECK;
+
+#endif

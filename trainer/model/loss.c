@@ -1,0 +1,32 @@
+/* loss.c - the losses there are. */
+#include "trainer/model/loss.h"
+
+#include "kernels/cross_entropy.h"
+#include "kernels/mse.h"
+
+bool loss_wants_values(const struct loss_spec *s)
+{
+    return s->type == LOSS_MSE;
+}
+
+int loss_of(const struct loss_spec *s, struct kctx *ctx, struct loss_result *ret, float *dout,
+            const float *out, const struct loss_target *target, int rows, int width, struct err *err)
+{
+    struct cross_entropy_result r = {0};
+
+    if (loss_wants_values(s) ? !target->values : !target->labels)
+        return err_set(err, ERR_INVALID, "loss: %s",
+                       loss_wants_values(s) ? "mse needs values as targets, but the data have labels"
+                                            : "cross_entropy needs labels, but the data have values");
+    switch (s->type) {
+    case LOSS_CROSS_ENTROPY:
+        if (cross_entropy(ctx, &r, dout, out, target->labels, rows, width, s->label_smoothing, err))
+            return -1;
+        break;
+    case LOSS_MSE:
+        r.loss_sum = mse(ctx, dout, out, target->values, rows, width);
+        break;
+    }
+    *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};
+    return 0;
+}

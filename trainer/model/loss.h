@@ -1,0 +1,34 @@
+/* loss.h - how wrong a batch of outputs is, and the gradient of that: the row of the spec onto its kernel.
+ *
+ * Ownership: everything is borrowed for the call.
+ * Errors:    ERR_INVALID (a label that is no class; targets of the other kind).
+ */
+#ifndef TK_TRAINER_MODEL_LOSS_H
+#define TK_TRAINER_MODEL_LOSS_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "kernels/kctx.h"
+#include "trainer/model/spec.h"
+
+#include <stdint.h>
+
+/* What a batch should have given: one of them, as loss_wants_values says. */
+struct loss_target {
+    const int32_t *labels; /* (rows) */
+    const float *values;   /* (rows, width) */
+};
+
+struct loss_result {
+    double sum;  /* over the rows: divide by their number, or add over batches and ranks first */
+    int correct; /* rows whose largest output is the label's; 0 for values */
+};
+
+bool loss_wants_values(const struct loss_spec *s);
+
+/* dout (rows, width), the gradient of the mean, is written; NULL for an evaluation. */
+int loss_of(const struct loss_spec *s, struct kctx *ctx, struct loss_result *ret, float *dout,
+            const float *out, const struct loss_target *target, int rows, int width,
+            struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,65 @@
+/* schedule.c - the learning rate at a time. */
+#include "trainer/model/optim.h"
+
+#include <math.h>
+
+enum { PRODUCTS_MAX = 1024 };
+
+/* lr gamma gamma ...: `times` of them, rounded one by one as torch does. */
+static double decayed(double lr, double gamma, int64_t times)
+{
+    int64_t one_by_one = times < PRODUCTS_MAX ? times : PRODUCTS_MAX;
+
+    for (int64_t i = 0; i < one_by_one; i++)
+        lr *= gamma;
+    return times > one_by_one ? lr * pow(gamma, (double)(times - one_by_one)) : lr;
+}
+
+/* At a milestone torch multiplies by a power: that of how often the milestone is listed. */
+static double past_milestones(const struct schedule_spec *s, double lr, int64_t t)
+{
+    for (int i = 0; i < s->milestones; i++)
+        if (s->milestone[i] <= t)
+            lr *= s->gamma;
+    return lr;
+}
+
+/* Half a wave: it goes up again when it is asked behind its end, as torch's CosineAnnealingLR does. */
+static double cosine(const struct schedule_spec *s, double lr, int64_t t)
+{
+    double total = (double)(s->total > 0 ? s->total : 1);
+
+    return s->min_lr + (lr - s->min_lr) * (1 + cos(acos(-1.0) * (double)t / total)) / 2;
+}
+
+struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epochs, int64_t steps)
+{
+    struct schedule_spec run = *s;
+    int64_t all = s->per_step ? epochs * steps : epochs;
+
+    if (!run.total)
+        run.total = all > run.warmup ? all - run.warmup : 1;
+    return run;
+}
+
+double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch,
+                  int64_t step)
+{
+    double lr = o->lr_times_world ? o->lr * world : o->lr;
+    int64_t t = s->per_step ? step : epoch - 1;
+
+    if (t < s->warmup)
+        return lr * (s->warmup_from + (1 - s->warmup_from) * (double)t / (double)s->warmup);
+    t -= s->warmup;
+    switch (s->type) {
+    case SCHEDULE_CONSTANT:
+        break;
+    case SCHEDULE_STEP:
+        return decayed(lr, s->gamma, t / s->every);
+    case SCHEDULE_MULTI_STEP:
+        return past_milestones(s, lr, t);
+    case SCHEDULE_COSINE:
+        return cosine(s, lr, t);
+    }
+    return lr;
+}
