@@ -197,10 +197,12 @@ static void on_created(struct step *s, struct kube_reply *reply)
     }
 }
 
-/* 404: it is gone. 409: another object has the name now, and that one is not meant. */
+/* 404: it is gone. 409: another object has the name now, and that one is not meant. With a child the cache has to
+ * confirm that; nothing would bring a job back to try again. */
 static void on_deleted(struct step *s, struct kube_reply *reply)
 {
-    bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || reply->err->kind == ERR_CONFLICT);
+    bool other = reply->err && reply->err->kind == ERR_CONFLICT && s->act->child != CHILD_JOB;
+    bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || other);
 
     if (reply->err && !gone) {
         fail_step(s, reply->err, &reply->status);

@@ -44,9 +44,16 @@ bool server_fits(const char *verb, const char *path, const char *want_verb, cons
     return (!want_verb || strcmp(verb, want_verb) == 0) && (!want_part || strstr(path, want_part));
 }
 
+static bool is_write(const char *verb, const char *path)
+{
+    return strcmp(verb, "GET") != 0 && strcmp(verb, "LIST") != 0 && strcmp(verb, "WATCH") != 0 &&
+           !strstr(path, "/leases");
+}
+
 static const struct fake_fault_plan *fault_for(struct fake_apiserver *s, const char *verb, const char *path)
 {
-    if (!s->planned || !server_fits(verb, path, s->plan.method, s->plan.path_part))
+    if (!s->planned || !server_fits(verb, path, s->plan.method, s->plan.path_part) ||
+        (s->plan.writes && !is_write(verb, path)))
         return NULL;
     s->plan_seen++;
     if (s->plan.request && s->plan_seen != s->plan.request)
@@ -148,7 +155,7 @@ static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *r
     return c->closing || c->hanging;
 }
 
-static void handle(struct fake_apiserver *s, struct conn *c, const struct http_message *m)
+void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_message *m)
 {
     struct route r;
     struct err err;
@@ -195,7 +202,7 @@ static void read_conn(struct fake_apiserver *s, struct conn *c)
     }
     int rc = 0;
     while (c->fd >= 0 && !c->closing && !c->hanging && !c->watching && (rc = conn_parse(c, &m)) > 0) {
-        handle(s, c, &m);
+        server_handle(s, c, &m);
         buf_consume(&c->in, m.total);
     }
     if (rc < 0)
@@ -287,25 +294,33 @@ static void *serve(void *ctx)
     return NULL;
 }
 
-struct fake_apiserver *fake_apiserver_start(void)
+struct fake_apiserver *fake_apiserver_alone(void)
 {
     struct fake_apiserver *s = calloc(1, sizeof(*s));
-    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(sa);
 
     if (!s)
         abort();
     world_init(&s->world);
     for (size_t i = 0; i < CONNS_MAX; i++)
         s->conns[i].fd = -1;
+    s->listener = s->wake = -1;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->idle, NULL);
+    return s;
+}
+
+struct fake_apiserver *fake_apiserver_start(void)
+{
+    struct fake_apiserver *s = fake_apiserver_alone();
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(sa);
+
     s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     s->wake = eventfd(0, EFD_CLOEXEC);
     if (s->listener < 0 || s->wake < 0 || bind(s->listener, (struct sockaddr *)&sa, len) < 0 ||
         listen(s->listener, 64) < 0 || getsockname(s->listener, (struct sockaddr *)&sa, &len) < 0)
         abort();
     snprintf(s->url, sizeof(s->url), "http://127.0.0.1:%d", ntohs(sa.sin_port));
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->idle, NULL);
     if (pthread_create(&s->thread, NULL, serve, s) != 0)
         abort();
     return s;

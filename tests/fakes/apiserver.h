@@ -11,12 +11,17 @@
 #ifndef TK_TESTS_FAKES_APISERVER_H
 #define TK_TESTS_FAKES_APISERVER_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct fake_apiserver;
 
 struct fake_apiserver *fake_apiserver_start(void);
+
+/* Without thread and port, for direct.h: everything happens in the caller's thread. */
+struct fake_apiserver *fake_apiserver_alone(void);
 void fake_apiserver_stop(struct fake_apiserver *s);
 
 /* "http://127.0.0.1:<port>" */
@@ -37,18 +42,37 @@ enum fake_watchlist {
 };
 void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how);
 
+/* The time in timestamps from now on; 0, as at first: the machine's. */
+void fake_set_time(struct fake_apiserver *s, int64_t wall_ms);
+
 /* --- objects, without a request being counted; paths as in the API, without query ------------------------ */
 
 /* Create or merge-patch, `status` included; false when the path or the JSON is wrong. */
 bool fake_put(struct fake_apiserver *s, const char *path, const char *json);
 char *fake_get(struct fake_apiserver *s, const char *path);   /* NULL: not there */
 bool fake_remove(struct fake_apiserver *s, const char *path); /* at once, whatever its finalizers */
+bool fake_delete(struct fake_apiserver *s, const char *path); /* as a user's DELETE */
+
+cJSON *fake_json(struct fake_apiserver *s, const char *path); /* the same as a tree; cJSON_Delete */
+
+/* Grows with every change. */
+uint64_t fake_version(struct fake_apiserver *s);
 
 /* How many objects a collection has: "/api/v1/pods" or "/api/v1/namespaces/ns/pods". */
 int fake_count(struct fake_apiserver *s, const char *collection);
 
 /* The n-th (from 0, by name) object of a collection. */
 char *fake_nth(struct fake_apiserver *s, const char *collection, int n);
+cJSON *fake_nth_json(struct fake_apiserver *s, const char *collection, int n);
+
+struct fake_change {
+    char type; /* '+' added, '-' removed, '=' modified */
+    const char *kind;
+    const cJSON *object; /* after it; of a removal: before it */
+};
+
+/* The i-th (from 0) change since the beginning, false beyond the end. What it points to lives as long as the server. */
+bool fake_change_at(struct fake_apiserver *s, int i, struct fake_change *ret);
 
 /* --- faults ------------------------------------------------------------------------------------------- */
 
@@ -61,12 +85,14 @@ enum fake_fault {
     FAKE_RESET_BODY,   /* do it, then close in the middle of the body (of a watch's initial events) */
     FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
+    FAKE_NOTHING,      /* only counted */
 };
 
 struct fake_fault_plan {
     int request;           /* the n-th request from now, counted from 1; 0: every one that fits */
     const char *method;    /* NULL: any. "WATCH" and "LIST" are told from GET */
     const char *path_part; /* NULL: any */
+    bool writes;           /* only those that change something, and no leases */
     enum fake_fault fault;
     int status;        /* FAKE_STATUS */
     int retry_after_s; /* FAKE_STATUS; 0: no header */

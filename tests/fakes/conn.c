@@ -46,6 +46,13 @@ void conn_answer(struct conn *c, int status, int retry_after_s, const char *body
 {
     struct err err;
 
+    if (c->bare) {
+        c->status = status;
+        c->retry_after_s = retry_after_s;
+        c->cut = cut >= 0;
+        must(buf_append(&c->out, body, cut >= 0 && (size_t)cut < len ? (size_t)cut : len, &err));
+        return;
+    }
     must(buf_printf(&c->out, &err,
                     "HTTP/1.1 %d Fake\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n", status,
                     len));
@@ -62,6 +69,10 @@ void conn_chunk(struct conn *c, const char *bytes, size_t len)
 
     if (!len)
         return;
+    if (c->bare) {
+        must(buf_append(&c->out, bytes, len, &err));
+        return;
+    }
     must(buf_printf(&c->out, &err, "%zx\r\n", len));
     must(buf_append(&c->out, bytes, len, &err));
     must(buf_puts(&c->out, "\r\n", &err));
@@ -71,7 +82,8 @@ void conn_end_watch(struct conn *c)
 {
     struct err err;
 
-    must(buf_puts(&c->out, "0\r\n\r\n", &err));
+    if (!c->bare)
+        must(buf_puts(&c->out, "0\r\n\r\n", &err));
     c->watching = false;
 }
 
@@ -105,9 +117,11 @@ void conn_start_watch(struct conn *c, const struct route *r)
 {
     struct err err;
 
-    must(buf_puts(&c->out,
-                  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
-                  &err));
+    c->status = 200;
+    if (!c->bare)
+        must(buf_puts(
+            &c->out,
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", &err));
     c->route = *r;
     c->watching = true;
 }
@@ -121,22 +135,38 @@ static bool wanted(const struct conn *c, const cJSON *object)
     return world_matches(&c->route, object);
 }
 
+/* NULL: not this watch's business. */
+static const char *event_type(const struct conn *c, const struct change *change)
+{
+    bool was = change->kind == c->route.kind && wanted(c, change->before);
+    bool is = change->kind == c->route.kind && wanted(c, change->after);
+
+    return is ? (was ? "MODIFIED" : "ADDED") : was ? "DELETED" : NULL;
+}
+
+bool conn_due(struct conn *c, const struct world *w)
+{
+    while (c->watching && c->next_change < w->n_changes && !event_type(c, &w->changes[c->next_change]))
+        c->next_change++;
+    return c->watching && c->next_change < w->n_changes;
+}
+
+void conn_tell(struct conn *c, const struct world *w)
+{
+    const struct change *change = &w->changes[c->next_change++];
+
+    conn_event(c, event_type(c, change), change->after ? change->after : change->before);
+}
+
 void conn_pump(struct conn *c, const struct world *w)
 {
-    for (; c->watching && c->next_change < w->n_changes; c->next_change++) {
-        const struct change *change = &w->changes[c->next_change];
-        bool was = change->kind == c->route.kind && wanted(c, change->before);
-        bool is = change->kind == c->route.kind && wanted(c, change->after);
-        if (is)
-            conn_event(c, was ? "MODIFIED" : "ADDED", change->after);
-        else if (was)
-            conn_event(c, "DELETED", change->after ? change->after : change->before);
-    }
+    while (conn_due(c, w))
+        conn_tell(c, w);
 }
 
 void conn_close(struct conn *c)
 {
-    if (c->fd >= 0)
+    if (c->fd >= 0 && !c->bare)
         close(c->fd);
     buf_release(&c->in);
     buf_release(&c->out);

@@ -5,6 +5,10 @@
 #include "common/buf.h"
 #include "tests/fakes/world.h"
 
+/* `bare`: no socket and no HTTP around it. What would be sent is kept apart for a client in the same thread (direct.h):
+ * out holds the body alone, status is 0 until there is an answer, cut says that the end of the body is missing. */
+enum { CONN_BARE_FD = 1 << 30 };
+
 enum { CONNS_MAX = 128, CONN_IN_MAX_BYTES = 8 << 20, CONN_OUT_MAX_BYTES = 256 << 20 };
 
 struct conn {
@@ -14,6 +18,8 @@ struct conn {
     bool closing;           /* after what is in out */
     struct route route;     /* of the watch */
     size_t next_change;
+    bool bare, cut;
+    int status, retry_after_s;
 };
 
 struct http_message {
@@ -39,7 +45,13 @@ void conn_end_watch(struct conn *c);
 void conn_event(struct conn *c, const char *type, const cJSON *object);
 void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end);
 
-/* Everything in the world that this watch has not been told. */
+/* Whether there is a change that this watch has not been told: the one at next_change. */
+bool conn_due(struct conn *c, const struct world *w);
+
+/* Tell it, and go on to the next. */
+void conn_tell(struct conn *c, const struct world *w);
+
+/* All of them. */
 void conn_pump(struct conn *c, const struct world *w);
 void conn_close(struct conn *c);
 

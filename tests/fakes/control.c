@@ -11,6 +11,8 @@ static void wake(struct fake_apiserver *s)
 {
     uint64_t one = 1;
 
+    if (s->wake < 0)
+        return;
     if (write(s->wake, &one, sizeof(one)) < 0)
         abort();
 }
@@ -23,6 +25,8 @@ static void unlock(struct fake_apiserver *s)
 
 void fake_settle(struct fake_apiserver *s)
 {
+    if (s->wake < 0)
+        return;
     pthread_mutex_lock(&s->lock);
     uint64_t mine = ++s->asked;
     wake(s);
@@ -35,16 +39,19 @@ void fake_apiserver_stop(struct fake_apiserver *s)
 {
     if (!s)
         return;
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    unlock(s);
-    pthread_join(s->thread, NULL);
+    if (s->wake >= 0) {
+        pthread_mutex_lock(&s->lock);
+        s->stop = true;
+        unlock(s);
+        pthread_join(s->thread, NULL);
+        close(s->listener);
+        close(s->wake);
+        s->wake = -1;
+    }
     for (size_t i = 0; i < CONNS_MAX; i++)
         conn_close(&s->conns[i]);
     fake_log_clear(s);
     world_release(&s->world);
-    close(s->listener);
-    close(s->wake);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->idle);
     free(s->log);
@@ -74,6 +81,13 @@ void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how)
 {
     pthread_mutex_lock(&s->lock);
     s->watchlist = how;
+    unlock(s);
+}
+
+void fake_set_time(struct fake_apiserver *s, int64_t wall_ms)
+{
+    pthread_mutex_lock(&s->lock);
+    s->world.now_s = wall_ms / 1000;
     unlock(s);
 }
 
@@ -125,6 +139,23 @@ char *fake_get(struct fake_apiserver *s, const char *path)
     return text;
 }
 
+cJSON *fake_json(struct fake_apiserver *s, const char *path)
+{
+    pthread_mutex_lock(&s->lock);
+    const struct object *o = find(s, path);
+    cJSON *copy = o ? cJSON_Duplicate(o->json, true) : NULL;
+    unlock(s);
+    return copy;
+}
+
+uint64_t fake_version(struct fake_apiserver *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t version = s->world.version;
+    unlock(s);
+    return version;
+}
+
 bool fake_remove(struct fake_apiserver *s, const char *path)
 {
     pthread_mutex_lock(&s->lock);
@@ -135,8 +166,37 @@ bool fake_remove(struct fake_apiserver *s, const char *path)
     return o != NULL;
 }
 
+bool fake_delete(struct fake_apiserver *s, const char *path)
+{
+    struct route r;
+
+    pthread_mutex_lock(&s->lock);
+    bool ok = world_route(&s->world, path, &r) && r.name[0];
+    if (ok) {
+        struct outcome o = world_do(&s->world, "DELETE", &r, NULL);
+        ok = o.status == 200;
+        cJSON_Delete(o.body);
+    }
+    unlock(s);
+    return ok;
+}
+
+bool fake_change_at(struct fake_apiserver *s, int i, struct fake_change *ret)
+{
+    pthread_mutex_lock(&s->lock);
+    bool there = i >= 0 && (size_t)i < s->world.n_changes;
+    if (there) {
+        const struct change *c = &s->world.changes[i];
+        ret->type = !c->before ? '+' : !c->after ? '-' : '=';
+        ret->kind = c->kind->name;
+        ret->object = c->after ? c->after : c->before;
+    }
+    unlock(s);
+    return there;
+}
+
 /* Count the collection's objects; the n-th of them goes to *nth. */
-static int walk(struct fake_apiserver *s, const char *collection, int n, char **nth)
+static int walk(struct fake_apiserver *s, const char *collection, int n, cJSON **nth)
 {
     struct route r;
     int count = 0;
@@ -148,7 +208,7 @@ static int walk(struct fake_apiserver *s, const char *collection, int n, char **
         if (o->kind != r.kind || (r.ns[0] && strcmp(r.ns, o->ns) != 0))
             continue;
         if (nth && count == n)
-            *nth = cJSON_PrintUnformatted(o->json);
+            *nth = cJSON_Duplicate(o->json, true);
         count++;
     }
     unlock(s);
@@ -160,12 +220,19 @@ int fake_count(struct fake_apiserver *s, const char *collection)
     return walk(s, collection, 0, NULL);
 }
 
+cJSON *fake_nth_json(struct fake_apiserver *s, const char *collection, int n)
+{
+    cJSON *copy = NULL;
+
+    walk(s, collection, n, &copy);
+    return copy;
+}
+
 char *fake_nth(struct fake_apiserver *s, const char *collection, int n)
 {
-    char *text = NULL;
+    cleanup_json cJSON *copy = fake_nth_json(s, collection, n);
 
-    walk(s, collection, n, &text);
-    return text;
+    return copy ? cJSON_PrintUnformatted(copy) : NULL;
 }
 
 void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan)

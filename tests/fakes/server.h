@@ -13,7 +13,7 @@ struct fake_apiserver {
     pthread_mutex_t lock;
     pthread_cond_t idle;      /* told when answered reaches asked */
     uint64_t asked, answered; /* fake_settle */
-    int listener, wake;
+    int listener, wake;       /* -1: no thread serves it, but direct.c in the caller's */
     bool stop;
     char url[64];
     struct world world;
@@ -26,6 +26,9 @@ struct fake_apiserver {
     struct fake_request *log;
     int n_log, cap_log;
 };
+
+/* Carry one request out and leave the answer in the connection. */
+void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_message *m);
 
 /* Whether a request is of this verb (NULL: any) and has this in its path (NULL: any). */
 bool server_fits(const char *verb, const char *path, const char *want_verb, const char *want_part);

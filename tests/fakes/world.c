@@ -134,10 +134,10 @@ void world_remove(struct world *w, struct object *o)
     w->n_objects--;
 }
 
-static cJSON *now_text(void)
+static cJSON *now_text(const struct world *w)
 {
     char text[32];
-    time_t now = time(NULL);
+    time_t now = w->now_s ? (time_t)w->now_s : time(NULL);
     struct tm tm;
 
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &tm));
@@ -163,7 +163,7 @@ static struct outcome create(struct world *w, const struct route *r, const cJSON
     snprintf(text, sizeof(text), "00000000-0000-4000-8000-%012llu", (unsigned long long)++w->uids);
     set_member(meta, "uid", cJSON_CreateString(text));
     set_member(meta, "generation", cJSON_CreateNumber(1));
-    set_member(meta, "creationTimestamp", now_text());
+    set_member(meta, "creationTimestamp", now_text(w));
     if (r->ns[0])
         set_member(meta, "namespace", cJSON_CreateString(r->ns));
     if (r->dry_run)
@@ -300,7 +300,7 @@ static struct outcome delete_object(struct world *w, const struct route *r, stru
         return (struct outcome){200, last};
     }
     if (!json_str(meta_of(o->json), "deletionTimestamp")) {
-        cJSON_AddItemToObject(meta_of(o->json), "deletionTimestamp", now_text());
+        cJSON_AddItemToObject(meta_of(o->json), "deletionTimestamp", now_text(w));
         cJSON_AddNumberToObject(meta_of(o->json), "deletionGracePeriodSeconds", now ? 0 : 30);
         record(w, o->kind, last, o->json);
     } else if (now && json_i64(meta_of(o->json), "deletionGracePeriodSeconds", 0) != 0) {

@@ -1,21 +1,27 @@
-/* lab.h - test helper: the operator against the fake API server, a pretend kubelet, and time that jumps.
+/* lab.h - test helper: the operator against the fake API server, a pretend kubelet and garbage collector, and
+ * time that jumps.
  *
- * Time:  the operator's clock is the machine's plus an offset that the lab raises whenever nothing is going
- *        on, so that delays of minutes pass in no time and no test decides by absolute time.
+ * Time:  the lab raises the clock whenever nothing is going on, so that delays of minutes pass in no time and
+ *        no test decides by absolute time. lab_start speaks real HTTP: the operator's clock is the machine's
+ *        plus an offset. lab_start_direct has no socket and no thread: the clock is the offset alone, and a run
+ *        repeats exactly.
  */
 #ifndef TK_TESTS_OPERATOR_LAB_H
 #define TK_TESTS_OPERATOR_LAB_H
 
+#include "kube/elector.h"
 #include "kube/http.h"
 #include "operator/controller.h"
-#include "tests/fakes/apiserver.h"
+#include "tests/fakes/direct.h"
 
 #define LAB_JOB "/apis/batch.tensorstack.dev/v1beta1/namespaces/ns/pytorchtrainingjobs/j"
 #define LAB_PODS "/api/v1/namespaces/ns/pods"
 #define LAB_SERVICES "/api/v1/namespaces/ns/services"
 #define LAB_DEPLOYMENTS "/apis/apps/v1/namespaces/ns/deployments"
 
-enum { LAB_PODS_MAX = 256 };
+#define LAB_LEASES "/leases"
+
+enum { LAB_PODS_MAX = 256, LAB_OPERATORS_MAX = 2, LAB_SETTLED_JUMPS = 45 };
 
 enum lab_fate {
     LAB_RUNS = -1,
@@ -31,37 +37,56 @@ struct lab_pod {
     bool running, ended, gone;
 };
 
+/* One process. Alone it always leads; two of them settle it by a Lease. */
+struct lab_operator {
+    struct loop *loop; /* NULL: not running */
+    struct http *http;
+    struct fake_direct *direct;
+    struct transport transport;
+    struct elector *elector;
+    struct recorder *recorder;
+    struct controller *controller;
+};
+
 struct lab {
     struct fake_apiserver *server;
+    bool direct;
     int64_t offset_ms;
     struct kube_config config;
     struct log log;
-    struct loop *loop;
-    struct http *http;
-    struct transport transport;
-    struct recorder *recorder;
-    struct controller *controller;
+    struct lab_operator operators[LAB_OPERATORS_MAX];
+    int n_operators;
+    int started; /* operators so far */
+    struct fake_tamper tamper;
+    bool collects; /* garbage: what belongs to a job that is not there any more */
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;
-    int requests;     /* seen so far */
-    int works;        /* those of them that are no list or watch */
-    int quiet;        /* turns without a request */
-    int idle;         /* jumps of the clock without work */
-    int step;         /* of a test's own story */
-    bool hold_master; /* pod 0 does not end yet */
+    long requests;      /* seen so far, and answers given */
+    int works;          /* those of them that are no list or watch */
+    int quiet;          /* turns without a request */
+    int idle;           /* jumps of the clock without work */
+    int settle_jumps;   /* so many of them are the end; 0: LAB_SETTLED_JUMPS */
+    int gang;           /* no pod ends well before so many of its attempt run */
+    uint64_t collected; /* the version that had no garbage */
+    int step;           /* of a test's own story */
+    bool hold_master;   /* pod 0 does not end yet */
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
      * counting when a pod is replaced within an attempt. */
     int (*script)(int attempt, int index);
 };
 
 void lab_start(struct lab *l, int (*script)(int attempt, int index));
+void lab_start_direct(struct lab *l, int (*script)(int attempt, int index), int n_operators);
 void lab_stop(struct lab *l);
 
-/* The operator dies at once and a new one takes its place. */
+/* The i-th operator dies at once; what it had sent and the server had not carried out is lost. */
+void lab_kill(struct lab *l, int i);
+
+/* The only operator dies at once and a new one takes its place. */
 void lab_crash(struct lab *l);
 
-/* One turn of the loop, the kubelet and the clock. */
-void lab_turn(struct lab *l);
+/* One turn of the loops, the kubelet, the garbage collector and the clock. True: the clock went on. */
+bool lab_turn(struct lab *l);
 
 /* Turns until `done`, or fails the test after too many. */
 void lab_until(struct lab *l, bool (*done)(struct lab *l));
@@ -80,8 +105,21 @@ void lab_summary(struct lab *l, char *out, size_t size);
 /* The last requests and the job, for a test that fails. */
 void lab_explain(struct lab *l);
 
-/* Each pod of each attempt was created exactly once: "j-node-0/0 j-node-0/1 ..." in order of name and
- * attempt; "/0.1" is the first replacement within attempt 0. */
-void lab_pod_history(const struct lab *l, char *out, size_t size);
+/* Each pod that was ever created: " j-node-0/0 j-node-0/1" in order of name and attempt; "/0.1" is the first replacement
+ * within attempt 0. */
+void lab_pod_history(struct lab *l, char *out, size_t size);
+
+/* The summary (or "gone") and how many children there are; with history, how many were ever created and removed, and
+ * each pod that was. */
+void lab_ending(struct lab *l, bool history, char *out, size_t size);
+
+/* What has to hold at every moment did not: the rule's name; NULL: all well. No pod beside one of an earlier attempt,
+ * none after the job's end, counters that never fall, an end that stays as it is. With ghosts pods are not looked at. */
+const char *lab_broken_rule(struct lab *l, bool ghosts);
+
+/* ---- for lab.c: what goes on in the cluster besides the operator */
+
+int64_t lab_wall_ms(const struct lab *l);
+void lab_cluster(struct lab *l); /* one round of kubelet and garbage collector */
 
 #endif

@@ -92,7 +92,7 @@ static void test_name_taken(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, second_attempt_succeeds);
+    lab_start_direct(&l, second_attempt_succeeds, 1);
     assert_true(fake_put(
         l.server, LAB_PODS "/j-node-1",
         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-1\",\"namespace\":\"ns\","
@@ -115,7 +115,7 @@ static void test_quota(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
@@ -137,7 +137,7 @@ static void test_invalid_pod(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 422});
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
@@ -160,7 +160,7 @@ static void test_user_deletes_a_pod(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, second_attempt_succeeds);
+    lab_start_direct(&l, second_attempt_succeeds, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
@@ -174,7 +174,7 @@ static void test_pod_vanishes_while_the_operator_is_down(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, second_attempt_succeeds);
+    lab_start_direct(&l, second_attempt_succeeds, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-0"));
@@ -189,7 +189,7 @@ static void test_pause_and_resume(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, second_attempt_succeeds);
+    lab_start_direct(&l, second_attempt_succeeds, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
@@ -218,7 +218,7 @@ static void test_resume_specs(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(
         fake_put(l.server, LAB_JOB,
@@ -248,7 +248,7 @@ static void test_replica_scope(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"restartScope\":\"Replica\"}}}"));
     for (int i = 1; i <= 3; i++) {
@@ -261,7 +261,7 @@ static void test_replica_scope(void **state)
     assert_summary(&l, "Running attempt=0 backoff=0 disruptions=3 failures=3 restarts=3");
     char history[256];
     lab_pod_history(&l, history, sizeof(history));
-    assert_string_equal(history, "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-1/0.2 j-node-1/0.3 ");
+    assert_string_equal(history, " j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-1/0.2 j-node-1/0.3");
     assert_true(
         fake_put(l.server, LAB_JOB, "{\"status\":null}")); /* the pods' labels tell which restart it is */
     lab_until(&l, running);
@@ -271,7 +271,7 @@ static void test_replica_scope(void **state)
         lab_turn(&l);
     lab_pod_history(&l, history, sizeof(history));
     assert_string_equal(history,
-                        "j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-1/0.2 j-node-1/0.3 j-node-1/0.4 ");
+                        " j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-1/0.2 j-node-1/0.3 j-node-1/0.4");
     lab_stop(&l);
 }
 
@@ -293,7 +293,7 @@ static void test_forced_and_held(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, stuck);
+    lab_start_direct(&l, stuck, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"forceDeleteAfterSeconds\":5}}}"));
     lab_until(&l, running);
@@ -326,7 +326,7 @@ static void test_never_starts(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, never_starts);
+    lab_start_direct(&l, never_starts, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"startDeadlineSeconds\":5}}}"));
     lab_until(&l, failed);
@@ -340,7 +340,7 @@ static void test_status_is_lost(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
@@ -359,7 +359,7 @@ static void test_steady_job_costs_nothing(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     lab_until(&l, lab_settled);
@@ -378,7 +378,7 @@ static void test_labels_are_taken_away(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, second_attempt_succeeds);
+    lab_start_direct(&l, second_attempt_succeeds, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"metadata\":{\"labels\":null}}"));
@@ -392,14 +392,14 @@ static void test_job_is_deleted(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_JOB));
     lab_until(&l, lab_settled); /* its children are the garbage collector's */
     assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
-    assert_int_equal(controller_counts(l.controller).deleted, 1);
-    assert_int_equal(reconciler_queue(controller_reconciler(l.controller)).depth, 0);
+    assert_int_equal(controller_counts(l.operators[0].controller).deleted, 1);
+    assert_int_equal(reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
     lab_stop(&l);
 }
 
@@ -408,7 +408,7 @@ static void test_mended_service(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_SERVICES "/j-rdzv"));
@@ -425,7 +425,7 @@ static void test_copy_in_another_namespace(void **state)
     char pod[1024];
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     lab_until(&l, lab_settled);
@@ -459,7 +459,7 @@ static void test_two_names_taken(void **state)
     int turns = 0;
 
     (void)state;
-    lab_start(&l, forever);
+    lab_start_direct(&l, forever, 1);
     assert_true(fake_put(l.server, LAB_SERVICES "/j-rdzv", FOREIGN_SERVICE("j-rdzv")));
     assert_true(fake_put(l.server, LAB_SERVICES "/j-tensorboard", FOREIGN_SERVICE("j-tensorboard")));
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
@@ -486,7 +486,7 @@ static void test_attempt_label_is_taken_away(void **state)
     struct lab l;
 
     (void)state;
-    lab_start(&l, second_attempt_succeeds);
+    lab_start_direct(&l, second_attempt_succeeds, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     lab_until(&l, lab_settled);

@@ -63,15 +63,18 @@ static bool other_failed(struct lab *l)
 
 static bool one_job_left(struct lab *l)
 {
-    return controller_cached(l->controller).jobs == 1;
+    return controller_cached(l->operators[0].controller).jobs == 1;
 }
 
 static void scrape(const struct lab *l, struct exposition *e)
 {
-    const struct reconciler *reconciler = controller_reconciler(l->controller);
-    const struct prometheus_sources common = {
-        .reconcilers = &reconciler, .n_reconcilers = 1, .http = l->http, .lease = "lease", .leads = true};
-    const struct metrics_sources own = {l->controller, l->recorder, "1.2.3"};
+    const struct reconciler *reconciler = controller_reconciler(l->operators[0].controller);
+    const struct prometheus_sources common = {.reconcilers = &reconciler,
+                                              .n_reconcilers = 1,
+                                              .http = l->operators[0].http,
+                                              .lease = "lease",
+                                              .leads = true};
+    const struct metrics_sources own = {l->operators[0].controller, l->operators[0].recorder, "1.2.3"};
     cleanup_buf struct buf text = BUF_INIT(1 << 20);
     struct err err;
 
@@ -216,7 +219,9 @@ static void test_request_without_an_answer(void **state)
 
     (void)state;
     lab_start(&l, killed_once);
-    fake_plan_fault(l.server, &(struct fake_fault_plan){1, "POST", "/pods", FAKE_RESET_BODY, 0, 0});
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){
+                        .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_RESET_BODY});
     put_job(&l, LAB_JOB, "j");
     lab_until(&l, succeeded);
     scrape(&l, &e);

@@ -1,0 +1,232 @@
+/* converge.c - the runner of scenarios. */
+#include "converge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    REQUESTS_MAX = 400,
+    TURNS_MAX = 20000,
+    CUT_OFF_MS = 25000,
+    HANG_JUMPS = 200 /* a watch without a byte is given up after 150 s */,
+    TESTS_MAX = 512
+};
+
+struct story {
+    struct lab lab;
+    const struct scenario *s;
+    const struct trouble *t;
+    bool struck, struck_again, finished;
+    int64_t reconnect_ms; /* 0: nobody is cut off */
+};
+
+static void submit(struct lab *l, const struct scenario *s)
+{
+    char body[1024];
+
+    snprintf(body, sizeof(body),
+             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
+             "\",\"metadata\":{\"name\":\"j\","
+             "\"namespace\":\"ns\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":%d,"
+             "\"restartPolicy\":"
+             "\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}"
+             "]%s}}",
+             s->replicas, s->policy);
+    assert_true(fake_put(l->server, LAB_JOB, body));
+}
+
+/* Completed, or gone with all that was its. */
+static bool finished(struct lab *l)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+
+    if (!job)
+        return fake_count(l->server, LAB_PODS) + fake_count(l->server, LAB_SERVICES) +
+                   fake_count(l->server, LAB_DEPLOYMENTS) ==
+               0;
+    return json_str(json_find(job, (const char *[]){"status", NULL}), "completionTime") != NULL;
+}
+
+static void on_drained(void *ctx)
+{
+    elector_let_go(ctx, NULL, NULL);
+}
+
+static void follow(struct story *st, enum follows follows)
+{
+    struct lab *l = &st->lab;
+    struct lab_operator *leader = &l->operators[0];
+
+    switch (follows) {
+    case FOLLOWS_NOTHING:
+        break;
+    case FOLLOWS_CRASH:
+        lab_crash(l);
+        break;
+    case FOLLOWS_TAKEOVER:
+        lab_kill(l, 0);
+        break;
+    case FOLLOWS_CUT_OFF:
+        fake_direct_cut_off(leader->direct, true);
+        st->reconnect_ms = l->offset_ms + CUT_OFF_MS;
+        break;
+    case FOLLOWS_HANDOVER:
+        reconciler_drain(controller_reconciler(leader->controller), on_drained, leader->elector);
+        break;
+    }
+}
+
+static void strike(struct story *st)
+{
+    struct lab *l = &st->lab;
+    const struct trouble *t = st->t;
+
+    if (t->crash_at && !st->struck && fake_log_count(l->server, NULL, NULL) >= t->crash_at) {
+        st->struck = true;
+        lab_crash(l);
+    }
+    if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
+        st->struck = true;
+        follow(st, t->follows);
+        if (t->then.request)
+            fake_plan_fault(l->server, &t->then);
+    } else if (t->then.request && st->struck && !st->struck_again && fake_faults_done(l->server) > 0) {
+        st->struck_again = true;
+        follow(st, t->then_follows);
+    }
+    if (st->reconnect_ms && l->offset_ms >= st->reconnect_ms) {
+        st->reconnect_ms = 0;
+        fake_direct_cut_off(l->operators[0].direct, false);
+    }
+}
+
+static bool struck(struct story *st)
+{
+    const struct trouble *t = st->t;
+
+    if (t->tamper.event)
+        return st->lab.tamper.done > 0;
+    return t->then.request ? st->struck_again : st->struck;
+}
+
+static void fail_story(struct story *st, const char *why)
+{
+    lab_explain(&st->lab);
+    fail_msg("%s/%s at request %d, event %d: %s", st->s->name, st->t->name,
+             st->t->fault.request + st->t->crash_at, st->t->tamper.event, why);
+}
+
+/* What was quiet before the end does not count. */
+static void note_end(struct story *st)
+{
+    if (st->finished || !finished(&st->lab))
+        return;
+    st->finished = true;
+    st->lab.idle = 0;
+}
+
+static bool is_over(struct story *st)
+{
+    return st->finished && lab_settled(&st->lab) && !st->reconnect_ms;
+}
+
+static bool may_hang(const struct trouble *t)
+{
+    return t->fault.fault == FAKE_HANG_BEFORE || t->fault.fault == FAKE_HANG_AFTER ||
+           t->then.fault == FAKE_HANG_BEFORE || t->then.fault == FAKE_HANG_AFTER;
+}
+
+void converge_run(const struct scenario *s, const struct trouble *t, struct ending *ret)
+{
+    struct story st = {.s = s, .t = t};
+    struct lab *l = &st.lab;
+    uint64_t version = 0;
+
+    if (t->sockets)
+        lab_start(l, s->script);
+    else
+        lab_start_direct(l, s->script, t->operators ? t->operators : 1);
+    l->collects = true;
+    l->gang = s->replicas;
+    l->settle_jumps = may_hang(t) ? HANG_JUMPS : 0;
+    l->tamper = t->tamper;
+    submit(l, s);
+    if (t->fault.request)
+        fake_plan_fault(l->server, &t->fault);
+    for (int turns = 0; !is_over(&st); turns++) {
+        bool jumped = lab_turn(l);
+        bool news = jumped || fake_version(l->server) != version;
+        version = fake_version(l->server);
+        if (news && s->meddle)
+            s->meddle(l);
+        if (news)
+            note_end(&st);
+        strike(&st);
+        if (turns > TURNS_MAX)
+            fail_story(&st, "it did not come to an end");
+    }
+    *ret = (struct ending){.struck = struck(&st), .events = l->tamper.seen};
+    ret->requests = fake_log_count(l->server, NULL, NULL) - fake_log_count(l->server, NULL, LAB_LEASES);
+    const char *broken = lab_broken_rule(l, t->ghosts);
+    if (broken)
+        fail_story(&st, broken);
+    if (ret->requests > REQUESTS_MAX)
+        fail_story(&st, "it asked for too much");
+    lab_ending(l, true, ret->text, sizeof(ret->text));
+    lab_ending(l, false, ret->left, sizeof(ret->left));
+    lab_stop(l);
+}
+
+bool converge_check(const struct scenario *s, const struct trouble *t, const struct ending *untroubled,
+                    struct ending *ret)
+{
+    converge_run(s, t, ret);
+    const char *want = t->ghosts ? untroubled->left : s->want;
+    const char *got = t->ghosts ? ret->left : ret->text;
+    if (strcmp(got, want) != 0)
+        fail_msg("%s, %s at request %d, then %d, event %d:\nwant %s\ngot  %s", s->name, t->name,
+                 t->fault.request + t->crash_at, t->then.request, t->tamper.event, want, got);
+    return ret->struck;
+}
+
+struct ending converge_untroubled(const struct scenario *s, int operators)
+{
+    struct trouble none = {.name = "no trouble", .operators = operators};
+    struct ending e;
+
+    converge_check(s, &none, NULL, &e);
+    return e;
+}
+
+int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n_troubles,
+                  void (*test)(void **state))
+{
+    static struct converge_row rows[TESTS_MAX];
+    static struct CMUnitTest tests[TESTS_MAX];
+    static char names[TESTS_MAX][64];
+    size_t n = 0;
+
+    for (size_t s = 0; s < N_SCENARIOS; s++) {
+        for (size_t t = 0; t < n_troubles && n < TESTS_MAX; t++) {
+            if ((argc > 1 && strcmp(argv[1], SCENARIOS[s].name) != 0) ||
+                (argc > 2 && strcmp(argv[2], troubles[t].name) != 0))
+                continue;
+            rows[n] = (struct converge_row){&SCENARIOS[s], &troubles[t], argc > 3 ? argv[3] : NULL};
+            snprintf(names[n], sizeof(names[n]), "%s/%s", SCENARIOS[s].name, troubles[t].name);
+            tests[n] = (struct CMUnitTest){names[n], test, NULL, NULL, &rows[n]};
+            n++;
+        }
+    }
+    if (n == 0) {
+        fprintf(stderr, "usage: %s [scenario [trouble [seed]]]: no such scenario or trouble\n", argv[0]);
+        return 2;
+    }
+    return _cmocka_run_group_tests(argv[0], tests, n, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* converge.h - one scenario run to its end with one kind of trouble on the way, and what became of it.
+ *
+ * A run is compared with the scenario's own words, which a run without trouble has to end in too.
+ * Errors: a run that does not come to an end, asks for too much, or breaks a rule that holds at every moment
+ *         fails the test.
+ */
+#ifndef TK_TESTS_OPERATOR_CONVERGE_H
+#define TK_TESTS_OPERATOR_CONVERGE_H
+
+#include "lab.h"
+
+enum { CONVERGE_TEXT_BYTES = 1024 };
+
+struct scenario {
+    const char *name;
+    int replicas;
+    const char *policy; /* members of spec after replicaSpecs */
+    int (*script)(int attempt, int index);
+    const char *want;
+    void (*meddle)(struct lab *l); /* what the user does meanwhile; NULL: nothing */
+};
+
+extern const struct scenario SCENARIOS[];
+extern const size_t N_SCENARIOS;
+
+/* What follows when the planned fault has struck. */
+enum follows {
+    FOLLOWS_NOTHING,
+    FOLLOWS_CRASH,    /* the operator dies, a new one starts from nothing */
+    FOLLOWS_TAKEOVER, /* the leader dies, the other one waits for the lease */
+    FOLLOWS_CUT_OFF,  /* the leader hears and says nothing for 25 s; then what it had sent arrives */
+    FOLLOWS_HANDOVER, /* the leader is told to stop */
+};
+
+struct trouble {
+    const char *name;
+    struct fake_fault_plan fault; /* request 0: none */
+    enum follows follows;
+    struct fake_fault_plan then; /* when the first has struck, and counted from there; request 0: none */
+    enum follows then_follows;
+    int crash_at; /* dies when so many requests were carried out; 0: it does not */
+    struct fake_tamper tamper;
+    bool sockets;  /* real HTTP */
+    int operators; /* 0 is 1 */
+    bool ghosts;   /* a create may take effect long after it was given up: what it leaves is not counted */
+};
+
+struct ending {
+    char text[CONVERGE_TEXT_BYTES];
+    char left[CONVERGE_TEXT_BYTES]; /* the same without what is gone again */
+    bool struck;                    /* all that was planned happened */
+    int requests;
+    int events; /* that watches told */
+};
+
+void converge_run(const struct scenario *s, const struct trouble *t, struct ending *ret);
+
+/* The same, and fails the test unless it ended as the scenario says; with ghosts, unless the same is left as after
+ * `untroubled`. True: struck. */
+bool converge_check(const struct scenario *s, const struct trouble *t, const struct ending *untroubled,
+                    struct ending *ret);
+
+/* A run without any trouble, which has to end as the scenario says. */
+struct ending converge_untroubled(const struct scenario *s, int operators);
+
+/* What a test's state points to. */
+struct converge_row {
+    const struct scenario *scenario;
+    const struct trouble *trouble;
+    const char *seed; /* argv[3]; NULL: none was given */
+};
+
+/* A cmocka main: one test for each pair of a scenario (all, or argv[1]) and a trouble (all, or argv[2]). */
+int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n,
+                  void (*test)(void **state));
+#define CONVERGE_MAIN(argc, argv, troubles, test)                                                            \
+    converge_main(argc, argv, troubles, ARRAY_LEN(troubles), test)
+
+#endif

@@ -1,0 +1,271 @@
+/* scenarios.c - stories of one job: what its pods do, what its user does, and how it has to end. */
+#include "converge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static int succeed(int attempt, int index)
+{
+    (void)attempt;
+    (void)index;
+    return 0;
+}
+
+static int killed_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? 137 : -1;
+    return 0;
+}
+
+static int always_killed(int attempt, int index)
+{
+    (void)attempt;
+    (void)index;
+    return 137;
+}
+
+static int wrong(int attempt, int index)
+{
+    (void)attempt;
+    return index == 1 ? 1 : -1;
+}
+
+static int late_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? LAB_PENDING : LAB_RUNS;
+    return 0;
+}
+
+static int stuck_once(int attempt, int index)
+{
+    if (attempt == 0)
+        return index == 1 ? 137 : LAB_STUCK;
+    return 0;
+}
+
+static int second_attempt(int attempt, int index)
+{
+    (void)index;
+    return attempt == 0 ? LAB_RUNS : 0;
+}
+
+static bool status_is(struct lab *l, const char *key, const char *want)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const char *have = json_str(json_find(job, (const char *[]){"status", NULL}), key);
+
+    return have && strcmp(have, want) == 0;
+}
+
+static bool phase_is(struct lab *l, const char *want)
+{
+    return status_is(l, "phase", want);
+}
+
+/* Pauses the job once it runs, and lets it go on once its pods are gone. */
+static void pause_once(struct lab *l)
+{
+    static const char *const EDITS[] = {"{\"spec\":{\"suspend\":true}}", "{\"spec\":{\"suspend\":false}}"};
+    static const char *const PHASES[] = {"Running", "Paused"};
+
+    if (l->step < 2 && phase_is(l, PHASES[l->step]) && (l->step == 0 || fake_count(l->server, LAB_PODS) == 0))
+        assert_true(fake_put(l->server, LAB_JOB, EDITS[l->step++]));
+}
+
+/* Pod 1 is killed in its first life; pod 0 ends well when it may. */
+static int replaced_once(int life, int index)
+{
+    if (index == 0)
+        return 0;
+    return index == 1 && life == 0 ? 137 : LAB_RUNS;
+}
+
+static void wait_for_replacement(struct lab *l)
+{
+    bool replaced = false;
+
+    for (int i = 0; i < l->n_pods; i++)
+        replaced |= l->pods[i].restart == 1 && l->pods[i].running;
+    l->hold_master = !replaced || !phase_is(l, "Running");
+    if (l->step)
+        l->hold_master = false;
+    else
+        l->step = !l->hold_master;
+}
+
+static int master_alone(int life, int index)
+{
+    (void)life;
+    return index == 0 ? 0 : LAB_RUNS;
+}
+
+/* Two pods, three, one, two; then pod 0 may end. */
+static void scale(struct lab *l)
+{
+    static const struct {
+        const char *ready, *edit;
+        int pods;
+    } STEPS[] = {
+        {"2/2", "{\"spec\":{\"elastic\":{\"expectedReplicas\":3}}}", 2},
+        {"3/3", "{\"spec\":{\"elastic\":{\"expectedReplicas\":1}}}", 3},
+        {"1/1", "{\"spec\":{\"elastic\":{\"expectedReplicas\":2}}}", 1},
+        {"2/2", "{}", 2},
+    };
+
+    if (l->step < (int)ARRAY_LEN(STEPS) && fake_count(l->server, LAB_PODS) == STEPS[l->step].pods &&
+        status_is(l, "ready", STEPS[l->step].ready))
+        assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
+    l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
+}
+
+static int for_ever(int attempt, int index)
+{
+    (void)attempt;
+    (void)index;
+    return LAB_RUNS;
+}
+
+static void delete_it(struct lab *l, const char *finalizers)
+{
+    char body[128];
+
+    if (l->step || !phase_is(l, "Running"))
+        return;
+    snprintf(body, sizeof(body), "{\"metadata\":{\"finalizers\":[%s]}}", finalizers);
+    assert_true(fake_put(l->server, LAB_JOB, body));
+    assert_true(fake_delete(l->server, LAB_JOB));
+    l->step = 1;
+}
+
+static void delete_background(struct lab *l)
+{
+    delete_it(l, "");
+}
+
+static void delete_foreground(struct lab *l)
+{
+    delete_it(l, "\"foregroundDeletion\"");
+}
+
+#define TENSORBOARD_SPEC "\"logDir\":{\"pvc\":[{\"name\":\"p\",\"subPath\":[\"./log\"]}]}"
+
+static int64_t tensorboards(struct lab *l)
+{
+    cleanup_json cJSON *d = lab_get(l, LAB_DEPLOYMENTS "/j-tensorboard");
+
+    return d ? json_i64(json_find(d, (const char *[]){"spec", NULL}), "replicas", -1) : -1;
+}
+
+/* While the job runs its TensorBoard is asked for, put to sleep, woken, and put to sleep again. */
+static void switch_tensorboard(struct lab *l)
+{
+    static const struct {
+        int64_t replicas;
+        const char *edit;
+    } STEPS[] = {
+        {-1, "{\"spec\":{\"tensorboardSpec\":{" TENSORBOARD_SPEC "}}}"},
+        {1, "{\"spec\":{\"tensorboardSpec\":{\"suspend\":true}}}"},
+        {0, "{\"spec\":{\"tensorboardSpec\":{\"suspend\":false}}}"},
+        {1, "{\"spec\":{\"tensorboardSpec\":{\"suspend\":true}}}"},
+        {0, "{}"},
+    };
+
+    if (l->step < (int)ARRAY_LEN(STEPS) && phase_is(l, "Running") &&
+        tensorboards(l) == STEPS[l->step].replicas)
+        assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
+    l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
+}
+
+const struct scenario SCENARIOS[] = {
+    {"success", 2, "", succeed,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +2 -0: j-node-0/0 j-node-1/0; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+    {"killed-once", 2, "", killed_once,
+     "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; "
+     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+    {"backoff-limit", 1, ",\"runPolicy\":{\"backoffLimit\":2}", always_killed,
+     "BackoffLimitExceeded, Failed attempt=2 backoff=2 disruptions=0 failures=3 restarts=2; "
+     "pods +3 -2: j-node-0/0 j-node-0/1 j-node-0/2; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+    {"permanent", 2, "", wrong,
+     "PermanentExitCode, Failed attempt=0 backoff=0 disruptions=0 failures=1 restarts=0; "
+     "pods +2 -1: j-node-0/0 j-node-1/0; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+    {"deadline", 2, ",\"runPolicy\":{\"activeDeadlineSeconds\":180}", for_ever,
+     "DeadlineExceeded, Failed attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +2 -2: j-node-0/0 j-node-1/0; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+    {"ttl", 2, ",\"runPolicy\":{\"ttlSecondsAfterFinished\":20}", succeed,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; "
+     "pods +2 -2: j-node-0/0 j-node-1/0; "
+     "services +1 -1; deployments +0 -0",
+     NULL},
+    {"delete-background", 2, "", for_ever,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; "
+     "pods +2 -2: j-node-0/0 j-node-1/0; "
+     "services +1 -1; deployments +0 -0",
+     delete_background},
+    {"delete-foreground", 2, "", for_ever,
+     "gone, - attempt=-1 backoff=-1 disruptions=-1 failures=0 restarts=-1; "
+     "pods +2 -2: j-node-0/0 j-node-1/0; "
+     "services +1 -1; deployments +0 -0",
+     delete_foreground},
+    {"tensorboard", 1, ",\"tensorboardSpec\":{" TENSORBOARD_SPEC "}", succeed,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +1 -0: j-node-0/0; "
+     "services +2 -0; deployments +1 -0",
+     NULL},
+    {"tensorboard-switched", 1, "", succeed,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +1 -0: j-node-0/0; "
+     "services +2 -0; deployments +1 -0",
+     switch_tensorboard},
+    {"pause-resume", 2,
+     ",\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"--resume\"]}]}}",
+     second_attempt,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
+     "services +1 -0; deployments +0 -0",
+     pause_once},
+    {"replica", 3, ",\"runPolicy\":{\"restartScope\":\"Replica\",\"cleanUpPolicy\":\"All\"}", replaced_once,
+     "MasterSucceeded, Succeeded attempt=0 backoff=1 disruptions=0 failures=1 restarts=1; "
+     "pods +4 -4: j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; "
+     "services +1 -0; deployments +0 -0",
+     wait_for_replacement},
+    {"scale", 2,
+     ",\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},\"runPolicy\":{\"cleanUpPolicy\":\"All\"},"
+     "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":2}",
+     master_alone,
+     "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +4 -4: j-node-0/0 j-node-1/0 j-node-1/0.1 j-node-2/0; "
+     "services +1 -0; deployments +0 -0",
+     scale},
+    {"start-deadline", 2, ",\"runPolicy\":{\"startDeadlineSeconds\":320}", late_once,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=1 restarts=1; "
+     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+    {"force-delete", 2, ",\"runPolicy\":{\"forceDeleteAfterSeconds\":20}", stuck_once,
+     "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; "
+     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
+     "services +1 -0; deployments +0 -0",
+     NULL},
+};
+
+const size_t N_SCENARIOS = ARRAY_LEN(SCENARIOS);

@@ -1,0 +1,46 @@
+/* test_sockets.c - the sweep of test_converge once more over real HTTP, for what libcurl makes of a connection that
+ * breaks, a body that ends early and an error with a body. Nothing hangs here: that would take real seconds.
+ *
+ * usage: test_sockets [scenario [trouble]]
+ */
+#include "converge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+enum { ENOUGH = 5 };
+
+static const struct trouble TROUBLES[] = {
+    {"unavailable", .fault = {.fault = FAKE_STATUS, .status = 503, .retry_after_s = 1}, .sockets = true},
+    {"drop-before", .fault = {.fault = FAKE_DROP_BEFORE}, .sockets = true},
+    {"drop-after", .fault = {.fault = FAKE_DROP_AFTER}, .sockets = true},
+    {"reset-body", .fault = {.fault = FAKE_RESET_BODY}, .sockets = true},
+    {"killed-answered", .crash_at = 1, .sockets = true},
+};
+
+static void sweep(void **state)
+{
+    const struct converge_row *row = *state;
+    struct trouble t = *row->trouble;
+    struct ending untroubled = converge_untroubled(row->scenario, 1);
+    struct ending e;
+    bool kills = t.crash_at > 0;
+    int n = 0;
+
+    do {
+        n++;
+        t.crash_at = kills ? n : 0;
+        t.fault.request = kills ? 0 : n;
+    } while (converge_check(row->scenario, &t, &untroubled, &e));
+    assert_true(n > ENOUGH);
+    print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, n - 1, e.text);
+}
+
+int main(int argc, char **argv)
+{
+    return CONVERGE_MAIN(argc, argv, TROUBLES, sweep);
+}
