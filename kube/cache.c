@@ -44,6 +44,11 @@ static const struct store_entry *keep(struct cache *c, const char *ns, const cha
                           &(struct store_entry){item->ns, item->name, item->uid, item->group, item->value});
 }
 
+void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid)
+{
+    (void)store_remove(c->store, ns, name, uid);
+}
+
 void cache_put(struct cache *c, const cJSON *object)
 {
     const cJSON *meta = metadata(object);

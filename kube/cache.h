@@ -42,6 +42,9 @@ void cache_free(struct cache *c);
 /* An object that was read live takes the place of the copy. It must have a name. */
 void cache_put(struct cache *c, const cJSON *object);
 
+/* A live read did not find this very object. `changed` and `gone` are for the watch to tell. */
+void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid);
+
 const struct store *cache_store(const struct cache *c);
 struct watcher_stats cache_stats(const struct cache *c); /* .synced: may be relied upon */
 

@@ -220,6 +220,7 @@ static void on_status(struct step *s, struct kube_reply *reply)
     const char *version = json_str(meta, "resourceVersion");
 
     if (reply->err) {
+        s->ap->result.job_missing = reply->err->kind == ERR_NOT_FOUND;
         fail_step(s, reply->err, &reply->status);
         return;
     }

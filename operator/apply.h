@@ -39,6 +39,7 @@ struct apply_result {
     char problem_name[64];
     char problem_message[256];
     bool status_written;
+    bool job_missing; /* 404 for the status: the cache may show a job that is not there any more */
     char status_version[APPLY_VERSION_BYTES]; /* the job's resourceVersion after it */
     struct expectation *expected;
     int n_expected;

@@ -174,6 +174,12 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
     const char *version =
         json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "resourceVersion");
 
+    if (reply->err && reply->err->kind == ERR_NOT_FOUND) {
+        watches_forget_job(&c->watches,
+                           p->target.uid); /* its watch is behind, or dead and nobody noticed yet */
+        work_after(w, 0);
+        return;
+    }
     if (reply->err) {
         c->counts.failures++;
         log_pass(c, p, LOG_WARN, "reading the job failed", reply->err);
@@ -183,6 +189,7 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
     struct keystate *k = state_of(c, p->target.uid);
     snprintf(k->live_version, sizeof(k->live_version), "%s", version ? version : "");
     k->status_version[0] = '\0';
+    k->job_missing = false;
     watches_put_job(&c->watches, reply->object);
     work_after(w, 0);
 }
@@ -238,7 +245,7 @@ static void reconcile(void *ctx, struct work *w)
     }
     c->counts.passes++;
     struct pass *p = pass_new(c, w, job);
-    if (keystate_job_is_old(k, job->resource_version))
+    if (k->job_missing || keystate_job_is_old(k, job->resource_version))
         read_live(p);
     else
         plan_and_apply(p, job, k);

@@ -119,6 +119,7 @@ void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t jo
 {
     learn_gone(k, r, n_gone_used);
     learn_problem(k, r, job_generation, wall_ms);
+    k->job_missing = r->job_missing;
     if (r->status_written) {
         k->status_written_ms = wall_ms;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);

@@ -12,8 +12,9 @@ struct keystate {
     int n_expected;
     char status_version[APPLY_VERSION_BYTES]; /* the job must be as new as this; "" for no matter */
     int64_t expected_until_ms;                /* monotonic; then it is planned anyway */
-    char live_version[APPLY_VERSION_BYTES];   /* the job was read live at this version */
-    char (*gone_uids)[APPLY_UID_BYTES];       /* heap */
+    bool job_missing; /* the last pass met a 404 for the job: it is read live before anything else */
+    char live_version[APPLY_VERSION_BYTES]; /* the job was read live at this version */
+    char (*gone_uids)[APPLY_UID_BYTES];     /* heap */
     int n_gone_uids;
     enum problem_kind problem;
     enum child_kind problem_child;

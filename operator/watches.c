@@ -88,6 +88,14 @@ void watches_put_job(struct watches *w, const cJSON *object)
     cache_put(w->kinds[CHILD_JOB], object);
 }
 
+void watches_forget_job(struct watches *w, const char *uid)
+{
+    const struct store_entry *e = store_group(cache_store(w->kinds[CHILD_JOB]), uid);
+
+    if (e)
+        cache_forget(w->kinds[CHILD_JOB], e->ns, e->name, e->uid);
+}
+
 const struct store *watches_children(const struct watches *w, enum child_kind kind)
 {
     return cache_store(w->kinds[kind]);

@@ -26,6 +26,9 @@ const struct jobtext *watches_job(const struct watches *w, const char *uid);
 /* A job read live takes the place of the cached one. */
 void watches_put_job(struct watches *w, const cJSON *object);
 
+/* A job that is not there any more. Its watch tells `job_gone` when it hears of it, not this. */
+void watches_forget_job(struct watches *w, const char *uid);
+
 /* For store_group: children by the UID of their controller. */
 const struct store *watches_children(const struct watches *w, enum child_kind kind);
 

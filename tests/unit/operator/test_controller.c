@@ -403,6 +403,40 @@ static void test_job_is_deleted(void **state)
     lab_stop(&l);
 }
 
+/* The watch of jobs hangs while the job is deleted: what the garbage collector takes away is not made again and again. */
+static void test_deletion_is_not_seen(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, forever, 1);
+    l.collects = true;
+    fake_plan_fault(l.server, &(struct fake_fault_plan){.request = 1,
+                                                        .method = "WATCH",
+                                                        .path_part = "/" TRAINJOB_PLURAL,
+                                                        .fault = FAKE_HANG_BEFORE});
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    while (fake_faults_done(l.server) == 0)
+        lab_turn(&l);
+    /* The status that knows the pods is written, but nobody hears of it. */
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){
+                        .request = 2, .method = "PATCH", .path_part = "/status", .fault = FAKE_HANG_AFTER});
+    while (fake_faults_done(l.server) == 0)
+        lab_turn(&l);
+    assert_true(fake_remove(l.server, LAB_JOB));
+    int before = fake_log_count(l.server, "POST", "/pods");
+    int64_t from_ms = l.offset_ms;
+    while (l.offset_ms < from_ms + 300000)
+        lab_turn(&l);
+    assert_in_range(fake_log_count(l.server, "POST", "/pods") - before, 0, 2);
+    assert_int_equal(fake_count(l.server, LAB_PODS), 0);
+    assert_int_equal(fake_count(l.server, LAB_SERVICES), 0);
+    assert_int_equal(controller_counts(l.operators[0].controller).deleted, 1);
+    assert_int_equal(reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
+    lab_stop(&l);
+}
+
 static void test_mended_service(void **state)
 {
     struct lab l;
@@ -514,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_steady_job_costs_nothing),
         cmocka_unit_test(test_labels_are_taken_away),
         cmocka_unit_test(test_job_is_deleted),
+        cmocka_unit_test(test_deletion_is_not_seen),
         cmocka_unit_test(test_mended_service),
         cmocka_unit_test(test_copy_in_another_namespace),
         cmocka_unit_test(test_two_names_taken),
