@@ -1,4 +1,4 @@
-/* pool.c - one output pixel of a max-pool, all channels. */
+/* pool.c - one output pixel of a pool, all channels. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 
@@ -7,10 +7,11 @@ void ISA_FN(pool_forward)(const struct isa_pool *p, float *out, uint8_t *argmax,
     for (int c = 0; c < p->c; c += VEC) {
         int n = p->c - c;
         vec best = vec_load_n(in + c, n);
-        vec place = vec_tag(0);
-        for (int y = 0, i = 0; y < p->window; y++) {
+        vec place = vec_tag(p->first);
+        for (int y = 0; y < p->rows; y++) {
             const float *pixel = in + y * p->row + c;
-            for (int x = 0; x < p->window; x++, i++, pixel += p->c) {
+            int i = p->first + y * p->window;
+            for (int x = 0; x < p->cols; x++, i++, pixel += p->c) {
                 vec v = vec_load_n(pixel, n);
                 vec_mask m = vec_beats(v, best);
                 best = vec_select(m, v, best);
@@ -32,9 +33,10 @@ void ISA_FN(pool_backward)(const struct isa_pool *p, float *din, const float *do
         if (out)
             d = vec_select(vec_positive(vec_load_n(out + c, n)), d, vec_zero());
         vec place = vec_load_tags_n(argmax + c, n);
-        for (int y = 0, i = 0; y < p->window; y++) {
+        for (int y = 0; y < p->rows; y++) {
             float *pixel = din + y * p->row + c;
-            for (int x = 0; x < p->window; x++, i++, pixel += p->c) {
+            int i = p->first + y * p->window;
+            for (int x = 0; x < p->cols; x++, i++, pixel += p->c) {
                 vec part = vec_select(vec_tag_is(place, i), d, vec_zero());
                 if (p->add)
                     part = vec_add(vec_load_n(pixel, n), part);
@@ -42,4 +44,27 @@ void ISA_FN(pool_backward)(const struct isa_pool *p, float *din, const float *do
             }
         }
     }
+}
+
+/* The zeros of padding count: torch's count_include_pad. */
+void ISA_FN(avgpool_forward)(const struct isa_pool *p, float *restrict out, const float *restrict in)
+{
+    const float n = (float)(p->window * p->window);
+    for (int c = 0; c < p->c; c++)
+        out[c] = 0;
+    for (int y = 0; y < p->rows; y++)
+        for (int x = 0; x < p->cols; x++)
+            for (int c = 0; c < p->c; c++)
+                out[c] += in[y * p->row + (ptrdiff_t)x * p->c + c];
+    for (int c = 0; c < p->c; c++)
+        out[c] /= n;
+}
+
+void ISA_FN(avgpool_backward)(const struct isa_pool *p, float *restrict din, const float *restrict dout)
+{
+    const float n = (float)(p->window * p->window);
+    for (int y = 0; y < p->rows; y++)
+        for (int x = 0; x < p->cols; x++)
+            for (int c = 0; c < p->c; c++)
+                din[y * p->row + (ptrdiff_t)x * p->c + c] += dout[c] / n;
 }
