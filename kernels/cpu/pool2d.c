@@ -61,19 +61,39 @@ static int clip(int at, int window, int side, int *ret_count)
     return first;
 }
 
-/* The window of output pixel (y,x); *ret_at is the offset of its first pixel inside the image. */
-static struct isa_pool window_at(const struct job *j, int y, int x, ptrdiff_t *ret_at)
+/* The windows of one line of output pixels. */
+struct line {
+    struct isa_pool pool;
+    int first_row;
+    ptrdiff_t at; /* of the first row that they share, in the image */
+};
+
+static struct line line_at(const struct job *j, int y)
 {
     const struct pool2d_shape *s = j->s;
-    struct isa_pool p = {
-        .window = s->window, .c = s->in_c, .row = (ptrdiff_t)s->in_w * s->in_c, .add = j->overlap};
+    struct line l = {.pool = {.window = s->window,
+                              .c = s->in_c,
+                              .cols = s->window,
+                              .row = (ptrdiff_t)s->in_w * s->in_c,
+                              .add = j->overlap}};
     int top = y * s->stride - s->pad;
+    l.first_row = clip(top, s->window, s->in_h, &l.pool.rows);
+    l.pool.first = l.first_row * s->window;
+    l.at = (top + l.first_row) * l.pool.row;
+    return l;
+}
+
+/* Makes `pool` that of pixel x; returns the offset of its window's first pixel in the image. */
+static ptrdiff_t pixel_at(const struct job *j, struct line *l, int x)
+{
+    const struct pool2d_shape *s = j->s;
     int left = x * s->stride - s->pad;
-    int first_row = clip(top, s->window, s->in_h, &p.rows);
-    int first_col = clip(left, s->window, s->in_w, &p.cols);
-    p.first = first_row * s->window + first_col;
-    *ret_at = (top + first_row) * p.row + (ptrdiff_t)(left + first_col) * s->in_c;
-    return p;
+    int first_col = 0;
+    if (s->pad) {
+        first_col = clip(left, s->window, s->in_w, &l->pool.cols);
+        l->pool.first = l->first_row * s->window + first_col;
+    }
+    return l->at + (ptrdiff_t)(left + first_col) * s->in_c;
 }
 
 static void forward_images(void *arg, int begin, int end)
@@ -86,13 +106,13 @@ static void forward_images(void *arg, int begin, int end)
         const float *image = j->in + i * image_floats(s);
         ptrdiff_t o = (ptrdiff_t)i * out_h * out_w * s->in_c;
         for (int y = 0; y < out_h; y++) {
+            struct line l = line_at(j, y);
             for (int x = 0; x < out_w; x++, o += s->in_c) {
-                ptrdiff_t at;
-                struct isa_pool p = window_at(j, y, x, &at);
+                ptrdiff_t at = pixel_at(j, &l, x);
                 if (j->mean)
-                    j->ops->avgpool_forward(&p, j->out + o, image + at);
+                    j->ops->avgpool_forward(&l.pool, j->out + o, image + at);
                 else
-                    j->ops->pool_forward(&p, j->out + o, j->argmax ? j->argmax + o : NULL, image + at);
+                    j->ops->pool_forward(&l.pool, j->out + o, j->argmax ? j->argmax + o : NULL, image + at);
             }
         }
     }
@@ -123,13 +143,13 @@ static void backward_images(void *arg, int begin, int end)
         if (j->zero_first)
             memset(image, 0, (size_t)image_floats(s) * sizeof(float));
         for (int y = 0; y < out_h; y++) {
+            struct line l = line_at(j, y);
             for (int x = 0; x < out_w; x++, o += s->in_c) {
-                ptrdiff_t at;
-                struct isa_pool p = window_at(j, y, x, &at);
+                ptrdiff_t at = pixel_at(j, &l, x);
                 if (j->mean)
-                    j->ops->avgpool_backward(&p, image + at, j->dout + o);
+                    j->ops->avgpool_backward(&l.pool, image + at, j->dout + o);
                 else
-                    j->ops->pool_backward(&p, image + at, j->dout + o, j->argmax_in + o,
+                    j->ops->pool_backward(&l.pool, image + at, j->dout + o, j->argmax_in + o,
                                           j->fwd_out ? j->fwd_out + o : NULL);
             }
         }

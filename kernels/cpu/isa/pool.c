@@ -4,14 +4,15 @@
 
 void ISA_FN(pool_forward)(const struct isa_pool *p, float *out, uint8_t *argmax, const float *in)
 {
-    for (int c = 0; c < p->c; c += VEC) {
-        int n = p->c - c;
+    const struct isa_pool s = *p;
+    for (int c = 0; c < s.c; c += VEC) {
+        int n = s.c - c;
         vec best = vec_load_n(in + c, n);
-        vec place = vec_tag(p->first);
-        for (int y = 0; y < p->rows; y++) {
-            const float *pixel = in + y * p->row + c;
-            int i = p->first + y * p->window;
-            for (int x = 0; x < p->cols; x++, i++, pixel += p->c) {
+        vec place = vec_tag(s.first);
+        for (int y = 0; y < s.rows; y++) {
+            const float *pixel = in + y * s.row + c;
+            int i = s.first + y * s.window;
+            for (int x = 0; x < s.cols; x++, i++, pixel += s.c) {
                 vec v = vec_load_n(pixel, n);
                 vec_mask m = vec_beats(v, best);
                 best = vec_select(m, v, best);
@@ -27,18 +28,19 @@ void ISA_FN(pool_forward)(const struct isa_pool *p, float *out, uint8_t *argmax,
 void ISA_FN(pool_backward)(const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax,
                            const float *out)
 {
-    for (int c = 0; c < p->c; c += VEC) {
-        int n = p->c - c;
+    const struct isa_pool s = *p;
+    for (int c = 0; c < s.c; c += VEC) {
+        int n = s.c - c;
         vec d = vec_load_n(dout + c, n);
         if (out)
             d = vec_select(vec_positive(vec_load_n(out + c, n)), d, vec_zero());
         vec place = vec_load_tags_n(argmax + c, n);
-        for (int y = 0; y < p->rows; y++) {
-            float *pixel = din + y * p->row + c;
-            int i = p->first + y * p->window;
-            for (int x = 0; x < p->cols; x++, i++, pixel += p->c) {
+        for (int y = 0; y < s.rows; y++) {
+            float *pixel = din + y * s.row + c;
+            int i = s.first + y * s.window;
+            for (int x = 0; x < s.cols; x++, i++, pixel += s.c) {
                 vec part = vec_select(vec_tag_is(place, i), d, vec_zero());
-                if (p->add)
+                if (s.add)
                     part = vec_add(vec_load_n(pixel, n), part);
                 vec_store_n(pixel, part, n);
             }
