@@ -24,7 +24,7 @@ struct net {
 };
 
 /* The rest of a preset around "input: ... layers: ...". */
-static void open_net(struct net *n, const char *model, int threads)
+static void open_net(struct net *n, const char *model, enum kctx_isa isa, int threads)
 {
     char text[4096];
     struct err err = {0};
@@ -39,8 +39,9 @@ static void open_net(struct net *n, const char *model, int threads)
     n->model = model_make(&n->cfg.model, BATCH + 1, &err);
     if (!n->model)
         fail_msg("%s", err.msg);
-    n->ctx = kctx_make(
-        &(struct kctx_options){.threads = threads, .workspace_bytes = model_workspace_bytes(n->model)}, &err);
+    struct kctx_options machine = {
+        .isa = isa, .threads = threads, .workspace_bytes = model_workspace_bytes(n->model)};
+    n->ctx = kctx_make(&machine, &err);
     assert_non_null(n->ctx);
 }
 
@@ -100,14 +101,14 @@ static void assert_state(const struct golden_layers *g, const struct model *m)
 }
 
 /* Two training passes, the gradients of the second, then an evaluation. */
-static void check_beside_torch(const struct golden_layers *g, int threads)
+static void check_beside_torch(const struct golden_layers *g, enum kctx_isa isa, int threads)
 {
     static const uint32_t samples[BATCH] = {0};
     const struct model_step step = {.samples = samples};
     struct torch_rng rng;
     struct net n;
 
-    open_net(&n, g->model, threads);
+    open_net(&n, g->model, isa, threads);
     torch_rng_seed(&rng, GOLDEN_LAYERS_SEED);
     model_init(n.model, &rng);
     size_t len = model_len(n.model);
@@ -142,9 +143,13 @@ static void check_beside_torch(const struct golden_layers *g, int threads)
 static void layers_do_what_torch_does(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(golden_layers); i++) {
-        check_beside_torch(&golden_layers[i], 1);
-        check_beside_torch(&golden_layers[i], 3);
+    for (int isa = KCTX_ISA_PLAIN; isa <= KCTX_ISA_AVX512; isa++) {
+        if (!kctx_isa_supported((enum kctx_isa)isa))
+            continue;
+        for (size_t i = 0; i < ARRAY_LEN(golden_layers); i++) {
+            check_beside_torch(&golden_layers[i], (enum kctx_isa)isa, 1);
+            check_beside_torch(&golden_layers[i], (enum kctx_isa)isa, 3);
+        }
     }
 }
 
@@ -180,7 +185,7 @@ static void dropout_goes_by_sample(void **state)
     struct net n;
 
     for (int threads = 1; threads <= 3; threads += 2) {
-        open_net(&n, DROPOUT, threads);
+        open_net(&n, DROPOUT, KCTX_ISA_AUTO, threads);
         assert_int_equal(model_len(n.model), PARAMS);
         torch_rng_seed(&rng, 1);
         model_init(n.model, &rng);
@@ -212,8 +217,8 @@ static void dropout_rests_in_evaluations(void **state)
     struct net n;
     struct net p;
 
-    open_net(&n, DROPOUT, 1);
-    open_net(&p, plain, 1);
+    open_net(&n, DROPOUT, KCTX_ISA_AUTO, 1);
+    open_net(&p, plain, KCTX_ISA_AUTO, 1);
     torch_rng_seed(&rng, 1);
     model_init(n.model, &rng);
     torch_rng_seed(&rng, 1);
@@ -243,8 +248,8 @@ static void buffers_travel_in_one_piece(void **state)
     struct net b;
     float want[BATCH * 8];
 
-    open_net(&a, golden_layers[3].model, 1);
-    open_net(&b, golden_layers[3].model, 1);
+    open_net(&a, golden_layers[3].model, KCTX_ISA_AUTO, 1);
+    open_net(&b, golden_layers[3].model, KCTX_ISA_AUTO, 1);
     torch_rng_seed(&rng, 1);
     model_init(a.model, &rng);
     memcpy(model_values(b.model), model_values(a.model), model_len(a.model) * sizeof(float));
