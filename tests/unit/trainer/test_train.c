@@ -289,6 +289,21 @@ static void dropout_is_the_same_on_any_rank(void **state)
     check_together(true);
 }
 
+/* The same samples each step and a rate of 0: only what is dropped can change the loss. */
+static void each_step_drops_others(void **state)
+{
+    (void)state;
+    struct task task = usual(ITEMS);
+
+    task.lr = 0;
+    task.dropout = true;
+    struct shared *s = train_with(1, task);
+    const float *loss = s->trace[0].loss;
+    assert_int_equal(s->trace[0].steps, 3);
+    assert_true(fabsf(loss[0] - loss[1]) > 1e-4f && fabsf(loss[1] - loss[2]) > 1e-4f);
+    munmap(s, sizeof(*s));
+}
+
 /* Each rank keeps its own statistics while it trains; who evaluates does it by rank 0's. */
 static void running_statistics_are_those_of_rank_0(void **state)
 {
@@ -398,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_together_are_one_process),
         cmocka_unit_test(dropout_is_the_same_on_any_rank),
+        cmocka_unit_test(each_step_drops_others),
         cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),
         cmocka_unit_test(a_tail_batch_is_smaller),

@@ -204,6 +204,30 @@ static void dropout_goes_by_sample(void **state)
     }
 }
 
+/* Two layers of one network draw on their own: of both, a quarter is left. The gradient of a weight is 0 where its
+ * input is gone. */
+static void dropout_layers_differ(void **state)
+{
+    (void)state;
+    static const char twice[] = "input: {rows: 16, cols: 16, channels: 1}\n"
+                                "  layers: [flatten, dropout, dropout, {type: linear, name: a, out: 1}]\n";
+    const uint32_t sample = 3;
+    const float pull = 1;
+    float grad[257];
+    int left = 0;
+    struct net n;
+
+    open_net(&n, twice, KCTX_ISA_AUTO, 1);
+    for (int i = 0; i < 256; i++)
+        n.x[i] = 1;
+    model_forward(n.model, n.ctx, n.x, 1, &(struct model_step){.samples = &sample});
+    model_backward(n.model, n.ctx, &pull, grad);
+    for (int i = 0; i < 256; i++)
+        left += grad[i] > 0;
+    assert_in_range(left, 64 - 6 * 7, 64 + 6 * 7); /* six deviations; one mask twice would leave 128 */
+    close_net(&n);
+}
+
 /* An evaluation is the plain network, twice the same. */
 static void dropout_rests_in_evaluations(void **state)
 {
@@ -316,9 +340,9 @@ static void refuses_what_does_not_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_do_what_torch_does),    cmocka_unit_test(dropout_goes_by_sample),
-        cmocka_unit_test(dropout_rests_in_evaluations), cmocka_unit_test(buffers_travel_in_one_piece),
-        cmocka_unit_test(refuses_what_does_not_fit),
+        cmocka_unit_test(layers_do_what_torch_does),   cmocka_unit_test(dropout_goes_by_sample),
+        cmocka_unit_test(dropout_layers_differ),       cmocka_unit_test(dropout_rests_in_evaluations),
+        cmocka_unit_test(buffers_travel_in_one_piece), cmocka_unit_test(refuses_what_does_not_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
