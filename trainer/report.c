@@ -3,6 +3,7 @@
 
 #include "trainer/events/events.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,20 +182,32 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
     r->progress_ms = now;
 }
 
+/* Behind a loss; where targets are values there is none. */
+static void say_accuracy(struct report *r, const char *part, double accuracy)
+{
+    if (isnan(accuracy))
+        return;
+    if (r->o.format == LOG_FORMAT_JSON)
+        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
+    else
+        fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
+}
+
 void report_val(struct report *r, int64_t epoch, double loss, double accuracy)
 {
     if (!r)
         return;
     if (begin_json(r, "val"))
-        fprintf(r->o.out,
-                ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g",
-                (long long)epoch, (long long)r->o.epochs, (long long)(epoch * r->o.steps), loss, accuracy);
+        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
+                (long long)epoch, (long long)r->o.epochs, (long long)(epoch * r->o.steps), loss);
     else
-        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f, val accuracy: %.4f", (long long)epoch,
-                (long long)r->o.epochs, loss, accuracy);
+        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f", (long long)epoch, (long long)r->o.epochs,
+                loss);
+    say_accuracy(r, "val", accuracy);
     end(r);
     scalar(r, "val/loss", epoch * r->o.steps, loss);
-    scalar(r, "val/accuracy", epoch * r->o.steps, accuracy);
+    if (!isnan(accuracy))
+        scalar(r, "val/accuracy", epoch * r->o.steps, accuracy);
 }
 
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
@@ -202,13 +215,14 @@ void report_test(struct report *r, int64_t global_step, double loss, double accu
     if (!r)
         return;
     if (begin_json(r, "test"))
-        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g", (long long)global_step,
-                loss, accuracy);
+        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
     else
-        fprintf(r->o.out, "test loss: %.4f, test accuracy: %.4f", loss, accuracy);
+        fprintf(r->o.out, "test loss: %.4f", loss);
+    say_accuracy(r, "test", accuracy);
     end(r);
     scalar(r, "test/loss", global_step, loss);
-    scalar(r, "test/accuracy", global_step, accuracy);
+    if (!isnan(accuracy))
+        scalar(r, "test/accuracy", global_step, accuracy);
 }
 
 void report_times(struct report *r, const struct report_times *t)

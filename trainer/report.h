@@ -48,6 +48,7 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
 /* After every step: redraws the progress line and writes out events, when either is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
 
+/* accuracy NaN: there is none. */
 void report_val(struct report *r, int64_t epoch, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 

@@ -34,12 +34,10 @@ static struct evaluate_parts part_of(const struct rig *s, bool test)
                                .ctx = s->ctx,
                                .model = s->model,
                                .loss = s->cfg->loss,
-                               .items = test ? set->test_items : s->split.second_items,
+                               .items = test ? set->test.items : s->split.second_items,
                                .timeout_ms = s->timeout_ms};
 
-    feed_init(&p.feed, test ? set->test_images : set->train_images,
-              test ? set->test_labels : set->train_labels, test ? NULL : s->split.second,
-              (size_t)set->rows * (size_t)set->cols, s->cfg->data.mean, s->cfg->data.std);
+    feed_init(&p.feed, set, test, test ? NULL : s->split.second, &s->cfg->data);
     return p;
 }
 
@@ -153,7 +151,7 @@ static int finish(struct rig *s, int64_t done, struct err *err)
     struct evaluate_parts p = part_of(s, true);
     struct evaluate_result r;
 
-    if (cfg->test || cfg->eval_only) {
+    if (p.items && (cfg->test || cfg->eval_only)) {
         if (evaluate(&p, &r, err))
             return -1;
         report_test(s->report, done, r.loss, r.accuracy);

@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "trainer/collectives/collectives.h"
 #include "trainer/config/lines.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/source.h"
 #include "trainer/model/spec.h"
 
 #include <stdbool.h>
@@ -20,11 +20,6 @@
 #include <stdint.h>
 
 enum { BATCH_SIZE_MAX = 65536, POSITIONALS_MAX = 4 };
-
-struct data_spec {
-    double mean, std;               /* a pixel becomes (x / 255 - mean) / std */
-    int64_t train_items, val_items; /* 0 validation items: no split, nothing is drawn for one */
-};
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 

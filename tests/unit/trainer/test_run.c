@@ -188,8 +188,8 @@ static void a_preset_may_have_lines_of_its_own(void **state)
     struct fixture *f = *state;
 
     own_lines(f);
-    f->cfg.data.train_items += f->cfg.data.val_items;
-    f->cfg.data.val_items = 0;
+    f->cfg.data.split.train_items += f->cfg.data.split.val_items;
+    f->cfg.data.split.val_items = 0;
     f->cfg.batch_size = 16;
     f->cfg.save_path = path_in(f, "m.pt");
     assert_int_equal(go(f), 0);
@@ -315,7 +315,7 @@ static void refuses_what_cannot_be_trained(void **state)
     f->cfg.data_dir = path_in(f, "nowhere");
     expect_failure(f, 2, "nowhere");
     f->cfg = good;
-    f->cfg.data.train_items = 40;
+    f->cfg.data.split.train_items = 40;
     expect_failure(f, 2, "train_items 40 and val_items 16, but the data set has 64");
     f->cfg = good;
     f->cfg.model.input.rows = 9;
