@@ -3,6 +3,7 @@
 
 #include "trainer/events/events.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,10 +85,16 @@ static void scalar(struct report *r, const char *tag, int64_t step, double value
         r->events_err = err;
 }
 
+/* Text that the preset's own lines stand for. */
+static bool silent(const struct report *r)
+{
+    return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
+}
+
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads)
 {
-    if (!r)
+    if (!r || silent(r))
         return;
     if (begin_json(r, "start"))
         fprintf(r->o.out,
@@ -103,11 +110,31 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
     end(r);
 }
 
+void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
+                 const struct lines_values *v)
+{
+    if (!text)
+        return;
+    if (format != LOG_FORMAT_JSON) {
+        if (r)
+            clear_progress(r);
+        lines_print(out, text, v);
+    } else if (r) {
+        json_begin(r, event);
+        fprintf(out, ",\"epoch\":%lld,\"epochs\":%lld,\"loss_sum\":%.9g", (long long)v->epoch + 1,
+                (long long)v->epochs, v->loss);
+        end(r);
+    }
+}
+
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
 {
     if (!r)
         return;
     int64_t global_step = (epoch - 1) * r->o.steps + step;
+    scalar(r, "train/loss", global_step, loss);
+    if (silent(r) && !r->o.steps_asked)
+        return;
     if (begin_json(r, "train"))
         fprintf(
             r->o.out,
@@ -118,7 +145,6 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
         fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
                 (long long)r->o.epochs, (long long)step, (long long)r->o.steps, loss);
     end(r);
-    scalar(r, "train/loss", global_step, loss);
 }
 
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
@@ -156,20 +182,32 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
     r->progress_ms = now;
 }
 
+/* Behind a loss; where targets are values there is none. */
+static void say_accuracy(struct report *r, const char *part, double accuracy)
+{
+    if (isnan(accuracy))
+        return;
+    if (r->o.format == LOG_FORMAT_JSON)
+        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
+    else
+        fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
+}
+
 void report_val(struct report *r, int64_t epoch, double loss, double accuracy)
 {
     if (!r)
         return;
     if (begin_json(r, "val"))
-        fprintf(r->o.out,
-                ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g",
-                (long long)epoch, (long long)r->o.epochs, (long long)(epoch * r->o.steps), loss, accuracy);
+        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
+                (long long)epoch, (long long)r->o.epochs, (long long)(epoch * r->o.steps), loss);
     else
-        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f, val accuracy: %.4f", (long long)epoch,
-                (long long)r->o.epochs, loss, accuracy);
+        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f", (long long)epoch, (long long)r->o.epochs,
+                loss);
+    say_accuracy(r, "val", accuracy);
     end(r);
     scalar(r, "val/loss", epoch * r->o.steps, loss);
-    scalar(r, "val/accuracy", epoch * r->o.steps, accuracy);
+    if (!isnan(accuracy))
+        scalar(r, "val/accuracy", epoch * r->o.steps, accuracy);
 }
 
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
@@ -177,18 +215,19 @@ void report_test(struct report *r, int64_t global_step, double loss, double accu
     if (!r)
         return;
     if (begin_json(r, "test"))
-        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g", (long long)global_step,
-                loss, accuracy);
+        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
     else
-        fprintf(r->o.out, "test loss: %.4f, test accuracy: %.4f", loss, accuracy);
+        fprintf(r->o.out, "test loss: %.4f", loss);
+    say_accuracy(r, "test", accuracy);
     end(r);
     scalar(r, "test/loss", global_step, loss);
-    scalar(r, "test/accuracy", global_step, accuracy);
+    if (!isnan(accuracy))
+        scalar(r, "test/accuracy", global_step, accuracy);
 }
 
 void report_times(struct report *r, const struct report_times *t)
 {
-    if (!r)
+    if (!r || silent(r))
         return;
     double rate = t->train_s > 0 ? (double)t->samples / t->train_s : 0;
     if (begin_json(r, "times"))

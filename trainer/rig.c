@@ -32,27 +32,73 @@ static int open_ranks(struct rig *s, struct err *err)
     return s->comm ? 0 : -1;
 }
 
+/* An input of the data may be told to the model as it lies there: the same shape, or a vector for pixels of one
+ * channel. */
+static bool same_input(const struct shape *in, const struct data_layout *l)
+{
+    if (in->rows == l->rows && in->cols == l->cols && in->channels == l->channels)
+        return true;
+    bool vector = l->rows == 1 && l->cols == 1;
+    return shape_len(in) == layout_input_len(l) &&
+           (vector ? in->channels == 1 : in->flat && l->channels == 1);
+}
+
+static int check_targets(const struct rig *s, const struct data_layout *l, struct err *err)
+{
+    struct shape out = model_output(s->model);
+
+    if (l->values && l->values != out.channels)
+        return err_set(err, ERR_INVALID, "model: %d outputs, but a target of the data has %d values",
+                       out.channels, l->values);
+    if (!l->values && out.channels < l->classes)
+        return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
+                       out.channels, l->classes);
+    return 0;
+}
+
 /* The data and the model must fit each other. */
 static int check_fit(const struct rig *s, struct err *err)
 {
-    const struct dataset *set = &s->data.set;
+    const struct data_layout *l = &s->data.set.layout;
     const struct shape *in = &s->cfg->model.input;
     const struct data_spec *d = &s->cfg->data;
-    struct shape out = model_output(s->model);
 
-    if (loss_wants_values(&s->cfg->loss))
-        return err_set(err, ERR_INVALID, "loss: mse needs values as targets, but the data set has labels");
-    if (in->rows != set->rows || in->cols != set->cols || in->channels != 1)
-        return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx1", in->rows,
-                       in->cols, in->channels, set->rows, set->cols);
-    if (out.channels < DATASET_CLASSES)
-        return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
-                       out.channels, DATASET_CLASSES);
-    if (d->train_items + d->val_items != set->train_items)
-        return err_set(err, ERR_INVALID,
-                       "data: train_items %lld and val_items %lld, but the data set has %d training images",
-                       (long long)d->train_items, (long long)d->val_items, set->train_items);
-    return 0;
+    if (!same_input(in, l))
+        return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx%d", in->rows,
+                       in->cols, in->channels, l->rows, l->cols, l->channels);
+    if (d->stats != 1 && d->stats != l->channels)
+        return err_set(err, ERR_INVALID, "data: mean and std of %d channels, expected 1 or %d", d->stats,
+                       l->channels);
+    if (s->cfg->eval_only && !l->test_items)
+        return err_set(err, ERR_INVALID, "--eval_only: this data set has no test data");
+    return check_targets(s, l, err);
+}
+
+/* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
+static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
+{
+    int64_t train, val;
+
+    if (split_sizes(&s->cfg->data.split, s->data.set.train.items, &train, &val, err))
+        return -1;
+    s->split.first_items = train;
+    if (!val)
+        return 0;
+    s->split_order = calloc((size_t)(train + val), sizeof(*s->split_order));
+    if (!s->split_order)
+        return err_set(err, ERR_FATAL, "no memory for the order of the training data");
+    return split_random(rng, train, val, s->split_order, &s->split, err);
+}
+
+/* Every rank's generator stands where the one that drew the data does. */
+static void skip_data(const struct rig *s, struct torch_rng *rng)
+{
+    const struct data_spec *d = &s->cfg->data;
+
+    if (d->format != SOURCE_SYNTHETIC || !d->before_weights)
+        return;
+    for (uint64_t n = synthetic_draws(&d->synthetic, &s->data.set.layout); n; n--)
+        torch_rng_u32(rng);
 }
 
 /* Weights first, then the split, from one generator: the order of the original program. */
@@ -68,12 +114,9 @@ static int make_model(struct rig *s, struct err *err)
         return -1;
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
+    skip_data(s, &rng);
     model_init(s->model, &rng);
-    s->split_order = calloc((size_t)s->data.set.train_items, sizeof(*s->split_order));
-    if (!s->split_order)
-        return err_set(err, ERR_FATAL, "no memory for the order of the training data");
-    if (split_random(&rng, cfg->data.train_items, cfg->data.val_items, s->split_order, &s->split, err) ||
-        optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     /* Equal by construction; ranks on unlike machines start from rank 0's bits all the same. */
     return s->comm->broadcast(s->comm, model_values(s->model), model_len(s->model) * sizeof(float), 0,
@@ -83,14 +126,13 @@ static int make_model(struct rig *s, struct err *err)
 static int make_train(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    const struct dataset *set = &s->data.set;
     struct train_parts p = {
         .comm = s->comm,
         .ctx = s->ctx,
         .model = s->model,
         .optim = &s->optim,
         .stop = s->env->stop,
-        .sampler = {.items = cfg->data.train_items,
+        .sampler = {.items = s->split.first_items,
                     .rank = s->comm->rank,
                     .world = s->comm->world,
                     .seed = (uint64_t)cfg->sampler_seed,
@@ -103,8 +145,7 @@ static int make_train(struct rig *s, struct err *err)
 
     if (sampler_check(&p.sampler, err))
         return -1;
-    feed_init(&p.feed, set->train_images, set->train_labels, s->split.first,
-              (size_t)set->rows * (size_t)set->cols, cfg->data.mean, cfg->data.std);
+    feed_init(&p.feed, &s->data.set, false, s->split.first, &cfg->data);
     return train_make(&s->train, &p, err);
 }
 
@@ -115,6 +156,8 @@ static int make_report(struct rig *s, struct err *err)
         .out = s->env->out,
         .terminal = s->env->terminal,
         .format = (enum log_format)cfg->log_format,
+        .own_lines = cfg->own_lines,
+        .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
         .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
@@ -133,14 +176,45 @@ static int make_report(struct rig *s, struct err *err)
 static int open_data(struct rig *s, struct err *err)
 {
     struct pod_data_options o = {
-        .dir = s->cfg->data_dir,
-        .name = (enum dataset_name)s->cfg->dataset,
+        .source = {.spec = &s->cfg->data,
+                   .dir = s->cfg->data_dir,
+                   .name = (enum dataset_name)s->cfg->dataset,
+                   .seed = (uint64_t)s->cfg->seed},
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,
     };
 
     return pod_data_open(&s->data, s->comm, &o, err);
+}
+
+struct lines_values rig_lines(const struct rig *s, int64_t epoch)
+{
+    const struct config *cfg = s->cfg;
+
+    return (struct lines_values){.rank = s->comm->rank,
+                                 .world = s->comm->world,
+                                 .epoch = epoch,
+                                 .epochs = cfg->epochs,
+                                 .batch_size = cfg->batch_size,
+                                 .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+                                 .save_every = cfg->save_every,
+                                 .save_path = cfg->save_path};
+}
+
+/* Rank 0's first line comes before any other rank's. */
+static int say_start(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct lines_values v = rig_lines(s, 0);
+
+    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
+                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
+    if (!cfg->lines.start)
+        return 0;
+    if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
+        report_line(s->report, s->env->out, LOG_FORMAT_TEXT, "start", cfg->lines.start, &v);
+    return s->comm->barrier(s->comm, s->timeout_ms, err);
 }
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
@@ -155,9 +229,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
-    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err))
+    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err) ||
+        say_start(s, err))
         return -1;
-    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
-                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
     return 0;
 }

@@ -15,12 +15,13 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->grad = p->comm->shared(p->comm, t->grad_len + 1, p->timeout_ms, err);
     if (!t->grad)
         return -1;
-    t->x = calloc(batch * p->feed.pixels, sizeof(float));
+    t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = calloc(batch * classes, sizeof(float));
-    t->y = calloc(batch, sizeof(*t->y));
+    t->labels = calloc(batch, sizeof(*t->labels));
+    t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
-    if (t->x && t->dlogits && t->y && t->places && t->order)
+    if (t->x && t->dlogits && t->labels && t->values && t->places && t->order)
         return 0;
     train_release(t);
     return err_set(err, ERR_FATAL, "no memory for a batch of %zu samples", batch);
@@ -30,7 +31,8 @@ void train_release(struct train *t)
 {
     free(t->x);
     free(t->dlogits);
-    free(t->y);
+    free(t->labels);
+    free(t->values);
     free(t->places);
     free(t->order);
     *t = (struct train){0};
@@ -42,16 +44,17 @@ void train_epoch(struct train *t, int64_t epoch)
 }
 
 /* This rank's part of the gradient and of the loss, into t->grad. */
-static int own_gradient(struct train *t, int64_t step, struct err *err)
+static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct err *err)
 {
     const struct train_parts *p = &t->p;
     int classes = model_output(p->model).channels;
     float share = 1.0f / (float)p->comm->world;
-    struct loss_target target = {.labels = t->y};
+    struct feed_targets to = {t->labels, t->values};
+    struct loss_target target = {p->feed.values ? NULL : t->labels, p->feed.values ? t->values : NULL};
     struct loss_result loss;
 
     int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
-    feed_batch(&p->feed, t->places, rows, t->x, t->y);
+    feed_batch(&p->feed, t->places, rows, t->x, &to);
     struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places};
     const float *logits = model_forward(p->model, p->ctx, t->x, rows, &this);
     if (loss_of(&p->loss, p->ctx, &loss, t->dlogits, logits, &target, rows, classes, err))
@@ -59,7 +62,8 @@ static int own_gradient(struct train *t, int64_t step, struct err *err)
     for (int i = 0; i < rows * classes; i++)
         t->dlogits[i] *= share;
     model_backward(p->model, p->ctx, t->dlogits, t->grad);
-    t->grad[t->grad_len] = (float)(loss.sum / rows) * share;
+    *ret_loss = loss.sum / rows;
+    t->grad[t->grad_len] = (float)*ret_loss * share;
     return 0;
 }
 
@@ -68,7 +72,7 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     const struct train_parts *p = &t->p;
     uint32_t flags = p->stop ? stop_poll(p->stop) : 0;
 
-    if (own_gradient(t, step, err))
+    if (own_gradient(t, step, &ret->own, err))
         return -1;
     if (!isfinite(t->grad[t->grad_len]))
         flags |= COLLECTIVES_NONFINITE;

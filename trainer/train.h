@@ -37,15 +37,17 @@ struct train {
     struct train_parts p;
     size_t grad_len;  /* parameters */
     float *grad;      /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
-    float *x;         /* (batch, pixels) */
+    float *x;         /* (batch, elements of an input) */
     float *dlogits;   /* (batch, classes) */
-    int32_t *y;       /* (batch) */
+    int32_t *labels;  /* (batch), or */
+    float *values;    /* (batch, values) */
     uint32_t *places; /* (batch) */
     uint32_t *order;  /* (items) of the epoch */
 };
 
 struct train_result {
     float loss;     /* mean over all ranks */
+    double own;     /* this rank's */
     uint32_t flags; /* enum collectives_flag, of all ranks: when set, every rank ends after this step */
 };
 

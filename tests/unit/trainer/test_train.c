@@ -90,12 +90,12 @@ static struct shared *shared_new(struct task task)
 }
 
 /* A bright row per class, with a little of something else on top. */
-static void make_data(uint8_t *images, uint8_t *labels)
+static void make_data(uint8_t *images, int32_t *labels)
 {
     uint32_t x = 12345;
 
     for (int i = 0; i < ITEMS; i++) {
-        labels[i] = (uint8_t)(i % 10);
+        labels[i] = i % 10;
         for (int p = 0; p < PIXELS; p++) {
             x = x * 1664525u + 1013904223u;
             images[i * PIXELS + p] = (uint8_t)((p / SIDE == labels[i] ? 220u : 0u) + (x >> 27));
@@ -167,7 +167,10 @@ static int body(struct collectives *c, void *arg)
     struct model_spec spec = net(task);
     struct optimizer_spec optimizer = {.type = task->optimizer, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     static uint8_t images[ITEMS * PIXELS];
-    static uint8_t labels[ITEMS];
+    static int32_t labels[ITEMS];
+    static const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
+    const struct dataset set = {.layout = {.train_items = ITEMS, .rows = SIDE, .cols = SIDE, .channels = 1},
+                                .train = {.items = ITEMS, .x = images, .labels = labels}};
     struct err err = {0};
     struct torch_rng rng;
 
@@ -195,7 +198,7 @@ static int body(struct collectives *c, void *arg)
         .timeout_ms = RANKS_TIMEOUT_MS,
     };
     make_data(images, labels);
-    feed_init(&p.feed, images, labels, NULL, PIXELS, 0.5, 0.5);
+    feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
     RANK_CHECK(!train_make(&train, &p, &err));
     int rc = run_steps(&train, task, out);
