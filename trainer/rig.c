@@ -1,6 +1,7 @@
 /* rig.c - set-up, in the order in which things are needed. */
 #include "trainer/rig.h"
 
+#include "common/contract.h"
 #include "common/cpus.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
@@ -149,6 +150,56 @@ static int make_train(struct rig *s, struct err *err)
     return train_make(&s->train, &p, err);
 }
 
+struct snapshot rig_snapshot(struct rig *s)
+{
+    return (struct snapshot){.model = s->model, .optim = &s->optim, .cursor = &s->cursor};
+}
+
+int64_t rig_steps(const struct rig *s)
+{
+    struct sampler whole = s->train.p.sampler;
+
+    whole.first = 0;
+    return sampler_steps(&whole, s->cfg->batch_size);
+}
+
+/* The run's name across attempts: the operator's, else the launcher's. */
+static const char *run_id(const struct run_env *env)
+{
+    const char *id = env->get(CONTRACT_ENV_JOB_UID);
+
+    if (!id || !id[0])
+        id = env->get(CONTRACT_ENV_RUN_ID);
+    return id ? id : "";
+}
+
+/* Where to begin, and who saves what. */
+static int make_saver(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct resume_options o = {.how = cfg->resume,
+                               .dir = cfg->ckpt_dir,
+                               .config = config_resumable(cfg),
+                               .run_id = run_id(s->env),
+                               .timeout_ms = s->timeout_ms};
+    struct snapshot all = rig_snapshot(s);
+
+    s->cursor = (struct cursor){.epoch = 1};
+    if (resume(&all, s->comm, &o, &s->resumed, err))
+        return -1;
+    s->saver = (struct saver){.dir = cfg->ckpt_dir,
+                              .save_steps = cfg->save_steps,
+                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
+                              .keep = cfg->keep,
+                              .config = o.config,
+                              .run_id = o.run_id,
+                              .rank = s->comm->rank,
+                              .clock = s->env->clock,
+                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_step = -1};
+    return 0;
+}
+
 static int make_report(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
@@ -160,8 +211,9 @@ static int make_report(struct rig *s, struct err *err)
         .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
-        .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+        .steps = rig_steps(s),
         .samples_per_step = cfg->batch_size * s->comm->world,
+        .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
         .clock = s->env->clock,
     };
 
@@ -197,7 +249,7 @@ struct lines_values rig_lines(const struct rig *s, int64_t epoch)
                                  .epoch = epoch,
                                  .epochs = cfg->epochs,
                                  .batch_size = cfg->batch_size,
-                                 .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+                                 .steps = rig_steps(s),
                                  .save_every = cfg->save_every,
                                  .save_path = cfg->save_path};
 }
@@ -229,8 +281,10 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
-    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err) ||
-        say_start(s, err))
+    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_saver(s, err) ||
+        make_report(s, err) || say_start(s, err))
         return -1;
+    for (int i = 0; i < s->resumed.notes; i++)
+        report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
     return 0;
 }

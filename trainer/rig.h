@@ -12,7 +12,9 @@
 #include "trainer/data/split.h"
 #include "trainer/pod_data.h"
 #include "trainer/report.h"
+#include "trainer/resume.h"
 #include "trainer/run.h"
+#include "trainer/saver.h"
 #include "trainer/train.h"
 
 /* What a run holds, in the order in which it is taken. */
@@ -29,11 +31,22 @@ struct rig {
     uint32_t *split_order;
     struct split split;
     struct train train;
+    struct cursor cursor;
+    struct saver saver;
+    bool save_due; /* a checkpoint waits for the end of its epoch */
+    double lr;     /* of the last step */
+    struct resume_result resumed;
     struct report *report; /* rank 0 alone */
     struct report_times times;
 };
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
+
+/* What a checkpoint holds of this run. */
+struct snapshot rig_snapshot(struct rig *s);
+
+/* Steps of a whole epoch at this number of ranks. */
+int64_t rig_steps(const struct rig *s);
 
 /* What a preset's lines can say in `epoch` (from 0), the loss aside. */
 struct lines_values rig_lines(const struct rig *s, int64_t epoch);

@@ -38,8 +38,14 @@ void train_release(struct train *t)
     *t = (struct train){0};
 }
 
+void train_skip(struct train *t, int64_t places)
+{
+    t->p.sampler.first = places;
+}
+
 void train_epoch(struct train *t, int64_t epoch)
 {
+    t->p.sampler.first = 0;
     sampler_epoch(&t->p.sampler, epoch, t->order);
 }
 
@@ -70,7 +76,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
 {
     const struct train_parts *p = &t->p;
-    uint32_t flags = p->stop ? stop_poll(p->stop) : 0;
+    uint32_t flags = t->raise | (p->stop ? stop_poll(p->stop) : 0);
 
     if (own_gradient(t, step, &ret->own, err))
         return -1;

@@ -109,3 +109,15 @@ uint32_t config_fingerprint(const struct config *cfg)
     h = mix(h, s->milestone, sizeof(s->milestone));
     return mix(h, integers, sizeof(integers));
 }
+
+uint32_t config_resumable(const struct config *cfg)
+{
+    struct config c = *cfg;
+    bool rate_depends_on_end = c.schedule.type == SCHEDULE_COSINE && !c.schedule.total;
+
+    c.max_steps = 0;
+    c.eval_only = false;
+    if (!rate_depends_on_end)
+        c.epochs = 0;
+    return config_fingerprint(&c);
+}

@@ -54,6 +54,9 @@ struct config {
     const char *log_dir, *save_path; /* NULL: none */
     int64_t save_every;              /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
     int log_format;                  /* enum log_format */
+    const char *ckpt_dir, *resume;   /* resume: "auto", "never" or a path */
+    int64_t save_steps, keep;        /* save_steps 0: not by steps */
+    double save_seconds;             /* 0: not by time */
 };
 
 /* Read a preset's text into *ret. `file` names it in errors. */
@@ -72,5 +75,8 @@ int config_load(const char *name_or_path, struct arena *a, struct config *ret, s
 
 /* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */
 uint32_t config_fingerprint(const struct config *cfg);
+
+/* The same less what may change when a run is resumed: where it ends (unless the schedule depends on that). */
+uint32_t config_resumable(const struct config *cfg);
 
 #endif

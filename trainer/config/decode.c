@@ -175,6 +175,10 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
     cfg->log_interval_all_ranks = 100;
     cfg->data_dir = "./data";
     cfg->timeout_s = 600;
+    cfg->ckpt_dir = "./checkpoints";
+    cfg->resume = "auto";
+    cfg->save_seconds = 60;
+    cfg->keep = 3;
     return yaml_expect_mapping(&at, keys, err) ||
                    yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
                    yaml_get_i64(&at, "batch_size", 1, BATCH_SIZE_MAX, &cfg->batch_size, err) ||

@@ -49,6 +49,8 @@ static int make(void **state)
     assert_int_equal(config_decode("tiny.yaml", MODEL, strlen(MODEL), &f->arena, &f->cfg, &f->err), 0);
     f->cfg.data_dir = f->dir;
     f->cfg.timeout_s = 60;
+    f->cfg.ckpt_dir = arena_printf(&f->arena, "%s/checkpoints", f->dir);
+    f->cfg.resume = "never";
     f->stop.fd = -1;
     *state = f;
     return 0;
@@ -364,7 +366,7 @@ static void refuses_what_cannot_be_trained(void **state)
     f->cfg.save_path = path_in(f, "none/m.pt");
     expect_failure(f, 2, "--save_path: ");
     f->cfg.save_path = path_in(f, "m.txt");
-    expect_failure(f, 2, "expected a name that ends in .pt");
+    expect_failure(f, 2, "expected a name that ends in .pt or .safetensors");
     f->cfg = good;
     f->cfg.log_dir = path_in(f, "train-images-idx3-ubyte/log");
     expect_failure(f, 1, "--log_dir: ");
