@@ -50,8 +50,8 @@ static void on_job_gone(void *ctx, const struct store_entry *job)
 {
     struct controller *c = ctx;
 
-    (void)job;
     c->counts.deleted++;
+    store_remove(c->states, "", job->uid, NULL); /* its key may not come any more: see reconciler_lead */
 }
 
 static void on_problem(void *ctx, const char *what, const struct err *err)
