@@ -13,7 +13,10 @@ static int check_rank(const struct member *members, int world, int first, int ra
             "rank %d has GROUP_RANK %d, expected %d: LOCAL_WORLD_SIZE of rank %d is %d, and the ranks of "
             "one pod must be consecutive",
             rank, m->group, head->group, first, head->per_group);
-    if (m->local != rank - first || m->per_group != head->per_group || first + head->per_group > world)
+    if (head->per_group < 1 || head->per_group > world - first)
+        return err_set(err, ERR_INVALID, "rank %d has LOCAL_WORLD_SIZE %d, expected 1..%d", first,
+                       head->per_group, world - first);
+    if (m->local != rank - first || m->per_group != head->per_group)
         return err_set(
             err, ERR_INVALID,
             "rank %d has LOCAL_RANK %d of LOCAL_WORLD_SIZE %d, expected %d of %d, as rank %d of the same "
