@@ -50,6 +50,8 @@ void nodes_close(struct nodes *n)
 {
     const struct options_meeting *m = &n->options->meeting;
 
+    if (n->member && n->view->state.stage != STAGE_ENDED && n->say.phase)
+        nodes_leave(n, 0);
     /* No node is waited for longer than it takes to find out that it is lost. */
     member_end(n->member, m->keep_alive_ms * (m->keep_alive_attempts + 1));
     release_port(n);

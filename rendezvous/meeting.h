@@ -31,7 +31,7 @@ enum node_phase {
     NODE_RUNNING,     /* its ranks of `round` run, or are being stopped */
     NODE_FAILED,      /* one of its ranks failed in `round`: see cause */
     NODE_DONE,        /* all its ranks of `round` ended well */
-    NODE_LEAVING,     /* told to go by `signal` */
+    NODE_LEAVING,     /* told to go by `signal`; 0: waits for a place no longer */
 };
 
 /* A failed rank; rank -1: the launcher itself could not go on. */

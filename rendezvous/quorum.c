@@ -89,8 +89,10 @@ static int64_t expire(struct quorum *q, int64_t now_ms)
     const int64_t gap = now_ms - q->stepped_ms;
     int64_t lost = 0;
 
-    for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++)
-        q->seats[i].heard_ms += gap;
+    for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++) {
+        const int64_t excused = q->seats[i].heard_ms + gap;
+        q->seats[i].heard_ms = excused < now_ms ? excused : now_ms;
+    }
     q->stepped_ms = now_ms;
     for (int i = 0; i < q->n; i++) {
         struct quorum_seat *s = &q->seats[i];
@@ -216,7 +218,7 @@ static void fail(struct quorum *q, const struct quorum_seat *s, int64_t now_ms)
 
 static bool is_leaving(const struct quorum_seat *s)
 {
-    return !s->gone && s->node.phase == NODE_LEAVING;
+    return !s->gone && s->node.phase == NODE_LEAVING && s->node.signal;
 }
 
 static bool form_on(struct quorum *q, int64_t now_ms)
@@ -358,7 +360,7 @@ int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
 bool quorum_over(const struct quorum *q)
 {
     for (int i = 0; i < q->n; i++)
-        if (!q->seats[i].gone && !q->seats[i].node.heard_end)
+        if (!q->seats[i].gone && !q->seats[i].node.heard_end && q->seats[i].node.phase != NODE_LEAVING)
             return false;
     return q->state.stage == STAGE_ENDED;
 }
