@@ -167,11 +167,13 @@ static void speak_on(struct connection *l)
 /* The others hear the end from our store: it stays until they have. */
 static void see_others_off(struct member *m, struct chair *chair)
 {
+    const struct timespec pause = {.tv_nsec = 5000000};
+
     pthread_mutex_lock(&m->lock);
     const int64_t limit_ms = clock_mono_ms() + m->grace_ms;
     pthread_mutex_unlock(&m->lock);
     while (!chair_over(chair) && clock_mono_ms() < limit_ms)
-        member_rest();
+        nanosleep(&pause, NULL);
     chair_stop(chair);
 }
 
