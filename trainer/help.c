@@ -108,6 +108,59 @@ static void about_training(FILE *out)
         "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
 }
 
+/* What `data` can say; its readers are in config/decode_data.c. */
+static void about_data(FILE *out)
+{
+    static const struct {
+        const char *head, *text;
+    } rows[] = {
+        {"{format: idx [, dataset]}",
+         "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
+         "fashion-mnist."},
+        {"{format: idx | npy, train, train_targets [, test, test_targets]}",
+         "Pairs of files below --data, gzip-compressed or not. idx: images and labels of one byte. npy: "
+         "uint8, int32, "
+         "int64, float32, float64 in C order; inputs (n, values), (n, h, w) or (n, channels, h, w); labels "
+         "(n), values (n) "
+         "or (n, values)."},
+        {"{format: csv, train [, test, header, target, target_columns]}",
+         "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
+         "first "
+         "column from 0, or from the end when negative; default the last. target_columns: how many, for "
+         "values."},
+        {"{format: synthetic, items, outputs [, targets, generator]}",
+         "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
+         "uniform (values "
+         "from 0 to 1). generator: own, or before_weights: drawn from the weights' generator, before them."},
+        {"for all: [scale, mean, std, train_items, val_items, val_fraction]",
+         "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
+         "given; mean and "
+         "std are one number or a list of one per channel. val_items or val_fraction of the training data "
+         "validate, "
+         "split as random_split does under the seed. Targets are labels, or values where the loss is mse."},
+    };
+
+    fputs("\nDATA OF A MODEL FILE\n", out);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        fprintf(out, "    %s\n", rows[i].head);
+        wrapped(out, 8, rows[i].text);
+    }
+}
+
+/* What else a preset can say about its command line and its lines. */
+static void about_lines(FILE *out)
+{
+    fputs("\nCOMMAND LINE AND LINES OF A MODEL FILE\n", out);
+    wrapped(
+        out, 4,
+        "arguments: a list of options whose values may stand without their names. defaults: values of "
+        "options, among "
+        "them nprocs: a number, or gpus. test: false leaves out the evaluation at the end. print: {start, "
+        "epoch_start, epoch_end, saved}: lines that stand for the trainer's own, with {rank}, {world}, "
+        "{epoch}, "
+        "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
+}
+
 void help_program(FILE *out)
 {
     fputs("NAME\n"
@@ -131,6 +184,16 @@ void help_program(FILE *out)
     about_presets(out);
     about_layers(out);
     about_training(out);
+    about_data(out);
+    about_lines(out);
+}
+
+static void about_nprocs(FILE *out, const struct config *cfg)
+{
+    if (cfg->nprocs_default == NPROCS_GPUS)
+        fputs("        Default: one per visible GPU, else 1.\n", out);
+    else
+        fprintf(out, "        Default %lld.\n", cfg->nprocs_default ? (long long)cfg->nprocs_default : 1);
 }
 
 static void about_options(FILE *out, const struct config *cfg)
@@ -151,6 +214,8 @@ static void about_options(FILE *out, const struct config *cfg)
             !cfg->log_interval)
             fprintf(out, "        Default %lld divided by the number of ranks.\n",
                     (long long)cfg->log_interval_all_ranks);
+        else if (o->offset == offsetof(struct config, nprocs) && o->kind == OPTION_INTEGER)
+            about_nprocs(out, cfg);
         else if (o->kind == OPTION_INTEGER && *(const int64_t *)field)
             fprintf(out, "        Default %lld.\n", (long long)*(const int64_t *)field);
         else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))

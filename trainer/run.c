@@ -86,7 +86,7 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
         return 0;
     if (save(s, err))
         return -1;
-    say_epoch(s, epoch, "saved", cfg->lines.saved, 0);
+    say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
 }
 
@@ -138,7 +138,7 @@ static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err
     struct train_result r;
     double own = 0; /* this rank's losses */
 
-    say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, 0);
+    say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
     train_epoch(&s->train, c->epoch - 1);
     train_skip(&s->train, consumed);
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
