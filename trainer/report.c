@@ -39,6 +39,7 @@ struct report *report_open(const struct report_options *o, struct err *err)
                                    .host = host,
                                    .pid = getpid(),
                                    .fresh = o->resumed_step < 0,
+                                   .purge_step = o->resumed_step + 1,
                                    .flush_ms = EVENTS_FLUSH_MS,
                                    .clock = o->clock};
         r->events = events_open(&e, err);
@@ -309,6 +310,17 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
     else
         fprintf(r->o.out, "checkpoint of step %lld saved in %s", (long long)step, dir);
     end(r);
+}
+
+struct events *report_events(struct report *r)
+{
+    return r ? r->events : NULL;
+}
+
+void report_events_failed(struct report *r, const struct err *err)
+{
+    if (!r->events_err.kind)
+        r->events_err = *err;
 }
 
 int report_close(struct report *r, struct err *err)

@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 
+struct events;
 struct report;
 
 struct report_options {
@@ -73,6 +74,10 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
 
 /* The run ends early: why. */
 void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step);
+
+/* The event file; NULL: none. What goes wrong in it is told to the report. */
+struct events *report_events(struct report *r);
+void report_events_failed(struct report *r, const struct err *err);
 
 int report_close(struct report *r, struct err *err);
 

@@ -3,6 +3,7 @@
 
 #include "common/contract.h"
 #include "common/cpus.h"
+#include "trainer/describe.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
@@ -276,6 +277,16 @@ static int say_start(struct rig *s, struct err *err)
     return s->comm->barrier(s->comm, s->timeout_ms, err);
 }
 
+/* A resumed run has said so already, in the event file of its first attempt. */
+static void describe_start(struct rig *s)
+{
+    struct err why;
+
+    if (!s->resumed.resumed &&
+        describe_run(report_events(s->report), s->cfg, run_id(s->env), s->comm->world, &why))
+        report_events_failed(s->report, &why);
+}
+
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
@@ -291,6 +302,7 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_saver(s, err) ||
         make_report(s, err) || say_start(s, err))
         return -1;
+    describe_start(s);
     for (int i = 0; i < s->resumed.notes; i++)
         report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
     return 0;

@@ -2,6 +2,7 @@
 #include "trainer/run.h"
 
 #include "common/contract.h"
+#include "trainer/describe.h"
 #include "trainer/evaluate.h"
 #include "trainer/rig.h"
 #include "trainer/save.h"
@@ -106,6 +107,23 @@ static void checkpoint(struct rig *s, bool last)
     }
 }
 
+/* Weights as histograms and images, when they are asked for. */
+static void describe_step(struct rig *s)
+{
+    const struct config *cfg = s->cfg;
+    struct events *events = report_events(s->report);
+    int64_t step = s->cursor.step;
+    struct err err;
+
+    if (!events)
+        return;
+    if ((cfg->log_histograms && step % cfg->log_histograms == 0 &&
+         describe_weights(events, s->model, step, &err)) ||
+        (cfg->log_images && step % cfg->log_images == 0 &&
+         describe_filters(events, s->model, &cfg->model.input, step, &err)))
+        report_events_failed(s->report, &err);
+}
+
 /* What a step leaves behind: how far we are, and what is told about it. */
 static void after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r)
 {
@@ -119,6 +137,7 @@ static void after_step(struct rig *s, int64_t steps, int64_t taken, const struct
     if (c->epoch_step % log_interval(s->cfg, s->comm->world) == 0)
         report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
     report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    describe_step(s);
     s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
     if (s->save_due && c->epoch_step < steps) {

@@ -60,12 +60,13 @@ struct config {
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
     double timeout_s;
-    const char *log_dir, *save_path; /* NULL: none */
-    int64_t save_every;              /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
-    int log_format;                  /* enum log_format */
-    const char *ckpt_dir, *resume;   /* resume: "auto", "never" or a path */
-    int64_t save_steps, keep;        /* save_steps 0: not by steps */
-    double save_seconds;             /* 0: not by time */
+    const char *log_dir, *save_path;    /* NULL: none */
+    int64_t save_every;                 /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
+    int log_format;                     /* enum log_format */
+    const char *ckpt_dir, *resume;      /* resume: "auto", "never" or a path */
+    int64_t save_steps, keep;           /* save_steps 0: not by steps */
+    int64_t log_histograms, log_images; /* steps between two; 0: none */
+    double save_seconds;                /* 0: not by time */
 };
 
 /* Read a preset's text into *ret. `file` names it in errors. */

@@ -1,14 +1,10 @@
-/* event_encode.c - the few protobuf messages of an event, written field by field.
- *
- * A message within a message carries its length first, so each is built in a small buffer of its own, inside out.
- */
+/* event_encode.c - records, the header, scalars. */
 #include "trainer/events/event_encode.h"
 
 #include "trainer/events/crc32c.h"
+#include "trainer/events/proto.h"
 
 #include <string.h>
-
-enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
 /* Field numbers of event.proto, summary.proto and tensor.proto. */
 enum {
@@ -29,76 +25,18 @@ enum {
 };
 enum { DT_FLOAT = 1, DATA_CLASS_SCALAR = 1 };
 
-enum { MESSAGE_BYTES = 4096, VARINT_BYTES = 10 };
-
-static int put_varint(struct buf *b, uint64_t v, struct err *err)
-{
-    uint8_t bytes[VARINT_BYTES];
-    size_t n = 0;
-
-    for (; v >= 0x80; v >>= 7)
-        bytes[n++] = (uint8_t)(v | 0x80);
-    bytes[n++] = (uint8_t)v;
-    return buf_append(b, bytes, n, err);
-}
-
-static int put_key(struct buf *b, uint32_t field, enum wire wire, struct err *err)
-{
-    return put_varint(b, field << 3 | (uint32_t)wire, err);
-}
-
-static void little_endian(uint64_t bits, size_t len, uint8_t *out)
-{
-    for (size_t i = 0; i < len; i++)
-        out[i] = (uint8_t)(bits >> (8 * i));
-}
-
-static int put_int(struct buf *b, uint32_t field, int64_t v, struct err *err)
-{
-    if (put_key(b, field, WIRE_VARINT, err) < 0)
-        return -1;
-    return put_varint(b, (uint64_t)v, err);
-}
-
-static int put_double(struct buf *b, uint32_t field, double v, struct err *err)
-{
-    uint64_t bits;
-    uint8_t bytes[8];
-
-    memcpy(&bits, &v, sizeof(bits));
-    little_endian(bits, sizeof(bytes), bytes);
-    if (put_key(b, field, WIRE_FIXED64, err) < 0)
-        return -1;
-    return buf_append(b, bytes, sizeof(bytes), err);
-}
-
-static int put_bytes(struct buf *b, uint32_t field, const void *bytes, size_t len, struct err *err)
-{
-    if (put_key(b, field, WIRE_BYTES, err) < 0 || put_varint(b, len, err) < 0)
-        return -1;
-    return buf_append(b, bytes, len, err);
-}
-
-static int put_str(struct buf *b, uint32_t field, const char *s, struct err *err)
-{
-    return put_bytes(b, field, s, strlen(s), err);
-}
-
-static int put_message(struct buf *b, uint32_t field, const struct buf *message, struct err *err)
-{
-    return put_bytes(b, field, buf_str(message), message->len, err);
-}
+enum { MESSAGE_BYTES = 4096 };
 
 static int encode_metadata(struct buf *value, struct err *err)
 {
     cleanup_buf struct buf plugin = BUF_INIT(MESSAGE_BYTES);
     cleanup_buf struct buf metadata = BUF_INIT(MESSAGE_BYTES);
 
-    if (put_str(&plugin, PLUGIN_NAME, "scalars", err) < 0 ||
-        put_message(&metadata, METADATA_PLUGIN_DATA, &plugin, err) < 0 ||
-        put_int(&metadata, METADATA_DATA_CLASS, DATA_CLASS_SCALAR, err) < 0)
+    if (proto_str(&plugin, PLUGIN_NAME, "scalars", err) < 0 ||
+        proto_message(&metadata, METADATA_PLUGIN_DATA, &plugin, err) < 0 ||
+        proto_int(&metadata, METADATA_DATA_CLASS, DATA_CLASS_SCALAR, err) < 0)
         return -1;
-    return put_message(value, VALUE_METADATA, &metadata, err);
+    return proto_message(value, VALUE_METADATA, &metadata, err);
 }
 
 /* A tensor of no dimensions: an empty shape and one value, which is packed as protobuf 3 packs repeated floats. */
@@ -109,12 +47,12 @@ static int encode_tensor(struct buf *value, float v, struct err *err)
     uint8_t packed[4];
 
     memcpy(&bits, &v, sizeof(bits));
-    little_endian(bits, sizeof(packed), packed);
-    if (put_int(&tensor, TENSOR_DTYPE, DT_FLOAT, err) < 0 ||
-        put_bytes(&tensor, TENSOR_SHAPE, "", 0, err) < 0 ||
-        put_bytes(&tensor, TENSOR_FLOAT_VAL, packed, sizeof(packed), err) < 0)
+    proto_le(bits, sizeof(packed), packed);
+    if (proto_int(&tensor, TENSOR_DTYPE, DT_FLOAT, err) < 0 ||
+        proto_bytes(&tensor, TENSOR_SHAPE, "", 0, err) < 0 ||
+        proto_bytes(&tensor, TENSOR_FLOAT_VAL, packed, sizeof(packed), err) < 0)
         return -1;
-    return put_message(value, VALUE_TENSOR, &tensor, err);
+    return proto_message(value, VALUE_TENSOR, &tensor, err);
 }
 
 int event_encode_record(const void *bytes, size_t len, struct buf *out, struct err *err)
@@ -124,9 +62,9 @@ int event_encode_record(const void *bytes, size_t len, struct buf *out, struct e
 
     if (len + sizeof(head) + sizeof(tail) > out->max - out->len)
         return err_set(err, ERR_INVALID, "event record: more than %zu bytes", out->max);
-    little_endian(len, 8, head);
-    little_endian(crc32c_mask(crc32c(head, 8)), 4, head + 8);
-    little_endian(crc32c_mask(crc32c(bytes, len)), 4, tail);
+    proto_le(len, 8, head);
+    proto_le(crc32c_mask(crc32c(head, 8)), 4, head + 8);
+    proto_le(crc32c_mask(crc32c(bytes, len)), 4, tail);
     if (buf_append(out, head, sizeof(head), err) < 0 || buf_append(out, bytes, len, err) < 0)
         return -1;
     return buf_append(out, tail, sizeof(tail), err);
@@ -136,8 +74,8 @@ int event_encode_header(double wall_time_s, struct buf *out, struct err *err)
 {
     cleanup_buf struct buf event = BUF_INIT(MESSAGE_BYTES);
 
-    if (put_double(&event, EVENT_WALL_TIME, wall_time_s, err) < 0 ||
-        put_str(&event, EVENT_FILE_VERSION, "brain.Event:2", err) < 0)
+    if (proto_double(&event, EVENT_WALL_TIME, wall_time_s, err) < 0 ||
+        proto_str(&event, EVENT_FILE_VERSION, "brain.Event:2", err) < 0)
         return -1;
     return event_encode_record(event.data, event.len, out, err);
 }
@@ -149,12 +87,12 @@ int event_encode_scalar(double wall_time_s, int64_t step, const char *tag, float
     cleanup_buf struct buf summary = BUF_INIT(MESSAGE_BYTES);
     cleanup_buf struct buf event = BUF_INIT(MESSAGE_BYTES);
 
-    if (put_str(&v, VALUE_TAG, tag, err) < 0 || encode_tensor(&v, value, err) < 0 ||
-        (first && encode_metadata(&v, err) < 0) || put_message(&summary, SUMMARY_VALUE, &v, err) < 0)
+    if (proto_str(&v, VALUE_TAG, tag, err) < 0 || encode_tensor(&v, value, err) < 0 ||
+        (first && encode_metadata(&v, err) < 0) || proto_message(&summary, SUMMARY_VALUE, &v, err) < 0)
         return -1;
-    if (put_double(&event, EVENT_WALL_TIME, wall_time_s, err) < 0 ||
-        (step && put_int(&event, EVENT_STEP, step, err) < 0) ||
-        put_message(&event, EVENT_SUMMARY, &summary, err) < 0)
+    if (proto_double(&event, EVENT_WALL_TIME, wall_time_s, err) < 0 ||
+        (step && proto_int(&event, EVENT_STEP, step, err) < 0) ||
+        proto_message(&event, EVENT_SUMMARY, &summary, err) < 0)
         return -1;
     return event_encode_record(event.data, event.len, out, err);
 }

@@ -3,6 +3,7 @@
 
 #include "common/fsutil.h"
 #include "trainer/events/event_encode.h"
+#include "trainer/events/png.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,6 +94,15 @@ static void events_free(struct events *e)
     free(e);
 }
 
+/* Twice: readers take the first such event that they meet in a folder for its beginning, and purge at later ones. */
+static int restart(struct events *e, double now, int64_t step, struct err *err)
+{
+    return event_encode_restart(now, step, &e->pending, err) ||
+                   event_encode_restart(now, step, &e->pending, err)
+               ? -1
+               : 0;
+}
+
 static int start(struct events *e, const struct events_options *o, struct err *err)
 {
     if (o->flush_ms < 0)
@@ -100,7 +110,9 @@ static int start(struct events *e, const struct events_options *o, struct err *e
     if (fs_mkdirs(o->log_dir, err) < 0 || (o->fresh && remove_old(o->log_dir, err) < 0) ||
         create_file(e, o, err) < 0)
         return -1;
-    if (event_encode_header(wall_seconds(&e->clock), &e->pending, err) == 0 && events_flush(e, err) == 0)
+    double now = wall_seconds(&e->clock);
+    if (event_encode_header(now, &e->pending, err) == 0 &&
+        (o->fresh || !o->purge_step || restart(e, now, o->purge_step, err) == 0) && events_flush(e, err) == 0)
         return 0;
     unlink(e->path);
     return -1;
@@ -186,20 +198,90 @@ static int append(struct events *e, const struct buf *record, struct err *err)
     return buf_append(&e->pending, record->data, record->len, err);
 }
 
+/* Where a value of `tag` goes. The tag is noted only when its record is in: see add_tagged. */
+static int place_of(const struct events *e, const char *tag, int64_t step, struct event_place *ret,
+                    struct err *err)
+{
+    if (check_tag(tag, err) < 0)
+        return -1;
+    *ret = (struct event_place){wall_seconds(&e->clock), step, tag, !tag_seen(e, tag)};
+    if (ret->first && e->tags_len == EVENTS_TAGS_MAX)
+        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": more than %d tags", tag, EVENTS_TAGS_MAX);
+    return 0;
+}
+
+static int add_tagged(struct events *e, const struct event_place *at, const struct buf *record,
+                      struct err *err)
+{
+    if (append(e, record, err) < 0)
+        return -1;
+    if (at->first)
+        tag_add(e, at->tag);
+    return events_tick(e, err);
+}
+
 int events_scalar(struct events *e, const char *tag, int64_t step, float value, struct err *err)
 {
     cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+    struct event_place at;
 
-    if (check_tag(tag, err) < 0)
+    if (place_of(e, tag, step, &at, err) < 0 ||
+        event_encode_scalar(at.wall_time_s, step, tag, value, at.first, &record, err) < 0)
         return -1;
-    bool first = !tag_seen(e, tag);
-    if (first && e->tags_len == EVENTS_TAGS_MAX)
-        return err_set(err, ERR_INVALID, "events: tag \"%.40s\": more than %d tags", tag, EVENTS_TAGS_MAX);
-    if (event_encode_scalar(wall_seconds(&e->clock), step, tag, value, first, &record, err) < 0 ||
+    return add_tagged(e, &at, &record, err);
+}
+
+int events_histogram(struct events *e, const char *tag, int64_t step, const float *values, size_t n,
+                     struct err *err)
+{
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+    struct event_place at;
+
+    if (place_of(e, tag, step, &at, err) < 0 || event_encode_histogram(&at, values, n, &record, err) < 0)
+        return -1;
+    return add_tagged(e, &at, &record, err);
+}
+
+int events_image(struct events *e, const char *tag, int64_t step, const uint8_t *pixels, int width,
+                 int height, struct err *err)
+{
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+    cleanup_buf struct buf png = BUF_INIT(EVENT_VALUE_BYTES);
+    struct event_place at;
+
+    if (place_of(e, tag, step, &at, err) < 0 || png_encode(pixels, width, height, &png, err) < 0 ||
+        event_encode_image(&at, &png, width, height, &record, err) < 0)
+        return -1;
+    return add_tagged(e, &at, &record, err);
+}
+
+int events_text(struct events *e, const char *tag, int64_t step, const char *text, struct err *err)
+{
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+    struct event_place at;
+
+    if (place_of(e, tag, step, &at, err) < 0 || event_encode_text(&at, text, &record, err) < 0)
+        return -1;
+    return add_tagged(e, &at, &record, err);
+}
+
+int events_hparams(struct events *e, const char *group, const struct event_hparam *h, size_t n,
+                   struct err *err)
+{
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+
+    if (event_encode_hparams(wall_seconds(&e->clock), group, h, n, &record, err) < 0 ||
         append(e, &record, err) < 0)
         return -1;
-    if (first)
-        tag_add(e, tag);
+    return events_tick(e, err);
+}
+
+int events_graph(struct events *e, const struct event_node *node, size_t n, struct err *err)
+{
+    cleanup_buf struct buf record = BUF_INIT(EVENTS_PENDING_BYTES);
+
+    if (event_encode_graph(wall_seconds(&e->clock), node, n, &record, err) < 0 || append(e, &record, err) < 0)
+        return -1;
     return events_tick(e, err);
 }
 

@@ -1,4 +1,4 @@
-/* events.h - a TensorBoard event file: scalars, appended and flushed in whole records.
+/* events.h - a TensorBoard event file: scalars and the other kinds, appended and flushed in whole records.
  *
  * Ownership: events_open makes, events_close flushes and frees. One thread at a time.
  * Units:     steps are the trainer's global steps; times come from the given clock.
@@ -12,6 +12,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/err.h"
+#include "trainer/events/event_kinds.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +30,9 @@ struct events_options {
     const char *log_dir; /* made when absent */
     const char *host;    /* part of the file's name; '/' becomes '_' */
     int64_t pid;
-    bool fresh;       /* remove the regular files of log_dir itself whose names contain "tfevents" */
+    bool fresh; /* remove the regular files of log_dir itself whose names contain "tfevents" */
+    int64_t
+        purge_step; /* when not fresh: what earlier files say of this step and later ones is void; 0: nothing */
     int64_t flush_ms; /* the longest a record waits when events are added or ticked; 0: none waits */
     struct clock clock;
 };
@@ -39,6 +42,22 @@ struct events *events_open(const struct events_options *o, struct err *err) MUST
 
 /* Append one scalar; writes out what has waited for flush_ms. */
 int events_scalar(struct events *e, const char *tag, int64_t step, float value, struct err *err) MUST_CHECK;
+
+int events_histogram(struct events *e, const char *tag, int64_t step, const float *values, size_t n,
+                     struct err *err) MUST_CHECK;
+
+/* Grey pixels (height, width). */
+int events_image(struct events *e, const char *tag, int64_t step, const uint8_t *pixels, int width,
+                 int height, struct err *err) MUST_CHECK;
+
+/* Markdown. */
+int events_text(struct events *e, const char *tag, int64_t step, const char *text,
+                struct err *err) MUST_CHECK;
+
+/* Once per run. */
+int events_hparams(struct events *e, const char *group, const struct event_hparam *h, size_t n,
+                   struct err *err) MUST_CHECK;
+int events_graph(struct events *e, const struct event_node *node, size_t n, struct err *err) MUST_CHECK;
 
 /* Write out when due: for loops that add nothing for a while. */
 int events_tick(struct events *e, struct err *err) MUST_CHECK;

@@ -1,5 +1,6 @@
 /* test_events.c - the file: its name, what a fresh start removes and when it is flushed. */
 #include "folder.h"
+#include "trainer/events/event_encode.h"
 
 static void touch(const struct fixture *f, const char *name)
 {
@@ -156,12 +157,36 @@ static void test_unusable_folder(void **state)
     assert_non_null(strstr(err.msg, "file"));
 }
 
+/* What a resumed run opens: nothing is removed, and behind the header stands twice what makes readers purge. */
+static void test_resumed(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 12);
+    cleanup_buf struct buf got = BUF_INIT(1 << 12);
+    struct err err = {0};
+    double now = (double)f->wall_ms / 1000;
+
+    touch(f, "events.out.tfevents.1.old.1.0");
+    f->options.purge_step = 9;
+    struct events *e = events_open(&f->options, &err);
+    assert_non_null(e);
+    assert_int_equal(event_encode_header(now, &want, &err), 0);
+    assert_int_equal(event_encode_restart(now, 9, &want, &err), 0);
+    assert_int_equal(event_encode_restart(now, 9, &want, &err), 0);
+    assert_int_equal(fs_read(events_path(e), &got, &err), 0);
+    assert_int_equal(got.len, want.len);
+    assert_memory_equal(got.data, want.data, want.len);
+    assert_int_equal(events_close(e, &err), 0);
+    assert_true(exists(f, "events.out.tfevents.1.old.1.0"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_name_and_header, setup, teardown),
         cmocka_unit_test_setup_teardown(test_odd_host_and_new_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fresh_removes_only_events, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_resumed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flush_by_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_wait, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),

@@ -1,0 +1,24 @@
+/* proto.h - fields of a protobuf message, appended one by one. Pure.
+ *
+ * A message within a message carries its length first, so each is built in a small buffer of its own, inside out.
+ *
+ * Errors: ERR_INVALID when *b reaches its limit.
+ */
+#ifndef TK_TRAINER_EVENTS_PROTO_H
+#define TK_TRAINER_EVENTS_PROTO_H
+
+#include "common/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+int proto_int(struct buf *b, uint32_t field, int64_t v, struct err *err);
+int proto_double(struct buf *b, uint32_t field, double v, struct err *err);
+int proto_bytes(struct buf *b, uint32_t field, const void *bytes, size_t len, struct err *err);
+int proto_str(struct buf *b, uint32_t field, const char *s, struct err *err);
+int proto_message(struct buf *b, uint32_t field, const struct buf *message, struct err *err);
+
+/* The low `len` bytes of `bits`, little-endian. */
+void proto_le(uint64_t bits, size_t len, uint8_t *out);
+
+#endif
