@@ -2,8 +2,10 @@
 #include "test.h"
 
 #include "common/cleanup.h"
+#include "common/fsutil.h"
 #include "launcher/run.h"
 #include "trainer/collectives/collectives.h"
+#include "trainer/small_data.h"
 #include "trainer/stop.h"
 
 #include <dirent.h>
@@ -151,6 +153,83 @@ static void signals_are_as_before_when_closed(void **state)
     assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
+/* ---- a training under the launcher ---- */
+
+static const char MODEL[] = "name: tiny\n"
+                            "model:\n"
+                            "  input: {rows: 8, cols: 8, channels: 1}\n"
+                            "  layers: [flatten, {type: linear, name: out, out: 10}]\n"
+                            "loss: cross_entropy\n"
+                            "optimizer: {type: adam, lr: 0.01}\n"
+                            "data: {format: idx, train_items: 64, val_items: 0}\n"
+                            "defaults: {epochs: 1000000, batch_size: 4, log_interval: 1000000}\n";
+
+static void wait_for_checkpoint(const char *dir, pid_t pid)
+{
+    const struct timespec tick = {.tv_nsec = 2000000};
+    siginfo_t info = {0};
+    char command[160];
+
+    snprintf(command, sizeof(command), "ls -d %s/ck/step-* >/dev/null 2>&1", dir);
+    for (int i = 0; i < POLLS_MAX && system(command) != 0; i++) {
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+        if (info.si_pid)
+            fail_msg("the launcher has ended by itself");
+        nanosleep(&tick, NULL);
+    }
+}
+
+enum whom { LAUNCHER, LAUNCHER_TWICE, RANK_1, ALL_RANKS, WHOM_COUNT };
+
+static void send_stop(const struct run *r, enum whom whom)
+{
+    if (whom == LAUNCHER || whom == LAUNCHER_TWICE)
+        kill(r->pid, SIGTERM);
+    if (whom == LAUNCHER_TWICE)
+        kill(r->pid, SIGTERM);
+    if (whom == ALL_RANKS)
+        kill(run_read_number(r, "pid.0"), SIGTERM);
+    if (whom == RANK_1 || whom == ALL_RANKS)
+        kill(run_read_number(r, "pid.1"), SIGTERM);
+}
+
+/* Whoever gets SIGTERM: 143, a checkpoint, and the next start goes on from it. */
+static void a_stopped_job_goes_on_from_its_checkpoint(void **state)
+{
+    char dir[SMALL_DATA_DIR_BYTES];
+    char model[SMALL_DATA_DIR_BYTES + 16];
+    struct err err;
+    struct run r;
+
+    (void)state;
+    for (enum whom whom = 0; whom < WHOM_COUNT; whom++) {
+        small_data_make(dir);
+        snprintf(model, sizeof(model), "%s/tiny.yaml", dir);
+        assert_int_equal(fs_write_atomic(model, MODEL, strlen(MODEL), &err), 0);
+        setenv("TRAINER", trainer, 1);
+        setenv("WHERE", dir, 1);
+        setenv("PTJ_JOB_UID", "one-job", 1);
+        run_start(&r, RUN_ARGS("--nproc-per-node=2"),
+                  "echo $$ >pid.$RANK; exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck "
+                  "--save_steps 50 --timeout 60");
+        wait_for_checkpoint(dir, r.pid);
+        send_stop(&r, whom);
+        int code = run_wait(&r);
+        if (code != 143 || !strstr(buf_str(&r.out), "checkpoint of step "))
+            fail_msg("case %d: exit %d\n%s%s", (int)whom, code, buf_str(&r.out), buf_str(&r.err));
+        run_release(&r);
+        run_start(&r, RUN_ARGS("--nproc-per-node=2"),
+                  "exec \"$TRAINER\" $WHERE/tiny.yaml --data $WHERE --ckpt_dir $WHERE/ck --max_steps 1 "
+                  "--timeout 60");
+        code = run_wait(&r);
+        if (code != 0 || !strstr(buf_str(&r.out), "resumed from ") || strstr(buf_str(&r.out), "damaged"))
+            fail_msg("case %d: exit %d\n%s%s", (int)whom, code, buf_str(&r.out), buf_str(&r.err));
+        run_release(&r);
+        small_data_remove(dir);
+        unsetenv("PTJ_JOB_UID");
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +237,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_that_never_comes_costs_nobody_the_timeout),
         cmocka_unit_test(a_signal_after_the_last_step_is_no_death),
         cmocka_unit_test(signals_are_as_before_when_closed),
+        cmocka_unit_test(a_stopped_job_goes_on_from_its_checkpoint),
     };
     if (argc != 3 || !(trainer = realpath(argv[1], NULL)) || !(run_torchrun = realpath(argv[2], NULL)))
         return 2;
