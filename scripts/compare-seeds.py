@@ -29,7 +29,8 @@ RANKS, BATCH = 4, 32
 
 def run_trainer(args, seed):
     command = [f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", "--no_python", f"{args.bin}/trainer", "mnist-cnn",
-               "--data", args.data, "--epochs", str(args.epochs), "--seed", str(seed), "--batch_size", str(BATCH)]
+               "--data", args.data, "--epochs", str(args.epochs), "--seed", str(seed), "--batch_size", str(BATCH),
+               "--resume", "never"]
     start = time.monotonic()
     done = subprocess.run(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE, text=True)
     wall = time.monotonic() - start

@@ -1,0 +1,30 @@
+"""What the trainer writes, read by those whose formats they are: PyTorch, safetensors and TensorBoard; and their
+program under our torchrun. No cluster is needed for these."""
+
+import os
+import subprocess
+import sys
+
+from kube import REPO
+from reference_mnist import DATA
+
+BIN = REPO / "build" / "release"
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True,
+                          env={**os.environ, "TK_TEST_PYTHON": sys.executable})
+    print(done.stdout, done.stderr)
+    return done.returncode
+
+
+def test_checkpoints_open_in_pytorch_and_safetensors():
+    assert run(sys.executable, REPO / "tests/golden/torch/checkpoints.py", BIN / "bin/trainer", DATA) == 0
+
+
+def test_every_kind_of_event_is_read_by_tensorboard():
+    assert run(sys.executable, REPO / "tests/golden/torch/events_read.py", BIN / "bin/trainer", DATA) == 0
+
+
+def test_python_workers_on_gloo_over_two_of_our_launchers():
+    assert run(BIN / "tests/unit_launcher_test_torch", BIN / "bin/torchrun") == 0
