@@ -39,6 +39,8 @@ units release
 units asan
 [ "${1:-}" = --unit ] && exit 0
 e2e/versions/run.sh
+say "the operator at scale, in small: counts and sizes"
+SMALL=1 bench/operator/run.sh
 if [ "$(id -u)" -eq 0 ]; then
     say "end to end"
     ours=yes # a cluster that was up before stays up
