@@ -161,11 +161,15 @@ static void about_options(FILE *out, const struct config *cfg)
 
 void help_preset(FILE *out, const struct config *cfg)
 {
-    fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s [options]\n\nDESCRIPTION\n", cfg->name,
-            cfg->name);
+    fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s", cfg->name, cfg->name);
+    for (int i = 0; i < cfg->positionals; i++)
+        fprintf(out, " [%s]", cfg->positional[i]);
+    fputs(" [options]\n\nDESCRIPTION\n", out);
     wrapped(out, 4, cfg->about);
     fputs("\nOPTIONS\n", out);
     wrapped(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
+    if (cfg->positionals)
+        wrapped(out, 4, "The words of the synopsis are values of the options of the same name.");
     about_options(out, cfg);
     fputs("\nENVIRONMENT\n", out);
     wrapped(out, 4,

@@ -84,10 +84,16 @@ static void scalar(struct report *r, const char *tag, int64_t step, double value
         r->events_err = err;
 }
 
+/* Text that the preset's own lines stand for. */
+static bool silent(const struct report *r)
+{
+    return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
+}
+
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads)
 {
-    if (!r)
+    if (!r || silent(r))
         return;
     if (begin_json(r, "start"))
         fprintf(r->o.out,
@@ -103,11 +109,31 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
     end(r);
 }
 
+void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
+                 const struct lines_values *v)
+{
+    if (!text)
+        return;
+    if (format != LOG_FORMAT_JSON) {
+        if (r)
+            clear_progress(r);
+        lines_print(out, text, v);
+    } else if (r) {
+        json_begin(r, event);
+        fprintf(out, ",\"epoch\":%lld,\"epochs\":%lld,\"loss_sum\":%.9g", (long long)v->epoch + 1,
+                (long long)v->epochs, v->loss);
+        end(r);
+    }
+}
+
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
 {
     if (!r)
         return;
     int64_t global_step = (epoch - 1) * r->o.steps + step;
+    scalar(r, "train/loss", global_step, loss);
+    if (silent(r) && !r->o.steps_asked)
+        return;
     if (begin_json(r, "train"))
         fprintf(
             r->o.out,
@@ -118,7 +144,6 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
         fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
                 (long long)r->o.epochs, (long long)step, (long long)r->o.steps, loss);
     end(r);
-    scalar(r, "train/loss", global_step, loss);
 }
 
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
@@ -188,7 +213,7 @@ void report_test(struct report *r, int64_t global_step, double loss, double accu
 
 void report_times(struct report *r, const struct report_times *t)
 {
-    if (!r)
+    if (!r || silent(r))
         return;
     double rate = t->train_s > 0 ? (double)t->samples / t->train_s : 0;
     if (begin_json(r, "times"))

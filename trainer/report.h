@@ -22,6 +22,8 @@ struct report_options {
     FILE *out;
     bool terminal; /* `out` is one: show progress */
     enum log_format format;
+    bool own_lines;      /* the preset's own: none here about the start, and steps only when asked for */
+    bool steps_asked;    /* ... by --log_interval */
     const char *log_dir; /* NULL: no events */
     int64_t epochs;
     int64_t steps;            /* of an epoch */
@@ -37,6 +39,11 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
 
 /* Steps and epochs count from 1. */
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
+
+/* A line of the preset's own, on any rank: r may be NULL, `out` is the stream. As JSON rank 0 says `event` instead, with
+ * the epoch and the loss. */
+void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
+                 const struct lines_values *v);
 
 /* After every step: redraws the progress line and writes out events, when either is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);

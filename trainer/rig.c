@@ -55,6 +55,21 @@ static int check_fit(const struct rig *s, struct err *err)
     return 0;
 }
 
+/* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
+static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
+{
+    const struct data_spec *d = &s->cfg->data;
+
+    if (!d->val_items) {
+        s->split.first_items = d->train_items;
+        return 0;
+    }
+    s->split_order = calloc((size_t)s->data.set.train_items, sizeof(*s->split_order));
+    if (!s->split_order)
+        return err_set(err, ERR_FATAL, "no memory for the order of the training data");
+    return split_random(rng, d->train_items, d->val_items, s->split_order, &s->split, err);
+}
+
 /* Weights first, then the split, from one generator: the order of the original program. */
 static int make_model(struct rig *s, struct err *err)
 {
@@ -69,11 +84,7 @@ static int make_model(struct rig *s, struct err *err)
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
     model_init(s->model, &rng);
-    s->split_order = calloc((size_t)s->data.set.train_items, sizeof(*s->split_order));
-    if (!s->split_order)
-        return err_set(err, ERR_FATAL, "no memory for the order of the training data");
-    if (split_random(&rng, cfg->data.train_items, cfg->data.val_items, s->split_order, &s->split, err) ||
-        optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     /* Equal by construction; ranks on unlike machines start from rank 0's bits all the same. */
     return s->comm->broadcast(s->comm, model_values(s->model), model_len(s->model) * sizeof(float), 0,
@@ -115,6 +126,8 @@ static int make_report(struct rig *s, struct err *err)
         .out = s->env->out,
         .terminal = s->env->terminal,
         .format = (enum log_format)cfg->log_format,
+        .own_lines = cfg->own_lines,
+        .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
         .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
@@ -143,6 +156,35 @@ static int open_data(struct rig *s, struct err *err)
     return pod_data_open(&s->data, s->comm, &o, err);
 }
 
+struct lines_values rig_lines(const struct rig *s, int64_t epoch)
+{
+    const struct config *cfg = s->cfg;
+
+    return (struct lines_values){.rank = s->comm->rank,
+                                 .world = s->comm->world,
+                                 .epoch = epoch,
+                                 .epochs = cfg->epochs,
+                                 .batch_size = cfg->batch_size,
+                                 .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+                                 .save_every = cfg->save_every,
+                                 .save_path = cfg->save_path};
+}
+
+/* Rank 0's first line comes before any other rank's. */
+static int say_start(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct lines_values v = rig_lines(s, 0);
+
+    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
+                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
+    if (!cfg->lines.start)
+        return 0;
+    if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
+        report_line(s->report, s->env->out, LOG_FORMAT_TEXT, "start", cfg->lines.start, &v);
+    return s->comm->barrier(s->comm, s->timeout_ms, err);
+}
+
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
@@ -155,9 +197,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
-    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err))
+    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err) ||
+        say_start(s, err))
         return -1;
-    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
-                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
     return 0;
 }

@@ -34,6 +34,10 @@ struct rig {
 };
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
+
+/* What a preset's lines can say in `epoch` (from 0), the loss aside. */
+struct lines_values rig_lines(const struct rig *s, int64_t epoch);
+
 void rig_release(struct rig *s);
 #define cleanup_rig __attribute__((cleanup(rig_release)))
 

@@ -65,6 +65,33 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
                    (long long)global_step);
 }
 
+/* This rank's own line about an epoch (from 1). */
+static void say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss)
+{
+    struct lines_values v = rig_lines(s, epoch - 1);
+
+    v.loss = loss;
+    report_line(s->report, s->env->out, (enum log_format)s->cfg->log_format, event, text, &v);
+}
+
+static int save(struct rig *s, struct err *err)
+{
+    return save_weights(s->cfg->save_path, s->model, err) ? err_wrap(err, "--save_path") : 0;
+}
+
+/* After epochs 0, n, 2n, ... as the lines count them. */
+static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+
+    if (s->comm->rank != 0 || !cfg->save_path || !cfg->save_every || (epoch - 1) % cfg->save_every != 0)
+        return 0;
+    if (save(s, err))
+        return -1;
+    say_epoch(s, epoch, "saved", cfg->lines.saved, 0);
+    return 0;
+}
+
 /* One epoch (from 1), or less of it: *flags says why, *done counts the run's steps. */
 static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flags, struct err *err)
 {
@@ -74,7 +101,9 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
     struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, steps);
     int64_t start = now_ms(s);
     struct train_result r;
+    double own = 0; /* this rank's losses */
 
+    say_epoch(s, epoch, "epoch", cfg->lines.epoch_start, 0);
     train_epoch(&s->train, epoch - 1);
     for (int64_t step = 1; step <= steps && !*flags; step++) {
         if (cfg->max_steps && *done == cfg->max_steps)
@@ -84,6 +113,7 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
             return -1;
         ++*done;
         *flags = r.flags;
+        own += r.own;
         if (r.flags & COLLECTIVES_NONFINITE)
             return not_finite(r.loss, epoch, step, *done, err);
         if (step % interval == 0)
@@ -93,6 +123,7 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
             report_stop(s->report, r.flags & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", epoch, step);
     }
     s->times.train_s += seconds_since(s, start);
+    say_epoch(s, epoch, "epoch_end", cfg->lines.epoch_end, own);
     return 0;
 }
 
@@ -107,7 +138,7 @@ static int train_all(struct rig *s, int64_t *done, uint32_t *flags, struct err *
             return -1;
         if (*flags || *done < epoch * steps) /* a signal, or --max_steps */
             break;
-        if (validate(s, epoch, err))
+        if (validate(s, epoch, err) || save_epoch(s, epoch, err))
             return -1;
     }
     int64_t per_rank = sampler_len(&s->train.p.sampler);
@@ -118,15 +149,18 @@ static int train_all(struct rig *s, int64_t *done, uint32_t *flags, struct err *
 
 static int finish(struct rig *s, int64_t done, struct err *err)
 {
+    const struct config *cfg = s->cfg;
     struct evaluate_parts p = part_of(s, true);
     struct evaluate_result r;
 
-    if (evaluate(&p, &r, err))
+    if (cfg->test || cfg->eval_only) {
+        if (evaluate(&p, &r, err))
+            return -1;
+        report_test(s->report, done, r.loss, r.accuracy);
+    }
+    if (s->comm->rank == 0 && cfg->save_path && !cfg->save_every && save(s, err))
         return -1;
-    report_test(s->report, done, r.loss, r.accuracy);
-    if (s->comm->rank == 0 && s->cfg->save_path && save_weights(s->cfg->save_path, s->model, err))
-        return err_wrap(err, "--save_path");
-    if (!s->cfg->eval_only)
+    if (!cfg->eval_only)
         report_times(s->report, &s->times);
     return 0;
 }

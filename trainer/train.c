@@ -42,7 +42,7 @@ void train_epoch(struct train *t, int64_t epoch)
 }
 
 /* This rank's part of the gradient and of the loss, into t->grad. */
-static int own_gradient(struct train *t, int64_t step, struct err *err)
+static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct err *err)
 {
     const struct train_parts *p = &t->p;
     int classes = model_output(p->model).channels;
@@ -59,7 +59,8 @@ static int own_gradient(struct train *t, int64_t step, struct err *err)
     for (int i = 0; i < rows * classes; i++)
         t->dlogits[i] *= share;
     model_backward(p->model, p->ctx, t->dlogits, t->grad);
-    t->grad[t->grad_len] = (float)(loss.sum / rows) * share;
+    *ret_loss = loss.sum / rows;
+    t->grad[t->grad_len] = (float)*ret_loss * share;
     return 0;
 }
 
@@ -68,7 +69,7 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     const struct train_parts *p = &t->p;
     uint32_t flags = p->stop ? stop_poll(p->stop) : 0;
 
-    if (own_gradient(t, step, err))
+    if (own_gradient(t, step, &ret->own, err))
         return -1;
     if (!isfinite(t->grad[t->grad_len]))
         flags |= COLLECTIVES_NONFINITE;

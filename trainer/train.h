@@ -46,6 +46,7 @@ struct train {
 
 struct train_result {
     float loss;     /* mean over all ranks */
+    double own;     /* this rank's */
     uint32_t flags; /* enum collectives_flag, of all ranks: when set, every rank ends after this step */
 };
 

@@ -11,6 +11,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "trainer/collectives/collectives.h"
+#include "trainer/config/lines.h"
 #include "trainer/data/dataset.h"
 #include "trainer/model/spec.h"
 
@@ -18,11 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BATCH_SIZE_MAX = 65536 };
+enum { BATCH_SIZE_MAX = 65536, POSITIONALS_MAX = 4 };
 
 struct data_spec {
-    double mean, std; /* a pixel becomes (x / 255 - mean) / std */
-    int64_t train_items, val_items;
+    double mean, std;               /* a pixel becomes (x / 255 - mean) / std */
+    int64_t train_items, val_items; /* 0 validation items: no split, nothing is drawn for one */
 };
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
@@ -37,6 +38,11 @@ struct config {
     struct optimizer_spec optimizer;
     struct schedule_spec schedule;
     struct data_spec data;
+    bool own_lines; /* the preset prints `lines` instead of the trainer's own start, steps and times */
+    struct lines_spec lines;
+    bool test; /* evaluate the test data when training is done */
+    int positionals;
+    const char *positional[POSITIONALS_MAX]; /* names of options whose values may stand without their names */
 
     /* options; the preset gives the defaults of some */
     const char *data_dir;
@@ -51,6 +57,7 @@ struct config {
     int backend;     /* enum collectives_backend */
     double timeout_s;
     const char *log_dir, *save_path; /* NULL: none */
+    int64_t save_every;              /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
     int log_format;                  /* enum log_format */
 };
 
@@ -61,6 +68,9 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
 /* Apply `argc` options to *cfg, which the preset has filled. Anything unknown, out of range or not built yet
  * is refused: nothing is ever accepted and ignored. Of an option given twice the last one counts. */
 int config_options(int argc, char *const *argv, struct config *cfg, struct err *err) MUST_CHECK;
+
+/* Is there an option of that name which takes a value? */
+bool config_takes_value(const char *name);
 
 /* A preset by name, else the YAML file of that path: words that hold a '/' or end in .yaml or .yml are paths. */
 int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err) MUST_CHECK;

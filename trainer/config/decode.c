@@ -174,8 +174,9 @@ static int decode_data(const struct yaml_at *root, struct config *cfg, struct er
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
-    static const char *const keys[] = {
-        "epochs", "batch_size", "seed", "sampler_seed", "log_interval", "log_interval_all_ranks", NULL};
+    static const char *const keys[] = {"epochs",       "batch_size",   "seed",
+                                       "sampler_seed", "log_interval", "log_interval_all_ranks",
+                                       "save_path",    "save_every",   NULL};
 
     cfg->epochs = 1;
     cfg->batch_size = 32;
@@ -189,6 +190,8 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
                    yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
                    yaml_get_i64(&at, "sampler_seed", 0, INT64_MAX, &cfg->sampler_seed, err) ||
                    yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
+                   yaml_get_str(&at, "save_path", 4000, &cfg->save_path, err) ||
+                   yaml_get_i64(&at, "save_every", 1, 1000000, &cfg->save_every, err) ||
                    yaml_get_i64(&at, "log_interval_all_ranks", 1, 1000000000, &cfg->log_interval_all_ranks,
                                 err)
                ? -1
@@ -198,8 +201,8 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
 int config_decode(const char *file, const char *text, size_t len, struct arena *a, struct config *ret,
                   struct err *err)
 {
-    static const char *const keys[] = {"name",     "about", "model",    "loss", "optimizer",
-                                       "schedule", "data",  "defaults", NULL};
+    static const char *const keys[] = {"name", "about",    "model", "loss",      "optimizer", "schedule",
+                                       "data", "defaults", "print", "arguments", "test",      NULL};
     struct config cfg = {0};
     struct yaml_tree *tree;
 
@@ -212,7 +215,7 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
         yaml_get_str(&root, "about", 2000, &cfg.about, err) || decode_model(&root, &cfg.model, err) ||
         decode_loss(&root, &cfg.loss, err) || decode_optimizer(&root, &cfg.optimizer, err) ||
         decode_schedule(&root, &cfg.schedule, err) || decode_data(&root, &cfg, err) ||
-        decode_defaults(&root, &cfg, err))
+        decode_defaults(&root, &cfg, err) || decode_output(&root, &cfg, err))
         return -1;
     if (!is_word(cfg.name))
         return yaml_err(&root, err, "name: expected letters, digits, '_', '.' and '-', got \"%.60s\"",

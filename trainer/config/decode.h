@@ -13,4 +13,9 @@ int decode_loss(const struct yaml_at *root, struct loss_spec *ret, struct err *e
 int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *ret, struct err *err) MUST_CHECK;
 int decode_schedule(const struct yaml_at *root, struct schedule_spec *ret, struct err *err) MUST_CHECK;
 
+struct config;
+
+/* `print`, `arguments` and `test`. */
+int decode_output(const struct yaml_at *root, struct config *cfg, struct err *err) MUST_CHECK;
+
 #endif

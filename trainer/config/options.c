@@ -54,6 +54,10 @@ static const struct option_row OPTIONS[] = {
      .help = "Write TensorBoard events there; event files of an earlier run are removed from it."},
     {"save_path", "FILE", OPTION_TEXT, AT(save_path),
      .help = "Write the trained weights there as a state_dict that torch.load opens."},
+    {"save_every", "N", OPTION_INTEGER, AT(save_every), 1, 1000000,
+     .help = "Write --save_path after every N-th epoch, from the first one on, and not at the end. Default: "
+             "once, "
+             "at the end."},
     {.group = "Not in this version (refused)"},
     {"precision", "f32", OPTION_FIXED, .only = "f32", .help = "Only f32."},
     {"resume", "never", OPTION_FIXED, .only = "never", .help = "Only never: there are no checkpoints yet."},
@@ -90,6 +94,13 @@ static int find(struct sv given)
         if (OPTIONS[i].name && same_name(given, OPTIONS[i].name))
             return (int)i;
     return -1;
+}
+
+bool config_takes_value(const char *name)
+{
+    int row = find(sv_from(name));
+
+    return row >= 0 && OPTIONS[row].arg;
 }
 
 static int apply_fixed(const struct option_row *o, const char *value, struct err *err)
@@ -160,15 +171,28 @@ static int apply(const struct option_row *o, const char *value, struct config *c
     return 0;
 }
 
+/* A word that is no option: the next of the preset's arguments. */
+static int apply_positional(const char *word, int *used, struct config *cfg, struct err *err)
+{
+    if (word[0] == '-' || *used == cfg->positionals)
+        return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", word);
+    return apply(&OPTIONS[find(sv_from(cfg->positional[(*used)++]))], word, cfg, err);
+}
+
 int config_options(int argc, char *const *argv, struct config *cfg, struct err *err)
 {
+    int used = 0;
+
     for (int i = 0; i < argc; i++) {
         if (strcmp(argv[i], "-h") == 0) {
             cfg->help = true;
             continue;
         }
-        if (strncmp(argv[i], "--", 2) != 0)
-            return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", argv[i]);
+        if (strncmp(argv[i], "--", 2) != 0) {
+            if (apply_positional(argv[i], &used, cfg, err))
+                return -1;
+            continue;
+        }
         const char *equals = strchr(argv[i], '=');
         size_t len = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
         int row = find((struct sv){argv[i] + 2, len - 2});

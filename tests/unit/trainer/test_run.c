@@ -168,6 +168,51 @@ static void prints_json(void **state)
     assert_int_equal(lines, 1 + 8 + 2 + 1 + 1);
 }
 
+/* A preset's own lines take the place of ours, on every rank; saved every second epoch, and not at the end. */
+static void own_lines(struct fixture *f)
+{
+    f->cfg.own_lines = true;
+    f->cfg.lines = (struct lines_spec){.start = "{epochs} epochs of {batch_size}",
+                                       .epoch_start = "{rank}: {epoch} of {steps}",
+                                       .epoch_end = "{rank} Loss: {loss}",
+                                       .saved = "{epoch} at {save_path}"};
+    f->cfg.test = false;
+    f->cfg.epochs = 3;
+    f->cfg.save_every = 2;
+    f->cfg.log_interval = 0;
+    f->cfg.save_path = "m.pt";
+}
+
+static void a_preset_may_have_lines_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+
+    own_lines(f);
+    f->cfg.data.train_items += f->cfg.data.val_items;
+    f->cfg.data.val_items = 0;
+    f->cfg.batch_size = 16;
+    f->cfg.save_path = path_in(f, "m.pt");
+    assert_int_equal(go(f), 0);
+    const char *saved = arena_printf(&f->arena, "0 at %s\n", f->cfg.save_path);
+    const char *saved_2 = arena_printf(&f->arena, "2 at %s\n", f->cfg.save_path);
+    expect_lines(f->text,
+                 (const char *const[]){"3 epochs of 16\n", "0: 0 of 4\n", "0 Loss: %\n", saved, "0: 1 of 4\n",
+                                       "0 Loss: %\n", "0: 2 of 4\n", "0 Loss: %\n", saved_2, NULL});
+    assert_int_equal(unlink(f->cfg.save_path), 0);
+    f->cfg.epochs = 1;
+    f->cfg.log_interval = 3; /* asked for */
+    assert_int_equal(go(f), 0);
+    expect_lines(f->text, (const char *const[]){"1 epochs of 16\n", "0: 0 of 4\n",
+                                                "epoch 1/1, batch     3/4 with loss: %\n", "0 Loss: %\n",
+                                                saved, NULL});
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    assert_int_equal(go(f), 0);
+    assert_non_null(strstr(f->text, "\"event\":\"start\",\"model\":\"tiny\""));
+    assert_non_null(strstr(f->text, "\"event\":\"epoch_end\",\"epoch\":1,\"epochs\":1,\"loss_sum\":"));
+    assert_non_null(strstr(f->text, "\"event\":\"saved\""));
+    assert_null(strstr(f->text, "epochs of"));
+}
+
 static bool holds(const struct buf *b, const char *text)
 {
     return memmem(buf_str(b), b->len, text, strlen(text)) != NULL;
@@ -405,6 +450,24 @@ static void evaluation_does_not_depend_on_ranks(void **state)
     }
 }
 
+static void every_rank_speaks_its_own_lines(void **state)
+{
+    struct fixture *f = *state;
+    int codes[2];
+
+    own_lines(f);
+    f->cfg.epochs = 1;
+    f->cfg.save_path = path_in(f, "m.pt");
+    go_ranks(f, 2, NULL, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+    expect_lines(output(f, 0),
+                 (const char *const[]){"1 epochs of 12\n", "0: 0 of 2\n", "0 Loss: %\n",
+                                       "epoch 1/1 with val loss: %, val accuracy: %\n",
+                                       arena_printf(&f->arena, "0 at %s\n", f->cfg.save_path), NULL});
+    expect_lines(output(f, 1), (const char *const[]){"1: 0 of 2\n", "1 Loss: %\n", NULL});
+}
+
 static void other_options(struct config *cfg, int rank)
 {
     if (rank == 1)
@@ -453,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(prints_as_the_original_does),
         TEST(prints_json),
+        TEST(a_preset_may_have_lines_of_its_own),
         TEST(writes_events_and_weights),
         TEST(a_seed_decides_everything),
         TEST(max_steps_and_eval_only_end_early),
@@ -460,6 +524,7 @@ int main(void)
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),
         TEST(only_rank_0_speaks),
+        TEST(every_rank_speaks_its_own_lines),
         TEST(evaluation_does_not_depend_on_ranks),
         TEST(the_rank_that_failed_is_the_one_that_says_so),
     };

@@ -155,6 +155,16 @@ static void refuses_with_place_and_expectation(void **state)
         {"data:", "defaults: {epochs: 0}\ndata:", "t.yaml:11: defaults.epochs: expected an integer 1.."},
         {"data:", "defaults: {epoch: 1}\ndata:", "t.yaml:11: defaults.epoch: unknown key"},
         {"format: idx", "format: csv", "t.yaml:11: data.format: expected one of: idx; got \"csv\""},
+        {"data:", "print: {epoch: x}\ndata:", "t.yaml:11: print.epoch: unknown key, expected one of: start"},
+        {"data:", "print: {start: 'a {b}'}\ndata:",
+         "t.yaml:11: print.start: \"{b}\": expected one of {rank}"},
+        {"data:", "arguments: [epochs, show]\ndata:",
+         "t.yaml:11: arguments[1]: expected the name of an option that takes a value, got \"show\""},
+        {"data:", "arguments: [epochs, seed, lr, data, threads]\ndata:",
+         "t.yaml:11: arguments: expected a list of 0..4 items, got 5"},
+        {"data:", "test: maybe\ndata:", "t.yaml:11: test: expected true or false, got \"maybe\""},
+        {"data:", "defaults: {save_every: 0}\ndata:",
+         "t.yaml:11: defaults.save_every: expected an integer 1.."},
         {"train_items: 3", "train_items: x", "t.yaml:11: data.train_items: expected an integer"},
         {"train_items: 3", "std: 0", "t.yaml:11: data.std: expected a number"},
     };
@@ -191,7 +201,8 @@ static void finds_names_and_paths(void **state)
     assert_int_equal(config_load(path, &a, &c, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_int_equal(config_load("mnist", &a, &c, &err), -1);
-    assert_non_null(strstr(err.msg, "\"mnist\": no such preset (there are: mnist-cnn"));
+    assert_non_null(strstr(err.msg, "\"mnist\": no such preset (there are: "));
+    assert_non_null(strstr(err.msg, "mnist-cnn"));
 }
 
 static void fingerprints_tell_configurations_apart(void **state)

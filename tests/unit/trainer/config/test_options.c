@@ -69,6 +69,30 @@ static void the_last_of_two_counts(void **state)
     assert_int_equal(c.epochs, 4);
 }
 
+/* The words that stand without a name are those the preset lists, wherever they stand. */
+static void takes_arguments_without_names(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config c;
+    struct err err;
+    char line[] = "7 --batch_size 16 3";
+    char more[] = "7 3 5";
+    char bad[] = "7 x";
+
+    assert_int_equal(config_load("fashion-mlp", &a, &c, &err), 0);
+    assert_int_equal(c.epochs, 50);
+    assert_int_equal(c.save_every, 10);
+    assert_int_equal(apply(line, &c, &err), 0);
+    assert_int_equal(c.epochs, 7);
+    assert_int_equal(c.save_every, 3);
+    assert_int_equal(c.batch_size, 16);
+    assert_int_equal(apply(more, &c, &err), -1);
+    assert_non_null(strstr(err.msg, "\"5\": expected an option"));
+    assert_int_equal(apply(bad, &c, &err), -1);
+    assert_non_null(strstr(err.msg, "--save_every: expected an integer 1..1000000, got \"x\""));
+}
+
 static void refuses(void **state)
 {
     (void)state;
@@ -144,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_every_option),
         cmocka_unit_test(the_last_of_two_counts),
+        cmocka_unit_test(takes_arguments_without_names),
         cmocka_unit_test(refuses),
         cmocka_unit_test(rows_are_complete),
     };

@@ -1,0 +1,159 @@
+/* test_parity_presets.c - initial weights, data and the first 100 losses of the presets against PyTorch's record
+ * (tests/golden/torch/<preset>-<ranks>.txt, made by presets.py there), at one rank and at two. */
+#include "test.h"
+
+#include "common/cleanup.h"
+#include "common/contract.h"
+#include "trainer/rig.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <zlib.h>
+
+#define FASHION "/usr/share/datasets/fashion-mnist"
+
+enum { STEPS = 100 };
+#define LOSS_TOLERANCE 1e-5 /* relative; PyTorch against itself at other numbers of threads: 1e-7 */
+
+struct golden {
+    unsigned weights;
+    int losses;
+    double loss[STEPS];
+};
+
+static void read_golden(const char *preset, int world, struct golden *g)
+{
+    char path[512];
+    char line[256];
+    int step;
+
+    snprintf(path, sizeof(path), TK_SOURCE_DIR "/tests/golden/torch/%s-%d.txt", preset, world);
+    cleanup_fclose FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        if (g->losses < STEPS && sscanf(line, "loss %d %lf", &step, &g->loss[g->losses]) == 2)
+            assert_int_equal(step, ++g->losses);
+        else
+            (void)!sscanf(line, "weights %x", &g->weights);
+    }
+    assert_int_equal(g->losses, STEPS);
+}
+
+static int the_rank, the_world;
+
+static char *environment(const char *name)
+{
+    static char rank[16];
+    static char world[16];
+    static char id[32];
+
+    if (the_world == 1)
+        return NULL;
+    snprintf(rank, sizeof(rank), "%d", the_rank);
+    snprintf(world, sizeof(world), "%d", the_world);
+    snprintf(id, sizeof(id), "parity-%d", getppid());
+    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
+        return rank;
+    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
+        return world;
+    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
+        return (char *)"127.0.0.1";
+    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
+        return (char *)"29517";
+    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
+}
+
+/* Each rank's weights and the mean losses are those of the record; 0 when they are. */
+static int compare(struct rig *s, const struct golden *g)
+{
+    struct err err;
+    int64_t steps = sampler_steps(&s->train.p.sampler, s->cfg->batch_size);
+    uLong sum = crc32(0, (const Bytef *)model_values(s->model), (uInt)(model_len(s->model) * sizeof(float)));
+
+    if (sum != g->weights) {
+        print_error("rank %d: weights %08lx, PyTorch has %08x\n", the_rank, sum, g->weights);
+        return 1;
+    }
+    for (int step = 0; step < STEPS; step++) {
+        struct train_result r;
+        if (step % steps == 0)
+            train_epoch(&s->train, step / steps);
+        if (train_step(&s->train, step % steps, s->cfg->optimizer.lr, &r, &err)) {
+            print_error("rank %d: %s\n", the_rank, err.msg);
+            return 1;
+        }
+        if (!(fabs((double)r.loss / g->loss[step] - 1) <= LOSS_TOLERANCE)) {
+            print_error("rank %d, step %d: loss %.9g, PyTorch has %.9g\n", the_rank, step + 1, (double)r.loss,
+                        g->loss[step]);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int train(const char *preset, const struct golden *g)
+{
+    cleanup_arena struct arena a = {0};
+    struct config cfg;
+    struct err err = {0};
+    cleanup_fclose FILE *out = fopen("/dev/null", "w");
+    struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
+    cleanup_rig struct rig s = {0};
+
+    if (config_load(preset, &a, &cfg, &err))
+        return print_error("%s\n", err.msg), 1;
+    cfg.data_dir = FASHION;
+    cfg.seed = 0;
+    cfg.timeout_s = 60;
+    cfg.save_path = NULL;
+    if (rig_open(&s, &cfg, &env, &err))
+        return print_error("rank %d: %s\n", the_rank, err.msg), 1;
+    return compare(&s, g);
+}
+
+static void follow(const char *preset, int world)
+{
+    struct golden g = {0};
+    pid_t pids[8];
+
+    read_golden(preset, world, &g);
+    the_world = world;
+    fflush(NULL);
+    for (int r = 0; r < world; r++) {
+        pids[r] = fork();
+        assert_true(pids[r] >= 0);
+        if (pids[r])
+            continue;
+        the_rank = r;
+        _exit(train(preset, &g));
+    }
+    int failed = 0;
+    for (int r = 0; r < world; r++) {
+        int status;
+        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
+        failed += status != 0;
+    }
+    assert_int_equal(failed, 0);
+}
+
+static void fashion_mlp(void **state)
+{
+    (void)state;
+    if (access(FASHION, R_OK)) {
+        print_message("skipped: " FASHION " is absent (package dataset-fashion-mnist)\n");
+        skip();
+    }
+    follow("fashion-mlp", 1);
+    follow("fashion-mlp", 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fashion_mlp),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
