@@ -87,6 +87,21 @@ static void about_layers(FILE *out)
     }
 }
 
+static void about_stages(FILE *out)
+{
+    fputs("\nSTAGES OF A MODEL FILE\n"
+          "    model: {input, layers, stages: [a, b, c]}\n",
+          out);
+    wrapped(
+        out, 8,
+        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank of as many "
+        "as there "
+        "are stages; ranks are 1 (the whole model) or a multiple of that, whose replicas train "
+        "data-parallel. "
+        "--micro_batches lets the stages work at the same time. Weights, losses and exports are those of one "
+        "process with as many micro-batches.");
+}
+
 static void about_training(FILE *out)
 {
     fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
@@ -130,6 +145,7 @@ void help_program(FILE *out)
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
+    about_stages(out);
     about_training(out);
 }
 

@@ -18,7 +18,7 @@ void rig_release(struct rig *s)
     train_release(&s->train);
     free(s->split_order);
     optim_release(&s->optim);
-    model_free(s->model);
+    pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
     kctx_free(s->ctx);
     collectives_close(s->comm);
@@ -38,7 +38,7 @@ static int check_fit(const struct rig *s, struct err *err)
     const struct dataset *set = &s->data.set;
     const struct shape *in = &s->cfg->model.input;
     const struct data_spec *d = &s->cfg->data;
-    struct shape out = model_output(s->model);
+    struct shape out = s->pipeline.output;
 
     if (loss_wants_values(&s->cfg->loss))
         return err_set(err, ERR_INVALID, "loss: mse needs values as targets, but the data set has labels");
@@ -78,17 +78,23 @@ static int make_model(struct rig *s, struct err *err)
     struct torch_rng rng;
     int rows;
 
-    s->model = model_make(&cfg->model, batch_max, err);
-    if (!s->model || check_fit(s, err) || kctx_reserve(s->ctx, model_workspace_bytes(s->model), err))
+    struct pipeline_options o = {.spec = &cfg->model,
+                                 .comm = s->comm,
+                                 .ctx = s->ctx,
+                                 .batch = (int)cfg->batch_size,
+                                 .micro_batches = (int)cfg->micro_batches,
+                                 .evaluate = batch_max,
+                                 .timeout_ms = s->timeout_ms};
+    if (pipeline_open(&s->pipeline, &o, err))
+        return -1;
+    s->model = s->pipeline.model;
+    if (check_fit(s, err))
         return -1;
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
-    model_init(s->model, &rng);
-    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+    if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    /* Equal by construction; ranks on unlike machines start from rank 0's bits all the same. */
-    return s->comm->broadcast(s->comm, model_values(s->model), model_len(s->model) * sizeof(float), 0,
-                              s->timeout_ms, err);
+    return make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err) ? -1 : 0;
 }
 
 static int make_train(struct rig *s, struct err *err)
@@ -98,12 +104,12 @@ static int make_train(struct rig *s, struct err *err)
     struct train_parts p = {
         .comm = s->comm,
         .ctx = s->ctx,
-        .model = s->model,
+        .pipeline = &s->pipeline,
         .optim = &s->optim,
         .stop = s->env->stop,
         .sampler = {.items = cfg->data.train_items,
-                    .rank = s->comm->rank,
-                    .world = s->comm->world,
+                    .rank = s->pipeline.at.replica,
+                    .world = s->pipeline.at.replicas,
                     .seed = (uint64_t)cfg->sampler_seed,
                     .shuffle = true},
         .batch_size = cfg->batch_size,
@@ -131,7 +137,7 @@ static int make_report(struct rig *s, struct err *err)
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
         .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
-        .samples_per_step = cfg->batch_size * s->comm->world,
+        .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
         .clock = s->env->clock,
     };
 
@@ -141,6 +147,18 @@ static int make_report(struct rig *s, struct err *err)
         return err_wrap(err, "--save_path");
     s->report = report_open(&o, err);
     return s->report ? 0 : -1;
+}
+
+/* Saving gathers the stages, so all ranks must know whether rank 0 will. */
+static int tell_saving(struct rig *s, struct err *err)
+{
+    int64_t told[] = {s->cfg->save_path != NULL, s->cfg->save_every};
+
+    if (s->pipeline.at.stages > 1 && s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+        return -1;
+    s->saves = told[0];
+    s->save_every = told[1];
+    return 0;
 }
 
 static int open_data(struct rig *s, struct err *err)
@@ -176,7 +194,7 @@ static int say_start(struct rig *s, struct err *err)
     const struct config *cfg = s->cfg;
     struct lines_values v = rig_lines(s, 0);
 
-    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
+    report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
                  kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
     if (!cfg->lines.start)
         return 0;
@@ -198,7 +216,7 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
     if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err) ||
-        say_start(s, err))
+        tell_saving(s, err) || say_start(s, err))
         return -1;
     return 0;
 }

@@ -10,6 +10,7 @@
 #define TK_TRAINER_RIG_H
 
 #include "trainer/data/split.h"
+#include "trainer/pipeline/pipeline.h"
 #include "trainer/pod_data.h"
 #include "trainer/report.h"
 #include "trainer/run.h"
@@ -24,12 +25,15 @@ struct rig {
     struct collectives *comm;
     struct kctx *ctx;
     struct pod_data data;
-    struct model *model;
+    struct pipeline pipeline;
+    struct model *model; /* this rank's stage of it */
     struct optim optim;
     uint32_t *split_order;
     struct split split;
     struct train train;
     struct report *report; /* rank 0 alone */
+    bool saves;            /* rank 0 has a --save_path, and then also needs the other stages' weights */
+    int64_t save_every;    /* rank 0's */
     struct report_times times;
 };
 

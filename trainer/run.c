@@ -27,12 +27,13 @@ static int64_t log_interval(const struct config *cfg, int world)
     return n > 0 ? n : 1;
 }
 
-static struct evaluate_parts part_of(const struct rig *s, bool test)
+static struct evaluate_parts part_of(struct rig *s, bool test)
 {
     const struct dataset *set = &s->data.set;
+    struct pipeline *pipeline = &s->pipeline;
     struct evaluate_parts p = {.comm = s->comm,
                                .ctx = s->ctx,
-                               .model = s->model,
+                               .pipeline = pipeline,
                                .loss = s->cfg->loss,
                                .items = test ? set->test_items : s->split.second_items,
                                .timeout_ms = s->timeout_ms};
@@ -74,9 +75,16 @@ static void say_epoch(struct rig *s, int64_t epoch, const char *event, const cha
     report_line(s->report, s->env->out, (enum log_format)s->cfg->log_format, event, text, &v);
 }
 
+/* All ranks; rank 0 writes. */
 static int save(struct rig *s, struct err *err)
 {
-    return save_weights(s->cfg->save_path, s->model, err) ? err_wrap(err, "--save_path") : 0;
+    struct model *whole;
+
+    if (pipeline_whole(&s->pipeline, &whole, err))
+        return -1;
+    if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
+        return err_wrap(err, "--save_path");
+    return 0;
 }
 
 /* After epochs 0, n, 2n, ... as the lines count them. */
@@ -84,11 +92,12 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
 {
     const struct config *cfg = s->cfg;
 
-    if (s->comm->rank != 0 || !cfg->save_path || !cfg->save_every || (epoch - 1) % cfg->save_every != 0)
+    if (!s->saves || !s->save_every || (epoch - 1) % s->save_every != 0)
         return 0;
     if (save(s, err))
         return -1;
-    say_epoch(s, epoch, "saved", cfg->lines.saved, 0);
+    if (s->comm->rank == 0)
+        say_epoch(s, epoch, "saved", cfg->lines.saved, 0);
     return 0;
 }
 
@@ -97,23 +106,26 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
 {
     const struct config *cfg = s->cfg;
     int64_t steps = sampler_steps(&s->train.p.sampler, cfg->batch_size);
-    int64_t interval = log_interval(cfg, s->comm->world);
+    int replicas = s->pipeline.at.replicas;
+    int64_t interval = log_interval(cfg, replicas);
     struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, steps);
     int64_t start = now_ms(s);
     struct train_result r;
-    double own = 0; /* this rank's losses */
+    double own = 0;  /* this rank's losses */
+    double mean = 0; /* those of all */
 
     say_epoch(s, epoch, "epoch", cfg->lines.epoch_start, 0);
     train_epoch(&s->train, epoch - 1);
     for (int64_t step = 1; step <= steps && !*flags; step++) {
         if (cfg->max_steps && *done == cfg->max_steps)
             break;
-        double lr = optim_rate(&cfg->optimizer, &schedule, s->comm->world, epoch, s->optim.step);
+        double lr = optim_rate(&cfg->optimizer, &schedule, replicas, epoch, s->optim.step);
         if (train_step(&s->train, step - 1, lr, &r, err))
             return -1;
         ++*done;
         *flags = r.flags;
         own += r.own;
+        mean += (double)r.loss;
         if (r.flags & COLLECTIVES_NONFINITE)
             return not_finite(r.loss, epoch, step, *done, err);
         if (step % interval == 0)
@@ -124,6 +136,8 @@ static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flag
     }
     s->times.train_s += seconds_since(s, start);
     say_epoch(s, epoch, "epoch_end", cfg->lines.epoch_end, own);
+    if (s->comm->rank == 0)
+        say_epoch(s, epoch, "epoch_end", cfg->lines.epoch_all, mean);
     return 0;
 }
 
@@ -143,7 +157,8 @@ static int train_all(struct rig *s, int64_t *done, uint32_t *flags, struct err *
     }
     int64_t per_rank = sampler_len(&s->train.p.sampler);
     int64_t rest = *done % steps * cfg->batch_size;
-    s->times.samples = (*done / steps * per_rank + (rest < per_rank ? rest : per_rank)) * s->comm->world;
+    s->times.samples =
+        (*done / steps * per_rank + (rest < per_rank ? rest : per_rank)) * s->pipeline.at.replicas;
     return 0;
 }
 
@@ -158,7 +173,7 @@ static int finish(struct rig *s, int64_t done, struct err *err)
             return -1;
         report_test(s->report, done, r.loss, r.accuracy);
     }
-    if (s->comm->rank == 0 && cfg->save_path && !cfg->save_every && save(s, err))
+    if (s->saves && !s->save_every && save(s, err))
         return -1;
     if (!cfg->eval_only)
         report_times(s->report, &s->times);
