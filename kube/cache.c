@@ -49,7 +49,7 @@ void cache_forget(struct cache *c, const char *ns, const char *name, const char 
     (void)store_remove(c->store, ns, name, uid);
 }
 
-void cache_put(struct cache *c, const cJSON *object)
+static void put(struct cache *c, const cJSON *object, bool marked)
 {
     const cJSON *meta = metadata(object);
     const char *ns = json_str(meta, "namespace");
@@ -65,12 +65,25 @@ void cache_put(struct cache *c, const cJSON *object)
     const struct store_entry *old = store_get(c->store, ns, name);
     if (old)
         tell_replaced(c, old, uid, item.group);
-    c->o.changed(c->o.ctx, keep(c, ns, name, uid, &item));
+    const struct store_entry *fresh = keep(c, ns, name, uid, &item);
+    if (marked)
+        store_mark_one(fresh);
+    c->o.changed(c->o.ctx, fresh);
+}
+
+/* While a list comes, being in it is what counts. */
+void cache_put(struct cache *c, const char *uid, const cJSON *object)
+{
+    const cJSON *meta = metadata(object);
+    const struct store_entry *old = store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
+
+    if (old && strcmp(old->uid, uid) == 0)
+        put(c, object, store_is_marked(old));
 }
 
 static void on_upsert(void *ctx, const cJSON *object)
 {
-    cache_put(ctx, object);
+    put(ctx, object, false);
 }
 
 /* By its UID: the name may have passed to an object that was read live since. */

@@ -39,8 +39,10 @@ struct cache_options {
 struct cache *cache_new(struct loop *l, const struct transport *t, const struct cache_options *options);
 void cache_free(struct cache *c);
 
-/* An object that was read live takes the place of the copy. It must have a name. */
-void cache_put(struct cache *c, const cJSON *object);
+/* What was read live takes the place of the copy of the object with this UID, for whose sake it was asked for. It must
+ * have a name. When that copy is gone already, nothing happens: the watch was told of the end after the answer was made,
+ * and no event would come to end the object a second time. */
+void cache_put(struct cache *c, const char *uid, const cJSON *object);
 
 /* A live read did not find this very object. `changed` and `gone` are for the watch to tell. */
 void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid);

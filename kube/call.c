@@ -48,6 +48,16 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
     return n;
 }
 
+/* Inside libcurl: the connection stands, and the first byte is about to leave. To get here may have taken long. */
+static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
+{
+    struct http_call *c = ctx;
+
+    (void)ip, (void)local_ip, (void)port, (void)local_port;
+    c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
+    return c->shut ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
 /* False when the handler cancelled the call, which is then gone. */
 static bool deliver_chunk(struct http_call *c)
 {
@@ -227,5 +237,7 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
     (void)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->curl_error);
     (void)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
     (void)curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+    (void)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+    (void)curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
     return c;
 }

@@ -60,7 +60,7 @@ static void wake(void *ctx)
 
 void reconciler_add(struct reconciler *r, const char *key)
 {
-    if (!key[0])
+    if (!key[0] || !r->leads)
         return;
     workqueue_add(r->queue, key, now(r));
     wake(r);
@@ -319,11 +319,25 @@ void reconciler_free(struct reconciler *r)
     free(r);
 }
 
+/* Keys were not kept meanwhile: every object is a change now. */
+static void add_all(struct reconciler *r)
+{
+    for (struct source *s = r->sources; s; s = s->next) {
+        const struct store *store = cache_store(s->cache);
+        for (const struct store_entry *e = store_first(store); e; e = store_next(store, e))
+            on_changed(s, e);
+    }
+}
+
 void reconciler_lead(struct reconciler *r, bool leads)
 {
+    bool begins = leads && !r->leads;
+
     r->leads = leads;
-    if (leads)
-        wake(r);
+    if (!begins)
+        return;
+    add_all(r);
+    wake(r);
 }
 
 void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ctx)

@@ -76,7 +76,9 @@ void work_send(struct work *w, const struct kube_request *request,
 
 /* ---- its life */
 
-/* Stop to reconcile, or begin again; the caches are kept true either way. What is under way goes on. */
+/* Stop to reconcile, or begin again; the caches are kept true either way. What is under way goes on. While it does not
+ * lead no key is added (else who waits would keep in mind all that ever came and went); when it begins, the keys of all
+ * that the caches hold are. */
 void reconciler_lead(struct reconciler *r, bool leads);
 
 /* Take no new keys; `drained` is called once nothing is under way, perhaps from inside. */

@@ -240,10 +240,20 @@ const struct store_entry *store_next(const struct store *s, const struct store_e
     return n->next ? &n->next->e : first_from(s, (n->hash & (s->n_buckets - 1)) + 1);
 }
 
+void store_mark_one(const struct store_entry *e)
+{
+    node_of(e)->marked = true;
+}
+
+bool store_is_marked(const struct store_entry *e)
+{
+    return node_of(e)->marked;
+}
+
 void store_mark(struct store *s)
 {
     for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
-        node_of(e)->marked = true;
+        store_mark_one(e);
 }
 
 size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_entry *e), void *ctx)

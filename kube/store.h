@@ -58,6 +58,8 @@ const struct store_entry *store_next(const struct store *s, const struct store_e
 /* Relist: mark, put what the list holds, sweep the rest. `gone` (may be NULL) is told of each before it is
  * freed and must not change the store. Returns how many went. */
 void store_mark(struct store *s);
+void store_mark_one(const struct store_entry *e);
+bool store_is_marked(const struct store_entry *e); /* not put since the mark */
 size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_entry *e), void *ctx);
 
 static inline void store_freep(struct store **s)

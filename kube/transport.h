@@ -25,7 +25,8 @@ enum {
     TRANSPORT_ERROR_MAX_BYTES = 64 << 10, /* the body of an HTTP error on a stream */
 };
 
-/* Asked when a request is about to leave, which may be long after it was started. */
+/* Asked before a request takes a connection and again when its first byte is about to leave: either may be long after it
+ * was started. Asks a clock at most, and starts nothing. */
 struct transport_gate {
     bool (*is_open)(void *ctx);
     void *ctx;

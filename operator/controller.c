@@ -50,8 +50,8 @@ static void on_job_gone(void *ctx, const struct store_entry *job)
 {
     struct controller *c = ctx;
 
-    (void)job;
     c->counts.deleted++;
+    store_remove(c->states, "", job->uid, NULL); /* its key may not come any more: see reconciler_lead */
 }
 
 static void on_problem(void *ctx, const char *what, const struct err *err)
@@ -190,7 +190,7 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
     snprintf(k->live_version, sizeof(k->live_version), "%s", version ? version : "");
     k->status_version[0] = '\0';
     k->job_missing = false;
-    watches_put_job(&c->watches, reply->object);
+    watches_put_job(&c->watches, p->target.uid, reply->object);
     work_after(w, 0);
 }
 

@@ -83,9 +83,9 @@ const struct jobtext *watches_job(const struct watches *w, const char *uid)
     return e ? e->value : NULL;
 }
 
-void watches_put_job(struct watches *w, const cJSON *object)
+void watches_put_job(struct watches *w, const char *uid, const cJSON *object)
 {
-    cache_put(w->kinds[CHILD_JOB], object);
+    cache_put(w->kinds[CHILD_JOB], uid, object);
 }
 
 void watches_forget_job(struct watches *w, const char *uid)

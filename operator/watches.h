@@ -23,8 +23,8 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns,
 /* NULL when there is none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
-/* A job read live takes the place of the cached one. */
-void watches_put_job(struct watches *w, const cJSON *object);
+/* A job read live takes the place of the cached one with this UID, if that still is there. */
+void watches_put_job(struct watches *w, const char *uid, const cJSON *object);
 
 /* A job that is not there any more. Its watch tells `job_gone` when it hears of it, not this. */
 void watches_forget_job(struct watches *w, const char *uid);

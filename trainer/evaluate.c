@@ -4,19 +4,20 @@
 #include "trainer/data/sampler.h"
 #include "trainer/model/loss.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { LOSS, CORRECT, COUNT, SUMS };
 
-static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float *x, int32_t *y,
-                     uint32_t *places, double *sums, struct err *err)
+static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float *x,
+                     const struct feed_targets *to, uint32_t *places, double *sums, struct err *err)
 {
-    struct loss_target target = {.labels = y};
+    struct loss_target target = {p->feed.values ? NULL : to->labels, p->feed.values ? to->values : NULL};
     struct loss_result r;
 
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
-    feed_batch(&p->feed, places, n, x, y);
+    feed_batch(&p->feed, places, n, x, to);
     const struct micro_batch all = {.rows = n};
     const float *logits;
     if (pipeline_forward(p->pipeline, &all, x, NULL, &logits, err))
@@ -37,24 +38,27 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     struct collectives *stage = pl->replicas;
     int64_t chunk = model_batch_max(pl->model);
     struct shard shard = sampler_shard(p->items, pl->at.replica, pl->at.replicas);
-    cleanup_free float *x = calloc((size_t)chunk * p->feed.pixels, sizeof(float));
-    cleanup_free int32_t *y = calloc((size_t)chunk, sizeof(*y));
+    cleanup_free float *x = calloc((size_t)chunk * p->feed.len, sizeof(float));
+    cleanup_free int32_t *labels = calloc((size_t)chunk, sizeof(*labels));
+    cleanup_free float *values =
+        calloc((size_t)chunk * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*values));
     cleanup_free uint32_t *places = calloc((size_t)chunk, sizeof(*places));
     double sums[SUMS] = {0};
 
-    if (!x || !y || !places)
+    if (!x || !labels || !values || !places)
         return err_set(err, ERR_FATAL, "no memory for an evaluation");
+    const struct feed_targets to = {labels, values};
     size_t buffers = model_buffers_bytes(pl->model);
     if (buffers && stage->broadcast(stage, model_buffers(pl->model), buffers, 0, p->timeout_ms, err))
         return -1;
     for (int64_t done = 0; done < shard.count; done += chunk) {
         int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
-        if (add_chunk(p, shard.first + done, (int)n, x, y, places, sums, err))
+        if (add_chunk(p, shard.first + done, (int)n, x, &to, places, sums, err))
             return -1;
     }
     if (p->comm->all_reduce_f64(p->comm, sums, SUMS, p->timeout_ms, err))
         return -1;
     ret->loss = sums[LOSS] / sums[COUNT];
-    ret->accuracy = sums[CORRECT] / sums[COUNT];
+    ret->accuracy = p->feed.values ? NAN : sums[CORRECT] / sums[COUNT];
     return 0;
 }

@@ -26,7 +26,7 @@ struct evaluate_parts {
 
 struct evaluate_result {
     double loss;
-    double accuracy; /* 0..1 */
+    double accuracy; /* 0..1; NaN where targets are values */
 };
 
 int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err) MUST_CHECK;

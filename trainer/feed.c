@@ -1,25 +1,74 @@
-/* feed.c - grey levels through a table. */
+/* feed.c - bytes through a table, floats by arithmetic or as they are. */
 #include "trainer/feed.h"
 
-void feed_init(struct feed *f, const uint8_t *images, const uint8_t *labels, const uint32_t *subset,
-               size_t pixels, double mean, double std)
+#include <string.h>
+
+static float element(const struct feed *f, float v, int32_t stat)
 {
-    *f = (struct feed){.images = images, .labels = labels, .subset = subset, .pixels = pixels};
-    for (int i = 0; i < 256; i++) {
-        float scaled = (float)i / 255.0f;
-        float centred = scaled - (float)mean;
-        f->value[i] = centred / (float)std;
-    }
+    float scaled = v / f->scale;
+    float centred = scaled - f->mean[stat];
+
+    return centred / f->std[stat];
 }
 
-void feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x, int32_t *y)
+void feed_init(struct feed *f, const struct dataset *set, bool test, const uint32_t *subset,
+               const struct data_spec *spec)
 {
+    *f = (struct feed){.part = test ? set->test : set->train,
+                       .subset = subset,
+                       .len = layout_input_len(&set->layout),
+                       .floats = set->layout.floats,
+                       .values = set->layout.values,
+                       .stats = spec->stats};
+    f->scale = spec->scale > 0 ? (float)spec->scale : f->floats ? 1.0f : 255.0f;
+    f->as_is = f->floats && f->scale == 1.0f;
+    for (int32_t c = 0; c < spec->stats; c++) {
+        f->mean[c] = (float)spec->mean[c];
+        f->std[c] = (float)spec->std[c];
+        f->as_is = f->as_is && f->mean[c] == 0.0f && f->std[c] == 1.0f;
+    }
+    for (int i = 0; i < 256; i++)
+        f->byte[i] = element(f, (float)i, 0);
+}
+
+static void decode_bytes(const struct feed *f, const uint8_t *in, float *out)
+{
+    size_t stats = (size_t)f->stats;
+
+    if (stats == 1)
+        for (size_t i = 0; i < f->len; i++)
+            out[i] = f->byte[in[i]];
+    else
+        for (size_t i = 0; i < f->len; i++)
+            out[i] = element(f, (float)in[i], (int32_t)(i % stats));
+}
+
+static void decode_floats(const struct feed *f, const float *in, float *out)
+{
+    size_t stats = (size_t)f->stats;
+
+    if (f->as_is)
+        memcpy(out, in, f->len * sizeof(*out));
+    else
+        for (size_t i = 0; i < f->len; i++)
+            out[i] = element(f, in[i], (int32_t)(i % stats));
+}
+
+void feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x,
+                const struct feed_targets *to)
+{
+    size_t values = (size_t)f->values;
+
     for (int64_t i = 0; i < n; i++) {
         size_t item = f->subset ? f->subset[positions[i]] : positions[i];
-        const uint8_t *image = f->images + item * f->pixels;
-        float *out = x + (size_t)i * f->pixels;
-        for (size_t p = 0; p < f->pixels; p++)
-            out[p] = f->value[image[p]];
-        y[i] = f->labels[item];
+        float *out = x + (size_t)i * f->len;
+        if (f->floats)
+            decode_floats(f, (const float *)f->part.x + item * f->len, out);
+        else
+            decode_bytes(f, (const uint8_t *)f->part.x + item * f->len, out);
+        if (values)
+            memcpy(to->values + (size_t)i * values, f->part.values + item * values, values * sizeof(float));
+        else
+            to->labels[i] = f->part.labels[item];
     }
 }

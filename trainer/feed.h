@@ -1,27 +1,42 @@
-/* feed.h - images and labels of a data set, decoded into a batch.
+/* feed.h - samples of a data set, decoded into a batch.
  *
- * Ownership: borrows the images, the labels and the subset; the caller owns the batch.
- * Numerics:  a pixel becomes (x / 255 - mean) / std in f32, rounded after each of the three operations, as
- *            torchvision's ToTensor and Normalize do it.
+ * Ownership: borrows the samples and the subset; the caller owns the batch.
+ * Numerics:  an element becomes (x / scale - mean) / std in f32, rounded after each of the three operations, as
+ *            torchvision's ToTensor and Normalize do it. Operations that change nothing are left out.
  */
 #ifndef TK_TRAINER_FEED_H
 #define TK_TRAINER_FEED_H
+
+#include "trainer/data/source.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct feed {
-    const uint8_t *images;  /* (items, pixels) */
-    const uint8_t *labels;  /* (items) */
-    const uint32_t *subset; /* item numbers of the part that is used; NULL: all, in their own order */
-    size_t pixels;
-    float value[256]; /* of each grey level */
+    struct data_part part;
+    const uint32_t *subset; /* sample numbers of what is used of the part; NULL: all, in their own order */
+    size_t len;             /* of an input */
+    bool floats;
+    int32_t values; /* numbers of a target; 0: labels */
+    bool as_is;     /* floats that need no arithmetic */
+    float scale;
+    int32_t stats; /* 1, or as many as channels */
+    float mean[DATA_CHANNELS_MAX], std[DATA_CHANNELS_MAX];
+    float byte[256]; /* what each byte becomes, when stats is 1 */
 };
 
-void feed_init(struct feed *f, const uint8_t *images, const uint8_t *labels, const uint32_t *subset,
-               size_t pixels, double mean, double std);
+/* `test`: of the test samples, else of those to train and validate on. spec->stats is 1 or the number of channels. */
+void feed_init(struct feed *f, const struct dataset *set, bool test, const uint32_t *subset,
+               const struct data_spec *spec);
 
-/* Write `n` samples: positions are places in the subset. x (n, pixels), y (n). */
-void feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x, int32_t *y);
+/* Where a batch's targets go: one of them is used, by the data's own kind. */
+struct feed_targets {
+    int32_t *labels; /* (n) */
+    float *values;   /* (n, values) */
+};
+
+/* Write `n` samples: positions are places in the subset. x (n, len). */
+void feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x,
+                const struct feed_targets *to);
 
 #endif

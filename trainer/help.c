@@ -190,11 +190,15 @@ void help_preset(FILE *out, const struct config *cfg)
     fputs("\nENVIRONMENT\n", out);
     wrapped(out, 4,
             "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
-            "OMP_NUM_THREADS: threads of a rank. TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
+            "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
+            "of a rank. TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
             "TK_ISA: "
             "plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);
-    wrapped(out, 4, "SIGTERM or SIGINT on any rank: all ranks stop after the same step.");
+    wrapped(out, 4,
+            "SIGTERM or SIGINT on any rank: all ranks stop after the same step, rank 0 writes a checkpoint, "
+            "and the same "
+            "command goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
           "    1    error; among others a loss that is not finite\n"

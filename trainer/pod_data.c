@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ struct offer {
     int32_t pid;
     int32_t fd;
     int32_t pad;
+    struct data_layout layout; /* of what was loaded */
 };
 
 /* Anonymous memory with a descriptor that others can open; its size is fixed by seals. */
@@ -34,13 +36,15 @@ static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err
     return 0;
 }
 
-static int load(struct pod_data *d, const struct dataset_files *files, int *ret_fd, struct err *err)
+static int load(struct pod_data *d, const struct source_options *o, int *ret_fd, struct err *err)
 {
+    cleanup_source struct source *s = source_open(o, err);
     cleanup_close int fd = -1;
 
-    if (make_memory(d, dataset_bytes(files), &fd, err))
+    if (!s || make_memory(d, layout_bytes(source_layout(s)), &fd, err))
         return -1;
-    if (dataset_load(files, d->mem, d->bytes, &d->set, err)) {
+    d->set = layout_view(source_layout(s), d->mem);
+    if (source_load(s, &d->set, err)) {
         pod_data_close(d);
         return -1;
     }
@@ -50,10 +54,10 @@ static int load(struct pod_data *d, const struct dataset_files *files, int *ret_
 }
 
 /* Map the memory of the rank that made `offer`. False: not possible here. */
-static bool borrow(struct pod_data *d, const struct offer *offer, const struct dataset_files *files)
+static bool borrow(struct pod_data *d, const struct offer *offer)
 {
     char path[64];
-    size_t bytes = dataset_bytes(files);
+    size_t bytes = layout_bytes(&offer->layout);
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", offer->pid, offer->fd);
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -62,7 +66,8 @@ static bool borrow(struct pod_data *d, const struct offer *offer, const struct d
     void *mem = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (mem == MAP_FAILED)
         return false;
-    *d = (struct pod_data){.set = dataset_view(files, mem), .mem = mem, .bytes = bytes, .shared = true};
+    *d = (struct pod_data){
+        .set = layout_view(&offer->layout, mem), .mem = mem, .bytes = bytes, .shared = true};
     return true;
 }
 
@@ -75,6 +80,9 @@ static int check_offers(const struct offer *all, struct collectives *comm, int l
     for (int r = 0; r < comm->world; r++)
         if (all[r].local_rank == 0 && !all[r].loaded && r != comm->rank)
             return err_set(err, ERR_PEER, "rank %d could not load the data set", r);
+    for (int r = 0; r < comm->world; r++)
+        if (all[r].loaded && memcmp(&all[r].layout, &all[0].layout, sizeof(all[r].layout)) != 0)
+            return err_set(err, ERR_INVALID, "ranks 0 and %d have data sets of different sizes", r);
     if (leader < 0 || all[leader].local_rank != 0)
         return err_set(err, ERR_INVALID, "LOCAL_RANK: %d on rank %d: rank %d should have LOCAL_RANK 0",
                        all[comm->rank].local_rank, comm->rank, leader);
@@ -94,13 +102,14 @@ static int exchange(const struct offer *mine, struct offer *all, struct collecti
 
 /* A rank that does not lead: the leader's copy, else one of its own. */
 static int follow(struct pod_data *d, const struct pod_data_options *o, const struct offer *leader,
-                  struct dataset_files *files, struct err *err)
+                  struct err *err)
 {
     cleanup_close int fd = -1;
 
-    if (dataset_find(o->dir, o->name, files, err))
+    /* The layout is another process's word: it must not make this one read beyond what it maps. */
+    if (layout_check(&leader->layout, err))
         return -1;
-    return borrow(d, leader, files) ? 0 : load(d, files, &fd, err);
+    return borrow(d, leader) ? 0 : load(d, &o->source, &fd, err);
 }
 
 int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod_data_options *o,
@@ -108,20 +117,20 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
 {
     struct offer mine = {
         .fingerprint = o->fingerprint, .local_rank = o->local_rank, .pid = getpid(), .fd = -1};
-    cleanup_free struct dataset_files *files = calloc(1, sizeof(*files));
     cleanup_free struct offer *all = calloc((size_t)comm->world, sizeof(*all));
     cleanup_close int fd = -1; /* open until every rank of the pod has looked */
     struct err own = {0};
 
     *d = (struct pod_data){0};
-    if (!files || !all)
+    if (!all)
         return err_set(err, ERR_FATAL, "no memory to load the data set");
     if (o->local_rank == 0) {
-        mine.loaded = !dataset_find(o->dir, o->name, files, &own) && !load(d, files, &fd, &own);
+        mine.loaded = !load(d, &o->source, &fd, &own);
+        mine.layout = d->set.layout;
         mine.fd = fd;
     }
     int failed = exchange(&mine, all, comm, o->timeout_ms, &own, err);
-    if (!failed && o->local_rank != 0 && follow(d, o, &all[comm->rank - o->local_rank], files, &own))
+    if (!failed && o->local_rank != 0 && follow(d, o, &all[comm->rank - o->local_rank], &own))
         *err = own;
     if (!failed)
         failed = comm->barrier(comm, o->timeout_ms, own.kind ? &(struct err){0} : err) || own.kind;

@@ -13,7 +13,7 @@
 
 #include "common/cleanup.h"
 #include "trainer/collectives/collectives.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/source.h"
 
 struct pod_data {
     struct dataset set;
@@ -23,8 +23,7 @@ struct pod_data {
 };
 
 struct pod_data_options {
-    const char *dir;
-    enum dataset_name name;
+    struct source_options source;
     int local_rank;
     uint32_t fingerprint;
     int64_t timeout_ms;

@@ -3,6 +3,7 @@
 
 #include "trainer/events/events.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,9 @@ struct report {
     int64_t progress_ms;        /* when the line was last drawn */
     int64_t rate_ms, rate_step; /* where the window of samples/s began */
     double rate;
+    int64_t epoch;      /* of report_epoch; 0: none */
+    int64_t first_step; /* steps of the run before that epoch */
+    int64_t steps;      /* of it */
 };
 
 struct report *report_open(const struct report_options *o, struct err *err)
@@ -34,7 +38,7 @@ struct report *report_open(const struct report_options *o, struct err *err)
         struct events_options e = {.log_dir = o->log_dir,
                                    .host = host,
                                    .pid = getpid(),
-                                   .fresh = true,
+                                   .fresh = o->resumed_step < 0,
                                    .flush_ms = EVENTS_FLUSH_MS,
                                    .clock = o->clock};
         r->events = events_open(&e, err);
@@ -84,6 +88,17 @@ static void scalar(struct report *r, const char *tag, int64_t step, double value
         r->events_err = err;
 }
 
+/* Steps of an epoch, and the run's step that one of its steps is. */
+static int64_t steps_of(const struct report *r, int64_t epoch)
+{
+    return r->epoch == epoch ? r->steps : r->o.steps;
+}
+
+static int64_t global_step_of(const struct report *r, int64_t epoch, int64_t step)
+{
+    return (r->epoch == epoch ? r->first_step : (epoch - 1) * r->o.steps) + step;
+}
+
 /* Text that the preset's own lines stand for. */
 static bool silent(const struct report *r)
 {
@@ -130,7 +145,7 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
 {
     if (!r)
         return;
-    int64_t global_step = (epoch - 1) * r->o.steps + step;
+    int64_t global_step = global_step_of(r, epoch, step);
     scalar(r, "train/loss", global_step, loss);
     if (silent(r) && !r->o.steps_asked)
         return;
@@ -138,11 +153,11 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
         fprintf(
             r->o.out,
             ",\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld,\"steps\":%lld,\"global_step\":%lld,\"loss\":%.9g",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)r->o.steps,
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch),
             (long long)global_step, loss);
     else
         fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
-                (long long)r->o.epochs, (long long)step, (long long)r->o.steps, loss);
+                (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch), loss);
     end(r);
 }
 
@@ -157,7 +172,7 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
     if (!r->o.terminal || r->o.format == LOG_FORMAT_JSON)
         return;
     int64_t now = r->o.clock.mono_ms(r->o.clock.ctx);
-    int64_t done = (epoch - 1) * r->o.steps + step;
+    int64_t done = global_step_of(r, epoch, step);
     if (!r->rate_ms) {
         r->rate_ms = now;
         r->rate_step = done;
@@ -171,30 +186,43 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
         r->rate_ms = now;
         r->rate_step = done;
     }
-    int64_t left = (r->o.epochs * r->o.steps - done) * r->o.samples_per_step;
+    int64_t left = (steps_of(r, epoch) - step + (r->o.epochs - epoch) * r->o.steps) * r->o.samples_per_step;
     int64_t eta_s = r->rate > 0 ? (int64_t)((double)left / r->rate) : 0;
     fprintf(r->o.out, "\r\033[Kepoch %lld/%lld  step %lld/%lld  loss %.4f  %.0f samples/s  %lld:%02lld left",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)r->o.steps, loss, r->rate,
-            (long long)(eta_s / 60), (long long)(eta_s % 60));
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch), loss,
+            r->rate, (long long)(eta_s / 60), (long long)(eta_s % 60));
     fflush(r->o.out);
     r->progress_shown = true;
     r->progress_ms = now;
+}
+
+/* Behind a loss; where targets are values there is none. */
+static void say_accuracy(struct report *r, const char *part, double accuracy)
+{
+    if (isnan(accuracy))
+        return;
+    if (r->o.format == LOG_FORMAT_JSON)
+        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
+    else
+        fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
 }
 
 void report_val(struct report *r, int64_t epoch, double loss, double accuracy)
 {
     if (!r)
         return;
+    int64_t global_step = global_step_of(r, epoch, steps_of(r, epoch));
     if (begin_json(r, "val"))
-        fprintf(r->o.out,
-                ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g",
-                (long long)epoch, (long long)r->o.epochs, (long long)(epoch * r->o.steps), loss, accuracy);
+        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
+                (long long)epoch, (long long)r->o.epochs, (long long)global_step, loss);
     else
-        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f, val accuracy: %.4f", (long long)epoch,
-                (long long)r->o.epochs, loss, accuracy);
+        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f", (long long)epoch, (long long)r->o.epochs,
+                loss);
+    say_accuracy(r, "val", accuracy);
     end(r);
-    scalar(r, "val/loss", epoch * r->o.steps, loss);
-    scalar(r, "val/accuracy", epoch * r->o.steps, accuracy);
+    scalar(r, "val/loss", global_step, loss);
+    if (!isnan(accuracy))
+        scalar(r, "val/accuracy", global_step, accuracy);
 }
 
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
@@ -202,13 +230,14 @@ void report_test(struct report *r, int64_t global_step, double loss, double accu
     if (!r)
         return;
     if (begin_json(r, "test"))
-        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g,\"accuracy\":%.9g", (long long)global_step,
-                loss, accuracy);
+        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
     else
-        fprintf(r->o.out, "test loss: %.4f, test accuracy: %.4f", loss, accuracy);
+        fprintf(r->o.out, "test loss: %.4f", loss);
+    say_accuracy(r, "test", accuracy);
     end(r);
     scalar(r, "test/loss", global_step, loss);
-    scalar(r, "test/accuracy", global_step, accuracy);
+    if (!isnan(accuracy))
+        scalar(r, "test/accuracy", global_step, accuracy);
 }
 
 void report_times(struct report *r, const struct report_times *t)
@@ -236,7 +265,48 @@ void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64
                 (long long)step);
     else
         fprintf(r->o.out, "stopped by %s after epoch %lld, batch %lld/%lld", signal_name, (long long)epoch,
-                (long long)step, (long long)r->o.steps);
+                (long long)step, (long long)steps_of(r, epoch));
+    end(r);
+}
+
+/* Text inside a JSON string: what could break it becomes a space. */
+static void put_text(struct report *r, const char *text)
+{
+    for (; *text; text++)
+        fputc(*text == '"' || *text == '\\' || (unsigned char)*text < 0x20 ? ' ' : *text, r->o.out);
+}
+
+void report_note(struct report *r, bool warning, const char *text)
+{
+    if (!r)
+        return;
+    if (begin_json(r, warning ? "warning" : "note")) {
+        fputs(",\"text\":\"", r->o.out);
+        put_text(r, text);
+        fputc('"', r->o.out);
+    } else {
+        fprintf(r->o.out, "%s%s", warning ? "warning: " : "", text);
+    }
+    end(r);
+}
+
+void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t steps)
+{
+    if (!r)
+        return;
+    r->epoch = epoch;
+    r->first_step = first_step;
+    r->steps = steps;
+}
+
+void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last)
+{
+    if (!r || (!last && r->o.format != LOG_FORMAT_JSON))
+        return;
+    if (begin_json(r, "checkpoint"))
+        fprintf(r->o.out, ",\"global_step\":%lld", (long long)step);
+    else
+        fprintf(r->o.out, "checkpoint of step %lld saved in %s", (long long)step, dir);
     end(r);
 }
 

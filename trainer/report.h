@@ -28,6 +28,7 @@ struct report_options {
     int64_t epochs;
     int64_t steps;            /* of an epoch */
     int64_t samples_per_step; /* of all ranks */
+    int64_t resumed_step; /* of the run, where it goes on; -1: a fresh start, which removes old event files */
     struct clock clock;
 };
 
@@ -36,6 +37,13 @@ struct report *report_open(const struct report_options *o, struct err *err) MUST
 /* One line before the first step: what is trained, and on what. */
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads);
+
+/* Something that a person should know and that does not end the run. */
+void report_note(struct report *r, bool warning, const char *text);
+
+/* An epoch begins, or goes on: it has `steps` steps, `first_step` of the run came before the first of them. Without this
+ * call every epoch has the options' number of steps. */
+void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t steps);
 
 /* Steps and epochs count from 1. */
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
@@ -48,6 +56,7 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
 /* After every step: redraws the progress line and writes out events, when either is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
 
+/* accuracy NaN: there is none. */
 void report_val(struct report *r, int64_t epoch, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 
@@ -58,6 +67,9 @@ struct report_times {
     double startup_s; /* from the program's start to the first step */
 };
 void report_times(struct report *r, const struct report_times *t);
+
+/* A checkpoint of step `step` of the run is on disk; text says so only when `last`. */
+void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last);
 
 /* The run ends early: why. */
 void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step);

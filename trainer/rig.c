@@ -1,6 +1,7 @@
 /* rig.c - set-up, in the order in which things are needed. */
 #include "trainer/rig.h"
 
+#include "common/contract.h"
 #include "common/cpus.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
@@ -18,6 +19,7 @@ void rig_release(struct rig *s)
     train_release(&s->train);
     free(s->split_order);
     optim_release(&s->optim);
+    optim_release(&s->whole_optim);
     pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
     kctx_free(s->ctx);
@@ -32,42 +34,73 @@ static int open_ranks(struct rig *s, struct err *err)
     return s->comm ? 0 : -1;
 }
 
+/* An input of the data may be told to the model as it lies there: the same shape, or a vector for pixels of one
+ * channel. */
+static bool same_input(const struct shape *in, const struct data_layout *l)
+{
+    if (in->rows == l->rows && in->cols == l->cols && in->channels == l->channels)
+        return true;
+    bool vector = l->rows == 1 && l->cols == 1;
+    return shape_len(in) == layout_input_len(l) &&
+           (vector ? in->channels == 1 : in->flat && l->channels == 1);
+}
+
+static int check_targets(const struct rig *s, const struct data_layout *l, struct err *err)
+{
+    struct shape out = s->pipeline.output;
+
+    if (l->values && l->values != out.channels)
+        return err_set(err, ERR_INVALID, "model: %d outputs, but a target of the data has %d values",
+                       out.channels, l->values);
+    if (!l->values && out.channels < l->classes)
+        return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
+                       out.channels, l->classes);
+    return 0;
+}
+
 /* The data and the model must fit each other. */
 static int check_fit(const struct rig *s, struct err *err)
 {
-    const struct dataset *set = &s->data.set;
+    const struct data_layout *l = &s->data.set.layout;
     const struct shape *in = &s->cfg->model.input;
     const struct data_spec *d = &s->cfg->data;
-    struct shape out = s->pipeline.output;
 
-    if (loss_wants_values(&s->cfg->loss))
-        return err_set(err, ERR_INVALID, "loss: mse needs values as targets, but the data set has labels");
-    if (in->rows != set->rows || in->cols != set->cols || in->channels != 1)
-        return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx1", in->rows,
-                       in->cols, in->channels, set->rows, set->cols);
-    if (out.channels < DATASET_CLASSES)
-        return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
-                       out.channels, DATASET_CLASSES);
-    if (d->train_items + d->val_items != set->train_items)
-        return err_set(err, ERR_INVALID,
-                       "data: train_items %lld and val_items %lld, but the data set has %d training images",
-                       (long long)d->train_items, (long long)d->val_items, set->train_items);
-    return 0;
+    if (!same_input(in, l))
+        return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx%d", in->rows,
+                       in->cols, in->channels, l->rows, l->cols, l->channels);
+    if (d->stats != 1 && d->stats != l->channels)
+        return err_set(err, ERR_INVALID, "data: mean and std of %d channels, expected 1 or %d", d->stats,
+                       l->channels);
+    if (s->cfg->eval_only && !l->test_items)
+        return err_set(err, ERR_INVALID, "--eval_only: this data set has no test data");
+    return check_targets(s, l, err);
 }
 
 /* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
 static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
 {
-    const struct data_spec *d = &s->cfg->data;
+    int64_t train, val;
 
-    if (!d->val_items) {
-        s->split.first_items = d->train_items;
+    if (split_sizes(&s->cfg->data.split, s->data.set.train.items, &train, &val, err))
+        return -1;
+    s->split.first_items = train;
+    if (!val)
         return 0;
-    }
-    s->split_order = calloc((size_t)s->data.set.train_items, sizeof(*s->split_order));
+    s->split_order = calloc((size_t)(train + val), sizeof(*s->split_order));
     if (!s->split_order)
         return err_set(err, ERR_FATAL, "no memory for the order of the training data");
-    return split_random(rng, d->train_items, d->val_items, s->split_order, &s->split, err);
+    return split_random(rng, train, val, s->split_order, &s->split, err);
+}
+
+/* Every rank's generator stands where the one that drew the data does. */
+static void skip_data(const struct rig *s, struct torch_rng *rng)
+{
+    const struct data_spec *d = &s->cfg->data;
+
+    if (d->format != SOURCE_SYNTHETIC || !d->before_weights)
+        return;
+    for (uint64_t n = synthetic_draws(&d->synthetic, &s->data.set.layout); n; n--)
+        torch_rng_u32(rng);
 }
 
 /* Weights first, then the split, from one generator: the order of the original program. */
@@ -92,22 +125,27 @@ static int make_model(struct rig *s, struct err *err)
         return -1;
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
+    skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    return make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err) ? -1 : 0;
+    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+        return -1;
+    if (!s->pipeline.whole)
+        return 0;
+    row = model_params(s->pipeline.whole, &rows);
+    return optim_make(&s->whole_optim, &cfg->optimizer, row, rows, err);
 }
 
 static int make_train(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    const struct dataset *set = &s->data.set;
     struct train_parts p = {
         .comm = s->comm,
         .ctx = s->ctx,
         .pipeline = &s->pipeline,
         .optim = &s->optim,
         .stop = s->env->stop,
-        .sampler = {.items = cfg->data.train_items,
+        .sampler = {.items = s->split.first_items,
                     .rank = s->pipeline.at.replica,
                     .world = s->pipeline.at.replicas,
                     .seed = (uint64_t)cfg->sampler_seed,
@@ -120,9 +158,87 @@ static int make_train(struct rig *s, struct err *err)
 
     if (sampler_check(&p.sampler, err))
         return -1;
-    feed_init(&p.feed, set->train_images, set->train_labels, s->split.first,
-              (size_t)set->rows * (size_t)set->cols, cfg->data.mean, cfg->data.std);
+    feed_init(&p.feed, &s->data.set, false, s->split.first, &cfg->data);
     return train_make(&s->train, &p, err);
+}
+
+struct snapshot rig_snapshot(struct rig *s)
+{
+    if (s->pipeline.whole)
+        return (struct snapshot){.model = s->pipeline.whole, .optim = &s->whole_optim, .cursor = &s->cursor};
+    return (struct snapshot){.model = s->model, .optim = &s->optim, .cursor = &s->cursor};
+}
+
+int rig_gather(struct rig *s, struct err *err)
+{
+    struct model *whole;
+
+    if (s->pipeline.at.stages == 1)
+        return 0;
+    s->whole_optim.step = s->optim.step;
+    return pipeline_whole(&s->pipeline, &whole, err) ||
+                   (s->optim.m && pipeline_gather(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && pipeline_gather(&s->pipeline, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+/* The way back, after rank 0 has read a checkpoint. */
+static int scatter(struct rig *s, struct err *err)
+{
+    s->optim.step = s->cursor.step;
+    return pipeline_spread(&s->pipeline, err) ||
+                   (s->optim.m && pipeline_scatter(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && pipeline_scatter(&s->pipeline, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+int64_t rig_steps(const struct rig *s)
+{
+    struct sampler whole = s->train.p.sampler;
+
+    whole.first = 0;
+    return sampler_steps(&whole, s->cfg->batch_size);
+}
+
+/* The run's name across attempts: the operator's, else the launcher's. */
+static const char *run_id(const struct run_env *env)
+{
+    const char *id = env->get(CONTRACT_ENV_JOB_UID);
+
+    if (!id || !id[0])
+        id = env->get(CONTRACT_ENV_RUN_ID);
+    return id ? id : "";
+}
+
+/* Where to begin, and who saves what. */
+static int make_saver(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct resume_options o = {.how = cfg->resume,
+                               .dir = cfg->ckpt_dir,
+                               .config = config_resumable(cfg),
+                               .run_id = run_id(s->env),
+                               .stages = s->pipeline.at.stages,
+                               .timeout_ms = s->timeout_ms};
+    struct snapshot all = rig_snapshot(s);
+
+    s->cursor = (struct cursor){.epoch = 1};
+    if (resume(&all, s->comm, &o, &s->resumed, err) ||
+        (s->resumed.resumed && s->pipeline.at.stages > 1 && scatter(s, err)))
+        return -1;
+    s->saver = (struct saver){.dir = cfg->ckpt_dir,
+                              .save_steps = cfg->save_steps,
+                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
+                              .keep = cfg->keep,
+                              .config = o.config,
+                              .run_id = o.run_id,
+                              .rank = s->comm->rank,
+                              .clock = s->env->clock,
+                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_step = -1};
+    return 0;
 }
 
 static int make_report(struct rig *s, struct err *err)
@@ -136,8 +252,9 @@ static int make_report(struct rig *s, struct err *err)
         .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
-        .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+        .steps = rig_steps(s),
         .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
+        .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
         .clock = s->env->clock,
     };
 
@@ -164,8 +281,10 @@ static int tell_saving(struct rig *s, struct err *err)
 static int open_data(struct rig *s, struct err *err)
 {
     struct pod_data_options o = {
-        .dir = s->cfg->data_dir,
-        .name = (enum dataset_name)s->cfg->dataset,
+        .source = {.spec = &s->cfg->data,
+                   .dir = s->cfg->data_dir,
+                   .name = (enum dataset_name)s->cfg->dataset,
+                   .seed = (uint64_t)s->cfg->seed},
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,
@@ -183,7 +302,7 @@ struct lines_values rig_lines(const struct rig *s, int64_t epoch)
                                  .epoch = epoch,
                                  .epochs = cfg->epochs,
                                  .batch_size = cfg->batch_size,
-                                 .steps = sampler_steps(&s->train.p.sampler, cfg->batch_size),
+                                 .steps = rig_steps(s),
                                  .save_every = cfg->save_every,
                                  .save_path = cfg->save_path};
 }
@@ -215,8 +334,10 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
-    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_report(s, err) ||
-        tell_saving(s, err) || say_start(s, err))
+    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_saver(s, err) ||
+        make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
+    for (int i = 0; i < s->resumed.notes; i++)
+        report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
     return 0;
 }

@@ -13,7 +13,9 @@
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/pod_data.h"
 #include "trainer/report.h"
+#include "trainer/resume.h"
 #include "trainer/run.h"
+#include "trainer/saver.h"
 #include "trainer/train.h"
 
 /* What a run holds, in the order in which it is taken. */
@@ -28,9 +30,15 @@ struct rig {
     struct pipeline pipeline;
     struct model *model; /* this rank's stage of it */
     struct optim optim;
+    struct optim whole_optim; /* rank 0 of several stages: memory for all stages' moments */
     uint32_t *split_order;
     struct split split;
     struct train train;
+    struct cursor cursor;
+    struct saver saver;
+    bool save_due; /* a checkpoint waits for the end of its epoch */
+    double lr;     /* of the last step */
+    struct resume_result resumed;
     struct report *report; /* rank 0 alone */
     bool saves;            /* rank 0 has a --save_path, and then also needs the other stages' weights */
     int64_t save_every;    /* rank 0's */
@@ -38,6 +46,15 @@ struct rig {
 };
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
+
+/* What a checkpoint holds of this run. */
+struct snapshot rig_snapshot(struct rig *s);
+
+/* Bring the state of all stages into rank 0's snapshot. A collective call. */
+int rig_gather(struct rig *s, struct err *err) MUST_CHECK;
+
+/* Steps of a whole epoch at this number of ranks. */
+int64_t rig_steps(const struct rig *s);
 
 /* What a preset's lines can say in `epoch` (from 0), the loss aside. */
 struct lines_values rig_lines(const struct rig *s, int64_t epoch);

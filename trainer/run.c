@@ -35,12 +35,10 @@ static struct evaluate_parts part_of(struct rig *s, bool test)
                                .ctx = s->ctx,
                                .pipeline = pipeline,
                                .loss = s->cfg->loss,
-                               .items = test ? set->test_items : s->split.second_items,
+                               .items = test ? set->test.items : s->split.second_items,
                                .timeout_ms = s->timeout_ms};
 
-    feed_init(&p.feed, test ? set->test_images : set->train_images,
-              test ? set->test_labels : set->train_labels, test ? NULL : s->split.second,
-              (size_t)set->rows * (size_t)set->cols, s->cfg->data.mean, s->cfg->data.std);
+    feed_init(&p.feed, set, test, test ? NULL : s->split.second, &s->cfg->data);
     return p;
 }
 
@@ -101,77 +99,136 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
     return 0;
 }
 
-/* One epoch (from 1), or less of it: *flags says why, *done counts the run's steps. */
-static int run_epoch(struct rig *s, int64_t epoch, int64_t *done, uint32_t *flags, struct err *err)
+/* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
+static int checkpoint(struct rig *s, bool last, struct err *ret)
+{
+    struct snapshot all = rig_snapshot(s);
+    struct err err = {0};
+    int64_t before = s->saver.last_step;
+
+    if (rig_gather(s, ret))
+        return -1;
+    all.lr = s->lr;
+    if (saver_save(&s->saver, &all, &err)) {
+        err_wrap(&err, "no checkpoint written: --ckpt_dir");
+        report_note(s->report, true, err.msg);
+    } else if (s->saver.last_step != before) {
+        report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last);
+    }
+    return 0;
+}
+
+/* What a step leaves behind: how far we are, and what is told about it. */
+static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
+                      struct err *err)
+{
+    struct cursor *c = &s->cursor;
+    int64_t len = sampler_len(&s->train.p.sampler);
+
+    c->step++;
+    c->epoch_step++;
+    c->consumed =
+        s->train.p.sampler.first +
+        (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->pipeline.at.replicas;
+    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0)
+        report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
+    /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
+    if (s->save_due && c->epoch_step < steps) {
+        s->save_due = false;
+        return checkpoint(s, false, err);
+    }
+    return 0;
+}
+
+/* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
+static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int64_t steps = sampler_steps(&s->train.p.sampler, cfg->batch_size);
-    int replicas = s->pipeline.at.replicas;
-    int64_t interval = log_interval(cfg, replicas);
-    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, steps);
+    struct cursor *c = &s->cursor;
+    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, rig_steps(s));
     int64_t start = now_ms(s);
+    int64_t consumed = c->consumed;
     struct train_result r;
     double own = 0;  /* this rank's losses */
     double mean = 0; /* those of all */
 
-    say_epoch(s, epoch, "epoch", cfg->lines.epoch_start, 0);
-    train_epoch(&s->train, epoch - 1);
-    for (int64_t step = 1; step <= steps && !*flags; step++) {
-        if (cfg->max_steps && *done == cfg->max_steps)
+    say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, 0);
+    train_epoch(&s->train, c->epoch - 1);
+    train_skip(&s->train, consumed);
+    int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
+    report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
+    for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
+        if (cfg->max_steps && c->step >= cfg->max_steps)
             break;
-        double lr = optim_rate(&cfg->optimizer, &schedule, replicas, epoch, s->optim.step);
-        if (train_step(&s->train, step - 1, lr, &r, err))
+        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
+        s->train.raise = saver_flags(&s->saver);
+        if (train_step(&s->train, taken, s->lr, &r, err))
             return -1;
-        ++*done;
-        *flags = r.flags;
         own += r.own;
         mean += (double)r.loss;
         if (r.flags & COLLECTIVES_NONFINITE)
-            return not_finite(r.loss, epoch, step, *done, err);
-        if (step % interval == 0)
-            report_step(s->report, epoch, step, (double)r.loss);
-        report_progress(s->report, epoch, step, (double)r.loss);
-        if (r.flags)
-            report_stop(s->report, r.flags & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", epoch, step);
+            return not_finite(r.loss, c->epoch, c->epoch_step + 1, c->step + 1, err);
+        if (after_step(s, steps, taken + 1, &r, err))
+            return -1;
+        *stop = r.flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
+        if (*stop)
+            report_stop(s->report, *stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", c->epoch,
+                        c->epoch_step);
     }
+    *ended = c->epoch_step == steps;
     s->times.train_s += seconds_since(s, start);
-    say_epoch(s, epoch, "epoch_end", cfg->lines.epoch_end, own);
+    s->times.samples += c->consumed - consumed;
+    say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
     if (s->comm->rank == 0)
-        say_epoch(s, epoch, "epoch_end", cfg->lines.epoch_all, mean);
+        say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
     return 0;
 }
 
-static int train_all(struct rig *s, int64_t *done, uint32_t *flags, struct err *err)
+/* Behind an epoch: validation, exports, the checkpoint that waited for them. */
+static int end_epoch(struct rig *s, struct err *err)
 {
-    const struct config *cfg = s->cfg;
-    int64_t steps = sampler_steps(&s->train.p.sampler, cfg->batch_size);
+    struct cursor *c = &s->cursor;
+
+    if (!c->validated && (validate(s, c->epoch, err) || save_epoch(s, c->epoch, err)))
+        return -1;
+    c->validated = true;
+    if (s->save_due && checkpoint(s, false, err))
+        return -1;
+    s->save_due = false;
+    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step};
+    return 0;
+}
+
+/* All ranks leave together: one that is seen to go takes the others with it, rank 0 in the middle of its checkpoint. */
+static int stop_together(struct rig *s, struct err *err)
+{
+    return checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
+}
+
+static int train_all(struct rig *s, uint32_t *stop, struct err *err)
+{
+    bool ended = true;
 
     s->times.startup_s = seconds_since(s, s->env->started_ms);
-    for (int64_t epoch = 1; epoch <= cfg->epochs && !*flags; epoch++) {
-        if (run_epoch(s, epoch, done, flags, err))
-            return -1;
-        if (*flags || *done < epoch * steps) /* a signal, or --max_steps */
-            break;
-        if (validate(s, epoch, err) || save_epoch(s, epoch, err))
+    while (s->cursor.epoch <= s->cfg->epochs && !*stop && ended) {
+        if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, err)))
             return -1;
     }
-    int64_t per_rank = sampler_len(&s->train.p.sampler);
-    int64_t rest = *done % steps * cfg->batch_size;
-    s->times.samples =
-        (*done / steps * per_rank + (rest < per_rank ? rest : per_rank)) * s->pipeline.at.replicas;
-    return 0;
+    return *stop ? stop_together(s, err) : 0;
 }
 
-static int finish(struct rig *s, int64_t done, struct err *err)
+static int finish(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct evaluate_parts p = part_of(s, true);
     struct evaluate_result r;
 
-    if (cfg->test || cfg->eval_only) {
+    if (p.items && (cfg->test || cfg->eval_only)) {
         if (evaluate(&p, &r, err))
             return -1;
-        report_test(s->report, done, r.loss, r.accuracy);
+        report_test(s->report, s->cursor.step, r.loss, r.accuracy);
     }
     if (s->saves && !s->save_every && save(s, err))
         return -1;
@@ -190,8 +247,7 @@ static int exit_code_of(const struct err *err, bool set_up_done)
 int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
 {
     cleanup_rig struct rig s;
-    int64_t done = 0;
-    uint32_t flags = 0;
+    uint32_t stop = 0;
 
     *ret = (struct run_result){.rank = -1};
     if (rig_open(&s, cfg, env, err)) {
@@ -200,12 +256,12 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
         return -1;
     }
     ret->rank = s.comm->rank;
-    if ((!cfg->eval_only && train_all(&s, &done, &flags, err)) || (!flags && finish(&s, done, err))) {
+    if ((!cfg->eval_only && train_all(&s, &stop, err)) || (!stop && finish(&s, err))) {
         ret->exit_code = exit_code_of(err, true);
         return -1;
     }
     (void)report_close(TAKE(s.report), &ret->warning);
-    if (flags)
-        ret->exit_code = stop_exit_code(flags);
+    if (stop)
+        ret->exit_code = stop_exit_code(stop);
     return 0;
 }

@@ -1,7 +1,8 @@
-/* save.c - rows of state into a state_dict. */
+/* save.c - a state_dict into the format that the file's name asks for. */
 #include "trainer/save.h"
 
 #include "trainer/checkpoint/export.h"
+#include "trainer/state_dict.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,14 +12,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char SAFETENSORS[] = ".safetensors";
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t len = strlen(path);
+    size_t n = strlen(ending);
+
+    return len > n && strcmp(path + len - n, ending) == 0;
+}
+
 int save_check(const char *path, struct err *err)
 {
     char folder[PATH_MAX];
     struct stat st;
-    size_t len = strlen(path);
 
-    if (len < 4 || strcmp(path + len - 3, ".pt") != 0)
-        return err_set(err, ERR_INVALID, "\"%s\": expected a name that ends in .pt", path);
+    if (!ends_in(path, ".pt") && !ends_in(path, SAFETENSORS))
+        return err_set(err, ERR_INVALID, "\"%s\": expected a name that ends in .pt or .safetensors", path);
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "\"%s\": exists and is no regular file", path);
     snprintf(folder, sizeof(folder), "%s", path);
@@ -34,19 +44,11 @@ int save_check(const char *path, struct err *err)
 
 int save_weights(const char *path, struct model *m, struct err *err)
 {
-    int rows;
-    const struct state_row *row = model_state(m, &rows);
-    cleanup_free struct pt_item *items = calloc((size_t)rows, sizeof(*items));
+    cleanup_arena struct arena a = {0};
+    struct tensor_list list = state_dict_model(m, &a);
 
-    if (!items)
-        return err_set(err, ERR_FATAL, "no memory for %d tensors", rows);
-    for (int i = 0; i < rows; i++) {
-        struct pt_tensor t = {
-            .data = row[i].data, .dtype = row[i].type == STATE_I64 ? PT_I64 : PT_F32, .dims = row[i].dims};
-        for (int d = 0; d < row[i].dims; d++)
-            t.dim[d] = row[i].dim[d];
-        items[i] = (struct pt_item){.key = pt_str(row[i].name), .value = pt_tensor(t)};
-    }
-    struct pt_value dict = pt_dict(PT_ORDERED_DICT, items, (size_t)rows);
+    if (ends_in(path, SAFETENSORS))
+        return export_safetensors(path, &list, err);
+    struct pt_value dict = state_dict_pt(&list, &a);
     return export_pt(path, &dict, err);
 }

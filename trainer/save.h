@@ -1,4 +1,4 @@
-/* save.h - the trained weights as a file that PyTorch opens.
+/* save.h - the trained weights as a file that PyTorch opens: .pt or .safetensors, as the name says.
  *
  * Errors: ERR_INVALID (the path cannot be a file), ERR_FATAL (cannot write; code = errno): the file of that
  *         name is then what it was before.

@@ -16,12 +16,13 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->grad = sharers->shared(sharers, t->grad_len + 1, p->timeout_ms, err);
     if (!t->grad)
         return -1;
-    t->x = calloc(batch * p->feed.pixels, sizeof(float));
+    t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = calloc(batch * classes, sizeof(float));
-    t->y = calloc(batch, sizeof(*t->y));
+    t->labels = calloc(batch, sizeof(*t->labels));
+    t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
-    if (t->x && t->dlogits && t->y && t->places && t->order)
+    if (t->x && t->dlogits && t->labels && t->values && t->places && t->order)
         return 0;
     train_release(t);
     return err_set(err, ERR_FATAL, "no memory for a batch of %zu samples", batch);
@@ -31,14 +32,21 @@ void train_release(struct train *t)
 {
     free(t->x);
     free(t->dlogits);
-    free(t->y);
+    free(t->labels);
+    free(t->values);
     free(t->places);
     free(t->order);
     *t = (struct train){0};
 }
 
+void train_skip(struct train *t, int64_t places)
+{
+    t->p.sampler.first = places;
+}
+
 void train_epoch(struct train *t, int64_t epoch)
 {
+    t->p.sampler.first = 0;
     sampler_epoch(&t->p.sampler, epoch, t->order);
 }
 
@@ -48,7 +56,9 @@ static int own_loss(struct train *t, const struct micro_batch *at, int rows, con
 {
     const struct train_parts *p = &t->p;
     size_t classes = shape_len(&p->pipeline->output);
-    struct loss_target target = {.labels = t->y + at->first};
+    int values = p->feed.values;
+    struct loss_target target = {values ? NULL : t->labels + at->first,
+                                 values ? t->values + (size_t)at->first * (size_t)values : NULL};
     float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)rows);
     float *dout = t->dlogits + (size_t)at->first * classes;
     struct loss_result loss;
@@ -75,17 +85,18 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     struct pipeline *pl = p->pipeline;
     const bool alone =
         pl->at.stages == 1; /* then nobody waits for forwards, and one micro-batch is kept at a time */
+    struct feed_targets to = {t->labels, t->values};
     double sum = 0;
 
     int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
     if (pipeline_is_first(pl) || pipeline_is_last(pl))
-        feed_batch(&p->feed, t->places, rows, t->x, t->y);
+        feed_batch(&p->feed, t->places, rows, t->x, &to);
     int n = micro_batches(rows, pl->o.micro_batches);
     for (int i = 0; i < n; i++) {
         struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
         struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places + at.first};
         const float *out;
-        if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.pixels, &this, &out, err) ||
+        if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.len, &this, &out, err) ||
             (out && own_loss(t, &at, rows, out, &sum, err)) || (alone && back(t, &at, err)))
             return -1;
     }
@@ -116,7 +127,7 @@ static int exchange(struct train *t, uint32_t *flags, struct err *err)
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
 {
     const struct train_parts *p = &t->p;
-    uint32_t flags = p->stop ? stop_poll(p->stop) : 0;
+    uint32_t flags = t->raise | (p->stop ? stop_poll(p->stop) : 0);
 
     if (own_gradient(t, step, &ret->own, err))
         return -1;

@@ -39,27 +39,32 @@ struct train {
     struct train_parts p;
     size_t grad_len;  /* parameters of this stage */
     float *grad;      /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
-    float *x;         /* (batch, pixels) */
+    float *x;         /* (batch, elements of an input) */
     float *dlogits;   /* (batch, classes) */
-    int32_t *y;       /* (batch) */
+    int32_t *labels;  /* (batch), or */
+    float *values;    /* (batch, values) */
     uint32_t *places; /* (batch) */
     uint32_t *order;  /* (items) of the epoch */
+    uint32_t raise;   /* flags that this rank raises with the next step */
 };
 
 struct train_result {
     float loss;     /* mean over all ranks */
     double own;     /* this rank's; where it is not the last stage, the mean */
-    uint32_t flags; /* enum collectives_flag, of all ranks: when set, every rank ends after this step */
+    uint32_t flags; /* enum collectives_flag, of all ranks: they do the same about them after this step */
 };
 
 int train_make(struct train *t, const struct train_parts *p, struct err *err) MUST_CHECK;
 void train_release(struct train *t);
 #define cleanup_train __attribute__((cleanup(train_release)))
 
-/* Draw the order of an epoch (from 0). */
+/* Draw the order of an epoch (from 0), of which nothing is taken yet. */
 void train_epoch(struct train *t, int64_t epoch);
 
-/* Step `step` (from 0) of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and leaves the
+/* The first `places` of it are taken already: step 0 is what comes behind them. */
+void train_skip(struct train *t, int64_t places);
+
+/* Step `step` (from 0) of what is left of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and leaves the
  * parameters as they were. */
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret,
                struct err *err) MUST_CHECK;

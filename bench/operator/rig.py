@@ -118,8 +118,9 @@ class Rig:
         self.start("kube-scheduler", [self.tool("kube-scheduler"), f"--kubeconfig={self.state}/config/kube-scheduler.conf",
                                       "--secure-port=0", "--leader-elect=false", "--profiling=false",
                                       "--kube-api-qps=1000", "--kube-api-burst=1000"])
+        # Without leases the node controller calls the nodes lost after 50 s and patches every pod on them.
         self.start("kwok", [self.tool("kwok"), f"--kubeconfig={self.admin}", "--manage-all-nodes=true",
-                            f"--config={HERE}/kwok.yaml"])
+                            "--node-lease-duration-seconds=40", f"--config={HERE}/kwok.yaml"])
 
     def tool(self, name):
         return REPO / "build/tools" / name

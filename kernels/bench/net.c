@@ -5,7 +5,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/flatten.h"
 #include "kernels/linear.h"
-#include "kernels/maxpool2d.h"
+#include "kernels/pool2d.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax.h"
 
@@ -21,7 +21,7 @@ struct layer {
     bool relu;
     bool relu_by_pool; /* the pool behind takes the ReLU's gradient */
     struct conv2d_shape conv;
-    struct maxpool2d_shape pool;
+    struct pool2d_shape pool;
     struct flatten_shape flat;
     struct linear_shape lin;
     size_t n_out, n_param;
@@ -66,7 +66,7 @@ static void add_conv(struct net *n, int side, int in_c, int out_c, bool pooled)
     if (!pooled)
         return;
     struct layer *p = add(n, POOL, (size_t)((o / 2) * (o / 2) * out_c), 0, false);
-    p->pool = (struct maxpool2d_shape){n->batch, o, o, out_c, 2, 2};
+    p->pool = (struct pool2d_shape){n->batch, o, o, out_c, 2, 2, 0};
 }
 
 static void add_linear(struct net *n, int in, int out, bool relu)

@@ -1,6 +1,7 @@
 /* flat.c - operations over flat buffers, in chunks that threads may share. */
 #include "kernels/adam.h"
 #include "kernels/cpu/run.h"
+#include "kernels/gelu.h"
 #include "kernels/reduce.h"
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
@@ -17,6 +18,8 @@ struct flat {
     const float *const *slices;
     int n_slices;
     float scale;
+    void (*form)(float *, const float *, size_t);
+    void (*form_grad)(float *, const float *, const float *, size_t);
     struct isa_adam adam;
     struct isa_sgd sgd;
 };
@@ -54,6 +57,39 @@ static void relu_mask_chunks(void *arg, int begin, int end)
 void relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n)
 {
     run_chunks(ctx, &(struct flat){.a = din, .x = dout, .y = out, .n = n}, relu_mask_chunks);
+}
+
+static void gelu_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->form(f->a + i, f->x + i, chunk_end(f, end) - i);
+}
+
+void gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n)
+{
+    const struct isa_ops *ops = kctx_ops(ctx);
+    struct flat f = {.a = out, .x = in, .n = n, .form = form == GELU_TANH ? ops->gelu_tanh : ops->gelu};
+    run_chunks(ctx, &f, gelu_chunks);
+}
+
+static void gelu_grad_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->form_grad(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
+}
+
+void gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
+                   size_t n)
+{
+    const struct isa_ops *ops = kctx_ops(ctx);
+    struct flat f = {.a = din,
+                     .x = dout,
+                     .y = in,
+                     .n = n,
+                     .form_grad = form == GELU_TANH ? ops->gelu_tanh_grad : ops->gelu_grad};
+    run_chunks(ctx, &f, gelu_grad_chunks);
 }
 
 static void sum_chunks(void *arg, int begin, int end)

@@ -26,11 +26,18 @@ static void archive_name(const char *path, char out[static TORCH_ZIP_NAME_BYTES 
              (int)(len < TORCH_ZIP_NAME_BYTES ? len : TORCH_ZIP_NAME_BYTES), len ? base : "archive");
 }
 
-static int write_archive(int fd, const char *path, const struct pt_value *root, struct err *err)
+/* One of the two; `list` when root is NULL. */
+struct content {
+    const struct pt_value *root;
+    const struct tensor_list *list;
+};
+
+static int write_content(int fd, const char *path, const struct content *what, struct err *err)
 {
     char name[TORCH_ZIP_NAME_BYTES + 1];
     int own = dup(fd);
     cleanup_fclose FILE *f = own < 0 ? NULL : fdopen(own, "wb");
+    struct pt_sink sink = {write_file, f};
 
     if (!f) {
         int code = errno;
@@ -39,18 +46,29 @@ static int write_archive(int fd, const char *path, const struct pt_value *root, 
         return err_errno(err, ERR_FATAL, code, "cannot write");
     }
     archive_name(path, name);
-    if (torch_zip_write(root, name, &(struct pt_sink){write_file, f}, err) < 0)
+    if (what->root ? torch_zip_write(what->root, name, &sink, err)
+                   : safetensors_write(what->list, &sink, err))
         return -1;
     return fflush(f) == 0 ? 0 : err_errno(err, ERR_FATAL, errno, "cannot write");
 }
 
-int export_pt(const char *path, const struct pt_value *root, struct err *err)
+static int export(const char *path, const struct content *what, struct err *err)
 {
     cleanup_fs_atomic struct fs_atomic file = {.fd = -1};
 
     if (fs_atomic_begin(&file, path, err) < 0)
         return -1;
-    if (write_archive(file.fd, path, root, err) < 0)
+    if (write_content(file.fd, path, what, err) < 0)
         return err_wrap(err, "%s", path);
     return fs_atomic_commit(&file, err);
+}
+
+int export_pt(const char *path, const struct pt_value *root, struct err *err)
+{
+    return export(path, &(struct content){.root = root}, err);
+}
+
+int export_safetensors(const char *path, const struct tensor_list *list, struct err *err)
+{
+    return export(path, &(struct content){.list = list}, err);
 }

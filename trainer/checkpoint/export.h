@@ -1,4 +1,5 @@
-/* export.h - `--save_path F.pt`: a value as a file that torch.load(weights_only=True) opens.
+/* export.h - `--save_path`: a value as a .pt file that torch.load(weights_only=True) opens, or tensors as a .safetensors
+ * file.
  *
  * Errors: ERR_FATAL (cannot write; code = errno), ERR_INVALID (value). On any error the file of that name is
  *         the one that was there before, and nothing is left beside it.
@@ -8,9 +9,10 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "trainer/checkpoint/pt_value.h"
+#include "trainer/checkpoint/safetensors.h"
 
 /* Replaces `path` whole: temporary, fsync, rename, fsync of the folder (which must exist). */
 int export_pt(const char *path, const struct pt_value *root, struct err *err) MUST_CHECK;
+int export_safetensors(const char *path, const struct tensor_list *list, struct err *err) MUST_CHECK;
 
 #endif

@@ -97,4 +97,11 @@ static inline struct pt_value pt_seq(enum pt_type type, const struct pt_value *v
 /* Bytes of one element. */
 size_t pt_dtype_bytes(enum pt_dtype dtype);
 
+/* Bytes of a whole tensor; -1 when its shape cannot be or 63 bits do not count them. */
+int64_t pt_tensor_bytes(const struct pt_tensor *t);
+
+/* The value of a dict's key, the last of several; NULL when `v` is no dict or has none. */
+const struct pt_value *pt_find(const struct pt_value *v, const char *key);
+const struct pt_value *pt_find_int(const struct pt_value *v, int64_t key);
+
 #endif

@@ -35,6 +35,7 @@ enum collectives_flag {
     COLLECTIVES_STOP_TERM = 1u << 0, /* this rank was told to stop by SIGTERM */
     COLLECTIVES_STOP_INT = 1u << 1,  /* ... by SIGINT */
     COLLECTIVES_NONFINITE = 1u << 2, /* this rank's loss is not a finite number */
+    COLLECTIVES_SAVE = 1u << 3,      /* a checkpoint is due, by rank 0's clock */
 };
 
 enum collectives_backend {

@@ -73,41 +73,52 @@ static uint32_t mix_model(uint32_t h, const struct model_spec *m)
     return h;
 }
 
+/* What is done with the data; not where they lie, which may differ between hosts. */
+static uint32_t mix_data(uint32_t h, const struct data_spec *d)
+{
+    const int64_t integers[] = {d->format,          d->values,
+                                d->header,          d->target,
+                                d->columns,         d->items,
+                                d->synthetic.rule,  d->synthetic.outputs,
+                                d->before_weights,  d->split.train_items,
+                                d->split.val_items, d->stats};
+    const double numbers[] = {d->split.val_fraction, d->scale};
+
+    h = mix(h, integers, sizeof(integers));
+    h = mix(h, numbers, sizeof(numbers));
+    h = mix(h, d->mean, sizeof(d->mean));
+    return mix(h, d->std, sizeof(d->std));
+}
+
 uint32_t config_fingerprint(const struct config *cfg)
 {
     const struct optimizer_spec *o = &cfg->optimizer;
     const struct schedule_spec *s = &cfg->schedule;
-    const double numbers[] = {o->lr,        o->beta1,     o->beta2,        o->eps,
-                              o->momentum,  o->dampening, o->weight_decay, cfg->loss.label_smoothing,
-                              s->gamma,     s->min_lr,    s->warmup_from,  cfg->data.mean,
-                              cfg->data.std};
+    const double numbers[] = {o->lr,       o->beta1,     o->beta2,        o->eps,
+                              o->momentum, o->dampening, o->weight_decay, cfg->loss.label_smoothing,
+                              s->gamma,    s->min_lr,    s->warmup_from};
     const int64_t integers[] = {
-        o->type,
-        o->lr_times_world,
-        o->nesterov,
-        o->decay_matrices_only,
-        cfg->loss.type,
-        s->type,
-        s->per_step,
-        s->every,
-        s->milestones,
-        s->total,
-        s->warmup,
-        cfg->data.train_items,
-        cfg->data.val_items,
-        cfg->dataset,
-        cfg->epochs,
-        cfg->max_steps,
-        cfg->batch_size,
-        cfg->micro_batches,
-        cfg->model.stages,
-        cfg->seed,
-        cfg->sampler_seed,
-        cfg->eval_only,
+        o->type,   o->lr_times_world, o->nesterov,    o->decay_matrices_only, cfg->loss.type,
+        s->type,   s->per_step,       s->every,       s->milestones,          s->total,
+        s->warmup, cfg->dataset,      cfg->epochs,    cfg->max_steps,         cfg->batch_size,
+        cfg->seed, cfg->sampler_seed, cfg->eval_only, cfg->micro_batches,     cfg->model.stages,
     };
     uint32_t h = mix_model(2166136261u, &cfg->model);
 
+    h = mix_data(h, &cfg->data);
     h = mix(h, numbers, sizeof(numbers));
     h = mix(h, s->milestone, sizeof(s->milestone));
     return mix(h, integers, sizeof(integers));
+}
+
+uint32_t config_resumable(const struct config *cfg)
+{
+    struct config c = *cfg;
+    bool rate_depends_on_end = c.schedule.type == SCHEDULE_COSINE && !c.schedule.total;
+
+    c.max_steps = 0;
+    c.eval_only = false;
+    if (!rate_depends_on_end)
+        c.epochs = 0;
+    return config_fingerprint(&c);
 }

@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "trainer/collectives/collectives.h"
 #include "trainer/config/lines.h"
-#include "trainer/data/dataset.h"
+#include "trainer/data/source.h"
 #include "trainer/model/spec.h"
 #include "trainer/pipeline/cut.h"
 
@@ -21,11 +21,6 @@
 #include <stdint.h>
 
 enum { BATCH_SIZE_MAX = 65536, POSITIONALS_MAX = 4 };
-
-struct data_spec {
-    double mean, std;               /* a pixel becomes (x / 255 - mean) / std */
-    int64_t train_items, val_items; /* 0 validation items: no split, nothing is drawn for one */
-};
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
@@ -61,6 +56,9 @@ struct config {
     const char *log_dir, *save_path; /* NULL: none */
     int64_t save_every;              /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
     int log_format;                  /* enum log_format */
+    const char *ckpt_dir, *resume;   /* resume: "auto", "never" or a path */
+    int64_t save_steps, keep;        /* save_steps 0: not by steps */
+    double save_seconds;             /* 0: not by time */
 };
 
 /* Read a preset's text into *ret. `file` names it in errors. */
@@ -79,5 +77,8 @@ int config_load(const char *name_or_path, struct arena *a, struct config *ret, s
 
 /* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */
 uint32_t config_fingerprint(const struct config *cfg);
+
+/* The same less what may change when a run is resumed: where it ends (unless the schedule depends on that). */
+uint32_t config_resumable(const struct config *cfg);
 
 #endif

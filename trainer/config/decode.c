@@ -29,12 +29,16 @@ static int decode_layer_name(const struct yaml_at *at, const struct model_spec *
     struct yaml_at member = yaml_member(at, "name");
     const char *name = "";
 
-    if (yaml_require(at, "name", err) || yaml_get_str(at, "name", LAYER_NAME_BYTES - 1, &name, err))
+    if (yaml_require(at, "name", err))
         return -1;
-    if (!is_layer_name(name))
+    /* "": the layer is the whole module, and its parameters are called "weight" and "bias". */
+    bool unnamed = member.node->kind == YAML_TREE_SCALAR && member.node->quoted && !member.node->text[0];
+    if (!unnamed && yaml_get_str(at, "name", LAYER_NAME_BYTES - 1, &name, err))
+        return -1;
+    if (!unnamed && !is_layer_name(name))
         return yaml_err(&member, err, "expected letters, digits, '_' and inner dots, got \"%s\"", name);
     for (int i = 0; i < model->layers; i++)
-        if (strcmp(model->layer[i].name, name) == 0)
+        if (model->layer[i].ops->named && strcmp(model->layer[i].name, name) == 0)
             return yaml_err(&member, err, "\"%s\" already names layer %d", name, i);
     snprintf(layer->name, sizeof(layer->name), "%s", name);
     return 0;
@@ -111,21 +115,31 @@ static int decode_layer(const struct yaml_at *at, struct model_spec *model, stru
     return 0;
 }
 
+/* {rows, cols, channels}, or {features} for a vector. */
 static int decode_input(const struct yaml_at *model, struct shape *input, struct err *err)
 {
     struct yaml_at at = yaml_member(model, "input");
-    int64_t rows = 0;
-    int64_t cols = 0;
+    int64_t rows = 1;
+    int64_t cols = 1;
     int64_t channels = 0;
 
     if (yaml_require(model, "input", err) ||
-        yaml_expect_mapping(&at, (const char *const[]){"rows", "cols", "channels", NULL}, err) ||
-        yaml_require(&at, "rows", err) || yaml_require(&at, "cols", err) ||
-        yaml_require(&at, "channels", err) || yaml_get_i64(&at, "rows", 1, 4096, &rows, err) ||
-        yaml_get_i64(&at, "cols", 1, 4096, &cols, err) ||
-        yaml_get_i64(&at, "channels", 1, 4096, &channels, err))
+        yaml_expect_mapping(&at, (const char *const[]){"rows", "cols", "channels", "features", NULL}, err))
         return -1;
-    *input = (struct shape){.rows = (int32_t)rows, .cols = (int32_t)cols, .channels = (int32_t)channels};
+    input->flat = yaml_member(&at, "features").node != NULL;
+    if (input->flat) {
+        if (yaml_expect_mapping(&at, (const char *const[]){"features", NULL}, err) ||
+            yaml_get_i64(&at, "features", 1, 1 << 24, &channels, err))
+            return -1;
+    } else if (yaml_require(&at, "rows", err) || yaml_require(&at, "cols", err) ||
+               yaml_require(&at, "channels", err) || yaml_get_i64(&at, "rows", 1, 4096, &rows, err) ||
+               yaml_get_i64(&at, "cols", 1, 4096, &cols, err) ||
+               yaml_get_i64(&at, "channels", 1, 4096, &channels, err)) {
+        return -1;
+    }
+    input->rows = (int32_t)rows;
+    input->cols = (int32_t)cols;
+    input->channels = (int32_t)channels;
     return 0;
 }
 
@@ -181,29 +195,6 @@ static int decode_model(const struct yaml_at *root, struct model_spec *model, st
     return decode_stages(&at, model, err);
 }
 
-static int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
-{
-    struct yaml_at at = yaml_member(root, "data");
-    struct data_spec *d = &cfg->data;
-    int format = 0;
-
-    *d = (struct data_spec){.mean = 0, .std = 1};
-    if (yaml_require(root, "data", err) ||
-        yaml_expect_mapping(
-            &at, (const char *const[]){"format", "dataset", "mean", "std", "train_items", "val_items", NULL},
-            err) ||
-        yaml_require(&at, "format", err) ||
-        yaml_get_choice(&at, "format", (const char *const[]){"idx", NULL}, &format, err) ||
-        yaml_get_choice(&at, "dataset", (const char *const[]){"any", "mnist", "fashion-mnist", NULL},
-                        &cfg->dataset, err) ||
-        yaml_get_f64(&at, "mean", -1e6, 1e6, &d->mean, err) ||
-        yaml_get_f64(&at, "std", 1e-6, 1e6, &d->std, err) || yaml_require(&at, "train_items", err) ||
-        yaml_get_i64(&at, "train_items", 1, INT32_MAX / 2, &d->train_items, err) ||
-        yaml_get_i64(&at, "val_items", 0, INT32_MAX / 2, &d->val_items, err))
-        return -1;
-    return 0;
-}
-
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
@@ -225,6 +216,10 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
     cfg->log_interval_all_ranks = 100;
     cfg->data_dir = "./data";
     cfg->timeout_s = 600;
+    cfg->ckpt_dir = "./checkpoints";
+    cfg->resume = "auto";
+    cfg->save_seconds = 60;
+    cfg->keep = 3;
     return yaml_expect_mapping(&at, keys, err) ||
                    yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
                    yaml_get_i64(&at, "batch_size", 1, BATCH_SIZE_MAX, &cfg->batch_size, err) ||

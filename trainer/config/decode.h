@@ -15,6 +15,9 @@ int decode_schedule(const struct yaml_at *root, struct schedule_spec *ret, struc
 
 struct config;
 
+/* `data`; the model and the loss have been read. */
+int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err) MUST_CHECK;
+
 /* `print`, `arguments` and `test`. */
 int decode_output(const struct yaml_at *root, struct config *cfg, struct err *err) MUST_CHECK;
 

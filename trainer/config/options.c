@@ -32,7 +32,8 @@ static const struct option_row OPTIONS[] = {
     {"sampler_seed", "N", OPTION_INTEGER, AT(sampler_seed), 0, INT64_MAX,
      .help = "Seed of the order of samples, as DistributedSampler's."},
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
-     .help = "Do not train: evaluate the initial weights on the test data."},
+     .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
+             "from."},
     {.group = "Ranks and machine"},
     {"backend", "NAME", OPTION_BACKEND, AT(backend),
      .help = "How ranks reach each other: gloo (shared memory, the default), nccl or mpi. What this build or "
@@ -55,20 +56,36 @@ static const struct option_row OPTIONS[] = {
     {"log_format", "text|json", OPTION_LOG_FORMAT, AT(log_format),
      .help = "text: plain lines, and a progress line on a terminal. json: one object per line."},
     {"log_dir", "DIR", OPTION_TEXT, AT(log_dir),
-     .help = "Write TensorBoard events there; event files of an earlier run are removed from it."},
+     .help =
+         "Write TensorBoard events there; a fresh start removes the event files of an earlier run from it."},
     {"save_path", "FILE", OPTION_TEXT, AT(save_path),
-     .help = "Write the trained weights there as a state_dict that torch.load opens."},
+     .help = "Write the trained weights there as a state_dict that torch.load opens: FILE.pt, or "
+             "FILE.safetensors."},
     {"save_every", "N", OPTION_INTEGER, AT(save_every), 1, 1000000,
      .help = "Write --save_path after every N-th epoch, from the first one on, and not at the end. Default: "
              "once, "
              "at the end."},
+    {.group = "Checkpoints and resuming"},
+    {"ckpt_dir", "DIR", OPTION_TEXT, AT(ckpt_dir),
+     .help = "Folder of the checkpoints: step-<number> in it holds model.pt, model.safetensors, state.pt "
+             "(torch.optim's "
+             "state_dict) and manifest.json. Rank 0 alone writes and reads it. Default ./checkpoints."},
+    {"save_steps", "N", OPTION_INTEGER, AT(save_steps), 1, INT32_MAX,
+     .help = "A checkpoint after every N-th step of the run. Default: none by steps."},
+    {"save_seconds", "N", OPTION_NUMBER, AT(save_seconds), .min_number = 0, .max_number = 1e7,
+     .help = "A checkpoint when the last one is so old; 0: none by time. Default 60."},
+    {"keep", "N", OPTION_INTEGER, AT(keep), 1, 1000000,
+     .help = "So many of this run's checkpoints stay, the newest."},
+    {"resume", "auto|never|PATH", OPTION_TEXT, AT(resume),
+     .help = "auto, the default: go on from the newest whole checkpoint in --ckpt_dir of the same run "
+             "(PTJ_JOB_UID, "
+             "else the launcher's run id) and configuration (--epochs and --max_steps may differ), else "
+             "start afresh. "
+             "PATH: from that checkpoint, or from the newest in that folder, whoever wrote it. The same "
+             "number of ranks "
+             "gives the same bits as a run that was never interrupted."},
     {.group = "Not in this version (refused)"},
     {"precision", "f32", OPTION_FIXED, .only = "f32", .help = "Only f32."},
-    {"resume", "never", OPTION_FIXED, .only = "never", .help = "Only never: there are no checkpoints yet."},
-    {"ckpt_dir", "DIR", OPTION_FIXED, .help = "Checkpoints."},
-    {"save_steps", "N", OPTION_FIXED, .help = "Checkpoints."},
-    {"save_seconds", "N", OPTION_FIXED, .help = "Checkpoints."},
-    {"keep", "N", OPTION_FIXED, .help = "Checkpoints."},
     {.group = "Other"},
     {"show", NULL, OPTION_FLAG, AT(show),
      .help = "Print the model file of this preset: a start for your own."},
@@ -109,8 +126,6 @@ bool config_takes_value(const char *name)
 
 static int apply_fixed(const struct option_row *o, const char *value, struct err *err)
 {
-    if (!o->only)
-        return err_set(err, ERR_INVALID, "--%s: checkpoints are not in this version", o->name);
     if (strcmp(value, o->only) != 0)
         return err_set(err, ERR_INVALID, "--%s %.60s: not in this version, expected %s", o->name, value,
                        o->only);

@@ -12,7 +12,7 @@ enum option_kind {
     OPTION_DATASET,
     OPTION_BACKEND,
     OPTION_LOG_FORMAT,
-    OPTION_FIXED, /* no field: one value is accepted (`only`), or none */
+    OPTION_FIXED, /* no field: one value is accepted (`only`) */
 };
 
 struct option_row {

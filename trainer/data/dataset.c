@@ -1,4 +1,4 @@
-/* dataset.c - where the files lie, what they must agree on, and their layout in one block of memory. */
+/* dataset.c - where the files lie, what they must agree on, and their bytes. */
 #include "trainer/data/dataset.h"
 
 #include <errno.h>
@@ -6,16 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
-
 static const struct part {
     const char *file;
-    enum idx_kind kind;
 } parts[DATASET_PARTS] = {
-    [DATASET_TRAIN_IMAGES] = {"train-images-idx3-ubyte", IDX_IMAGES},
-    [DATASET_TRAIN_LABELS] = {"train-labels-idx1-ubyte", IDX_LABELS},
-    [DATASET_TEST_IMAGES] = {"t10k-images-idx3-ubyte", IDX_IMAGES},
-    [DATASET_TEST_LABELS] = {"t10k-labels-idx1-ubyte", IDX_LABELS},
+    [DATASET_TRAIN_IMAGES] = {"train-images-idx3-ubyte"},
+    [DATASET_TRAIN_LABELS] = {"train-labels-idx1-ubyte"},
+    [DATASET_TEST_IMAGES] = {"t10k-images-idx3-ubyte"},
+    [DATASET_TEST_LABELS] = {"t10k-labels-idx1-ubyte"},
 };
 
 /* In the order in which they are tried. */
@@ -130,91 +127,80 @@ static int check_pair(const struct dataset_files *f, enum dataset_part images, e
     if (f->shape[images].items != f->shape[labels].items)
         return err_set(err, ERR_INVALID,
                        "%s: items: %" PRId32 " labels, expected %" PRId32 " as %s has images",
-                       f->path[labels], f->shape[labels].items, f->shape[images].items, parts[images].file);
+                       f->path[labels], f->shape[labels].items, f->shape[images].items, f->path[images]);
     return 0;
+}
+
+int dataset_probe_pair(struct dataset_files *f, enum dataset_part images, struct err *err)
+{
+    enum dataset_part labels = images + 1;
+
+    if (idx_probe(f->path[images], IDX_IMAGES, &f->shape[images], err) < 0 ||
+        idx_probe(f->path[labels], IDX_LABELS, &f->shape[labels], err) < 0)
+        return -1;
+    return check_pair(f, images, labels, err);
+}
+
+/* Test images must be as large as those trained on. */
+int dataset_check_sides(const struct dataset_files *f, struct err *err)
+{
+    const struct idx_shape *train = &f->shape[DATASET_TRAIN_IMAGES];
+    const struct idx_shape *test = &f->shape[DATASET_TEST_IMAGES];
+
+    if (train->rows == test->rows && train->cols == test->cols)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "%s: %" PRId32 "x%" PRId32 " pixels, expected %" PRId32 "x%" PRId32 " as in %s",
+                   f->path[DATASET_TEST_IMAGES], test->rows, test->cols, train->rows, train->cols,
+                   f->path[DATASET_TRAIN_IMAGES]);
 }
 
 int dataset_find(const char *dir, enum dataset_name name, struct dataset_files *ret, struct err *err)
 {
-    const struct idx_shape *train = &ret->shape[DATASET_TRAIN_IMAGES];
-    const struct idx_shape *test = &ret->shape[DATASET_TEST_IMAGES];
-
-    if (find_paths(dir, name, ret, err) < 0)
+    if (find_paths(dir, name, ret, err) < 0 || dataset_probe_pair(ret, DATASET_TRAIN_IMAGES, err) < 0 ||
+        dataset_probe_pair(ret, DATASET_TEST_IMAGES, err) < 0)
         return -1;
-    for (int i = 0; i < DATASET_PARTS; i++) {
-        if (idx_probe(ret->path[i], parts[i].kind, &ret->shape[i], err) < 0)
-            return -1;
-    }
-    if (check_pair(ret, DATASET_TRAIN_IMAGES, DATASET_TRAIN_LABELS, err) < 0 ||
-        check_pair(ret, DATASET_TEST_IMAGES, DATASET_TEST_LABELS, err) < 0)
+    return dataset_check_sides(ret, err);
+}
+
+struct data_layout dataset_layout(const struct dataset_files *files)
+{
+    const struct idx_shape *train = &files->shape[DATASET_TRAIN_IMAGES];
+
+    return (struct data_layout){.train_items = train->items,
+                                .test_items = files->shape[DATASET_TEST_IMAGES].items,
+                                .rows = train->rows,
+                                .cols = train->cols,
+                                .channels = 1};
+}
+
+/* One byte each into int32_t: read behind, spread from the front. */
+static int load_labels(const char *path, const struct idx_shape *shape, int32_t *labels, int classes,
+                       struct err *err)
+{
+    const uint8_t *bytes = (uint8_t *)labels + 3 * (size_t)shape->items;
+
+    if (idx_load(path, IDX_LABELS, shape, (uint8_t *)labels + 3 * (size_t)shape->items, err) < 0)
         return -1;
-    if (train->rows != test->rows || train->cols != test->cols)
-        return err_set(err, ERR_INVALID,
-                       "%s: %" PRId32 "x%" PRId32 " pixels, expected %" PRId32 "x%" PRId32 " as in %s",
-                       ret->path[DATASET_TEST_IMAGES], test->rows, test->cols, train->rows, train->cols,
-                       parts[DATASET_TRAIN_IMAGES].file);
-    return 0;
-}
-
-static size_t part_bytes(const struct dataset_files *files, int part)
-{
-    return (idx_bytes(&files->shape[part]) + ALIGN - 1) / ALIGN * ALIGN;
-}
-
-size_t dataset_bytes(const struct dataset_files *files)
-{
-    size_t sum = 0;
-
-    for (int i = 0; i < DATASET_PARTS; i++)
-        sum += part_bytes(files, i);
-    return sum;
-}
-
-static int check_labels(const char *path, const uint8_t *labels, int32_t items, struct err *err)
-{
-    for (int32_t i = 0; i < items; i++) {
-        if (labels[i] >= DATASET_CLASSES)
+    for (int32_t i = 0; i < shape->items; i++) {
+        int32_t label = bytes[i];
+        if (label >= classes)
             return err_set(err, ERR_INVALID, "%s: label of item %" PRId32 ": %d, expected 0..%d", path, i,
-                           labels[i], DATASET_CLASSES - 1);
+                           label, classes - 1);
+        labels[i] = label;
     }
     return 0;
 }
 
-int dataset_load(const struct dataset_files *files, uint8_t *mem, size_t mem_bytes, struct dataset *ret,
-                 struct err *err)
+int dataset_load(const struct dataset_files *files, struct dataset *d, int classes, struct err *err)
 {
-    uint8_t *at = mem;
-
-    if (mem_bytes < dataset_bytes(files))
-        return err_set(err, ERR_INVALID, "data set: %zu bytes of memory, expected %zu", mem_bytes,
-                       dataset_bytes(files));
-    for (int i = 0; i < DATASET_PARTS; i++) {
-        if (idx_load(files->path[i], parts[i].kind, &files->shape[i], at, err) < 0)
+    for (int i = DATASET_TRAIN_IMAGES; i < DATASET_PARTS; i += 2) {
+        const struct data_part *part = i == DATASET_TRAIN_IMAGES ? &d->train : &d->test;
+        if (!part->items)
+            continue;
+        if (idx_load(files->path[i], IDX_IMAGES, &files->shape[i], part->x, err) < 0 ||
+            load_labels(files->path[i + 1], &files->shape[i + 1], part->labels, classes, err) < 0)
             return -1;
-        if (parts[i].kind == IDX_LABELS && check_labels(files->path[i], at, files->shape[i].items, err) < 0)
-            return -1;
-        at += part_bytes(files, i);
     }
-    *ret = dataset_view(files, mem);
     return 0;
-}
-
-struct dataset dataset_view(const struct dataset_files *files, const uint8_t *mem)
-{
-    const uint8_t *at[DATASET_PARTS];
-
-    for (int i = 0; i < DATASET_PARTS; i++) {
-        at[i] = mem;
-        mem += part_bytes(files, i);
-    }
-    return (struct dataset){
-        .train_items = files->shape[DATASET_TRAIN_IMAGES].items,
-        .test_items = files->shape[DATASET_TEST_IMAGES].items,
-        .rows = files->shape[DATASET_TRAIN_IMAGES].rows,
-        .cols = files->shape[DATASET_TRAIN_IMAGES].cols,
-        .train_images = at[DATASET_TRAIN_IMAGES],
-        .train_labels = at[DATASET_TRAIN_LABELS],
-        .test_images = at[DATASET_TEST_IMAGES],
-        .test_labels = at[DATASET_TEST_LABELS],
-    };
 }

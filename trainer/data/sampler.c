@@ -15,6 +15,8 @@ int sampler_check(const struct sampler *s, struct err *err)
     if (s->rank < 0 || s->rank >= s->world)
         return err_set(err, ERR_INVALID, "sampler: rank: %" PRId32 ", expected 0..%" PRId32, s->rank,
                        s->world - 1);
+    if (s->first < 0)
+        return err_set(err, ERR_INVALID, "sampler: first: %" PRId64 ", expected at least 0", s->first);
     if (s->drop_last && s->items < s->world)
         return err_set(err, ERR_INVALID,
                        "sampler: %" PRId64 " items for %" PRId32 " ranks, expected at least one each",
@@ -24,7 +26,9 @@ int sampler_check(const struct sampler *s, struct err *err)
 
 int64_t sampler_len(const struct sampler *s)
 {
-    return s->drop_last ? s->items / s->world : (s->items + s->world - 1) / s->world;
+    int64_t left = s->first < s->items ? s->items - s->first : 0;
+
+    return s->drop_last ? left / s->world : (left + s->world - 1) / s->world;
 }
 
 int64_t sampler_steps(const struct sampler *s, int64_t batch)
@@ -52,7 +56,7 @@ uint32_t sampler_at(const struct sampler *s, const uint32_t *order, int64_t posi
     if (position < 0 || position >= sampler_len(s))
         abort();
     /* Padding repeats the order from its front, as often as it takes. */
-    return order[(position * s->world + s->rank) % s->items];
+    return order[(s->first + position * s->world + s->rank) % s->items];
 }
 
 int64_t sampler_batch(const struct sampler *s, const uint32_t *order, int64_t step, int64_t batch,

@@ -18,6 +18,7 @@
 
 struct sampler {
     int64_t items; /* 1..INT32_MAX */
+    int64_t first; /* places of the order that are taken already: all below goes on from there */
     int32_t rank;
     int32_t world;
     uint64_t seed;
@@ -28,7 +29,7 @@ struct sampler {
 /* Check the fields of *s: the one place where they are. */
 int sampler_check(const struct sampler *s, struct err *err) MUST_CHECK;
 
-/* Positions per rank and epoch: ceil(items / world); with drop_last the tail is cut. */
+/* Positions per rank and epoch: ceil((items - first) / world), 0 when none are left; with drop_last the tail is cut. */
 int64_t sampler_len(const struct sampler *s);
 
 /* Steps per epoch at `batch` samples per rank; the last batch may be smaller. */

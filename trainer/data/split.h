@@ -22,4 +22,13 @@ struct split {
 int split_random(struct torch_rng *g, int64_t first_items, int64_t second_items, uint32_t *order,
                  struct split *ret, struct err *err) MUST_CHECK;
 
+/* How many items validate: so many, or random_split's share for the fractions [1 - val_fraction, val_fraction]. The rest
+ * trains; train_items other than 0 says how many that must be. */
+struct split_spec {
+    int64_t train_items, val_items;
+    double val_fraction; /* 0: val_items counts */
+};
+int split_sizes(const struct split_spec *s, int64_t items, int64_t *ret_train, int64_t *ret_val,
+                struct err *err) MUST_CHECK;
+
 #endif

@@ -97,8 +97,14 @@ struct layer_ops {
     void (*backward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
 };
 
+extern const struct layer_ops layer_avgpool2d;
+extern const struct layer_ops layer_batchnorm1d;
+extern const struct layer_ops layer_batchnorm2d;
 extern const struct layer_ops layer_conv2d;
+extern const struct layer_ops layer_dropout;
 extern const struct layer_ops layer_flatten;
+extern const struct layer_ops layer_gelu;
+extern const struct layer_ops layer_layernorm;
 extern const struct layer_ops layer_linear;
 extern const struct layer_ops layer_maxpool2d;
 extern const struct layer_ops layer_relu;

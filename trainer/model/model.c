@@ -48,7 +48,8 @@ static void add_rows(struct model *m, int i)
     m->first_row[i] = m->rows;
     for (int p = 0; p < l->params; p++) {
         struct param_row *row = &m->row[m->rows++];
-        snprintf(row->name, sizeof(row->name), "%s.%s", l->spec->name, l->param[p].suffix);
+        snprintf(row->name, sizeof(row->name), "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "",
+                 l->param[p].suffix);
         row->dims = l->param[p].dims;
         memcpy(row->dim, l->param[p].dim, sizeof(row->dim));
         row->offset = m->len;
@@ -131,7 +132,8 @@ static void add_layer_state(struct model *m, int i, size_t *at)
         const struct layer_buffer *from = &l->buffer[b];
         struct state_row *s = &m->state[m->states++];
         *s = (struct state_row){.type = from->type, .buffer = true, .dims = from->dims};
-        snprintf(s->name, sizeof(s->name), "%s.%s", l->spec->name, from->suffix);
+        snprintf(s->name, sizeof(s->name), "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "",
+                 from->suffix);
         memcpy(s->dim, from->dim, sizeof(s->dim));
         s->bytes = layer_buffer_bytes(from);
         s->data = m->buffer[i][b] = m->buffers + *at;

@@ -96,6 +96,7 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
     int most = micro > o->evaluate ? micro : o->evaluate;
     if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_replicas(p, err) ||
         make_stages(p, most, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
+        (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
         kctx_reserve(o->ctx, model_workspace_bytes(p->model), err)) {
         pipeline_release(p);
         return -1;
@@ -107,8 +108,7 @@ void pipeline_release(struct pipeline *p)
 {
     for (int i = 1; i < MICRO_BATCHES_MAX; i++)
         model_free(p->twin[i]);
-    if (p->whole != p->model)
-        model_free(p->whole);
+    model_free(p->whole);
     model_free(p->model);
     if (p->replicas != p->o.comm)
         collectives_close(p->replicas);

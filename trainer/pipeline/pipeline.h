@@ -35,7 +35,7 @@ struct pipeline {
     struct pipeline_place at;
     struct collectives *replicas; /* the ranks of this stage; o.comm when there is but one stage */
     struct model *model;          /* this stage; it also runs micro-batch 0 */
-    struct model *whole;          /* rank 0: see pipeline_whole */
+    struct model *whole;          /* rank 0 of several stages: memory for pipeline_whole; else NULL */
     struct shape output;          /* of the whole model */
     size_t whole_len;             /* its parameters */
 
@@ -81,6 +81,9 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST
 /* Rank 0 gets all stages' parameters and buffers as one model, borrowed until the next call; the others get NULL. With
  * one stage that is the rank's own model. A collective call of all ranks. */
 int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err) MUST_CHECK;
+
+/* The way back, for several stages: what rank 0's p->whole holds to the stages of all replicas. */
+int pipeline_spread(struct pipeline *p, struct err *err) MUST_CHECK;
 
 /* Numbers that lie as the parameters do (moments): from the stages of the first replica into the whole model's order on
  * rank 0, and from there to all ranks. part (this stage's parameters), whole (all; rank 0, NULL elsewhere). Collective

@@ -93,34 +93,50 @@ int pipeline_gather(struct pipeline *p, const float *part, float *whole, struct 
                         err);
 }
 
-int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err)
+/* Rank 0's part of the way back: each stage says what it wants. */
+static int hand_out(struct pipeline *p, const void *whole, size_t most, struct err *err)
 {
     struct collectives *c = p->o.comm;
-    size_t bytes = model_len(p->model) * sizeof(float);
+    struct extent at;
+
+    for (int s = 1; s < p->at.stages; s++) {
+        if (c->recv(c, &at, sizeof(at), s, p->o.timeout_ms, err))
+            return -1;
+        if (at.offset > most || at.bytes > most - at.offset)
+            return err_set(err, ERR_INVALID, "ranks disagree: stage %d asks for bytes %llu+%llu of %zu", s,
+                           (unsigned long long)at.offset, (unsigned long long)at.bytes, most);
+        if (at.bytes && c->send(c, (const char *)whole + at.offset, at.bytes, s, p->o.timeout_ms, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* From rank 0's `whole` to the first replica's stages, and from those to their other replicas. */
+static int scatter_bytes(struct pipeline *p, void *part, size_t bytes, const void *whole, size_t most,
+                         struct err *err)
+{
+    struct collectives *c = p->o.comm;
     struct extent at;
 
     if (!p->at.replica) {
         if (find_extent(p, bytes, &at, err))
             return -1;
-        if (c->rank) {
-            if (c->send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
-                c->recv(c, part, bytes, 0, p->o.timeout_ms, err))
-                return -1;
-        } else {
+        if (c->rank == 0) {
             memcpy(part, whole, bytes);
-        }
-        for (int s = 1; s < p->at.stages && !c->rank; s++) {
-            if (c->recv(c, &at, sizeof(at), s, p->o.timeout_ms, err))
+            if (hand_out(p, whole, most, err))
                 return -1;
-            size_t most = p->whole_len * sizeof(float);
-            if (at.offset > most || at.bytes > most - at.offset)
-                return err_set(err, ERR_INVALID, "ranks disagree: stage %d asks for bytes %llu+%llu of %zu",
-                               s, (unsigned long long)at.offset, (unsigned long long)at.bytes, most);
-            if (c->send(c, (const char *)whole + at.offset, at.bytes, s, p->o.timeout_ms, err))
-                return -1;
+        } else if (c->send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
+                   (bytes && c->recv(c, part, bytes, 0, p->o.timeout_ms, err))) {
+            return -1;
         }
     }
-    return p->replicas->broadcast(p->replicas, part, bytes, 0, p->o.timeout_ms, err);
+    return bytes ? p->replicas->broadcast(p->replicas, part, bytes, 0, p->o.timeout_ms, err) : 0;
+}
+
+int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err)
+{
+    return scatter_bytes(p, part, model_len(p->model) * sizeof(float), whole, p->whole_len * sizeof(float),
+                         err);
 }
 
 int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err)
@@ -132,8 +148,6 @@ int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err)
         *ret = root ? p->model : NULL;
         return 0;
     }
-    if (root && !p->whole && !(p->whole = model_make(p->o.spec, 1, err)))
-        return -1;
     struct model *w = p->whole;
     if (pipeline_gather(p, model_values(p->model), w ? model_values(w) : NULL, err) ||
         gather_bytes(p, model_buffers(p->model), model_buffers_bytes(p->model), w ? model_buffers(w) : NULL,
@@ -141,4 +155,15 @@ int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err)
         return -1;
     *ret = w;
     return 0;
+}
+
+int pipeline_spread(struct pipeline *p, struct err *err)
+{
+    struct model *w = p->whole;
+
+    return pipeline_scatter(p, model_values(p->model), w ? model_values(w) : NULL, err) ||
+                   scatter_bytes(p, model_buffers(p->model), model_buffers_bytes(p->model),
+                                 w ? model_buffers(w) : NULL, w ? model_buffers_bytes(w) : 0, err)
+               ? -1
+               : 0;
 }

@@ -57,12 +57,27 @@ struct isa_sgd {
     bool nesterov;
 };
 
-/* One output pixel of a max-pool: the window's pixels are at in + y * row + x * c, y and x below `window`. */
+/* One output pixel of a pool: those of its window that are in the image are at in + y * row + x * c, y below rows
+ * and x below cols; the first of them is place `first` of the whole window, which is `window` wide. */
 struct isa_pool {
     int window, c;
+    int rows, cols, first;
     ptrdiff_t row;
     bool add; /* the gradient: add to what is there, for windows overlap */
 };
+
+struct isa_dropout {
+    uint32_t key[2];
+    uint32_t threshold; /* of 2^24: what is drawn below it goes */
+    float scale;        /* of what stays */
+};
+
+/* Of each column: din = scale (dout - dmean - (x - mean) dvar). */
+struct isa_batchnorm {
+    const float *mean, *scale, *dmean, *dvar;
+};
+
+enum { ISA_COLS = 16 };
 
 struct isa_ops {
     const char *name;
@@ -78,6 +93,32 @@ struct isa_ops {
     void (*sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
     void (*adam)(const struct isa_adam *a, float *p, float *m, float *v, const float *g, size_t n);
     void (*sgd)(const struct isa_sgd *s, float *p, float *u, const float *g, size_t n);
+    void (*gelu)(float *out, const float *in, size_t n);
+    void (*gelu_grad)(float *din, const float *dout, const float *in, size_t n);
+    void (*gelu_tanh)(float *out, const float *in, size_t n);
+    void (*gelu_tanh_grad)(float *din, const float *dout, const float *in, size_t n);
+    void (*dropout)(const struct isa_dropout *d, float *out, uint8_t *keep, const float *in, size_t n);
+    void (*dropout_grad)(float *din, const float *dout, const uint8_t *keep, float scale, size_t n);
+
+    /* At most ISA_COLS columns: sum += over rows of x; of (x - mean)^2; of a (x - mean), the mean a column's or a
+     * row's. */
+    void (*cols_sum)(double *sum, const float *x, ptrdiff_t ld, int rows, int cols);
+    void (*cols_square)(double *sum, const float *x, const float *mean, ptrdiff_t ld, int rows, int cols);
+    void (*cols_dot)(double *sum, const float *a, const float *x, const float *mean, ptrdiff_t ld, int rows,
+                     int cols);
+    void (*cols_dot_rows)(double *sum, const float *a, const float *x, const float *mean, const float *rstd,
+                          ptrdiff_t ld, int rows, int cols);
+
+    void (*scale_shift)(float *out, const float *x, const float *scale, const float *shift, int rows,
+                        int cols);
+    void (*batchnorm_grad)(float *din, const float *dout, const float *x, const struct isa_batchnorm *b,
+                           int rows, int cols);
+    void (*layernorm)(float *out, float *mean, float *rstd, const float *x, const float *weight,
+                      const float *bias, double eps, int n);
+    void (*layernorm_grad)(float *din, const float *dout, const float *x, const float *weight, float mean,
+                           float rstd, int n);
+    void (*avgpool_forward)(const struct isa_pool *p, float *out, const float *in);
+    void (*avgpool_backward)(const struct isa_pool *p, float *din, const float *dout);
     double (*peak)(int64_t rounds, float *sink); /* for the benchmark: returns the operations done */
 };
 

@@ -19,6 +19,28 @@ void ISA_FN(pool_backward)(const struct isa_pool *p, float *din, const float *do
 void ISA_FN(sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
 void ISA_FN(adam)(const struct isa_adam *a, float *p, float *m, float *v, const float *g, size_t n);
 void ISA_FN(sgd)(const struct isa_sgd *s, float *p, float *u, const float *g, size_t n);
+void ISA_FN(gelu)(float *out, const float *in, size_t n);
+void ISA_FN(gelu_grad)(float *din, const float *dout, const float *in, size_t n);
+void ISA_FN(gelu_tanh)(float *out, const float *in, size_t n);
+void ISA_FN(gelu_tanh_grad)(float *din, const float *dout, const float *in, size_t n);
+void ISA_FN(dropout)(const struct isa_dropout *d, float *out, uint8_t *keep, const float *in, size_t n);
+void ISA_FN(dropout_grad)(float *din, const float *dout, const uint8_t *keep, float scale, size_t n);
+void ISA_FN(cols_sum)(double *sum, const float *x, ptrdiff_t ld, int rows, int cols);
+void ISA_FN(cols_square)(double *sum, const float *x, const float *mean, ptrdiff_t ld, int rows, int cols);
+void ISA_FN(cols_dot)(double *sum, const float *a, const float *x, const float *mean, ptrdiff_t ld, int rows,
+                      int cols);
+void ISA_FN(cols_dot_rows)(double *sum, const float *a, const float *x, const float *mean, const float *rstd,
+                           ptrdiff_t ld, int rows, int cols);
+void ISA_FN(scale_shift)(float *out, const float *x, const float *scale, const float *shift, int rows,
+                         int cols);
+void ISA_FN(batchnorm_grad)(float *din, const float *dout, const float *x, const struct isa_batchnorm *b,
+                            int rows, int cols);
+void ISA_FN(layernorm)(float *out, float *mean, float *rstd, const float *x, const float *weight,
+                       const float *bias, double eps, int n);
+void ISA_FN(layernorm_grad)(float *din, const float *dout, const float *x, const float *weight, float mean,
+                            float rstd, int n);
+void ISA_FN(avgpool_forward)(const struct isa_pool *p, float *out, const float *in);
+void ISA_FN(avgpool_backward)(const struct isa_pool *p, float *din, const float *dout);
 double ISA_FN(peak)(int64_t rounds, float *sink);
 
 #endif

@@ -1,16 +1,7 @@
 /* optim.c - optimiser steps. Built without contraction: torch.optim's operations are rounded one by one, but for
  * those that end in a sum with a product (add with alpha, addcmul, lerp), which it fuses. */
 #include "kernels/cpu/isa/local.h"
-
-/* a b + c, rounded once where the set has FMA. */
-static inline float fused(float a, float b, float c)
-{
-#if defined(__FMA__)
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
+#include "kernels/cpu/isa/scalar.h"
 
 void ISA_FN(adam)(const struct isa_adam *a, float *restrict p, float *restrict m, float *restrict v,
                   const float *restrict g, size_t n)

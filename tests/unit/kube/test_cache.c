@@ -15,6 +15,9 @@ struct watch {
     char problem[100];
     int synced;
     const char *want;
+    struct cache *late;       /* an answer that arrives while it hears of the next change: */
+    const cJSON *late_object; /* NULL: none */
+    const char *late_uid;
 };
 
 static int decode(const cJSON *pod, struct cache_item *ret, struct err *err)
@@ -34,6 +37,10 @@ static void changed(void *ctx, const struct store_entry *e)
     size_t len = strlen(w->seen);
 
     snprintf(w->seen + len, sizeof(w->seen) - len, "%s/%s:%s ", e->group, e->name, (const char *)e->value);
+    const cJSON *late = w->late_object;
+    w->late_object = NULL;
+    if (late)
+        cache_put(w->late, w->late_uid, late);
 }
 
 static void synced(void *ctx)
@@ -137,12 +144,76 @@ static void test_another_object_under_the_name(void **ctx)
     expect(r, &w, "/a:- ");
     cleanup_json cJSON *live = json_parse(NEW_A, strlen(NEW_A), &err);
     assert_non_null(live);
-    cache_put(c, live);
+    cleanup_free char *uid = strdup(store_get(cache_store(c), "ns", "a")->uid);
+    cache_put(c, uid, live);
     expect(r, &w, "-a /a:- /a:New ");
     assert_true(fake_remove(r->server, POD "a"));
     assert_true(fake_put(r->server, POD "b", "{}"));
     expect(r, &w, "/b:- ");
     assert_string_equal(store_get(cache_store(c), "ns", "a")->uid, "new");
+}
+
+static const char *uid_of(const cJSON *object)
+{
+    return json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
+}
+
+/* Pod "a", as a GET would answer now. */
+static cJSON *read_a(struct rig *r)
+{
+    cleanup_free char *text = fake_get(r->server, POD "a");
+    struct err err;
+    cJSON *live = json_parse(text, strlen(text), &err);
+
+    assert_non_null(live);
+    return live;
+}
+
+/* Asked for before it was deleted, and answered after the watch told of that: no other event would ever end it. */
+static void test_answer_after_the_end(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    cleanup_json cJSON *live = read_a(r);
+    cleanup_cache struct cache *c = start(r, &w);
+    expect(r, &w, "/a:- ");
+    cache_put(c, uid_of(live), live);
+    expect(r, &w, "/a:- ");
+    assert_true(fake_remove(r->server, POD "a"));
+    expect(r, &w, "-a /a:- ");
+    cache_put(c, uid_of(live), live);
+    assert_int_equal(store_count(cache_store(c)), 0);
+    /* and not over the one that has the name now */
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    expect(r, &w, "/a:- ");
+    cache_put(c, uid_of(live), live);
+    assert_string_not_equal(store_get(cache_store(c), "ns", "a")->uid, uid_of(live));
+    assert_string_equal(w.seen, "");
+}
+
+/* The same while a list comes that does not have it any more. */
+static void test_answer_within_a_list(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    assert_true(fake_put(r->server, POD "b", "{}"));
+    cleanup_json cJSON *live = read_a(r);
+    cleanup_cache struct cache *c = start(r, &w);
+    expect(r, &w, "/a:- /b:- ");
+    w.late = c;
+    w.late_uid = uid_of(live);
+    w.late_object = live;
+    fake_plan_fault(r->server,
+                    &(struct fake_fault_plan){.request = 1, .method = "WATCH", .fault = FAKE_DROP_BEFORE});
+    fake_close_watches(r->server);
+    assert_true(fake_remove(r->server, POD "a"));
+    fake_compact(r->server);
+    expect(r, &w, "/b:- /a:- -a /a:- ");
+    assert_int_equal(store_count(cache_store(c)), 1);
 }
 
 /* One object that cannot be read: said, and neither it nor what was known of it is lost. */
@@ -167,6 +238,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_changes, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_another_object_under_the_name, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_answer_after_the_end, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_answer_within_a_list, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_unreadable, rig_setup_fast, rig_teardown),
     };
 

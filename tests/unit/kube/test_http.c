@@ -315,6 +315,38 @@ static void test_cancel(void **ctx)
     assert_int_equal(next.status, 200);
 }
 
+static bool opens_n_times(void *ctx)
+{
+    return (*(int *)ctx)-- > 0;
+}
+
+/* The gate is asked once more when the connection stands, which may take half a minute and another leader to get there. */
+static void test_gate_that_closes_while_it_connects(void **ctx)
+{
+    struct rig *r = *ctx;
+    int times = 2;
+    struct transport_gate gate = {opens_n_times, &times};
+    struct http_request write = {.method = "POST",
+                                 .path = "/api/v1/namespaces/ns/pods",
+                                 .content_type = "application/json",
+                                 .body = sv_from("{\"metadata\":{\"name\":\"a\"}}"),
+                                 .gate = &gate};
+    struct plain open = {0}, shut = {0};
+
+    start_plain(r, &open, &write, false);
+    rig_until(r->loop, plain_over, &open);
+    assert_int_equal(open.status, 201);
+    times = 1;
+    fake_log_clear(r->server);
+    start_plain(r, &shut, &write, false);
+    rig_until(r->loop, plain_over, &shut);
+    assert_int_equal(shut.status, 0);
+    assert_int_equal(shut.err.kind, ERR_TRANSIENT);
+    assert_non_null(strstr(shut.err.msg, "not sent"));
+    fake_settle(r->server);
+    assert_int_equal(fake_log_count(r->server, "POST", NULL), 0);
+}
+
 static bool all_over(void *ctx)
 {
     struct plain *p = ctx;
@@ -485,6 +517,7 @@ int main(void)
         T(test_answer_over_its_limit),
         T(test_large_stream_is_whole),
         T(test_cancel),
+        T(test_gate_that_closes_while_it_connects),
         T(test_a_crowd),
         T(test_connections_are_kept_beside_watches),
         T(test_rate_limit),

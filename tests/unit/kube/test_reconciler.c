@@ -327,6 +327,30 @@ static void test_leads_or_waits(void **ctx)
     assert_int_equal(l->works, 0);
 }
 
+/* Who waits for months sees many come and go: none of them is kept in mind. */
+static void test_waiting_remembers_no_keys(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    start(l, 0);
+    reconciler_lead(l->r, false);
+    rig_until(l->rig->loop, is_synced, l);
+    assert_true(fake_put(l->rig->server, POD("gone"), "{}"));
+    assert_true(fake_put(l->rig->server, POD("there"), "{}"));
+    while (!store_group(cache_store(l->pods), "there"))
+        some_turns(l);
+    assert_true(fake_remove(l->rig->server, POD("gone")));
+    while (store_group(cache_store(l->pods), "gone"))
+        some_turns(l);
+    assert_true(is_idle(l));
+    reconciler_lead(l->r, true);
+    until_there(l, MAP("there"));
+    rig_until(l->rig->loop, is_idle, l);
+    assert_null(strstr(l->seen, "gone"));
+    reconciler_lead(l->r, true); /* that is no news */
+    assert_true(is_idle(l));
+}
+
 static void test_its_caches(void **ctx)
 {
     struct lab *l = *ctx;
@@ -356,6 +380,7 @@ int main(void)
         T(test_one_at_a_time_and_drained),
         T(test_freed_with_works_under_way),
         T(test_leads_or_waits),
+        T(test_waiting_remembers_no_keys),
         T(test_its_caches),
     };
 

@@ -15,34 +15,80 @@ static void levels_are_torchvisions(void **state)
         {85, -0x1.555554p-2f}, {127, -0x1.0101p-8f},  {128, 0x1.0102p-8f},
         {200, 0x1.232324p-1f}, {254, 0x1.fbfbfcp-1f}, {255, 0x1p+0f},
     };
+    const struct data_spec spec = {.stats = 1, .mean = {0.5}, .std = {0.5}};
+    const struct dataset set = {.layout = {.train_items = 1, .rows = 1, .cols = 1, .channels = 1}};
     struct feed f;
 
-    feed_init(&f, NULL, NULL, NULL, 1, 0.5, 0.5);
+    feed_init(&f, &set, false, NULL, &spec);
     for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
-        if (f.value[want[i].level] != want[i].value)
-            fail_msg("level %d: %a, expected %a", want[i].level, (double)f.value[want[i].level],
+        if (f.byte[want[i].level] != want[i].value)
+            fail_msg("level %d: %a, expected %a", want[i].level, (double)f.byte[want[i].level],
                      (double)want[i].value);
 }
 
 static void batches_follow_the_subset(void **state)
 {
     (void)state;
-    const uint8_t images[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    const uint8_t labels[] = {9, 8, 7, 6};
+    uint8_t images[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int32_t labels[] = {9, 8, 7, 6};
     const uint32_t subset[] = {3, 1};
     const uint32_t positions[] = {1, 0, 1};
+    const struct data_spec spec = {.stats = 1, .std = {1}};
+    struct dataset set = {.layout = {.train_items = 4, .rows = 1, .cols = 2, .channels = 1},
+                          .train = {.items = 4, .x = images, .labels = labels}};
     float x[6];
     int32_t y[3];
     struct feed f;
 
-    feed_init(&f, images, labels, subset, 2, 0, 1);
-    feed_batch(&f, positions, 3, x, y);
+    feed_init(&f, &set, false, subset, &spec);
+    feed_batch(&f, positions, 3, x, &(struct feed_targets){.labels = y});
     const float want[] = {2 / 255.0f, 3 / 255.0f, 6 / 255.0f, 7 / 255.0f, 2 / 255.0f, 3 / 255.0f};
     assert_memory_equal(x, want, sizeof(want));
     assert_true(y[0] == 8 && y[1] == 6 && y[2] == 8);
-    feed_init(&f, images, labels, NULL, 2, 0, 1);
-    feed_batch(&f, positions, 2, x, y);
+    set.test = set.train;
+    feed_init(&f, &set, true, NULL, &spec);
+    feed_batch(&f, positions, 2, x, &(struct feed_targets){.labels = y});
     assert_true(y[0] == 8 && y[1] == 9);
+}
+
+/* A mean and std for each channel, which lie side by side; both kinds of elements, labels and values. */
+static void channels_are_normalised_apart(void **state)
+{
+    (void)state;
+    uint8_t bytes[] = {0, 51, 102, 255};
+    float floats[] = {1, 2, 3, 4};
+    float values[] = {5, 6, 7};
+    const uint32_t position = 0;
+    struct data_spec spec = {.stats = 2, .mean = {0.25, 0.5}, .std = {0.5, 2}};
+    struct dataset set = {.layout = {.train_items = 1, .rows = 1, .cols = 2, .channels = 2, .values = 3},
+                          .train = {.items = 1, .x = bytes, .values = values}};
+    float x[4];
+    float y[3];
+    struct feed f;
+
+    feed_init(&f, &set, false, NULL, &spec);
+    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    const float mean[] = {0.25f, 0.5f};
+    const float std[] = {0.5f, 2};
+    for (int i = 0; i < 4; i++)
+        assert_true(x[i] == (bytes[i] / 255.0f - mean[i % 2]) / std[i % 2]);
+    assert_memory_equal(y, values, sizeof(values));
+    set.layout.floats = 1;
+    set.train.x = floats;
+    feed_init(&f, &set, false, NULL, &spec);
+    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    for (int i = 0; i < 4; i++)
+        assert_true(x[i] == (floats[i] - mean[i % 2]) / std[i % 2]);
+    spec = (struct data_spec){.stats = 1, .std = {1}, .scale = 2};
+    feed_init(&f, &set, false, NULL, &spec);
+    assert_false(f.as_is);
+    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    assert_true(x[0] == 0.5f && x[3] == 2);
+    spec.scale = 0;
+    feed_init(&f, &set, false, NULL, &spec);
+    assert_true(f.as_is);
+    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    assert_memory_equal(x, floats, sizeof(floats));
 }
 
 int main(void)
@@ -50,6 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_torchvisions),
         cmocka_unit_test(batches_follow_the_subset),
+        cmocka_unit_test(channels_are_normalised_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

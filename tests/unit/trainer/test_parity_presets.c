@@ -18,7 +18,7 @@ enum { STEPS = 100 };
 #define LOSS_TOLERANCE 1e-5 /* relative; PyTorch against itself at other numbers of threads: 1e-7 */
 
 struct golden {
-    unsigned weights;
+    unsigned weights, data;
     int losses;
     double loss[STEPS];
 };
@@ -36,7 +36,7 @@ static void read_golden(const char *preset, int world, struct golden *g)
         if (g->losses < STEPS && sscanf(line, "loss %d %lf", &step, &g->loss[g->losses]) == 2)
             assert_int_equal(step, ++g->losses);
         else
-            (void)!sscanf(line, "weights %x", &g->weights);
+            (void)!(sscanf(line, "weights %x", &g->weights) == 1 || sscanf(line, "data %x", &g->data) == 1);
     }
     assert_int_equal(g->losses, STEPS);
 }
@@ -65,6 +65,23 @@ static char *environment(const char *name)
     return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
 }
 
+/* As PyTorch has the inputs: channels first. */
+static uLong crc_of_data(const struct dataset *d)
+{
+    const struct data_layout *l = &d->layout;
+    size_t pixels = (size_t)l->rows * (size_t)l->cols;
+    size_t channels = (size_t)l->channels;
+    const float *x = d->train.x;
+    uLong sum = 0;
+
+    for (int64_t i = 0; i < l->train_items; i++, x += pixels * channels)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t p = 0; p < pixels; p++)
+                sum = crc32(sum, (const Bytef *)&x[p * channels + c], sizeof(float));
+    return crc32(sum, d->train.labels ? (const Bytef *)d->train.labels : (const Bytef *)d->train.values,
+                 (uInt)((size_t)l->train_items * sizeof(float)));
+}
+
 /* Each rank's weights and the mean losses are those of the record; 0 when they are. */
 static int compare(struct rig *s, const struct golden *g)
 {
@@ -74,6 +91,10 @@ static int compare(struct rig *s, const struct golden *g)
 
     if (sum != g->weights) {
         print_error("rank %d: weights %08lx, PyTorch has %08x\n", the_rank, sum, g->weights);
+        return 1;
+    }
+    if (g->data && crc_of_data(&s->data.set) != g->data) {
+        print_error("rank %d: the data are not PyTorch's\n", the_rank);
         return 1;
     }
     for (int step = 0; step < STEPS; step++) {
@@ -149,10 +170,26 @@ static void fashion_mlp(void **state)
     follow("fashion-mlp", 2);
 }
 
+static void linear(void **state)
+{
+    (void)state;
+    follow("linear", 1);
+    follow("linear", 2);
+}
+
+static void convnet(void **state)
+{
+    (void)state;
+    follow("convnet", 1);
+    follow("convnet", 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fashion_mlp),
+        cmocka_unit_test(linear),
+        cmocka_unit_test(convnet),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

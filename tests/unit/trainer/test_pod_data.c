@@ -19,10 +19,14 @@ struct task {
     bool hidden; /* no rank may look into another */
 };
 
+static const struct data_spec SPEC = {.format = SOURCE_IDX, .stats = 1, .std = {1}};
+
 static struct pod_data_options options(const struct task *task, const struct collectives *c)
 {
-    return (struct pod_data_options){
-        .dir = task->dir, .local_rank = c->rank, .fingerprint = 7, .timeout_ms = RANKS_TIMEOUT_MS};
+    return (struct pod_data_options){.source = {.spec = &SPEC, .dir = task->dir},
+                                     .local_rank = c->rank,
+                                     .fingerprint = 7,
+                                     .timeout_ms = RANKS_TIMEOUT_MS};
 }
 
 /* Every rank sees the same pixels and labels, and can hold them when the leader is gone. */
@@ -40,18 +44,18 @@ static int sees_the_data(struct collectives *c, void *arg)
     cleanup_pod_data struct pod_data d = {0};
     RANK_CHECK(!pod_data_open(&d, c, &o, &err));
     RANK_CHECK(d.shared == (c->rank != 0 && !task->hidden));
-    RANK_CHECK(d.set.train_items == SMALL_DATA_TRAIN && d.set.test_items == SMALL_DATA_TEST);
+    RANK_CHECK(d.set.train.items == SMALL_DATA_TRAIN && d.set.test.items == SMALL_DATA_TEST);
     for (int i = 0; i < SMALL_DATA_TRAIN * SMALL_DATA_SIDE * SMALL_DATA_SIDE; i++)
-        sum = sum * 31 + d.set.train_images[i];
+        sum = sum * 31 + ((const uint8_t *)d.set.train.x)[i];
     for (int i = 0; i < SMALL_DATA_TEST; i++)
-        RANK_CHECK(d.set.test_labels[i] == i % 10);
+        RANK_CHECK(d.set.test.labels[i] == i % 10);
     RANK_CHECK(!c->all_gather(c, &sum, sizeof(sum), sums, RANKS_TIMEOUT_MS, &err));
     for (int r = 0; r < c->world; r++)
         RANK_CHECK(sums[r] == sum && sum != 0);
     if (c->rank == 0)
         pod_data_close(&d);
     RANK_CHECK(!c->barrier(c, RANKS_TIMEOUT_MS, &err));
-    RANK_CHECK(c->rank == 0 || d.set.train_labels[11] == 1);
+    RANK_CHECK(c->rank == 0 || d.set.train.labels[11] == 1);
     return 0;
 }
 

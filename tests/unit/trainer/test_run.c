@@ -49,6 +49,8 @@ static int make(void **state)
     assert_int_equal(config_decode("tiny.yaml", MODEL, strlen(MODEL), &f->arena, &f->cfg, &f->err), 0);
     f->cfg.data_dir = f->dir;
     f->cfg.timeout_s = 60;
+    f->cfg.ckpt_dir = arena_printf(&f->arena, "%s/checkpoints", f->dir);
+    f->cfg.resume = "never";
     f->stop.fd = -1;
     *state = f;
     return 0;
@@ -188,8 +190,8 @@ static void a_preset_may_have_lines_of_its_own(void **state)
     struct fixture *f = *state;
 
     own_lines(f);
-    f->cfg.data.train_items += f->cfg.data.val_items;
-    f->cfg.data.val_items = 0;
+    f->cfg.data.split.train_items += f->cfg.data.split.val_items;
+    f->cfg.data.split.val_items = 0;
     f->cfg.batch_size = 16;
     f->cfg.save_path = path_in(f, "m.pt");
     assert_int_equal(go(f), 0);
@@ -263,6 +265,40 @@ static void a_seed_decides_everything(void **state)
     assert_false(other.len == first.len && memcmp(first.data, other.data, first.len) == 0);
 }
 
+/* The weights after so many steps, of 4 in an epoch. */
+static void weights_after(struct fixture *f, int64_t steps, struct buf *out)
+{
+    f->cfg.max_steps = steps;
+    f->cfg.save_path = path_in(f, "m.pt");
+    assert_int_equal(go(f), 0);
+    buf_clear(out);
+    assert_int_equal(fs_read(f->cfg.save_path, out, &f->err), 0);
+}
+
+/* A rate that becomes 0 shows when: from then on nothing moves. */
+static void the_rate_follows_steps_or_epochs(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf before = BUF_INIT(1 << 20);
+    cleanup_buf struct buf at = BUF_INIT(1 << 20);
+    cleanup_buf struct buf behind = BUF_INIT(1 << 20);
+
+    f->cfg.schedule = (struct schedule_spec){
+        .type = SCHEDULE_MULTI_STEP, .milestones = 1, .milestone = {6}, .per_step = true};
+    weights_after(f, 5, &before);
+    weights_after(f, 6, &at);
+    weights_after(f, 7, &behind);
+    assert_memory_not_equal(before.data, at.data, at.len);
+    assert_memory_equal(at.data, behind.data, at.len);
+    f->cfg.schedule.per_step = false;
+    f->cfg.schedule.milestone[0] = 1;
+    weights_after(f, 3, &before);
+    weights_after(f, 4, &at);
+    weights_after(f, 7, &behind);
+    assert_memory_not_equal(before.data, at.data, at.len);
+    assert_memory_equal(at.data, behind.data, at.len);
+}
+
 static void max_steps_and_eval_only_end_early(void **state)
 {
     struct fixture *f = *state;
@@ -315,7 +351,7 @@ static void refuses_what_cannot_be_trained(void **state)
     f->cfg.data_dir = path_in(f, "nowhere");
     expect_failure(f, 2, "nowhere");
     f->cfg = good;
-    f->cfg.data.train_items = 40;
+    f->cfg.data.split.train_items = 40;
     expect_failure(f, 2, "train_items 40 and val_items 16, but the data set has 64");
     f->cfg = good;
     f->cfg.model.input.rows = 9;
@@ -324,10 +360,13 @@ static void refuses_what_cannot_be_trained(void **state)
     f->cfg.model.layer[3].option[0] = 9;
     expect_failure(f, 2, "model: 9 outputs, expected at least one per class (10)");
     f->cfg = good;
+    f->cfg.loss.type = LOSS_MSE;
+    expect_failure(f, 2, "loss: mse needs values as targets, but the data set has labels");
+    f->cfg = good;
     f->cfg.save_path = path_in(f, "none/m.pt");
     expect_failure(f, 2, "--save_path: ");
     f->cfg.save_path = path_in(f, "m.txt");
-    expect_failure(f, 2, "expected a name that ends in .pt");
+    expect_failure(f, 2, "expected a name that ends in .pt or .safetensors");
     f->cfg = good;
     f->cfg.log_dir = path_in(f, "train-images-idx3-ubyte/log");
     expect_failure(f, 1, "--log_dir: ");
@@ -519,6 +558,7 @@ int main(void)
         TEST(a_preset_may_have_lines_of_its_own),
         TEST(writes_events_and_weights),
         TEST(a_seed_decides_everything),
+        TEST(the_rate_follows_steps_or_epochs),
         TEST(max_steps_and_eval_only_end_early),
         TEST(a_signal_ends_the_run),
         TEST(refuses_what_cannot_be_trained),

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "trainer/collectives/ranks.h"
+#include "trainer/evaluate.h"
 #include "trainer/train.h"
 
 #include <math.h>
@@ -49,7 +50,7 @@ void *aligned_alloc(size_t align, size_t size)
 }
 #endif
 
-enum { ITEMS = 96, SIDE = 10, PIXELS = SIDE * SIDE, STEPS_MAX = 64, WEIGHTS_MAX = 2048 };
+enum { ITEMS = 96, SIDE = 10, PIXELS = SIDE * SIDE, STEPS_MAX = 64, WEIGHTS_MAX = 2048, BUFFERS_MAX = 512 };
 
 struct task {
     int64_t batch;
@@ -59,6 +60,7 @@ struct task {
     enum optimizer_type optimizer;
     int stop_rank, stop_step, stop_signal; /* raise it there before that step (from 0); stop_step -1: never */
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
+    bool dropout, norm;                    /* the network has these layers as well */
 };
 
 /* What each rank saw: in memory that survives it. */
@@ -69,6 +71,8 @@ struct trace {
     long allocations;
     size_t weights;
     float weight[WEIGHTS_MAX];
+    size_t buffers;
+    uint8_t own[BUFFERS_MAX], shown[BUFFERS_MAX]; /* before and after an evaluation */
 };
 
 struct shared {
@@ -86,12 +90,12 @@ static struct shared *shared_new(struct task task)
 }
 
 /* A bright row per class, with a little of something else on top. */
-static void make_data(uint8_t *images, uint8_t *labels)
+static void make_data(uint8_t *images, int32_t *labels)
 {
     uint32_t x = 12345;
 
     for (int i = 0; i < ITEMS; i++) {
-        labels[i] = (uint8_t)(i % 10);
+        labels[i] = i % 10;
         for (int p = 0; p < PIXELS; p++) {
             x = x * 1664525u + 1013904223u;
             images[i * PIXELS + p] = (uint8_t)((p / SIDE == labels[i] ? 220u : 0u) + (x >> 27));
@@ -99,22 +103,34 @@ static void make_data(uint8_t *images, uint8_t *labels)
     }
 }
 
-static struct model_spec net(void)
+static struct layer_spec *add(struct model_spec *s, const struct layer_ops *ops, const char *name)
 {
-    struct model_spec s = {.input = {.rows = SIDE, .cols = SIDE, .channels = 1}, .layers = 7};
+    struct layer_spec *l = &s->layer[s->layers];
 
-    s.layer[0] = layer_spec_of(&layer_conv2d, "c1");
-    s.layer[0].option[0] = 6;
-    s.layer[0].option[1] = 3;
-    s.layer[1] = layer_spec_of(&layer_relu, "");
-    s.layer[2] = layer_spec_of(&layer_maxpool2d, "");
-    s.layer[2].option[0] = 2;
-    s.layer[3] = layer_spec_of(&layer_flatten, "");
-    s.layer[4] = layer_spec_of(&layer_linear, "d1");
-    s.layer[4].option[0] = 12;
-    s.layer[5] = layer_spec_of(&layer_relu, "");
-    s.layer[6] = layer_spec_of(&layer_linear, "d2");
-    s.layer[6].option[0] = 10;
+    *l = layer_spec_of(ops, name);
+    l->place = s->layers++;
+    return l;
+}
+
+static struct model_spec net(const struct task *task)
+{
+    struct model_spec s = {.input = {.rows = SIDE, .cols = SIDE, .channels = 1}};
+    struct layer_spec *conv = add(&s, &layer_conv2d, "c1");
+
+    conv->option[0] = 6;
+    conv->option[1] = 3;
+    if (task->norm)
+        add(&s, &layer_batchnorm2d, "n1");
+    add(&s, &layer_relu, "");
+    add(&s, &layer_maxpool2d, "")->option[0] = 2;
+    if (task->dropout)
+        add(&s, &layer_dropout, "")->number[0] = 0.2;
+    add(&s, &layer_flatten, "");
+    add(&s, &layer_linear, "d1")->option[0] = 12;
+    add(&s, &layer_relu, "");
+    if (task->dropout)
+        add(&s, &layer_dropout, "")->number[0] = 0.2;
+    add(&s, &layer_linear, "d2")->option[0] = 10;
     return s;
 }
 
@@ -148,10 +164,13 @@ static int body(struct collectives *c, void *arg)
     struct shared *shared = arg;
     const struct task *task = &shared->task;
     struct trace *out = &shared->trace[c->rank];
-    struct model_spec spec = net();
+    struct model_spec spec = net(task);
     struct optimizer_spec optimizer = {.type = task->optimizer, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
     static uint8_t images[ITEMS * PIXELS];
-    static uint8_t labels[ITEMS];
+    static int32_t labels[ITEMS];
+    static const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
+    const struct dataset set = {.layout = {.train_items = ITEMS, .rows = SIDE, .cols = SIDE, .channels = 1},
+                                .train = {.items = ITEMS, .x = images, .labels = labels}};
     struct err err = {0};
     struct torch_rng rng;
 
@@ -183,10 +202,23 @@ static int body(struct collectives *c, void *arg)
         .timeout_ms = RANKS_TIMEOUT_MS,
     };
     make_data(images, labels);
-    feed_init(&p.feed, images, labels, NULL, PIXELS, 0.5, 0.5);
+    feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
     RANK_CHECK(!train_make(&train, &p, &err));
     int rc = run_steps(&train, task, out);
+    struct evaluate_parts part = {.comm = c,
+                                  .ctx = ctx,
+                                  .pipeline = &pipeline,
+                                  .feed = p.feed,
+                                  .items = ITEMS,
+                                  .timeout_ms = RANKS_TIMEOUT_MS};
+    struct evaluate_result seen;
+    out->buffers = model_buffers_bytes(model);
+    RANK_CHECK(out->buffers <= BUFFERS_MAX);
+    memcpy(out->own, model_buffers(model), out->buffers);
+    if (task->norm)
+        RANK_CHECK(!evaluate(&part, &seen, &err));
+    memcpy(out->shown, model_buffers(model), out->buffers);
     out->weights = model_len(model);
     RANK_CHECK(out->weights <= WEIGHTS_MAX);
     memcpy(out->weight, model_values(model), out->weights * sizeof(float));
@@ -226,15 +258,18 @@ static double distance(const struct trace *a, const struct trace *b)
 }
 
 /* A global batch of 24, by 1, 2, 3 and 4 ranks. */
-static void ranks_together_are_one_process(void **state)
+static void check_together(bool dropout)
 {
-    (void)state;
-    struct shared *one = train_with(1, usual(24));
+    struct task task = usual(24);
+
+    task.dropout = dropout;
+    struct shared *one = train_with(1, task);
 
     assert_int_equal(one->trace[0].steps, 12);
-    assert_true(one->trace[0].loss[11] < one->trace[0].loss[0] - 0.1f);
+    assert_true(dropout || one->trace[0].loss[11] < one->trace[0].loss[0] - 0.1f);
     for (int world = 2; world <= 4; world++) {
-        struct shared *many = train_with(world, usual(24 / world));
+        task.batch = 24 / world;
+        struct shared *many = train_with(world, task);
         for (int r = 0; r < world; r++) {
             assert_int_equal(many->trace[r].steps, 12);
             for (int i = 0; i < 12; i++)
@@ -246,6 +281,52 @@ static void ranks_together_are_one_process(void **state)
         munmap(many, sizeof(*many));
     }
     munmap(one, sizeof(*one));
+}
+
+static void ranks_together_are_one_process(void **state)
+{
+    (void)state;
+    check_together(false);
+}
+
+/* Also with dropout: what is drawn for a sample does not depend on who draws it. */
+static void dropout_is_the_same_on_any_rank(void **state)
+{
+    (void)state;
+    check_together(true);
+}
+
+/* The same samples each step and a rate of 0: only what is dropped can change the loss. */
+static void each_step_drops_others(void **state)
+{
+    (void)state;
+    struct task task = usual(ITEMS);
+
+    task.lr = 0;
+    task.dropout = true;
+    struct shared *s = train_with(1, task);
+    const float *loss = s->trace[0].loss;
+    assert_int_equal(s->trace[0].steps, 3);
+    assert_true(fabsf(loss[0] - loss[1]) > 1e-4f && fabsf(loss[1] - loss[2]) > 1e-4f);
+    munmap(s, sizeof(*s));
+}
+
+/* Each rank keeps its own statistics while it trains; who evaluates does it by rank 0's. */
+static void running_statistics_are_those_of_rank_0(void **state)
+{
+    (void)state;
+    struct task task = usual(8);
+
+    task.norm = true;
+    struct shared *s = train_with(3, task);
+    assert_true(s->trace[0].buffers > 0);
+    for (int r = 0; r < 3; r++) {
+        assert_memory_equal(s->trace[r].weight, s->trace[0].weight, sizeof(s->trace[0].weight));
+        assert_memory_equal(s->trace[r].shown, s->trace[0].own, s->trace[0].buffers);
+        if (r)
+            assert_true(memcmp(s->trace[r].own, s->trace[0].own, s->trace[0].buffers) != 0);
+    }
+    munmap(s, sizeof(*s));
 }
 
 static void a_repeat_has_the_same_bits(void **state)
@@ -338,6 +419,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_together_are_one_process),
+        cmocka_unit_test(dropout_is_the_same_on_any_rank),
+        cmocka_unit_test(each_step_drops_others),
+        cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),
         cmocka_unit_test(a_tail_batch_is_smaller),
         cmocka_unit_test(a_signal_stops_all_after_the_same_step),

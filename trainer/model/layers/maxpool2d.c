@@ -1,51 +1,53 @@
-/* maxpool2d.c - {type: maxpool2d, size, stride}: as torch.nn.MaxPool2d(size, stride). */
+/* maxpool2d.c - {type: maxpool2d, size, stride, padding}: as torch.nn.MaxPool2d(size, stride, padding). */
 #include "trainer/model/layer.h"
 
-#include "kernels/maxpool2d.h"
+#include "kernels/pool2d.h"
 
-enum { SIZE, STRIDE };
+enum { SIZE, STRIDE, PADDING };
 
 static const struct layer_option OPTIONS[] = {
     [SIZE] = {"size", LAYER_INTEGER, 1, 15, .required = true},
     [STRIDE] = {"stride", LAYER_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */
+    [PADDING] = {"padding", LAYER_INTEGER, 0, 7, .fallback = 0},
     {0},
 };
 
-static struct maxpool2d_shape shape_of(const struct layer *l, int batch)
+static struct pool2d_shape shape_of(const struct layer *l, int batch)
 {
     int64_t stride = l->spec->option[STRIDE] ? l->spec->option[STRIDE] : l->spec->option[SIZE];
 
-    return (struct maxpool2d_shape){.batch = batch,
-                                    .in_h = l->in.rows,
-                                    .in_w = l->in.cols,
-                                    .in_c = l->in.channels,
-                                    .window = (int)l->spec->option[SIZE],
-                                    .stride = (int)stride};
+    return (struct pool2d_shape){.batch = batch,
+                                 .in_h = l->in.rows,
+                                 .in_w = l->in.cols,
+                                 .in_c = l->in.channels,
+                                 .window = (int)l->spec->option[SIZE],
+                                 .stride = (int)stride,
+                                 .pad = (int)l->spec->option[PADDING]};
 }
 
 static int plan(struct layer *l, int batch_max, struct err *err)
 {
-    struct maxpool2d_shape s = shape_of(l, batch_max);
+    struct pool2d_shape s = shape_of(l, batch_max);
 
     if (l->in.flat)
         return err_set(err, ERR_INVALID, "expected an image as input, got a vector");
-    if (maxpool2d_check(&s, err))
+    if (pool2d_check(&s, err))
         return -1;
-    l->out = (struct shape){.rows = maxpool2d_out_h(&s), .cols = maxpool2d_out_w(&s), .channels = s.in_c};
+    l->out = (struct shape){.rows = pool2d_out_h(&s), .cols = pool2d_out_w(&s), .channels = s.in_c};
     l->saved_bytes = shape_len(&l->out);
     return 0;
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    struct maxpool2d_shape s = shape_of(l, p->batch);
+    struct pool2d_shape s = shape_of(l, p->batch);
 
     maxpool2d_forward(ctx, &s, p->out, p->saved, p->in);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    struct maxpool2d_shape s = shape_of(l, p->batch);
+    struct pool2d_shape s = shape_of(l, p->batch);
 
     if (p->din)
         maxpool2d_backward(ctx, &s, p->din, p->dout, p->saved, l->out_masked ? p->out : NULL);

@@ -38,9 +38,9 @@ static void the_preset_says_what_it_should(void **state)
     assert_int_equal(c.optimizer.type, OPTIMIZER_ADAM);
     assert_true(c.optimizer.lr == 0.001 && c.optimizer.lr_times_world && c.optimizer.eps == 1e-8);
     assert_true(c.schedule.type == SCHEDULE_STEP && c.schedule.gamma == 0.7 && c.schedule.every == 1);
-    assert_true(c.data.mean == 0.5 && c.data.std == 0.5);
-    assert_int_equal(c.data.train_items, 48000);
-    assert_int_equal(c.data.val_items, 12000);
+    assert_true(c.data.mean[0] == 0.5 && c.data.std[0] == 0.5);
+    assert_int_equal(c.data.split.train_items, 48000);
+    assert_int_equal(c.data.split.val_items, 12000);
     assert_int_equal(c.epochs, 10);
     assert_int_equal(c.batch_size, 32);
     assert_int_equal(c.seed, 1);
@@ -76,8 +76,8 @@ static void a_users_model_has_defaults(void **state)
     assert_int_equal(c.epochs, 1);
     assert_int_equal(c.schedule.type, SCHEDULE_CONSTANT);
     assert_false(c.optimizer.lr_times_world);
-    assert_true(c.data.mean == 0 && c.data.std == 1);
-    assert_int_equal(c.data.val_items, 0);
+    assert_true(c.data.mean[0] == 0 && c.data.std[0] == 1);
+    assert_int_equal(c.data.split.val_items, 0);
     assert_string_equal(c.data_dir, "./data");
     assert_true(c.timeout_s == 600);
 }
@@ -154,7 +154,23 @@ static void refuses_with_place_and_expectation(void **state)
         {"data:", "schedule: {type: constant, gamma: 1}\ndata:", "t.yaml:11: schedule.gamma: unknown key"},
         {"data:", "defaults: {epochs: 0}\ndata:", "t.yaml:11: defaults.epochs: expected an integer 1.."},
         {"data:", "defaults: {epoch: 1}\ndata:", "t.yaml:11: defaults.epoch: unknown key"},
-        {"format: idx", "format: csv", "t.yaml:11: data.format: expected one of: idx; got \"csv\""},
+        {"format: idx", "format: tfrecord",
+         "t.yaml:11: data.format: expected one of: idx, csv, npy, synthetic; got \"tfrecord\""},
+        {"format: idx", "format: csv", "t.yaml:11: data.train: is required"},
+        {"format: idx", "format: npy, train: x.npy", "t.yaml:11: data.train_targets: is required"},
+        {"format: idx", "format: idx, test: x, test_targets: y", "t.yaml:11: data.train: is required"},
+        {"format: idx", "format: csv, train: x, target_columns: 2",
+         "t.yaml:11: data.target_columns: expected 1, as this loss takes labels"},
+        {"format: idx", "format: csv, train: x, items: 3",
+         "t.yaml:11: data.items: unknown key, expected one of"},
+        {"format: idx", "format: synthetic, outputs: 3", "t.yaml:11: data.items: is required"},
+        {"format: idx", "format: synthetic, items: 3, outputs: 3, targets: uniform",
+         "t.yaml:11: data.targets: expected teacher, as this loss takes labels"},
+        {"train_items: 3", "train_items: 3, val_fraction: 0.5", "t.yaml:11: data.val_fraction: stands for"},
+        {"train_items: 3", "mean: [0, x]", "t.yaml:11: data.mean: expected a number"},
+        {"train_items: 3", "mean: [0, 1, 2], std: [1, 1]", "t.yaml:11: data.std: expected 3 numbers"},
+        {"loss: cross_entropy", "loss: mse", "data: idx files hold labels"},
+        {"rows: 8, ", "features: 8, ", "t.yaml:3: model.input.cols: unknown key, expected one of: features"},
         {"data:", "print: {epoch: x}\ndata:", "t.yaml:11: print.epoch: unknown key, expected one of: start"},
         {"data:", "print: {start: 'a {b}'}\ndata:",
          "t.yaml:11: print.start: \"{b}\": expected one of {rank}"},

@@ -36,7 +36,8 @@ static void takes_every_option(void **state)
     char line[] =
         "--data d --dataset=fashion-mnist --epochs 3 --max-steps=7 --batch_size 16 --lr 5e-3 --seed 9 "
         "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
-        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision f32 --resume never";
+        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision f32 --resume never "
+        "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2";
 
     assert_int_equal(apply(line, &c, &err), 0);
     assert_string_equal(c.data_dir, "d");
@@ -55,6 +56,11 @@ static void takes_every_option(void **state)
     assert_int_equal(c.log_format, LOG_FORMAT_JSON);
     assert_string_equal(c.log_dir, "l");
     assert_string_equal(c.save_path, "m.pt");
+    assert_string_equal(c.resume, "never");
+    assert_string_equal(c.ckpt_dir, "c");
+    assert_int_equal(c.save_steps, 5);
+    assert_true(c.save_seconds == 0.5);
+    assert_int_equal(c.keep, 2);
 }
 
 static void the_last_of_two_counts(void **state)
@@ -107,6 +113,9 @@ static void refuses(void **state)
         {"--lr nan", "--lr: expected a number 0..1e+06, got \"nan\""},
         {"--lr=-1", "--lr: expected a number 0..1e+06, got \"-1\""},
         {"--timeout 0", "--timeout: expected a number 0.001..86400, got \"0\""},
+        {"--keep 0", "--keep: expected an integer 1..1000000, got \"0\""},
+        {"--save_steps 0", "--save_steps: expected an integer 1..2147483647, got \"0\""},
+        {"--save-seconds -1", "--save_seconds: expected a number 0..1e+07, got \"-1\""},
         {"--batch-size 65537", "--batch_size: expected an integer 1..65536, got \"65537\""},
         {"--no_cuda=1", "--no_cuda: takes no value, got \"1\""},
         {"--data=", "--data: expected a path"},
@@ -117,11 +126,6 @@ static void refuses(void **state)
         {"-e 3", "\"-e\": expected an option"},
         {"--", "--: unknown option"},
         {"--precision bf16", "--precision bf16: not in this version, expected f32"},
-        {"--resume auto", "--resume auto: not in this version, expected never"},
-        {"--ckpt_dir x", "--ckpt_dir: checkpoints are not in this version"},
-        {"--save-steps 5", "--save_steps: checkpoints are not in this version"},
-        {"--save_seconds 5", "--save_seconds: checkpoints are not in this version"},
-        {"--keep 5", "--keep: checkpoints are not in this version"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -163,6 +167,29 @@ static void rows_are_complete(void **state)
     }
 }
 
+/* What a resumed run may change, and what not. */
+static void where_a_run_ends_may_change(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct config c = preset(&a);
+    struct config d = c;
+
+    (void)state;
+    d.epochs++;
+    d.max_steps = 5;
+    d.eval_only = true;
+    assert_int_not_equal(config_fingerprint(&c), config_fingerprint(&d));
+    assert_int_equal(config_resumable(&c), config_resumable(&d));
+    d.batch_size++;
+    assert_int_not_equal(config_resumable(&c), config_resumable(&d));
+    d = c;
+    c.schedule.type = d.schedule.type = SCHEDULE_COSINE; /* down to the end, wherever that is */
+    d.epochs++;
+    assert_int_not_equal(config_resumable(&c), config_resumable(&d));
+    c.schedule.total = d.schedule.total = 7;
+    assert_int_equal(config_resumable(&c), config_resumable(&d));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +197,7 @@ int main(void)
         cmocka_unit_test(the_last_of_two_counts),
         cmocka_unit_test(takes_arguments_without_names),
         cmocka_unit_test(refuses),
+        cmocka_unit_test(where_a_run_ends_may_change),
         cmocka_unit_test(rows_are_complete),
     };
 

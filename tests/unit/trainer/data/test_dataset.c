@@ -75,6 +75,19 @@ static void put_all(const struct fixture *f, const char *sub, bool gz, uint8_t m
         put_file(f, sub, part, gz, mark);
 }
 
+/* Memory for the files and its view. */
+static uint8_t *memory(const struct dataset_files *files, struct dataset *d)
+{
+    struct data_layout l = dataset_layout(files);
+    struct err err;
+
+    assert_int_equal(layout_check(&l, &err), 0);
+    uint8_t *mem = malloc(layout_bytes(&l));
+    assert_non_null(mem);
+    *d = layout_view(&l, mem);
+    return mem;
+}
+
 /* The first pixel tells which folder's files were taken. */
 static int load_mark(const struct fixture *f, enum dataset_name name, struct err *err)
 {
@@ -83,11 +96,10 @@ static int load_mark(const struct fixture *f, enum dataset_name name, struct err
 
     if (dataset_find(f->folder, name, &files, err) < 0)
         return -1;
-    cleanup_free uint8_t *mem = malloc(dataset_bytes(&files));
-    assert_non_null(mem);
-    if (dataset_load(&files, mem, dataset_bytes(&files), &d, err) < 0)
+    cleanup_free uint8_t *mem = memory(&files, &d);
+    if (dataset_load(&files, &d, DATASET_CLASSES, err) < 0)
         return -1;
-    return d.train_images[0];
+    return ((const uint8_t *)d.train.x)[0];
 }
 
 static void test_places(void **state)
@@ -147,29 +159,26 @@ static void test_content_and_view(void **state)
 
     put_all(f, ".", true, 10);
     assert_int_equal(dataset_find(f->folder, DATASET_ANY, &files, &err), 0);
-    size_t bytes = dataset_bytes(&files);
-    cleanup_free uint8_t *mem = malloc(bytes);
+    cleanup_free uint8_t *mem = memory(&files, &d);
+    size_t bytes = layout_bytes(&d.layout);
     cleanup_free uint8_t *moved = malloc(bytes);
-    assert_non_null(mem);
     assert_non_null(moved);
-    assert_int_equal(dataset_load(&files, mem, bytes - 1, &d, &err), -1);
-    assert_non_null(strstr(err.msg, "of memory"));
-    assert_int_equal(dataset_load(&files, mem, bytes, &d, &err), 0);
-    assert_int_equal(d.train_items, TRAIN);
-    assert_int_equal(d.test_items, TEST);
-    assert_int_equal(d.rows, SIDE);
-    assert_int_equal(d.cols, SIDE);
+    assert_int_equal(dataset_load(&files, &d, DATASET_CLASSES, &err), 0);
+    assert_int_equal(d.train.items, TRAIN);
+    assert_int_equal(d.test.items, TEST);
+    assert_int_equal(d.layout.rows, SIDE);
+    assert_int_equal(d.layout.cols, SIDE);
     memcpy(moved, mem, bytes);
     memset(mem, 0xff, bytes);
-    d = dataset_view(&files, moved);
+    d = layout_view(&d.layout, moved);
     for (size_t i = 0; i < TRAIN * PIXELS; i++)
-        assert_int_equal(d.train_images[i], (uint8_t)(10 + i));
+        assert_int_equal(((const uint8_t *)d.train.x)[i], (uint8_t)(10 + i));
     for (size_t i = 0; i < TEST * PIXELS; i++)
-        assert_int_equal(d.test_images[i], (uint8_t)(10 + i));
+        assert_int_equal(((const uint8_t *)d.test.x)[i], (uint8_t)(10 + i));
     for (size_t i = 0; i < TRAIN; i++)
-        assert_int_equal(d.train_labels[i], i);
+        assert_int_equal(d.train.labels[i], i);
     for (size_t i = 0; i < TEST; i++)
-        assert_int_equal(d.test_labels[i], i);
+        assert_int_equal(d.test.labels[i], i);
 }
 
 static void test_nothing_there(void **state)

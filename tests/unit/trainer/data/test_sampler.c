@@ -114,11 +114,49 @@ static void test_shards(void **state)
     }
 }
 
+/* The same ranks go on where they were; others share out what is left, and every item is taken. */
+static void test_going_on(void **state)
+{
+    enum { ITEMS = 53, BATCH = 3 };
+    uint32_t order[ITEMS];
+    uint32_t whole[BATCH], rest[BATCH];
+
+    (void)state;
+    for (int32_t from = 1; from <= 4; from++) {
+        struct sampler a = sampler_of(ITEMS, 0, from, true);
+        int64_t steps = sampler_steps(&a, BATCH);
+        sampler_epoch(&a, 2, order);
+        for (int64_t taken = 0; taken <= steps; taken++) {
+            int64_t places = taken * BATCH < sampler_len(&a) ? taken * BATCH : sampler_len(&a);
+            for (int32_t to = 1; to <= 4; to++) {
+                int seen[ITEMS] = {0};
+                for (int64_t i = 0; i < places * from && i < ITEMS; i++)
+                    seen[order[i]]++;
+                for (int32_t rank = 0; rank < to; rank++) {
+                    struct sampler b = sampler_of(ITEMS, rank, to, true);
+                    b.first = places * from;
+                    for (int64_t i = 0; i < sampler_len(&b); i++)
+                        seen[sampler_at(&b, order, i)]++;
+                    for (int64_t step = taken; from == to && step < steps; step++) {
+                        struct sampler c = sampler_of(ITEMS, rank, to, true);
+                        int64_t n = sampler_batch(&c, order, step, BATCH, whole);
+                        assert_int_equal(sampler_batch(&b, order, step - taken, BATCH, rest), n);
+                        assert_memory_equal(rest, whole, (size_t)n * sizeof(*rest));
+                    }
+                }
+                for (int i = 0; i < ITEMS; i++)
+                    assert_true(seen[i] >= 1 && seen[i] <= 2); /* twice: padding */
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden), cmocka_unit_test(test_every_item_once), cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_check),  cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_going_on),        cmocka_unit_test(test_golden),
+        cmocka_unit_test(test_every_item_once), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_check),           cmocka_unit_test(test_shards),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,12 +38,12 @@ void training_free(struct training_shared *s)
     munmap(s, sizeof(*s));
 }
 
-static void make_data(uint8_t *images, uint8_t *labels)
+static void make_data(uint8_t *images, int32_t *labels)
 {
     uint32_t x = 12345;
 
     for (int i = 0; i < TRAINING_ITEMS; i++) {
-        labels[i] = (uint8_t)(i % CLASSES);
+        labels[i] = i % CLASSES;
         for (int p = 0; p < PIXELS; p++) {
             x = x * 1664525u + 1013904223u;
             images[i * PIXELS + p] = (uint8_t)((p % CLASSES == labels[i] ? 220u : 0u) + (x >> 27));
@@ -154,7 +154,11 @@ int training_body(struct collectives *c, void *arg)
     struct training_trace *out = &shared->trace[c->rank];
     const struct model_spec spec = net(task);
     static uint8_t images[TRAINING_ITEMS * PIXELS];
-    static uint8_t labels[TRAINING_ITEMS];
+    static int32_t labels[TRAINING_ITEMS];
+    const struct dataset set = {
+        .layout = {.rows = TRAINING_SIDE, .cols = TRAINING_SIDE, .channels = 1, .classes = CLASSES},
+        .train = {.items = TRAINING_ITEMS, .x = images, .labels = labels}};
+    const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
     struct err err = {0};
     struct torch_rng rng;
     int rows;
@@ -181,7 +185,7 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
     struct train_parts p = parts_of(task, &pipeline, &optim, &stop);
     make_data(images, labels);
-    feed_init(&p.feed, images, labels, NULL, PIXELS, 0.5, 0.5);
+    feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
     RANK_CHECK(!train_make(&train, &p, &err));
     out->stage_len = (int)train.grad_len;

@@ -1,0 +1,36 @@
+/* dropout.h - each element becomes 0 with a probability, or is scaled so that the mean stays.
+ *
+ * Random:    what is drawn for an element depends on seed, step, layer, sample and its place in the sample alone:
+ *            not on threads, ranks or on what else is in the batch. It is not what torch draws.
+ * Shapes:    (B,N): B samples of N elements.
+ * Ownership: caller owns every buffer; they must not overlap.
+ */
+#ifndef TK_KERNELS_DROPOUT_H
+#define TK_KERNELS_DROPOUT_H
+
+#include "kernels/kctx.h"
+
+#include <stdint.h>
+
+struct dropout_shape {
+    int batch;
+    size_t len;
+    double p; /* 0..0.999 */
+};
+
+struct dropout_draw {
+    uint64_t seed, step;
+    uint32_t layer;
+    const uint32_t *samples; /* (B) */
+};
+
+void dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
+                     float *out,       /* (B,N) written */
+                     uint8_t *keep,    /* (B,N) written: 1 stays */
+                     const float *in); /* (B,N) */
+
+void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, /* (B,N) written */
+                      const float *dout,                                           /* (B,N) */
+                      const uint8_t *keep); /* (B,N) as the forward pass left it */
+
+#endif

@@ -1,0 +1,18 @@
+/* gelu.h - x times the normal distribution at x, exactly or by tanh, as PyTorch's gelu.
+ *
+ * Ownership: caller owns every buffer; they must not overlap.
+ * Numerics:  own approximations of erfc and exp, within 1e-7 of the value; NaN stays NaN.
+ */
+#ifndef TK_KERNELS_GELU_H
+#define TK_KERNELS_GELU_H
+
+#include "kernels/kctx.h"
+
+enum gelu_form { GELU_EXACT, GELU_TANH };
+
+void gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n);
+
+void gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
+                   size_t n);
+
+#endif

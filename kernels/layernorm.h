@@ -1,0 +1,38 @@
+/* layernorm.h - each row with mean 0 and variance 1, then scaled and shifted, as PyTorch's LayerNorm.
+ *
+ * Shapes:    (R,C) row-major; R rows (the batch), C channels. R >= 1.
+ * Ownership: caller owns every buffer; they must not overlap; nothing is kept after the call.
+ * Numerics:  means, variances and sums over rows in f64, in a fixed order.
+ */
+#ifndef TK_KERNELS_LAYERNORM_H
+#define TK_KERNELS_LAYERNORM_H
+
+#include "kernels/kctx.h"
+
+struct layernorm_shape {
+    int rows, channels;
+    double eps;
+};
+
+/* ERR_INVALID naming the field: sizes under 1 or tensors over 2^31 - 1 elements. */
+int layernorm_check(const struct layernorm_shape *s, struct err *err) MUST_CHECK;
+
+void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, /* (R,C) written */
+                       float *mean,         /* (R) written, for the backward pass */
+                       float *rstd,         /* (R) written, for the backward pass */
+                       const float *in,     /* (R,C) */
+                       const float *weight, /* (C) */
+                       const float *bias);  /* (C) or NULL */
+
+/* Gradients are written, not added to. */
+void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s,
+                        float *din,           /* (R,C) written, or NULL for a first layer */
+                        float *dweight,       /* (C) written */
+                        float *dbias,         /* (C) written, or NULL */
+                        const float *dout,    /* (R,C) */
+                        const float *in,      /* (R,C) */
+                        const float *mean,    /* (R) */
+                        const float *rstd,    /* (R) */
+                        const float *weight); /* (C) */
+
+#endif

@@ -1,0 +1,349 @@
+/* test_layers.c - every kind of layer beside PyTorch: start weights, outputs, gradients, buffers, evaluation; and
+ * what training passes and evaluations do differently. */
+#include "test.h"
+
+#include "../../../golden/torch/layers.h"
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "trainer/config/config.h"
+#include "trainer/model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { BATCH = GOLDEN_LAYERS_BATCH, INPUT_MAX = 1024 };
+
+struct net {
+    struct arena arena;
+    struct config cfg;
+    struct model *model;
+    struct kctx *ctx;
+    float x[BATCH * INPUT_MAX];
+};
+
+/* The rest of a preset around "input: ... layers: ...". */
+static void open_net(struct net *n, const char *model, enum kctx_isa isa, int threads)
+{
+    char text[4096];
+    struct err err = {0};
+
+    snprintf(text, sizeof(text),
+             "name: t\nloss: mse\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, train_items: "
+             "1}\nmodel:\n  %s",
+             model);
+    memset(n, 0, sizeof(*n));
+    if (config_decode("t.yaml", text, strlen(text), &n->arena, &n->cfg, &err))
+        fail_msg("%s", err.msg);
+    n->model = model_make(&n->cfg.model, BATCH + 1, &err);
+    if (!n->model)
+        fail_msg("%s", err.msg);
+    struct kctx_options machine = {
+        .isa = isa, .threads = threads, .workspace_bytes = model_workspace_bytes(n->model)};
+    n->ctx = kctx_make(&machine, &err);
+    assert_non_null(n->ctx);
+}
+
+static void close_net(struct net *n)
+{
+    kctx_free(n->ctx);
+    model_free(n->model);
+    arena_release(&n->arena);
+}
+
+static void fill_input(struct net *n, int step)
+{
+    size_t len = BATCH * shape_len(&n->cfg.model.input);
+
+    assert_true(len <= ARRAY_LEN(n->x));
+    for (size_t i = 0; i < len; i++)
+        n->x[i] = (float)((int)((i * 37 + (size_t)step * 11) % 101) - 50) / 32;
+}
+
+/* To the rounding of f32 sums: relative to the largest of them. */
+static void assert_near(const char *what, const float *got, const float *want, size_t n)
+{
+    float most = 0;
+
+    for (size_t i = 0; i < n; i++)
+        most = fmaxf(most, fabsf(want[i]));
+    for (size_t i = 0; i < n; i++)
+        if (!(fabsf(got[i] - want[i]) <= 3e-6f * most))
+            fail_msg("%s[%zu] is %.9g, torch has %.9g (of at most %g)", what, i, (double)got[i],
+                     (double)want[i], (double)most);
+}
+
+static void assert_state(const struct golden_layers *g, const struct model *m)
+{
+    char keys[1024] = "";
+    const float *want = g->buffers;
+    int rows;
+    const struct state_row *row = model_state(m, &rows);
+
+    for (int i = 0; i < rows; i++) {
+        size_t len = strlen(keys);
+        snprintf(keys + len, sizeof(keys) - len, "%s%s", i ? " " : "", row[i].name);
+        if (!row[i].buffer)
+            continue;
+        if (row[i].type == STATE_I64) {
+            assert_int_equal(row[i].dims, 0);
+            assert_int_equal(row[i].bytes, 8);
+            assert_true((float)*(const int64_t *)row[i].data == *want++);
+            continue;
+        }
+        assert_int_equal(row[i].dims, 1);
+        assert_int_equal(row[i].bytes, (size_t)row[i].dim[0] * sizeof(float));
+        assert_near(row[i].name, row[i].data, want, (size_t)row[i].dim[0]);
+        want += row[i].dim[0];
+    }
+    assert_string_equal(keys, g->keys);
+}
+
+/* Two training passes, the gradients of the second, then an evaluation. */
+static void check_beside_torch(const struct golden_layers *g, enum kctx_isa isa, int threads)
+{
+    static const uint32_t samples[BATCH] = {0};
+    const struct model_step step = {.samples = samples};
+    struct torch_rng rng;
+    struct net n;
+
+    open_net(&n, g->model, isa, threads);
+    torch_rng_seed(&rng, GOLDEN_LAYERS_SEED);
+    model_init(n.model, &rng);
+    size_t len = model_len(n.model);
+    size_t out_len = BATCH * (size_t)model_output(n.model).channels;
+    cleanup_free float *grad = calloc(len, sizeof(float));
+    cleanup_free float *pull = calloc(out_len, sizeof(float));
+    assert_int_equal(crc32(0, (const Bytef *)model_values(n.model), (uInt)(len * sizeof(float))), g->start);
+
+    fill_input(&n, 0);
+    model_forward(n.model, n.ctx, n.x, BATCH, &step);
+    fill_input(&n, 1);
+    assert_near("out", model_forward(n.model, n.ctx, n.x, BATCH, &step), g->out, out_len);
+    for (size_t i = 0; i < out_len; i++)
+        pull[i] = (float)((int)(i * 53 % 97) - 48) / 64;
+    model_backward(n.model, n.ctx, pull, grad);
+    int rows;
+    const struct param_row *row = model_params(n.model, &rows);
+    /* A bias in front of a batch norm has a gradient of 0 and only rounding to show: judge it by its weight. */
+    for (int i = 0; i < rows; i++) {
+        bool bias = strstr(row[i].name, ".bias") && i > 0;
+        size_t first = bias ? row[i - 1].offset : row[i].offset;
+        size_t end = row[i].offset + row[i].len;
+        assert_near(row[i].name, grad + first, g->grad + first, end - first);
+    }
+    assert_state(g, n.model);
+    fill_input(&n, 2);
+    assert_near("eval", model_forward(n.model, n.ctx, n.x, BATCH, NULL), g->eval, out_len);
+    assert_state(g, n.model);
+    close_net(&n);
+}
+
+static void layers_do_what_torch_does(void **state)
+{
+    (void)state;
+    for (int isa = KCTX_ISA_PLAIN; isa <= KCTX_ISA_AVX512; isa++) {
+        if (!kctx_isa_supported((enum kctx_isa)isa))
+            continue;
+        for (size_t i = 0; i < ARRAY_LEN(golden_layers); i++) {
+            check_beside_torch(&golden_layers[i], (enum kctx_isa)isa, 1);
+            check_beside_torch(&golden_layers[i], (enum kctx_isa)isa, 3);
+        }
+    }
+}
+
+static const char DROPOUT[] = "input: {rows: 4, cols: 4, channels: 1}\n"
+                              "  layers:\n"
+                              "    - flatten\n"
+                              "    - {type: dropout, p: 0.25}\n"
+                              "    - {type: linear, name: a, out: 64}\n"
+                              "    - dropout\n"
+                              "    - {type: linear, name: b, out: 3}\n";
+
+/* The gradients of one training pass over samples first..first+batch-1 (all inputs alike). */
+static void dropout_pass(struct net *n, const uint32_t *samples, int batch, int64_t step, float *grad)
+{
+    const struct model_step s = {.seed = 9, .step = step, .samples = samples};
+    static const float pull[BATCH * 3] = {1, 2, 3, 1, 2, 3, 1, 2, 3};
+
+    fill_input(n, 0);
+    for (int i = 1; i < BATCH; i++)
+        memcpy(n->x + 16 * i, n->x, 16 * sizeof(float));
+    model_forward(n->model, n->ctx, n->x, batch, &s);
+    model_backward(n->model, n->ctx, pull, grad);
+}
+
+/* Whatever else is in the batch and however many threads there are. */
+static void dropout_goes_by_sample(void **state)
+{
+    (void)state;
+    enum { PARAMS = 16 * 64 + 64 + 3 * 64 + 3 };
+    static float whole[PARAMS], parts[PARAMS], one[PARAMS], other[PARAMS];
+    const uint32_t samples[BATCH] = {11, 5, 800};
+    struct torch_rng rng;
+    struct net n;
+
+    for (int threads = 1; threads <= 3; threads += 2) {
+        open_net(&n, DROPOUT, KCTX_ISA_AUTO, threads);
+        assert_int_equal(model_len(n.model), PARAMS);
+        torch_rng_seed(&rng, 1);
+        model_init(n.model, &rng);
+        dropout_pass(&n, samples, BATCH, 3, whole);
+        memset(parts, 0, sizeof(parts));
+        for (int i = 0; i < BATCH; i++) {
+            dropout_pass(&n, samples + i, 1, 3, one);
+            for (int k = 0; k < PARAMS; k++)
+                parts[k] += one[k];
+        }
+        for (int k = 0; k < PARAMS; k++)
+            assert_true(fabsf(whole[k] - parts[k]) <= 1e-5f * (1 + fabsf(whole[k])));
+        dropout_pass(&n, samples, BATCH, 4, other);
+        assert_true(memcmp(whole, other, sizeof(whole)) != 0);
+        close_net(&n);
+    }
+}
+
+/* Two layers of one network draw on their own: of both, a quarter is left. The gradient of a weight is 0 where its
+ * input is gone. */
+static void dropout_layers_differ(void **state)
+{
+    (void)state;
+    static const char twice[] = "input: {rows: 16, cols: 16, channels: 1}\n"
+                                "  layers: [flatten, dropout, dropout, {type: linear, name: a, out: 1}]\n";
+    const uint32_t sample = 3;
+    const float pull = 1;
+    float grad[257];
+    int left = 0;
+    struct net n;
+
+    open_net(&n, twice, KCTX_ISA_AUTO, 1);
+    for (int i = 0; i < 256; i++)
+        n.x[i] = 1;
+    model_forward(n.model, n.ctx, n.x, 1, &(struct model_step){.samples = &sample});
+    model_backward(n.model, n.ctx, &pull, grad);
+    for (int i = 0; i < 256; i++)
+        left += grad[i] > 0;
+    assert_in_range(left, 64 - 6 * 7, 64 + 6 * 7); /* six deviations; one mask twice would leave 128 */
+    close_net(&n);
+}
+
+/* An evaluation is the plain network, twice the same. */
+static void dropout_rests_in_evaluations(void **state)
+{
+    (void)state;
+    static const char plain[] = "input: {rows: 4, cols: 4, channels: 1}\n"
+                                "  layers:\n"
+                                "    - flatten\n"
+                                "    - {type: linear, name: a, out: 64}\n"
+                                "    - {type: linear, name: b, out: 3}\n";
+    struct torch_rng rng;
+    struct net n;
+    struct net p;
+
+    open_net(&n, DROPOUT, KCTX_ISA_AUTO, 1);
+    open_net(&p, plain, KCTX_ISA_AUTO, 1);
+    torch_rng_seed(&rng, 1);
+    model_init(n.model, &rng);
+    torch_rng_seed(&rng, 1);
+    model_init(p.model, &rng);
+    fill_input(&n, 0);
+    fill_input(&p, 0);
+    const float *a = model_forward(n.model, n.ctx, n.x, BATCH, NULL);
+    const float *b = model_forward(p.model, p.ctx, p.x, BATCH, NULL);
+    assert_memory_equal(a, b, BATCH * 3 * sizeof(float));
+    float kept[BATCH * 3];
+    memcpy(kept, a, sizeof(kept));
+    const uint32_t samples[BATCH] = {1, 2, 3};
+    a = model_forward(n.model, n.ctx, n.x, BATCH, &(struct model_step){.samples = samples});
+    assert_true(memcmp(a, kept, sizeof(kept)) != 0);
+    close_net(&n);
+    close_net(&p);
+}
+
+/* All buffers are one piece: what broadcasting it carries over is all there is. */
+static void buffers_travel_in_one_piece(void **state)
+{
+    (void)state;
+    static const uint32_t samples[BATCH] = {0};
+    const struct model_step step = {.samples = samples};
+    struct torch_rng rng;
+    struct net a;
+    struct net b;
+    float want[BATCH * 8];
+
+    open_net(&a, golden_layers[3].model, KCTX_ISA_AUTO, 1);
+    open_net(&b, golden_layers[3].model, KCTX_ISA_AUTO, 1);
+    torch_rng_seed(&rng, 1);
+    model_init(a.model, &rng);
+    memcpy(model_values(b.model), model_values(a.model), model_len(a.model) * sizeof(float));
+    assert_int_equal(model_buffers_bytes(a.model), model_buffers_bytes(b.model));
+    assert_true(model_buffers_bytes(a.model) >= 7 * 4 * 2 + 8);
+    fill_input(&a, 0);
+    model_forward(a.model, a.ctx, a.x, BATCH, &step);
+    size_t out = BATCH * (size_t)model_output(a.model).channels * sizeof(float);
+    memcpy(want, model_forward(a.model, a.ctx, a.x, BATCH, NULL), out);
+    fill_input(&b, 0);
+    assert_true(memcmp(want, model_forward(b.model, b.ctx, b.x, BATCH, NULL), out) != 0);
+    memcpy(model_buffers(b.model), model_buffers(a.model), model_buffers_bytes(a.model));
+    assert_memory_equal(want, model_forward(b.model, b.ctx, b.x, BATCH, NULL), out);
+    close_net(&a);
+    close_net(&b);
+}
+
+static void refuses_what_does_not_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layers, *says;
+    } cases[] = {
+        {"[{type: batchnorm1d, name: n}, flatten]",
+         "model.layers[0] (batchnorm1d n): expected a vector as input, got an image: batchnorm2d takes it"},
+        {"[flatten, {type: batchnorm2d, name: n}]",
+         "model.layers[1] (batchnorm2d n): expected an image as input, got a vector: batchnorm1d takes it"},
+        {"[{type: layernorm, name: n}]", "model.layers[0] (layernorm n): expected a vector as input, got an "
+                                         "image of 6x6x2: put flatten before"},
+        {"[{type: conv2d, name: c, out: 1, kernel: 3, dilation: 3}]",
+         "model.layers[0] (conv2d c): conv2d: dilated kernel height is 7, expected 1..6"},
+        {"[{type: maxpool2d, size: 2, padding: 2}]",
+         "model.layers[0] (maxpool2d): pool2d: padding is 2, expected 0..1"},
+        {"[flatten, {type: avgpool2d, size: 2}]",
+         "model.layers[1] (avgpool2d): expected an image as input, got a vector"},
+        {"[flatten, {type: linear, name: l, out: 2, bias: 1}]",
+         "model.layers[1].bias: expected true or false, got \"1\""},
+        {"[{type: gelu, approximate: sigmoid}]",
+         "model.layers[0].approximate: expected one of: none, tanh; got \"sigmoid\""},
+        {"[{type: dropout, p: 1}]", "model.layers[0].p: expected a number 0..0.999, got \"1\""},
+        {"[{type: batchnorm2d, name: n, momentum: -0.1}]",
+         "model.layers[0].momentum: expected a number 0..1"},
+        {"[{type: batchnorm2d}]", "model.layers[0].name: is required"},
+        {"[{type: conv2d, name: c, out: 4, kernel: 3, groups: 2}]", "model.layers[0].groups: unknown key"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct config cfg;
+        struct err err = {0};
+        char text[1024];
+        snprintf(text, sizeof(text),
+                 "name: t\nloss: mse\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, train_items: 1}\n"
+                 "model: {input: {rows: 6, cols: 6, channels: 2}, layers: %s}\n",
+                 cases[i].layers);
+        if (!config_decode("t.yaml", text, strlen(text), &a, &cfg, &err))
+            assert_null(model_make(&cfg.model, 2, &err));
+        assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_do_what_torch_does),   cmocka_unit_test(dropout_goes_by_sample),
+        cmocka_unit_test(dropout_layers_differ),       cmocka_unit_test(dropout_rests_in_evaluations),
+        cmocka_unit_test(buffers_travel_in_one_piece), cmocka_unit_test(refuses_what_does_not_fit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

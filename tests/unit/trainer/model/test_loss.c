@@ -1,0 +1,98 @@
+/* test_loss.c - each loss by its spec: values beside PyTorch's, and targets of the wrong kind. */
+#include "test.h"
+
+#include "common/cleanup.h"
+#include "trainer/model/loss.h"
+
+#include <math.h>
+#include <string.h>
+
+/* torch 2.15: x = arange(6).reshape(2, 3) / 2; cross_entropy(x, tensor([2, 1]), label_smoothing=0.1), without it,
+ * and mse_loss(x, x.square() - 1). */
+static const float X[6] = {0, 0.5f, 1, 1.5f, 2, 2.5f};
+static const int32_t LABELS[2] = {2, 1};
+static const float VALUES[6] = {-1, -0.75f, 0, 1.25f, 3, 5.25f};
+
+static double loss_per_row(const struct loss_spec *s, float *dout, int *correct)
+{
+    const struct loss_target t = {.labels = s->type == LOSS_MSE ? NULL : LABELS,
+                                  .values = s->type == LOSS_MSE ? VALUES : NULL};
+    cleanup_kctx struct kctx *ctx = NULL;
+    struct loss_result r;
+    struct err err;
+
+    ctx = kctx_make(&(struct kctx_options){0}, &err);
+    assert_non_null(ctx);
+    assert_int_equal(loss_of(s, ctx, &r, dout, X, &t, 2, 3, &err), 0);
+    *correct = r.correct;
+    return r.sum / 2;
+}
+
+static void losses_are_those_of_torch(void **state)
+{
+    (void)state;
+    static const struct {
+        struct loss_spec spec;
+        double want;
+        int correct;
+        float grad[6];
+    } cases[] = {
+        {{.type = LOSS_CROSS_ENTROPY},
+         0.930269718,
+         1,
+         {0.0931618586f, 0.153597936f, -0.246759802f, 0.0931618586f, -0.346402049f, 0.253240198f}},
+        {{.type = LOSS_CROSS_ENTROPY, .label_smoothing = 0.1},
+         0.955269694,
+         1,
+         {0.0764951929f, 0.13693127f, -0.213426471f, 0.0764951929f, -0.313068748f, 0.236573532f}},
+        {{.type = LOSS_MSE},
+         2.03125,
+         0,
+         {0.333333343f, 0.416666687f, 0.333333343f, 0.0833333358f, -0.333333343f, -0.916666687f}},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        float grad[6];
+        int correct;
+        assert_true(fabs(loss_per_row(&cases[i].spec, grad, &correct) - cases[i].want) < 1e-6);
+        assert_int_equal(correct, cases[i].correct);
+        for (int k = 0; k < 6; k++)
+            assert_true(fabsf(grad[k] - cases[i].grad[k]) < 1e-6f);
+        assert_true(fabs(loss_per_row(&cases[i].spec, NULL, &correct) - cases[i].want) < 1e-6);
+    }
+}
+
+static void targets_must_be_of_its_kind(void **state)
+{
+    (void)state;
+    const struct loss_spec ce = {.type = LOSS_CROSS_ENTROPY};
+    const struct loss_spec squares = {.type = LOSS_MSE};
+    cleanup_kctx struct kctx *ctx = NULL;
+    struct loss_result r = {.sum = 7};
+    struct err err;
+
+    ctx = kctx_make(&(struct kctx_options){0}, &err);
+    assert_non_null(ctx);
+    assert_true(loss_wants_values(&squares) && !loss_wants_values(&ce));
+    assert_int_equal(loss_of(&squares, ctx, &r, NULL, X, &(struct loss_target){.labels = LABELS}, 2, 3, &err),
+                     -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "mse needs values as targets"));
+    assert_int_equal(loss_of(&ce, ctx, &r, NULL, X, &(struct loss_target){.values = VALUES}, 2, 3, &err), -1);
+    assert_non_null(strstr(err.msg, "cross_entropy needs labels"));
+    assert_int_equal(
+        loss_of(&ce, ctx, &r, NULL, X, &(struct loss_target){.labels = (const int32_t[]){0, 3}}, 2, 3, &err),
+        -1);
+    assert_non_null(strstr(err.msg, "the label of row 1 is 3, expected 0..2"));
+    assert_true(r.sum == 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_are_those_of_torch),
+        cmocka_unit_test(targets_must_be_of_its_kind),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

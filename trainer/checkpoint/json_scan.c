@@ -1,0 +1,180 @@
+/* json_scan.c - characters forward. */
+#include "trainer/checkpoint/json_scan.h"
+
+#include <string.h>
+
+static void skip_space(struct json_scan *s)
+{
+    while (s->p < s->end && (*s->p == ' ' || *s->p == '\t' || *s->p == '\n' || *s->p == '\r'))
+        s->p++;
+}
+
+bool json_scan_take(struct json_scan *s, char c)
+{
+    skip_space(s);
+    if (s->p == s->end || *s->p != c)
+        return false;
+    s->p++;
+    return true;
+}
+
+bool json_scan_ended(struct json_scan *s)
+{
+    skip_space(s);
+    return s->p == s->end;
+}
+
+/* The four digits behind \u, as UTF-8; how many bytes, or 0. */
+static size_t unescape_u(struct json_scan *s, char out[static 3])
+{
+    static const char digits[] = "0123456789abcdef";
+    uint32_t v = 0;
+
+    if (s->end - s->p < 4)
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        char c = *s->p;
+        const char *d = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+        if (!d)
+            return 0;
+        v = v << 4 | (uint32_t)(d - digits);
+        s->p++;
+    }
+    if (v == 0 || (v >= 0xd800 && v <= 0xdfff))
+        return 0;
+    if (v < 0x80) {
+        out[0] = (char)v;
+        return 1;
+    }
+    size_t n = v < 0x800 ? 2 : 3;
+    out[0] = (char)(n == 2 ? 0xc0 | v >> 6 : 0xe0 | v >> 12);
+    if (n == 3)
+        out[1] = (char)(0x80 | (v >> 6 & 0x3f));
+    out[n - 1] = (char)(0x80 | (v & 0x3f));
+    return n;
+}
+
+/* What stands behind a backslash; how many bytes, or 0. */
+static size_t unescape(struct json_scan *s, char out[static 3])
+{
+    static const char from[] = "\"\\/bfnrt";
+    static const char to[] = "\"\\/\b\f\n\r\t";
+
+    if (s->p == s->end)
+        return 0;
+    char c = *s->p++;
+    if (c == 'u')
+        return unescape_u(s, out);
+    const char *at = c ? strchr(from, c) : NULL;
+    if (!at)
+        return 0;
+    out[0] = to[at - from];
+    return 1;
+}
+
+int json_scan_string(struct json_scan *s, char *out, size_t size)
+{
+    size_t len = 0;
+
+    if (!json_scan_take(s, '"'))
+        return -1;
+    while (s->p < s->end) {
+        char piece[3] = {*s->p++};
+        size_t n = 1;
+        if (piece[0] == '"') {
+            out[len] = '\0';
+            return 0;
+        }
+        if (piece[0] == '\\')
+            n = unescape(s, piece);
+        else if ((unsigned char)piece[0] < 0x20)
+            return -1;
+        if (!n || n >= size - len)
+            return -1;
+        memcpy(out + len, piece, n);
+        len += n;
+    }
+    return -1;
+}
+
+int json_scan_integer(struct json_scan *s, int64_t *ret)
+{
+    int64_t v = 0;
+
+    skip_space(s);
+    const char *first = s->p;
+    for (; s->p < s->end && *s->p >= '0' && *s->p <= '9'; s->p++) {
+        v = v * 10 + (*s->p - '0');
+        if (v > INT64_C(1) << 53)
+            return -1;
+    }
+    if (s->p == first || (*first == '0' && s->p - first > 1))
+        return -1;
+    if (s->p < s->end && (*s->p == '.' || *s->p == 'e' || *s->p == 'E'))
+        return -1;
+    *ret = v;
+    return 0;
+}
+
+static int skip_string(struct json_scan *s)
+{
+    if (!json_scan_take(s, '"'))
+        return -1;
+    while (s->p < s->end) {
+        char c = *s->p++;
+        if (c == '"')
+            return 0;
+        if (c == '\\' && s->p < s->end)
+            s->p++;
+    }
+    return -1;
+}
+
+static int skip_value(struct json_scan *s, int depth)
+{
+    bool object = json_scan_take(s, '{');
+    bool array = !object && json_scan_take(s, '[');
+
+    if (depth > JSON_SCAN_DEPTH)
+        return -1;
+    if (object || array) {
+        char close = object ? '}' : ']';
+        if (json_scan_take(s, close))
+            return 0;
+        do {
+            if ((object && (skip_string(s) || !json_scan_take(s, ':'))) || skip_value(s, depth + 1))
+                return -1;
+        } while (json_scan_take(s, ','));
+        return json_scan_take(s, close) ? 0 : -1;
+    }
+    if (s->p < s->end && *s->p == '"')
+        return skip_string(s);
+    /* A number or a word. */
+    const char *first = s->p;
+    while (s->p < s->end && *s->p && strchr("+-.0123456789abcdefghijklmnopqrstuvwxyzE", *s->p))
+        s->p++;
+    return s->p > first ? 0 : -1;
+}
+
+int json_scan_skip(struct json_scan *s)
+{
+    return skip_value(s, 0);
+}
+
+int json_put_string(struct buf *out, const char *text, struct err *err)
+{
+    if (buf_puts(out, "\"", err))
+        return -1;
+    for (const char *p = text; *p; p++) {
+        int rc;
+        if (*p == '"' || *p == '\\')
+            rc = buf_printf(out, err, "\\%c", *p);
+        else if ((unsigned char)*p < 0x20)
+            rc = buf_printf(out, err, "\\u%04x", (unsigned)*p);
+        else
+            rc = buf_append(out, p, 1, err);
+        if (rc)
+            return -1;
+    }
+    return buf_puts(out, "\"", err);
+}

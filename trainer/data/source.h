@@ -1,0 +1,70 @@
+/* source.h - where a preset's samples come from: files in one of several formats, or a seed.
+ *
+ * In two steps, so that memory for all ranks of a pod can be made in between: source_open (files found, their headers
+ * read, the layout known), source_load (the bytes).
+ *
+ * Ownership: source_open makes, source_free frees; the options and what they point to are borrowed meanwhile.
+ * Errors:    ERR_NOT_FOUND (no such file: the message says where it was looked for), ERR_INVALID (file, field, value and
+ *            what was expected), ERR_FATAL.
+ */
+#ifndef TK_TRAINER_DATA_SOURCE_H
+#define TK_TRAINER_DATA_SOURCE_H
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/layout.h"
+#include "trainer/data/split.h"
+#include "trainer/data/synthetic.h"
+
+enum source_format { SOURCE_IDX, SOURCE_CSV, SOURCE_NPY, SOURCE_SYNTHETIC };
+enum { DATA_CHANNELS_MAX = 64 };
+
+/* The `data` of a preset. */
+struct data_spec {
+    enum source_format format;
+    bool values;     /* targets are numbers, for the loss that wants them; else labels */
+    bool header;     /* csv: the first line is one */
+    int32_t target;  /* csv: the target's first column; negative: from the end */
+    int32_t columns; /* csv: how many */
+    /* Files, below --data unless they begin with '/'. NULL: the four of MNIST (idx), or no test data. In a csv the
+     * targets stand in the same file. */
+    const char *train, *train_targets, *test, *test_targets;
+
+    /* synthetic */
+    int64_t items;
+    int32_t rows, cols, channels; /* the model's input */
+    struct synthetic synthetic;
+    bool before_weights; /* drawn from the generator of the weights, before them; else from one of its own */
+
+    struct split_spec split;
+
+    /* An input's element becomes (x / scale - mean) / std; one mean and std for all channels, or one each. */
+    double scale; /* 0: 255 for bytes, 1 for floats */
+    int32_t stats;
+    double mean[DATA_CHANNELS_MAX], std[DATA_CHANNELS_MAX];
+};
+
+struct source_options {
+    const struct data_spec *spec;
+    const char *dir;        /* --data */
+    enum dataset_name name; /* idx without files */
+    uint64_t seed;          /* synthetic */
+};
+
+struct source;
+
+struct source *source_open(const struct source_options *o, struct err *err);
+void source_free(struct source *s);
+
+static inline void source_freep(struct source **s)
+{
+    source_free(*s);
+}
+#define cleanup_source __attribute__((cleanup(source_freep)))
+
+/* It has passed layout_check; `classes` is not known yet. */
+const struct data_layout *source_layout(const struct source *s);
+
+/* Fill *d, a view of that layout, and its layout.classes. */
+int source_load(const struct source *s, struct dataset *d, struct err *err) MUST_CHECK;
+
+#endif

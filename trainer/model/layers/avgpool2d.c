@@ -1,0 +1,62 @@
+/* avgpool2d.c - {type: avgpool2d, size, stride, padding}: as torch.nn.AvgPool2d(size, stride, padding). */
+#include "trainer/model/layer.h"
+
+#include "kernels/pool2d.h"
+
+enum { SIZE, STRIDE, PADDING };
+
+static const struct layer_option OPTIONS[] = {
+    [SIZE] = {"size", LAYER_INTEGER, 1, 15, .required = true},
+    [STRIDE] = {"stride", LAYER_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */
+    [PADDING] = {"padding", LAYER_INTEGER, 0, 7, .fallback = 0},
+    {0},
+};
+
+static struct pool2d_shape shape_of(const struct layer *l, int batch)
+{
+    int64_t stride = l->spec->option[STRIDE] ? l->spec->option[STRIDE] : l->spec->option[SIZE];
+
+    return (struct pool2d_shape){.batch = batch,
+                                 .in_h = l->in.rows,
+                                 .in_w = l->in.cols,
+                                 .in_c = l->in.channels,
+                                 .window = (int)l->spec->option[SIZE],
+                                 .stride = (int)stride,
+                                 .pad = (int)l->spec->option[PADDING]};
+}
+
+static int plan(struct layer *l, int batch_max, struct err *err)
+{
+    struct pool2d_shape s = shape_of(l, batch_max);
+
+    if (l->in.flat)
+        return err_set(err, ERR_INVALID, "expected an image as input, got a vector");
+    if (pool2d_check(&s, err))
+        return -1;
+    l->out = (struct shape){.rows = pool2d_out_h(&s), .cols = pool2d_out_w(&s), .channels = s.in_c};
+    return 0;
+}
+
+static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct pool2d_shape s = shape_of(l, p->batch);
+
+    avgpool2d_forward(ctx, &s, p->out, p->in);
+}
+
+static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct pool2d_shape s = shape_of(l, p->batch);
+
+    if (p->din)
+        avgpool2d_backward(ctx, &s, p->din, p->dout);
+}
+
+const struct layer_ops layer_avgpool2d = {
+    .type = "avgpool2d",
+    .about = "torch.nn.AvgPool2d: the mean of each window; stride 0 is the size, padding counts as zeros",
+    .options = OPTIONS,
+    .plan = plan,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,0 +1,41 @@
+/* resume.h - where a run begins: at a checkpoint, or afresh.
+ *
+ * Rank 0 looks and reads, the others are told: no disk is shared. "auto" takes the newest checkpoint of the same run and
+ * configuration that is whole, and says why it passed over the others; a path is taken or refused.
+ *
+ * Order:     a collective call: every rank makes it.
+ * Ownership: everything is borrowed for the call.
+ * Errors:    ERR_INVALID or ERR_NOT_FOUND on rank 0 for a path that cannot be used, ERR_PEER then on the others; those
+ *            of the collectives.
+ */
+#ifndef TK_TRAINER_RESUME_H
+#define TK_TRAINER_RESUME_H
+
+#include "trainer/collectives/collectives.h"
+#include "trainer/snapshot.h"
+
+enum { RESUME_NOTES_MAX = 8 };
+
+struct resume_options {
+    const char *how; /* "auto", "never", or the path of a checkpoint or of a folder of them */
+    const char *dir; /* of checkpoints */
+    uint32_t config;
+    const char *run_id;
+    int stages; /* of the model; more than 1: rank 0 alone gets it whole, and the caller hands it out */
+    int64_t timeout_ms;
+};
+
+struct resume_result {
+    bool resumed;
+    int notes; /* lines for a person, on rank 0 */
+    struct {
+        bool warning;
+        char text[ERR_MSG_BYTES];
+    } note[RESUME_NOTES_MAX];
+};
+
+/* Fill model, optimiser and cursor of `into`, or leave them as they are. */
+int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
+           struct resume_result *ret, struct err *err) MUST_CHECK;
+
+#endif
