@@ -5,6 +5,7 @@
 #include "launcher/exit.h"
 #include "launcher/logs.h"
 #include "launcher/machine.h"
+#include "launcher/nodes.h"
 #include "launcher/process.h"
 #include "launcher/round.h"
 
@@ -23,7 +24,11 @@ struct agent {
     struct round round;
     struct env_round identity;
     struct pollfd *pfds;
-    int signals; /* a signalfd */
+    int signals;        /* a signalfd */
+    int signal;         /* that ends the run; 0: none */
+    bool meets;         /* there may be other nodes */
+    struct nodes nodes; /* if so */
+    char host[HOST_NAME_MAX + 1];
 };
 
 static void prepare(struct agent *g, const struct options *o, char *const *env)
@@ -31,6 +36,9 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     *g = (struct agent){.options = o, .env = env, .signals = -1};
     g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
+    g->identity.nodes = 1;
+    g->identity.world = o->nproc;
+    gethostname(g->host, sizeof(g->host) - 1);
 }
 
 /* To stderr, and never for long: the signals that end the run are blocked. */
@@ -78,7 +86,7 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     logs_started(&g->logs, local);
     if (pid < 0)
         return -1;
-    round_started(&g->round, local, g->options->node_rank * g->options->nproc + local, pid, log->error_file);
+    round_started(&g->round, local, g->identity.first_rank + local, pid, log->error_file);
     return 0;
 }
 
@@ -88,12 +96,14 @@ static int start_round(struct agent *g, struct err *err)
     cleanup_arena struct arena a = {0};
     const char *python = "";
 
-    g->identity.master_port = o->master_port;
-    if (!o->master_port && machine_free_port(&g->identity.master_port, err) < 0)
+    if (!g->meets)
+        g->identity.master_port = o->master_port;
+    if (!g->identity.master_port && machine_free_port(&g->identity.master_port, err) < 0)
         return -1;
     if (o->program_kind != PROGRAM_EXECUTABLE && machine_python(&a, &python, err) < 0)
         return -1;
-    if (logs_begin(&g->logs, g->identity.restart_count, o->node_rank * o->nproc, err) < 0)
+    if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
+                   g->identity.first_rank, err) < 0)
         return -1;
     round_begin(&g->round, o->shutdown_timeout_ms);
     for (int i = 0; i < o->nproc; i++)
@@ -110,9 +120,19 @@ static void read_signals(struct agent *g)
     struct signalfd_siginfo info;
 
     while (read(g->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        if (info.ssi_signo != SIGCHLD)
+        if (info.ssi_signo != SIGCHLD) {
+            g->signal = g->signal ? g->signal : (int)info.ssi_signo;
             round_signal(&g->round, (int)info.ssi_signo);
+        }
     round_reap(&g->round);
+}
+
+/* How long nothing has to be done. */
+static int wait_ms(const struct agent *g)
+{
+    const int round = round_wait_ms(&g->round), nodes = g->meets ? nodes_wait_ms(&g->nodes) : -1;
+
+    return round < 0 ? nodes : nodes < 0 || round < nodes ? round : nodes;
 }
 
 /* The only place where the launcher sleeps. */
@@ -121,26 +141,35 @@ static void turn(struct agent *g)
     int n = logs_poll(&g->logs, g->pfds);
 
     g->pfds[n] = (struct pollfd){.fd = g->signals, .events = POLLIN};
-    poll(g->pfds, (nfds_t)n + 1, round_wait_ms(&g->round));
+    g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? nodes_fd(&g->nodes) : -1, .events = POLLIN};
+    poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     logs_turn(&g->logs, g->pfds, n);
     read_signals(g);
+    if (g->meets)
+        nodes_look(&g->nodes);
     round_step(&g->round);
 }
 
-static void report(struct agent *g, int root)
+/* What the ranks wrote into their error files. */
+static void read_messages(struct agent *g)
 {
-    cleanup_buf struct buf text = BUF_INIT(64 * 1024);
     struct exit_worker *w = g->round.workers;
-    char host[HOST_NAME_MAX + 1] = "";
-    struct err ignored;
 
-    gethostname(host, sizeof(host) - 1);
     for (int i = 0; i < g->round.n; i++) {
-        w[i].message = w[i].error_file ? machine_error_message(w[i].error_file, &g->arena) : NULL;
+        if (w[i].message || !w[i].error_file)
+            continue;
+        w[i].message = machine_error_message(w[i].error_file, &g->arena);
         if (!w[i].message || g->logs.temporary)
             w[i].error_file = NULL;
     }
-    if (exit_report(w, g->round.n, root, g->options->program[0], host, &text, &ignored) == 0)
+}
+
+static void report(struct agent *g, const struct exit_worker *w, int n, int root)
+{
+    cleanup_buf struct buf text = BUF_INIT(64 * 1024);
+    struct err ignored;
+
+    if (exit_report(w, n, root, g->options->program[0], g->host, &text, &ignored) == 0)
         logs_say(&g->logs, buf_str(&text), AGENT_FLUSH_MS);
 }
 
@@ -169,11 +198,13 @@ static int judge(struct agent *g, int *status)
             exit_describe(w->status, how), g->identity.restart_count, o->max_restarts);
         return 1;
     }
-    report(g, root);
+    read_messages(g);
+    report(g, g->round.workers, g->round.n, root);
     *status = exit_status_code(w->status);
     return 0;
 }
 
+/* One node: rounds until there are no restarts left. */
 static int run_rounds(struct agent *g, int *status, struct err *err)
 {
     int again;
@@ -191,6 +222,108 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
     return 0;
 }
 
+/* Until the nodes begin a round with us (1) or the run has ended (0). */
+static int gather(struct agent *g)
+{
+    for (;;) {
+        bool begun;
+        if (g->signal) {
+            nodes_leave(&g->nodes, g->signal);
+            return 0;
+        }
+        enum nodes_step step = nodes_gather(&g->nodes, &g->identity, &begun);
+        if (begun)
+            say(g, "torchrun: %s\n", g->nodes.view->state.why);
+        if (step != NODES_WAIT)
+            return step == NODES_START;
+        turn(g);
+    }
+}
+
+/* Our ranks run: tell how they fare, hear whether they are still wanted. */
+static void run_among_nodes(struct agent *g)
+{
+    bool sure, unwanted = false;
+
+    while (!round_over(&g->round)) {
+        turn(g);
+        if (g->signal)
+            nodes_leave(&g->nodes, g->signal);
+        unwanted = unwanted || nodes_must_stop(&g->nodes);
+        if (unwanted)
+            round_stop(&g->round);
+        if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
+            continue;
+        read_messages(g);
+        int root = exit_root_cause(g->round.workers, g->round.n, &sure);
+        if (root >= 0 && !g->signal)
+            nodes_failed(&g->nodes, &g->round.workers[root], sure, g->host);
+    }
+    logs_end(&g->logs, AGENT_FLUSH_MS);
+    if (g->round.failed || g->signal || unwanted)
+        process_sweep();
+    else
+        nodes_done(&g->nodes);
+}
+
+/* Say how the run ended, with the root cause's rank last among our own failures. */
+static int conclude(struct agent *g)
+{
+    const struct member_view *v = g->nodes.view;
+    bool mine, sure;
+    char name[32];
+    const int status = nodes_verdict(&g->nodes, &mine);
+    const int own = exit_root_cause(g->round.workers, g->round.n, &sure), n = g->round.n;
+    const bool failed =
+        v->state.stage == STAGE_ENDED && v->state.end == END_FAILED && v->state.cause.rank >= 0;
+
+    if (failed && mine && own >= 0) {
+        report(g, g->round.workers, n, own);
+        return status;
+    }
+    if (g->signal) {
+        say(g, "torchrun: stopped by %s\n", exit_signal_name(g->signal, name));
+        return EXIT_CODE_SIGNAL_BASE + g->signal;
+    }
+    if (failed) {
+        struct exit_worker *all = arena_array(&g->arena, (size_t)n + 1, struct exit_worker);
+        memcpy(all, g->round.workers, (size_t)n * sizeof(*all));
+        all[n] = nodes_remote_worker(&g->nodes);
+        report(g, all, n + 1, n);
+    } else if (v->state.stage == STAGE_ENDED && v->state.end != END_SUCCESS)
+        say(g, "torchrun: %s\n", v->state.why);
+    else if (v->link == MEMBER_LOST && v->state.stage != STAGE_ENDED)
+        say(g, "torchrun: %s\n", v->err.msg);
+    else if (v->state.stage != STAGE_ENDED)
+        say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",
+            g->options->meeting.host, g->options->meeting.port, (double)g->options->meeting.join_ms / 1000);
+    return status;
+}
+
+/* Several nodes: rounds until they have agreed on an end. */
+static int run_nodes(struct agent *g, int *status, struct err *err)
+{
+    if (nodes_open(&g->nodes, g->options, g->identity.run_id, err) < 0) {
+        nodes_close(&g->nodes);
+        return -1;
+    }
+    g->meets = true;
+    while (gather(g)) {
+        if (start_round(g, err) == 0) {
+            run_among_nodes(g);
+            continue;
+        }
+        /* The others must not wait for ranks that cannot come. */
+        nodes_broken(&g->nodes, err->msg, g->host);
+        gather(g);
+        nodes_close(&g->nodes);
+        return -1;
+    }
+    *status = conclude(g);
+    nodes_close(&g->nodes);
+    return 0;
+}
+
 int agent_run(const struct options *o, char *const *env)
 {
     struct agent g;
@@ -202,9 +335,9 @@ int agent_run(const struct options *o, char *const *env)
     round_init(&g.round, o->nproc, &g.arena);
     /* First the logs: even what fails here is said through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
-        g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 1, struct pollfd);
+        g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
-        rc = run_rounds(&g, &status, &err);
+        rc = o->meeting.needed ? run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
     }
     if (rc < 0)
         say(&g, "torchrun: %s\n", err.msg);

@@ -61,18 +61,19 @@ static char *own_device(char *const *base, int local, struct arena *a)
     return arena_printf(a, "%d", local);
 }
 
-static void put_identity(struct set *s, const struct options *o, int local, struct arena *a)
+static void put_identity(struct set *s, const struct options *o, const struct env_round *round, int local,
+                         struct arena *a)
 {
-    const int rank = o->node_rank * o->nproc + local, world = o->nnodes * o->nproc;
+    const int rank = round->first_rank + local, world = round->world;
 
     put_int(s, a, "RANK", rank);
     put_int(s, a, "LOCAL_RANK", o->virtual_local_rank ? 0 : local);
-    put_int(s, a, "GROUP_RANK", o->node_rank);
+    put_int(s, a, "GROUP_RANK", round->node);
     put_int(s, a, "ROLE_RANK", rank);
     put(s, a, "ROLE_NAME", o->role);
     put_int(s, a, "WORLD_SIZE", world);
     put_int(s, a, "LOCAL_WORLD_SIZE", o->nproc);
-    put_int(s, a, "GROUP_WORLD_SIZE", o->nnodes);
+    put_int(s, a, "GROUP_WORLD_SIZE", round->nodes);
     put_int(s, a, "ROLE_WORLD_SIZE", world);
 }
 
@@ -82,7 +83,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     struct set s = {.n = 0};
     size_t n = 0;
 
-    put_identity(&s, o, local, a);
+    put_identity(&s, o, round, local, a);
     put(&s, a, "MASTER_ADDR", round->master_addr);
     put_int(&s, a, "MASTER_PORT", round->master_port);
     put_int(&s, a, "TORCHELASTIC_RESTART_COUNT", round->restart_count);

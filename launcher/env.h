@@ -11,6 +11,8 @@
 
 /* One start of all ranks. */
 struct env_round {
+    int node, nodes;       /* this one's number, how many */
+    int first_rank, world; /* of this node; over all */
     int restart_count;
     const char *run_id;
     const char *master_addr;

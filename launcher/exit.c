@@ -84,7 +84,7 @@ static int report_one(const struct exit_worker *w, int index, const char *host, 
                       "  exitcode  : %s\n"
                       "  error_file: %s\n"
                       "  traceback : %s\n",
-                      index, when, host, w->rank, w->local_rank, code,
+                      index, when, w->host ? w->host : host, w->rank, w->local_rank, code,
                       w->error_file ? w->error_file : "<N/A>", message);
 }
 

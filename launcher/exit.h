@@ -29,6 +29,7 @@ struct exit_worker {
     int64_t wall_ms;        /* when it was seen */
     const char *error_file; /* NULL: none */
     const char *message;    /* from the error file, or NULL */
+    const char *host;       /* where it ran; NULL: here */
 };
 
 /* The status a shell would see: the code, or 128 + signal. */

@@ -67,14 +67,13 @@ static void close_stream(struct log_stream *s)
 /* What torchrun's folders hold of ours; a folder that holds more stays. */
 static void remove_empty(struct logs *l)
 {
-    for (int attempt = 0; attempt <= l->options->max_restarts; attempt++) {
+    for (int attempt = 0; attempt <= l->last_attempt; attempt++) {
         for (int i = 0; i < l->options->nproc; i++) {
             char *dir = arena_printf(&l->arena, "%s/attempt_%d/%d", l->run_dir, attempt, i);
             unlink(arena_printf(&l->arena, "%s/error.json", dir));
             rmdir(dir);
         }
-        if (rmdir(arena_printf(&l->arena, "%s/attempt_%d", l->run_dir, attempt)) < 0)
-            break;
+        rmdir(arena_printf(&l->arena, "%s/attempt_%d", l->run_dir, attempt));
     }
     rmdir(l->run_dir);
 }
@@ -150,6 +149,7 @@ static const char *make_prefix(struct logs *l, int local, int rank)
 
 int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
 {
+    l->last_attempt = attempt;
     for (int i = 0; i < l->options->nproc; i++) {
         struct log_rank *r = &l->ranks[i];
         char *dir = l->run_dir ? arena_printf(&l->arena, "%s/attempt_%d/%d", l->run_dir, attempt, i) : NULL;

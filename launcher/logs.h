@@ -33,7 +33,8 @@ struct logs {
     const struct options *options;
     struct arena arena;
     const char *run_dir; /* NULL when no file can be or need be written */
-    bool temporary;      /* holds error files only: goes at the end */
+    int last_attempt;
+    bool temporary; /* holds error files only: goes at the end */
     struct log_rank *ranks;
     struct buf sinks[LOGS_STREAMS]; /* waiting for stdout, stderr */
     bool stuck[LOGS_STREAMS]; /* took nothing for a whole timeout: gets no other until it takes something */

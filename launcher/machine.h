@@ -12,6 +12,9 @@ int machine_gpus(const char *dev);
 /* A port that nobody listens at right now. */
 int machine_free_port(int *ret, struct err *err) MUST_CHECK;
 
+/* The same, and nobody else finds it free while *held, the caller's to close, is open. */
+int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
+
 /* $PYTHON_EXEC, else python3 or python of $PATH. ERR_NOT_FOUND. */
 int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;
 

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPTIONS_NPROC_MAX = 1024, OPTIONS_WORLD_MAX = 1 << 20 };
+enum { OPTIONS_NPROC_MAX = 1024, OPTIONS_WORLD_MAX = 1 << 20, OPTIONS_NODES_MAX = 2000 };
 
 enum option_id {
     OPT_NNODES,
@@ -84,12 +84,26 @@ enum { STD_NONE = 0, STD_OUT = 1, STD_ERR = 2, STD_BOTH = 3 };
 
 enum program_kind { PROGRAM_EXECUTABLE, PROGRAM_PYTHON_FILE, PROGRAM_PYTHON_MODULE, PROGRAM_PYTHON_RUN_PATH };
 
+/* How several nodes meet; rendezvous/member.h and quorum.h say what the values mean. */
+struct options_meeting {
+    bool needed;      /* there may be several nodes */
+    const char *host; /* of the store */
+    int port;
+    int is_host; /* -1: not said */
+    const char *local_addr;
+    int64_t join_ms, last_call_ms, keep_alive_ms;
+    int keep_alive_attempts;
+};
+
 struct options {
     bool help, version;
-    int nnodes, nproc, node_rank;
+    int nnodes_min;
+    int nnodes, nproc, node_rank; /* nnodes: the most */
+    bool is_static;
+    struct options_meeting meeting;
     bool standalone;
     const char *run_id;      /* NULL: standalone, to be made up */
-    const char *master_addr; /* what every worker gets */
+    const char *master_addr; /* what every worker gets; several nodes and c10d: NULL, node 0's own */
     int master_port;         /* 0: a free one is chosen */
     const char *role;
     int max_restarts;

@@ -6,30 +6,82 @@
 #include <stdio.h>
 #include <string.h>
 
-static int check_conf(const struct option_values *v, struct err *err)
-{
-    static const char *const known[] = {
-        "is_host",           "read_timeout",  "join_timeout",           "timeout",
-        "last_call_timeout", "close_timeout", "keep_alive_interval",    "rank",
-        "store_type",        "use_libuv",     "keep_alive_max_attempt", "heartbeat_timeout"};
-    struct sv rest = sv_from(v->text[OPT_RDZV_CONF] ? v->text[OPT_RDZV_CONF] : ""), pair;
+/* PyTorch's defaults. */
+enum { JOIN_S = 600, LAST_CALL_S = 30, KEEP_ALIVE_S = 5, KEEP_ALIVE_ATTEMPTS = 3 };
 
+/* The store's port, where the endpoint does not name one of its own: so far from MASTER_PORT, 29400 for 29500. */
+enum { STORE_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
+
+/* The last of a key counts, as in torchrun. `conf` is a key of PyTorch's launcher; those with a NULL member of ours
+ * mean its store's or its other backends' affairs and change nothing here. */
+static int read_setting(const struct option_values *v, struct sv key, struct sv value,
+                        struct options_meeting *m, int64_t *static_join_ms, struct err *err)
+{
+    struct {
+        const char *name;
+        int64_t *seconds;
+    } const times[] = {{"join_timeout", &m->join_ms},
+                       {"timeout", static_join_ms},
+                       {"last_call_timeout", &m->last_call_ms},
+                       {"keep_alive_interval", &m->keep_alive_ms},
+                       {"read_timeout", NULL},
+                       {"close_timeout", NULL},
+                       {"heartbeat_timeout", NULL}};
+    static const char *const others[] = {"rank", "store_type", "use_libuv"};
+    double s;
+    int64_t n;
+
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        if (sv_eq(key, times[i].name)) {
+            if (!sv_f64(value, &s) || !(s > 0 && s <= 86400 * 7))
+                return option_bad(v, OPT_RDZV_CONF, err, "times in seconds, above 0");
+            if (times[i].seconds)
+                *times[i].seconds = s < 0.001 ? 1 : (int64_t)(s * 1000);
+            return 0;
+        }
+    if (sv_eq(key, "is_host")) {
+        bool yes = sv_eq(value, "true") || sv_eq(value, "True") || sv_eq(value, "1") || sv_eq(value, "yes") ||
+                   sv_eq(value, "t") || sv_eq(value, "y");
+        bool no = sv_eq(value, "false") || sv_eq(value, "False") || sv_eq(value, "0") || sv_eq(value, "no") ||
+                  sv_eq(value, "f") || sv_eq(value, "n");
+        m->is_host = yes;
+        return yes || no ? 0 : option_bad(v, OPT_RDZV_CONF, err, "is_host=true or is_host=false");
+    }
+    if (sv_eq(key, "keep_alive_max_attempt")) {
+        if (!sv_i64(value, 1, 1000, &n))
+            return option_bad(v, OPT_RDZV_CONF, err, "keep_alive_max_attempt=1..1000");
+        m->keep_alive_attempts = (int)n;
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (sv_eq(key, others[i]))
+            return 0;
+    return err_set(err, ERR_INVALID,
+                   "--rdzv-conf: unknown setting \"%.*s\": expected is_host, join_timeout, timeout, "
+                   "last_call_timeout, keep_alive_interval, keep_alive_max_attempt, ... (see --help)",
+                   (int)(key.len < 40 ? key.len : 40), key.p);
+}
+
+static int get_conf(const struct option_values *v, bool is_static, struct options_meeting *m, struct err *err)
+{
+    struct sv rest = sv_from(v->text[OPT_RDZV_CONF] ? v->text[OPT_RDZV_CONF] : ""), pair;
+    int64_t static_join_ms = 0;
+
+    m->join_ms = JOIN_S * 1000;
+    m->last_call_ms = LAST_CALL_S * 1000;
+    m->keep_alive_ms = KEEP_ALIVE_S * 1000;
+    m->keep_alive_attempts = KEEP_ALIVE_ATTEMPTS;
+    m->is_host = -1;
     while (rest.len && sv_next(&rest, ',', &pair)) {
         struct sv key, value = pair;
-        bool found = false;
         if (!memchr(pair.p, '=', pair.len))
             return option_bad(v, OPT_RDZV_CONF, err, "key=value pairs with commas between them");
         sv_next(&value, '=', &key);
-        key = sv_trim(key);
-        for (size_t i = 0; i < ARRAY_LEN(known); i++)
-            found = found || sv_eq(key, known[i]);
-        if (!found)
-            return err_set(
-                err, ERR_INVALID,
-                "--rdzv-conf: unknown setting \"%.*s\": expected is_host, join_timeout, read_timeout, "
-                "timeout, last_call_timeout, close_timeout, keep_alive_interval, ... (see --help)",
-                (int)(key.len < 40 ? key.len : 40), key.p);
+        if (read_setting(v, sv_trim(key), sv_trim(value), m, &static_join_ms, err) < 0)
+            return -1;
     }
+    if (is_static && static_join_ms)
+        m->join_ms = static_join_ms;
     return 0;
 }
 
@@ -55,51 +107,86 @@ static int split_endpoint(const struct option_values *v, struct arena *a, const 
     return 0;
 }
 
-static int get_master(const struct option_values *v, struct arena *a, bool is_static, struct options *o,
+/* Static: the nodes are numbered, and node 0 is at the master's address. */
+static int get_static(const struct option_values *v, const char *host, int port, struct options *o,
                       struct err *err)
 {
-    const char *host = NULL;
-    int port = CONTRACT_MASTER_PORT;
+    struct options_meeting *m = &o->meeting;
 
-    if (v->text[OPT_RDZV_ENDPOINT] && split_endpoint(v, a, &host, &port, err) < 0)
-        return -1;
-    if (!is_static || o->standalone) {
-        o->master_addr = v->text[OPT_LOCAL_ADDR] ? v->text[OPT_LOCAL_ADDR] : "127.0.0.1";
-        o->master_port = 0;
-        return 0;
-    }
     o->master_addr = v->text[OPT_MASTER_ADDR] ? v->text[OPT_MASTER_ADDR] : host ? host : "127.0.0.1";
-    o->master_port = port;
-    return option_int(v, OPT_MASTER_PORT, 1, 65535, &o->master_port, err);
+    o->master_port = port ? port : CONTRACT_MASTER_PORT;
+    if (option_int(v, OPT_MASTER_PORT, 1, 65535, &o->master_port, err) < 0)
+        return -1;
+    m->host = host ? host : o->master_addr;
+    m->port = port;
+    if (!port || port == o->master_port)
+        m->port = o->master_port > STORE_PORT_OFFSET ? o->master_port - STORE_PORT_OFFSET
+                                                     : o->master_port + STORE_PORT_OFFSET;
+    m->is_host = o->node_rank == 0;
+    return 0;
+}
+
+/* c10d: the nodes number themselves, and node 0 of a round brings the master's address. */
+static int get_dynamic(const struct option_values *v, const char *host, int port, struct options *o,
+                       struct err *err)
+{
+    struct options_meeting *m = &o->meeting;
+
+    o->master_addr = m->needed ? v->text[OPT_MASTER_ADDR] : m->local_addr ? m->local_addr : "127.0.0.1";
+    o->master_port = 0;
+    if (!m->needed)
+        return 0;
+    if (!host)
+        return err_set(err, ERR_INVALID,
+                       "--rdzv-endpoint: expected HOST[:PORT], where several nodes meet with c10d");
+    m->host = host;
+    m->port = port ? port : CONTRACT_RDZV_PORT;
+    if (option_int(v, OPT_MASTER_PORT, 1, 65535, &o->master_port, err) < 0)
+        return -1;
+    if (o->master_port == m->port)
+        return option_bad(v, OPT_MASTER_PORT, err, "another port than --rdzv-endpoint's");
+    return 0;
+}
+
+static int get_master(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
+{
+    const char *host = NULL;
+    int port = 0;
+
+    o->meeting.needed = o->nnodes > 1;
+    o->meeting.local_addr = v->text[OPT_LOCAL_ADDR];
+    if (get_conf(v, o->is_static, &o->meeting, err) < 0 ||
+        (v->text[OPT_RDZV_ENDPOINT] && split_endpoint(v, a, &host, &port, err) < 0))
+        return -1;
+    if (o->nnodes > OPTIONS_NODES_MAX)
+        return option_bad(v, OPT_NNODES, err, "at most 2000 nodes");
+    return o->is_static && !o->standalone ? get_static(v, host, port, o, err)
+                                          : get_dynamic(v, host, port, o, err);
 }
 
 int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
 {
     const char *backend = v->text[OPT_RDZV_BACKEND] ? v->text[OPT_RDZV_BACKEND] : "static";
-    const bool is_static = strcmp(backend, "static") == 0;
 
+    o->is_static = strcmp(backend, "static") == 0;
     o->standalone = v->text[OPT_STANDALONE] != NULL;
     o->run_id = v->text[OPT_RDZV_ID] ? v->text[OPT_RDZV_ID] : o->standalone ? NULL : "none";
     if (strncmp(backend, "etcd", 4) == 0)
         return option_bad(v, OPT_RDZV_BACKEND, err, "static or c10d: etcd is not supported");
-    if (!is_static && strcmp(backend, "c10d") != 0)
+    if (!o->is_static && strcmp(backend, "c10d") != 0)
         return option_bad(v, OPT_RDZV_BACKEND, err, "static or c10d");
     if (o->standalone && o->nnodes != 1)
         return err_set(err, ERR_INVALID, "--standalone: expected --nnodes=1, got %d", o->nnodes);
-    if (o->nnodes > 1 && !is_static)
-        return err_set(
-            err, ERR_INVALID,
-            "--nnodes=%d --rdzv-backend=c10d: several nodes need --rdzv-backend=static with --node-rank "
-            "and --master-addr in this version",
-            o->nnodes);
-    if (check_conf(v, err) < 0 || option_int(v, OPT_NODE_RANK, 0, OPTIONS_WORLD_MAX, &o->node_rank, err) < 0)
+    if (o->is_static && o->nnodes_min != o->nnodes)
+        return option_bad(v, OPT_NNODES, err, "one number: elastic runs (MIN:MAX) need --rdzv-backend=c10d");
+    if (option_int(v, OPT_NODE_RANK, 0, OPTIONS_WORLD_MAX, &o->node_rank, err) < 0)
         return -1;
-    if (o->nnodes == 1 && !is_static)
+    if (!o->is_static)
         o->node_rank = 0;
     if (o->node_rank >= o->nnodes)
         return err_set(err, ERR_INVALID, "--node-rank=%d: expected 0..%d, below --nnodes", o->node_rank,
                        o->nnodes - 1);
     if (strlen(o->run_id ? o->run_id : "") >= 256)
         return err_set(err, ERR_INVALID, "--rdzv-id: expected at most 255 bytes");
-    return get_master(v, a, is_static, o, err);
+    return get_master(v, a, o, err);
 }

@@ -70,10 +70,8 @@ int options_nnodes(const struct option_values *v, struct options *o, struct err 
     max = min;
     if (rest.len && !sv_i64(rest, min, OPTIONS_WORLD_MAX, &max))
         return option_bad(v, OPT_NNODES, err, "N or MIN:MAX, numbers from 1, MAX not below MIN");
-    if (min != max)
-        return option_bad(v, OPT_NNODES, err,
-                          "one number: elastic runs (MIN:MAX) are not supported in this version");
-    o->nnodes = (int)min;
+    o->nnodes_min = (int)min;
+    o->nnodes = (int)max;
     return 0;
 }
 

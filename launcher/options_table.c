@@ -13,38 +13,46 @@ static const char OTHER[] = "Other";
 
 const struct option_row option_rows[N_OPTIONS] = {
     [OPT_NNODES] = {"nnodes", 0, "N", SIZE,
-                    "Number of nodes (default 1). N:N is the same as N; MIN:MAX with different ends\nis not "
-                    "supported yet."},
+                    "Number of nodes (default 1, at most 2000), or MIN:MAX with c10d: nodes may then\ncome "
+                    "and go while the run goes on."},
     [OPT_NPROC_PER_NODE] = {"nproc-per-node", 0, "N", SIZE,
                             "Ranks on this node: a number, gpu (one per GPU), cpu (one per CPU that may "
                             "be\nused) or auto (gpu when there is one, else cpu). Default 1."},
     [OPT_NODE_RANK] = {"node-rank", 0, "N", SIZE,
-                       "Which node this is, 0 to nnodes - 1 (default 0). Needed with several nodes."},
-    [OPT_RDZV_BACKEND] = {"rdzv-backend", 0, "NAME", MEET,
-                          "static (default) or c10d. Several nodes need static. With one node nobody has\nto "
-                          "be met, so both do the same. etcd and etcd-v2 are not supported."},
+                       "Which node this is, 0 to nnodes - 1 (default 0). Needed with several nodes\nand "
+                       "static; c10d numbers the nodes itself."},
+    [OPT_RDZV_BACKEND] =
+        {"rdzv-backend", 0, "NAME", MEET,
+         "static (default: --node-rank numbers the nodes) or c10d (they number\nthemselves). With one node "
+         "nobody has to be met, so both do the same. etcd\nand etcd-v2 are not supported."},
     [OPT_RDZV_ENDPOINT] =
         {"rdzv-endpoint", 0, "HOST[:PORT]", MEET,
-         "Where the nodes meet. With static it stands for --master-addr and\n--master-port."},
+         "Where several nodes meet: the launcher of that node listens there (c10d: port\n29400 if none is "
+         "given). With static it also stands for --master-addr and\n--master-port, and where it has no port "
+         "of its own the launcher of node 0\nlistens 100 below MASTER_PORT."},
     [OPT_RDZV_ID] = {"rdzv-id", 0, "ID", MEET,
                      "The run's id, the same on all its nodes and different between runs\n(default none)."},
-    [OPT_RDZV_CONF] =
-        {"rdzv-conf", 0, "K=V,...", MEET,
-         "Settings of the rendezvous: is_host, join_timeout, read_timeout, timeout,\nlast_call_timeout, "
-         "close_timeout, keep_alive_interval, keep_alive_max_attempt,\nrank. One node needs none of them."},
+    [OPT_RDZV_CONF] = {"rdzv-conf", 0, "K=V,...", MEET,
+                       "Settings of the rendezvous, times in seconds. join_timeout (600; static:\ntimeout): "
+                       "for enough nodes to come. last_call_timeout (30): for more than MIN.\nis_host (true, "
+                       "false): does this node listen at the endpoint; if not given,\nwhen that is a free "
+                       "port of this machine. keep_alive_interval (5) and\nkeep_alive_max_attempt (3): a "
+                       "node not heard of for their product is lost.\nread_timeout, close_timeout, "
+                       "heartbeat_timeout, rank, store_type, use_libuv:\naccepted, without effect."},
     [OPT_STANDALONE] = {"standalone", 0, NULL, MEET,
                         "One node, an id of its own and a free port: several runs fit on one machine."},
-    [OPT_MASTER_ADDR] = {"master-addr", 0, "HOST", MEET,
-                         "Address of the node of rank 0, for static (default 127.0.0.1)."},
-    [OPT_MASTER_PORT] =
-        {"master-port", 0, "PORT", MEET,
-         "Port at which rank 0 listens, for static (default 29500). The launcher itself\nnever listens."},
+    [OPT_MASTER_ADDR] =
+        {"master-addr", 0, "HOST", MEET,
+         "Address of the node of rank 0 (static: default 127.0.0.1; c10d: that of the\nround's first node)."},
+    [OPT_MASTER_PORT] = {"master-port", 0, "PORT", MEET,
+                         "Port at which rank 0 listens (static: default 29500; c10d: a free one). "
+                         "The\nlauncher itself never listens there."},
     [OPT_LOCAL_ADDR] = {"local-addr", 0, "HOST", MEET,
-                        "Address of this node, if the default is not the right one. With one node\nand c10d "
-                        "the ranks get it as MASTER_ADDR."},
-    [OPT_MAX_RESTARTS] =
-        {"max-restarts", 0, "N", FAIL,
-         "How often all ranks of this node are started again after one failed\n(default 0)."},
+                        "Address by which other nodes reach this one (default: that by which it reaches\nthe "
+                        "endpoint). With one node and c10d the ranks get it as MASTER_ADDR."},
+    [OPT_MAX_RESTARTS] = {"max-restarts", 0, "N", FAIL,
+                          "How often all ranks of all nodes are started again after one failed (default\n0); "
+                          "the endpoint's host decides. A node that comes, goes or is lost uses none."},
     [OPT_MONITOR_INTERVAL] = {"monitor-interval", 0, "S", FAIL,
                               "Accepted; nothing is polled here, an ended rank is seen at once."},
     [OPT_SHUTDOWN_TIMEOUT] = {"shutdown-timeout", 0, "S", FAIL,
@@ -139,10 +147,14 @@ void options_print_help(bool launch)
            "that did\n"
            "  not fail because of another: 140 is \"a peer was lost\"), 128 + n when signal n killed it. 143 "
            "after\n"
-           "  SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started.\n\n"
+           "  SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started.\n"
+           "  With several nodes, one on which nothing failed by itself ends with 140 and tells what did, "
+           "where;\n"
+           "  138: too few nodes came.\n\n"
            "EXAMPLES\n"
            "  %s --nproc-per-node=4 trainer mnist-cnn\n"
            "  %s --standalone --nproc-per-node=gpu train.py --epochs 10\n"
-           "  %s --nnodes=2 --node-rank=1 --master-addr=10.0.0.1 --nproc-per-node=8 train.py\n",
-           name, name, name);
+           "  %s --nnodes=2 --node-rank=1 --master-addr=10.0.0.1 --nproc-per-node=8 train.py\n"
+           "  %s --nnodes=2:4 --rdzv-backend=c10d --rdzv-endpoint=10.0.0.1 --rdzv-id=7 train.py\n",
+           name, name, name, name);
 }

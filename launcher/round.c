@@ -79,6 +79,12 @@ void round_signal(struct round *r, int signal)
         stop(r, signal);
 }
 
+void round_stop(struct round *r)
+{
+    if (r->state == ROUND_RUNNING || r->state == ROUND_WAITING)
+        stop(r, SIGTERM);
+}
+
 static int find(const struct round *r, pid_t pid)
 {
     for (int i = 0; i < r->n; i++)
@@ -181,7 +187,7 @@ void round_step(struct round *r)
 
 int round_wait_ms(const struct round *r)
 {
-    if (!r->deadline_ms)
+    if (!r->deadline_ms || r->state == ROUND_OVER)
         return -1;
     int64_t left = r->deadline_ms - clock_mono_ms();
     return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;

@@ -38,6 +38,9 @@ void round_started(struct round *r, int local, int rank, pid_t pid, const char *
 /* The launcher got a signal that ends the run: pass it on. A second SIGINT or SIGQUIT kills. */
 void round_signal(struct round *r, int signal);
 
+/* The run goes on elsewhere or ends: stop the ranks, as if told to by SIGTERM. */
+void round_stop(struct round *r);
+
 /* Collect every child that has ended, ranks and orphans. */
 void round_reap(struct round *r);
 

@@ -149,6 +149,23 @@ static uint32_t wait_of(int64_t timeout_ms)
     return timeout_ms < 1 ? 1 : timeout_ms > INT_MAX ? INT_MAX : (uint32_t)timeout_ms;
 }
 
+bool store_usable(const struct store *s)
+{
+    return !s->broken;
+}
+
+int store_local_address(const struct store *s, char *out, size_t size, struct err *err)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof(addr);
+
+    if (getsockname(s->fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "store %s: getsockname", s->where);
+    if (getnameinfo((struct sockaddr *)&addr, len, out, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
+        return err_set(err, ERR_FATAL, "store %s: no address of our own", s->where);
+    return 0;
+}
+
 int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
               struct err *err)
 {

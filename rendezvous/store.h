@@ -15,6 +15,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { STORE_KEY_BYTES = 255, STORE_VALUE_BYTES = 64 * 1024, STORE_RUN_ID_BYTES = 255 };
@@ -25,6 +26,12 @@ struct store;
 struct store *store_connect(const char *host, int port, const char *run_id, int64_t timeout_ms,
                             struct err *err);
 void store_close(struct store *s);
+
+/* False when the connection has failed: what follows on it fails too. */
+bool store_usable(const struct store *s);
+
+/* Our own address on the way to the server, as text. */
+int store_local_address(const struct store *s, char *out, size_t size, struct err *err) MUST_CHECK;
 
 int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
               struct err *err) MUST_CHECK;

@@ -48,7 +48,12 @@ static bool same_input(const struct shape *in, const struct data_layout *l)
 static int check_targets(const struct rig *s, const struct data_layout *l, struct err *err)
 {
     struct shape out = s->pipeline.output;
+    bool values = loss_wants_values(&s->cfg->loss);
 
+    if (values != (l->values > 0))
+        return err_set(err, ERR_INVALID, "loss: %s",
+                       values ? "mse needs values as targets, but the data set has labels"
+                              : "cross_entropy needs labels as targets, but the data set has values");
     if (l->values && l->values != out.channels)
         return err_set(err, ERR_INVALID, "model: %d outputs, but a target of the data has %d values",
                        out.channels, l->values);

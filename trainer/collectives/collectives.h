@@ -12,6 +12,8 @@
  *            that is no such rank, a negative timeout, a piece too many) leaves the table as it was, as if there had
  *            been no call. After any other failure data buffers are unspecified, and every later call on the same
  *            table fails the same way.
+ *            Within a pod a dead process is noticed in a tenth of a second, elsewhere within 1 s, a lost host within
+ *            5 s; when rank 0 itself is stopped, the message comes up to 1 s after the deadline.
  * Numerics:  sums are taken in rank order, 0 + 1 + 2 + ..., element by element: bit-identical on every rank, in every
  *            run and whatever path a size takes.
  */
@@ -39,7 +41,7 @@ enum collectives_flag {
 };
 
 enum collectives_backend {
-    COLLECTIVES_GLOO, /* between processes over shared memory: the default */
+    COLLECTIVES_GLOO, /* shared memory inside a pod, TCP between pods: the default */
     COLLECTIVES_NCCL,
     COLLECTIVES_MPI,
 };
@@ -49,7 +51,7 @@ enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIV
 struct collectives {
     int rank;
     int world;
-    const char *transport; /* "solo", "host": for a log line */
+    const char *transport; /* "solo", "host", "pods": for a log line */
     void *state;           /* the transport's own */
 
     /* x[i] = sum over ranks of x[i]. flags (may be NULL on every rank or on none): see collectives_flag. */
@@ -93,10 +95,11 @@ struct collectives_config {
     int rank, world;
     int local_rank, local_world;
     int group_rank;    /* which of the run's hosts this is */
-    int restart_count; /* the launcher's round: ranks of two rounds never meet */
+    int restart_count; /* the launcher's round: ranks of two rounds of one pod never meet */
     const char *run_id;
-    const char *master_addr; /* NULL: not given */
-    int master_port;
+    const char *master_addr; /* of rank 0; needed between pods. NULL: not given */
+    int master_port;         /* where rank 0 then serves the rendezvous store */
+    int lanes;               /* links between two neighbouring pods; 0: one per rank, up to 8 */
 };
 
 /* Fill *cfg from the environment (`get` is getenv or a test's own): RANK, WORLD_SIZE, LOCAL_RANK,

@@ -105,7 +105,7 @@ static float *host_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
     return host_segment_piece(c->state, n, deadline_ms, err);
 }
 
-static void host_free(struct host *h)
+void host_free(struct host *h)
 {
     host_segment_close(h);
     for (int r = 0; r < h->world; r++)
@@ -122,32 +122,36 @@ static void host_close(struct collectives *c)
     host_free(c->state);
 }
 
-static struct host *host_new(const struct collectives_config *cfg)
+struct host *host_new(const struct collectives_config *cfg)
 {
     struct host *h = calloc(1, sizeof(*h));
-    const size_t world = (size_t)cfg->world;
+    const size_t world = (size_t)cfg->local_world;
 
     if (!h || !(h->links = calloc(world, sizeof(*h->links))) || !(h->src = calloc(world, sizeof(*h->src))) ||
         !(h->dst = calloc(world, sizeof(*h->dst))))
         abort();
-    h->rank = cfg->rank;
-    h->world = cfg->world;
+    h->rank = cfg->local_rank;
+    h->world = cfg->local_world;
+    h->base = cfg->rank - cfg->local_rank;
     h->segment = -1;
-    h->spins = cfg->world <= cpus_usable() ? HOST_SPINS_MAX : 0;
+    h->spins = cfg->local_world <= cpus_usable() ? HOST_SPINS_MAX : 0;
     for (size_t r = 0; r < world; r++)
         h->links[r] = -1;
     return h;
 }
 
-int host_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+int host_open(struct collectives *c, const struct collectives_config *run, int64_t timeout_ms,
               struct err *err)
 {
+    struct collectives_config one = *run, *cfg = &one;
     const struct host_call call = {.op = HOST_OPEN, .n = (uint64_t)cfg->world};
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
 
     if (cfg->world > COLLECTIVES_HOST_RANKS_MAX)
         return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
                        cfg->world, COLLECTIVES_HOST_RANKS_MAX);
+    one.local_rank = cfg->rank;
+    one.local_world = cfg->world;
     struct host *h = host_new(cfg);
     if (host_meet(h, cfg, deadline_ms, err) < 0 || host_phase(h, &call, deadline_ms, err) < 0) {
         host_free(h);

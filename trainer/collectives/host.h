@@ -67,8 +67,21 @@ struct host_piece {
     size_t n;      /* floats */
 };
 
+/* What else ends a wait, when these ranks are a part of the run only: asked in slices of HOST_SLICE_MS. Each sets *err
+ * and returns -1, or 0 to wait on; timed_out always ends it. All NULL: nothing else. */
+struct host_outlook {
+    int (*look)(void *arg, const char *what, struct err *err);
+    int (*timed_out)(void *arg, const char *what, struct err *err);
+    void (*lost)(void *arg, const char *what,
+                 struct err *err); /* a peer here is gone, says *err: is there a better reason? */
+    void (*failed)(void *arg, const struct err *err); /* the first failure of the table */
+    void *arg;
+};
+
 struct host {
     int rank, world;
+    int base; /* number of our rank 0 in the run, for messages */
+    struct host_outlook outlook;
     int *links;  /* [world] a connected stream socket per peer, -1 for ourselves */
     int segment; /* the memory file */
     char *map;   /* head, slots, staging */
@@ -113,6 +126,8 @@ int host_left_ms(int64_t deadline_ms);
 int host_segment_create(struct host *h, struct err *err) MUST_CHECK;
 int host_segment_map(struct host *h, struct err *err) MUST_CHECK;
 void host_segment_close(struct host *h);
+/* May there be another piece of n floats? */
+int host_segment_allows(const struct host *h, size_t n, struct err *err) MUST_CHECK;
 /* Another piece of n floats per rank at the segment's end; see `shared`. */
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err);
 /* The place of x for struct host_call, and the piece it is in; 0 when it is in none. */
@@ -126,6 +141,10 @@ const char *host_op_name(uint32_t op);
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer's process is gone. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
+
+/* host.c: one with cfg's local_rank of its local_world ranks, who have yet to meet; and its end. */
+struct host *host_new(const struct collectives_config *cfg);
+void host_free(struct host *h);
 
 /* host_meet.c: fills links, and segment on every rank. */
 int host_meet(struct host *h, const struct collectives_config *cfg, int64_t deadline_ms,

@@ -65,6 +65,15 @@ static int recv_all(int fd, void *bytes, size_t len, int from, int64_t deadline_
     return 0;
 }
 
+/* A broken socket: elsewhere one may know who broke it. */
+static int link_failed(struct host *h, const char *what, struct err *why, struct err *err)
+{
+    if (why->kind == ERR_PEER && h->outlook.lost)
+        h->outlook.lost(h->outlook.arg, what, why);
+    *err = *why;
+    return host_fail(h, why);
+}
+
 int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,
                    struct err *err)
 {
@@ -72,10 +81,8 @@ int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_
 
     if (to < 0 || to >= h->world || to == h->rank)
         return bad_peer(h, "send", to, err);
-    if (send_all(h->links[to], bytes, len, to, deadline_ms, &why) < 0) {
-        *err = why;
-        return host_fail(h, &why);
-    }
+    if (send_all(h->links[to], bytes, len, h->base + to, deadline_ms, &why) < 0)
+        return link_failed(h, "send", &why, err);
     return 0;
 }
 
@@ -86,14 +93,11 @@ int host_link_recv(struct host *h, void *bytes, size_t len, int from, int64_t de
 
     if (from < 0 || from >= h->world || from == h->rank)
         return bad_peer(h, "recv", from, err);
-    int rc = recv_all(h->links[from], &size, sizeof(size), from, deadline_ms, &why);
+    int rc = recv_all(h->links[from], &size, sizeof(size), h->base + from, deadline_ms, &why);
     if (rc == 0 && size != len)
-        rc = err_set(&why, ERR_INVALID, "ranks disagree: rank %d sends %llu bytes, rank %d expects %zu", from,
-                     (unsigned long long)size, h->rank, len);
+        rc = err_set(&why, ERR_INVALID, "ranks disagree: rank %d sends %llu bytes, rank %d expects %zu",
+                     h->base + from, (unsigned long long)size, h->base + h->rank, len);
     if (rc == 0)
-        rc = recv_all(h->links[from], bytes, len, from, deadline_ms, &why);
-    if (rc == 0)
-        return 0;
-    *err = why;
-    return host_fail(h, &why);
+        rc = recv_all(h->links[from], bytes, len, h->base + from, deadline_ms, &why);
+    return rc == 0 ? 0 : link_failed(h, "recv", &why, err);
 }

@@ -44,8 +44,8 @@ static void make_hello(const struct collectives_config *cfg, struct hello *out)
     const uint32_t rest[] = {(uint32_t)cfg->group_rank, (uint32_t)cfg->restart_count,
                              (uint32_t)cfg->master_port, (uint32_t)cfg->world, (uint32_t)geteuid()};
 
-    *out = (struct hello){.magic = HELLO_MAGIC, .version = 1, .rank = (uint32_t)cfg->rank};
-    out->world = (uint32_t)cfg->world;
+    *out = (struct hello){.magic = HELLO_MAGIC, .version = 1, .rank = (uint32_t)cfg->local_rank};
+    out->world = (uint32_t)cfg->local_world;
     for (uint64_t i = 0; i < 2; i++)
         out->token[i] = hash(hash(i, run_id, strlen(run_id)), rest, sizeof(rest));
 }
@@ -93,6 +93,17 @@ static void sleep_ms(int ms)
     nanosleep(&ts, NULL);
 }
 
+/* Those already linked may go while we wait for the rest; so may a rank elsewhere. */
+static int still_there(const struct host *h, struct err *err)
+{
+    for (int r = 0; r < h->world; r++) {
+        struct pollfd pfd = {.fd = h->links[r], .events = POLLRDHUP};
+        if (h->links[r] >= 0 && poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLRDHUP | POLLHUP | POLLERR))
+            return err_set(err, ERR_PEER, "open: rank %d went away", h->base + r);
+    }
+    return h->outlook.look ? h->outlook.look(h->outlook.arg, "open", err) : 0;
+}
+
 /* Not there yet, or its queue is full: try again, ever less often. */
 static int connect_to(struct host *h, const struct hello *hello, int rank, int64_t deadline_ms,
                       struct err *err)
@@ -105,17 +116,19 @@ static int connect_to(struct host *h, const struct hello *hello, int rank, int64
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot create a socket");
     for (int wait_ms = 1; connect(fd, (struct sockaddr *)&addr, len) < 0;) {
         if (errno != ECONNREFUSED && errno != EAGAIN && errno != EINTR)
-            return err_errno(err, ERR_FATAL, errno, "collectives: cannot connect to rank %d", rank);
+            return err_errno(err, ERR_FATAL, errno, "collectives: cannot connect to rank %d", h->base + rank);
+        if (still_there(h, err) < 0)
+            return -1;
         if (host_left_ms(deadline_ms) == 0)
             return err_set(err, ERR_TIMEOUT, "open: deadline passed while waiting for rank %d to start",
-                           rank);
+                           h->base + rank);
         sleep_ms(wait_ms);
         wait_ms = wait_ms * 2 > RETRY_MS_MAX ? RETRY_MS_MAX : wait_ms * 2;
     }
     if (!same_user(fd))
-        return err_set(err, ERR_INVALID, "collectives: rank %d belongs to another user", rank);
+        return err_set(err, ERR_INVALID, "collectives: rank %d belongs to another user", h->base + rank);
     if (send(fd, hello, sizeof(*hello), MSG_NOSIGNAL) != (ssize_t)sizeof(*hello))
-        return err_set(err, ERR_PEER, "open: rank %d went away", rank);
+        return err_set(err, ERR_PEER, "open: rank %d went away", h->base + rank);
     h->links[rank] = TAKE_FD(fd);
     return 0;
 }
@@ -133,7 +146,8 @@ static int take_hello(struct host *h, const struct hello *mine, int fd, struct e
     }
     if (h->links[got.rank] >= 0) {
         close(fd);
-        return err_set(err, ERR_INVALID, "collectives: two processes are rank %u of this run", got.rank);
+        return err_set(err, ERR_INVALID, "collectives: two processes are rank %u of this run",
+                       (uint32_t)h->base + got.rank);
     }
     h->links[got.rank] = fd;
     return 1;
@@ -155,7 +169,8 @@ static int missing_error(const struct host *h, struct err *err)
 {
     for (int r = h->rank + 1; r < h->world; r++)
         if (h->links[r] < 0)
-            return err_set(err, ERR_TIMEOUT, "open: deadline passed while waiting for rank %d to start", r);
+            return err_set(err, ERR_TIMEOUT, "open: deadline passed while waiting for rank %d to start",
+                           h->base + r);
     return err_set(err, ERR_TIMEOUT, "open: deadline passed");
 }
 
@@ -196,12 +211,8 @@ static int accept_higher(struct host *h, const struct hello *mine, int listener,
 
     for (int missing = h->world - 1 - h->rank; missing > 0 && rc >= 0; missing -= rc) {
         rc = accept_turn(h, mine, listener, pending, &n_pending, deadline_ms, err);
-        /* Those already linked may die while we wait for the rest. */
-        for (int r = 0; r < h->world && rc == 0; r++) {
-            struct pollfd pfd = {.fd = h->links[r], .events = POLLRDHUP};
-            if (h->links[r] >= 0 && poll(&pfd, 1, 0) > 0 && pfd.revents)
-                rc = err_set(err, ERR_PEER, "open: rank %d went away", r);
-        }
+        if (rc == 0)
+            rc = still_there(h, err);
     }
     for (int i = 0; i < n_pending; i++)
         close(pending[i]);
@@ -225,7 +236,7 @@ static int give_segment(struct host *h, struct err *err)
         c->cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(c), &h->segment, sizeof(int));
         if (sendmsg(h->links[r], &msg, MSG_NOSIGNAL) != 1)
-            return err_set(err, ERR_PEER, "open: rank %d went away", r);
+            return err_set(err, ERR_PEER, "open: rank %d went away", h->base + r);
     }
     return 0;
 }
@@ -243,13 +254,18 @@ static int take_segment(struct host *h, int64_t deadline_ms, struct err *err)
 
     msg.msg_control = control.bytes;
     msg.msg_controllen = sizeof(control.bytes);
-    while (poll(&pfd, 1, host_left_ms(deadline_ms)) <= 0)
-        if (host_left_ms(deadline_ms) == 0)
+    for (int left; (left = host_left_ms(deadline_ms),
+                   poll(&pfd, 1, left < HOST_SLICE_MS ? left : HOST_SLICE_MS)) <= 0;) {
+        if (still_there(h, err) < 0)
+            return -1;
+        if (left == 0)
             return err_set(err, ERR_TIMEOUT,
-                           "open: deadline passed while waiting for rank 0 and the ranks it "
-                           "waits for");
+                           "open: deadline passed while waiting for rank %d and the ranks it "
+                           "waits for",
+                           h->base);
+    }
     if (recvmsg(h->links[0], &msg, MSG_CMSG_CLOEXEC) != 1)
-        return err_set(err, ERR_PEER, "open: rank 0 went away");
+        return err_set(err, ERR_PEER, "open: rank %d went away", h->base);
     const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
         c->cmsg_len != CMSG_LEN(sizeof(int)))

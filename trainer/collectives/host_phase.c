@@ -59,8 +59,11 @@ const char *host_op_name(uint32_t op)
 
 int host_fail(struct host *h, const struct err *err)
 {
-    if (h->failed.kind == ERR_NONE)
-        h->failed = *err;
+    if (h->failed.kind != ERR_NONE)
+        return -1;
+    h->failed = *err;
+    if (h->outlook.failed)
+        h->outlook.failed(h->outlook.arg, err);
     return -1;
 }
 
@@ -78,7 +81,10 @@ int host_peers_check(struct host *h, const char *what, struct err *err)
         return 0;
     atomic_store(&head->lost, lost);
     futex_wake_all(&head->generation);
-    return err_set(err, ERR_PEER, "%s: rank %u went away", what, lost - 1);
+    err_set(err, ERR_PEER, "%s: rank %u went away", what, (uint32_t)h->base + lost - 1);
+    if (h->outlook.lost)
+        h->outlook.lost(h->outlook.arg, what, err);
+    return -1;
 }
 
 static int timed_out(const struct host *h, const char *what, struct err *err)
@@ -86,11 +92,13 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
     char missing[120] = "";
     size_t at = 0;
 
+    if (h->outlook.look)
+        return h->outlook.timed_out(h->outlook.arg, what, err);
     for (int r = 0; r < h->world; r++) {
         uint32_t phase = atomic_load(&host_slot(h, r)->phase);
         if ((int32_t)(phase - h->phase) >= 0)
             continue;
-        at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%d", at ? ", " : "", r);
+        at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%d", at ? ", " : "", h->base + r);
         if (at >= sizeof(missing))
             break;
     }
@@ -135,7 +143,8 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
         futex_wait(&head->generation, generation, left < HOST_SLICE_MS ? left : HOST_SLICE_MS);
         if (atomic_load(&head->generation) != generation)
             break;
-        if (host_peers_check(h, what, err) < 0)
+        if (host_peers_check(h, what, err) < 0 ||
+            (h->outlook.look && h->outlook.look(h->outlook.arg, what, err) < 0))
             rc = -1;
         else if (host_left_ms(deadline_ms) == 0)
             rc = timed_out(h, what, err);
@@ -183,8 +192,9 @@ static int compare(const struct host *h, uint32_t phase, struct err *err)
         describe(first, a, sizeof(a));
         describe(c, b, sizeof(b));
         return err_set(err, ERR_INVALID,
-                       "ranks disagree: rank 0 is in %s (root %u), rank %d in %s (root %u)%s", a, first->root,
-                       r, b, c->root, c->place == first->place ? "" : ", in other memory");
+                       "ranks disagree: rank %d is in %s (root %u), rank %d in %s (root %u)%s", h->base, a,
+                       first->root, h->base + r, b, c->root,
+                       c->place == first->place ? "" : ", in other memory");
     }
     return 0;
 }

@@ -100,12 +100,8 @@ static int open_transport(struct collectives *c, const struct collectives_config
     }
     if (cfg->world == 1)
         return solo_open(c, err);
-    if (cfg->local_world == cfg->world)
-        return host_open(c, cfg, timeout_ms, err);
-    return err_set(err, ERR_INVALID,
-                   "WORLD_SIZE=%d with %d ranks on this host: ranks on several hosts are not supported by "
-                   "--backend gloo in this version; run all ranks in one pod",
-                   cfg->world, cfg->local_world);
+    return cfg->local_world == cfg->world ? host_open(c, cfg, timeout_ms, err)
+                                          : pods_open(c, cfg, timeout_ms, err);
 }
 
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes the golden numbers and files of the trainer's byte modules from PyTorch and TensorBoard.
 
-Run it with their Python (torch 2.15, tensorboard 2.21) in this folder; it rewrites golden.h, state.pt, values.pt and
-scalars.tfevents. Tests need only the results.
+Run it with their Python (torch 2.15, tensorboard 2.21) in this folder; it rewrites golden.h, state.pt, values.pt,
+module.pt and scalars.tfevents. Tests need only the results.
 """
 import io
 import struct
@@ -144,9 +144,22 @@ def batches():
             [list(range(n)) for n in sizes]]
 
 
+def module():
+    """What programs really save: a state_dict with its _metadata, parameters, an optimiser's state, views."""
+    torch.manual_seed(3)
+    m = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    with torch.no_grad():
+        for p in m.parameters():
+            p.copy_(torch.arange(p.numel(), dtype=torch.float32).view_as(p) / 8)
+    optim = torch.optim.AdamW(m.parameters())
+    flat = torch.arange(8, dtype=torch.float32)
+    return {"model": m.state_dict(), "optim": optim.state_dict(), "parameter": m[0].bias, "view": flat[2:6].view(2, 2)}
+
+
 def archives(out):
     torch.save(small_state(), "state.pt")
     torch.save(values(), "values.pt")
+    torch.save(module(), "module.pt")
     file = io.BytesIO()
     torch.save(batches(), file)
     with zipfile.ZipFile(file) as z:

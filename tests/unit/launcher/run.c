@@ -1,5 +1,6 @@
 /* run.c - torchrun under test. */
 #include "run.h"
+#include "common/cleanup.h"
 #include "common/fsutil.h"
 
 #include <fcntl.h>
@@ -146,6 +147,40 @@ bool run_wait_file(const struct run *r, const char *name)
         tick();
     }
     return run_has_file(r, name);
+}
+
+void run_wait_threads(const struct run *r)
+{
+    char path[64];
+    int threads = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)r->pid);
+    for (int i = 0; i < POLLS_MAX && threads < 2; i++) {
+        cleanup_closedir DIR *d = opendir(path);
+        threads = -2; /* . and .. */
+        while (d && readdir(d))
+            threads++;
+        tick();
+    }
+    assert_true(threads >= 2);
+}
+
+void run_touch(const struct run *r, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    fclose(f);
+}
+
+void run_remove(const struct run *r, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+    assert_int_equal(unlink(path), 0);
 }
 
 int run_read_number(const struct run *r, const char *name)

@@ -37,6 +37,13 @@ void run_release(struct run *r);
 bool run_wait_file(const struct run *r, const char *name);
 bool run_has_file(const struct run *r, const char *name);
 
+/* Wait until it has threads: it has blocked its signals and begun to meet others. */
+void run_wait_threads(const struct run *r);
+
+/* Make or remove a file that the ranks look for. */
+void run_touch(const struct run *r, const char *name);
+void run_remove(const struct run *r, const char *name);
+
 /* A number that a rank wrote to a file. */
 int run_read_number(const struct run *r, const char *name);
 

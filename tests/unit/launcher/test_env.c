@@ -21,8 +21,14 @@ static const char *get(char *const *env, const char *name)
     return found;
 }
 
-static const struct env_round round_2 = {
-    .restart_count = 2, .run_id = "job-1", .master_addr = "10.0.0.9", .master_port = 4711};
+static const struct env_round round_2 = {.node = 1,
+                                         .nodes = 2,
+                                         .first_rank = 4,
+                                         .world = 8,
+                                         .restart_count = 2,
+                                         .run_id = "job-1",
+                                         .master_addr = "10.0.0.9",
+                                         .master_port = 4711};
 
 static struct options some_options(void)
 {

@@ -144,6 +144,58 @@ static void test_what_the_operator_writes(void **state)
     assert_int_equal(o.master_port, 77);
 }
 
+static void test_how_nodes_meet(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    parse_ok(&a, &o,
+             WORDS("torchrun", "--nnodes=2:4", "--nproc_per_node=2", "--max_restarts=3",
+                   "--rdzv_backend=c10d", "--rdzv_endpoint=mnist-node-0.mnist-rdzv:29400", "--rdzv_id=0b6f-2",
+                   "--rdzv_conf=is_host=true,read_timeout=600,join_timeout=3600,join_timeout=10", "p"));
+    assert_true(o.meeting.needed && o.nnodes_min == 2 && o.nnodes == 4 && o.meeting.is_host == 1);
+    assert_string_equal(o.meeting.host, "mnist-node-0.mnist-rdzv");
+    assert_int_equal(o.meeting.port, 29400);
+    assert_int_equal(o.meeting.join_ms, 10000);
+    assert_int_equal(o.meeting.last_call_ms, 30000);
+    assert_int_equal(o.meeting.keep_alive_ms, 5000);
+    assert_int_equal(o.meeting.keep_alive_attempts, 3);
+    assert_null(o.master_addr);
+    assert_int_equal(o.master_port, 0);
+    parse_ok(&a, &o,
+             WORDS("torchrun", "--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=h",
+                   "--rdzv-conf=last_call_timeout=0.5,keep_alive_interval=0.25,keep_alive_max_attempt=4",
+                   "p"));
+    assert_int_equal(o.meeting.port, 29400);
+    assert_int_equal(o.meeting.is_host, -1);
+    assert_int_equal(o.meeting.last_call_ms, 500);
+    assert_int_equal(o.meeting.keep_alive_ms, 250);
+    assert_int_equal(o.meeting.keep_alive_attempts, 4);
+    /* Static: never at MASTER_PORT, wherever that is; node 0 hosts. */
+    static const struct {
+        const char *endpoint, *master_port;
+        int port, want_master;
+    } cases[] = {{"--rdzv-endpoint=h:29400", "--master-port=29500", 29400, 29500},
+                 {"--rdzv-endpoint=h:29500", "--role=r", 29400, 29500},
+                 {"--rdzv-endpoint=h", "--master-port=50", 150, 50},
+                 {"--rdzv-endpoint=h:1000", "--master-port=1000", 900, 1000},
+                 {"--role=r", "--master-port=1234", 1134, 1234}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        parse_ok(
+            &a, &o,
+            WORDS("torchrun", "--nnodes=2", "--node-rank=1", cases[i].endpoint, cases[i].master_port, "p"));
+        assert_int_equal(o.meeting.port, cases[i].port);
+        assert_int_equal(o.master_port, cases[i].want_master);
+        assert_int_equal(o.meeting.is_host, 0);
+    }
+    parse_ok(&a, &o, WORDS("torchrun", "--nnodes=2", "--rdzv-conf=timeout=7", "p"));
+    assert_int_equal(o.meeting.join_ms, 7000);
+    assert_int_equal(o.meeting.is_host, 1);
+    parse_ok(&a, &o, WORDS("torchrun", "p"));
+    assert_false(o.meeting.needed);
+}
+
 static void test_how_many_ranks(void **state)
 {
     static const struct {
@@ -180,7 +232,12 @@ static void test_refusals(void **state)
         {{"torchrun", "--nnodes=1:4", "p"}, "elastic"},
         {{"torchrun", "--nnodes=4:1", "p"}, "MAX not below MIN"},
         {{"torchrun", "--nnodes=0", "p"}, "--nnodes=0"},
-        {{"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "p"}, "static"},
+        {{"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "p"}, "--rdzv-endpoint"},
+        {{"torchrun", "--nnodes=2001", "p"}, "at most 2000"},
+        {{"torchrun", "--rdzv-conf=is_host=maybe", "p"}, "is_host=true"},
+        {{"torchrun", "--rdzv-conf=join_timeout=0", "p"}, "above 0"},
+        {{"torchrun", "--rdzv-conf=join_timeout=soon", "p"}, "above 0"},
+        {{"torchrun", "--rdzv-conf=keep_alive_max_attempt=0", "p"}, "1..1000"},
         {{"torchrun", "--rdzv-backend=etcd-v2", "p"}, "etcd is not supported"},
         {{"torchrun", "--rdzv-backend=zeus", "p"}, "static or c10d"},
         {{"torchrun", "--node-rank=1", "p"}, "--node-rank=1"},
@@ -277,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_every_option_is_accepted_or_refused_by_name),
         cmocka_unit_test(test_values_from_the_environment),
         cmocka_unit_test(test_what_the_operator_writes),
+        cmocka_unit_test(test_how_nodes_meet),
         cmocka_unit_test(test_how_many_ranks),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_program_kinds),

@@ -138,6 +138,41 @@ static void no_damage_passes_for_content(void **state)
     assert_true(refused > 300);
 }
 
+static const struct pt_tensor *tensor_at(const struct pt_value *root, const char *first, const char *second)
+{
+    const struct pt_value *v = pt_find(root, first);
+
+    v = second ? pt_find(v, second) : v;
+    assert_non_null(v);
+    assert_int_equal(v->type, PT_TENSOR);
+    return &v->tensor;
+}
+
+/* A state_dict with its metadata, a parameter, a view into a larger storage, an optimiser's groups. */
+static void reads_what_programs_save(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf file = BUF_INIT(FILE_MAX);
+    static const float view[] = {2, 3, 4, 5};
+    static const float bias[] = {0, 0.125F, 0.25F};
+    struct pt_value root;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(fs_read(TK_SOURCE_DIR "/tests/golden/torch/module.pt", &file, &err), 0);
+    if (torch_zip_read(file.data, file.len, &a, &root, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(pt_find(&root, "model")->dict.len, 7);
+    assert_memory_equal(tensor_at(&root, "model", "0.bias")->data, bias, sizeof(bias));
+    assert_memory_equal(tensor_at(&root, "parameter", NULL)->data, bias, sizeof(bias));
+    assert_int_equal(tensor_at(&root, "model", "1.num_batches_tracked")->dtype, PT_I64);
+    assert_memory_equal(tensor_at(&root, "view", NULL)->data, view, sizeof(view));
+    const struct pt_value *groups = pt_find(pt_find(&root, "optim"), "param_groups");
+    assert_int_equal(groups->seq.len, 1);
+    assert_int_equal(pt_find(&groups->seq.values[0], "params")->seq.len, 4);
+    assert_null(pt_find_int(pt_find(pt_find(&root, "optim"), "state"), 0));
+}
+
 static int no_storage(void *ctx, const char *key, const void **ret, size_t *ret_bytes, struct err *err)
 {
     (void)ctx, (void)ret, (void)ret_bytes;
@@ -225,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_torch_saved),
+        cmocka_unit_test(reads_what_programs_save),
         cmocka_unit_test(reads_what_we_wrote),
         cmocka_unit_test(no_damage_passes_for_content),
         cmocka_unit_test(refuses_pickles_that_weights_do_not_need),

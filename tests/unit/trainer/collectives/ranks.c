@@ -1,11 +1,13 @@
 /* ranks.c - forked ranks for the tests. */
 #include "ranks.h"
 
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -17,11 +19,45 @@ struct collectives_config ranks_config(int rank, int world, char run_id[static 6
         .rank = rank, .world = world, .local_rank = rank, .local_world = world, .run_id = run_id};
 }
 
-static int rank_main(int rank, int world, int (*body)(struct collectives *c, void *arg), void *arg)
+struct collectives_config ranks_pods_config(int rank, const struct ranks_layout *l, int port,
+                                            char run_id[static 64])
+{
+    const int per_pod = l->per_pod ? l->per_pod : l->world, pod = rank / per_pod, first = pod * per_pod;
+    struct collectives_config cfg = ranks_config(rank, l->world, run_id);
+
+    cfg.group_rank = pod;
+    cfg.local_rank = rank - first;
+    cfg.local_world = l->world - first < per_pod ? l->world - first : per_pod;
+    cfg.master_addr = "127.0.0.1";
+    cfg.master_port = port;
+    cfg.lanes = l->lanes;
+    return cfg;
+}
+
+/* Below the ports that the system gives out, and another one for each process. */
+int ranks_free_port(void)
+{
+    static int used;
+
+    for (int i = 0; i < 1000; i++) {
+        int port = 10000 + ((int)getpid() * 7 + used++) % 20000;
+        struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+        cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const int on = 1;
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+            return port;
+    }
+    fail_msg("no free port");
+    return -1;
+}
+
+static int rank_main(int rank, const struct ranks_layout *l, int port,
+                     int (*body)(struct collectives *c, void *arg), void *arg)
 {
     char run_id[64];
     struct err err = {0};
-    const struct collectives_config cfg = ranks_config(rank, world, run_id);
+    const struct collectives_config cfg = ranks_pods_config(rank, l, port, run_id);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     cleanup_collectives struct collectives *c = collectives_open(&cfg, RANKS_TIMEOUT_MS, &err);
@@ -32,16 +68,24 @@ static int rank_main(int rank, int world, int (*body)(struct collectives *c, voi
     return body(c, arg);
 }
 
-void ranks_start(struct ranks *r, int world, int (*body)(struct collectives *c, void *arg), void *arg)
+void ranks_start_pods(struct ranks *r, const struct ranks_layout *l,
+                      int (*body)(struct collectives *c, void *arg), void *arg)
 {
-    *r = (struct ranks){.world = world};
+    const int port = ranks_free_port();
+
+    *r = (struct ranks){.world = l->world};
     fflush(NULL);
-    for (int i = 0; i < world; i++) {
+    for (int i = 0; i < l->world; i++) {
         r->pids[i] = fork();
         assert_true(r->pids[i] >= 0);
         if (r->pids[i] == 0)
-            _exit(rank_main(i, world, body, arg));
+            _exit(rank_main(i, l, port, body, arg));
     }
+}
+
+void ranks_start(struct ranks *r, int world, int (*body)(struct collectives *c, void *arg), void *arg)
+{
+    ranks_start_pods(r, &(struct ranks_layout){.world = world}, body, arg);
 }
 
 void ranks_wait(struct ranks *r)
@@ -50,12 +94,17 @@ void ranks_wait(struct ranks *r)
         assert_int_equal(waitpid(r->pids[i], &r->status[i], 0), r->pids[i]);
 }
 
-void ranks_run(int world, int (*body)(struct collectives *c, void *arg), void *arg)
+void ranks_run_pods(const struct ranks_layout *l, int (*body)(struct collectives *c, void *arg), void *arg)
 {
     struct ranks r;
 
-    ranks_start(&r, world, body, arg);
+    ranks_start_pods(&r, l, body, arg);
     ranks_wait(&r);
-    for (int i = 0; i < world; i++)
+    for (int i = 0; i < l->world; i++)
         assert_int_equal(r.status[i], 0);
+}
+
+void ranks_run(int world, int (*body)(struct collectives *c, void *arg), void *arg)
+{
+    ranks_run_pods(&(struct ranks_layout){.world = world}, body, arg);
 }

@@ -24,6 +24,7 @@ struct fault {
     int signal;
     int64_t timeout_ms;
     int exit_code; /* of the survivors */
+    int victim;
 };
 
 static int do_call(struct collectives *c, enum call call, float *x, float *shared, int64_t timeout_ms,
@@ -60,6 +61,19 @@ static int do_call(struct collectives *c, enum call call, float *x, float *share
     return rc;
 }
 
+/* The victim goes when all have left the first round: before, they would be right to fail in it. */
+static void wait_for_the_others(struct collectives *c, int victim)
+{
+    struct err err = {0};
+    char byte = 'x';
+
+    for (int r = 0; r < c->world && c->rank == victim; r++)
+        if (r != victim)
+            RANK_OK(c->recv(c, &byte, 1, r, RANKS_TIMEOUT_MS, &err));
+    if (c->rank != victim)
+        RANK_OK(c->send(c, &byte, 1, victim, RANKS_TIMEOUT_MS, &err));
+}
+
 /* The last rank takes part in one round and is gone (or stopped) in the second. The verdict must come from what
  * happened and not from a clock: a death long before the deadline, a stop not before it. */
 static int fault_body(struct collectives *c, void *arg)
@@ -72,34 +86,40 @@ static int fault_body(struct collectives *c, void *arg)
     RANK_CHECK(shared);
     if (f->call != IN_RECV)
         RANK_CHECK(do_call(c, f->call, x, shared, RANKS_TIMEOUT_MS, &err) == 0);
-    if (c->rank == c->world - 1)
+    wait_for_the_others(c, f->victim);
+    if (c->rank == f->victim)
         raise(f->signal);
     int64_t start = clock_mono_ms();
     RANK_CHECK(do_call(c, f->call, x, shared, f->timeout_ms, &err) < 0);
     int64_t took = clock_mono_ms() - start;
     if (f->signal == SIGKILL)
         RANK_CHECK(took < f->timeout_ms / 4);
-    else
+    else if (c->world == 2)
         RANK_CHECK(took >= f->timeout_ms);
+    char name[32];
+    snprintf(name, sizeof(name), "rank %d", f->victim);
+    if (!strstr(err.msg, name) && strcmp(c->transport, "pods") == 0) {
+        fprintf(stderr, "rank %d: expected %s to be named: %s\n", c->rank, name, err.msg);
+        return RANK_FAILED;
+    }
     return collectives_exit_code(&err);
 }
 
-static void survive(struct fault f, int world)
+static void survive(struct fault f, struct ranks_layout l)
 {
     struct ranks r;
 
-    ranks_start(&r, world, fault_body, &f);
-    for (int i = 0; i < world - 1; i++)
-        assert_int_equal(waitpid(r.pids[i], &r.status[i], 0), r.pids[i]);
-    kill(r.pids[world - 1], SIGKILL);
-    assert_int_equal(waitpid(r.pids[world - 1], &r.status[world - 1], 0), r.pids[world - 1]);
-    for (int i = 0; i < world - 1; i++) {
-        assert_true(WIFEXITED(r.status[i]));
-        /* One survivor's deadline may pass a moment before another's, which then sees it leave. */
-        if (f.signal == SIGSTOP && i > 0 && WEXITSTATUS(r.status[i]) == 140)
-            continue;
-        assert_int_equal(WEXITSTATUS(r.status[i]), f.exit_code);
-    }
+    ranks_start_pods(&r, &l, fault_body, &f);
+    for (int i = 0; i < l.world; i++)
+        if (i != f.victim)
+            assert_int_equal(waitpid(r.pids[i], &r.status[i], 0), r.pids[i]);
+    kill(r.pids[f.victim], SIGKILL);
+    assert_int_equal(waitpid(r.pids[f.victim], &r.status[f.victim], 0), r.pids[f.victim]);
+    for (int i = 0; i < l.world; i++)
+        if (i != f.victim) {
+            assert_true(WIFEXITED(r.status[i]));
+            assert_int_equal(WEXITSTATUS(r.status[i]), f.exit_code);
+        }
 }
 
 static void test_killed_peer(void **state)
@@ -107,14 +127,42 @@ static void test_killed_peer(void **state)
     (void)state;
     for (int call = 0; call < N_CALLS; call++)
         for (int world = 2; world <= 4; world++)
-            survive((struct fault){(enum call)call, SIGKILL, 40000, 140}, world);
+            survive((struct fault){(enum call)call, SIGKILL, 40000, 140, world - 1},
+                    (struct ranks_layout){.world = world});
+}
+
+static const struct ranks_layout pods[] = {
+    {.world = 2, .per_pod = 1}, {.world = 4, .per_pod = 2}, {.world = 6, .per_pod = 2, .lanes = 1}};
+
+/* Noticed by every rank of every pod, and named; rank 0 is the one that would tell the others. */
+static void test_killed_peer_in_another_pod(void **state)
+{
+    (void)state;
+    for (int call = 0; call < N_CALLS; call++)
+        for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
+            const struct fault last = {(enum call)call, SIGKILL, 40000, 140, pods[i].world - 1};
+            survive(last, pods[i]);
+        }
+    for (int call = 0; call <= IN_SHARED; call++)
+        for (int victim = 0; victim < 6; victim++)
+            survive((struct fault){(enum call)call, SIGKILL, 40000, 140, victim}, pods[2]);
 }
 
 static void test_stopped_peer(void **state)
 {
     (void)state;
     for (int call = 0; call < N_CALLS; call++)
-        survive((struct fault){(enum call)call, SIGSTOP, 300, 138}, 2);
+        survive((struct fault){(enum call)call, SIGSTOP, 300, 138, 1}, (struct ranks_layout){.world = 2});
+}
+
+static void test_stopped_peer_in_another_pod(void **state)
+{
+    (void)state;
+    for (int call = 0; call < N_CALLS; call++)
+        for (size_t i = 0; i < 2; i++)
+            if (call != IN_RECV || i == 0) /* elsewhere a third one may leave first, whom nobody waits for */
+                survive((struct fault){(enum call)call, SIGSTOP, 500, 138, pods[i].world - 1}, pods[i]);
+    survive((struct fault){IN_BARRIER, SIGSTOP, 500, 138, 0}, pods[1]);
 }
 
 /* Killed at any moment of a stream of reductions, not only between two. */
@@ -343,7 +391,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_peer),
+        cmocka_unit_test(test_killed_peer_in_another_pod),
         cmocka_unit_test(test_stopped_peer),
+        cmocka_unit_test(test_stopped_peer_in_another_pod),
         cmocka_unit_test(test_killed_in_the_middle),
         cmocka_unit_test(test_peer_that_leaves_early),
         cmocka_unit_test(test_bad_arguments_break_nothing),

@@ -30,7 +30,7 @@ static void open_net(struct net *n, const char *model, enum kctx_isa isa, int th
     struct err err = {0};
 
     snprintf(text, sizeof(text),
-             "name: t\nloss: mse\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, train_items: "
+             "name: t\nloss: cross_entropy\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, train_items: "
              "1}\nmodel:\n  %s",
              model);
     memset(n, 0, sizeof(*n));
@@ -326,7 +326,8 @@ static void refuses_what_does_not_fit(void **state)
         struct err err = {0};
         char text[1024];
         snprintf(text, sizeof(text),
-                 "name: t\nloss: mse\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, train_items: 1}\n"
+                 "name: t\nloss: cross_entropy\noptimizer: {type: sgd, lr: 1}\ndata: {format: idx, "
+                 "train_items: 1}\n"
                  "model: {input: {rows: 6, cols: 6, channels: 2}, layers: %s}\n",
                  cases[i].layers);
         if (!config_decode("t.yaml", text, strlen(text), &a, &cfg, &err))

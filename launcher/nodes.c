@@ -1,0 +1,259 @@
+/* nodes.c - the launcher's side of rendezvous/member.h. */
+#include "launcher/nodes.h"
+#include "common/clock.h"
+#include "common/contract.h"
+#include "launcher/machine.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err)
+{
+    const struct options_meeting *m = &o->meeting;
+    const struct member_config c = {
+        .host = m->host,
+        .port = m->port,
+        .run_id = run_id,
+        .hosts = m->is_host < 0 ? MEMBER_HOSTS_AUTO
+                 : m->is_host   ? MEMBER_HOSTS
+                                : MEMBER_HOSTS_NOT,
+        .addr = m->local_addr,
+        .quorum = {.min = o->nnodes_min,
+                   .max = o->nnodes,
+                   .fixed_ranks = o->is_static,
+                   .restarts = o->max_restarts,
+                   .join_ms = m->join_ms,
+                   .last_call_ms = m->last_call_ms,
+                   .keep_alive_ms = m->keep_alive_ms,
+                   .keep_alive_attempts = m->keep_alive_attempts,
+                   .master_addr = o->master_addr,
+                   .master_port = o->master_port},
+    };
+
+    *n = (struct nodes){.options = o, .round = -1, .held = -1};
+    n->view = calloc(1, sizeof(*n->view));
+    if (!n->view)
+        abort();
+    n->member = member_start(&c, err);
+    return n->member ? 0 : -1;
+}
+
+static void release_port(struct nodes *n)
+{
+    if (n->held >= 0)
+        close(n->held);
+    n->held = -1;
+}
+
+void nodes_close(struct nodes *n)
+{
+    const struct options_meeting *m = &n->options->meeting;
+
+    if (n->member && n->view->state.stage != STAGE_ENDED && n->say.phase)
+        nodes_leave(n, 0);
+    /* No node is waited for longer than it takes to find out that it is lost. */
+    member_end(n->member, m->keep_alive_ms * (m->keep_alive_attempts + 1));
+    release_port(n);
+    free(n->view);
+}
+
+int nodes_fd(const struct nodes *n)
+{
+    return member_fd(n->member);
+}
+
+void nodes_look(struct nodes *n)
+{
+    member_look(n->member, n->view);
+}
+
+static void say(struct nodes *n, enum node_phase phase)
+{
+    n->say.phase = phase;
+    n->say.round = n->round;
+    n->say.nproc = n->options->nproc;
+    n->say.wanted = n->options->is_static ? n->options->node_rank : -1;
+    member_say(n->member, &n->say);
+}
+
+/* Our place among the members, or -1. */
+static int place(const struct nodes *n)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->members[i].ticket == n->view->ticket)
+            return (int)i;
+    return -1;
+}
+
+static void join(struct nodes *n, int64_t round)
+{
+    struct err ignored;
+    int port = 0;
+
+    release_port(n);
+    n->round = round;
+    n->started = n->told = false;
+    n->spare_ms = n->view->state.stage == STAGE_RUNNING ? clock_mono_ms() + n->options->meeting.join_ms : 0;
+    /* Without a port we can be any node but the first, and the start of its ranks would say why. */
+    if (machine_hold_port(&port, &n->held, &ignored) < 0)
+        port = 0;
+    n->say = (struct meeting_node){.port = port, .cause = {.rank = -1, .local_rank = -1}};
+    say(n, NODE_JOINING);
+}
+
+static void start(struct nodes *n, int at, struct env_round *identity)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    n->started = true;
+    snprintf(n->master_addr, sizeof(n->master_addr), "%s", s->master_addr);
+    identity->node = at;
+    identity->nodes = (int)s->n;
+    identity->first_rank = identity->world = 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        identity->first_rank += i < at ? (int)s->members[i].nproc : 0;
+        identity->world += (int)s->members[i].nproc;
+    }
+    identity->restart_count = (int)s->restarts;
+    identity->master_addr = n->master_addr;
+    identity->master_port = (int)s->master_port;
+    release_port(n);
+    say(n, NODE_RUNNING);
+}
+
+static bool spare_too_long(const struct nodes *n)
+{
+    return n->spare_ms && clock_mono_ms() >= n->spare_ms;
+}
+
+enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *begun)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    *begun = false;
+    if (n->view->link == MEMBER_LOST || s->stage == STAGE_ENDED || spare_too_long(n))
+        return NODES_END;
+    if (n->view->link != MEMBER_IN || !s->version)
+        return NODES_WAIT;
+    const int at = s->stage == STAGE_RUNNING ? place(n) : -1;
+    if (at >= 0 && n->round == s->round) {
+        if (n->started) /* done, or failed: the others decide what follows */
+            return NODES_WAIT;
+        start(n, at, identity);
+        return NODES_START;
+    }
+    const int64_t next = s->stage == STAGE_FORMING ? s->round : s->round + 1;
+    if (next != n->round) {
+        *begun = n->started;
+        join(n, next);
+    }
+    return NODES_WAIT;
+}
+
+int nodes_wait_ms(const struct nodes *n)
+{
+    if (!n->spare_ms)
+        return -1;
+    int64_t left = n->spare_ms - clock_mono_ms();
+    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+bool nodes_must_stop(const struct nodes *n)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    return n->view->link == MEMBER_LOST || s->stage == STAGE_ENDED || s->round != n->round;
+}
+
+static void put(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host)
+{
+    struct meeting_cause *c = &n->say.cause;
+
+    if (n->told)
+        return;
+    n->told = true;
+    *c = (struct meeting_cause){.rank = w->rank,
+                                .local_rank = w->local_rank,
+                                .pid = w->pid,
+                                .status = w->status & 0xffff,
+                                .wall_ms = w->wall_ms,
+                                .unsure = !sure};
+    put(c->host, sizeof(c->host), host);
+    put(c->error_file, sizeof(c->error_file), w->error_file);
+    put(c->message, sizeof(c->message), w->message);
+    say(n, NODE_FAILED);
+}
+
+void nodes_broken(struct nodes *n, const char *why, const char *host)
+{
+    struct meeting_cause *c = &n->say.cause;
+
+    *c = (struct meeting_cause){.rank = -1, .local_rank = -1, .status = EXIT_CODE_ERROR << 8};
+    put(c->host, sizeof(c->host), host);
+    snprintf(c->message, sizeof(c->message), "%.200s: %.240s", host, why);
+    say(n, NODE_FAILED);
+}
+
+void nodes_done(struct nodes *n)
+{
+    say(n, NODE_DONE);
+}
+
+void nodes_leave(struct nodes *n, int signal)
+{
+    if (n->say.phase == NODE_LEAVING)
+        return;
+    n->say.signal = signal;
+    say(n, NODE_LEAVING);
+}
+
+int nodes_verdict(const struct nodes *n, bool *mine)
+{
+    const struct member_view *v = n->view;
+
+    *mine = v->state.blame && v->state.blame == v->ticket;
+    if (v->state.stage != STAGE_ENDED) {
+        if (v->link != MEMBER_LOST) /* a spare that got no place */
+            return EXIT_CODE_RETRYABLE;
+        return v->err.kind == ERR_TIMEOUT ? EXIT_CODE_RETRYABLE
+               : v->err.kind == ERR_PEER  ? EXIT_CODE_PEER_LOST
+                                          : EXIT_CODE_ERROR;
+    }
+    switch ((enum meeting_end)v->state.end) {
+    case END_NONE:
+    case END_SUCCESS:
+        return EXIT_CODE_OK;
+    case END_FAILED:
+        return *mine ? exit_status_code((int)v->state.cause.status) : EXIT_CODE_PEER_LOST;
+    case END_SIGNAL:
+    case END_LOST:
+        return EXIT_CODE_PEER_LOST;
+    case END_TIMEOUT:
+        return EXIT_CODE_RETRYABLE;
+    }
+    return EXIT_CODE_ERROR;
+}
+
+struct exit_worker nodes_remote_worker(const struct nodes *n)
+{
+    const struct meeting_cause *c = &n->view->state.cause;
+
+    return (struct exit_worker){
+        .rank = (int)c->rank,
+        .local_rank = (int)c->local_rank,
+        .pid = (pid_t)c->pid,
+        .status = (int)c->status,
+        .wall_ms = c->wall_ms,
+        .host = c->host,
+        .error_file = c->error_file[0] ? c->error_file : NULL,
+        .message = c->message[0] ? c->message : NULL,
+    };
+}

@@ -1,0 +1,169 @@
+/* chair.c - read all nodes, decide, write the state: again at each news and at each deadline. */
+#include "rendezvous/chair.h"
+#include "common/clock.h"
+#include "rendezvous/server.h"
+#include "rendezvous/store.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+/* OWN_MS bounds a call to the store in our own process; SLICE_MS is how late a stop may be noticed; news within
+ * GATHER_MS are read together, which keeps the joining of n nodes from costing n * n reads. */
+enum { OWN_MS = 10000, SLICE_MS = 200, GATHER_MS = 5, ABSENT_MS = 1 };
+
+struct chair {
+    pthread_t thread;
+    struct store_server *server;
+    struct store *store;
+    struct quorum quorum;
+    int64_t posts; /* read so far */
+    struct buf text;
+    atomic_bool stop, over;
+};
+
+static int publish(struct chair *c, struct err *err)
+{
+    int64_t ignored;
+
+    buf_clear(&c->text);
+    if (meeting_put_state(&c->quorum.state, &c->text, err) < 0 ||
+        store_set(c->store, "state", c->text.data, c->text.len, OWN_MS, err) < 0)
+        return -1;
+    return store_add(c->store, "version", 1, &ignored, OWN_MS, err);
+}
+
+/* What one node says; one that has a ticket and has said nothing yet is none, and so is one that talks nonsense. */
+static int hear(struct chair *c, int64_t ticket, struct err *err)
+{
+    struct meeting_node node;
+    struct err why = {0};
+    char key[40];
+
+    snprintf(key, sizeof(key), "node/%" PRId64, ticket);
+    buf_clear(&c->text);
+    if (store_get(c->store, key, &c->text, ABSENT_MS, &why) == 0) {
+        if (meeting_get_node(c->text.data, c->text.len, &node, &why) == 0)
+            quorum_hear(&c->quorum, ticket, &node, clock_mono_ms());
+        return 0;
+    }
+    if (why.kind == ERR_TIMEOUT && store_usable(c->store))
+        return 0;
+    *err = why;
+    return -1;
+}
+
+static int turn(struct chair *c, struct err *err)
+{
+    int64_t now = clock_mono_ms(), left = quorum_next_ms(&c->quorum, now) - now, tickets;
+    struct err why = {0};
+    const struct timespec gather = {.tv_nsec = GATHER_MS * 1000000L};
+
+    left = left < 1 ? 1 : left > SLICE_MS ? SLICE_MS : left;
+    if (store_wait_count(c->store, "posts", c->posts + 1, left, &why) == 0)
+        nanosleep(&gather, NULL);
+    else if (!store_usable(c->store)) {
+        *err = why;
+        return -1;
+    }
+    if (store_add(c->store, "posts", 0, &c->posts, OWN_MS, err) < 0 ||
+        store_add(c->store, "tickets", 0, &tickets, OWN_MS, err) < 0)
+        return -1;
+    for (int64_t t = 1; t <= tickets && t <= MEETING_TICKETS_MAX; t++)
+        if (hear(c, t, err) < 0)
+            return -1;
+    while (quorum_step(&c->quorum, clock_mono_ms()))
+        if (publish(c, err) < 0)
+            return -1;
+    if (quorum_over(&c->quorum))
+        atomic_store(&c->over, true);
+    return 0;
+}
+
+/* The store is in our own process: where it fails, all nodes notice by themselves, and we end as they do. */
+static void *work(void *arg)
+{
+    struct chair *c = arg;
+    struct err err = {0};
+
+    while (!atomic_load(&c->stop) && turn(c, &err) == 0)
+        ;
+    atomic_store(&c->over, true);
+    return NULL;
+}
+
+static int open_store(struct chair *c, const char *run_id, struct err *err)
+{
+    unsigned long long id = 0;
+    char text[20];
+
+    c->store = store_connect("127.0.0.1", store_server_port(c->server), run_id, OWN_MS, err);
+    if (!c->store)
+        return -1;
+    if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
+        id = (unsigned long long)clock_mono_ms();
+    snprintf(text, sizeof(text), "%016llx", id);
+    if (store_set(c->store, "chair", text, 16, OWN_MS, err) < 0)
+        return -1;
+    return publish(c, err);
+}
+
+static int start_thread(struct chair *c, struct err *err)
+{
+    sigset_t all, old;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int code = pthread_create(&c->thread, NULL, work, c);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return code ? err_errno(err, ERR_FATAL, code, "rendezvous: cannot start a thread") : 0;
+}
+
+static void release(struct chair *c)
+{
+    store_close(c->store);
+    store_server_stop(c->server);
+    quorum_release(&c->quorum);
+    buf_release(&c->text);
+    free(c);
+}
+
+struct chair *chair_start(int port, const char *run_id, const struct quorum_config *config, struct err *err)
+{
+    /* Two connections of each node, ours, and those of nodes that have been lost and not yet noticed. */
+    const struct store_server_limits limits = {.clients = 4 * MEETING_NODES_MAX};
+    struct chair *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        abort();
+    c->text = (struct buf)BUF_INIT(STORE_VALUE_BYTES);
+    quorum_init(&c->quorum, config, clock_mono_ms());
+    c->server = store_server_start(port, run_id, &limits, err);
+    if (c->server && open_store(c, run_id, err) == 0 && start_thread(c, err) == 0)
+        return c;
+    release(c);
+    return NULL;
+}
+
+int chair_port(const struct chair *c)
+{
+    return store_server_port(c->server);
+}
+
+bool chair_over(const struct chair *c)
+{
+    return atomic_load(&c->over);
+}
+
+void chair_stop(struct chair *c)
+{
+    if (!c)
+        return;
+    atomic_store(&c->stop, true);
+    pthread_join(c->thread, NULL);
+    release(c);
+}

@@ -1,0 +1,165 @@
+/* meeting.c - "name=value" lines in the order of a table. */
+#include "rendezvous/meeting.h"
+#include "common/sv.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A number (size 0) or a text of at most size - 1 bytes. */
+struct field {
+    const char *name;
+    size_t offset, size;
+    int64_t min, max;
+};
+
+#define NUMBER(type, member, low, high)                                                                      \
+    {                                                                                                        \
+#member, offsetof(type, member), 0, (low), (high)                                                    \
+    }
+#define TEXT(type, member)                                                                                   \
+    {                                                                                                        \
+#member, offsetof(type, member), sizeof(((type *)0)->member), 0, 0                                   \
+    }
+#define CAUSE(type)                                                                                          \
+    NUMBER(type, cause.rank, -1, INT_MAX), NUMBER(type, cause.local_rank, -1, INT_MAX),                      \
+        NUMBER(type, cause.pid, 0, INT_MAX), NUMBER(type, cause.status, 0, 0xffff),                          \
+        NUMBER(type, cause.wall_ms, 0, INT64_MAX / 2), NUMBER(type, cause.unsure, 0, 1),                     \
+        TEXT(type, cause.host), TEXT(type, cause.error_file), TEXT(type, cause.message)
+
+static const struct field node_fields[] = {
+    NUMBER(struct meeting_node, phase, NODE_JOINING, NODE_LEAVING),
+    NUMBER(struct meeting_node, round, 0, INT_MAX),
+    NUMBER(struct meeting_node, beat, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_node, nproc, 1, 1 << 20),
+    NUMBER(struct meeting_node, wanted, -1, MEETING_NODES_MAX - 1),
+    NUMBER(struct meeting_node, chairs, 0, 1),
+    NUMBER(struct meeting_node, port, 0, 65535),
+    NUMBER(struct meeting_node, signal, 0, 64),
+    NUMBER(struct meeting_node, heard_end, 0, 1),
+    TEXT(struct meeting_node, addr),
+    CAUSE(struct meeting_node),
+};
+
+static const struct field state_fields[] = {
+    NUMBER(struct meeting_state, version, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_state, stage, STAGE_FORMING, STAGE_ENDED),
+    NUMBER(struct meeting_state, round, 0, INT_MAX),
+    NUMBER(struct meeting_state, restarts, 0, INT_MAX),
+    NUMBER(struct meeting_state, keep_alive_ms, 1, INT_MAX),
+    NUMBER(struct meeting_state, end, END_NONE, END_TIMEOUT),
+    NUMBER(struct meeting_state, blame, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_state, master_port, 0, 65535),
+    TEXT(struct meeting_state, master_addr),
+    TEXT(struct meeting_state, why),
+    CAUSE(struct meeting_state),
+    NUMBER(struct meeting_state, n, 0, MEETING_NODES_MAX),
+};
+
+/* A text in one line. */
+static int put_text(const char *text, struct buf *out, struct err *err)
+{
+    int rc = 0;
+
+    for (; *text && rc == 0; text++)
+        rc = *text == '\n'   ? buf_puts(out, "\\n", err)
+             : *text == '\\' ? buf_puts(out, "\\\\", err)
+                             : buf_append(out, text, 1, err);
+    return rc;
+}
+
+static bool get_text(struct sv in, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < in.len; i++) {
+        char c = in.p[i];
+        if (c == '\\' && ++i < in.len)
+            c = in.p[i] == 'n' ? '\n' : in.p[i];
+        if (c == '\0' || n + 1 == size)
+            return false;
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    return true;
+}
+
+static int put_fields(const struct field *f, size_t n, const void *from, struct buf *out, struct err *err)
+{
+    for (; n; n--, f++) {
+        const char *at = (const char *)from + f->offset;
+        int64_t number = 0;
+        if (!f->size)
+            memcpy(&number, at, sizeof(number));
+        if (buf_printf(out, err, "%s=", f->name) < 0 ||
+            (f->size ? put_text(at, out, err) : buf_printf(out, err, "%" PRId64, number)) < 0 ||
+            buf_append(out, "\n", 1, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int get_fields(const struct field *f, size_t n, struct sv *in, void *to, struct err *err)
+{
+    for (; n; n--, f++) {
+        char *at = (char *)to + f->offset;
+        struct sv line = {NULL, 0}, name = {NULL, 0};
+        int64_t number = 0;
+        bool good = sv_next(in, '\n', &line) && sv_next(&line, '=', &name) && sv_eq(name, f->name);
+        if (good && f->size)
+            good = get_text(line, at, f->size);
+        else if (good && (good = sv_i64(line, f->min, f->max, &number)))
+            memcpy(at, &number, sizeof(number));
+        if (!good)
+            return err_set(err, ERR_INVALID, "rendezvous: bad value of %s: \"%.*s\"", f->name,
+                           (int)(line.len < 60 ? line.len : 60), line.p ? line.p : "");
+    }
+    return 0;
+}
+
+int meeting_put_node(const struct meeting_node *n, struct buf *out, struct err *err)
+{
+    return put_fields(node_fields, ARRAY_LEN(node_fields), n, out, err);
+}
+
+int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err)
+{
+    struct sv in = {text, len};
+
+    *ret = (struct meeting_node){0}; /* so that equal ones are equal byte by byte */
+    return get_fields(node_fields, ARRAY_LEN(node_fields), &in, ret, err);
+}
+
+int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err)
+{
+    if (put_fields(state_fields, ARRAY_LEN(state_fields), s, out, err) < 0)
+        return -1;
+    for (int64_t i = 0; i < s->n; i++)
+        if (buf_printf(out, err, "%" PRId64 ":%" PRId64 "\n", s->members[i].ticket, s->members[i].nproc) < 0)
+            return -1;
+    return 0;
+}
+
+int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err)
+{
+    struct sv in = {text, len}, line, ticket;
+
+    if (get_fields(state_fields, ARRAY_LEN(state_fields), &in, ret, err) < 0)
+        return -1;
+    for (int64_t i = 0; i < ret->n; i++)
+        if (!sv_next(&in, '\n', &line) || !sv_next(&line, ':', &ticket) ||
+            !sv_i64(ticket, 1, INT64_MAX / 2, &ret->members[i].ticket) ||
+            !sv_i64(line, 1, 1 << 20, &ret->members[i].nproc))
+            return err_set(err, ERR_INVALID, "rendezvous: bad member %d of %d", (int)i, (int)ret->n);
+    return 0;
+}
+
+const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32])
+{
+    if (n->wanted >= 0)
+        snprintf(buf, MEETING_NAME_BYTES + 32, "node %d (%s)", (int)n->wanted, n->addr);
+    else
+        snprintf(buf, MEETING_NAME_BYTES + 32, "node %s", n->addr);
+    return buf;
+}

@@ -1,0 +1,366 @@
+/* quorum.c - see quorum.h for the stages. */
+#include "rendezvous/quorum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms)
+{
+    *q = (struct quorum){.config = *c, .since_ms = now_ms, .stepped_ms = now_ms};
+    q->state.version = 1;
+    q->state.stage = STAGE_FORMING;
+    q->state.keep_alive_ms = c->keep_alive_ms;
+}
+
+void quorum_release(struct quorum *q)
+{
+    free(q->seats);
+    q->seats = NULL;
+    q->n = q->room = 0;
+}
+
+static struct quorum_seat *find(const struct quorum *q, int64_t ticket)
+{
+    for (int i = 0; i < q->n; i++)
+        if (q->seats[i].ticket == ticket)
+            return &q->seats[i];
+    return NULL;
+}
+
+static bool is_member(const struct quorum *q, int64_t ticket)
+{
+    for (int64_t i = 0; i < q->state.n; i++)
+        if (q->state.members[i].ticket == ticket)
+            return true;
+    return false;
+}
+
+static struct quorum_seat *add(struct quorum *q, int64_t ticket)
+{
+    if (q->n == q->room) {
+        q->room = q->room ? 2 * q->room : 16;
+        struct quorum_seat *more = realloc(q->seats, (size_t)q->room * sizeof(*more));
+        if (!more)
+            abort();
+        q->seats = more;
+    }
+    q->seats[q->n] = (struct quorum_seat){.ticket = ticket};
+    return &q->seats[q->n++];
+}
+
+void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
+{
+    struct quorum_seat *s = find(q, ticket);
+
+    if (s && memcmp(&s->node, node, sizeof(*node)) == 0)
+        return;
+    if (!s)
+        s = add(q, ticket);
+    s->node = *node;
+    s->heard_ms = now_ms;
+    s->gone = false;
+    if (node->phase != NODE_FAILED || node->round != q->state.round)
+        s->failed_order = 0;
+    else if (!s->failed_order)
+        s->failed_order = ++q->failures;
+}
+
+/* Another launcher with the same fixed rank has taken its place. */
+static bool is_replaced(const struct quorum *q, int i)
+{
+    for (int k = 0; q->config.fixed_ranks && k < q->n; k++)
+        if (!q->seats[k].gone && q->seats[k].ticket > q->seats[i].ticket &&
+            q->seats[k].node.wanted == q->seats[i].node.wanted)
+            return true;
+    return false;
+}
+
+static int64_t silence_ms(const struct quorum *q)
+{
+    return q->config.keep_alive_ms * q->config.keep_alive_attempts;
+}
+
+/* Forget silent nodes. If we were stopped ourselves, the others' words wait in the store: their silence counts only
+ * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none. */
+static int64_t expire(struct quorum *q, int64_t now_ms)
+{
+    const int64_t gap = now_ms - q->stepped_ms;
+    int64_t lost = 0;
+
+    for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++) {
+        const int64_t excused = q->seats[i].heard_ms + gap;
+        q->seats[i].heard_ms = excused < now_ms ? excused : now_ms;
+    }
+    q->stepped_ms = now_ms;
+    for (int i = 0; i < q->n; i++) {
+        struct quorum_seat *s = &q->seats[i];
+        if (s->gone || (now_ms - s->heard_ms < silence_ms(q) && !is_replaced(q, i)))
+            continue;
+        s->gone = true;
+        meeting_node_name(&s->node, q->gone);
+        if (is_member(q, s->ticket) && s->node.phase != NODE_DONE)
+            lost = s->ticket;
+    }
+    return lost;
+}
+
+static void finish(struct quorum *q, enum meeting_end end, int64_t blame, const char *why)
+{
+    struct meeting_state *s = &q->state;
+
+    s->stage = STAGE_ENDED;
+    s->end = end;
+    s->blame = blame;
+    s->version++;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+}
+
+/* The next round. */
+static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t now_ms)
+{
+    struct meeting_state *s = &q->state;
+
+    s->stage = STAGE_FORMING;
+    s->round++;
+    s->version++;
+    s->n = 0;
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    q->nobody_missing = nobody_missing;
+    q->since_ms = now_ms;
+    q->last_call_ms = q->unsure_ms = 0;
+}
+
+static bool joined(const struct quorum *q, const struct quorum_seat *s)
+{
+    return !s->gone && s->node.phase == NODE_JOINING && s->node.round == q->state.round &&
+           (!q->config.fixed_ranks || (s->node.wanted >= 0 && s->node.wanted < q->config.max));
+}
+
+static bool wanted_before(const struct quorum_seat *a, const struct quorum_seat *b, bool fixed)
+{
+    if (fixed)
+        return a->node.wanted < b->node.wanted;
+    return a->node.chairs != b->node.chairs ? a->node.chairs : a->ticket < b->ticket;
+}
+
+/* The best of those that have joined, in order: the chair's node first, so that it stays node 0, then the oldest. */
+static void choose(struct quorum *q)
+{
+    struct meeting_state *s = &q->state;
+    const struct quorum_seat *last = NULL, *next;
+
+    for (s->n = 0; s->n < q->config.max; s->n++, last = next) {
+        next = NULL;
+        for (int i = 0; i < q->n; i++) {
+            const struct quorum_seat *c = &q->seats[i];
+            if (joined(q, c) && (!last || wanted_before(last, c, q->config.fixed_ranks)) &&
+                (!next || wanted_before(c, next, q->config.fixed_ranks)))
+                next = c;
+        }
+        if (!next)
+            break;
+        if (s->n == 0) {
+            s->master_port = q->config.master_port ? q->config.master_port : next->node.port;
+            snprintf(s->master_addr, sizeof(s->master_addr), "%s",
+                     q->config.master_addr ? q->config.master_addr : next->node.addr);
+        }
+        s->members[s->n] = (struct meeting_member){next->ticket, next->node.nproc};
+    }
+    s->stage = STAGE_RUNNING;
+    s->version++;
+}
+
+static bool fixed_size(const struct quorum *q)
+{
+    return q->config.min == q->config.max;
+}
+
+/* A node was told to go. Where the rest can go on without it, it does. */
+static bool leave(struct quorum *q, const struct quorum_seat *s, int64_t rest, int64_t now_ms)
+{
+    const bool running = q->state.stage == STAGE_RUNNING;
+    char name[MEETING_NAME_BYTES + 32], why[MEETING_WHY_BYTES];
+
+    meeting_node_name(&s->node, name);
+    if (fixed_size(q) || s->node.chairs || (running && rest < q->config.min)) {
+        snprintf(why, sizeof(why), "%s was stopped by signal %d", name, (int)s->node.signal);
+        finish(q, END_SIGNAL, s->ticket, why);
+    } else if (running) {
+        snprintf(why, sizeof(why), "%s was stopped by signal %d: the others start again without it", name,
+                 (int)s->node.signal);
+        form(q, true, why, now_ms);
+    } else
+        return false;
+    return true;
+}
+
+static void fail(struct quorum *q, const struct quorum_seat *s, int64_t now_ms)
+{
+    const struct meeting_cause *c = &s->node.cause;
+    const int status = (int)c->status;
+    char why[MEETING_WHY_BYTES], how[48];
+
+    q->state.cause = *c;
+    if (c->rank < 0 || q->state.restarts >= q->config.restarts) {
+        snprintf(why, sizeof(why), "%.300s", c->rank < 0 ? c->message : "a rank failed");
+        finish(q, END_FAILED, s->ticket, why);
+        return;
+    }
+    snprintf(how, sizeof(how), WIFSIGNALED(status) ? "signal %d" : "exit code %d",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    q->state.restarts++;
+    snprintf(why, sizeof(why), "rank %d (pid %d on %.200s) ended with %s: restart %d of %d", (int)c->rank,
+             (int)c->pid, c->host, how, (int)q->state.restarts, (int)q->config.restarts);
+    form(q, true, why, now_ms);
+}
+
+static bool is_leaving(const struct quorum_seat *s)
+{
+    return !s->gone && s->node.phase == NODE_LEAVING && s->node.signal;
+}
+
+static bool form_on(struct quorum *q, int64_t now_ms)
+{
+    int64_t here = 0, living = 0;
+    char why[MEETING_WHY_BYTES];
+
+    for (int i = 0; i < q->n; i++) {
+        const struct quorum_seat *s = &q->seats[i];
+        if (s->gone)
+            continue;
+        here += joined(q, s);
+        living += s->node.phase != NODE_LEAVING;
+        if (s->node.phase == NODE_FAILED && s->node.cause.rank < 0) {
+            fail(q, s, now_ms);
+            return true;
+        }
+    }
+    for (int i = 0; i < q->n; i++)
+        if (is_leaving(&q->seats[i]) && leave(q, &q->seats[i], living, now_ms))
+            return true;
+    if (here < q->config.min)
+        q->last_call_ms = 0;
+    else if (here >= q->config.max || (q->nobody_missing && here == living) ||
+             (q->last_call_ms && now_ms >= q->last_call_ms)) {
+        choose(q);
+        return true;
+    } else if (!q->last_call_ms)
+        q->last_call_ms = now_ms + q->config.last_call_ms;
+    if (here >= q->config.min || now_ms - q->since_ms < q->config.join_ms)
+        return false;
+    snprintf(why, sizeof(why), "rendezvous: %d of at least %d nodes came within %.3g s%s%s", (int)here,
+             (int)q->config.min, (double)q->config.join_ms / 1000,
+             q->gone[0] ? "; the last one lost was " : "", q->gone);
+    finish(q, END_TIMEOUT, 0, why);
+    return true;
+}
+
+/* The failure to blame: a sure one before one that only noticed, then the first. */
+static const struct quorum_seat *first_failure(const struct quorum *q)
+{
+    const struct quorum_seat *best = NULL;
+
+    for (int i = 0; i < q->n; i++) {
+        const struct quorum_seat *s = &q->seats[i];
+        if (s->gone || !s->failed_order || s->node.phase != NODE_FAILED || !is_member(q, s->ticket))
+            continue;
+        if (!best || s->node.cause.unsure < best->node.cause.unsure ||
+            (s->node.cause.unsure == best->node.cause.unsure && s->failed_order < best->failed_order))
+            best = s;
+    }
+    return best;
+}
+
+static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
+{
+    const bool over = fixed_size(q) && q->config.restarts == 0;
+    char why[MEETING_WHY_BYTES];
+
+    snprintf(why, sizeof(why), "%s was lost (nothing heard for %.3g s, or its place was taken)%s", q->gone,
+             (double)silence_ms(q) / 1000, over ? "" : ": all ranks start again");
+    if (over)
+        finish(q, END_LOST, ticket, why);
+    else
+        form(q, false, why, now_ms);
+}
+
+static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
+{
+    const struct quorum_seat *failed = first_failure(q), *newcomer = NULL;
+    int64_t done = 0, going = 0, busy = 0, living = 0;
+    char name[MEETING_NAME_BYTES + 32], why[MEETING_WHY_BYTES];
+
+    for (int i = 0; i < q->n; i++) {
+        const struct quorum_seat *s = &q->seats[i];
+        const bool member = is_member(q, s->ticket);
+        if (s->gone)
+            continue;
+        living++;
+        done += member && s->node.phase == NODE_DONE;
+        busy += member && s->node.phase != NODE_DONE;
+        going += s->node.phase == NODE_LEAVING;
+        if (!member && s->node.phase == NODE_JOINING)
+            newcomer = newcomer ? newcomer : s;
+    }
+    if (failed && failed->node.cause.unsure && !q->unsure_ms)
+        q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
+    if (failed && (!failed->node.cause.unsure || (!lost && !going && now_ms >= q->unsure_ms)))
+        fail(q, failed, now_ms);
+    else if (lost)
+        lose(q, lost, now_ms);
+    else if (!busy)
+        finish(q, END_SUCCESS, 0, "all ranks ended well");
+    else if (newcomer && !done && !failed && q->state.n < q->config.max) {
+        snprintf(why, sizeof(why), "%s joined: all ranks start again",
+                 meeting_node_name(&newcomer->node, name));
+        form(q, true, why, now_ms);
+    } else {
+        for (int i = 0; i < q->n; i++)
+            if (is_leaving(&q->seats[i]) && is_member(q, q->seats[i].ticket) &&
+                leave(q, &q->seats[i], living - going, now_ms))
+                return true;
+        return false;
+    }
+    return true;
+}
+
+bool quorum_step(struct quorum *q, int64_t now_ms)
+{
+    const int64_t lost = expire(q, now_ms);
+
+    switch ((enum meeting_stage)q->state.stage) {
+    case STAGE_FORMING:
+        if (lost)
+            q->nobody_missing = false;
+        return form_on(q, now_ms);
+    case STAGE_RUNNING:
+        return run_on(q, lost, now_ms);
+    case STAGE_ENDED:
+        break;
+    }
+    return false;
+}
+
+int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
+{
+    int64_t next = now_ms + q->config.keep_alive_ms;
+
+    if (q->last_call_ms && q->last_call_ms < next)
+        next = q->last_call_ms;
+    if (q->unsure_ms && q->unsure_ms < next && q->unsure_ms > now_ms)
+        next = q->unsure_ms;
+    if (q->state.stage == STAGE_FORMING && q->since_ms + q->config.join_ms < next &&
+        q->since_ms + q->config.join_ms > now_ms)
+        next = q->since_ms + q->config.join_ms;
+    return next;
+}
+
+bool quorum_over(const struct quorum *q)
+{
+    for (int i = 0; i < q->n; i++)
+        if (!q->seats[i].gone && !q->seats[i].node.heard_end && q->seats[i].node.phase != NODE_LEAVING)
+            return false;
+    return q->state.stage == STAGE_ENDED;
+}

@@ -1,0 +1,67 @@
+/* quorum.h - who is in the next round, when it begins, and how the run ends. Pure: time and news are arguments.
+ *
+ * Stages: Forming waits for nodes: it ends at once with the most nodes, with the fewest after a last call (at once when
+ *         all nodes known of are there and none was lost), or in vain after the join timeout. Running lasts until a
+ *         rank fails anywhere (the next round, which uses a restart), the membership changes (the next round, which
+ *         uses none), or all nodes are done. Ended is for good.
+ * Units:  milliseconds of the caller's monotonic clock.
+ */
+#ifndef TK_RENDEZVOUS_QUORUM_H
+#define TK_RENDEZVOUS_QUORUM_H
+
+#include "rendezvous/meeting.h"
+
+#include <stdbool.h>
+
+/* A failure that is only "a peer was lost" waits so long for a better one from another node. */
+enum { QUORUM_ROOT_CAUSE_MS = 1000 };
+
+struct quorum_config {
+    int64_t min, max; /* nodes */
+    bool fixed_ranks; /* each node says which rank it is */
+    int64_t restarts; /* at most */
+    int64_t join_ms;  /* for `min` nodes to come */
+    int64_t last_call_ms;
+    int64_t keep_alive_ms;
+    int64_t keep_alive_attempts; /* beats missed before a node is lost */
+    const char *master_addr;     /* NULL: node 0's own */
+    int64_t master_port;         /* 0: node 0's choice */
+};
+
+struct quorum_seat {
+    int64_t ticket;
+    int64_t heard_ms;
+    int64_t failed_order; /* 0: has not failed in this round */
+    bool gone;            /* fell silent; a new word brings it back */
+    struct meeting_node node;
+};
+
+struct quorum {
+    struct quorum_config config;
+    struct quorum_seat *seats; /* by ticket */
+    int n, room;
+    struct meeting_state state;
+    bool nobody_missing;             /* this round forms without a loss behind it */
+    int64_t since_ms;                /* forming */
+    int64_t last_call_ms, unsure_ms; /* deadlines; 0: none */
+    int64_t stepped_ms;
+    int64_t failures;
+    char gone[MEETING_NAME_BYTES + 32]; /* the last node that fell silent */
+};
+
+void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
+void quorum_release(struct quorum *q);
+
+/* What node `ticket` says; a word heard before is no sign of life. */
+void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
+
+/* Decide; true when q->state has changed (and its version with it). */
+bool quorum_step(struct quorum *q, int64_t now_ms);
+
+/* When to step again though nothing is heard. */
+int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms);
+
+/* Ended, and every living node knows it. */
+bool quorum_over(const struct quorum *q);
+
+#endif

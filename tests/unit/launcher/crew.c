@@ -1,0 +1,70 @@
+/* crew.c - see crew.h. */
+#include "crew.h"
+#include "common/cleanup.h"
+
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+enum { WORDS_MAX = 16 };
+
+void crew_open(struct crew *c, int n)
+{
+    cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    socklen_t len = sizeof(addr);
+
+    *c = (struct crew){.n = n};
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&addr, len) == 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+    c->port = ntohs(addr.sin_port);
+}
+
+void crew_start(struct crew *c, int i, const char *const *args, const char *script)
+{
+    char endpoint[64], conf[160], master[48], node[12];
+    const char *words[WORDS_MAX] = {endpoint, c->is_static ? "--rdzv-backend=static" : "--rdzv-backend=c10d"};
+    int n = 2;
+
+    snprintf(endpoint, sizeof(endpoint), "--rdzv-endpoint=127.0.0.1:%d", c->port);
+    snprintf(conf, sizeof(conf), "--rdzv-conf=use_libuv=1%s%s%s",
+             c->host == CREW_AUTO ? ""
+             : c->host == i       ? ",is_host=true"
+                                  : ",is_host=false",
+             c->conf ? "," : "", c->conf ? c->conf : "");
+    words[n++] = conf;
+    snprintf(master, sizeof(master), "--master-port=%d", c->port + 1);
+    if (c->is_static)
+        words[n++] = master;
+    for (; *args; args++) {
+        assert_true(n < WORDS_MAX - 1);
+        words[n++] = *args;
+    }
+    snprintf(node, sizeof(node), "%d", i);
+    setenv("NODE", node, 1);
+    run_start(&c->runs[i], words, script);
+    c->started[i] = true;
+}
+
+void crew_start_all(struct crew *c, const char *const *args, const char *script)
+{
+    for (int i = 0; i < c->n; i++)
+        crew_start(c, i, args, script);
+}
+
+int crew_wait(struct crew *c, int i)
+{
+    return run_wait(&c->runs[i]);
+}
+
+void crew_release(struct crew *c)
+{
+    for (int i = 0; i < c->n; i++)
+        if (c->started[i])
+            run_release(&c->runs[i]);
+}

@@ -1,0 +1,30 @@
+/* crew.h - several launchers on one machine that meet at a port of 127.0.0.1. */
+#ifndef TK_TESTS_LAUNCHER_CREW_H
+#define TK_TESTS_LAUNCHER_CREW_H
+
+#include "run.h"
+
+enum { CREW_MAX = 8, CREW_AUTO = -1 };
+
+struct crew {
+    int n, port;
+    int host;         /* hosts the store; CREW_AUTO: whoever gets the port */
+    const char *conf; /* more of --rdzv-conf, or NULL */
+    bool is_static;
+    struct run runs[CREW_MAX];
+    bool started[CREW_MAX];
+};
+
+void crew_open(struct crew *c, int n);
+
+/* Start node i; its ranks have NODE=i in their environment. `args` and `script` as run_start. */
+void crew_start(struct crew *c, int i, const char *const *args, const char *script);
+void crew_start_all(struct crew *c, const char *const *args, const char *script);
+
+/* As run_wait. */
+int crew_wait(struct crew *c, int i);
+
+/* All have been waited for. */
+void crew_release(struct crew *c);
+
+#endif

@@ -1,0 +1,281 @@
+/* test_nodes.c - several launchers on one machine: how they meet, how runs end, and what each exits with. */
+#include "common/cleanup.h"
+#include "crew.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_ranks_of_nodes_of_different_sizes(void **state)
+{
+    static const char *const nproc[] = {"--nproc-per-node=3", "--nproc-per-node=1", "--nproc-per-node=2"};
+    struct crew c;
+    char seen[6] = "", want[80];
+
+    (void)state;
+    crew_open(&c, 3);
+    for (int i = 0; i < 3; i++)
+        crew_start(&c, i, RUN_ARGS(nproc[i], "--nnodes=3"),
+                   "echo rank $RANK of $WORLD_SIZE node $GROUP_RANK of $GROUP_WORLD_SIZE at "
+                   "$MASTER_ADDR:$MASTER_PORT");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    const char *at = strstr(buf_str(&c.runs[0].out), " at ");
+    assert_non_null(at);
+    for (int i = 0; i < 3; i++) {
+        for (const char *p = buf_str(&c.runs[i].out); (p = strstr(p, "rank ")) != NULL; p += 5)
+            seen[p[5] - '0']++;
+        assert_non_null(strstr(buf_str(&c.runs[i].out), " of 6 node "));
+        snprintf(want, sizeof(want), "%.*s", (int)strcspn(at, "\n"), at);
+        assert_non_null(strstr(buf_str(&c.runs[i].out), want)); /* one master for all */
+    }
+    assert_memory_equal(seen, "\1\1\1\1\1\1", 6);
+    snprintf(want, sizeof(want), "at 127.0.0.1:%d", c.port);
+    assert_null(strstr(buf_str(&c.runs[0].out), want));
+    crew_release(&c);
+}
+
+static void test_static_nodes(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    c.is_static = true;
+    for (int i = 1; i >= 0; i--)
+        crew_start(&c, i, RUN_ARGS("--nproc-per-node=2", "--nnodes=2", i ? "--node-rank=1" : "--node-rank=0"),
+                   "echo rank $RANK of $WORLD_SIZE master $MASTER_PORT");
+    for (int i = 0; i < 2; i++) {
+        char want[64];
+        assert_int_equal(crew_wait(&c, i), 0);
+        snprintf(want, sizeof(want), "rank %d of 4 master %d\n", 2 * i + 1, c.port + 1);
+        assert_non_null(strstr(buf_str(&c.runs[i].out), want));
+    }
+    crew_release(&c);
+}
+
+/* The node at fault exits as its rank did, the other with 140; both name the rank. */
+static void expect_cause(struct crew *c, int code, const char *exitcode)
+{
+    assert_int_equal(crew_wait(c, 1), code);
+    assert_int_equal(crew_wait(c, 0), 140);
+    for (int i = 0; i < 2; i++) {
+        const char *root = strstr(buf_str(&c->runs[i].err), "Root Cause (first observed failure):");
+        assert_non_null(root);
+        assert_non_null(strstr(root, exitcode));
+    }
+}
+
+static void test_root_cause_of_another_node(void **state)
+{
+    static const struct {
+        const char *script, *exitcode;
+        int code;
+    } cases[] = {
+        {"[ $NODE = 1 ] && exit 7; sleep 1000", "exitcode  : 7 (pid: ", 7},
+        {"[ $NODE = 1 ] && exit 255; sleep 1000", "exitcode  : 255 (pid: ", 255},
+        {"[ $NODE = 1 ] && kill -9 $$; sleep 1000", "exitcode  : -9 (pid: ", 137},
+        {"[ $NODE = 1 ] && kill -SEGV $$; sleep 1000", "exitcode  : -11 (pid: ", 139},
+        {"[ $NODE = 1 ] && kill -TERM $$; sleep 1000", "exitcode  : -15 (pid: ", 143},
+        /* who only lost a peer is not to blame, though it was first */
+        {"[ $NODE = 0 ] && exit 140; sleep 0.3; exit 9", "exitcode  : 9 (pid: ", 9},
+        {"[ $NODE = 1 ] && exit 140; sleep 1000", "exitcode  : 140 (pid: ", 140},
+        {"[ $NODE = 1 ] && { echo '{\"message\": \"no such table\"}' >$TORCHELASTIC_ERROR_FILE; exit 3; }; "
+         "sleep 1000",
+         "traceback : no such table", 3},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct crew c;
+        crew_open(&c, 2);
+        crew_start_all(&c, RUN_ARGS("--nnodes=2"), cases[i].script);
+        expect_cause(&c, cases[i].code, cases[i].exitcode);
+        crew_release(&c);
+    }
+}
+
+static void test_restarts_are_counted_over_all_nodes(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    crew_start_all(
+        &c, RUN_ARGS("--nnodes=2", "--max-restarts=2"),
+        "touch try$TORCHELASTIC_RESTART_COUNT; case $NODE$TORCHELASTIC_RESTART_COUNT in 00 | 11) exit 5 "
+        ";; *2) exit 0 ;; esac; sleep 1000");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(crew_wait(&c, i), 0);
+        assert_true(run_has_file(&c.runs[i], "try0") && run_has_file(&c.runs[i], "try1") &&
+                    run_has_file(&c.runs[i], "try2"));
+        assert_non_null(strstr(buf_str(&c.runs[i].err), "restart 2 of 2"));
+    }
+    crew_release(&c);
+    /* A node whose ranks are done takes part again. */
+    crew_open(&c, 2);
+    crew_start_all(&c, RUN_ARGS("--nnodes=2", "--max-restarts=1"),
+                   "echo try >>tries; [ $NODE$TORCHELASTIC_RESTART_COUNT != 10 ] || { sleep 0.3; exit 5; }");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    crew_release(&c);
+}
+
+static void test_sigterm_at_one_node(void **state)
+{
+    (void)state;
+    for (int victim = 0; victim < 2; victim++) {
+        struct crew c;
+        crew_open(&c, 2);
+        crew_start_all(&c, RUN_ARGS("--nnodes=2", "--max-restarts=3"),
+                       "trap 'sleep 0.2; touch saved; exit 3' TERM; sleep 1000 & touch up; wait");
+        for (int i = 0; i < 2; i++)
+            assert_true(run_wait_file(&c.runs[i], "up"));
+        kill(c.runs[victim].pid, SIGTERM);
+        assert_int_equal(crew_wait(&c, victim), 143);
+        assert_int_equal(crew_wait(&c, !victim), 140);
+        assert_non_null(strstr(buf_str(&c.runs[!victim].err), "was stopped by signal 15"));
+        for (int i = 0; i < 2; i++)
+            assert_true(run_has_file(&c.runs[i], "saved"));
+        crew_release(&c);
+    }
+}
+
+static void test_too_few_nodes(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    c.conf = "join_timeout=1";
+    crew_start(&c, 0, RUN_ARGS("--nnodes=2"), "true");
+    assert_int_equal(crew_wait(&c, 0), 138);
+    assert_non_null(strstr(buf_str(&c.runs[0].err), "1 of at least 2 nodes came within 1 s"));
+    crew_start(&c, 1, RUN_ARGS("--nnodes=2"), "true"); /* and nobody hosts */
+    assert_int_equal(crew_wait(&c, 1), 138);
+    assert_non_null(strstr(buf_str(&c.runs[1].err), "not reached within 1 s"));
+    crew_release(&c);
+    /* One more than there is room for. */
+    crew_open(&c, 3);
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=1:2"),
+                   "touch world$WORLD_SIZE; while [ ! -e go ]; do sleep 0.01; done");
+    assert_true(run_wait_file(&c.runs[0], "world2"));
+    c.conf = "join_timeout=1";
+    crew_start(&c, 2, RUN_ARGS("--nnodes=1:2"), "true");
+    assert_int_equal(crew_wait(&c, 2), 138);
+    assert_non_null(strstr(buf_str(&c.runs[2].err), "no place became free within 1 s"));
+    for (int i = 0; i < 2; i++)
+        run_touch(&c.runs[i], "go");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    crew_release(&c);
+}
+
+static void test_a_signal_ends_the_wait(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    for (int i = 0; i < 2; i++) { /* for the others; for the store */
+        crew_start(&c, i, RUN_ARGS("--nnodes=3"), "true");
+        run_wait_threads(&c.runs[i]);
+        kill(c.runs[i].pid, SIGTERM);
+        assert_int_equal(crew_wait(&c, i), 143);
+    }
+    crew_release(&c);
+}
+
+/* The last attempt's store is still there: that is waited out. The first run ends when it is told to. */
+static void test_another_run_at_the_endpoint(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 4);
+    c.host = CREW_AUTO;
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=2", "--rdzv-id=old"),
+                   "touch up; while [ ! -e go ]; do sleep 0.01; done");
+    assert_true(run_wait_file(&c.runs[0], "up") && run_wait_file(&c.runs[1], "up"));
+    for (int i = 2; i < 4; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=2", "--rdzv-id=new"), "echo $WORLD_SIZE");
+    for (int i = 0; i < 2; i++)
+        run_touch(&c.runs[i], "go");
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    assert_string_equal(buf_str(&c.runs[3].out), "2\n");
+    crew_release(&c);
+}
+
+static void test_a_program_that_is_missing_on_one_node(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    crew_start(&c, 0, RUN_ARGS("--nnodes=2", "--max-restarts=3"), "sleep 1000");
+    crew_start(&c, 1, RUN_ARGS("--nnodes=2", "--max-restarts=3", "./no-such-program"), NULL);
+    assert_int_equal(crew_wait(&c, 1), 1);
+    assert_int_equal(crew_wait(&c, 0), 140);
+    assert_non_null(strstr(buf_str(&c.runs[0].err), "no-such-program"));
+    crew_release(&c);
+}
+
+static void test_nodes_come_and_go(void **state)
+{
+    static const char script[] = "touch world$WORLD_SIZE; echo $TORCHELASTIC_RESTART_COUNT; "
+                                 "while [ ! -e go ]; do sleep 0.01; done";
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 4);
+    c.conf = "last_call_timeout=0.2";
+    for (int i = 0; i < 2; i++)
+        crew_start(&c, i, RUN_ARGS("--nnodes=2:3"), script);
+    assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[1], "world2"));
+    crew_start(&c, 2, RUN_ARGS("--nnodes=2:3"), script);
+    for (int i = 0; i < 3; i++)
+        assert_true(run_wait_file(&c.runs[i], "world3"));
+    run_remove(&c.runs[0], "world2");
+    kill(c.runs[1].pid, SIGTERM);
+    assert_int_equal(crew_wait(&c, 1), 143);
+    assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[2], "world2"));
+    run_remove(&c.runs[0], "world3");
+    crew_start(&c, 3, RUN_ARGS("--nnodes=2:3"), script);
+    assert_true(run_wait_file(&c.runs[0], "world3") && run_wait_file(&c.runs[3], "world3"));
+    for (int i = 0; i < 4; i++)
+        run_touch(&c.runs[i], "go");
+    for (int i = 0; i < 4; i += i == 0 ? 2 : 1) {
+        assert_int_equal(crew_wait(&c, i), 0);
+        assert_null(strstr(buf_str(&c.runs[i].out), "1")); /* no restart was used */
+    }
+    crew_release(&c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranks_of_nodes_of_different_sizes),
+        cmocka_unit_test(test_static_nodes),
+        cmocka_unit_test(test_root_cause_of_another_node),
+        cmocka_unit_test(test_restarts_are_counted_over_all_nodes),
+        cmocka_unit_test(test_sigterm_at_one_node),
+        cmocka_unit_test(test_too_few_nodes),
+        cmocka_unit_test(test_a_signal_ends_the_wait),
+        cmocka_unit_test(test_another_run_at_the_endpoint),
+        cmocka_unit_test(test_a_program_that_is_missing_on_one_node),
+        cmocka_unit_test(test_nodes_come_and_go),
+    };
+
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(run_torchrun);
+    return failed;
+}

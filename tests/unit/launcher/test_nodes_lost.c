@@ -1,0 +1,155 @@
+/* test_nodes_lost.c - launchers that are killed, stopped or cut off: the others end, with a reason, or go on. Losing a
+ * node takes its time, so the runs of this file go side by side. */
+#include "common/cleanup.h"
+#include "crew.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* Long enough for a busy machine, and short enough to wait for. */
+#define BEATS "keep_alive_interval=0.5,keep_alive_max_attempt=8,last_call_timeout=0.2"
+#define UP "touch up$TORCHELASTIC_RESTART_COUNT world$WORLD_SIZE; echo $$ >p; mv p pid; "
+#define WAIT "while [ ! -e go ]; do sleep 0.01; done"
+
+static void begin(struct crew *c, int n, const char *nnodes, const char *restarts)
+{
+    crew_open(c, n);
+    c->conf = BEATS;
+    crew_start_all(c, RUN_ARGS(nnodes, restarts), UP WAIT);
+    for (int i = 0; i < n; i++)
+        assert_true(run_wait_file(&c->runs[i], "pid"));
+}
+
+/* What was stopped is killed, so that the test ends. */
+static void put_away(struct crew *c, int i)
+{
+    kill(c->runs[i].pid, SIGKILL);
+    assert_int_equal(crew_wait(c, i), -SIGKILL);
+}
+
+static void expect_lost(struct crew *c, int i, const char *why)
+{
+    assert_int_equal(crew_wait(c, i), 140);
+    if (!strstr(buf_str(&c->runs[i].err), why))
+        fail_msg("expected \"%s\" in: %s", why, buf_str(&c->runs[i].err));
+    assert_true(run_gone(run_read_number(&c->runs[i], "pid")));
+}
+
+static void test_a_node_of_a_fixed_run(void **state)
+{
+    struct crew killed, stopped;
+
+    (void)state;
+    begin(&killed, 3, "--nnodes=3", "--max-restarts=0");
+    begin(&stopped, 3, "--nnodes=3", "--max-restarts=0");
+    put_away(&killed, 1);
+    kill(stopped.runs[1].pid, SIGSTOP);
+    for (int i = 0; i < 3; i += 2) {
+        expect_lost(&killed, i, "node 127.0.0.1 was lost");
+        expect_lost(&stopped, i, "node 127.0.0.1 was lost");
+    }
+    put_away(&stopped, 1);
+    crew_release(&killed);
+    crew_release(&stopped);
+}
+
+static void test_the_host(void **state)
+{
+    struct crew killed, stopped;
+
+    (void)state;
+    begin(&killed, 3, "--nnodes=1:3", "--max-restarts=9");
+    begin(&stopped, 3, "--nnodes=1:3", "--max-restarts=9");
+    put_away(&killed, 0);
+    kill(stopped.runs[0].pid, SIGSTOP);
+    for (int i = 1; i < 3; i++) {
+        expect_lost(&killed, i, "the node that hosts it was lost");
+        expect_lost(&stopped, i, "the node that hosts it was lost");
+    }
+    put_away(&stopped, 0);
+    crew_release(&killed);
+    crew_release(&stopped);
+}
+
+/* The others go on; one that was only stopped comes back, and so does a new one; none of it uses a restart. */
+static void test_an_elastic_run_goes_on(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    begin(&c, 3, "--nnodes=2:3", "--max-restarts=0");
+    kill(c.runs[1].pid, SIGSTOP);
+    assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[2], "world2"));
+    run_remove(&c.runs[0], "world3");
+    kill(c.runs[1].pid, SIGCONT);
+    assert_true(run_wait_file(&c.runs[0], "world3"));
+    run_remove(&c.runs[0], "world2");
+    put_away(&c, 2);
+    assert_true(run_wait_file(&c.runs[0], "world2"));
+    for (int i = 0; i < 2; i++)
+        run_touch(&c.runs[i], "go");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    assert_false(run_has_file(&c.runs[0], "up1"));
+    crew_release(&c);
+}
+
+/* Wherever a run is when it happens - connecting, joining, running, ending - all end, and no rank stays. */
+static void test_random_moments(void **state)
+{
+    enum { CREWS = 6, NODES = 3 };
+    static struct crew crews[CREWS];
+    const unsigned seed = (unsigned)time(NULL);
+
+    (void)state;
+    print_message("seed %u\n", seed);
+    srand(seed);
+    int victims[CREWS];
+    for (int k = 0; k < CREWS; k++) {
+        const struct timespec pause = {.tv_nsec = rand() % 200 * 1000000L};
+        victims[k] = rand() % NODES;
+        crew_open(&crews[k], NODES);
+        crews[k].conf = BEATS ",join_timeout=6";
+        crew_start_all(&crews[k], RUN_ARGS("--nnodes=3", "--max-restarts=0"),
+                       "echo $$ >p; mv p pid; sleep 0.0$NODE");
+        nanosleep(&pause, NULL);
+        kill(crews[k].runs[victims[k]].pid, k % 2 ? SIGKILL : SIGSTOP);
+    }
+    for (int k = 0; k < CREWS; k++)
+        for (int i = 0; i < NODES; i++) {
+            if (i == victims[k])
+                continue;
+            int code = crew_wait(&crews[k], i);
+            if (code != 0 && code != 138 && code != 140)
+                fail_msg("crew %d node %d: %d, %s", k, i, code, buf_str(&crews[k].runs[i].err));
+            if (run_has_file(&crews[k].runs[i], "pid"))
+                assert_true(run_gone(run_read_number(&crews[k].runs[i], "pid")));
+        }
+    for (int k = 0; k < CREWS; k++) {
+        kill(crews[k].runs[victims[k]].pid, SIGKILL);
+        crew_wait(&crews[k], victims[k]);
+        crew_release(&crews[k]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_node_of_a_fixed_run),
+        cmocka_unit_test(test_the_host),
+        cmocka_unit_test(test_an_elastic_run_goes_on),
+        cmocka_unit_test(test_random_moments),
+    };
+
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(run_torchrun);
+    return failed;
+}

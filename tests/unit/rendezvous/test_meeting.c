@@ -1,0 +1,111 @@
+/* test_meeting.c - words of nodes and chair: out and in again, and nothing but what was written. */
+#include "rendezvous/meeting.h"
+#include "rendezvous/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct meeting_node a_node(void)
+{
+    struct meeting_node n = {
+        .phase = NODE_FAILED, .round = 3, .beat = 1LL << 40, .nproc = 8, .wanted = -1, .port = 65535};
+
+    strcpy(n.addr, "fd00::1");
+    n.cause = (struct meeting_cause){
+        .rank = 11, .local_rank = 3, .pid = 4711, .status = 0x8b, .wall_ms = 1760000000000};
+    strcpy(n.cause.host, "pod-1");
+    strcpy(n.cause.message, "a=b\n\"two\\nlines\"\\\n\n");
+    return n;
+}
+
+static void test_nodes(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    struct meeting_node n = a_node(), got;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(meeting_put_node(&n, &text, &err), 0);
+    if (meeting_get_node(text.data, text.len, &got, &err) < 0)
+        fail_msg("%s", err.msg);
+    assert_memory_equal(&n, &got, sizeof(n));
+}
+
+static void test_the_largest_state_fits_the_store(void **state)
+{
+    static struct meeting_state s, got;
+    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    struct err err = {0};
+
+    (void)state;
+    s = (struct meeting_state){
+        .version = 9, .stage = STAGE_RUNNING, .keep_alive_ms = 5000, .n = MEETING_NODES_MAX};
+    memset(s.why, '\n', sizeof(s.why) - 1);
+    memset(s.cause.message, '\\', sizeof(s.cause.message) - 1);
+    memset(s.master_addr, 'x', sizeof(s.master_addr) - 1);
+    for (int i = 0; i < MEETING_NODES_MAX; i++)
+        s.members[i] = (struct meeting_member){MEETING_TICKETS_MAX, 1024};
+    assert_int_equal(meeting_put_state(&s, &text, &err), 0);
+    if (meeting_get_state(text.data, text.len, &got, &err) < 0)
+        fail_msg("%s", err.msg);
+    assert_memory_equal(&s, &got, sizeof(s));
+}
+
+/* Cut anywhere, or with one byte changed: an error or another word, never more than the fields hold. */
+static void test_damage(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    struct meeting_node n = a_node(), got;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(meeting_put_node(&n, &text, &err), 0);
+    const size_t last = (size_t)(strstr(text.data, "cause.message=") - text.data);
+    for (size_t cut = 0; cut < text.len; cut++)
+        if (meeting_get_node(text.data, cut, &got, &err) == 0)
+            assert_true(cut > last); /* only in the last text */
+    for (size_t i = 0; i < text.len; i++)
+        for (int c = 0; c < 256; c += 5) {
+            char was = text.data[i];
+            text.data[i] = (char)c;
+            if (meeting_get_node(text.data, text.len, &got, &err) == 0)
+                assert_true(got.nproc >= 1 && got.port <= 65535 && strlen(got.addr) < sizeof(got.addr) &&
+                            strlen(got.cause.message) < sizeof(got.cause.message));
+            text.data[i] = was;
+        }
+}
+
+static void test_out_of_range(void **state)
+{
+    struct meeting_node n, got;
+    struct err err = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+        n = a_node();
+        n.phase = i == 0 ? 99 : n.phase;
+        n.nproc = i == 1 ? 0 : n.nproc;
+        n.port = i == 2 ? 65536 : n.port;
+        n.wanted = i == 3 ? MEETING_NODES_MAX : n.wanted;
+        assert_int_equal(meeting_put_node(&n, &text, &err), 0);
+        assert_int_equal(meeting_get_node(text.data, text.len, &got, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_the_largest_state_fits_the_store),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_out_of_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
