@@ -19,7 +19,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BATCH_SIZE_MAX = 65536, POSITIONALS_MAX = 4 };
+enum {
+    BATCH_SIZE_MAX = 65536,
+    POSITIONALS_MAX = 4,
+    NPROCS_MAX = 1024,
+    NPROCS_GPUS = -1 /* as many as there are */
+};
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
@@ -37,6 +42,7 @@ struct config {
     struct lines_spec lines;
     bool test; /* evaluate the test data when training is done */
     int positionals;
+    int64_t nprocs_default;                  /* ranks to start when alone; 0: none, or NPROCS_GPUS */
     const char *positional[POSITIONALS_MAX]; /* names of options whose values may stand without their names */
 
     /* options; the preset gives the defaults of some */
@@ -48,6 +54,7 @@ struct config {
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
     bool eval_only, deterministic, no_cuda, help, show;
+    int64_t nprocs;  /* 0: nprocs_default */
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
     double timeout_s;

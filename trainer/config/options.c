@@ -30,6 +30,10 @@ static const struct option_row OPTIONS[] = {
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate the initial weights on the test data."},
     {.group = "Ranks and machine"},
+    {"nprocs", "N", OPTION_INTEGER, AT(nprocs), 1, NPROCS_MAX,
+     .help =
+         "Started alone: start N ranks on this host, by the torchrun beside this program. Its exit status is "
+         "the root cause's. Not under a launcher."},
     {"backend", "NAME", OPTION_BACKEND, AT(backend),
      .help = "How ranks reach each other: gloo (shared memory, the default), nccl or mpi. What this build or "
              "machine does not have is refused."},

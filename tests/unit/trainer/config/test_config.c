@@ -181,6 +181,9 @@ static void refuses_with_place_and_expectation(void **state)
         {"data:", "test: maybe\ndata:", "t.yaml:11: test: expected true or false, got \"maybe\""},
         {"data:", "defaults: {save_every: 0}\ndata:",
          "t.yaml:11: defaults.save_every: expected an integer 1.."},
+        {"data:", "defaults: {nprocs: 0}\ndata:", "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
+        {"data:", "defaults: {nprocs: all}\ndata:",
+         "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
         {"train_items: 3", "train_items: x", "t.yaml:11: data.train_items: expected an integer"},
         {"train_items: 3", "std: 0", "t.yaml:11: data.std: expected a number"},
     };
