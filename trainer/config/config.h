@@ -47,6 +47,8 @@ struct config {
 
     /* options; the preset gives the defaults of some */
     const char *data_dir;
+    const char *data_mirror; /* NULL: the official addresses */
+    bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
     int64_t batch_size; /* per rank */

@@ -16,6 +16,12 @@ static const struct option_row OPTIONS[] = {
          "the files themselves. Default ./data."},
     {"dataset", "NAME", OPTION_DATASET, AT(dataset),
      .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
+    {"no_download", NULL, OPTION_FLAG, AT(no_download),
+     .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
+             "checked by its "
+             "published MD5."},
+    {"data_mirror", "URL", OPTION_TEXT, AT(data_mirror),
+     .help = "Address of a folder with the four .gz files, to download from instead of the official ones."},
     {.group = "Training"},
     {"epochs", "N", OPTION_INTEGER, AT(epochs), 1, 1000000, .help = "Passes over the training data."},
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
