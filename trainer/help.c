@@ -149,6 +149,14 @@ void help_program(FILE *out)
     about_training(out);
 }
 
+static void about_nprocs(FILE *out, const struct config *cfg)
+{
+    if (cfg->nprocs_default == NPROCS_GPUS)
+        fputs("        Default: one per visible GPU, else 1.\n", out);
+    else
+        fprintf(out, "        Default %lld.\n", cfg->nprocs_default ? (long long)cfg->nprocs_default : 1);
+}
+
 static void about_options(FILE *out, const struct config *cfg)
 {
     size_t count;
@@ -167,6 +175,8 @@ static void about_options(FILE *out, const struct config *cfg)
             !cfg->log_interval)
             fprintf(out, "        Default %lld divided by the number of ranks.\n",
                     (long long)cfg->log_interval_all_ranks);
+        else if (o->offset == offsetof(struct config, nprocs) && o->kind == OPTION_INTEGER)
+            about_nprocs(out, cfg);
         else if (o->kind == OPTION_INTEGER && *(const int64_t *)field)
             fprintf(out, "        Default %lld.\n", (long long)*(const int64_t *)field);
         else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))

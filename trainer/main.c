@@ -4,6 +4,7 @@
 #include "trainer/error_file.h"
 #include "trainer/help.h"
 #include "trainer/run.h"
+#include "trainer/spawn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
     cleanup_arena struct arena arena = {0};
     struct config cfg;
     struct err err;
+    int ranks;
     struct run_env env = {.get = getenv, .clock = clock_system(), .out = stdout};
 
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
@@ -72,5 +74,8 @@ int main(int argc, char **argv)
         fputs(cfg.source, stdout);
         return EXIT_CODE_OK;
     }
+    if (spawn_count(&cfg, env.get, "/dev", &ranks, &err) ||
+        (ranks > 1 && spawn_ranks(ranks, argc, argv, &err)))
+        return fail(&env, -1, err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err);
     return train(&cfg, &env);
 }

@@ -1,6 +1,8 @@
 /* pod_data.c - one inflated copy of the data per pod. */
 #include "trainer/pod_data.h"
 
+#include "trainer/data/fetch.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,9 +38,25 @@ static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err
     return 0;
 }
 
-static int load(struct pod_data *d, const struct source_options *o, int *ret_fd, struct err *err)
+/* Data that is not there comes from the network, when it is published and that is wanted. */
+static struct source *open_source(const struct pod_data_options *o, struct err *err)
 {
-    cleanup_source struct source *s = source_open(o, err);
+    struct source *s = source_open(&o->source, err);
+    const struct data_spec *spec = o->source.spec;
+    const struct fetch_limits limits = fetch_limits_default(o->timeout_ms);
+
+    if (s || err->kind != ERR_NOT_FOUND || !o->download || spec->format != SOURCE_IDX || spec->train)
+        return s;
+    if (fetch_dataset(o->source.dir, o->source.name, o->mirror, &limits, err)) {
+        err_wrap(err, "%.100s: no data, and no download", o->source.dir);
+        return NULL;
+    }
+    return source_open(&o->source, err);
+}
+
+static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_fd, struct err *err)
+{
+    cleanup_source struct source *s = open_source(o, err);
     cleanup_close int fd = -1;
 
     if (!s || make_memory(d, layout_bytes(source_layout(s)), &fd, err))
@@ -109,7 +127,7 @@ static int follow(struct pod_data *d, const struct pod_data_options *o, const st
     /* The layout is another process's word: it must not make this one read beyond what it maps. */
     if (layout_check(&leader->layout, err))
         return -1;
-    return borrow(d, leader) ? 0 : load(d, &o->source, &fd, err);
+    return borrow(d, leader) ? 0 : load(d, o, &fd, err);
 }
 
 int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod_data_options *o,
@@ -125,7 +143,7 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
     if (!all)
         return err_set(err, ERR_FATAL, "no memory to load the data set");
     if (o->local_rank == 0) {
-        mine.loaded = !load(d, &o->source, &fd, &own);
+        mine.loaded = !load(d, o, &fd, &own);
         mine.layout = d->set.layout;
         mine.fd = fd;
     }

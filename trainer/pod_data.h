@@ -24,6 +24,8 @@ struct pod_data {
 
 struct pod_data_options {
     struct source_options source;
+    bool download;      /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
+    const char *mirror; /* where from; NULL: the official addresses */
     int local_rank;
     uint32_t fingerprint;
     int64_t timeout_ms;

@@ -290,6 +290,8 @@ static int open_data(struct rig *s, struct err *err)
                    .dir = s->cfg->data_dir,
                    .name = (enum dataset_name)s->cfg->dataset,
                    .seed = (uint64_t)s->cfg->seed},
+        .download = !s->cfg->no_download,
+        .mirror = s->cfg->data_mirror,
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,

@@ -4,6 +4,7 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS libraries
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config libyaml-dev zlib1g-dev \
+        libcurl4-openssl-dev \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 
 FROM libraries AS build
@@ -14,7 +15,7 @@ RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR
 
 FROM ${BASE}
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g dataset-fashion-mnist \
+ && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g libcurl4 ca-certificates dataset-fashion-mnist \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
         /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
  && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \

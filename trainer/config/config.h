@@ -20,7 +20,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BATCH_SIZE_MAX = 65536, POSITIONALS_MAX = 4 };
+enum {
+    BATCH_SIZE_MAX = 65536,
+    POSITIONALS_MAX = 4,
+    NPROCS_MAX = 1024,
+    NPROCS_GPUS = -1 /* as many as there are */
+};
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
@@ -38,10 +43,13 @@ struct config {
     struct lines_spec lines;
     bool test; /* evaluate the test data when training is done */
     int positionals;
+    int64_t nprocs_default;                  /* ranks to start when alone; 0: none, or NPROCS_GPUS */
     const char *positional[POSITIONALS_MAX]; /* names of options whose values may stand without their names */
 
     /* options; the preset gives the defaults of some */
     const char *data_dir;
+    const char *data_mirror; /* NULL: the official addresses */
+    bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
     int64_t batch_size;    /* per rank; of a model in stages: per replica */
@@ -50,6 +58,7 @@ struct config {
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
     bool eval_only, deterministic, no_cuda, help, show;
+    int64_t nprocs;  /* 0: nprocs_default */
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
     double timeout_s;

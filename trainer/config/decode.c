@@ -195,6 +195,17 @@ static int decode_model(const struct yaml_at *root, struct model_spec *model, st
     return decode_stages(&at, model, err);
 }
 
+/* A number, or "gpus". */
+static int decode_nprocs(const struct yaml_at *at, int64_t *ret, struct err *err)
+{
+    struct yaml_at member = yaml_member(at, "nprocs");
+
+    if (!member.node || member.node->kind != YAML_TREE_SCALAR || strcmp(member.node->text, "gpus") != 0)
+        return yaml_get_i64(at, "nprocs", 1, NPROCS_MAX, ret, err);
+    *ret = NPROCS_GPUS;
+    return 0;
+}
+
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
@@ -207,6 +218,7 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
                                        "log_interval_all_ranks",
                                        "save_path",
                                        "save_every",
+                                       "nprocs",
                                        NULL};
 
     cfg->epochs = 1;
@@ -229,6 +241,7 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
                    yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
                    yaml_get_str(&at, "save_path", 4000, &cfg->save_path, err) ||
                    yaml_get_i64(&at, "save_every", 1, 1000000, &cfg->save_every, err) ||
+                   decode_nprocs(&at, &cfg->nprocs_default, err) ||
                    yaml_get_i64(&at, "log_interval_all_ranks", 1, 1000000000, &cfg->log_interval_all_ranks,
                                 err)
                ? -1

@@ -16,6 +16,12 @@ static const struct option_row OPTIONS[] = {
          "the files themselves. Default ./data."},
     {"dataset", "NAME", OPTION_DATASET, AT(dataset),
      .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
+    {"no_download", NULL, OPTION_FLAG, AT(no_download),
+     .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
+             "checked by its "
+             "published MD5."},
+    {"data_mirror", "URL", OPTION_TEXT, AT(data_mirror),
+     .help = "Address of a folder with the four .gz files, to download from instead of the official ones."},
     {.group = "Training"},
     {"epochs", "N", OPTION_INTEGER, AT(epochs), 1, 1000000, .help = "Passes over the training data."},
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
@@ -35,6 +41,10 @@ static const struct option_row OPTIONS[] = {
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
     {.group = "Ranks and machine"},
+    {"nprocs", "N", OPTION_INTEGER, AT(nprocs), 1, NPROCS_MAX,
+     .help =
+         "Started alone: start N ranks on this host, by the torchrun beside this program. Its exit status is "
+         "the root cause's. Not under a launcher."},
     {"backend", "NAME", OPTION_BACKEND, AT(backend),
      .help = "How ranks reach each other: gloo (shared memory, the default), nccl or mpi. What this build or "
              "machine does not have is refused."},

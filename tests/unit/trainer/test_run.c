@@ -349,6 +349,7 @@ static void refuses_what_cannot_be_trained(void **state)
     const struct config good = f->cfg;
 
     f->cfg.data_dir = path_in(f, "nowhere");
+    f->cfg.no_download = true;
     expect_failure(f, 2, "nowhere");
     f->cfg = good;
     f->cfg.data.split.train_items = 40;
@@ -517,6 +518,7 @@ static void no_data(struct config *cfg, int rank)
 {
     if (rank == 0)
         cfg->data_dir = "/nowhere";
+    cfg->no_download = true;
 }
 
 static void no_save(struct config *cfg, int rank)

@@ -191,6 +191,9 @@ static void refuses_with_place_and_expectation(void **state)
         {"loss:", "  stages: [[c1]]\nloss:", "model.stages[0]: expected the name of the model's first"},
         {"data:", "defaults: {micro_batches: 0}\ndata:",
          "t.yaml:11: defaults.micro_batches: expected an integer 1..256, got \"0\""},
+        {"data:", "defaults: {nprocs: 0}\ndata:", "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
+        {"data:", "defaults: {nprocs: all}\ndata:",
+         "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
         {"train_items: 3", "train_items: x", "t.yaml:11: data.train_items: expected an integer"},
         {"train_items: 3", "std: 0", "t.yaml:11: data.std: expected a number"},
     };

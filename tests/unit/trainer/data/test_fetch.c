@@ -1,0 +1,388 @@
+/* test_fetch.c - downloads from a server of our own that resumes, refuses, stalls, cuts off, redirects and never ends. */
+#include "files.h"
+#include "test.h"
+
+#include "common/fsutil.h"
+#include "trainer/data/fetch.h"
+#include "trainer/data/md5.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+enum { BODY = 100000, CUT = 40000 };
+
+/* What the server has seen, in memory that both share. */
+struct seen {
+    int requests, ranges;
+    int64_t from; /* of the last range */
+};
+
+struct fixture {
+    char folder[PATH_MAX];
+    char path[PATH_MAX + 32];
+    char part[PATH_MAX + 64];
+    char url[FETCH_MIRRORS_MAX][128];
+    char md5[MD5_TEXT_BYTES];
+    int port;
+    pid_t server;
+    struct seen *seen;
+    struct fetch f;
+    struct err err;
+};
+
+static uint8_t body[BODY];
+
+static void say(int fd, const char *text)
+{
+    (void)!fs_write_all(fd, text, strlen(text));
+}
+
+/* The body from `from` on, `len` bytes of it, however many were promised. */
+static void answer(int fd, const char *status, int64_t from, int64_t len, const char *more)
+{
+    char head[256];
+
+    snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %lld\r\n%s\r\n", status,
+             (long long)(BODY - from), more);
+    say(fd, head);
+    (void)!fs_write_all(fd, body + from, (size_t)len);
+}
+
+static void serve_one(int fd, struct seen *seen, int port)
+{
+    char request[4096];
+    char head[256];
+    ssize_t n = read(fd, request, sizeof(request) - 1);
+    int64_t from = 0;
+
+    if (n <= 0)
+        return;
+    request[n] = '\0';
+    seen->requests++;
+    const char *range = strstr(request, "Range: bytes=");
+    if (range) {
+        from = atoll(range + 13);
+        seen->ranges++;
+        seen->from = from;
+    }
+    const char *path = request + 4;
+    snprintf(head, sizeof(head), "Content-Range: bytes %lld-%d/%d\r\n", (long long)from, BODY - 1, BODY);
+    if (strncmp(path, "/good", 5) == 0 && from >= BODY)
+        say(fd, "HTTP/1.1 416 Range\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    else if (strncmp(path, "/good", 5) == 0 && range)
+        answer(fd, "206 Partial", from, BODY - from, head);
+    else if (strncmp(path, "/good", 5) == 0 || strncmp(path, "/whole", 6) == 0)
+        answer(fd, "200 OK", 0, BODY, "");
+    else if (strncmp(path, "/cut", 4) == 0)
+        answer(fd, "200 OK", 0, CUT, "");
+    else if (strncmp(path, "/wrong", 6) == 0)
+        say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nwrong");
+    else if (strncmp(path, "/503", 4) == 0)
+        say(fd, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    else if (strncmp(path, "/loop", 5) == 0)
+        say(fd, "HTTP/1.1 302 Found\r\nLocation: /loop\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    else if (strncmp(path, "/file", 5) == 0)
+        say(fd, "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nConnection: close\r\nContent-Length: "
+                "0\r\n\r\n");
+    else if (strncmp(path, "/moved", 6) == 0) {
+        snprintf(head, sizeof(head),
+                 "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:%d/good\r\nConnection: "
+                 "close\r\nContent-Length: "
+                 "0\r\n\r\n",
+                 port);
+        say(fd, head);
+    } else if (strncmp(path, "/endless", 8) == 0) {
+        say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+        while (!fs_write_all(fd, body, sizeof(body)))
+            ;
+    } else if (strncmp(path, "/stall", 6) == 0) {
+        answer(fd, "200 OK", 0, CUT, "");
+        (void)!read(fd, request, 1); /* until the other side has had enough */
+    } else {
+        say(fd, "HTTP/1.1 404 None\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    }
+}
+
+static void serve(int listener, struct seen *seen, int port)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_IGN);
+    for (;;) {
+        cleanup_close int fd = accept(listener, NULL, NULL);
+        if (fd >= 0)
+            serve_one(fd, seen, port);
+    }
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+    struct md5 m;
+
+    for (int i = 0; i < BODY; i++)
+        body[i] = (uint8_t)(i * 7 + i / 256);
+    md5_begin(&m);
+    md5_add(&m, body, BODY);
+    md5_text(&m, f->md5);
+    files_folder(f->folder);
+    snprintf(f->path, sizeof(f->path), "%s/data.gz", f->folder);
+    snprintf(f->part, sizeof(f->part), "%s.part", f->path);
+    f->seen = mmap(NULL, sizeof(*f->seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(f->seen != MAP_FAILED);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
+    assert_int_equal(listen(listener, 8), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    f->port = ntohs(at.sin_port);
+    f->server = fork();
+    assert_true(f->server >= 0);
+    if (!f->server)
+        serve(listener, f->seen, f->port);
+    close(listener);
+    f->f = (struct fetch){.path = f->path, .md5 = f->md5, .limits = fetch_limits_default(1000)};
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    kill(f->server, SIGKILL);
+    waitpid(f->server, NULL, 0);
+    munmap(f->seen, sizeof(*f->seen));
+    files_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+/* From these places of the server, in order; NULL ends them. */
+static int get(struct fixture *f, const char *first, const char *second)
+{
+    const char *const places[] = {first, second};
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(f->url[i], sizeof(f->url[i]), "http://127.0.0.1:%d%s", f->port, places[i] ? places[i] : "");
+        f->f.urls[i] = places[i] ? f->url[i] : NULL;
+    }
+    f->err = (struct err){0};
+    return fetch(&f->f, &f->err);
+}
+
+static void expect_whole(struct fixture *f)
+{
+    struct buf got = BUF_INIT(2 * BODY);
+
+    if (fs_read(f->path, &got, &f->err))
+        fail_msg("%s", f->err.msg);
+    assert_int_equal(got.len, BODY);
+    assert_memory_equal(got.data, body, BODY);
+    assert_int_equal(access(f->part, F_OK), -1);
+    buf_release(&got);
+}
+
+static void expect_refused(struct fixture *f, const char *place, enum err_kind kind, const char *says)
+{
+    assert_int_equal(get(f, place, NULL), -1);
+    if (f->err.kind != kind || !strstr(f->err.msg, says))
+        fail_msg("%s: kind %d \"%s\", expected %d \"%s\"", place, f->err.kind, f->err.msg, kind, says);
+    assert_int_equal(access(f->path, F_OK), -1);
+}
+
+static void fetches_once(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(get(f, "/good", NULL), 0);
+    expect_whole(f);
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->requests, 1);
+    unlink(f->path);
+    assert_int_equal(get(f, "/moved", NULL), 0);
+    expect_whole(f);
+}
+
+static void goes_on_where_it_was_cut_off(void **state)
+{
+    struct fixture *f = *state;
+    struct stat st;
+
+    expect_refused(f, "/cut", ERR_TRANSIENT, "/cut: ");
+    assert_int_equal(stat(f->part, &st), 0);
+    assert_int_equal(st.st_size, CUT);
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->ranges, 1);
+    assert_int_equal(f->seen->from, CUT);
+    expect_whole(f);
+    /* A server that does not resume sends all: the part is dropped, not doubled. */
+    unlink(f->path);
+    files_write(f->part, body, CUT);
+    assert_int_equal(get(f, "/whole", NULL), 0);
+    expect_whole(f);
+    /* A part that is whole needs nothing; one that is too long begins again. */
+    unlink(f->path);
+    files_write(f->part, body, BODY);
+    int requests = f->seen->requests;
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->requests, requests);
+    expect_whole(f);
+    unlink(f->path);
+    cleanup_free uint8_t *longer = calloc(1, BODY + 5);
+    files_write(f->part, longer, BODY + 5);
+    assert_int_equal(get(f, "/good", NULL), 0);
+    expect_whole(f);
+}
+
+static void a_wrong_checksum_is_never_kept(void **state)
+{
+    struct fixture *f = *state;
+
+    expect_refused(f, "/wrong", ERR_INVALID, "/wrong: MD5 2bda2998d9b0ee197da142a0447f6725, expected ");
+    assert_int_equal(access(f->part, F_OK), -1);
+    /* A part of something else: the sum says so, and all is fetched again. */
+    files_write(f->part, "other", 5);
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->ranges, 1);
+    expect_whole(f);
+}
+
+static void refusals_are_named(void **state)
+{
+    struct fixture *f = *state;
+
+    expect_refused(f, "/none", ERR_NOT_FOUND, "/none: the server answered 404");
+    expect_refused(f, "/503", ERR_TRANSIENT, "/503: the server answered 503");
+    expect_refused(f, "/loop", ERR_INVALID, "/loop: redirected too often");
+    expect_refused(f, "/file", ERR_INVALID, "/file: redirected to an address that is not https");
+    assert_true(f->seen->requests <= 3 + FETCH_REDIRECTS_MAX + 1);
+    f->f.limits.bytes_max = BODY - 1;
+    expect_refused(f, "/good", ERR_INVALID, "/good: larger than 99999 bytes");
+    unlink(f->part);
+    expect_refused(f, "/endless", ERR_INVALID, "/endless: larger than 99999 bytes");
+    f->port = 1; /* nobody listens there */
+    expect_refused(f, "/good", ERR_TRANSIENT, "/good: ");
+}
+
+static void the_next_mirror_is_tried(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(get(f, "/none", "/good"), 0);
+    expect_whole(f);
+    unlink(f->path);
+    assert_int_equal(get(f, "/wrong", "/good"), 0);
+    expect_whole(f);
+    unlink(f->path);
+    assert_int_equal(get(f, "/cut", "/good"), 0);
+    assert_int_equal(f->seen->from, CUT);
+    expect_whole(f);
+}
+
+static void a_stalled_server_is_left(void **state)
+{
+    struct fixture *f = *state;
+
+    f->f.limits.stall_s = 1;
+    expect_refused(f, "/stall", ERR_TRANSIENT, "/stall: ");
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->from, CUT);
+    expect_whole(f);
+}
+
+static void a_full_disk_keeps_what_it_has(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before, small;
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){.rlim_cur = CUT, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    int rc = get(f, "/good", "/good");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(rc, -1);
+    assert_int_equal(f->err.kind, ERR_FATAL);
+    assert_non_null(strstr(f->err.msg, "cannot write "));
+    assert_int_equal(f->seen->requests, 1); /* the disk is as full for the second mirror */
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->from, CUT);
+    expect_whole(f);
+    /* A folder that is not there is no network error. */
+    f->f.path = "/nonexistent/data.gz";
+    assert_int_equal(get(f, "/good", NULL), -1);
+    assert_int_equal(f->err.kind, ERR_FATAL);
+}
+
+static void one_process_at_a_time(void **state)
+{
+    struct fixture *f = *state;
+    char lock[PATH_MAX + 32];
+
+    snprintf(lock, sizeof(lock), "%s/.fetch.lock", f->folder);
+    int held = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    f->f.limits.lock_ms = 0;
+    expect_refused(f, "/good", ERR_TRANSIENT, ".fetch.lock: another process has held it for 0 ms");
+    assert_int_equal(f->seen->requests, 0);
+    /* Whoever held it has brought the file. */
+    files_write(f->path, body, BODY);
+    close(held);
+    assert_int_equal(get(f, "/good", NULL), 0);
+    assert_int_equal(f->seen->requests, 0);
+}
+
+/* Names and folders of the data sets; the sums are the published ones, so a server of our own is refused by them. */
+static void data_sets_have_their_places(void **state)
+{
+    struct fixture *f = *state;
+    struct fetch_limits limits = fetch_limits_default(1000);
+    char mirror[64];
+    char folder[PATH_MAX + 32];
+
+    snprintf(mirror, sizeof(mirror), "http://127.0.0.1:%d/wrong", f->port);
+    assert_int_equal(fetch_dataset(f->folder, DATASET_FASHION_MNIST, mirror, &limits, &f->err), -1);
+    assert_int_equal(f->err.kind, ERR_INVALID);
+    assert_non_null(strstr(f->err.msg, "/wrong/train-images-idx3-ubyte.gz: MD5 "));
+    assert_non_null(strstr(f->err.msg, "expected 8d4fb7e6c68d591d4c3dfef9ec88bf0d"));
+    snprintf(folder, sizeof(folder), "%s/FashionMNIST/raw", f->folder);
+    assert_int_equal(access(folder, F_OK), 0);
+    assert_int_equal(fetch_dataset(f->folder, DATASET_ANY, mirror, &limits, &f->err), -1);
+    assert_non_null(strstr(f->err.msg, "expected f68b3c2dcbeaaa9fbdd348bbdeb94873"));
+    snprintf(folder, sizeof(folder), "%s/MNIST/raw", f->folder);
+    assert_int_equal(access(folder, F_OK), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(fetches_once),
+        TEST(goes_on_where_it_was_cut_off),
+        TEST(a_wrong_checksum_is_never_kept),
+        TEST(refusals_are_named),
+        TEST(the_next_mirror_is_tried),
+        TEST(a_stalled_server_is_left),
+        TEST(a_full_disk_keeps_what_it_has),
+        TEST(one_process_at_a_time),
+        TEST(data_sets_have_their_places),
+    };
+
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    setenv("no_proxy", "127.0.0.1", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/* fetch.h - a file of a data set from the network: whole and with the right checksum, or not at all.
+ *
+ * What arrives lies in `<path>.part` until its checksum is right, and a later call goes on from there. One process at a
+ * time fetches into a folder (a lock on `<folder>/.fetch.lock`); the others wait for it and find the file.
+ *
+ * Ownership: everything is borrowed for the call.
+ * Errors:    of the last address tried. ERR_TRANSIENT (no connection, stalled, cut off, 5xx, lock not had in time),
+ *            ERR_NOT_FOUND (404), ERR_INVALID (checksum, too large, redirected too often or out of https), ERR_FATAL
+ *            (cannot write; code = errno).
+ */
+#ifndef TK_TRAINER_DATA_FETCH_H
+#define TK_TRAINER_DATA_FETCH_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/data/dataset.h"
+
+#include <stdint.h>
+
+struct fetch_limits {
+    int64_t bytes_max; /* of one file */
+    int connect_s;
+    int stall_s;     /* less than FETCH_STALL_BYTES per second for so long ends it */
+    int64_t lock_ms; /* longest wait for another process */
+};
+
+enum { FETCH_STALL_BYTES = 1024, FETCH_REDIRECTS_MAX = 5, FETCH_MIRRORS_MAX = 4 };
+
+/* 64 MiB, 20 s, 30 s, and `lock_ms`. */
+struct fetch_limits fetch_limits_default(int64_t lock_ms);
+
+struct fetch {
+    const char *urls[FETCH_MIRRORS_MAX]; /* tried in order; NULL ends them early */
+    const char *path;                    /* an existing file is left as it is */
+    const char *md5;                     /* 32 lower-case hexadecimal digits */
+    struct fetch_limits limits;
+};
+
+int fetch(const struct fetch *f, struct err *err) MUST_CHECK;
+
+/* What is missing of MNIST (also for DATASET_ANY) or Fashion-MNIST, into torchvision's folder below `dir`. `mirror` is
+ * the address of another folder that holds the same files, NULL: the official ones. */
+int fetch_dataset(const char *dir, enum dataset_name name, const char *mirror,
+                  const struct fetch_limits *limits, struct err *err) MUST_CHECK;
+
+#endif
