@@ -3,6 +3,7 @@
  * Shapes:    the members keep their order: the group's rank i is member[i]. Every member names the same members.
  * Ownership: collectives_group gives a table that collectives_close ends; the parent outlives it. Both may be used,
  *            by one thread, as long as all members agree on the order of their calls.
+ *            A rank may leave, and close the parent, when all of the parent's ranks are done with it.
  * Errors:    those of collectives.h; ranks in the messages are the parent's. A failure between two members fails the
  *            parent as well, for it is the parent's links that broke.
  * Numerics:  sums in the order of members, as the parent's are in the order of ranks: the same bits.

@@ -79,7 +79,8 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const fl
 int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST_CHECK;
 
 /* Rank 0 gets all stages' parameters and buffers as one model, borrowed until the next call; the others get NULL. With
- * one stage that is the rank's own model. A collective call of all ranks. */
+ * one stage that is the rank's own model. A collective call of all ranks, who leave it together: it may be a run's last,
+ * and one that went before the others were done would take them along. */
 int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err) MUST_CHECK;
 
 /* The way back, for several stages: what rank 0's p->whole holds to the stages of all replicas. */

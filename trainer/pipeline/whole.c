@@ -151,7 +151,8 @@ int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err)
     struct model *w = p->whole;
     if (pipeline_gather(p, model_values(p->model), w ? model_values(w) : NULL, err) ||
         gather_bytes(p, model_buffers(p->model), model_buffers_bytes(p->model), w ? model_buffers(w) : NULL,
-                     w ? model_buffers_bytes(w) : 0, err))
+                     w ? model_buffers_bytes(w) : 0, err) ||
+        p->o.comm->barrier(p->o.comm, p->o.timeout_ms, err))
         return -1;
     *ret = w;
     return 0;

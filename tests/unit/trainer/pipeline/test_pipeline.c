@@ -72,6 +72,27 @@ static void messages_may_be_larger_than_a_link_holds(void **state)
     training_free(three);
 }
 
+/* One stage per pod, and stages that share a pod with another replica's. */
+static void stages_may_lie_in_other_pods(void **state)
+{
+    static const struct ranks_layout layouts[] = {{.world = 3, .per_pod = 1}, {.world = 6, .per_pod = 2}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
+        struct training task = training_usual(0, 80, 2);
+        task.wide = 4096;
+        task.epochs = 3;
+        struct training_shared *whole = training_run(layouts[i].world / 3, task);
+        task.stages = 3;
+        task.late_ms = 100; /* whoever is done waits: one that leaves takes the others along */
+        struct training_shared *pods = training_new(task);
+        ranks_run_pods(&layouts[i], training_body, pods);
+        expect_equal_bits(whole, pods, layouts[i].world);
+        training_free(whole);
+        training_free(pods);
+    }
+}
+
 static void micro_batches_change_the_rounding_alone(void **state)
 {
     (void)state;
@@ -192,6 +213,7 @@ int main(void)
         cmocka_unit_test(stages_are_one_process),
         cmocka_unit_test(replicas_of_stages_are_ranks_in_one_piece),
         cmocka_unit_test(messages_may_be_larger_than_a_link_holds),
+        cmocka_unit_test(stages_may_lie_in_other_pods),
         cmocka_unit_test(micro_batches_change_the_rounding_alone),
         cmocka_unit_test(all_stages_stop_after_the_same_step),
         cmocka_unit_test(a_loss_that_is_not_finite_stops_all),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { PIXELS = TRAINING_SIDE * TRAINING_SIDE, CLASSES = 10 };
 
@@ -116,11 +117,13 @@ static int run_steps(struct train *t, const struct training *task, struct traini
     return 0;
 }
 
-static int keep_whole(struct pipeline *p, struct training_trace *out, float *to)
+static int keep_whole(struct pipeline *p, struct training_trace *out, float *to, int late_ms)
 {
     struct collectives *c = p->o.comm;
     struct model *whole;
 
+    if (c->rank == 2)
+        usleep((useconds_t)late_ms * 1000);
     if (pipeline_whole(p, &whole, &out->err))
         return -1;
     RANK_CHECK((whole != NULL) == (c->rank == 0));
@@ -177,7 +180,7 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!pipeline_open(&pipeline, &o, &err));
     torch_rng_seed(&rng, 3);
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
-    RANK_CHECK(!keep_whole(&pipeline, out, out->start));
+    RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
     const struct param_row *row = model_params(pipeline.model, &rows);
     const struct optimizer_spec how = {
         .type = task->optimizer, .momentum = task->momentum, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
@@ -190,7 +193,9 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!train_make(&train, &p, &err));
     out->stage_len = (int)train.grad_len;
     int rc = run_steps(&train, task, out);
-    return rc ? rc : keep_whole(&pipeline, out, out->end);
+    if (!rc && keep_whole(&pipeline, out, out->end, task->late_ms))
+        rc = collectives_exit_code(&out->err);
+    return rc;
 }
 
 struct training_shared *training_run(int world, struct training task)

@@ -19,6 +19,7 @@ struct training {
     int stop_rank, stop_step, stop_signal; /* raise it there before that step; stop_step -1: never */
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
     int64_t timeout_ms;
+    int late_ms; /* rank 2 comes so much later than the others to the gathering of the weights */
 
     /* Before step 2 this rank calls it; NULL: none. */
     void (*trouble)(int rank, int step);
