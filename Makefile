@@ -45,6 +45,7 @@ cluster-status: ## show its parts, its health and the KUBECONFIG path
 
 bench: build ## our figures: kernels and collectives
 	@build/release/bin/kernels-bench && build/release/bin/collectives-bench
+	@[ ! -x build/venv/bin/python ] || build/venv/bin/python trainer/collectives/bench_gloo.py
 
 bench-operator: ## the operator at scale: many jobs at once on a real API server with pretend nodes
 	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh

@@ -243,10 +243,9 @@ enum auth_state auth_ask(struct auth *a, struct err *err)
     int64_t now = loop_now_ms(a->loop);
     struct err why;
 
-    if (!a->config->exec.argv) {
-        kube_config_refresh(a->config, now, false);
+    kube_config_refresh(a->config, now, false); /* beside a plugin, too: the certificate authority */
+    if (!a->config->exec.argv)
         return AUTH_READY;
-    }
     int64_t wall = wall_ms(a);
     bool alive = a->serial && (wall < a->expires_wall_ms || now < a->least_ms);
     bool wanted = !alive || a->refused || (wall >= a->early_wall_ms && now >= a->least_ms);

@@ -46,7 +46,12 @@ static const struct store_entry *keep(struct cache *c, const char *ns, const cha
 
 void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid)
 {
-    (void)store_remove(c->store, ns, name, uid);
+    const struct store_entry *old = store_get(c->store, ns, name);
+
+    if (!old || strcmp(old->uid, uid) != 0)
+        return;
+    tell_gone(c, old);
+    store_remove(c->store, old->ns, old->name, NULL);
 }
 
 static void put(struct cache *c, const cJSON *object, bool marked)
@@ -92,12 +97,9 @@ static void on_removed(void *ctx, const cJSON *object)
     struct cache *c = ctx;
     const cJSON *meta = metadata(object);
     const char *uid = json_str(meta, "uid");
-    const struct store_entry *old = store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
 
-    if (!old || !uid || strcmp(old->uid, uid) != 0)
-        return;
-    tell_gone(c, old);
-    store_remove(c->store, old->ns, old->name, NULL);
+    if (uid)
+        cache_forget(c, json_str(meta, "namespace"), json_str(meta, "name"), uid);
 }
 
 static void on_replace_begin(void *ctx)

@@ -44,7 +44,8 @@ void cache_free(struct cache *c);
  * and no event would come to end the object a second time. */
 void cache_put(struct cache *c, const char *uid, const cJSON *object);
 
-/* A live read did not find this very object. `changed` and `gone` are for the watch to tell. */
+/* A live read did not find this very object: `gone` and `changed` come at once, and not again when the watch hears of
+ * it. */
 void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid);
 
 const struct store *cache_store(const struct cache *c);

@@ -1,6 +1,7 @@
 /* endpoint.c - URL, proxy and socket options of a transfer. */
 #include "kube/endpoint.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -24,7 +25,11 @@ static char *url_part(CURLU *url, CURLUPart part)
 
 static bool is_loopback(const char *host)
 {
-    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 || strncmp(host, "127.", 4) == 0;
+    struct in_addr v4;
+    bool is_address = inet_pton(AF_INET, host, &v4) == 1; /* anyone may have a name that begins with 127. */
+
+    return strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
+           (is_address && ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET);
 }
 
 /* The certificate's name differs from the address: connect to the one, ask for the other. */

@@ -285,8 +285,11 @@ static void after_failure(struct lease *l, const struct kube_status *status, int
         finish(l);
         return;
     }
-    if (status->retry_after_ms > wait_ms)
-        wait_ms = status->retry_after_ms;
+    /* The server's word counts, but never for so long that the lease is lost or left lying by it. */
+    int64_t patience_ms = l->renew_deadline_ms / 2;
+    int64_t asked_ms = status->retry_after_ms < patience_ms ? status->retry_after_ms : patience_ms;
+    if (asked_ms > wait_ms)
+        wait_ms = asked_ms;
     /* A write without an answer may have taken place: then the next one conflicts, and a read tells. */
     set_step(l, l->leader && l->step == LEASE_WRITE ? LEASE_WRITE : LEASE_READ, now_ms + wait_ms);
 }

@@ -2,7 +2,8 @@
  *
  * The rules are client-go's. A lease that nobody renewed for its whole duration, counted on this machine's
  * monotonic clock from when its last change was seen here, may be taken; times written in the lease are for
- * people only, so clocks may differ and step. Every write names the resourceVersion that it was decided on.
+ * people only, so clocks may differ and step. Every write names the resourceVersion that it was decided on. A
+ * server's Retry-After is kept for half the renew deadline at most.
  * Ownership: lease_new copies its strings; lease_body's text lives in the arena. Answers are copied.
  * Units:     monotonic milliseconds; wall milliseconds only for the times written.
  * Order:     lease_next -> send it -> lease_sent -> lease_answer -> lease_next ...; one request at a time.

@@ -11,7 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUEUE_MAX = 256, TRIES_MAX = 3, RETRY_MS = 10000, LAST_RETRY_MS = 100, MESSAGE_MAX_BYTES = 1024 };
+enum {
+    QUEUE_MAX = 256,
+    TRIES_MAX = 3,
+    RETRY_MS = 10000,
+    RETRY_MAX_MS = 60000, /* whatever the server asks for: the others wait behind it */
+    LAST_RETRY_MS = 100,
+    MESSAGE_MAX_BYTES = 1024
+};
 
 struct pending {
     struct pending *next;
@@ -131,6 +138,7 @@ static void on_sent(void *ctx, struct kube_reply *reply)
         send_first(r);
     } else if (reply->err->kind == ERR_TRANSIENT || reply->err->kind == ERR_TIMEOUT) {
         int64_t wait = reply->status.retry_after_ms;
+        wait = wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS;
         try_again(r, wait > RETRY_MS ? wait : RETRY_MS);
     } else {
         r->stats.failed++;

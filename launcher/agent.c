@@ -1,35 +1,14 @@
 /* agent.c - the launcher's loop. */
-#include "launcher/agent.h"
 #include "common/contract.h"
-#include "launcher/env.h"
-#include "launcher/exit.h"
-#include "launcher/logs.h"
+#include "launcher/agent_state.h"
 #include "launcher/machine.h"
-#include "launcher/nodes.h"
 #include "launcher/process.h"
-#include "launcher/round.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-
-struct agent {
-    const struct options *options;
-    char *const *env;
-    struct arena arena; /* of the whole run */
-    struct logs logs;
-    struct round round;
-    struct env_round identity;
-    struct pollfd *pfds;
-    int signals;        /* a signalfd */
-    int signal;         /* that ends the run; 0: none */
-    bool meets;         /* there may be other nodes */
-    struct nodes nodes; /* if so */
-    char host[HOST_NAME_MAX + 1];
-};
 
 static void prepare(struct agent *g, const struct options *o, char *const *env)
 {
@@ -42,7 +21,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
 }
 
 /* To stderr, and never for long: the signals that end the run are blocked. */
-static void __attribute__((format(printf, 2, 3))) say(struct agent *g, const char *fmt, ...)
+void agent_say(struct agent *g, const char *fmt, ...)
 {
     va_list args;
 
@@ -54,7 +33,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct agent *g, const cha
 static void tell_omp(struct agent *g)
 {
     if (env_sets_omp(g->options, g->env))
-        say(g,
+        agent_say(
+            g,
             "*****************************************\n"
             "OMP_NUM_THREADS is not set: each of the %d ranks gets OMP_NUM_THREADS=1, so that they do not "
             "take\n"
@@ -90,7 +70,7 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     return 0;
 }
 
-static int start_round(struct agent *g, struct err *err)
+int agent_start_round(struct agent *g, struct err *err)
 {
     const struct options *o = g->options;
     cleanup_arena struct arena a = {0};
@@ -136,7 +116,7 @@ static int wait_ms(const struct agent *g)
 }
 
 /* The only place where the launcher sleeps. */
-static void turn(struct agent *g)
+void agent_turn(struct agent *g)
 {
     int n = logs_poll(&g->logs, g->pfds);
 
@@ -151,7 +131,7 @@ static void turn(struct agent *g)
 }
 
 /* What the ranks wrote into their error files. */
-static void read_messages(struct agent *g)
+void agent_read_messages(struct agent *g)
 {
     struct exit_worker *w = g->round.workers;
 
@@ -164,7 +144,7 @@ static void read_messages(struct agent *g)
     }
 }
 
-static void report(struct agent *g, const struct exit_worker *w, int n, int root)
+void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
 {
     cleanup_buf struct buf text = BUF_INIT(64 * 1024);
     struct err ignored;
@@ -183,7 +163,7 @@ static int judge(struct agent *g, int *status)
     const bool restarts_left = g->identity.restart_count < o->max_restarts;
 
     if (g->round.signal && (root < 0 || restarts_left)) {
-        say(g, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
+        agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
         *status = EXIT_CODE_SIGNAL_BASE + g->round.signal;
         return 0;
     }
@@ -194,12 +174,12 @@ static int judge(struct agent *g, int *status)
     const struct exit_worker *w = &g->round.workers[root];
     if (restarts_left) {
         g->identity.restart_count++;
-        say(g, "torchrun: rank %d (pid %d) ended with %s: restart %d of %d\n", w->rank, (int)w->pid,
-            exit_describe(w->status, how), g->identity.restart_count, o->max_restarts);
+        agent_say(g, "torchrun: rank %d (pid %d) ended with %s: restart %d of %d\n", w->rank, (int)w->pid,
+                  exit_describe(w->status, how), g->identity.restart_count, o->max_restarts);
         return 1;
     }
-    read_messages(g);
-    report(g, g->round.workers, g->round.n, root);
+    agent_read_messages(g);
+    agent_report(g, g->round.workers, g->round.n, root);
     *status = exit_status_code(w->status);
     return 0;
 }
@@ -210,117 +190,15 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
     int again;
 
     do {
-        if (start_round(g, err) < 0)
+        if (agent_start_round(g, err) < 0)
             return -1;
         while (!round_over(&g->round))
-            turn(g);
+            agent_turn(g);
         logs_end(&g->logs, AGENT_FLUSH_MS);
         if (g->round.failed || g->round.signal)
             process_sweep();
         again = judge(g, status);
     } while (again);
-    return 0;
-}
-
-/* Until the nodes begin a round with us (1) or the run has ended (0). */
-static int gather(struct agent *g)
-{
-    for (;;) {
-        bool begun;
-        if (g->signal) {
-            nodes_leave(&g->nodes, g->signal);
-            return 0;
-        }
-        enum nodes_step step = nodes_gather(&g->nodes, &g->identity, &begun);
-        if (begun)
-            say(g, "torchrun: %s\n", g->nodes.view->state.why);
-        if (step != NODES_WAIT)
-            return step == NODES_START;
-        turn(g);
-    }
-}
-
-/* Our ranks run: tell how they fare, hear whether they are still wanted. */
-static void run_among_nodes(struct agent *g)
-{
-    bool sure, unwanted = false;
-
-    while (!round_over(&g->round)) {
-        turn(g);
-        if (g->signal)
-            nodes_leave(&g->nodes, g->signal);
-        unwanted = unwanted || nodes_must_stop(&g->nodes);
-        if (unwanted)
-            round_stop(&g->round);
-        if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
-            continue;
-        read_messages(g);
-        int root = exit_root_cause(g->round.workers, g->round.n, &sure);
-        if (root >= 0 && !g->signal)
-            nodes_failed(&g->nodes, &g->round.workers[root], sure, g->host);
-    }
-    logs_end(&g->logs, AGENT_FLUSH_MS);
-    if (g->round.failed || g->signal || unwanted)
-        process_sweep();
-    else
-        nodes_done(&g->nodes);
-}
-
-/* Say how the run ended, with the root cause's rank last among our own failures. */
-static int conclude(struct agent *g)
-{
-    const struct member_view *v = g->nodes.view;
-    bool mine, sure;
-    char name[32];
-    const int status = nodes_verdict(&g->nodes, &mine);
-    const int own = exit_root_cause(g->round.workers, g->round.n, &sure), n = g->round.n;
-    const bool failed =
-        v->state.stage == STAGE_ENDED && v->state.end == END_FAILED && v->state.cause.rank >= 0;
-
-    if (failed && mine && own >= 0) {
-        report(g, g->round.workers, n, own);
-        return status;
-    }
-    if (g->signal) {
-        say(g, "torchrun: stopped by %s\n", exit_signal_name(g->signal, name));
-        return EXIT_CODE_SIGNAL_BASE + g->signal;
-    }
-    if (failed) {
-        struct exit_worker *all = arena_array(&g->arena, (size_t)n + 1, struct exit_worker);
-        memcpy(all, g->round.workers, (size_t)n * sizeof(*all));
-        all[n] = nodes_remote_worker(&g->nodes);
-        report(g, all, n + 1, n);
-    } else if (v->state.stage == STAGE_ENDED && v->state.end != END_SUCCESS)
-        say(g, "torchrun: %s\n", v->state.why);
-    else if (v->link == MEMBER_LOST && v->state.stage != STAGE_ENDED)
-        say(g, "torchrun: %s\n", v->err.msg);
-    else if (v->state.stage != STAGE_ENDED)
-        say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",
-            g->options->meeting.host, g->options->meeting.port, (double)g->options->meeting.join_ms / 1000);
-    return status;
-}
-
-/* Several nodes: rounds until they have agreed on an end. */
-static int run_nodes(struct agent *g, int *status, struct err *err)
-{
-    if (nodes_open(&g->nodes, g->options, g->identity.run_id, err) < 0) {
-        nodes_close(&g->nodes);
-        return -1;
-    }
-    g->meets = true;
-    while (gather(g)) {
-        if (start_round(g, err) == 0) {
-            run_among_nodes(g);
-            continue;
-        }
-        /* The others must not wait for ranks that cannot come. */
-        nodes_broken(&g->nodes, err->msg, g->host);
-        gather(g);
-        nodes_close(&g->nodes);
-        return -1;
-    }
-    *status = conclude(g);
-    nodes_close(&g->nodes);
     return 0;
 }
 
@@ -337,10 +215,10 @@ int agent_run(const struct options *o, char *const *env)
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
-        rc = o->meeting.needed ? run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
+        rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
     }
     if (rc < 0)
-        say(&g, "torchrun: %s\n", err.msg);
+        agent_say(&g, "torchrun: %s\n", err.msg);
     logs_close(&g.logs);
     if (g.signals >= 0)
         close(g.signals);

@@ -30,6 +30,7 @@ struct pass {
     struct apply_target target; /* strings in the arena */
     struct plan plan;
     int attempt;
+    int64_t generation; /* of the spec that was planned */
     int n_gone_used;
     struct apply *apply; /* under way */
 };
@@ -101,6 +102,7 @@ static struct pass *pass_new(struct controller *c, struct work *w, const struct 
     p->c = c;
     p->work = w;
     p->attempt = job->status.attempt;
+    p->generation = job->generation;
     p->target = (struct apply_target){arena_strdup(&p->arena, job->ns), arena_strdup(&p->arena, job->name),
                                       arena_strdup(&p->arena, job->uid)};
     work_attach(w, p, pass_free);
@@ -156,10 +158,9 @@ static void on_applied(void *ctx, const struct apply_result *r)
 {
     struct pass *p = ctx;
     struct controller *c = p->c;
-    const struct jobtext *job = watches_job(&c->watches, p->target.uid);
 
     p->apply = NULL;
-    keystate_learn(state_of(c, p->target.uid), r, job ? job->generation : 0, p->n_gone_used, wall(c), now(c));
+    keystate_learn(state_of(c, p->target.uid), r, p->generation, p->n_gone_used, wall(c), now(c));
     count(c, p, r);
     if (r->ok)
         after_success(p, r);

@@ -35,7 +35,7 @@ bool keystate_visible(const struct keystate *k, const struct watches *w, const c
 /* The job itself is older than the status we wrote. */
 bool keystate_job_is_old(const struct keystate *k, const char *job_version);
 
-/* Remember what a pass wrote and met; job_generation 0: the job is gone. */
+/* Remember what a pass wrote and met; job_generation: of the spec that it planned, which may have changed since. */
 void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t job_generation, int n_gone_used,
                     int64_t wall_ms, int64_t mono_ms);
 

@@ -26,7 +26,7 @@ const struct jobtext *watches_job(const struct watches *w, const char *uid);
 /* A job read live takes the place of the cached one with this UID, if that still is there. */
 void watches_put_job(struct watches *w, const char *uid, const cJSON *object);
 
-/* A job that is not there any more. Its watch tells `job_gone` when it hears of it, not this. */
+/* A job that is not there any more, though its watch did not say so yet. */
 void watches_forget_job(struct watches *w, const char *uid);
 
 /* For store_group: children by the UID of their controller. */

@@ -90,7 +90,7 @@ static void *work(void *arg)
     struct chair *c = arg;
     struct err err = {0};
 
-    while (!atomic_load(&c->stop) && turn(c, &err) == 0)
+    while (!atomic_load(&c->stop) && !atomic_load(&c->over) && turn(c, &err) == 0)
         ;
     atomic_store(&c->over, true);
     return NULL;

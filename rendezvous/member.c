@@ -1,8 +1,7 @@
 /* member.c - one thread that speaks (and connects, and hosts), one that listens. */
-#include "rendezvous/member.h"
 #include "common/clock.h"
 #include "rendezvous/chair.h"
-#include "rendezvous/store.h"
+#include "rendezvous/member_connection.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,30 +13,7 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
-/* TRY_MS: one try to connect, after which a stop is noticed; a refused one comes back at once and waits REST_MS.
- * GONE_MS: a connection that broke (rather than fell silent) is mended within this or not at all. */
-enum { TRY_MS = 1000, REST_MS = 100, GONE_MS = 2000, WAIT_MS = 1000, END_MS = 2000 };
-
-struct member {
-    pthread_mutex_t lock;
-    pthread_cond_t changed; /* of what is said, of stop, of threads */
-    int refs;               /* the owner, each thread */
-    bool stop, speaker_ended;
-    bool dirty; /* something new is to be said */
-    int fd;     /* an eventfd */
-    int64_t grace_ms;
-    struct member_config config; /* its texts are ours */
-    struct meeting_node say;
-    struct member_view view;
-    char chair_id[32]; /* "": not known */
-};
-
-/* A connection of one thread. */
-struct link {
-    struct member *m;
-    struct store *store;
-    int64_t ok_ms; /* the last time that the store answered */
-};
+enum { WAIT_MS = 1000, END_MS = 2000 };
 
 static void unref(struct member *m)
 {
@@ -54,101 +30,6 @@ static void unref(struct member *m)
     free((char *)(uintptr_t)m->config.addr);
     free((char *)(uintptr_t)m->config.quorum.master_addr);
     free(m);
-}
-
-/* With the lock held. */
-static void tell_owner(struct member *m)
-{
-    const uint64_t one = 1;
-
-    if (write(m->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-        return; /* it is full: readable already */
-}
-
-static bool ended(const struct member *m)
-{
-    return m->view.state.stage == STAGE_ENDED;
-}
-
-/* Nothing that happens after the end of the run is a loss. */
-static void lose(struct member *m, enum err_kind kind, const char *why)
-{
-    pthread_mutex_lock(&m->lock);
-    if (m->view.link != MEMBER_LOST && !ended(m)) {
-        m->view.link = MEMBER_LOST;
-        err_set(&m->view.err, kind, "rendezvous at %.100s:%d: %s", m->config.host, m->config.port, why);
-        tell_owner(m);
-    }
-    pthread_mutex_unlock(&m->lock);
-}
-
-static bool over(struct member *m)
-{
-    pthread_mutex_lock(&m->lock);
-    const bool is = m->stop || m->view.link == MEMBER_LOST || ended(m);
-    pthread_mutex_unlock(&m->lock);
-    return is;
-}
-
-static int64_t silence_ms(const struct member *m)
-{
-    return m->config.quorum.keep_alive_ms * m->config.quorum.keep_alive_attempts;
-}
-
-/* Another chair at the same address knows nothing of the run. */
-static int check_chair(struct link *l, struct err *err)
-{
-    cleanup_buf struct buf id = BUF_INIT(sizeof(l->m->chair_id) - 1);
-    struct member *m = l->m;
-
-    if (store_get(l->store, "chair", &id, TRY_MS, err) < 0)
-        return -1;
-    pthread_mutex_lock(&m->lock);
-    if (!m->chair_id[0])
-        snprintf(m->chair_id, sizeof(m->chair_id), "%s", buf_str(&id));
-    const bool same = strcmp(m->chair_id, buf_str(&id)) == 0;
-    pthread_mutex_unlock(&m->lock);
-    return same ? 0 : err_set(err, ERR_INVALID, "another run has begun there");
-}
-
-static void rest(void)
-{
-    const struct timespec ts = {.tv_nsec = REST_MS * 1000000L};
-
-    nanosleep(&ts, NULL);
-}
-
-static int reach(struct link *l, struct err *err)
-{
-    const struct member_config *c = &l->m->config;
-
-    l->store = store_connect(c->host, c->port, c->run_id, TRY_MS, err);
-    if (l->store && check_chair(l, err) == 0) {
-        l->ok_ms = clock_mono_ms();
-        return 0;
-    }
-    store_close(TAKE(l->store));
-    return -1;
-}
-
-/* After a failed call: connect again, or know that it is over. */
-static int mend(struct link *l, const struct err *why)
-{
-    const int64_t limit_ms = why->kind == ERR_PEER ? clock_mono_ms() + GONE_MS : l->ok_ms + silence_ms(l->m);
-    struct err err = *why;
-    char text[ERR_MSG_BYTES];
-
-    store_close(TAKE(l->store));
-    while (!over(l->m)) {
-        if (reach(l, &err) == 0)
-            return 0;
-        if (clock_mono_ms() >= limit_ms || err.kind == ERR_INVALID)
-            break;
-        rest();
-    }
-    snprintf(text, sizeof(text), "the node that hosts it was lost: %.150s", err.msg);
-    lose(l->m, ERR_PEER, text);
-    return -1;
 }
 
 /* Become the host where that is wanted and possible. */
@@ -169,40 +50,40 @@ static int try_host(struct member *m, struct chair **ret, struct err *err)
 }
 
 /* The store may come later than we: its node's name may not resolve yet, and another run may be in its place still. */
-static int arrive(struct link *l, struct chair **chair)
+static int arrive(struct connection *l, struct chair **chair)
 {
     struct member *m = l->m;
     const int64_t limit_ms = clock_mono_ms() + m->config.quorum.join_ms;
     struct err err = {0};
     char text[ERR_MSG_BYTES];
 
-    while (!over(m)) {
+    while (!member_over(m)) {
         if (!*chair && try_host(m, chair, &err) < 0) {
             snprintf(text, sizeof(text), "this node has to host the store: %.150s", err.msg);
-            lose(m, ERR_CONFLICT, text);
+            member_lose(m, ERR_CONFLICT, text);
             return -1;
         }
-        if (reach(l, &err) == 0)
+        if (member_reach(l, &err) == 0)
             return 0;
         if (clock_mono_ms() >= limit_ms) {
             snprintf(text, sizeof(text), "not reached within %.3g s: %.150s",
                      (double)m->config.quorum.join_ms / 1000, err.msg);
-            lose(m, ERR_TIMEOUT, text);
+            member_lose(m, ERR_TIMEOUT, text);
             return -1;
         }
-        rest();
+        member_rest();
     }
     return -1;
 }
 
-static int take_ticket(struct link *l, struct err *err)
+static int take_ticket(struct connection *l, struct err *err)
 {
     struct member *m = l->m;
     char addr[MEETING_NAME_BYTES] = "";
     int64_t ticket;
 
     if (store_local_address(l->store, addr, sizeof(addr), err) < 0 ||
-        store_add(l->store, "tickets", 1, &ticket, silence_ms(m), err) < 0)
+        store_add(l->store, "tickets", 1, &ticket, member_silence_ms(m), err) < 0)
         return -1;
     pthread_mutex_lock(&m->lock);
     snprintf(m->say.addr, sizeof(m->say.addr), "%s",
@@ -211,13 +92,13 @@ static int take_ticket(struct link *l, struct err *err)
                               : addr);
     m->view.ticket = ticket;
     m->view.link = MEMBER_IN;
-    tell_owner(m);
+    member_tell_owner(m);
     pthread_mutex_unlock(&m->lock);
     return 0;
 }
 
 /* Write our word; `news` wakes the chair. */
-static int speak(struct link *l, const struct meeting_node *node, bool news, struct err *err)
+static int speak(struct connection *l, const struct meeting_node *node, bool news, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
     char key[40];
@@ -225,9 +106,9 @@ static int speak(struct link *l, const struct meeting_node *node, bool news, str
 
     snprintf(key, sizeof(key), "node/%" PRId64, l->m->view.ticket);
     if (meeting_put_node(node, &text, err) < 0 ||
-        store_set(l->store, key, text.data, text.len, silence_ms(l->m), err) < 0)
+        store_set(l->store, key, text.data, text.len, member_silence_ms(l->m), err) < 0)
         return -1;
-    if (news && store_add(l->store, "posts", 1, &ignored, silence_ms(l->m), err) < 0)
+    if (news && store_add(l->store, "posts", 1, &ignored, member_silence_ms(l->m), err) < 0)
         return -1;
     l->ok_ms = clock_mono_ms();
     return 0;
@@ -265,7 +146,7 @@ static int64_t interval_ms(struct member *m)
     return theirs_ms && theirs_ms < own_ms ? theirs_ms : own_ms;
 }
 
-static void speak_on(struct link *l)
+static void speak_on(struct connection *l)
 {
     struct meeting_node node;
     struct err err = {0};
@@ -277,7 +158,7 @@ static void speak_on(struct link *l)
             continue;
         }
         while (speak(l, &node, news, &err) < 0)
-            if (mend(l, &err) < 0)
+            if (member_mend(l, &err) < 0)
                 return;
         beat_ms = clock_mono_ms() + interval_ms(l->m);
     }
@@ -286,15 +167,17 @@ static void speak_on(struct link *l)
 /* The others hear the end from our store: it stays until they have. */
 static void see_others_off(struct member *m, struct chair *chair)
 {
+    const struct timespec pause = {.tv_nsec = 5000000};
+
     pthread_mutex_lock(&m->lock);
     const int64_t limit_ms = clock_mono_ms() + m->grace_ms;
     pthread_mutex_unlock(&m->lock);
     while (!chair_over(chair) && clock_mono_ms() < limit_ms)
-        rest();
+        nanosleep(&pause, NULL);
     chair_stop(chair);
 }
 
-static int hear(struct link *l, int64_t *version, struct meeting_state *state, struct err *err)
+static int hear(struct connection *l, int64_t *version, struct meeting_state *state, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
     struct err why = {0};
@@ -308,34 +191,34 @@ static int hear(struct link *l, int64_t *version, struct meeting_state *state, s
         *err = why;
         return -1;
     }
-    if (store_get(l->store, "state", &text, silence_ms(m), err) < 0 ||
+    if (store_get(l->store, "state", &text, member_silence_ms(m), err) < 0 ||
         meeting_get_state(text.data, text.len, state, err) < 0)
         return -1;
     l->ok_ms = clock_mono_ms();
     *version = state->version > *version ? state->version : *version + 1;
     pthread_mutex_lock(&m->lock);
     m->view.state = *state;
-    if (ended(m)) {
+    if (member_ended(m)) {
         m->say.heard_end = 1;
         m->dirty = true;
         pthread_cond_broadcast(&m->changed);
     }
-    tell_owner(m);
+    member_tell_owner(m);
     pthread_mutex_unlock(&m->lock);
     return 0;
 }
 
 static void *listen_thread(void *arg)
 {
-    struct link l = {.m = arg, .ok_ms = clock_mono_ms()};
+    struct connection l = {.m = arg, .ok_ms = clock_mono_ms()};
     struct meeting_state *state = calloc(1, sizeof(*state));
     int64_t version = 0;
     struct err err = {.kind = ERR_PEER};
 
     if (!state)
         abort();
-    if (reach(&l, &err) == 0 || mend(&l, &err) == 0)
-        while (!over(l.m) && (hear(&l, &version, state, &err) == 0 || mend(&l, &err) == 0))
+    if (member_reach(&l, &err) == 0 || member_mend(&l, &err) == 0)
+        while (!member_over(l.m) && (hear(&l, &version, state, &err) == 0 || member_mend(&l, &err) == 0))
             ;
     free(state);
     store_close(l.store);
@@ -365,13 +248,13 @@ static int start_thread(void *(*run)(void *), struct member *m, struct err *err)
 
 static void *speak_thread(void *arg)
 {
-    struct link l = {.m = arg};
+    struct connection l = {.m = arg};
     struct chair *chair = NULL;
     struct err err = {0};
 
     if (arrive(&l, &chair) == 0) {
         if (take_ticket(&l, &err) < 0 || start_thread(listen_thread, l.m, &err) < 0)
-            lose(l.m, ERR_PEER, err.msg);
+            member_lose(l.m, ERR_PEER, err.msg);
         else
             speak_on(&l);
     }

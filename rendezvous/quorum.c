@@ -1,110 +1,8 @@
 /* quorum.c - see quorum.h for the stages. */
-#include "rendezvous/quorum.h"
+#include "rendezvous/quorum_seats.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-
-void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms)
-{
-    *q = (struct quorum){.config = *c, .since_ms = now_ms, .stepped_ms = now_ms};
-    q->state.version = 1;
-    q->state.stage = STAGE_FORMING;
-    q->state.keep_alive_ms = c->keep_alive_ms;
-}
-
-void quorum_release(struct quorum *q)
-{
-    free(q->seats);
-    q->seats = NULL;
-    q->n = q->room = 0;
-}
-
-static struct quorum_seat *find(const struct quorum *q, int64_t ticket)
-{
-    for (int i = 0; i < q->n; i++)
-        if (q->seats[i].ticket == ticket)
-            return &q->seats[i];
-    return NULL;
-}
-
-static bool is_member(const struct quorum *q, int64_t ticket)
-{
-    for (int64_t i = 0; i < q->state.n; i++)
-        if (q->state.members[i].ticket == ticket)
-            return true;
-    return false;
-}
-
-static struct quorum_seat *add(struct quorum *q, int64_t ticket)
-{
-    if (q->n == q->room) {
-        q->room = q->room ? 2 * q->room : 16;
-        struct quorum_seat *more = realloc(q->seats, (size_t)q->room * sizeof(*more));
-        if (!more)
-            abort();
-        q->seats = more;
-    }
-    q->seats[q->n] = (struct quorum_seat){.ticket = ticket};
-    return &q->seats[q->n++];
-}
-
-void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
-{
-    struct quorum_seat *s = find(q, ticket);
-
-    if (s && memcmp(&s->node, node, sizeof(*node)) == 0)
-        return;
-    if (!s)
-        s = add(q, ticket);
-    s->node = *node;
-    s->heard_ms = now_ms;
-    s->gone = false;
-    if (node->phase != NODE_FAILED || node->round != q->state.round)
-        s->failed_order = 0;
-    else if (!s->failed_order)
-        s->failed_order = ++q->failures;
-}
-
-/* Another launcher with the same fixed rank has taken its place. */
-static bool is_replaced(const struct quorum *q, int i)
-{
-    for (int k = 0; q->config.fixed_ranks && k < q->n; k++)
-        if (!q->seats[k].gone && q->seats[k].ticket > q->seats[i].ticket &&
-            q->seats[k].node.wanted == q->seats[i].node.wanted)
-            return true;
-    return false;
-}
-
-static int64_t silence_ms(const struct quorum *q)
-{
-    return q->config.keep_alive_ms * q->config.keep_alive_attempts;
-}
-
-/* Forget silent nodes. If we were stopped ourselves, the others' words wait in the store: their silence counts only
- * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none. */
-static int64_t expire(struct quorum *q, int64_t now_ms)
-{
-    const int64_t gap = now_ms - q->stepped_ms;
-    int64_t lost = 0;
-
-    for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++) {
-        const int64_t excused = q->seats[i].heard_ms + gap;
-        q->seats[i].heard_ms = excused < now_ms ? excused : now_ms;
-    }
-    q->stepped_ms = now_ms;
-    for (int i = 0; i < q->n; i++) {
-        struct quorum_seat *s = &q->seats[i];
-        if (s->gone || (now_ms - s->heard_ms < silence_ms(q) && !is_replaced(q, i)))
-            continue;
-        s->gone = true;
-        meeting_node_name(&s->node, q->gone);
-        if (is_member(q, s->ticket) && s->node.phase != NODE_DONE)
-            lost = s->ticket;
-    }
-    return lost;
-}
 
 static void finish(struct quorum *q, enum meeting_end end, int64_t blame, const char *why)
 {
@@ -264,7 +162,7 @@ static const struct quorum_seat *first_failure(const struct quorum *q)
 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_seat *s = &q->seats[i];
-        if (s->gone || !s->failed_order || s->node.phase != NODE_FAILED || !is_member(q, s->ticket))
+        if (s->gone || !s->failed_order || s->node.phase != NODE_FAILED || !quorum_is_member(q, s->ticket))
             continue;
         if (!best || s->node.cause.unsure < best->node.cause.unsure ||
             (s->node.cause.unsure == best->node.cause.unsure && s->failed_order < best->failed_order))
@@ -279,7 +177,7 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
     char why[MEETING_WHY_BYTES];
 
     snprintf(why, sizeof(why), "%s was lost (nothing heard for %.3g s, or its place was taken)%s", q->gone,
-             (double)silence_ms(q) / 1000, over ? "" : ": all ranks start again");
+             (double)quorum_silence_ms(q) / 1000, over ? "" : ": all ranks start again");
     if (over)
         finish(q, END_LOST, ticket, why);
     else
@@ -294,7 +192,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 
     for (int i = 0; i < q->n; i++) {
         const struct quorum_seat *s = &q->seats[i];
-        const bool member = is_member(q, s->ticket);
+        const bool member = quorum_is_member(q, s->ticket);
         if (s->gone)
             continue;
         living++;
@@ -318,7 +216,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         form(q, true, why, now_ms);
     } else {
         for (int i = 0; i < q->n; i++)
-            if (is_leaving(&q->seats[i]) && is_member(q, q->seats[i].ticket) &&
+            if (is_leaving(&q->seats[i]) && quorum_is_member(q, q->seats[i].ticket) &&
                 leave(q, &q->seats[i], living - going, now_ms))
                 return true;
         return false;
@@ -328,7 +226,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 
 bool quorum_step(struct quorum *q, int64_t now_ms)
 {
-    const int64_t lost = expire(q, now_ms);
+    const int64_t lost = quorum_expire(q, now_ms);
 
     switch ((enum meeting_stage)q->state.stage) {
     case STAGE_FORMING:

@@ -48,7 +48,7 @@ static int listen_at(int port, int *ret_port, struct err *err)
                 : bind(fd, (struct sockaddr *)&addr4, sizeof(addr4));
     if (rc < 0 || listen(fd, SOMAXCONN) < 0)
         return err_errno(err, errno == EADDRINUSE ? ERR_CONFLICT : ERR_FATAL, errno,
-                         "store: cannot listen at port %d (MASTER_PORT)", port);
+                         "store: cannot listen at port %d", port);
     if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         return err_errno(err, ERR_FATAL, errno, "store: getsockname");
     *ret_port = ntohs(addr.sin6_port); /* at the same place in both families */

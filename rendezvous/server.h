@@ -1,7 +1,7 @@
-/* server.h - a run's key-value store, served over TCP by worker rank 0.
+/* server.h - a run's key-value store, served over TCP by worker rank 0, or by a launcher for launchers.
  *
  * Ownership: store_server_start gives a server that store_server_stop ends; its keys go with it.
- * Threads:   the server has a thread of its own, since the rank that hosts it is busy computing while others ask. That
+ * Threads:   the server has a thread of its own, since its host is busy with its own work while others ask. That
  *            thread touches nothing but the server.
  * Errors:    ERR_CONFLICT when the port is taken, ERR_FATAL for the rest. A client's mistakes are the client's: it is
  *            told, or dropped, and the others notice nothing. One that comes when the process has no descriptor left

@@ -94,12 +94,10 @@ static void about_stages(FILE *out)
           out);
     wrapped(
         out, 8,
-        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank of as many "
-        "as there "
-        "are stages; ranks are 1 (the whole model) or a multiple of that, whose replicas train "
-        "data-parallel. "
-        "--micro_batches lets the stages work at the same time. Weights, losses and exports are those of one "
-        "process with as many micro-batches.");
+        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
+        "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
+        "the whole model. --micro_batches lets the stages work at the same time. Weights, losses and "
+        "exports are those of one process with as many micro-batches.");
 }
 
 static void about_training(FILE *out)
@@ -121,6 +119,60 @@ static void about_training(FILE *out)
         "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
         "linearly from its part warmup_from (a third), and the schedule begins behind it. A cosine without "
         "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
+}
+
+/* What `data` can say; its readers are in config/decode_data.c. */
+static void about_data(FILE *out)
+{
+    static const struct {
+        const char *head, *text;
+    } rows[] = {
+        {"{format: idx [, dataset]}",
+         "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
+         "fashion-mnist."},
+        {"{format: idx | npy, train, train_targets [, test, test_targets]}",
+         "Pairs of files below --data, gzip-compressed or not. idx: images and labels of one byte. npy: "
+         "uint8, int32, "
+         "int64, float32, float64 in C order; inputs (n, values), (n, h, w) or (n, channels, h, w); labels "
+         "(n), values (n) "
+         "or (n, values)."},
+        {"{format: csv, train [, test, header, target, target_columns]}",
+         "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
+         "first "
+         "column from 0, or from the end when negative; default the last. target_columns: how many, for "
+         "values."},
+        {"{format: synthetic, items, outputs [, targets, generator]}",
+         "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
+         "uniform (values "
+         "from 0 to 1). generator: own, or before_weights: drawn from the weights' generator, before them."},
+        {"for all: [scale, mean, std, train_items, val_items, val_fraction]",
+         "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
+         "given; mean and "
+         "std are one number or a list of one per channel. val_items or val_fraction of the training data "
+         "validate, "
+         "split as random_split does under the seed. Targets are labels, or values where the loss is mse."},
+    };
+
+    fputs("\nDATA OF A MODEL FILE\n", out);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        fprintf(out, "    %s\n", rows[i].head);
+        wrapped(out, 8, rows[i].text);
+    }
+}
+
+/* What else a preset can say about its command line and its lines. */
+static void about_lines(FILE *out)
+{
+    fputs("\nCOMMAND LINE AND LINES OF A MODEL FILE\n", out);
+    wrapped(
+        out, 4,
+        "arguments: a list of options whose values may stand without their names. defaults: values of "
+        "options, among "
+        "them nprocs: a number, or gpus. test: false leaves out the evaluation at the end. print: {start, "
+        "epoch_start, epoch_end, epoch_all, saved}: lines that stand for the trainer's own, with {rank}, "
+        "{world}, "
+        "{epoch}, "
+        "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
 }
 
 void help_program(FILE *out)
@@ -147,6 +199,8 @@ void help_program(FILE *out)
     about_layers(out);
     about_stages(out);
     about_training(out);
+    about_data(out);
+    about_lines(out);
 }
 
 static void about_nprocs(FILE *out, const struct config *cfg)

@@ -135,8 +135,9 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
         lines_print(out, text, v);
     } else if (r) {
         json_begin(r, event);
-        fprintf(out, ",\"epoch\":%lld,\"epochs\":%lld,\"loss_sum\":%.9g", (long long)v->epoch + 1,
-                (long long)v->epochs, v->loss);
+        fprintf(out, ",\"epoch\":%lld,\"epochs\":%lld", (long long)v->epoch + 1, (long long)v->epochs);
+        if (!isnan(v->loss))
+            fprintf(out, ",\"loss_sum\":%.9g", v->loss);
         end(r);
     }
 }

@@ -49,7 +49,7 @@ void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t s
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
 
 /* A line of the preset's own, on any rank: r may be NULL, `out` is the stream. As JSON rank 0 says `event` instead, with
- * the epoch and the loss. */
+ * the epoch, and with the loss unless that is NaN. */
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
                  const struct lines_values *v);
 

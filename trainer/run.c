@@ -95,7 +95,7 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
     if (save(s, err))
         return -1;
     if (s->comm->rank == 0)
-        say_epoch(s, epoch, "saved", cfg->lines.saved, 0);
+        say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
 }
 
@@ -154,7 +154,7 @@ static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err
     double own = 0;  /* this rank's losses */
     double mean = 0; /* those of all */
 
-    say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, 0);
+    say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
     train_epoch(&s->train, c->epoch - 1);
     train_skip(&s->train, consumed);
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);

@@ -26,7 +26,7 @@ void planner_event(struct planner *p, bool warning, const char *reason, const ch
     va_list ap;
 
     act->warning = warning;
-    act->reason = reason;
+    act->reason = arena_strdup(p->a, reason); /* it may be a pod's own word */
     va_start(ap, fmt);
     act->message = arena_vprintf(p->a, fmt, ap);
     va_end(ap);

@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void pods_count_strangers(struct collectives *c)
+{
+    const struct pods *p = c->state;
+
+    c->strangers = p->strangers + (p->server ? watch_server_strangers(p->server) : 0);
+}
+
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
 {
     struct pods *p = c->state;
@@ -15,6 +22,7 @@ static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *e
     if (host_begin(p->host, "barrier", timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
+    pods_count_strangers(c);
     return pods_agree(p, &call, deadline_ms, err);
 }
 

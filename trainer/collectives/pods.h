@@ -113,6 +113,9 @@ struct chain_part {
 int pods_chain(struct pods *p, const struct host_call *call, const struct chain_part *part, uint32_t *flags,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
 
+/* pods.c: brings the table's count of strangers up to date. */
+void pods_count_strangers(struct collectives *c);
+
 /* pods_reduce.c, pods_spread.c, pods_message.c: the table's entries. */
 int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;

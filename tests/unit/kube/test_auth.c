@@ -402,6 +402,23 @@ static void test_certificate(void **ctx)
     assert_int_equal(r->config.client_key.bytes.len, 0);
 }
 
+/* The certificate authority is a file all the same: who renews it does not restart everyone. */
+static void test_the_authority_is_read_again(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct err err;
+    struct rig_reply reply;
+
+    write_file("ca.crt", "one");
+    assert_int_equal(kube_secret_from_file(&r->config.ca, path_of("ca.crt"), &err), 0);
+    answer("{\"token\":\"t\"}");
+    write_file("ca.crt", "two");
+    pass_ms(r, 61000);
+    rig_call(r, GET_POD, &reply);
+    rig_reply_release(&reply);
+    assert_string_equal(buf_str(&r->config.ca.bytes), "two");
+}
+
 static void test_answers_that_are_none(void **ctx)
 {
     static const char *const rows[][2] = {
@@ -494,6 +511,7 @@ int main(void)
         T(test_refused_for_ever),
         T(test_environment),
         T(test_certificate),
+        T(test_the_authority_is_read_again),
         T(test_answers_that_are_none),
         T(test_not_installed),
         T(test_takes_too_long),

@@ -193,7 +193,28 @@ static void test_answer_after_the_end(void **ctx)
     assert_string_equal(w.seen, "");
 }
 
-/* The same while a list comes that does not have it any more. */
+/* Found missing by a live read before the watch tells of it: told once, at the first of the two. */
+static void test_forgotten(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct watch w = {0};
+
+    assert_true(fake_put(r->server, POD "a", "{}"));
+    cleanup_cache struct cache *c = start(r, &w);
+    expect(r, &w, "/a:- ");
+    cache_forget(c, "ns", "a", "another");
+    assert_string_equal(w.seen, "");
+    const struct store_entry *e = store_get(cache_store(c), "ns", "a");
+    cache_forget(c, e->ns, e->name, e->uid);
+    assert_string_equal(w.seen, "-a /a:- ");
+    assert_null(store_get(cache_store(c), "ns", "a"));
+    w.seen[0] = '\0';
+    assert_true(fake_remove(r->server, POD "a"));
+    assert_true(fake_put(r->server, POD "b", "{}"));
+    expect(r, &w, "/b:- ");
+}
+
+/* An answer while a list comes that does not have the object any more. */
 static void test_answer_within_a_list(void **ctx)
 {
     struct rig *r = *ctx;
@@ -239,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_changes, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_another_object_under_the_name, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_answer_after_the_end, rig_setup_fast, rig_teardown),
+        cmocka_unit_test_setup_teardown(test_forgotten, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_answer_within_a_list, rig_setup_fast, rig_teardown),
         cmocka_unit_test_setup_teardown(test_unreadable, rig_setup_fast, rig_teardown),
     };

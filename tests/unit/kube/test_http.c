@@ -479,8 +479,8 @@ static void test_token_is_read_again_after_401(void **ctx)
 
 static void test_servers_that_cannot_be(void **ctx)
 {
-    static const char *const urls[] = {"http://10.0.0.1:80", "http://example.com", "https://:443",
-                                       "https://a:99999", "x"};
+    static const char *const urls[] = {"http://10.0.0.1:80", "http://example.com", "http://127.example.com",
+                                       "https://:443",       "https://a:99999",    "x"};
     struct rig *r = *ctx;
 
     for (size_t i = 0; i < ARRAY_LEN(urls); i++) {

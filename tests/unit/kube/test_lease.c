@@ -232,6 +232,24 @@ static void test_let_go_without_it_writes_nothing(void **ctx)
     cJSON_Delete(s.lease);
 }
 
+/* A gateway in maintenance says "in an hour": the lease would be long gone, and a cluster without a leader for as long. */
+static void test_patience_has_an_end(void **ctx)
+{
+    struct server s = {0};
+    struct lease *l = candidate("a");
+
+    (void)ctx;
+    answer(l, 503, 3600000, 0);
+    assert_int_equal(lease_due_ms(l), 5000);
+    settle(l, &s, 5000);
+    answer(l, 503, 3600000, 7000);
+    assert_true(lease_due_ms(l) < lease_held_until_ms(l));
+    settle(l, &s, lease_due_ms(l));
+    assert_true(lease_is_held(l, 12000));
+    cJSON_Delete(s.lease);
+    lease_free(l);
+}
+
 static void test_renewals_survive_429_and_5xx(void **ctx)
 {
     struct server s = {0};
@@ -375,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_graceful_hand_over),
         cmocka_unit_test(test_let_go_with_a_write_under_way),
         cmocka_unit_test(test_let_go_without_it_writes_nothing),
+        cmocka_unit_test(test_patience_has_an_end),
         cmocka_unit_test(test_renewals_survive_429_and_5xx),
         cmocka_unit_test(test_a_write_whose_answer_was_lost),
         cmocka_unit_test(test_deleted),

@@ -124,6 +124,20 @@ static void test_refused_is_dropped(void **ctx)
     assert_string_equal(json_str(e, "reason"), "Second");
 }
 
+/* "In a day", for one Event: the others do not wait for it so long. */
+static void test_a_long_retry_after(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    fake_plan_fault(
+        r->server,
+        &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 503, .retry_after_s = 86400});
+    recorder_event(rec, &job, false, "First", "x");
+    recorder_event(rec, &job, false, "Second", "x");
+    until(r, rec, 2, 0);
+}
+
 static void test_full_queue_drops(void **ctx)
 {
     struct rig *r = *ctx;
@@ -247,6 +261,7 @@ int main(void)
         T(test_waiting_ones_are_merged),
         T(test_similar_are_combined_and_too_many_dropped),
         T(test_refused_is_dropped),
+        cmocka_unit_test_setup_teardown(test_a_long_retry_after, rig_setup_fast, rig_teardown),
         T(test_full_queue_drops),
         T(test_long_messages_are_cut_between_characters),
         T(test_freed_with_a_call_under_way),

@@ -19,7 +19,7 @@ void crew_open(struct crew *c, int n)
     struct sockaddr_in addr = {.sin_family = AF_INET};
     socklen_t len = sizeof(addr);
 
-    *c = (struct crew){.n = n};
+    *c = (struct crew){.n = n, .at = "127.0.0.1"};
     assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&addr, len) == 0);
     assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
     c->port = ntohs(addr.sin_port);
@@ -31,7 +31,7 @@ void crew_start(struct crew *c, int i, const char *const *args, const char *scri
     const char *words[WORDS_MAX] = {endpoint, c->is_static ? "--rdzv-backend=static" : "--rdzv-backend=c10d"};
     int n = 2;
 
-    snprintf(endpoint, sizeof(endpoint), "--rdzv-endpoint=127.0.0.1:%d", c->port);
+    snprintf(endpoint, sizeof(endpoint), "--rdzv-endpoint=%s:%d", c->at, c->port);
     snprintf(conf, sizeof(conf), "--rdzv-conf=use_libuv=1%s%s%s",
              c->host == CREW_AUTO ? ""
              : c->host == i       ? ",is_host=true"

@@ -1,7 +1,9 @@
 /* test_nodes.c - several launchers on one machine: how they meet, how runs end, and what each exits with. */
 #include "common/cleanup.h"
+#include "common/fsutil.h"
 #include "crew.h"
 
+#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -258,6 +260,50 @@ static void test_nodes_come_and_go(void **state)
     crew_release(&c);
 }
 
+static void expect_file(const struct run *r, const char *pattern, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(4096);
+    struct err err = {0};
+    char path[160];
+    glob_t found;
+
+    snprintf(path, sizeof(path), "%s/%s", r->dir, pattern);
+    assert_int_equal(glob(path, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    assert_int_equal(fs_read(found.gl_pathv[0], &text, &err), 0);
+    assert_string_equal(buf_str(&text), want);
+    globfree(&found);
+}
+
+/* Logs, prefixes and orphans are each node's own business, in each round anew. */
+static void test_output_and_orphans_of_each_node(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    crew_start_all(
+        &c, RUN_ARGS("--nnodes=2", "--nproc-per-node=2", "--log-dir=logs", "-t", "3", "--max-restarts=1"),
+        "echo $TORCHELASTIC_RESTART_COUNT.$RANK; setsid sleep 1000 & echo $! >o$RANK; mv o$RANK orphan$RANK; "
+        "[ $TORCHELASTIC_RESTART_COUNT = 1 ] || { [ $RANK = 0 ] && sleep 0.1 && exit 3; sleep 1000; }");
+    for (int i = 0; i < 2; i++) {
+        char want[64], name[16];
+        assert_int_equal(crew_wait(&c, i), 0);
+        for (int rank = 2 * i; rank < 2 * i + 2; rank++) {
+            snprintf(want, sizeof(want), "[default%d]:1.%d\n", rank - 2 * i, rank);
+            assert_non_null(strstr(buf_str(&c.runs[i].out), want));
+            snprintf(name, sizeof(name), "orphan%d", rank);
+            assert_true(kill(run_read_number(&c.runs[i], name), SIGKILL) ==
+                        0); /* all ended well: it may stay */
+        }
+        snprintf(want, sizeof(want), "0.%d\n", 2 * i);
+        expect_file(&c.runs[i], "logs/*/attempt_0/0/stdout.log", want);
+        snprintf(want, sizeof(want), "1.%d\n", 2 * i + 1);
+        expect_file(&c.runs[i], "logs/*/attempt_1/1/stdout.log", want);
+    }
+    crew_release(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +317,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_another_run_at_the_endpoint),
         cmocka_unit_test(test_a_program_that_is_missing_on_one_node),
         cmocka_unit_test(test_nodes_come_and_go),
+        cmocka_unit_test(test_output_and_orphans_of_each_node),
     };
 
     if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))

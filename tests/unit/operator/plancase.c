@@ -197,7 +197,7 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
     return o;
 }
 
-static cJSON *plan_document(const struct plan *plan, const struct plan_input *in, bool bodies)
+static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies)
 {
     cleanup_arena struct arena a = {0};
     cJSON *doc = cJSON_CreateObject();
@@ -206,30 +206,41 @@ static cJSON *plan_document(const struct plan *plan, const struct plan_input *in
     for (int i = 0; i < plan->n_actions; i++)
         cJSON_AddItemToArray(actions, action_document(&plan->actions[i], bodies, &a));
     if (plan->requeue_ms)
-        cJSON_AddNumberToObject(doc, "requeueInMs", (double)(plan->requeue_ms - in->now_ms));
+        cJSON_AddNumberToObject(doc, "requeueInMs", (double)(plan->requeue_ms - now_ms));
     if (plan->refetch)
         cJSON_AddTrueToObject(doc, "refetch");
     return doc;
 }
 
+/* The plan alone: all that it was made from is gone by then, as in the operator, where the cache goes on changing. */
+static int make_plan(const char *folder, const cJSON *doc, struct arena *a, struct plan *ret,
+                     int64_t *ret_now_ms, struct err *err)
+{
+    struct input input = {0};
+    struct trainjob *job = read_job(folder, err);
+
+    if (!job)
+        return -1;
+    int rc = read_input(&input, doc, job, err);
+    if (rc == 0)
+        plan_trainjob(&input.in, a, ret);
+    *ret_now_ms = input.in.now_ms;
+    free_input(&input);
+    trainjob_free(job);
+    return rc;
+}
+
 cJSON *plancase_run(const char *folder, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct input input = {0};
     struct plan plan;
+    int64_t now_ms = 0;
     char path[512];
-    cJSON *out = NULL;
 
     snprintf(path, sizeof(path), "%s/pods.yaml", folder);
-    cleanup_json cJSON *doc = yamldoc_read(path, err);
-    struct trainjob *job = doc ? read_job(folder, err) : NULL;
-    if (!job)
-        return NULL;
-    if (read_input(&input, doc, job, err) == 0) {
-        plan_trainjob(&input.in, &a, &plan);
-        out = plan_document(&plan, &input.in, cJSON_IsTrue(get(doc, "bodies")));
-    }
-    free_input(&input);
-    trainjob_free(job);
-    return out;
+    cJSON *doc = yamldoc_read(path, err);
+    bool bodies = cJSON_IsTrue(get(doc, "bodies"));
+    int rc = doc ? make_plan(folder, doc, &a, &plan, &now_ms, err) : -1;
+    cJSON_Delete(doc);
+    return rc == 0 ? plan_document(&plan, now_ms, bodies) : NULL;
 }

@@ -132,6 +132,41 @@ static void test_quota(void **state)
     lab_stop(&l);
 }
 
+/* The first pod is refused. Returns after how many turns the server did that; after `stop_at` of them it ends sooner. */
+static int until_refused(struct lab *l, int stop_at)
+{
+    int turns = 0;
+
+    lab_start_direct(l, forever, 1);
+    fake_plan_fault(l->server, &(struct fake_fault_plan){
+                                   .request = 1, .method = "POST", .path_part = "/pods", .status = 403});
+    assert_true(fake_put(l->server, LAB_JOB, SPEC));
+    for (; fake_faults_done(l->server) == 0 && turns < stop_at; turns++)
+        lab_turn(l);
+    return turns;
+}
+
+/* Refused while the user mends the spec: that a try of the old one failed says nothing of the new one. */
+static void test_spec_changes_while_a_pod_is_refused(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    int turns = until_refused(&l, 1000);
+    lab_stop(&l);
+    /* once more, to the turn before that: the create is on its way */
+    assert_int_equal(until_refused(&l, turns - 1), turns - 1);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"backoffLimit\":7}}}"));
+    lab_turn(&l);
+    assert_int_equal(fake_faults_done(l.server), 1);
+    int64_t from_ms = l.offset_ms;
+    while (fake_log_count(l.server, "POST", "/pods") < 2)
+        lab_turn(&l);
+    assert_true(l.offset_ms - from_ms < 1000); /* the first delay after a refusal */
+    lab_until(&l, running);
+    lab_stop(&l);
+}
+
 static void test_invalid_pod(void **state)
 {
     struct lab l;
@@ -536,6 +571,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_name_taken),
         cmocka_unit_test(test_quota),
+        cmocka_unit_test(test_spec_changes_while_a_pod_is_refused),
         cmocka_unit_test(test_invalid_pod),
         cmocka_unit_test(test_user_deletes_a_pod),
         cmocka_unit_test(test_pod_vanishes_while_the_operator_is_down),

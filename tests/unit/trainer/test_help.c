@@ -43,6 +43,12 @@ static void the_program_names_presets_and_layers(void **state)
         expect(text, all[i].name);
     for (int i = 0; i < kinds; i++)
         expect(text, names[i]);
+    expect(text, "{format: csv, train [, test, header, target, target_columns]}");
+    expect(text, "val_fraction");
+    expect(text, "{save_every},");
+    expect(text, "{save_path} and {loss}");
+    expect(text, "epoch_all");
+    expect(text, "stages: [a, b, c]");
     lines_fit(text);
     free(text);
 }

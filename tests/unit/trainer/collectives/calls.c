@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -336,12 +337,40 @@ static void test_pieces_start_at_pages(void **state)
     run_together(2, odd_pieces_body, NULL);
 }
 
+/* Sizes around every border between two ways, private and shared, from a seed that is printed. */
+static int random_body(struct collectives *c, void *arg)
+{
+    enum { MOST = 300001 };
+    struct err err = {0};
+    uint64_t rnd = *(const uint64_t *)arg;
+    cleanup_free float *own = malloc(MOST * sizeof(*own));
+    float *shared = c->shared(c, MOST, RANKS_TIMEOUT_MS, &err);
+
+    RANK_CHECK(own && shared);
+    for (int i = 0; i < 12; i++) {
+        rnd = rnd * 6364136223846793005u + 1442695040888963407u;
+        const size_t n = (size_t)(rnd >> 33) % (MOST >> (rnd >> 60)), at = (size_t)(rnd >> 20) % (MOST - n);
+        check_sums(c, rnd >> 59 & 1 ? shared + at : own, n);
+    }
+    return 0;
+}
+
+static void test_random_sizes(void **state)
+{
+    uint64_t seed = (uint64_t)time(NULL);
+
+    (void)state;
+    printf("seed %llu\n", (unsigned long long)seed);
+    run_together(2, random_body, &seed);
+}
+
 int calls_main(const struct ranks_layout *all, size_t n)
 {
     layouts = all;
     n_layouts = n;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_reduce_is_bit_equal),
+        cmocka_unit_test(test_random_sizes),
         cmocka_unit_test(test_reduce_scatter),
         cmocka_unit_test(test_all_reduce_f64),
         cmocka_unit_test(test_broadcast_and_all_gather),

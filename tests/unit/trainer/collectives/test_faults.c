@@ -292,6 +292,49 @@ static bool find_listener(pid_t pid, struct sockaddr_un *addr, socklen_t *len)
     return false;
 }
 
+/* Has someone connected to the abstract name? */
+static bool has_client(const struct sockaddr_un *addr)
+{
+    char line[512];
+    unsigned st;
+    cleanup_fclose FILE *f = fopen("/proc/net/unix", "re");
+
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f)) {
+        const char *at = strstr(line, "@collectives-");
+        if (at && strncmp(at + 1, addr->sun_path + 1, strlen(addr->sun_path + 1)) == 0 &&
+            sscanf(line, "%*s %*s %*s %*s %*s %x", &st) == 1 && (st == 2 || st == 3))
+            return true;
+    }
+    return false;
+}
+
+/* Rank 2 has met rank 0 and still looks for rank 1, who never comes, when rank 0 dies. */
+static void test_dead_peer_while_connecting(void **state)
+{
+    char run_id[64];
+    struct sockaddr_un addr;
+    socklen_t len;
+    pid_t pids[2];
+    int status;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct collectives_config cfg = ranks_config(2 * i, 3, run_id);
+        if ((pids[i] = fork()) == 0) {
+            struct err err = {0};
+            _exit(collectives_open(&cfg, RANKS_TIMEOUT_MS, &err) ? RANK_FAILED : collectives_exit_code(&err));
+        }
+    }
+    while (!find_listener(pids[0], &addr, &len) || !has_client(&addr))
+        sched_yield();
+    kill(pids[0], SIGKILL);
+    assert_int_equal(waitpid(pids[0], &status, 0), pids[0]);
+    assert_int_equal(waitpid(pids[1], &status, 0), pids[1]);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 140);
+}
+
 static int open_body(struct collectives *c, void *arg)
 {
     struct err err = {0};
@@ -398,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_peer_that_leaves_early),
         cmocka_unit_test(test_bad_arguments_break_nothing),
         cmocka_unit_test(test_rank_that_never_comes),
+        cmocka_unit_test(test_dead_peer_while_connecting),
         cmocka_unit_test(test_strangers_while_meeting),
         cmocka_unit_test(test_200_rounds_leave_nothing),
     };

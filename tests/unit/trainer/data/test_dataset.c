@@ -99,7 +99,8 @@ static int load_mark(const struct fixture *f, enum dataset_name name, struct err
     cleanup_free uint8_t *mem = memory(&files, &d);
     if (dataset_load(&files, &d, DATASET_CLASSES, err) < 0)
         return -1;
-    return ((const uint8_t *)d.train.x)[0];
+    assert_ptr_equal(d.train.x, mem);
+    return mem[0];
 }
 
 static void test_places(void **state)

@@ -1,0 +1,108 @@
+/* agent_nodes.c - the launcher's loop where there are other nodes: their word begins rounds and ends them. */
+#include "common/contract.h"
+#include "launcher/agent_state.h"
+#include "launcher/process.h"
+
+#include <string.h>
+
+/* Until the nodes begin a round with us (1) or the run has ended (0). */
+static int gather(struct agent *g)
+{
+    for (;;) {
+        bool begun;
+        if (g->signal) {
+            nodes_leave(&g->nodes, g->signal);
+            return 0;
+        }
+        enum nodes_step step = nodes_gather(&g->nodes, &g->identity, &begun);
+        if (begun)
+            agent_say(g, "torchrun: %s\n", g->nodes.view->state.why);
+        if (step != NODES_WAIT)
+            return step == NODES_START;
+        agent_turn(g);
+    }
+}
+
+/* Our ranks run: tell how they fare, hear whether they are still wanted. */
+static void run_among_nodes(struct agent *g)
+{
+    bool sure, unwanted = false;
+
+    while (!round_over(&g->round)) {
+        agent_turn(g);
+        if (g->signal)
+            nodes_leave(&g->nodes, g->signal);
+        unwanted = unwanted || nodes_must_stop(&g->nodes);
+        if (unwanted)
+            round_stop(&g->round);
+        if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
+            continue;
+        agent_read_messages(g);
+        int root = exit_root_cause(g->round.workers, g->round.n, &sure);
+        if (root >= 0 && !g->signal)
+            nodes_failed(&g->nodes, &g->round.workers[root], sure, g->host);
+    }
+    logs_end(&g->logs, AGENT_FLUSH_MS);
+    if (g->round.failed || g->signal || unwanted)
+        process_sweep();
+    else
+        nodes_done(&g->nodes);
+}
+
+/* Say how the run ended, with the root cause's rank last among our own failures. */
+static int conclude(struct agent *g)
+{
+    const struct member_view *v = g->nodes.view;
+    bool mine, sure;
+    char name[32];
+    const int status = nodes_verdict(&g->nodes, &mine);
+    const int own = exit_root_cause(g->round.workers, g->round.n, &sure), n = g->round.n;
+    const bool failed =
+        v->state.stage == STAGE_ENDED && v->state.end == END_FAILED && v->state.cause.rank >= 0;
+
+    if (failed && mine && own >= 0) {
+        agent_report(g, g->round.workers, n, own);
+        return status;
+    }
+    if (g->signal) {
+        agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->signal, name));
+        return EXIT_CODE_SIGNAL_BASE + g->signal;
+    }
+    if (failed) {
+        struct exit_worker *all = arena_array(&g->arena, (size_t)n + 1, struct exit_worker);
+        memcpy(all, g->round.workers, (size_t)n * sizeof(*all));
+        all[n] = nodes_remote_worker(&g->nodes);
+        agent_report(g, all, n + 1, n);
+    } else if (v->state.stage == STAGE_ENDED && v->state.end != END_SUCCESS)
+        agent_say(g, "torchrun: %s\n", v->state.why);
+    else if (v->link == MEMBER_LOST && v->state.stage != STAGE_ENDED)
+        agent_say(g, "torchrun: %s\n", v->err.msg);
+    else if (v->state.stage != STAGE_ENDED)
+        agent_say(g, "torchrun: rendezvous at %s:%d: no place became free within %.3g s (--nnodes)\n",
+                  g->options->meeting.host, g->options->meeting.port,
+                  (double)g->options->meeting.join_ms / 1000);
+    return status;
+}
+
+int agent_run_nodes(struct agent *g, int *status, struct err *err)
+{
+    if (nodes_open(&g->nodes, g->options, g->identity.run_id, err) < 0) {
+        nodes_close(&g->nodes);
+        return -1;
+    }
+    g->meets = true;
+    while (gather(g)) {
+        if (agent_start_round(g, err) == 0) {
+            run_among_nodes(g);
+            continue;
+        }
+        /* The others must not wait for ranks that cannot come. */
+        nodes_broken(&g->nodes, err->msg, g->host);
+        gather(g);
+        nodes_close(&g->nodes);
+        return -1;
+    }
+    *status = conclude(g);
+    nodes_close(&g->nodes);
+    return 0;
+}

@@ -1,0 +1,105 @@
+/* member_connection.c - reaching the store, and reaching it again. */
+#include "rendezvous/member_connection.h"
+#include "common/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* TRY_MS: one try to connect, after which a stop is noticed; a refused one comes back at once and waits REST_MS.
+ * GONE_MS: a connection that broke (rather than fell silent) is mended within this or not at all. */
+enum { TRY_MS = 1000, REST_MS = 100, GONE_MS = 2000 };
+
+void member_tell_owner(struct member *m)
+{
+    const uint64_t one = 1;
+
+    if (write(m->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+        return; /* it is full: readable already */
+}
+
+bool member_ended(const struct member *m)
+{
+    return m->view.state.stage == STAGE_ENDED;
+}
+
+void member_lose(struct member *m, enum err_kind kind, const char *why)
+{
+    pthread_mutex_lock(&m->lock);
+    if (m->view.link != MEMBER_LOST && !member_ended(m)) {
+        m->view.link = MEMBER_LOST;
+        err_set(&m->view.err, kind, "rendezvous at %.100s:%d: %s", m->config.host, m->config.port, why);
+        member_tell_owner(m);
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool member_over(struct member *m)
+{
+    pthread_mutex_lock(&m->lock);
+    const bool is = m->stop || m->view.link == MEMBER_LOST || member_ended(m);
+    pthread_mutex_unlock(&m->lock);
+    return is;
+}
+
+int64_t member_silence_ms(const struct member *m)
+{
+    return m->config.quorum.keep_alive_ms * m->config.quorum.keep_alive_attempts;
+}
+
+/* Another chair at the same address knows nothing of the run. */
+static int check_chair(struct connection *l, struct err *err)
+{
+    cleanup_buf struct buf id = BUF_INIT(sizeof(l->m->chair_id) - 1);
+    struct member *m = l->m;
+
+    if (store_get(l->store, "chair", &id, TRY_MS, err) < 0)
+        return -1;
+    pthread_mutex_lock(&m->lock);
+    if (!m->chair_id[0])
+        snprintf(m->chair_id, sizeof(m->chair_id), "%s", buf_str(&id));
+    const bool same = strcmp(m->chair_id, buf_str(&id)) == 0;
+    pthread_mutex_unlock(&m->lock);
+    return same ? 0 : err_set(err, ERR_INVALID, "another run has begun there");
+}
+
+void member_rest(void)
+{
+    const struct timespec ts = {.tv_nsec = REST_MS * 1000000L};
+
+    nanosleep(&ts, NULL);
+}
+
+int member_reach(struct connection *l, struct err *err)
+{
+    const struct member_config *c = &l->m->config;
+
+    l->store = store_connect(c->host, c->port, c->run_id, TRY_MS, err);
+    if (l->store && check_chair(l, err) == 0) {
+        l->ok_ms = clock_mono_ms();
+        return 0;
+    }
+    store_close(TAKE(l->store));
+    return -1;
+}
+
+int member_mend(struct connection *l, const struct err *why)
+{
+    const int64_t limit_ms =
+        why->kind == ERR_PEER ? clock_mono_ms() + GONE_MS : l->ok_ms + member_silence_ms(l->m);
+    struct err err = *why;
+    char text[ERR_MSG_BYTES];
+
+    store_close(TAKE(l->store));
+    while (!member_over(l->m)) {
+        if (member_reach(l, &err) == 0)
+            return 0;
+        if (clock_mono_ms() >= limit_ms || err.kind == ERR_INVALID)
+            break;
+        member_rest();
+    }
+    snprintf(text, sizeof(text), "the node that hosts it was lost: %.150s", err.msg);
+    member_lose(l->m, ERR_PEER, text);
+    return -1;
+}

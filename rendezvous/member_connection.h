@@ -1,0 +1,56 @@
+/* member_connection.h - what member.c's threads share: the member, and a connection to the store that mends itself.
+ * Internal to member.c.
+ *
+ * Threads: a connection is one thread's; what is in the member is read and written with its lock held.
+ */
+#ifndef TK_RENDEZVOUS_MEMBER_CONNECTION_H
+#define TK_RENDEZVOUS_MEMBER_CONNECTION_H
+
+#include "rendezvous/member.h"
+#include "rendezvous/store.h"
+
+#include <pthread.h>
+
+struct member {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* of what is said, of stop, of threads */
+    int refs;               /* the owner, each thread */
+    bool stop, speaker_ended;
+    bool dirty; /* something new is to be said */
+    int fd;     /* an eventfd */
+    int64_t grace_ms;
+    struct member_config config; /* its texts are ours */
+    struct meeting_node say;
+    struct member_view view;
+    char chair_id[32]; /* "": not known */
+};
+
+/* A connection of one thread. */
+struct connection {
+    struct member *m;
+    struct store *store;
+    int64_t ok_ms; /* the last time that the store answered */
+};
+
+/* With the lock held. */
+void member_tell_owner(struct member *m);
+bool member_ended(const struct member *m);
+
+/* Set MEMBER_LOST, for the first reason given; nothing that happens after the end of the run is a loss. */
+void member_lose(struct member *m, enum err_kind kind, const char *why);
+
+/* Told to stop, lost, or the run has ended. */
+bool member_over(struct member *m);
+
+int64_t member_silence_ms(const struct member *m);
+
+/* A pause between two tries. */
+void member_rest(void);
+
+/* Connect once; ERR_INVALID when another run, or another chair than before, is there. */
+int member_reach(struct connection *l, struct err *err) MUST_CHECK;
+
+/* After a failed call: connect again (0), or know that it is over. */
+int member_mend(struct connection *l, const struct err *why) MUST_CHECK;
+
+#endif

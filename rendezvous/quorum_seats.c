@@ -1,0 +1,103 @@
+/* quorum_seats.c - the nodes known of: heard, silent, replaced. */
+#include "rendezvous/quorum_seats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms)
+{
+    *q = (struct quorum){.config = *c, .since_ms = now_ms, .stepped_ms = now_ms};
+    q->state.version = 1;
+    q->state.stage = STAGE_FORMING;
+    q->state.keep_alive_ms = c->keep_alive_ms;
+}
+
+void quorum_release(struct quorum *q)
+{
+    free(q->seats);
+    q->seats = NULL;
+    q->n = q->room = 0;
+}
+
+static struct quorum_seat *find(const struct quorum *q, int64_t ticket)
+{
+    for (int i = 0; i < q->n; i++)
+        if (q->seats[i].ticket == ticket)
+            return &q->seats[i];
+    return NULL;
+}
+
+bool quorum_is_member(const struct quorum *q, int64_t ticket)
+{
+    for (int64_t i = 0; i < q->state.n; i++)
+        if (q->state.members[i].ticket == ticket)
+            return true;
+    return false;
+}
+
+static struct quorum_seat *add(struct quorum *q, int64_t ticket)
+{
+    if (q->n == q->room) {
+        q->room = q->room ? 2 * q->room : 16;
+        struct quorum_seat *more = realloc(q->seats, (size_t)q->room * sizeof(*more));
+        if (!more)
+            abort();
+        q->seats = more;
+    }
+    q->seats[q->n] = (struct quorum_seat){.ticket = ticket};
+    return &q->seats[q->n++];
+}
+
+void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
+{
+    struct quorum_seat *s = find(q, ticket);
+
+    if (s && memcmp(&s->node, node, sizeof(*node)) == 0)
+        return;
+    if (!s)
+        s = add(q, ticket);
+    s->node = *node;
+    s->heard_ms = now_ms;
+    s->gone = false;
+    if (node->phase != NODE_FAILED || node->round != q->state.round)
+        s->failed_order = 0;
+    else if (!s->failed_order)
+        s->failed_order = ++q->failures;
+}
+
+/* Another launcher with the same fixed rank has taken its place. */
+static bool is_replaced(const struct quorum *q, int i)
+{
+    for (int k = 0; q->config.fixed_ranks && k < q->n; k++)
+        if (!q->seats[k].gone && q->seats[k].ticket > q->seats[i].ticket &&
+            q->seats[k].node.wanted == q->seats[i].node.wanted)
+            return true;
+    return false;
+}
+
+int64_t quorum_silence_ms(const struct quorum *q)
+{
+    return q->config.keep_alive_ms * q->config.keep_alive_attempts;
+}
+
+int64_t quorum_expire(struct quorum *q, int64_t now_ms)
+{
+    const int64_t gap = now_ms - q->stepped_ms;
+    int64_t lost = 0;
+
+    for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++) {
+        const int64_t excused = q->seats[i].heard_ms + gap;
+        q->seats[i].heard_ms = excused < now_ms ? excused : now_ms;
+    }
+    q->stepped_ms = now_ms;
+    for (int i = 0; i < q->n; i++) {
+        struct quorum_seat *s = &q->seats[i];
+        if (s->gone || (now_ms - s->heard_ms < quorum_silence_ms(q) && !is_replaced(q, i)))
+            continue;
+        s->gone = true;
+        meeting_node_name(&s->node, q->gone);
+        if (quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE)
+            lost = s->ticket;
+    }
+    return lost;
+}

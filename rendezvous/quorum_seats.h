@@ -1,0 +1,17 @@
+/* quorum_seats.h - the nodes that the quorum knows of. Internal to quorum.c. Pure. */
+#ifndef TK_RENDEZVOUS_QUORUM_SEATS_H
+#define TK_RENDEZVOUS_QUORUM_SEATS_H
+
+#include "rendezvous/quorum.h"
+
+/* Is node `ticket` in the round? */
+bool quorum_is_member(const struct quorum *q, int64_t ticket);
+
+/* How long a node may say nothing. */
+int64_t quorum_silence_ms(const struct quorum *q);
+
+/* Forget silent nodes. If we were stopped ourselves, the others' words wait in the store: their silence counts only
+ * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none. */
+int64_t quorum_expire(struct quorum *q, int64_t now_ms);
+
+#endif
