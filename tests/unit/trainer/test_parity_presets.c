@@ -91,7 +91,8 @@ static int compare(struct rig *s, const struct golden *g)
 
     if (s->pipeline.at.stages > 1 && pipeline_whole(&s->pipeline, &m, &err))
         return print_error("rank %d: %s\n", the_rank, err.msg), 1;
-    uLong sum = m ? crc32(0, (const Bytef *)model_values(m), (uInt)(model_len(m) * sizeof(float))) : g->weights;
+    uLong sum =
+        m ? crc32(0, (const Bytef *)model_values(m), (uInt)(model_len(m) * sizeof(float))) : g->weights;
     if (sum != g->weights) {
         print_error("rank %d: weights %08lx, PyTorch has %08x\n", the_rank, sum, g->weights);
         return 1;
