@@ -18,8 +18,13 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
     feed_batch(&p->feed, places, n, x, to);
-    const float *logits = model_forward(p->model, p->ctx, x, n, NULL);
-    if (loss_of(&p->loss, p->ctx, &r, NULL, logits, &target, n, model_output(p->model).channels, err))
+    const struct micro_batch all = {.rows = n};
+    const float *logits;
+    if (pipeline_forward(p->pipeline, &all, x, NULL, &logits, err))
+        return -1;
+    if (!logits) /* the last stage counts */
+        return 0;
+    if (loss_of(&p->loss, p->ctx, &r, NULL, logits, &target, n, p->pipeline->output.channels, err))
         return -1;
     sums[LOSS] += r.sum;
     sums[CORRECT] += r.correct;
@@ -29,8 +34,10 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
 
 int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err)
 {
-    int64_t chunk = model_batch_max(p->model);
-    struct shard shard = sampler_shard(p->items, p->comm->rank, p->comm->world);
+    struct pipeline *pl = p->pipeline;
+    struct collectives *stage = pl->replicas;
+    int64_t chunk = model_batch_max(pl->model);
+    struct shard shard = sampler_shard(p->items, pl->at.replica, pl->at.replicas);
     cleanup_free float *x = calloc((size_t)chunk * p->feed.len, sizeof(float));
     cleanup_free int32_t *labels = calloc((size_t)chunk, sizeof(*labels));
     cleanup_free float *values =
@@ -41,8 +48,8 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     if (!x || !labels || !values || !places)
         return err_set(err, ERR_FATAL, "no memory for an evaluation");
     const struct feed_targets to = {labels, values};
-    size_t buffers = model_buffers_bytes(p->model);
-    if (buffers && p->comm->broadcast(p->comm, model_buffers(p->model), buffers, 0, p->timeout_ms, err))
+    size_t buffers = model_buffers_bytes(pl->model);
+    if (buffers && stage->broadcast(stage, model_buffers(pl->model), buffers, 0, p->timeout_ms, err))
         return -1;
     for (int64_t done = 0; done < shard.count; done += chunk) {
         int64_t n = shard.count - done < chunk ? shard.count - done : chunk;

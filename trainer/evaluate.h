@@ -1,4 +1,4 @@
-/* evaluate.h - mean loss and accuracy over a part of the data, each rank taking its own shard of it.
+/* evaluate.h - mean loss and accuracy over a part of the data, each replica taking its own shard of it.
  *
  * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. How many samples are
  *            taken at a time does not show in the result beyond the rounding of those sums.
@@ -12,11 +12,12 @@
 #include "trainer/collectives/collectives.h"
 #include "trainer/feed.h"
 #include "trainer/model/model.h"
+#include "trainer/pipeline/pipeline.h"
 
 struct evaluate_parts {
     struct collectives *comm;
     struct kctx *ctx;
-    struct model *model;
+    struct pipeline *pipeline;
     struct loss_spec loss;
     struct feed feed;
     int64_t items; /* of the part */

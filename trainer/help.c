@@ -87,6 +87,19 @@ static void about_layers(FILE *out)
     }
 }
 
+static void about_stages(FILE *out)
+{
+    fputs("\nSTAGES OF A MODEL FILE\n"
+          "    model: {input, layers, stages: [a, b, c]}\n",
+          out);
+    wrapped(
+        out, 8,
+        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
+        "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
+        "the whole model. --micro_batches lets the stages work at the same time. Weights, losses and "
+        "exports are those of one process with as many micro-batches.");
+}
+
 static void about_training(FILE *out)
 {
     fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
@@ -156,7 +169,8 @@ static void about_lines(FILE *out)
         "arguments: a list of options whose values may stand without their names. defaults: values of "
         "options, among "
         "them nprocs: a number, or gpus. test: false leaves out the evaluation at the end. print: {start, "
-        "epoch_start, epoch_end, saved}: lines that stand for the trainer's own, with {rank}, {world}, "
+        "epoch_start, epoch_end, epoch_all, saved}: lines that stand for the trainer's own, with {rank}, "
+        "{world}, "
         "{epoch}, "
         "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
 }
@@ -183,6 +197,7 @@ void help_program(FILE *out)
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
     about_presets(out);
     about_layers(out);
+    about_stages(out);
     about_training(out);
     about_data(out);
     about_lines(out);

@@ -157,5 +157,5 @@ int resume(const struct snapshot *into, struct collectives *comm, const struct r
     ret->resumed = true;
     *into->cursor = word.cursor;
     into->optim->step = word.cursor.step;
-    return spread(into, comm, o->timeout_ms, err);
+    return o->stages > 1 ? 0 : spread(into, comm, o->timeout_ms, err);
 }

@@ -21,6 +21,7 @@ struct resume_options {
     const char *dir; /* of checkpoints */
     uint32_t config;
     const char *run_id;
+    int stages; /* of the model; more than 1: rank 0 alone gets it whole, and the caller hands it out */
     int64_t timeout_ms;
 };
 

@@ -20,7 +20,8 @@ void rig_release(struct rig *s)
     train_release(&s->train);
     free(s->split_order);
     optim_release(&s->optim);
-    model_free(s->model);
+    optim_release(&s->whole_optim);
+    pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
     kctx_free(s->ctx);
     collectives_close(s->comm);
@@ -47,7 +48,7 @@ static bool same_input(const struct shape *in, const struct data_layout *l)
 
 static int check_targets(const struct rig *s, const struct data_layout *l, struct err *err)
 {
-    struct shape out = model_output(s->model);
+    struct shape out = s->pipeline.output;
     bool values = loss_wants_values(&s->cfg->loss);
 
     if (values != (l->values > 0))
@@ -116,18 +117,29 @@ static int make_model(struct rig *s, struct err *err)
     struct torch_rng rng;
     int rows;
 
-    s->model = model_make(&cfg->model, batch_max, err);
-    if (!s->model || check_fit(s, err) || kctx_reserve(s->ctx, model_workspace_bytes(s->model), err))
+    struct pipeline_options o = {.spec = &cfg->model,
+                                 .comm = s->comm,
+                                 .ctx = s->ctx,
+                                 .batch = (int)cfg->batch_size,
+                                 .micro_batches = (int)cfg->micro_batches,
+                                 .evaluate = batch_max,
+                                 .timeout_ms = s->timeout_ms};
+    if (pipeline_open(&s->pipeline, &o, err))
+        return -1;
+    s->model = s->pipeline.model;
+    if (check_fit(s, err))
         return -1;
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
     skip_data(s, &rng);
-    model_init(s->model, &rng);
+    if (pipeline_init(&s->pipeline, &rng, err))
+        return -1;
     if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
-    /* Equal by construction; ranks on unlike machines start from rank 0's bits all the same. */
-    return s->comm->broadcast(s->comm, model_values(s->model), model_len(s->model) * sizeof(float), 0,
-                              s->timeout_ms, err);
+    if (!s->pipeline.whole)
+        return 0;
+    row = model_params(s->pipeline.whole, &rows);
+    return optim_make(&s->whole_optim, &cfg->optimizer, row, rows, err);
 }
 
 static int make_train(struct rig *s, struct err *err)
@@ -136,12 +148,12 @@ static int make_train(struct rig *s, struct err *err)
     struct train_parts p = {
         .comm = s->comm,
         .ctx = s->ctx,
-        .model = s->model,
+        .pipeline = &s->pipeline,
         .optim = &s->optim,
         .stop = s->env->stop,
         .sampler = {.items = s->split.first_items,
-                    .rank = s->comm->rank,
-                    .world = s->comm->world,
+                    .rank = s->pipeline.at.replica,
+                    .world = s->pipeline.at.replicas,
                     .seed = (uint64_t)cfg->sampler_seed,
                     .shuffle = true},
         .batch_size = cfg->batch_size,
@@ -158,7 +170,34 @@ static int make_train(struct rig *s, struct err *err)
 
 struct snapshot rig_snapshot(struct rig *s)
 {
+    if (s->pipeline.whole)
+        return (struct snapshot){.model = s->pipeline.whole, .optim = &s->whole_optim, .cursor = &s->cursor};
     return (struct snapshot){.model = s->model, .optim = &s->optim, .cursor = &s->cursor};
+}
+
+int rig_gather(struct rig *s, struct err *err)
+{
+    struct model *whole;
+
+    if (s->pipeline.at.stages == 1)
+        return 0;
+    s->whole_optim.step = s->optim.step;
+    return pipeline_whole(&s->pipeline, &whole, err) ||
+                   (s->optim.m && pipeline_gather(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && pipeline_gather(&s->pipeline, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+/* The way back, after rank 0 has read a checkpoint. */
+static int scatter(struct rig *s, struct err *err)
+{
+    s->optim.step = s->cursor.step;
+    return pipeline_spread(&s->pipeline, err) ||
+                   (s->optim.m && pipeline_scatter(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && pipeline_scatter(&s->pipeline, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
 }
 
 int64_t rig_steps(const struct rig *s)
@@ -187,11 +226,13 @@ static int make_saver(struct rig *s, struct err *err)
                                .dir = cfg->ckpt_dir,
                                .config = config_resumable(cfg),
                                .run_id = run_id(s->env),
+                               .stages = s->pipeline.at.stages,
                                .timeout_ms = s->timeout_ms};
     struct snapshot all = rig_snapshot(s);
 
     s->cursor = (struct cursor){.epoch = 1};
-    if (resume(&all, s->comm, &o, &s->resumed, err))
+    if (resume(&all, s->comm, &o, &s->resumed, err) ||
+        (s->resumed.resumed && s->pipeline.at.stages > 1 && scatter(s, err)))
         return -1;
     s->saver = (struct saver){.dir = cfg->ckpt_dir,
                               .save_steps = cfg->save_steps,
@@ -218,7 +259,7 @@ static int make_report(struct rig *s, struct err *err)
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
         .steps = rig_steps(s),
-        .samples_per_step = cfg->batch_size * s->comm->world,
+        .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
         .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
         .clock = s->env->clock,
     };
@@ -229,6 +270,18 @@ static int make_report(struct rig *s, struct err *err)
         return err_wrap(err, "--save_path");
     s->report = report_open(&o, err);
     return s->report ? 0 : -1;
+}
+
+/* Saving gathers the stages, so all ranks must know whether rank 0 will. */
+static int tell_saving(struct rig *s, struct err *err)
+{
+    int64_t told[] = {s->cfg->save_path != NULL, s->cfg->save_every};
+
+    if (s->pipeline.at.stages > 1 && s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+        return -1;
+    s->saves = told[0];
+    s->save_every = told[1];
+    return 0;
 }
 
 static int open_data(struct rig *s, struct err *err)
@@ -268,7 +321,7 @@ static int say_start(struct rig *s, struct err *err)
     const struct config *cfg = s->cfg;
     struct lines_values v = rig_lines(s, 0);
 
-    report_start(s->report, cfg, model_len(s->model), s->comm->world, s->comm->transport,
+    report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
                  kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
     if (!cfg->lines.start)
         return 0;
@@ -300,7 +353,7 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
     if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_saver(s, err) ||
-        make_report(s, err) || say_start(s, err))
+        make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);
     for (int i = 0; i < s->resumed.notes; i++)

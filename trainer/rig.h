@@ -10,6 +10,7 @@
 #define TK_TRAINER_RIG_H
 
 #include "trainer/data/split.h"
+#include "trainer/pipeline/pipeline.h"
 #include "trainer/pod_data.h"
 #include "trainer/report.h"
 #include "trainer/resume.h"
@@ -26,8 +27,10 @@ struct rig {
     struct collectives *comm;
     struct kctx *ctx;
     struct pod_data data;
-    struct model *model;
+    struct pipeline pipeline;
+    struct model *model; /* this rank's stage of it */
     struct optim optim;
+    struct optim whole_optim; /* rank 0 of several stages: memory for all stages' moments */
     uint32_t *split_order;
     struct split split;
     struct train train;
@@ -37,6 +40,8 @@ struct rig {
     double lr;     /* of the last step */
     struct resume_result resumed;
     struct report *report; /* rank 0 alone */
+    bool saves;            /* rank 0 has a --save_path, and then also needs the other stages' weights */
+    int64_t save_every;    /* rank 0's */
     struct report_times times;
 };
 
@@ -44,6 +49,9 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
 
 /* What a checkpoint holds of this run. */
 struct snapshot rig_snapshot(struct rig *s);
+
+/* Bring the state of all stages into rank 0's snapshot. A collective call. */
+int rig_gather(struct rig *s, struct err *err) MUST_CHECK;
 
 /* Steps of a whole epoch at this number of ranks. */
 int64_t rig_steps(const struct rig *s);

@@ -28,12 +28,13 @@ static int64_t log_interval(const struct config *cfg, int world)
     return n > 0 ? n : 1;
 }
 
-static struct evaluate_parts part_of(const struct rig *s, bool test)
+static struct evaluate_parts part_of(struct rig *s, bool test)
 {
     const struct dataset *set = &s->data.set;
+    struct pipeline *pipeline = &s->pipeline;
     struct evaluate_parts p = {.comm = s->comm,
                                .ctx = s->ctx,
-                               .model = s->model,
+                               .pipeline = pipeline,
                                .loss = s->cfg->loss,
                                .items = test ? set->test.items : s->split.second_items,
                                .timeout_ms = s->timeout_ms};
@@ -73,9 +74,16 @@ static void say_epoch(struct rig *s, int64_t epoch, const char *event, const cha
     report_line(s->report, s->env->out, (enum log_format)s->cfg->log_format, event, text, &v);
 }
 
+/* All ranks; rank 0 writes. */
 static int save(struct rig *s, struct err *err)
 {
-    return save_weights(s->cfg->save_path, s->model, err) ? err_wrap(err, "--save_path") : 0;
+    struct model *whole;
+
+    if (pipeline_whole(&s->pipeline, &whole, err))
+        return -1;
+    if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
+        return err_wrap(err, "--save_path");
+    return 0;
 }
 
 /* After epochs 0, n, 2n, ... as the lines count them. */
@@ -83,21 +91,24 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
 {
     const struct config *cfg = s->cfg;
 
-    if (s->comm->rank != 0 || !cfg->save_path || !cfg->save_every || (epoch - 1) % cfg->save_every != 0)
+    if (!s->saves || !s->save_every || (epoch - 1) % s->save_every != 0)
         return 0;
     if (save(s, err))
         return -1;
-    say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
+    if (s->comm->rank == 0)
+        say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
 }
 
-/* A checkpoint; one that cannot be written is told, and training goes on. */
-static void checkpoint(struct rig *s, bool last)
+/* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
+static int checkpoint(struct rig *s, bool last, struct err *ret)
 {
     struct snapshot all = rig_snapshot(s);
     struct err err = {0};
     int64_t before = s->saver.last_step;
 
+    if (rig_gather(s, ret))
+        return -1;
     all.lr = s->lr;
     if (saver_save(&s->saver, &all, &err)) {
         err_wrap(&err, "no checkpoint written: --ckpt_dir");
@@ -105,6 +116,7 @@ static void checkpoint(struct rig *s, bool last)
     } else if (s->saver.last_step != before) {
         report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last);
     }
+    return 0;
 }
 
 /* Weights as histograms and images, when they are asked for. */
@@ -125,25 +137,28 @@ static void describe_step(struct rig *s)
 }
 
 /* What a step leaves behind: how far we are, and what is told about it. */
-static void after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r)
+static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
+                      struct err *err)
 {
     struct cursor *c = &s->cursor;
     int64_t len = sampler_len(&s->train.p.sampler);
 
     c->step++;
     c->epoch_step++;
-    c->consumed = s->train.p.sampler.first +
-                  (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->comm->world;
-    if (c->epoch_step % log_interval(s->cfg, s->comm->world) == 0)
+    c->consumed =
+        s->train.p.sampler.first +
+        (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->pipeline.at.replicas;
+    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0)
         report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
     report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     describe_step(s);
     s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
     if (s->save_due && c->epoch_step < steps) {
-        checkpoint(s, false);
         s->save_due = false;
+        return checkpoint(s, false, err);
     }
+    return 0;
 }
 
 /* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
@@ -155,7 +170,8 @@ static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err
     int64_t start = now_ms(s);
     int64_t consumed = c->consumed;
     struct train_result r;
-    double own = 0; /* this rank's losses */
+    double own = 0;  /* this rank's losses */
+    double mean = 0; /* those of all */
 
     say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
     train_epoch(&s->train, c->epoch - 1);
@@ -165,14 +181,16 @@ static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err
     for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
         if (cfg->max_steps && c->step >= cfg->max_steps)
             break;
-        s->lr = optim_rate(&cfg->optimizer, &schedule, s->comm->world, c->epoch, s->optim.step);
+        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
         s->train.raise = saver_flags(&s->saver);
         if (train_step(&s->train, taken, s->lr, &r, err))
             return -1;
         own += r.own;
+        mean += (double)r.loss;
         if (r.flags & COLLECTIVES_NONFINITE)
             return not_finite(r.loss, c->epoch, c->epoch_step + 1, c->step + 1, err);
-        after_step(s, steps, taken + 1, &r);
+        if (after_step(s, steps, taken + 1, &r, err))
+            return -1;
         *stop = r.flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
         if (*stop)
             report_stop(s->report, *stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", c->epoch,
@@ -182,6 +200,8 @@ static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err
     s->times.train_s += seconds_since(s, start);
     s->times.samples += c->consumed - consumed;
     say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
+    if (s->comm->rank == 0)
+        say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
     return 0;
 }
 
@@ -193,8 +213,8 @@ static int end_epoch(struct rig *s, struct err *err)
     if (!c->validated && (validate(s, c->epoch, err) || save_epoch(s, c->epoch, err)))
         return -1;
     c->validated = true;
-    if (s->save_due)
-        checkpoint(s, false);
+    if (s->save_due && checkpoint(s, false, err))
+        return -1;
     s->save_due = false;
     *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step};
     return 0;
@@ -203,8 +223,7 @@ static int end_epoch(struct rig *s, struct err *err)
 /* All ranks leave together: one that is seen to go takes the others with it, rank 0 in the middle of its checkpoint. */
 static int stop_together(struct rig *s, struct err *err)
 {
-    checkpoint(s, true);
-    return s->comm->barrier(s->comm, s->timeout_ms, err);
+    return checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
 }
 
 static int train_all(struct rig *s, uint32_t *stop, struct err *err)
@@ -230,7 +249,7 @@ static int finish(struct rig *s, struct err *err)
             return -1;
         report_test(s->report, s->cursor.step, r.loss, r.accuracy);
     }
-    if (s->comm->rank == 0 && cfg->save_path && !cfg->save_every && save(s, err))
+    if (s->saves && !s->save_every && save(s, err))
         return -1;
     if (!cfg->eval_only)
         report_times(s->report, &s->times);

@@ -9,10 +9,11 @@
 int train_make(struct train *t, const struct train_parts *p, struct err *err)
 {
     size_t batch = (size_t)p->batch_size;
-    size_t classes = shape_len(&(struct shape){1, 1, model_output(p->model).channels, true});
+    size_t classes = shape_len(&p->pipeline->output);
+    struct collectives *sharers = p->pipeline->replicas;
 
-    *t = (struct train){.p = *p, .grad_len = model_len(p->model)};
-    t->grad = p->comm->shared(p->comm, t->grad_len + 1, p->timeout_ms, err);
+    *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
+    t->grad = sharers->shared(sharers, t->grad_len + 1, p->timeout_ms, err);
     if (!t->grad)
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
@@ -49,28 +50,78 @@ void train_epoch(struct train *t, int64_t epoch)
     sampler_epoch(&t->p.sampler, epoch, t->order);
 }
 
+/* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
+static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
+                    struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    size_t classes = shape_len(&p->pipeline->output);
+    int values = p->feed.values;
+    struct loss_target target = {values ? NULL : t->labels + at->first,
+                                 values ? t->values + (size_t)at->first * (size_t)values : NULL};
+    float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)rows);
+    float *dout = t->dlogits + (size_t)at->first * classes;
+    struct loss_result loss;
+
+    if (loss_of(&p->loss, p->ctx, &loss, dout, out, &target, at->rows, (int)classes, err))
+        return -1;
+    for (size_t i = 0; i < (size_t)at->rows * classes; i++)
+        dout[i] *= share;
+    *sum += loss.sum;
+    return 0;
+}
+
+static int back(struct train *t, const struct micro_batch *at, struct err *err)
+{
+    const float *dout = t->dlogits + (size_t)at->first * shape_len(&t->p.pipeline->output);
+
+    return pipeline_backward(t->p.pipeline, at, dout, t->grad, err);
+}
+
 /* This rank's part of the gradient and of the loss, into t->grad. */
 static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct err *err)
 {
     const struct train_parts *p = &t->p;
-    int classes = model_output(p->model).channels;
-    float share = 1.0f / (float)p->comm->world;
+    struct pipeline *pl = p->pipeline;
+    const bool alone =
+        pl->at.stages == 1; /* then nobody waits for forwards, and one micro-batch is kept at a time */
     struct feed_targets to = {t->labels, t->values};
-    struct loss_target target = {p->feed.values ? NULL : t->labels, p->feed.values ? t->values : NULL};
-    struct loss_result loss;
+    double sum = 0;
 
     int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
-    feed_batch(&p->feed, t->places, rows, t->x, &to);
-    struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places};
-    const float *logits = model_forward(p->model, p->ctx, t->x, rows, &this);
-    if (loss_of(&p->loss, p->ctx, &loss, t->dlogits, logits, &target, rows, classes, err))
-        return -1;
-    for (int i = 0; i < rows * classes; i++)
-        t->dlogits[i] *= share;
-    model_backward(p->model, p->ctx, t->dlogits, t->grad);
-    *ret_loss = loss.sum / rows;
-    t->grad[t->grad_len] = (float)*ret_loss * share;
+    if (pipeline_is_first(pl) || pipeline_is_last(pl))
+        feed_batch(&p->feed, t->places, rows, t->x, &to);
+    int n = micro_batches(rows, pl->o.micro_batches);
+    for (int i = 0; i < n; i++) {
+        struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
+        struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places + at.first};
+        const float *out;
+        if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.len, &this, &out, err) ||
+            (out && own_loss(t, &at, rows, out, &sum, err)) || (alone && back(t, &at, err)))
+            return -1;
+    }
+    for (int i = 0; i < n && !alone; i++) {
+        struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
+        if (back(t, &at, err))
+            return -1;
+    }
+    *ret_loss = sum / rows;
+    t->grad[t->grad_len] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
     return 0;
+}
+
+/* Gradients among the replicas of this stage, loss and flags among all ranks: one exchange where those are the same. */
+static int exchange(struct train *t, uint32_t *flags, struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    struct collectives *replicas = p->pipeline->replicas;
+
+    if (replicas == p->comm)
+        return p->comm->all_reduce(p->comm, t->grad, t->grad_len + 1, flags, p->timeout_ms, err);
+    if (replicas->world > 1 && replicas->all_reduce(replicas, t->grad, t->grad_len, NULL, p->timeout_ms, err))
+        return -1;
+    /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
+    return p->comm->all_reduce(p->comm, t->grad + t->grad_len, 1, flags, p->timeout_ms, err);
 }
 
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
@@ -82,13 +133,15 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
         return -1;
     if (!isfinite(t->grad[t->grad_len]))
         flags |= COLLECTIVES_NONFINITE;
-    if (p->comm->all_reduce(p->comm, t->grad, t->grad_len + 1, &flags, p->timeout_ms, err))
+    if (exchange(t, &flags, err))
         return -1;
     ret->loss = t->grad[t->grad_len];
+    if (!pipeline_is_last(p->pipeline))
+        ret->own = (double)ret->loss;
     if (!isfinite(ret->loss))
         flags |= COLLECTIVES_NONFINITE;
     ret->flags = flags;
     if (!(flags & COLLECTIVES_NONFINITE))
-        optim_step(p->optim, p->ctx, lr, model_values(p->model), t->grad);
+        optim_step(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad);
     return 0;
 }

@@ -1,11 +1,12 @@
-/* train.h - one step of data-parallel training: batch, forward, backward, one exchange, update. Nothing else.
+/* train.h - one step of training: batch, forward, backward, one exchange, update. Nothing else.
  *
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
  * Order:     every rank runs the same steps. What rides on the one all_reduce: all gradients, the loss, the
- *            flags.
+ *            flags. Of a model in several stages the replicas of a stage sum its gradients, and all ranks then
+ *            the loss, which the last stages know, and the flags.
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
- * Numerics:  the gradient is the mean over all ranks' samples. Each rank's share is divided by the number of
- *            ranks before the sum, at the loss, where it costs nothing.
+ * Numerics:  the gradient is the mean over all replicas' samples. Each one's share is divided by their number
+ *            before the sum, at the loss, where it costs nothing; so is each micro-batch's.
  */
 #ifndef TK_TRAINER_TRAIN_H
 #define TK_TRAINER_TRAIN_H
@@ -17,17 +18,18 @@
 #include "trainer/feed.h"
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
+#include "trainer/pipeline/pipeline.h"
 #include "trainer/stop.h"
 
 struct train_parts {
     struct collectives *comm;
     struct kctx *ctx;
-    struct model *model;
+    struct pipeline *pipeline;
     struct optim *optim;
     struct stop *stop; /* NULL: nobody stops this run */
     struct feed feed;
     struct sampler sampler;
-    int64_t batch_size;
+    int64_t batch_size; /* per replica */
     int64_t timeout_ms;
     struct loss_spec loss;
     uint64_t seed; /* of what layers draw in a step */
@@ -35,7 +37,7 @@ struct train_parts {
 
 struct train {
     struct train_parts p;
-    size_t grad_len;  /* parameters */
+    size_t grad_len;  /* parameters of this stage */
     float *grad;      /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
     float *x;         /* (batch, elements of an input) */
     float *dlogits;   /* (batch, classes) */
@@ -48,7 +50,7 @@ struct train {
 
 struct train_result {
     float loss;     /* mean over all ranks */
-    double own;     /* this rank's */
+    double own;     /* this rank's; where it is not the last stage, the mean */
     uint32_t flags; /* enum collectives_flag, of all ranks: they do the same about them after this step */
 };
 

@@ -62,6 +62,7 @@ static uint32_t mix_model(uint32_t h, const struct model_spec *m)
     const int32_t input[] = {m->input.rows, m->input.cols, m->input.channels, m->layers};
 
     h = mix(h, input, sizeof(input));
+    h = mix(h, m->stage_first, (size_t)m->stages * sizeof(*m->stage_first));
     for (int i = 0; i < m->layers; i++) {
         const struct layer_spec *l = &m->layer[i];
         h = mix(h, l->ops->type, strlen(l->ops->type) + 1);
@@ -100,7 +101,7 @@ uint32_t config_fingerprint(const struct config *cfg)
         o->type,   o->lr_times_world, o->nesterov,    o->decay_matrices_only, cfg->loss.type,
         s->type,   s->per_step,       s->every,       s->milestones,          s->total,
         s->warmup, cfg->dataset,      cfg->epochs,    cfg->max_steps,         cfg->batch_size,
-        cfg->seed, cfg->sampler_seed, cfg->eval_only,
+        cfg->seed, cfg->sampler_seed, cfg->eval_only, cfg->micro_batches,     cfg->model.stages,
     };
     uint32_t h = mix_model(2166136261u, &cfg->model);
 

@@ -14,6 +14,7 @@
 #include "trainer/config/lines.h"
 #include "trainer/data/source.h"
 #include "trainer/model/spec.h"
+#include "trainer/pipeline/cut.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +52,8 @@ struct config {
     bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
-    int64_t batch_size; /* per rank */
+    int64_t batch_size;    /* per rank; of a model in stages: per replica */
+    int64_t micro_batches; /* parts of a batch that go through the model one after the other */
     int64_t seed, sampler_seed;
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */

@@ -143,6 +143,39 @@ static int decode_input(const struct yaml_at *model, struct shape *input, struct
     return 0;
 }
 
+static bool is_named(const struct model_spec *model, int layer)
+{
+    return model->layer[layer].name[0] != '\0';
+}
+
+/* Each name is that of the layer with which a stage begins. Layers without a name belong to the stage before, and those
+ * at the front to the first. */
+static int decode_stages(const struct yaml_at *model_at, struct model_spec *model, struct err *err)
+{
+    struct yaml_at at = yaml_member(model_at, "stages");
+    int layer = 0;
+
+    if (!at.node)
+        return 0;
+    if (yaml_expect_sequence(&at, 1, MODEL_STAGES_MAX, err))
+        return -1;
+    for (const struct yaml_tree *c = at.node->first; c; c = c->next, layer++) {
+        struct yaml_at item = yaml_item(&at, c, model->stages);
+        const char *name = c->kind == YAML_TREE_SCALAR ? c->text : "a list or mapping";
+        while (layer < model->layers && strcmp(model->layer[layer].name, name) != 0 &&
+               (model->stages || !is_named(model, layer)))
+            layer++;
+        if (layer == model->layers || !is_named(model, layer) || strcmp(model->layer[layer].name, name) != 0)
+            return yaml_err(&item, err, "expected the name of %s, got \"%.60s\"",
+                            model->stages ? "a layer behind the last stage's first"
+                                          : "the model's first named layer",
+                            name);
+        model->stage_first[model->stages] = model->stages ? layer : 0;
+        model->stages++;
+    }
+    return 0;
+}
+
 static int decode_model(const struct yaml_at *root, struct model_spec *model, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "model");
@@ -150,7 +183,7 @@ static int decode_model(const struct yaml_at *root, struct model_spec *model, st
     int i = 0;
 
     if (yaml_require(root, "model", err) ||
-        yaml_expect_mapping(&at, (const char *const[]){"input", "layers", NULL}, err) ||
+        yaml_expect_mapping(&at, (const char *const[]){"input", "layers", "stages", NULL}, err) ||
         decode_input(&at, &model->input, err) || yaml_require(&at, "layers", err) ||
         yaml_expect_sequence(&layers, 1, MODEL_LAYERS_MAX, err))
         return -1;
@@ -159,7 +192,7 @@ static int decode_model(const struct yaml_at *root, struct model_spec *model, st
         if (decode_layer(&item, model, err))
             return -1;
     }
-    return 0;
+    return decode_stages(&at, model, err);
 }
 
 /* A number, or "gpus". */
@@ -176,14 +209,21 @@ static int decode_nprocs(const struct yaml_at *at, int64_t *ret, struct err *err
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
-    static const char *const keys[] = {"epochs",       "batch_size",
-                                       "seed",         "sampler_seed",
-                                       "log_interval", "log_interval_all_ranks",
-                                       "save_path",    "save_every",
-                                       "nprocs",       NULL};
+    static const char *const keys[] = {"epochs",
+                                       "batch_size",
+                                       "micro_batches",
+                                       "seed",
+                                       "sampler_seed",
+                                       "log_interval",
+                                       "log_interval_all_ranks",
+                                       "save_path",
+                                       "save_every",
+                                       "nprocs",
+                                       NULL};
 
     cfg->epochs = 1;
     cfg->batch_size = 32;
+    cfg->micro_batches = 1;
     cfg->seed = 1;
     cfg->log_interval_all_ranks = 100;
     cfg->data_dir = "./data";
@@ -195,6 +235,7 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
     return yaml_expect_mapping(&at, keys, err) ||
                    yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
                    yaml_get_i64(&at, "batch_size", 1, BATCH_SIZE_MAX, &cfg->batch_size, err) ||
+                   yaml_get_i64(&at, "micro_batches", 1, MICRO_BATCHES_MAX, &cfg->micro_batches, err) ||
                    yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
                    yaml_get_i64(&at, "sampler_seed", 0, INT64_MAX, &cfg->sampler_seed, err) ||
                    yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||

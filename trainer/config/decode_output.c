@@ -15,7 +15,7 @@ static int decode_line(const struct yaml_at *at, const char *key, const char **r
 
 static int decode_print(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
-    static const char *const keys[] = {"start", "epoch_start", "epoch_end", "saved", NULL};
+    static const char *const keys[] = {"start", "epoch_start", "epoch_end", "epoch_all", "saved", NULL};
     struct yaml_at at = yaml_member(root, "print");
     struct lines_spec *l = &cfg->lines;
 
@@ -23,6 +23,7 @@ static int decode_print(const struct yaml_at *root, struct config *cfg, struct e
     return yaml_expect_mapping(&at, keys, err) || decode_line(&at, "start", &l->start, err) ||
                    decode_line(&at, "epoch_start", &l->epoch_start, err) ||
                    decode_line(&at, "epoch_end", &l->epoch_end, err) ||
+                   decode_line(&at, "epoch_all", &l->epoch_all, err) ||
                    decode_line(&at, "saved", &l->saved, err)
                ? -1
                : 0;

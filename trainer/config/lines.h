@@ -30,6 +30,7 @@ struct lines_spec {
     const char *start;       /* rank 0, before anything else */
     const char *epoch_start; /* every rank */
     const char *epoch_end;   /* every rank */
+    const char *epoch_all;   /* rank 0, then; its loss: the sum of the steps' means over all ranks */
     const char *saved;       /* rank 0, when the weights have been written */
 };
 

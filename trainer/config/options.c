@@ -27,7 +27,11 @@ static const struct option_row OPTIONS[] = {
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
      .help = "Stop training after N steps, wherever that is. Default: none."},
     {"batch_size", "N", OPTION_INTEGER, AT(batch_size), 1, BATCH_SIZE_MAX,
-     .help = "Samples per rank and step."},
+     .help = "Samples per rank and step; of a model in stages, per copy of the whole model."},
+    {"micro_batches", "N", OPTION_INTEGER, AT(micro_batches), 1, MICRO_BATCHES_MAX,
+     .help = "Parts of a batch that go through the model one after the other, so that the stages of a "
+             "pipeline work "
+             "at the same time; of a model that is in one piece, so that less memory is needed."},
     {"lr", "RATE", OPTION_NUMBER, AT(optimizer.lr), .max_number = 1e6, .help = "Learning rate of one rank."},
     {"seed", "N", OPTION_INTEGER, AT(seed), 0, INT64_MAX,
      .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},

@@ -10,6 +10,7 @@ enum { ALIGN_BYTES = 64 };
 struct model {
     int batch_max, batch; /* batch: of the last forward pass */
     bool train;           /* so was that pass */
+    bool twin;            /* values, buffers and grad are another's */
     int layers;
     int rows, states;
     int first_grad; /* the layer where the backward pass ends: nothing before it has parameters */
@@ -85,15 +86,15 @@ static int plan_layers(struct model *m, const struct model_spec *spec, struct er
         struct layer *l = &m->layer[m->layers];
         *l = (struct layer){.spec = ls, .in = shape, .out_masked = masked};
         if (ls->ops->plan(l, m->batch_max, err))
-            return err_wrap(err, "model.layers[%d] (%s%s%s)", i, ls->ops->type, ls->name[0] ? " " : "",
-                            ls->name);
+            return err_wrap(err, "model.layers[%d] (%s%s%s)", spec->first + i, ls->ops->type,
+                            ls->name[0] ? " " : "", ls->name);
         add_rows(m, m->layers);
         if (l->workspace_bytes > m->workspace_bytes)
             m->workspace_bytes = l->workspace_bytes;
         shape = l->out;
         m->layers++;
     }
-    if (!shape.flat)
+    if (!shape.flat && !spec->inner)
         return err_set(err, ERR_INVALID,
                        "model: the output is an image of %dx%dx%d, expected a vector: end with "
                        "flatten and linear",
@@ -173,6 +174,8 @@ static int make_activations(struct model *m, struct err *err)
         if (l->kept_bytes && !(m->kept[i] = zeroed(l->kept_bytes, err)))
             return -1;
     }
+    if (m->twin)
+        return 0;
     if (!(m->grad[0] = zeroed(widest * sizeof(float), err)) ||
         !(m->grad[1] = zeroed(widest * sizeof(float), err)))
         return -1;
@@ -193,6 +196,22 @@ struct model *model_make(const struct model_spec *spec, int batch_max, struct er
     return TAKE(m);
 }
 
+struct model *model_twin(const struct model *m, struct err *err)
+{
+    cleanup_model struct model *t = malloc(sizeof(*t));
+
+    if (!t) {
+        err_set(err, ERR_FATAL, "no memory for another batch of the model");
+        return NULL;
+    }
+    *t = *m;
+    t->twin = true;
+    memset(t->out, 0, sizeof(t->out));
+    memset(t->saved, 0, sizeof(t->saved));
+    memset(t->kept, 0, sizeof(t->kept));
+    return make_activations(t, err) ? NULL : TAKE(t);
+}
+
 void model_free(struct model *m)
 {
     if (!m)
@@ -202,10 +221,12 @@ void model_free(struct model *m)
         free(m->saved[i]);
         free(m->kept[i]);
     }
-    free(m->values);
-    free(m->buffers);
-    free(m->grad[0]);
-    free(m->grad[1]);
+    if (!m->twin) {
+        free(m->values);
+        free(m->buffers);
+        free(m->grad[0]);
+        free(m->grad[1]);
+    }
     free(m);
 }
 
@@ -305,16 +326,24 @@ const float *model_forward(struct model *m, struct kctx *ctx, const float *x, in
 
 void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad)
 {
+    model_backward_input(m, ctx, doutput, grad, NULL);
+}
+
+void model_backward_input(struct model *m, struct kctx *ctx, const float *doutput, float *grad, float *dinput)
+{
     const float *dout = doutput;
     int spare = 0;
+    int last = dinput ? 0 : m->first_grad; /* the layer with which the pass ends */
 
-    for (int i = m->layers - 1; i >= m->first_grad; i--) {
+    while (m->layer[last].alias)
+        last++;
+    for (int i = m->layers - 1; i >= last; i--) {
         const struct layer *l = &m->layer[i];
         if (l->alias)
             continue;
         struct layer_pass p = pass_of(m, i);
         p.dout = dout;
-        p.din = i > m->first_grad ? m->grad[spare] : NULL;
+        p.din = i > last ? m->grad[spare] : dinput;
         for (int k = 0; k < l->params; k++)
             p.grad[k] = grad + m->row[m->first_row[i] + k].offset;
         l->spec->ops->backward(l, ctx, &p);

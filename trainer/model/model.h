@@ -3,7 +3,7 @@
  * Shapes:    samples are (batch, rows, cols, channels) of the spec's input; the output is (batch, classes).
  * Ownership: model_make to model_free; the spec must outlive the model. Gradients go to the caller's buffer.
  * Order:     parameters stand in the order of layers, weight before bias: PyTorch's named_parameters(). The
- *            backward pass belongs to the forward pass just before it.
+ *            backward pass belongs to the forward pass just before it (of the same twin).
  * Numerics:  gradients are written, not added to.
  */
 #ifndef TK_TRAINER_MODEL_MODEL_H
@@ -74,5 +74,13 @@ const float *model_forward(struct model *m, struct kctx *ctx, const float *x, in
 
 /* From the gradient of the output to those of all parameters: grad (model_len). */
 void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad);
+
+/* The same, and the gradient of the input: dinput, of x's shape; NULL: not wanted. */
+void model_backward_input(struct model *m, struct kctx *ctx, const float *doutput, float *grad,
+                          float *dinput);
+
+/* The same network for another batch that is under way at the same time: parameters, buffers and scratch are m's, the
+ * activations its own. To be freed before m. One thread uses both. */
+struct model *model_twin(const struct model *m, struct err *err) MUST_CHECK;
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 8, MODEL_LAYERS_MAX = 128 };
+enum { LAYER_NAME_BYTES = 64, LAYER_OPTIONS_MAX = 8, MODEL_LAYERS_MAX = 128, MODEL_STAGES_MAX = 64 };
 
 struct layer_ops;
 
@@ -49,6 +49,15 @@ struct model_spec {
     struct shape input;
     int32_t layers;
     struct layer_spec layer[MODEL_LAYERS_MAX];
+
+    /* Where it is cut for pipeline parallelism: the layer with which each stage begins, 0 first. 0 stages: it is not. */
+    int32_t stages;
+    int32_t stage_first[MODEL_STAGES_MAX];
+
+    /* Of a spec that is itself a stage (pipeline/cut.h): the place of its first layer in the whole model, and whether
+     * more stages follow, so that its output may still be an image. */
+    int32_t first;
+    bool inner;
 };
 
 enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE };

@@ -2,7 +2,7 @@
 """Record what PyTorch does in the first steps of the presets that train data-parallel without anything special:
 DistributedDataParallel over gloo, DistributedSampler, torch.optim.SGD, one thread per rank.
 
-    presets.py NAME WORLD [FOLDER] > NAME-WORLD.txt       (NAME: fashion-mlp, linear, convnet)
+    presets.py NAME WORLD [FOLDER] > NAME-WORLD.txt       (NAME: fashion-mlp, linear, convnet, pipeline)
 
 `weights` is the CRC-32 of all initial parameters in the order of named_parameters(), `data` that of the synthetic
 data; `loss` is the mean over all ranks, before the step's update. Record it again with tests/golden/torch/presets.sh.
@@ -50,6 +50,25 @@ class ConvNet(nn.Module):
         return self.fc2(x)
 
 
+class SubNet(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Pipeline(nn.Module):
+    """All stages in one process."""
+    def __init__(self):
+        super().__init__()
+        self.subnets = nn.Sequential(SubNet(1024, 512), SubNet(512, 256), SubNet(256, 100))
+
+    def forward(self, x):
+        return self.subnets(x.flatten(1))
+
+
 def fashion(folder):
     images = idx(f"{folder}/train-images-idx3-ubyte.gz").to(torch.float32).div(255)
     return TensorDataset(images.unsqueeze(1), idx(f"{folder}/train-labels-idx1-ubyte.gz").long())
@@ -61,12 +80,12 @@ def rows():
     return TensorDataset(torch.stack([x for x, _ in both]), torch.stack([y for _, y in both]))
 
 
-def teacher():
+def teacher(shape, classes):
     """A generator of its own: all pixels, then one weight per class and pixel; the class is the largest response to
     the pixels less one half, in double precision."""
     g = torch.Generator().manual_seed(SEED)
-    x = torch.rand(4096, 3, 28, 28, generator=g)
-    w = torch.rand(10, 3 * 28 * 28, generator=g) * 2 - 1
+    x = torch.rand(4096, *shape, generator=g)
+    w = torch.rand(classes, x[0].numel(), generator=g) * 2 - 1
     return TensorDataset(x, ((x.double() - 0.5).flatten(1) @ w.double().T).argmax(1))
 
 
@@ -81,15 +100,16 @@ def run(rank, world, name, folder, store, lines):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=world, init_method=f"file://{store}")
     torch.manual_seed(SEED)
-    data = {"fashion-mlp": lambda: fashion(folder), "linear": rows, "convnet": teacher}[name]()
-    net = {"fashion-mlp": Mlp, "linear": lambda: nn.Linear(20, 1), "convnet": ConvNet}[name]()
+    data = {"fashion-mlp": lambda: fashion(folder), "linear": rows, "convnet": lambda: teacher((3, 28, 28), 10),
+            "pipeline": lambda: teacher((1024, 1, 1), 100)}[name]()
+    net = {"fashion-mlp": Mlp, "linear": lambda: nn.Linear(20, 1), "convnet": ConvNet, "pipeline": Pipeline}[name]()
     criterion = nn.MSELoss() if name == "linear" else nn.CrossEntropyLoss()
     lines.append(f"weights {crc(net.parameters()):08x}")
     if name != "fashion-mlp":
         targets = data.tensors[1]
         lines.append(f"data {crc([data.tensors[0], targets if targets.is_floating_point() else targets.int()]):08x}")
     model = DistributedDataParallel(net)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01 if name == "convnet" else 1e-3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01 if name in ("convnet", "pipeline") else 1e-3)
     sampler = DistributedSampler(data)
     loader = DataLoader(data, batch_size=BATCH, shuffle=False, sampler=sampler)
     step, epoch = 0, 0

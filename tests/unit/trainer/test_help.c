@@ -45,7 +45,10 @@ static void the_program_names_presets_and_layers(void **state)
         expect(text, names[i]);
     expect(text, "{format: csv, train [, test, header, target, target_columns]}");
     expect(text, "val_fraction");
-    expect(text, "{save_every}, {save_path}");
+    expect(text, "{save_every},");
+    expect(text, "{save_path} and {loss}");
+    expect(text, "epoch_all");
+    expect(text, "stages: [a, b, c]");
     lines_fit(text);
     free(text);
 }

@@ -147,7 +147,7 @@ static int run_steps(struct train *t, const struct task *task, struct trace *out
             if (out->steps == task->stop_step && c->rank == task->stop_rank)
                 raise(task->stop_signal);
             if (out->steps == 2 && c->rank == task->poison_rank)
-                model_values(t->p.model)[0] = NAN;
+                model_values(t->p.pipeline->model)[0] = NAN;
             long before = allocations;
             RANK_CHECK(!train_step(t, step, task->lr, &r, &err));
             out->allocations += allocations - before;
@@ -176,13 +176,17 @@ static int body(struct collectives *c, void *arg)
 
     cleanup_stop struct stop stop = {.fd = -1};
     RANK_CHECK(!stop_open(&stop, &err));
-    cleanup_model struct model *model = model_make(&spec, (int)task->batch, &err);
-    RANK_CHECK(model);
-    torch_rng_seed(&rng, 3);
-    model_init(model, &rng);
-    cleanup_kctx struct kctx *ctx =
-        kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(model)}, &err);
+    cleanup_kctx struct kctx *ctx = kctx_make(&(struct kctx_options){0}, &err);
     RANK_CHECK(ctx);
+    cleanup_pipeline struct pipeline pipeline = {0};
+    RANK_CHECK(!pipeline_open(
+        &pipeline,
+        &(struct pipeline_options){
+            .spec = &spec, .comm = c, .ctx = ctx, .batch = (int)task->batch, .timeout_ms = RANKS_TIMEOUT_MS},
+        &err));
+    torch_rng_seed(&rng, 3);
+    RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
+    struct model *model = pipeline.model;
     cleanup_optim struct optim optim = {0};
     int rows;
     const struct param_row *row = model_params(model, &rows);
@@ -190,7 +194,7 @@ static int body(struct collectives *c, void *arg)
     struct train_parts p = {
         .comm = c,
         .ctx = ctx,
-        .model = model,
+        .pipeline = &pipeline,
         .optim = &optim,
         .stop = &stop,
         .sampler = {.items = task->items, .rank = c->rank, .world = c->world, .shuffle = true},
@@ -204,7 +208,7 @@ static int body(struct collectives *c, void *arg)
     int rc = run_steps(&train, task, out);
     struct evaluate_parts part = {.comm = c,
                                   .ctx = ctx,
-                                  .model = model,
+                                  .pipeline = &pipeline,
                                   .feed = p.feed,
                                   .items = ITEMS,
                                   .timeout_ms = RANKS_TIMEOUT_MS};

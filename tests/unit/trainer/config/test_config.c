@@ -181,6 +181,16 @@ static void refuses_with_place_and_expectation(void **state)
         {"data:", "test: maybe\ndata:", "t.yaml:11: test: expected true or false, got \"maybe\""},
         {"data:", "defaults: {save_every: 0}\ndata:",
          "t.yaml:11: defaults.save_every: expected an integer 1.."},
+        {"loss:", "  stages: []\nloss:", "t.yaml:9: model.stages: expected a list of 1..64 items, got 0"},
+        {"loss:", "  stages: [stack.0]\nloss:",
+         "t.yaml:9: model.stages[0]: expected the name of the model's first named layer, got \"stack.0\""},
+        {"loss:", "  stages: [c1, c1]\nloss:",
+         "t.yaml:9: model.stages[1]: expected the name of a layer behind the last stage's first, got \"c1\""},
+        {"loss:", "  stages: [c1, '']\nloss:", "model.stages[1]: expected the name of a layer behind"},
+        {"loss:", "  stages: [c1, stack.0, stack.0]\nloss:", "model.stages[2]: expected the name of a layer"},
+        {"loss:", "  stages: [[c1]]\nloss:", "model.stages[0]: expected the name of the model's first"},
+        {"data:", "defaults: {micro_batches: 0}\ndata:",
+         "t.yaml:11: defaults.micro_batches: expected an integer 1..256, got \"0\""},
         {"data:", "defaults: {nprocs: 0}\ndata:", "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
         {"data:", "defaults: {nprocs: all}\ndata:",
          "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
@@ -200,6 +210,42 @@ static void refuses_with_place_and_expectation(void **state)
         if (!strstr(err.msg, cases[i].says))
             fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
     }
+}
+
+static void stages_begin_with_named_layers(void **state)
+{
+    (void)state;
+    cleanup_buf struct buf text = BUF_INIT(8192);
+    cleanup_arena struct arena a = {0};
+    struct config whole;
+    struct config c;
+    struct err err;
+
+    mutate("loss:", "  stages: [c1, stack.0]\nloss:", &text);
+    assert_int_equal(config_decode("t.yaml", buf_str(&text), text.len, &a, &c, &err), 0);
+    assert_int_equal(c.model.stages, 2);
+    assert_int_equal(c.model.stage_first[0], 0);
+    assert_int_equal(c.model.stage_first[1], 3);
+    assert_int_equal(c.micro_batches, 1);
+    assert_int_equal(config_decode("t.yaml", GOOD, strlen(GOOD), &a, &whole, &err), 0);
+    assert_int_equal(whole.model.stages, 0);
+    assert_int_not_equal(config_fingerprint(&whole), config_fingerprint(&c));
+    /* Layers without a name at the front belong to the first stage. */
+    mutate("    - {type: conv2d, name: c1, out: 4, kernel: 3}\n    - relu\n", "", &text);
+    struct buf more = BUF_INIT(8192);
+    assert_int_equal(buf_puts(&more, buf_str(&text), &err), 0);
+    assert_int_equal(buf_puts(&more, "defaults: {micro_batches: 4}\n", &err), 0);
+    char *at = strstr(buf_str(&more), "loss:");
+    assert_non_null(at);
+    buf_clear(&text);
+    assert_int_equal(buf_append(&text, more.data, (size_t)(at - more.data), &err), 0);
+    assert_int_equal(buf_puts(&text, "  stages: [stack.0]\n", &err), 0);
+    assert_int_equal(buf_puts(&text, at, &err), 0);
+    buf_release(&more);
+    assert_int_equal(config_decode("t.yaml", buf_str(&text), text.len, &a, &c, &err), 0);
+    assert_int_equal(c.model.stages, 1);
+    assert_int_equal(c.model.stage_first[0], 0);
+    assert_int_equal(c.micro_batches, 4);
 }
 
 static void finds_names_and_paths(void **state)
@@ -255,6 +301,7 @@ int main(void)
         cmocka_unit_test(every_preset_is_read),
         cmocka_unit_test(a_users_model_has_defaults),
         cmocka_unit_test(refuses_with_place_and_expectation),
+        cmocka_unit_test(stages_begin_with_named_layers),
         cmocka_unit_test(finds_names_and_paths),
         cmocka_unit_test(fingerprints_tell_configurations_apart),
     };

@@ -1,0 +1,225 @@
+/* test_pipeline.c - a model in stages among real processes: the same bits as in one piece, stopping together, weights
+ * put together and handed out again. */
+#include "test.h"
+
+#include "training.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+static void expect_equal_bits(const struct training_shared *a, const struct training_shared *b, int world)
+{
+    const struct training_trace *want = &a->trace[0];
+
+    assert_true(want->steps > 2);
+    assert_int_equal(b->trace[0].weights, want->weights);
+    assert_memory_equal(b->trace[0].start, want->start, want->weights * sizeof(float));
+    assert_memory_equal(b->trace[0].end, want->end, want->weights * sizeof(float));
+    assert_memory_not_equal(want->start, want->end, want->weights * sizeof(float));
+    for (int r = 0; r < world; r++) {
+        assert_int_equal(b->trace[r].steps, want->steps);
+        assert_memory_equal(b->trace[r].loss, want->loss, sizeof(want->loss));
+    }
+}
+
+/* 80 samples in batches of 24: the last one has 8, and with 10 micro-batches those are not all of one size. */
+static void stages_are_one_process(void **state)
+{
+    static const int micro[] = {1, 3, 10};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(micro); i++) {
+        struct training_shared *one = training_run(1, training_usual(3, 24, micro[i]));
+        struct training_shared *three = training_run(3, training_usual(3, 24, micro[i]));
+        expect_equal_bits(one, three, 3);
+        assert_true(one->trace[0].loss[one->trace[0].steps - 1] < one->trace[0].loss[0]);
+        assert_int_equal(three->trace[0].stage_len, 4 * 9 + 4);
+        assert_int_equal(three->trace[0].stage_len + three->trace[1].stage_len + three->trace[2].stage_len,
+                         one->trace[0].stage_len);
+        training_free(one);
+        training_free(three);
+    }
+}
+
+static void replicas_of_stages_are_ranks_in_one_piece(void **state)
+{
+    (void)state;
+    for (int replicas = 2; replicas <= 3; replicas++) {
+        struct training task = training_usual(0, 8, 2);
+        task.momentum = 0.9;
+        struct training_shared *whole = training_run(replicas, task);
+        task.stages = 3;
+        struct training_shared *cut = training_run(3 * replicas, task);
+        expect_equal_bits(whole, cut, 3 * replicas);
+        training_free(whole);
+        training_free(cut);
+    }
+}
+
+/* Messages of 640 KiB: more than a socket holds, in both directions. */
+static void messages_may_be_larger_than_a_link_holds(void **state)
+{
+    struct training task = training_usual(3, 80, 2);
+
+    (void)state;
+    task.wide = 4096;
+    task.epochs = 3;
+    struct training_shared *one = training_run(1, task);
+    struct training_shared *three = training_run(3, task);
+    expect_equal_bits(one, three, 3);
+    training_free(one);
+    training_free(three);
+}
+
+/* One stage per pod, and stages that share a pod with another replica's. */
+static void stages_may_lie_in_other_pods(void **state)
+{
+    static const struct ranks_layout layouts[] = {{.world = 3, .per_pod = 1}, {.world = 6, .per_pod = 2}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
+        struct training task = training_usual(0, 80, 2);
+        task.wide = 4096;
+        task.epochs = 3;
+        struct training_shared *whole = training_run(layouts[i].world / 3, task);
+        task.stages = 3;
+        task.late_ms = 100; /* whoever is done waits: one that leaves takes the others along */
+        struct training_shared *pods = training_new(task);
+        ranks_run_pods(&layouts[i], training_body, pods);
+        expect_equal_bits(whole, pods, layouts[i].world);
+        training_free(whole);
+        training_free(pods);
+    }
+}
+
+static void micro_batches_change_the_rounding_alone(void **state)
+{
+    (void)state;
+    struct training_shared *one = training_run(1, training_usual(0, 24, 1));
+    struct training_shared *many = training_run(1, training_usual(0, 24, 6));
+
+    assert_int_equal(one->trace[0].steps, many->trace[0].steps);
+    for (int i = 0; i < one->trace[0].steps; i++)
+        assert_true(fabsf(one->trace[0].loss[i] - many->trace[0].loss[i]) <= 2e-6f * one->trace[0].loss[i]);
+    training_free(one);
+    training_free(many);
+}
+
+static void all_stages_stop_after_the_same_step(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 3; rank++) {
+        struct training task = training_usual(3, 8, 4);
+        task.stop_rank = rank;
+        task.stop_step = 3;
+        task.stop_signal = SIGTERM;
+        struct training_shared *s = training_run(3, task);
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(s->trace[r].steps, 4);
+            assert_int_equal(s->trace[r].flags, COLLECTIVES_STOP_TERM);
+        }
+        training_free(s);
+    }
+}
+
+static void a_loss_that_is_not_finite_stops_all(void **state)
+{
+    (void)state;
+    for (int rank = 0; rank < 6; rank++) {
+        struct training task = training_usual(3, 8, 2);
+        task.poison_rank = rank;
+        struct training_shared *s = training_run(6, task);
+        for (int r = 0; r < 6; r++) {
+            assert_int_equal(s->trace[r].steps, 3);
+            assert_int_equal(s->trace[r].flags, COLLECTIVES_NONFINITE);
+        }
+        training_free(s);
+    }
+}
+
+/* Numbers that lie as the parameters do go to rank 0 and come back, to every replica. */
+static int scatter_body(struct collectives *c, void *arg)
+{
+    const struct model_spec *spec = arg;
+    static float part[4096], back[4096], whole[4096];
+    struct err err = {0};
+
+    cleanup_kctx struct kctx *ctx = kctx_make(&(struct kctx_options){0}, &err);
+    const struct pipeline_options o = {
+        .spec = spec, .comm = c, .ctx = ctx, .batch = 4, .timeout_ms = RANKS_TIMEOUT_MS};
+    cleanup_pipeline struct pipeline p = {0};
+    RANK_CHECK(ctx && !pipeline_open(&p, &o, &err));
+    size_t n = model_len(p.model);
+    RANK_CHECK(n <= ARRAY_LEN(part) && p.whole_len <= ARRAY_LEN(whole));
+    for (size_t i = 0; i < n; i++)
+        part[i] = (float)(p.at.stage * 10000 + (int)i) + (float)p.at.replica * 0.5f;
+    RANK_CHECK(!pipeline_gather(&p, part, c->rank ? NULL : whole, &err));
+    if (c->rank == 0)
+        RANK_CHECK(whole[0] == 0.0f && whole[n] == 10000.0f && whole[p.whole_len - 1] > 20000.0f);
+    RANK_CHECK(!pipeline_scatter(&p, back, c->rank ? NULL : whole, &err));
+    for (size_t i = 0; i < n; i++)
+        RANK_CHECK(back[i] == (float)(p.at.stage * 10000 + (int)i));
+    return 0;
+}
+
+static void moments_are_gathered_and_handed_out(void **state)
+{
+    struct model_spec s = {.input = {.rows = 1, .cols = 1, .channels = 20, .flat = true},
+                           .layers = 3,
+                           .stages = 3,
+                           .stage_first = {0, 1, 2}};
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        s.layer[i] = layer_spec_of(&layer_linear, (const char *const[]){"a", "b", "c"}[i]);
+        s.layer[i].option[0] = 10 + i;
+    }
+    ranks_run(3, scatter_body, &s);
+    ranks_run(6, scatter_body, &s);
+}
+
+static void what_cannot_be_cut_is_refused(void **state)
+{
+    struct model_spec s = {.input = {.rows = 4, .cols = 4, .channels = 1}, .layers = 2, .stages = 0};
+    char run_id[64];
+    struct collectives_config cfg = ranks_config(0, 1, run_id);
+    struct pipeline_options o = {.spec = &s, .batch = 4, .micro_batches = 5};
+    struct pipeline p;
+    struct err err = {0};
+
+    (void)state;
+    s.layer[0] = layer_spec_of(&layer_flatten, "");
+    s.layer[1] = layer_spec_of(&layer_linear, "a");
+    s.layer[1].option[0] = 2;
+    cleanup_collectives struct collectives *c = collectives_open(&cfg, RANKS_TIMEOUT_MS, &err);
+    cleanup_kctx struct kctx *ctx = kctx_make(&(struct kctx_options){0}, &err);
+    assert_true(c && ctx);
+    o.comm = c;
+    o.ctx = ctx;
+    assert_int_equal(pipeline_open(&p, &o, &err), -1);
+    assert_string_equal(err.msg, "micro_batches: 5, expected 1..256 and no more than the batch size (4)");
+    o.micro_batches = 4;
+    assert_int_equal(pipeline_open(&p, &o, &err), 0);
+    pipeline_release(&p);
+    s.layers = 1;
+    assert_int_equal(pipeline_open(&p, &o, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stages_are_one_process),
+        cmocka_unit_test(replicas_of_stages_are_ranks_in_one_piece),
+        cmocka_unit_test(messages_may_be_larger_than_a_link_holds),
+        cmocka_unit_test(stages_may_lie_in_other_pods),
+        cmocka_unit_test(micro_batches_change_the_rounding_alone),
+        cmocka_unit_test(all_stages_stop_after_the_same_step),
+        cmocka_unit_test(a_loss_that_is_not_finite_stops_all),
+        cmocka_unit_test(moments_are_gathered_and_handed_out),
+        cmocka_unit_test(what_cannot_be_cut_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* training.c - the real step, among real processes. */
+#include "training.h"
+
+#include "test.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PIXELS = TRAINING_SIDE * TRAINING_SIDE, CLASSES = 10 };
+
+struct training training_usual(int stages, int64_t batch, int micro_batches)
+{
+    return (struct training){.stages = stages,
+                             .batch = batch,
+                             .micro_batches = micro_batches,
+                             .optimizer = OPTIMIZER_SGD,
+                             .epochs = 2,
+                             .stop_step = -1,
+                             .poison_rank = -1,
+                             .timeout_ms = RANKS_TIMEOUT_MS};
+}
+
+struct training_shared *training_new(struct training task)
+{
+    struct training_shared *s =
+        mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    assert_true(s != MAP_FAILED);
+    s->task = task;
+    return s;
+}
+
+void training_free(struct training_shared *s)
+{
+    munmap(s, sizeof(*s));
+}
+
+static void make_data(uint8_t *images, int32_t *labels)
+{
+    uint32_t x = 12345;
+
+    for (int i = 0; i < TRAINING_ITEMS; i++) {
+        labels[i] = i % CLASSES;
+        for (int p = 0; p < PIXELS; p++) {
+            x = x * 1664525u + 1013904223u;
+            images[i * PIXELS + p] = (uint8_t)((p % CLASSES == labels[i] ? 220u : 0u) + (x >> 27));
+        }
+    }
+}
+
+static void add(struct model_spec *s, const struct layer_ops *ops, const char *name, int64_t first,
+                int64_t second)
+{
+    struct layer_spec *l = &s->layer[s->layers];
+
+    *l = layer_spec_of(ops, name);
+    l->place = s->layers++;
+    if (first)
+        l->option[0] = first;
+    if (second)
+        l->option[1] = second;
+}
+
+/* Stages begin with a layer that has parameters; images and vectors cross the borders. */
+static struct model_spec net(const struct training *task)
+{
+    struct model_spec s = {.input = {.rows = TRAINING_SIDE, .cols = TRAINING_SIDE, .channels = 1},
+                           .stages = task->stages};
+
+    if (task->wide) {
+        add(&s, &layer_flatten, "", 0, 0);
+        add(&s, &layer_linear, "a", task->wide, 0);
+        s.stage_first[1] = s.layers;
+        add(&s, &layer_linear, "b", 16, 0);
+    } else {
+        add(&s, &layer_conv2d, "a", 4, 3);
+        add(&s, &layer_relu, "", 0, 0);
+        s.stage_first[1] = s.layers;
+        add(&s, &layer_conv2d, "b", 6, 3);
+        add(&s, &layer_relu, "", 0, 0);
+        add(&s, &layer_maxpool2d, "", 2, 0);
+        add(&s, &layer_flatten, "", 0, 0);
+    }
+    s.stage_first[2] = s.layers;
+    add(&s, &layer_linear, "c", 12, 0);
+    add(&s, &layer_relu, "", 0, 0);
+    add(&s, &layer_linear, "d", CLASSES, 0);
+    return s;
+}
+
+static int run_steps(struct train *t, const struct training *task, struct training_trace *out)
+{
+    struct collectives *c = t->p.comm;
+    int64_t steps = sampler_steps(&t->p.sampler, task->batch);
+    struct train_result r = {0};
+
+    for (int epoch = 0; epoch < task->epochs && !r.flags; epoch++) {
+        train_epoch(t, epoch);
+        for (int64_t step = 0; step < steps && !r.flags; step++) {
+            if (out->steps == task->stop_step && c->rank == task->stop_rank)
+                raise(task->stop_signal);
+            if (out->steps == 2 && c->rank == task->poison_rank)
+                model_values(t->p.pipeline->model)[0] = NAN;
+            if (task->trouble)
+                task->trouble(c->rank, out->steps);
+            if (train_step(t, step, 0.1, &r, &out->err))
+                return collectives_exit_code(&out->err);
+            RANK_CHECK(out->steps < TRAINING_STEPS_MAX);
+            out->loss[out->steps++] = r.loss;
+        }
+    }
+    out->flags = r.flags;
+    return 0;
+}
+
+static int keep_whole(struct pipeline *p, struct training_trace *out, float *to, int late_ms)
+{
+    struct collectives *c = p->o.comm;
+    struct model *whole;
+
+    if (c->rank == 2)
+        usleep((useconds_t)late_ms * 1000);
+    if (pipeline_whole(p, &whole, &out->err))
+        return -1;
+    RANK_CHECK((whole != NULL) == (c->rank == 0));
+    if (whole) {
+        out->weights = model_len(whole);
+        RANK_CHECK(out->weights <= TRAINING_WEIGHTS_MAX);
+        memcpy(to, model_values(whole), out->weights * sizeof(float));
+    }
+    return 0;
+}
+
+static struct train_parts parts_of(const struct training *task, struct pipeline *p, struct optim *optim,
+                                   struct stop *stop)
+{
+    return (struct train_parts){
+        .comm = p->o.comm,
+        .ctx = p->o.ctx,
+        .pipeline = p,
+        .optim = optim,
+        .stop = stop,
+        .sampler = {.items = TRAINING_ITEMS, .rank = p->at.replica, .world = p->at.replicas, .shuffle = true},
+        .batch_size = task->batch,
+        .timeout_ms = task->timeout_ms,
+    };
+}
+
+int training_body(struct collectives *c, void *arg)
+{
+    struct training_shared *shared = arg;
+    const struct training *task = &shared->task;
+    struct training_trace *out = &shared->trace[c->rank];
+    const struct model_spec spec = net(task);
+    static uint8_t images[TRAINING_ITEMS * PIXELS];
+    static int32_t labels[TRAINING_ITEMS];
+    const struct dataset set = {
+        .layout = {.rows = TRAINING_SIDE, .cols = TRAINING_SIDE, .channels = 1, .classes = CLASSES},
+        .train = {.items = TRAINING_ITEMS, .x = images, .labels = labels}};
+    const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
+    struct err err = {0};
+    struct torch_rng rng;
+    int rows;
+
+    cleanup_stop struct stop stop = {.fd = -1};
+    RANK_CHECK(!stop_open(&stop, &err));
+    cleanup_kctx struct kctx *ctx = kctx_make(&(struct kctx_options){0}, &err);
+    RANK_CHECK(ctx);
+    const struct pipeline_options o = {.spec = &spec,
+                                       .comm = c,
+                                       .ctx = ctx,
+                                       .batch = (int)task->batch,
+                                       .micro_batches = task->micro_batches,
+                                       .timeout_ms = task->timeout_ms};
+    cleanup_pipeline struct pipeline pipeline = {0};
+    RANK_CHECK(!pipeline_open(&pipeline, &o, &err));
+    torch_rng_seed(&rng, 3);
+    RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
+    RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
+    const struct param_row *row = model_params(pipeline.model, &rows);
+    const struct optimizer_spec how = {
+        .type = task->optimizer, .momentum = task->momentum, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    cleanup_optim struct optim optim = {0};
+    RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
+    struct train_parts p = parts_of(task, &pipeline, &optim, &stop);
+    make_data(images, labels);
+    feed_init(&p.feed, &set, false, NULL, &data);
+    cleanup_train struct train train = {0};
+    RANK_CHECK(!train_make(&train, &p, &err));
+    out->stage_len = (int)train.grad_len;
+    int rc = run_steps(&train, task, out);
+    if (!rc && keep_whole(&pipeline, out, out->end, task->late_ms))
+        rc = collectives_exit_code(&out->err);
+    return rc;
+}
+
+struct training_shared *training_run(int world, struct training task)
+{
+    struct training_shared *s = training_new(task);
+
+    ranks_run(world, training_body, s);
+    return s;
+}

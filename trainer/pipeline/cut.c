@@ -1,0 +1,44 @@
+/* cut.c - arithmetic on ranks, layers and rows. */
+#include "trainer/pipeline/cut.h"
+
+#include <string.h>
+
+int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct pipeline_place *ret,
+                      struct err *err)
+{
+    int stages = spec->stages && world > 1 ? spec->stages : 1;
+
+    if (world % stages != 0)
+        return err_set(err, ERR_INVALID,
+                       "model.stages: %d stages for %d ranks, expected 1 rank or a multiple of %d", stages,
+                       world, stages);
+    *ret = (struct pipeline_place){
+        .stages = stages, .stage = rank % stages, .replicas = world / stages, .replica = rank / stages};
+    return 0;
+}
+
+void pipeline_stage_spec(const struct model_spec *whole, int stage, int stages, const struct shape *input,
+                         struct model_spec *ret)
+{
+    int first = stages > 1 ? whole->stage_first[stage] : 0;
+    int end = stage + 1 < stages ? whole->stage_first[stage + 1] : whole->layers;
+
+    *ret = (struct model_spec){
+        .input = *input, .layers = end - first, .first = whole->first + first, .inner = stage + 1 < stages};
+    memcpy(ret->layer, whole->layer + first, (size_t)ret->layers * sizeof(*ret->layer));
+}
+
+int micro_batches(int rows, int asked)
+{
+    return rows < asked ? rows : asked;
+}
+
+struct micro_batch micro_batch_at(int rows, int asked, int index)
+{
+    int n = micro_batches(rows, asked);
+    int each = rows / n;
+    int more = rows % n; /* the first `more` hold one sample more */
+
+    return (struct micro_batch){
+        .index = index, .first = index * each + (index < more ? index : more), .rows = each + (index < more)};
+}

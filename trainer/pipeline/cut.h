@@ -1,0 +1,40 @@
+/* cut.h - which part of a model a rank holds, and which samples of a batch go through it together. Pure.
+ *
+ * Errors: ERR_INVALID naming the field.
+ */
+#ifndef TK_TRAINER_PIPELINE_CUT_H
+#define TK_TRAINER_PIPELINE_CUT_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/model/spec.h"
+
+enum { MICRO_BATCHES_MAX = 256 };
+
+/* Ranks go through the stages first: rank = replica * stages + stage. */
+struct pipeline_place {
+    int stages, stage;
+    int replicas, replica; /* copies of the whole model, data parallel to each other */
+};
+
+/* A model that is not cut has one stage. So has one that is, in a world of 1. Otherwise the world is a multiple of the
+ * stages. */
+int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct pipeline_place *ret,
+                      struct err *err) MUST_CHECK;
+
+/* The part of `whole` that a stage of that many is: its layers, taking `input`. */
+void pipeline_stage_spec(const struct model_spec *whole, int stage, int stages, const struct shape *input,
+                         struct model_spec *ret);
+
+/* Samples first..first+rows-1 of a batch: the index-th of its micro-batches. */
+struct micro_batch {
+    int index, first, rows;
+};
+
+/* How many there are of `rows` samples when `asked` for: none is empty. */
+int micro_batches(int rows, int asked);
+
+/* Sizes differ by one at most. */
+struct micro_batch micro_batch_at(int rows, int asked, int index);
+
+#endif

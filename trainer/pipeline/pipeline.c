@@ -1,0 +1,168 @@
+/* pipeline.c - a stage's memory and its two passes. */
+#include "trainer/pipeline/pipeline.h"
+
+#include "trainer/collectives/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static float *floats(size_t n, struct err *err)
+{
+    float *p =
+        n <= SIZE_MAX / sizeof(float) / 2 ? aligned_alloc(64, (n * sizeof(float) + 64) / 64 * 64) : NULL;
+
+    if (!p)
+        err_set(err, ERR_FATAL, "no memory for %zu numbers between stages", n);
+    return p;
+}
+
+/* Shapes follow from stage to stage, so each is planned in turn; this rank's is kept. */
+static int make_stages(struct pipeline *p, int batch, struct err *err)
+{
+    struct shape shape = p->o.spec->input;
+    cleanup_free struct model_spec *spec = calloc(1, sizeof(*spec));
+
+    p->stage = calloc(1, sizeof(*p->stage));
+    if (!spec || !p->stage)
+        return err_set(err, ERR_FATAL, "no memory for the stages of the model");
+    for (int s = 0; s < p->at.stages; s++) {
+        bool mine = s == p->at.stage;
+        struct model_spec *to = mine ? p->stage : spec;
+        pipeline_stage_spec(p->o.spec, s, p->at.stages, &shape, to);
+        cleanup_model struct model *m = model_make(to, mine ? batch : 1, err);
+        if (!m)
+            return -1;
+        if (mine)
+            p->in_len = shape_len(&shape);
+        shape = model_output(m);
+        if (mine)
+            p->out_len = shape_len(&shape);
+        p->whole_len += model_len(m);
+        if (mine)
+            p->model = TAKE(m);
+    }
+    p->output = shape;
+    return 0;
+}
+
+static int make_replicas(struct pipeline *p, struct err *err)
+{
+    if (p->at.stages == 1) {
+        p->replicas = p->o.comm;
+        return 0;
+    }
+    cleanup_free int *member = calloc((size_t)p->at.replicas, sizeof(*member));
+    if (!member)
+        return err_set(err, ERR_FATAL, "no memory for a list of %d ranks", p->at.replicas);
+    for (int r = 0; r < p->at.replicas; r++)
+        member[r] = r * p->at.stages + p->at.stage;
+    p->replicas = collectives_group(p->o.comm, member, p->at.replicas, err);
+    return p->replicas ? 0 : -1;
+}
+
+/* A model that is not cut goes back right after it went forward: it needs no twins. */
+static int make_twins(struct pipeline *p, struct err *err)
+{
+    for (int i = 1; i < p->o.micro_batches && p->at.stages > 1; i++)
+        if (!(p->twin[i] = model_twin(p->model, err)))
+            return -1;
+    return 0;
+}
+
+static int make_between(struct pipeline *p, int micro, int most, struct err *err)
+{
+    size_t kept = (size_t)micro * (size_t)p->o.micro_batches;
+
+    if (kept < (size_t)most)
+        kept = (size_t)most;
+    if (!pipeline_is_first(p) &&
+        (!(p->in = floats(p->in_len * kept, err)) || !(p->din = floats(p->in_len * (size_t)micro, err))))
+        return -1;
+    if (!pipeline_is_last(p) && !(p->dout = floats(p->out_len * (size_t)micro, err)))
+        return -1;
+    return p->o.micro_batches > 1 && !(p->more = floats(model_len(p->model), err)) ? -1 : 0;
+}
+
+int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err)
+{
+    *p = (struct pipeline){.o = *o};
+    if (!p->o.micro_batches)
+        p->o.micro_batches = 1;
+    if (p->o.micro_batches < 1 || p->o.micro_batches > MICRO_BATCHES_MAX || p->o.micro_batches > o->batch)
+        return err_set(err, ERR_INVALID,
+                       "micro_batches: %d, expected 1..%d and no more than the batch size (%d)",
+                       o->micro_batches, MICRO_BATCHES_MAX, o->batch);
+    int micro = micro_batch_at(o->batch, p->o.micro_batches, 0).rows;
+    int most = micro > o->evaluate ? micro : o->evaluate;
+    if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_replicas(p, err) ||
+        make_stages(p, most, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
+        (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
+        kctx_reserve(o->ctx, model_workspace_bytes(p->model), err)) {
+        pipeline_release(p);
+        return -1;
+    }
+    return 0;
+}
+
+void pipeline_release(struct pipeline *p)
+{
+    for (int i = 1; i < MICRO_BATCHES_MAX; i++)
+        model_free(p->twin[i]);
+    model_free(p->whole);
+    model_free(p->model);
+    if (p->replicas != p->o.comm)
+        collectives_close(p->replicas);
+    free(p->stage);
+    free(p->in);
+    free(p->din);
+    free(p->dout);
+    free(p->more);
+    *p = (struct pipeline){0};
+}
+
+static struct model *model_of(const struct pipeline *p, const struct micro_batch *at)
+{
+    return p->at.stages > 1 && at->index ? p->twin[at->index] : p->model;
+}
+
+int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const float *x,
+                     const struct model_step *step, const float **ret, struct err *err)
+{
+    struct collectives *c = p->o.comm;
+    size_t rows = (size_t)at->rows;
+
+    *ret = NULL;
+    if (!pipeline_is_first(p)) {
+        float *in = p->in + (size_t)at->first * p->in_len;
+        if (c->recv(c, in, rows * p->in_len * sizeof(float), c->rank - 1, p->o.timeout_ms, err))
+            return -1;
+        x = in;
+    }
+    const float *out = model_forward(model_of(p, at), p->o.ctx, x, at->rows, step);
+    if (!pipeline_is_last(p))
+        return c->send(c, out, rows * p->out_len * sizeof(float), c->rank + 1, p->o.timeout_ms, err);
+    *ret = out;
+    return 0;
+}
+
+int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const float *dout, float *grad,
+                      struct err *err)
+{
+    struct collectives *c = p->o.comm;
+    size_t rows = (size_t)at->rows;
+    float *to = at->index ? p->more : grad;
+
+    if (!pipeline_is_last(p)) {
+        if (c->recv(c, p->dout, rows * p->out_len * sizeof(float), c->rank + 1, p->o.timeout_ms, err))
+            return -1;
+        dout = p->dout;
+    }
+    model_backward_input(model_of(p, at), p->o.ctx, dout, to, p->din);
+    /* First what the stage before waits for. */
+    if (!pipeline_is_first(p) &&
+        c->send(c, p->din, rows * p->in_len * sizeof(float), c->rank - 1, p->o.timeout_ms, err))
+        return -1;
+    for (size_t i = 0; to != grad && i < model_len(p->model); i++)
+        grad[i] += to[i];
+    return 0;
+}

@@ -1,0 +1,95 @@
+/* pipeline.h - one rank's stage of a model: its weights, its neighbours, and the two passes through all stages.
+ *
+ * A model that is not cut is a pipeline of one stage: nothing is sent, and a step is what it would be without this.
+ *
+ * Shapes:    a micro-batch is `rows` samples; between stages go the activations of one, and back their gradients.
+ * Ownership: pipeline_open to pipeline_release; options, table and spec are borrowed meanwhile.
+ * Order:     every rank runs the same micro-batches, all forwards before all backwards (GPipe): a stage sends backwards
+ *            only when it has received everything that was sent forwards, so two neighbours never both wait in a send,
+ *            however little a link holds. What more there is to keep in memory than with one-forward-one-backward is
+ *            what a model that is not cut keeps as well: the activations of one batch.
+ * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model).
+ * Numerics:  gradients of micro-batches are added in their order, 0 + 1 + 2 + ..., at every number of stages: the same
+ *            weights and losses, bit for bit, from S stages on S ranks as from one process with as many micro-batches.
+ *            Another number of micro-batches groups the same sum otherwise, and differs by rounding.
+ */
+#ifndef TK_TRAINER_PIPELINE_PIPELINE_H
+#define TK_TRAINER_PIPELINE_PIPELINE_H
+
+#include "trainer/collectives/collectives.h"
+#include "trainer/model/model.h"
+#include "trainer/pipeline/cut.h"
+
+struct pipeline_options {
+    const struct model_spec *spec; /* of the whole model */
+    struct collectives *comm;
+    struct kctx *ctx;
+    int batch;         /* most samples of a training batch, per replica */
+    int micro_batches; /* 0: 1 */
+    int evaluate;      /* most samples that an evaluation takes at a time; 0: none */
+    int64_t timeout_ms;
+};
+
+struct pipeline {
+    struct pipeline_options o;
+    struct pipeline_place at;
+    struct collectives *replicas; /* the ranks of this stage; o.comm when there is but one stage */
+    struct model *model;          /* this stage; it also runs micro-batch 0 */
+    struct model *whole;          /* rank 0 of several stages: memory for pipeline_whole; else NULL */
+    struct shape output;          /* of the whole model */
+    size_t whole_len;             /* its parameters */
+
+    struct model_spec *stage; /* of this stage */
+    struct model *twin[MICRO_BATCHES_MAX];
+    size_t in_len, out_len; /* per sample, of this stage */
+    float *in;              /* what came from the stage before, for every micro-batch */
+    float *din, *dout;      /* gradients on their way, of one micro-batch */
+    float *more;            /* gradients of a further micro-batch */
+};
+
+/* Take memory and reserve the kctx's workspace; weights are zero. */
+int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err) MUST_CHECK;
+void pipeline_release(struct pipeline *p);
+#define cleanup_pipeline __attribute__((cleanup(pipeline_release)))
+
+static inline bool pipeline_is_first(const struct pipeline *p)
+{
+    return p->at.stage == 0;
+}
+
+static inline bool pipeline_is_last(const struct pipeline *p)
+{
+    return p->at.stage == p->at.stages - 1;
+}
+
+/* One micro-batch through all stages. x: read by the first stage, and kept for the backward pass. *ret: the outputs on
+ * the last stage, NULL on the others. */
+int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const float *x,
+                     const struct model_step *step, const float **ret, struct err *err) MUST_CHECK;
+
+/* And back. dout: read by the last stage. grad (of this stage's parameters) is written by micro-batch 0 and added to by
+ * the others. */
+int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const float *dout, float *grad,
+                      struct err *err) MUST_CHECK;
+
+/* whole.c - what concerns the whole model, whichever rank holds its parts. */
+
+/* Every rank draws all stages' weights and keeps its own: those of the whole model, bit for bit, and the generator ends
+ * where the whole model leaves it. Then each stage takes those of its first replica. A collective call. */
+int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err) MUST_CHECK;
+
+/* Rank 0 gets all stages' parameters and buffers as one model, borrowed until the next call; the others get NULL. With
+ * one stage that is the rank's own model. A collective call of all ranks, who leave it together: it may be a run's last,
+ * and one that went before the others were done would take them along. */
+int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err) MUST_CHECK;
+
+/* The way back, for several stages: what rank 0's p->whole holds to the stages of all replicas. */
+int pipeline_spread(struct pipeline *p, struct err *err) MUST_CHECK;
+
+/* Numbers that lie as the parameters do (moments): from the stages of the first replica into the whole model's order on
+ * rank 0, and from there to all ranks. part (this stage's parameters), whole (all; rank 0, NULL elsewhere). Collective
+ * calls. */
+int pipeline_gather(struct pipeline *p, const float *part, float *whole, struct err *err) MUST_CHECK;
+int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err) MUST_CHECK;
+
+#endif
