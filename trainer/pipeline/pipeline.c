@@ -2,6 +2,7 @@
 #include "trainer/pipeline/pipeline.h"
 
 #include "trainer/collectives/group.h"
+#include "trainer/collectives/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +163,8 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const fl
     if (!pipeline_is_first(p) &&
         c->send(c, p->din, rows * p->in_len * sizeof(float), c->rank - 1, p->o.timeout_ms, err))
         return -1;
-    for (size_t i = 0; to != grad && i < model_len(p->model); i++)
-        grad[i] += to[i];
+    if (to != grad)
+        reduce_vectors(REDUCE_F32, (void *const[]){grad}, 1, (const void *const[]){grad, to}, 2,
+                       model_len(p->model));
     return 0;
 }
