@@ -1,0 +1,87 @@
+"""Our own trainer in several pods: what is interrupted goes on from its checkpoint and ends with the very weights of a
+training that nobody disturbed."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from kube import GROUP, audit, get, items, kubectl, status, wait_for, wait_phase
+from torchjobs import logs, said
+from trainjobs import checkpoints, kill_rank, script, train
+
+WAYS = {"torchrun": {"procPerNode": 2}, "plain": None}
+MORE = 20
+
+
+@pytest.fixture
+def data(ns):
+    """The folder that the pods of a case share as /data, removed when none of them can write there any more."""
+    with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
+        yield Path(folder)
+        kubectl("-n", ns, "delete", "ptj", "--all", "--cascade=foreground")
+
+
+def trained(what, name, ns, condition):
+    """Wait for a training that must not end before."""
+    def now():
+        assert status(name, ns).get("phase") not in ("Succeeded", "Failed"), logs(f"{name}-node-0", ns)
+        return condition()
+
+    return wait_for(what, now, 600)
+
+
+def ended(name, ns):
+    end = wait_phase(name, ns, "Succeeded", "Failed", timeout=600)
+    assert end["phase"] == "Succeeded", logs(f"{name}-node-0", ns)
+    return end
+
+
+def as_if_nothing_had_been(name, way, data, ns):
+    """The job has gone on from its newest checkpoint and ends with the weights of one that ran through."""
+    (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-node-0", ns)
+    target = int(begun) + MORE
+    train("calm", script("calm", first=target), data, ns, torchrun=WAYS[way])
+    assert ended("calm", ns)["attempt"] == 0
+    assert not said("resumed from", "calm-node-0", ns)
+    weights = (data / f"{name}.safetensors").read_bytes()
+    assert len(weights) > 93322 * 4
+    assert weights == (data / "calm.safetensors").read_bytes()
+    return int(begun)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_rank_is_killed(ns, data, way):
+    last = 3 if way == "torchrun" else 1
+    train("hurt", script("hurt", more=MORE, options="--save_steps 10"), data, ns, torchrun=WAYS[way])
+    trained("two checkpoints", "hurt", ns, lambda: len(checkpoints("hurt", data)) >= 2)
+    kill_rank(get("ptj", "hurt", ns)["metadata"]["uid"], last)
+    end = ended("hurt", ns)
+    assert (end["attempt"], end["backoffCount"]) == (1, 1)
+    assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("hurt-node-1", 137)
+    assert sorted(audit("create", "pods", ns)) == ["hurt-node-0"] * 2 + ["hurt-node-1"] * 2
+    assert as_if_nothing_had_been("hurt", way, data, ns) % 10 == 0
+
+
+def unplaced(name, ns):
+    """Pods of the job's second attempt that found no node."""
+    return [p for p in items("pods", ns, f"{GROUP}/job={name},{GROUP}/attempt=1")
+            if any(c["type"] == "PodScheduled" and c["status"] == "False" for c in p["status"].get("conditions", []))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_node_is_drained(ns, data, way):
+    """Only the checkpoint of the stop itself is there to go on from."""
+    train("moved", script("moved", more=MORE), data, ns, torchrun=WAYS[way])
+    trained("some steps", "moved", ns, lambda: said(r"batch +10/", "moved-node-0", ns))
+    assert checkpoints("moved", data) == []
+    node = get("pod", "moved-node-0", ns)["spec"]["nodeName"]
+    try:
+        kubectl("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data",
+                f"--pod-selector={GROUP}/job=moved", "--timeout=600s")
+        wait_for("pods without a node", lambda: len(unplaced("moved", ns)) == 2, 300)
+        assert status("moved", ns)["phase"] == "Pending"
+    finally:
+        kubectl("uncordon", node)
+    end = ended("moved", ns)
+    assert (end["attempt"], end["backoffCount"], end["disruptionCount"]) == (1, 0, 1)
+    assert as_if_nothing_had_been("moved", way, data, ns) >= 10
