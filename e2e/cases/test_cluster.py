@@ -61,3 +61,19 @@ def test_status_tells_a_dead_part():
     assert "kube-scheduler" in told.stdout
     assert cluster("up").returncode == 0
     assert cluster("status").returncode == 0
+
+
+def test_the_bridge_keeps_its_address_whatever_joins_it():
+    """By itself a bridge takes the lowest address of its ports; pods would send into the void until they ask again."""
+    address = Path("/sys/class/net/torchkeeper0/address")
+    before = address.read_text()
+
+    def link(*words):
+        subprocess.run(["ip", "link", *words], check=True)
+
+    link("add", "e2e-lowest", "address", "02:00:00:00:00:01", "type", "veth", "peer", "name", "e2e-peer")
+    try:
+        link("set", "e2e-lowest", "master", "torchkeeper0")
+        assert address.read_text() == before
+    finally:
+        link("delete", "e2e-lowest")

@@ -11,6 +11,9 @@ make_bridge() {
     if ! bridge_exists; then
         ip link add "$BRIDGE" type bridge || die "cannot make the bridge $BRIDGE: is the kernel's bridge module there?"
     fi
+    # An address that nobody has set is the lowest of the ports' and changes as pods come and go; the other pods would
+    # send to the old one, DNS questions first of all, until their neighbour entries expire.
+    ip link set "$BRIDGE" address "$(cat -- "/sys/class/net/$BRIDGE/address")"
     ip link set "$BRIDGE" up
     ip address replace "$BRIDGE_ADDRESS/${POD_CIDR#*/}" dev "$BRIDGE"
 }
