@@ -60,10 +60,12 @@ struct judgement judge_attempt(struct planner *p)
 {
     struct verdict *verdicts = arena_array(p->a, (size_t)p->n_slots, struct verdict);
     struct judgement j = {.all_ended = true, .verdicts = verdicts};
+    enum verdict_class evidence = VERDICT_NONE; /* of j.v, whatever the policy makes of it */
 
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
         struct verdict v = s->pod ? exitcode_verdict(s->pod, &p->spec->run_policy) : judge_missing(p, s);
+        enum verdict_class own = v.class;
         judge_apply_policy(&v, s->spec->restart_policy);
         verdicts[i] = v;
         if (v.class == VERDICT_NONE && !planner_slot_done(s))
@@ -75,7 +77,9 @@ struct judgement judge_attempt(struct planner *p)
             finished = 0; /* nothing to count from: no wait, or it would begin anew in every pass */
         if (!j.slot || finished < j.first_failure_ms)
             j.first_failure_ms = finished;
-        if (!j.slot || v.class > j.v.class) {
+        /* A policy may make one thing follow from all ends; which of them is to blame stays the evidence's business. */
+        if (!j.slot || v.class > j.v.class || (v.class == j.v.class && own > evidence)) {
+            evidence = own;
             j.v = v;
             j.slot = s;
         }
