@@ -1,4 +1,5 @@
-"""torchjobs.py - jobs of real PyTorch: the scripts of e2e/pods under its own torchrun, or under plain python.
+"""torchjobs.py - jobs of real PyTorch: the scripts of e2e/pods under its own torchrun, under ours, or
+under plain python.
 
 No image holds PyTorch (6 GB). A pod borrows the machine's: its /usr, the Python that the cases run in and that
 environment, each mounted at its own path, read-only. The scripts come as a ConfigMap."""
@@ -50,6 +51,21 @@ def template(args, command=None, env=None, data=None, grace=5, **pod):
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}},
     }
     return {"spec": {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": grace, **pod}}
+
+
+def under_our_torchrun(replica):
+    """The same pods, with the image's torchrun in place of PyTorch's. It is copied: the machine's /usr lies over it."""
+    pod = replica["template"]["spec"]
+    (container,) = pod["containers"]
+    shared = {"name": "launcher", "mountPath": "/launcher"}
+    pod["volumes"].append({"name": "launcher", "emptyDir": {}})
+    pod["initContainers"] = [{"name": "launcher", "image": IMAGE, "imagePullPolicy": "IfNotPresent",
+                              "command": ["cp", "/usr/local/bin/torchrun", "/launcher/"], "volumeMounts": [shared],
+                              "securityContext": {"runAsUser": 0}}]
+    container["volumeMounts"].append(shared)
+    (path,) = (e for e in container["env"] if e["name"] == "PATH")
+    path["value"] = f"/launcher:{path['value']}"
+    return replica
 
 
 def replica(script, *args, type_="node", replicas=1, policy="ExitCode", **more):

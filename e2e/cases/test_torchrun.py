@@ -1,0 +1,68 @@
+"""Real PyTorch under our torchrun in two pods of two processes each: the scripts are those of test_torch.py, unchanged;
+the pods' own exit codes are the root cause's."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from kube import audit, get, kubectl, wait_for, wait_phase
+from torchjobs import logs, replica, said, torch_job, under_our_torchrun
+
+
+@pytest.fixture
+def data(ns):
+    """The folder that the pods of a case share as /data, removed when none of them can write there any more."""
+    with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
+        yield Path(folder)
+        kubectl("-n", ns, "delete", "ptj", "--all", "--cascade=foreground")
+
+
+def run(name, ns, pods, max_restarts=0, **spec):
+    torch_job(name, under_our_torchrun(pods), torchrun={"procPerNode": 2, "maxRestarts": max_restarts}, namespace=ns,
+              **spec)
+
+
+def ended(name, ns):
+    return wait_phase(name, ns, "Succeeded", "Failed", timeout=600)
+
+
+def exit_code(pod, ns):
+    def terminated():
+        (container,) = (get("pod", pod, ns) or {}).get("status", {}).get("containerStatuses") or [{}]
+        return container.get("state", {}).get("terminated")
+
+    return wait_for(f"the end of {pod}", terminated, 300)["exitCode"]
+
+
+def test_gloo_over_two_pods(ns):
+    run("sum", ns, replica("allreduce.py", replicas=2))
+    end = ended("sum", ns)
+    assert end["phase"] == "Succeeded", logs("sum-node-0", ns)
+    assert sorted(said(r"rank (\d) of 4 on sum-node-0: sum 10", "sum-node-0", ns)) == ["0", "1"]
+    assert sorted(said(r"rank (\d) of 4 on sum-node-1: sum 10", "sum-node-1", ns)) == ["2", "3"]
+    assert [exit_code(f"sum-node-{i}", ns) for i in range(2)] == [0, 0]
+    assert sorted(audit("create", "pods", ns)) == ["sum-node-0", "sum-node-1"]
+
+
+@pytest.mark.parametrize(("how", "code"), [("7", 7), ("SIGSEGV", 139), ("PARENT", 143)])
+def test_a_pod_ends_as_its_rank_did(ns, data, how, code):
+    """Rank 3 ends badly in pod 1; pod 0 has only lost a peer and says so."""
+    # Nothing is restarted, so that the pods stay to be looked at.
+    run("ends", ns, replica("ends.py", replicas=2, policy="Never", env={"END": how, "RANK_TO_END": "3"}, data=data,
+                            grace=60))
+    end = ended("ends", ns)
+    assert (end["phase"], end["attempt"]) == ("Failed", 0)
+    assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("ends-node-1", code)
+    assert [exit_code(f"ends-node-{i}", ns) for i in range(2)] == [140, code]
+
+
+def test_restarts_inside_need_no_new_pods(ns, data):
+    run("inner", ns, replica("ends.py", replicas=2, env={"END": "SIGKILL", "RANK_TO_END": "3"}, data=data),
+        max_restarts=3)
+    end = ended("inner", ns)
+    assert end["phase"] == "Succeeded", logs("inner-node-0", ns)
+    assert (end["attempt"], end["backoffCount"]) == (0, 0)
+    assert (data / "ended").exists()
+    came = [said(r"rank (\d) of 4 came through", f"inner-node-{i}", ns) for i in range(2)]
+    assert [sorted(c) for c in came] == [["0", "1"], ["2", "3"]]
+    assert sorted(audit("create", "pods", ns)) == ["inner-node-0", "inner-node-1"]
