@@ -75,7 +75,8 @@ def trainer_step(args, preset, ranks, folder):
     command = trainer_command(args, preset, ranks, options)
     times = [event for _, event in trainer_events(command, folder) if event["event"] == "times"]
     if len(times) != 1 or times[0]["samples"] != STEPS[preset][0] * BATCH * ranks:
-        fail(f"{' '.join(command)}: expected one line of times with {STEPS[preset][0] * BATCH * ranks} samples: {times}")
+        fail(f"{' '.join(command)}: expected one line of times with {STEPS[preset][0] * BATCH * ranks} samples: "
+             f"{times}")
     return times[0]["train_s"] / STEPS[preset][0] * 1e6
 
 
