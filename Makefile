@@ -11,6 +11,8 @@ help: ## show this text
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
+	@printf '  PYTHON=FILE       bench-trainer: a Python that has torch; default: the one of build/venv\n'
+	@printf '  REPEATS=5         bench-trainer: a minute each\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
 demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN, show the result
@@ -50,10 +52,13 @@ bench: build ## our figures: kernels and collectives
 bench-operator: ## the operator at scale: many jobs at once on a real API server with pretend nodes
 	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh
 
+bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks, start-up (needs a Python with torch)
+	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator format clean
+.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer format clean
