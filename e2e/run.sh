@@ -9,16 +9,6 @@ REQUIREMENTS=$REPO/e2e/requirements.txt
 KUBERNETES_AND_TORCH_GB=22
 
 # PyTorch judges what we train: it lives in an environment of its own, never in an image.
-prepare_venv() {
-    local want
-    want=$(sha256sum <"$REQUIREMENTS")
-    [ "$(cat "$VENV/.requirements" 2>/dev/null)" = "$want" ] && return
-    say "Python environment with PyTorch and TensorBoard (build/venv, 6 GB)"
-    [ -x "$VENV/bin/pip" ] || python3 -m venv "$VENV"
-    "$VENV/bin/pip" install -q -r "$REQUIREMENTS"
-    echo "$want" >"$VENV/.requirements"
-}
-
 need_root
 if ! already_built || [ ! -d "$VENV" ]; then
     need_disk "$KUBERNETES_AND_TORCH_GB"
@@ -26,7 +16,7 @@ fi
 "$REPO/scripts/deps.sh" e2e build cluster images
 trap stop_images EXIT
 start_images
-prepare_venv >"$LOGS/venv.log" 2>&1 &
+prepare_venv "$VENV" "$REQUIREMENTS" "PyTorch and TensorBoard (build/venv, 6 GB)" >"$LOGS/venv.log" 2>&1 &
 venv=$!
 use_local_cluster
 wait_images

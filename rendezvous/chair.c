@@ -1,12 +1,12 @@
 /* chair.c - read all nodes, decide, write the state: again at each news and at each deadline. */
 #include "rendezvous/chair.h"
 #include "common/clock.h"
+#include "common/thread.h"
 #include "rendezvous/server.h"
 #include "rendezvous/store.h"
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,12 +114,8 @@ static int open_store(struct chair *c, const char *run_id, struct err *err)
 
 static int start_thread(struct chair *c, struct err *err)
 {
-    sigset_t all, old;
+    int code = thread_start(&c->thread, work, c);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int code = pthread_create(&c->thread, NULL, work, c);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return code ? err_errno(err, ERR_FATAL, code, "rendezvous: cannot start a thread") : 0;
 }
 

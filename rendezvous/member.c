@@ -1,12 +1,12 @@
 /* member.c - one thread that speaks (and connects, and hosts), one that listens. */
 #include "common/clock.h"
+#include "common/thread.h"
 #include "rendezvous/chair.h"
 #include "rendezvous/member_connection.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,15 +229,11 @@ static void *listen_thread(void *arg)
 static int start_thread(void *(*run)(void *), struct member *m, struct err *err)
 {
     pthread_t thread;
-    sigset_t all, old;
 
     pthread_mutex_lock(&m->lock);
     m->refs++;
     pthread_mutex_unlock(&m->lock);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int code = pthread_create(&thread, NULL, run, m);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int code = thread_start(&thread, run, m);
     if (code == 0) {
         pthread_detach(thread);
         return 0;

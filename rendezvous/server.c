@@ -1,6 +1,7 @@
 /* server.c - the listening socket, the thread and its one poll; what clients say is in clients.c. */
 #include "rendezvous/server.h"
 #include "common/clock.h"
+#include "common/thread.h"
 #include "rendezvous/clients.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -122,12 +122,8 @@ static void *serve(void *arg)
 /* The host's signals are for the host's own thread. */
 static int start_thread(struct store_server *s, struct err *err)
 {
-    sigset_t all, old;
+    int code = thread_start(&s->thread, serve, s);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int code = pthread_create(&s->thread, NULL, serve, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return code ? err_errno(err, ERR_FATAL, code, "store: cannot start its thread") : 0;
 }
 

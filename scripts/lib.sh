@@ -25,6 +25,16 @@ already_built() { # what takes the disk is there
     [ -x "$REPO/build/tools/kubectl" ] && [ -e "$REPO/build/images/tensorboard.tar" ]
 }
 
+prepare_venv() { # prepare_venv FOLDER REQUIREMENTS WHAT: a Python environment, made anew only when the requirements change
+    local want
+    want=$(sha256sum <"$2")
+    [ "$(cat "$1/.requirements" 2>/dev/null)" = "$want" ] && return
+    say "Python environment with $3"
+    [ -x "$1/bin/pip" ] || python3 -m venv "$1"
+    "$1/bin/pip" install -q -r "$2"
+    echo "$want" >"$1/.requirements"
+}
+
 need_root() {
     [ "$(id -u)" -eq 0 ] || die "the local Kubernetes needs root; with CLUSTER=current the current kubectl context is used"
 }

@@ -10,16 +10,6 @@ VENV=$REPO/build/venv-versions
 REQUIREMENTS=$REPO/e2e/versions/requirements.txt
 BUILD_GB=10 # three versions of Kubernetes, with what the Go compiler keeps of them
 
-prepare_venv() {
-    local want
-    want=$(sha256sum <"$REQUIREMENTS")
-    [ "$(cat "$VENV/.requirements" 2>/dev/null)" = "$want" ] && return
-    say "Python environment with pytest (build/venv-versions)"
-    [ -x "$VENV/bin/pip" ] || python3 -m venv "$VENV"
-    "$VENV/bin/pip" install -q -r "$REQUIREMENTS"
-    echo "$want" >"$VENV/.requirements"
-}
-
 build_operator() {
     cmake --preset release >"$LOGS/cmake-release.log" 2>&1 || die "cmake --preset release failed: build/logs/cmake-release.log"
     cmake --build build/release --target ptj-operator >"$LOGS/build-operator.log" 2>&1 ||
@@ -59,7 +49,7 @@ if [ ${#minors[@]} -eq 0 ]; then
     all=yes
     mapfile -t minors < <("$SERVERS" versions | cut -d ' ' -f 1)
 fi
-prepare_venv
+prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
 "$SERVERS" build "${minors[@]}"
 say "deploy/local/servers"

@@ -2,12 +2,12 @@
 #include "trainer/collectives/watch_server.h"
 #include "common/buf.h"
 #include "common/clock.h"
+#include "common/thread.h"
 #include "trainer/collectives/net.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -371,12 +371,8 @@ static void release(struct watch_server *s)
 /* Signals are for the rank's own thread. */
 static int start_thread(struct watch_server *s, struct err *err)
 {
-    sigset_t all, old;
+    int code = thread_start(&s->thread, serve, s);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int code = pthread_create(&s->thread, NULL, serve, s);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return code ? err_errno(err, ERR_FATAL, code, "collectives: cannot start the watch's thread") : 0;
 }
 

@@ -1,4 +1,4 @@
-/* maxpool2d.c - {type: maxpool2d, size, stride, padding}: as torch.nn.MaxPool2d(size, stride, padding). */
+/* pool2d.c - {type: maxpool2d or avgpool2d, size, stride, padding}: as torch.nn.MaxPool2d and AvgPool2d. */
 #include "trainer/model/layer.h"
 
 #include "kernels/pool2d.h"
@@ -25,7 +25,7 @@ static struct pool2d_shape shape_of(const struct layer *l, int batch)
                                  .pad = (int)l->spec->option[PADDING]};
 }
 
-static int plan(struct layer *l, int batch_max, struct err *err)
+static int plan_avg(struct layer *l, int batch_max, struct err *err)
 {
     struct pool2d_shape s = shape_of(l, batch_max);
 
@@ -34,18 +34,26 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     if (pool2d_check(&s, err))
         return -1;
     l->out = (struct shape){.rows = pool2d_out_h(&s), .cols = pool2d_out_w(&s), .channels = s.in_c};
+    return 0;
+}
+
+/* The backward pass needs to know which place of each window was the largest. */
+static int plan_max(struct layer *l, int batch_max, struct err *err)
+{
+    if (plan_avg(l, batch_max, err))
+        return -1;
     l->saved_bytes = shape_len(&l->out);
     return 0;
 }
 
-static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+static void forward_max(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct pool2d_shape s = shape_of(l, p->batch);
 
     maxpool2d_forward(ctx, &s, p->out, p->saved, p->in);
 }
 
-static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+static void backward_max(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct pool2d_shape s = shape_of(l, p->batch);
 
@@ -58,7 +66,31 @@ const struct layer_ops layer_maxpool2d = {
     .about = "torch.nn.MaxPool2d: the largest of each window; stride 0 is the size",
     .options = OPTIONS,
     .masks_relu = true,
-    .plan = plan,
-    .forward = forward,
-    .backward = backward,
+    .plan = plan_max,
+    .forward = forward_max,
+    .backward = backward_max,
+};
+
+static void forward_avg(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct pool2d_shape s = shape_of(l, p->batch);
+
+    avgpool2d_forward(ctx, &s, p->out, p->in);
+}
+
+static void backward_avg(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct pool2d_shape s = shape_of(l, p->batch);
+
+    if (p->din)
+        avgpool2d_backward(ctx, &s, p->din, p->dout);
+}
+
+const struct layer_ops layer_avgpool2d = {
+    .type = "avgpool2d",
+    .about = "torch.nn.AvgPool2d: the mean of each window; stride 0 is the size, padding counts as zeros",
+    .options = OPTIONS,
+    .plan = plan_avg,
+    .forward = forward_avg,
+    .backward = backward_avg,
 };
