@@ -321,7 +321,9 @@ static void a_full_disk_keeps_what_it_has(void **state)
     assert_int_equal(f->seen->from, CUT);
     expect_whole(f);
     /* A folder that is not there is no network error. */
-    f->f.path = "/nonexistent/data.gz";
+    char nowhere[PATH_MAX + 32];
+    snprintf(nowhere, sizeof(nowhere), "%s/none/data.gz", f->folder);
+    f->f.path = nowhere;
     assert_int_equal(get(f, "/good", NULL), -1);
     assert_int_equal(f->err.kind, ERR_FATAL);
 }
