@@ -45,6 +45,8 @@ struct watcher *watcher_new(const struct watcher_options *options, const struct 
     w->o.field_selector = options->field_selector ? arena_strdup(&w->strings, options->field_selector) : NULL;
     w->sink = *sink;
     w->backoff.random = options->seed;
+    w->stats.no_streams = options->pages;
+    w->state = options->pages ? LIST : STREAM;
     items_init(&w->items, WATCHER_OBJECT_MAX_BYTES);
     lines_init(&w->lines, WATCHER_OBJECT_MAX_BYTES);
     return w;

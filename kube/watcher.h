@@ -50,6 +50,7 @@ struct watcher_options {
     const char *label_selector;
     const char *field_selector;
     uint64_t seed; /* of the jitter and of the watches' lengths */
+    bool pages;    /* never as a stream */
 };
 
 struct watcher_stats {
@@ -59,7 +60,7 @@ struct watcher_stats {
     uint64_t events, failures;
     int64_t progress_ms; /* when the server last said anything, be it an error */
     bool synced;         /* a list was completed, ever */
-    bool no_streams;     /* the server said that it has none */
+    bool no_streams;     /* the server said that it has none, or none are wanted */
 };
 
 struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink);

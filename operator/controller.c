@@ -271,7 +271,7 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
                                                                 .reconcile = reconcile,
                                                                 .problem = on_problem,
                                                                 .seed = options->seed});
-    watches_add(&c->watches, c->reconciler, options->ns, on_job_gone);
+    watches_add(&c->watches, c->reconciler, options->ns, options->list_pages, on_job_gone);
     return c;
 }
 

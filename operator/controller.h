@@ -17,6 +17,7 @@ struct controller_options {
     const char *ns; /* NULL: all */
     const char *tensorboard_image;
     uint64_t seed;
+    bool list_pages; /* see watcher_options.pages */
 };
 
 /* Since the start. */

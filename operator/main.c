@@ -50,7 +50,10 @@ static int on_metrics(void *ctx, struct buf *out, struct err *err)
 static int serve(struct program *p, struct kube_config *config, struct err *err)
 {
     const struct options *o = &p->options;
-    const struct controller_options options = {o->ns, o->tensorboard_image, manager_seed()};
+    const struct controller_options options = {.ns = o->ns,
+                                               .tensorboard_image = o->tensorboard_image,
+                                               .seed = manager_seed(),
+                                               .list_pages = !o->watch_list};
     cleanup_manager struct manager *m =
         manager_new(config,
                     &(struct manager_options){.name = "ptj-operator",

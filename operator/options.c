@@ -40,6 +40,12 @@ const char OPTIONS_HELP[] =
     "    --leader-elect-namespace=NAME      where that Lease is (default: POD_NAMESPACE, else the pod's own, "
     "else the\n"
     "                                       namespace of the kubeconfig's context)\n"
+    "    --watch-list=BOOL                  begin each watch with what is there already, as one stream; "
+    "false "
+    "asks for a\n"
+    "                                       list in pages first, as servers without such streams are asked "
+    "anyway\n"
+    "                                       (default true)\n"
     "    --kube-api-qps=N                   requests per second to the API server on average; 0 is unlimited "
     "(default 0)\n"
     "    --kube-api-burst=N                 requests at once under --kube-api-qps (default 100)\n"
@@ -65,6 +71,7 @@ enum flag {
     FLAG_HEALTH,
     FLAG_LEADER_ELECT,
     FLAG_LEADER_ELECT_NAMESPACE,
+    FLAG_WATCH_LIST,
     FLAG_QPS,
     FLAG_BURST,
     FLAG_TENSORBOARD_IMAGE,
@@ -80,6 +87,7 @@ static const struct option FLAGS[] = {
     {"health-probe-bind-address", required_argument, NULL, FLAG_HEALTH},
     {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
     {"leader-elect-namespace", required_argument, NULL, FLAG_LEADER_ELECT_NAMESPACE},
+    {"watch-list", optional_argument, NULL, FLAG_WATCH_LIST},
     {"kube-api-qps", required_argument, NULL, FLAG_QPS},
     {"kube-api-burst", required_argument, NULL, FLAG_BURST},
     {"tensorboard-image", required_argument, NULL, FLAG_TENSORBOARD_IMAGE},
@@ -89,13 +97,14 @@ static const struct option FLAGS[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int set_leader_elect(struct options *o, const char *value, struct err *err)
+/* A flag without a value is true. */
+static int set_bool(bool *ret, const char *flag, const char *value, struct err *err)
 {
     bool no = value && strcmp(value, "false") == 0;
 
     if (value && !no && strcmp(value, "true") != 0)
-        return err_set(err, ERR_INVALID, "--leader-elect: expected true or false, got \"%s\"", value);
-    o->leader_elect = !no;
+        return err_set(err, ERR_INVALID, "%s: expected true or false, got \"%s\"", flag, value);
+    *ret = !no;
     return 0;
 }
 
@@ -139,7 +148,9 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
         o->health_address = value;
         return 0;
     case FLAG_LEADER_ELECT:
-        return set_leader_elect(o, value, err);
+        return set_bool(&o->leader_elect, "--leader-elect", value, err);
+    case FLAG_WATCH_LIST:
+        return set_bool(&o->watch_list, "--watch-list", value, err);
     case FLAG_LEADER_ELECT_NAMESPACE:
         return set_namespace(&o->leader_elect_ns, "--leader-elect-namespace", value, err);
     case FLAG_QPS:
@@ -173,6 +184,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
         .burst = 100,
         .leader_elect = true,
+        .watch_list = true,
         .log_level = LOG_INFO,
     };
     optind = 0;

@@ -23,6 +23,7 @@ struct options {
     int burst;
     enum log_level log_level;
     bool leader_elect;
+    bool watch_list;
     bool help, version;
 };
 

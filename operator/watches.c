@@ -53,7 +53,7 @@ static size_t bytes_of_pod(const void *value)
     return pod_bytes(value);
 }
 
-void watches_add(struct watches *w, struct reconciler *r, const char *ns,
+void watches_add(struct watches *w, struct reconciler *r, const char *ns, bool pages,
                  void (*job_gone)(void *ctx, const struct store_entry *job))
 {
     const struct reconciler_source sources[WATCHES_KINDS] = {
@@ -71,6 +71,7 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns,
     for (int i = 0; i < WATCHES_KINDS; i++) {
         struct reconciler_source s = sources[i];
         s.watch.ns = ns;
+        s.watch.pages = pages;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
         w->kinds[i] = reconciler_watch(r, &s);
     }

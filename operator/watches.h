@@ -16,8 +16,8 @@ struct watches {
     struct cache *kinds[WATCHES_KINDS]; /* by child_kind */
 };
 
-/* job_gone gets the ctx of the reconciler's options. */
-void watches_add(struct watches *w, struct reconciler *r, const char *ns,
+/* ns NULL: all. pages: first lists come in pages, not as streams. job_gone gets the ctx of the reconciler's options. */
+void watches_add(struct watches *w, struct reconciler *r, const char *ns, bool pages,
                  void (*job_gone)(void *ctx, const struct store_entry *job));
 
 /* NULL when there is none. */

@@ -1,5 +1,9 @@
-"""Ends badly once: rank RANK_TO_END meets END while its peers wait for it in a collective. END is a signal's name, an
-exit code, an exception's text, or PARENT for a torchrun that is told to stop. A file in /data remembers that it was."""
+"""Ends badly once: rank RANK_TO_END meets END while a peer on each other node waits for it in a collective. END is a
+signal's name, an exit code, an exception's text, or PARENT for a torchrun that is told to stop. A file in /data remembers
+that it was.
+
+The other ranks sleep meanwhile. Would two ranks of a node fail of the broken connection, torchrun could terminate one
+that is writing down its exception, and then dies itself of reading half of it (ProcessFailure.__post_init__)."""
 
 import os
 import signal
@@ -21,13 +25,25 @@ def end(how):
     raise ValueError(how)
 
 
+def part():
+    """Of this rank, the first time: to end, to wait for the one that ends, or to sleep."""
+    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    node, place = divmod(int(os.environ["RANK_TO_END"]), local)
+    if int(os.environ["GROUP_RANK"]) == node:
+        return "end" if int(os.environ["LOCAL_RANK"]) == place else "sleep"
+    return "wait" if os.environ["LOCAL_RANK"] == "0" else "sleep"
+
+
 @record
 def main():
+    first = not os.path.exists("/data/ended")
     dist.init_process_group("gloo")
     dist.barrier()
-    if dist.get_rank() == int(os.environ["RANK_TO_END"]) and not os.path.exists("/data/ended"):
+    if first and part() == "end":
         open("/data/ended", "x").close()
         end(os.environ["END"])
+    if first and part() == "sleep":
+        time.sleep(600)
     dist.barrier()
     print(f"rank {dist.get_rank()} of {dist.get_world_size()} came through\n", end="", flush=True)
     dist.destroy_process_group()

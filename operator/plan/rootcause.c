@@ -174,6 +174,15 @@ static bool parse_signal(const char *message, struct rootcause *ret)
     return true;
 }
 
+/* torchrun reads the error file that a worker leaves. It terminates the others when one has failed; a worker that was
+ * writing its own file then leaves half of it, torchrun dies of reading it, and its report of who failed is lost
+ * (PyTorch 2.15, ProcessFailure.__post_init__). All that is known is that some rank went before. */
+static bool died_of_torn_error_file(struct sv message, struct sv last)
+{
+    return sv_starts(last, "json.decoder.JSONDecodeError: ") &&
+           contains(message, "self.error_file_data = json.load(fp)");
+}
+
 /* The last words of a program that ended with an exception, or of a report whose heading was cut off. */
 static bool parse_exception(const char *message, struct rootcause *ret)
 {
@@ -186,7 +195,7 @@ static bool parse_exception(const char *message, struct rootcause *ret)
         if (t.len && !sv_starts(t, "====="))
             last = t;
     }
-    if (!tells_of_lost_peer(last))
+    if (!tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
         return false;
     *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true};
     return true;

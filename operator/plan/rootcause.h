@@ -16,7 +16,8 @@ struct rootcause {
     int32_t exit_code; /* 128 + n for signal n */
     int32_t signal;    /* 0: none */
     int32_t rank;      /* -1: not said */
-    bool peer_lost;    /* an exception about a connection to another rank that broke */
+    bool
+        peer_lost; /* an exception about a connection to another rank that broke, or torchrun lost its report */
 };
 
 /* False when the message names no cause. */

@@ -57,10 +57,11 @@ static void on_problem(void *ctx, const struct err *err)
     snprintf(r->problem, sizeof(r->problem), "%s", err->msg);
 }
 
-static int setup_stream(void **ctx)
+static int setup_with(void **ctx, bool pages)
 {
     struct rig *r = calloc(1, sizeof(*r));
-    struct watcher_options o = {.resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42};
+    struct watcher_options o = {
+        .resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42, .pages = pages};
     struct watcher_sink sink = {r, on_begin, on_end, on_upsert, on_removed, on_problem};
 
     assert_non_null(r);
@@ -68,6 +69,16 @@ static int setup_stream(void **ctx)
     r->now = 1000000;
     *ctx = r;
     return 0;
+}
+
+static int setup_stream(void **ctx)
+{
+    return setup_with(ctx, false);
+}
+
+static int setup_pages(void **ctx)
+{
+    return setup_with(ctx, true);
 }
 
 static int teardown(void **ctx)
@@ -541,6 +552,23 @@ static void test_stream_then_watch(void **ctx)
     assert_false(watcher_stats(r->w).no_streams);
 }
 
+static void test_streams_not_wanted(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    for (int i = 0; i < 2; i++) {
+        asks(r, "limit=500");
+        assert_null(strstr(r->req.path, "sendInitialEvents"));
+        assert_int_equal(feed(r, LIST("10", "", ITEM("a", "5"))), 0);
+        assert_int_equal(ends(r, 200), 0);
+        saw(r, "[ +a ] ");
+        asks(r, "watch=true");
+        assert_null(strstr(r->req.path, "sendInitialEvents"));
+        ends(r, 410);
+        r->seen[0] = '\0';
+    }
+}
+
 /* One that ends at once after its first part has done its work: no failure, and on from the bookmark. */
 static void test_stream_of_nothing(void **ctx)
 {
@@ -770,6 +798,7 @@ int main(void)
         T(test_back_off_grows_to_its_cap_and_rests),
         T(test_random_pieces),
         T(test_a_line_without_end_is_refused),
+        cmocka_unit_test_setup_teardown(test_streams_not_wanted, setup_pages, teardown),
         S(test_stream_then_watch),
         S(test_stream_of_nothing),
         S(test_changes_within_the_first_part),

@@ -63,6 +63,9 @@ static void test_values(void **state)
     assert_int_equal(parse(&o, &err, "--leader-elect=true", "--leader-elect-namespace="), 0);
     assert_true(o.leader_elect);
     assert_null(o.leader_elect_ns);
+    assert_true(o.watch_list);
+    assert_int_equal(parse(&o, &err, "--watch-list=false", NULL), 0);
+    assert_false(o.watch_list);
     assert_int_equal(parse(&o, &err, "--help", NULL), 0);
     assert_true(o.help);
 }
@@ -79,6 +82,7 @@ static void test_refusals(void **state)
         {"--kube-api-qps=-1", NULL, "--kube-api-qps: expected a number 0..1000000, got \"-1\""},
         {"--kube-api-burst=0", NULL, "--kube-api-burst: expected an integer 1..100000, got \"0\""},
         {"--leader-elect=maybe", NULL, "--leader-elect: expected true or false, got \"maybe\""},
+        {"--watch-list=no", NULL, "--watch-list: expected true or false, got \"no\""},
         {"--leader-elect=", NULL, "--leader-elect: expected true or false, got \"\""},
         {"--leader-elect-namespace=A/b", NULL,
          "--leader-elect-namespace: expected the name of a namespace, got \"A/b\""},
@@ -106,6 +110,7 @@ static void test_help_names_the_flags(void **state)
                                         "--health-probe-bind-address",
                                         "--leader-elect=",
                                         "--leader-elect-namespace",
+                                        "--watch-list=",
                                         "--kube-api-qps",
                                         "--kube-api-burst",
                                         "--tensorboard-image",

@@ -26,6 +26,10 @@
 #define LOST                                                                                                 \
     "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:561] Connection closed by peer "    \
     "[10.0.0.8]:36068. This is typically caused by a remote worker crashing."
+#define TORN                                                                                                 \
+    "  File \"<string>\", line 7, in __init__\n  File \"torch/distributed/elastic/multiprocessing/errors/"   \
+    "__init__.py\", line 123, in __post_init__\n    self.error_file_data = json.load(fp)\n"                  \
+    "                           ^^^^^^^^^^^^^\n"
 #define WORKER(n, rank, code) "[" #n "]:\n  rank      : " #rank " (local_rank: 0)\n  exitcode  : " code "\n"
 
 struct row {
@@ -99,6 +103,10 @@ static const struct row ROWS[] = {
      0, 2},
     {FAILURES WORKER(0, 3, "1 (pid: 10)") RECORD(LOST) ROOT WORKER(1, 2, "-9 (pid: 9)") NO_RECORD END, true,
      137, 9, 2},
+    /* A script may decode JSON, too. */
+    {"    self.rows = json.load(fp)\njson.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char "
+     "0)\n",
+     false, 0, 0, 0},
     {"warning: " LOST "\nTraceback (most recent call last):\nValueError: no label\n", false, 0, 0, 0},
 };
 
@@ -114,6 +122,8 @@ static const struct {
      "closed "
      "by remote peer j-node-1<5000>\n",
      -1},
+    {TORN "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n", -1},
+    {TORN "json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 12 (char 11)\n", -1},
     /* Another report before: its workers are not this one's. */
     {FAILURES WORKER(0, 3, "-9 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "1 (pid: 9)") RECORD(LOST) END FAILURES
      "  <NO_OTHER_FAILURES>\n" ROOT WORKER(0, 1, "1 (pid: 19)") RECORD(LOST) END,
