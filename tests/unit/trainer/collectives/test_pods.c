@@ -5,10 +5,12 @@ int main(void)
 {
     static const struct ranks_layout layouts[] = {
         {.world = 2, .per_pod = 1},
+        {.world = 3, .per_pod = 1},
         {.world = 4, .per_pod = 2},
         {.world = 3, .per_pod = 2},             /* pods of unlike size: one lane */
         {.world = 6, .per_pod = 2, .lanes = 1}, /* a rank in the middle that has no link */
         {.world = 8, .per_pod = 1},
+        {.world = 17, .per_pod = 1}, /* more leaders than are joined each to each */
         {.world = 9, .per_pod = 3},
     };
 
