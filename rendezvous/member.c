@@ -33,11 +33,13 @@ static void unref(struct member *m)
 }
 
 /* Become the host where that is wanted and possible. */
-static int try_host(struct member *m, struct chair **ret, struct err *err)
+static int try_host(struct connection *l, struct chair **ret, struct err *err)
 {
+    struct member *m = l->m;
     const struct member_config *c = &m->config;
 
-    if (c->hosts == MEMBER_HOSTS_NOT || (c->hosts == MEMBER_HOSTS_AUTO && !member_host_is_here(c->host)))
+    if (c->hosts == MEMBER_HOSTS_NOT ||
+        (c->hosts == MEMBER_HOSTS_AUTO && !member_host_is_here(l->at, clock_mono_ms() + WAIT_MS)))
         return 0;
     *ret = chair_start(c->port, c->run_id, &c->quorum, err);
     if (!*ret)
@@ -58,7 +60,7 @@ static int arrive(struct connection *l, struct chair **chair)
     char text[ERR_MSG_BYTES];
 
     while (!member_over(m)) {
-        if (!*chair && try_host(m, chair, &err) < 0) {
+        if (!*chair && try_host(l, chair, &err) < 0) {
             snprintf(text, sizeof(text), "this node has to host the store: %.150s", err.msg);
             member_lose(m, ERR_CONFLICT, text);
             return -1;
@@ -210,7 +212,7 @@ static int hear(struct connection *l, int64_t *version, struct meeting_state *st
 
 static void *listen_thread(void *arg)
 {
-    struct connection l = {.m = arg, .ok_ms = clock_mono_ms()};
+    struct connection l = member_connection(arg);
     struct meeting_state *state = calloc(1, sizeof(*state));
     int64_t version = 0;
     struct err err = {.kind = ERR_PEER};
@@ -221,7 +223,7 @@ static void *listen_thread(void *arg)
         while (!member_over(l.m) && (hear(&l, &version, state, &err) == 0 || member_mend(&l, &err) == 0))
             ;
     free(state);
-    store_close(l.store);
+    member_disconnect(&l);
     unref(l.m);
     return NULL;
 }
@@ -244,7 +246,7 @@ static int start_thread(void *(*run)(void *), struct member *m, struct err *err)
 
 static void *speak_thread(void *arg)
 {
-    struct connection l = {.m = arg};
+    struct connection l = member_connection(arg);
     struct chair *chair = NULL;
     struct err err = {0};
 
@@ -254,7 +256,7 @@ static void *speak_thread(void *arg)
         else
             speak_on(&l);
     }
-    store_close(l.store);
+    member_disconnect(&l);
     if (chair)
         see_others_off(l.m, chair);
     pthread_mutex_lock(&l.m->lock);
@@ -332,7 +334,7 @@ void member_say(struct member *m, const struct meeting_node *node)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* A thread that is stuck in the resolver is left behind; it frees what it holds when it comes back. */
+/* A thread that is late is left behind; it frees what it holds when it comes back. */
 void member_end(struct member *m, int64_t grace_ms)
 {
     if (!m)

@@ -35,6 +35,7 @@ struct member_view {
 };
 
 struct member;
+struct resolver;
 
 struct member *member_start(const struct member_config *c, struct err *err);
 int member_fd(const struct member *m);
@@ -49,6 +50,6 @@ void member_say(struct member *m, const struct meeting_node *node);
 void member_end(struct member *m, int64_t grace_ms);
 
 /* Is `host` a name or address of this machine? False when it does not resolve (yet). */
-bool member_host_is_here(const char *host);
+bool member_host_is_here(struct resolver *host, int64_t deadline_ms);
 
 #endif

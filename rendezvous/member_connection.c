@@ -1,6 +1,7 @@
 /* member_connection.c - reaching the store, and reaching it again. */
 #include "rendezvous/member_connection.h"
 #include "common/clock.h"
+#include "common/resolve.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,11 +72,23 @@ void member_rest(void)
     nanosleep(&ts, NULL);
 }
 
+struct connection member_connection(struct member *m)
+{
+    return (struct connection){
+        .m = m, .at = resolver_new(m->config.host, m->config.port), .ok_ms = clock_mono_ms()};
+}
+
+void member_disconnect(struct connection *l)
+{
+    store_close(TAKE(l->store));
+    resolver_free(TAKE(l->at));
+}
+
 int member_reach(struct connection *l, struct err *err)
 {
     const struct member_config *c = &l->m->config;
 
-    l->store = store_connect(c->host, c->port, c->run_id, TRY_MS, err);
+    l->store = store_connect_by(l->at, c->host, c->port, c->run_id, TRY_MS, err);
     if (l->store && check_chair(l, err) == 0) {
         l->ok_ms = clock_mono_ms();
         return 0;

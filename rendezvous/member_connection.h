@@ -29,8 +29,13 @@ struct member {
 struct connection {
     struct member *m;
     struct store *store;
-    int64_t ok_ms; /* the last time that the store answered */
+    struct resolver *at; /* of the store's host */
+    int64_t ok_ms;       /* the last time that the store answered */
 };
+
+/* Begin one, and end it. */
+struct connection member_connection(struct member *m);
+void member_disconnect(struct connection *l);
 
 /* With the lock held. */
 void member_tell_owner(struct member *m);

@@ -1,6 +1,7 @@
 /* store.c - the client: one request, one answer, always before a deadline. */
 #include "rendezvous/store.h"
 #include "common/clock.h"
+#include "common/resolve.h"
 #include "rendezvous/protocol.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-enum { RETRY_MS_MIN = 5, RETRY_MS_MAX = 200, CONNECT_MS = 3000 };
+enum { RETRY_MS_MIN = 5, RETRY_MS_MAX = 200 };
 
 struct store {
     int fd;
@@ -220,44 +221,6 @@ int store_wait_count(struct store *s, const char *key, int64_t count, int64_t ti
     return ask(s, key, &r, timeout_ms, &payload, err);
 }
 
-/* One address, one try. */
-static int try_address(const struct addrinfo *at, int ms)
-{
-    const int on = 1;
-    int code = 0;
-    socklen_t len = sizeof(code);
-    cleanup_close int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct pollfd pfd = {.fd = fd, .events = POLLOUT};
-
-    if (fd < 0)
-        return -1;
-    if (connect(fd, at->ai_addr, at->ai_addrlen) < 0 &&
-        (errno != EINPROGRESS || poll(&pfd, 1, ms < CONNECT_MS ? ms : CONNECT_MS) <= 0))
-        return -1;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 || code)
-        return -1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    return TAKE_FD(fd);
-}
-
-/* A name that does not resolve yet and a server that does not listen yet are the same to us: not there yet. */
-static int try_connect(const char *host, int port, int64_t deadline_ms)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *all = NULL;
-    char service[16];
-    int fd = -1;
-
-    snprintf(service, sizeof(service), "%d", port);
-    if (getaddrinfo(host, service, &hints, &all) != 0)
-        return -1;
-    for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next)
-        fd = try_address(at, left_ms(deadline_ms));
-    freeaddrinfo(all);
-    return fd;
-}
-
 static int greet(struct store *s, const char *run_id, int64_t deadline_ms, struct err *err)
 {
     char hello[PROTOCOL_HELLO_BYTES];
@@ -277,8 +240,25 @@ static void sleep_ms(int ms)
     nanosleep(&ts, NULL);
 }
 
+static void tune(int fd)
+{
+    const int on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
 struct store *store_connect(const char *host, int port, const char *run_id, int64_t timeout_ms,
                             struct err *err)
+{
+    cleanup_resolver struct resolver *at = resolver_new(host, port);
+
+    return store_connect_by(at, host, port, run_id, timeout_ms, err);
+}
+
+/* A name that does not resolve yet and a server that does not listen yet are the same to us: not there yet. */
+struct store *store_connect_by(struct resolver *at, const char *host, int port, const char *run_id,
+                               int64_t timeout_ms, struct err *err)
 {
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
     int fd;
@@ -288,7 +268,7 @@ struct store *store_connect(const char *host, int port, const char *run_id, int6
                 port, STORE_RUN_ID_BYTES);
         return NULL;
     }
-    for (int wait_ms = RETRY_MS_MIN; (fd = try_connect(host, port, deadline_ms)) < 0;) {
+    for (int wait_ms = RETRY_MS_MIN; (fd = resolver_dial(at, deadline_ms)) < 0;) {
         int left = left_ms(deadline_ms);
         if (left == 0) {
             err_set(err, ERR_TIMEOUT, "store %.60s:%d: deadline passed while trying to connect", host, port);
@@ -300,6 +280,7 @@ struct store *store_connect(const char *host, int port, const char *run_id, int6
     struct store *s = calloc(1, sizeof(*s));
     if (!s)
         abort();
+    tune(fd);
     s->fd = fd;
     s->in = s->out = (struct buf)BUF_INIT(PROTOCOL_BODY_BYTES + 16 * 1024 + 8);
     snprintf(s->where, sizeof(s->where), "%.100s:%d", host, port);

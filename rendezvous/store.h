@@ -2,8 +2,7 @@
  *
  * Ownership: store_connect gives a connection that store_close ends. A value read is appended to the caller's buf.
  * Threads:   one thread uses a connection at a time; several connections may be used by several threads.
- * Units:     timeout_ms bounds one call, waiting included, but for the resolving of a host's name in store_connect:
- *            how long that takes is the resolver's own affair (resolv.conf).
+ * Units:     timeout_ms bounds one call, waiting included, and the resolving of a host's name.
  * Errors:    ERR_TIMEOUT (the deadline passed), ERR_PEER (the server went away), ERR_CONFLICT (compare_set: someone
  *            was first), ERR_INVALID (the run id was refused, a key or value is too large, the store is full),
  *            ERR_TRANSIENT (the server has no room for another client). A wait in vain leaves the connection usable; a
@@ -21,10 +20,14 @@
 enum { STORE_KEY_BYTES = 255, STORE_VALUE_BYTES = 64 * 1024, STORE_RUN_ID_BYTES = 255 };
 
 struct store;
+struct resolver;
 
 /* Connect to host:port, trying again until the server is there. NULL on failure. */
 struct store *store_connect(const char *host, int port, const char *run_id, int64_t timeout_ms,
                             struct err *err);
+/* The same for one who tries again and again: by the resolver of that host and port, which stays the caller's. */
+struct store *store_connect_by(struct resolver *at, const char *host, int port, const char *run_id,
+                               int64_t timeout_ms, struct err *err);
 void store_close(struct store *s);
 
 /* False when the connection has failed: what follows on it fails too. */

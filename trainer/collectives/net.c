@@ -2,11 +2,9 @@
 #include "trainer/collectives/net.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -79,32 +77,6 @@ int net_connected(int fd)
     if (net_wait(fd, POLLOUT, 0) <= 0)
         return 0;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 || code ? -1 : 1;
-}
-
-static int dial_one(const struct addrinfo *at, int timeout_ms)
-{
-    cleanup_close int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0 || (connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS) ||
-        net_wait(fd, POLLOUT, timeout_ms) <= 0 || net_connected(fd) <= 0)
-        return -1;
-    return TAKE_FD(fd);
-}
-
-int net_dial(const char *host, int port, int timeout_ms)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *all = NULL;
-    char service[16];
-    int fd = -1;
-
-    snprintf(service, sizeof(service), "%d", port);
-    if (getaddrinfo(host, service, &hints, &all) != 0)
-        return -1;
-    for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next)
-        fd = dial_one(at, timeout_ms);
-    freeaddrinfo(all);
-    return fd;
 }
 
 bool net_peer(int fd, uint8_t addr[16])

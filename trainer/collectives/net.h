@@ -22,9 +22,6 @@ int net_accept(int listener);
 int net_connect(const uint8_t addr[16], int port);
 int net_connected(int fd);
 
-/* Resolve and connect to the first address that answers, once. -1 when there is none (yet). */
-int net_dial(const char *host, int port, int timeout_ms);
-
 /* The address of the other end, and whether it is this host's loopback. */
 bool net_peer(int fd, uint8_t addr[16]);
 bool net_is_loopback(const uint8_t addr[16]);

@@ -1,6 +1,7 @@
 /* watch.c - a rank's connection to the watch. */
 #include "trainer/collectives/watch.h"
 #include "common/clock.h"
+#include "common/resolve.h"
 #include "trainer/collectives/net.h"
 
 #include <errno.h>
@@ -259,8 +260,9 @@ enum watch_joined watch_join(struct watch *w, const char *host, int port, int ra
     if (!w->members || !w->left)
         abort();
     memcpy(r.token, token, WATCH_TOKEN_BYTES);
-    const int64_t left = deadline_ms - clock_mono_ms();
-    w->fd = net_dial(host, port, left < 0 ? 0 : left < DIAL_MS ? (int)left : DIAL_MS);
+    const int64_t soon_ms = clock_mono_ms() + DIAL_MS;
+    cleanup_resolver struct resolver *at = resolver_new(host, port);
+    w->fd = resolver_dial(at, deadline_ms < soon_ms ? deadline_ms : soon_ms);
     enum watch_joined rc = WATCH_AGAIN;
     if (w->fd >= 0) {
         net_tune(w->fd, true);

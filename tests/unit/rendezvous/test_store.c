@@ -1,10 +1,12 @@
 /* test_store.c - a real server and real clients, kind and unkind. */
 #include "common/clock.h"
+#include "common/resolve.h"
 #include "rendezvous/server.h"
 #include "rendezvous/store.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -370,6 +372,41 @@ static int count_fds(void)
     return n;
 }
 
+/* A name server that answers when it reads a byte. */
+static int look_late(void *arg, const char *host, const char *service, const struct addrinfo *hints,
+                     struct addrinfo **ret)
+{
+    char byte;
+
+    (void)host;
+    return read(*(int *)arg, &byte, 1) == 1 ? getaddrinfo("127.0.0.1", service, hints, ret) : EAI_FAIL;
+}
+
+/* The deadline holds while a name is looked up; whoever tries again goes on with the same lookup. */
+static void test_slow_name_server(void **state)
+{
+    struct store_server *server = start(NULL);
+    const int port = store_server_port(server);
+    struct err err = {0};
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    struct resolver *at = resolver_new_with("the.store", port, look_late, &fds[0]);
+    for (int i = 0; i < 3; i++) {
+        assert_null(store_connect_by(at, "the.store", port, "job-1", 20, &err));
+        assert_int_equal(err.kind, ERR_TIMEOUT);
+    }
+    assert_int_equal(write(fds[1], "x", 1), 1);
+    struct store *s = store_connect_by(at, "the.store", port, "job-1", LONG_MS, &err);
+    assert_non_null(s);
+    store_close(s);
+    resolver_free(at);
+    store_server_stop(server);
+    close(fds[1]);
+    close(fds[0]);
+}
+
 static void test_nothing_is_left(void **state)
 {
     int before = count_fds();
@@ -446,6 +483,7 @@ int main(void)
         cmocka_unit_test(test_server_stopped),
         cmocka_unit_test(test_16_clients_count_together),
         cmocka_unit_test(test_out_of_descriptors),
+        cmocka_unit_test(test_slow_name_server),
         cmocka_unit_test(test_nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

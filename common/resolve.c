@@ -1,0 +1,202 @@
+/* resolve.c - one lookup at a time in a thread that may be left behind, and connecting to what it found. */
+#include "common/resolve.h"
+#include "common/clock.h"
+#include "common/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum {
+    SERVICE_BYTES = 16,
+    CONNECT_MS = 3000, /* per address: whoever tries again learns of a new one */
+};
+
+/* Shared by the resolver and the thread; whoever lets go last frees it. */
+struct lookup {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int refs;
+    bool done;
+    int code;
+    struct addrinfo *found;
+    resolver_lookup *look;
+    void *arg;
+    char *host, service[SERVICE_BYTES];
+};
+
+struct resolver {
+    resolver_lookup *look;
+    void *arg;
+    char *host, service[SERVICE_BYTES];
+    struct lookup *under_way; /* NULL: none */
+};
+
+static int look_system(void *arg, const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **ret)
+{
+    (void)arg;
+    return getaddrinfo(host, service, hints, ret);
+}
+
+struct resolver *resolver_new_with(const char *host, int port, resolver_lookup *look, void *arg)
+{
+    struct resolver *r = calloc(1, sizeof(*r));
+
+    if (!r || !(r->host = strdup(host)))
+        abort();
+    r->look = look;
+    r->arg = arg;
+    snprintf(r->service, sizeof(r->service), "%d", port);
+    return r;
+}
+
+struct resolver *resolver_new(const char *host, int port)
+{
+    return resolver_new_with(host, port, look_system, NULL);
+}
+
+static void let_go(struct lookup *l)
+{
+    pthread_mutex_lock(&l->lock);
+    const bool last = --l->refs == 0;
+    pthread_mutex_unlock(&l->lock);
+    if (!last)
+        return;
+    if (l->found)
+        freeaddrinfo(l->found);
+    pthread_mutex_destroy(&l->lock);
+    pthread_cond_destroy(&l->changed);
+    free(l->host);
+    free(l);
+}
+
+static void *run(void *arg)
+{
+    struct lookup *l = arg;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    const int code = l->look(l->arg, l->host, l->service, &hints, &found);
+
+    pthread_mutex_lock(&l->lock);
+    l->code = code;
+    l->found = code == 0 ? found : NULL;
+    l->done = true;
+    pthread_cond_broadcast(&l->changed);
+    pthread_mutex_unlock(&l->lock);
+    let_go(l);
+    return NULL;
+}
+
+static struct lookup *start(const struct resolver *r)
+{
+    struct lookup *l = calloc(1, sizeof(*l));
+    pthread_condattr_t attr;
+    pthread_t thread;
+
+    if (!l || !(l->host = strdup(r->host)))
+        abort();
+    l->refs = 2;
+    l->look = r->look;
+    l->arg = r->arg;
+    memcpy(l->service, r->service, sizeof(l->service));
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&l->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    if (thread_start(&thread, run, l) == 0) {
+        pthread_detach(thread);
+        return l;
+    }
+    l->refs = 1; /* no thread to be had: as good as a host that is not there yet */
+    let_go(l);
+    return NULL;
+}
+
+static bool wait_done(struct lookup *l, int64_t deadline_ms)
+{
+    const struct timespec ts = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000L};
+
+    pthread_mutex_lock(&l->lock);
+    while (!l->done && clock_mono_ms() < deadline_ms)
+        pthread_cond_timedwait(&l->changed, &l->lock, &ts);
+    const bool done = l->done;
+    pthread_mutex_unlock(&l->lock);
+    return done;
+}
+
+int resolver_ask(struct resolver *r, int64_t deadline_ms, struct addrinfo **ret)
+{
+    const struct addrinfo numeric = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+
+    if (getaddrinfo(r->host, r->service, &numeric, ret) == 0)
+        return 1;
+    if (!r->under_way && !(r->under_way = start(r)))
+        return -1;
+    if (!wait_done(r->under_way, deadline_ms))
+        return 0;
+    struct lookup *l = TAKE(r->under_way);
+    *ret = TAKE(l->found);
+    let_go(l);
+    return *ret ? 1 : -1;
+}
+
+void resolver_free(struct resolver *r)
+{
+    if (!r)
+        return;
+    if (r->under_way)
+        let_go(r->under_way);
+    free(r->host);
+    free(r);
+}
+
+static int left_ms(int64_t deadline_ms)
+{
+    const int64_t left = deadline_ms - clock_mono_ms();
+
+    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+static bool connects(int fd, const struct addrinfo *at, int64_t deadline_ms)
+{
+    struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+    int code = 0, n;
+    socklen_t len = sizeof(code);
+
+    if (connect(fd, at->ai_addr, at->ai_addrlen) < 0 && errno != EINPROGRESS)
+        return false;
+    while ((n = poll(&pfd, 1, left_ms(deadline_ms))) < 0 && errno == EINTR)
+        ;
+    return n > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) == 0 && code == 0;
+}
+
+static int dial_one(const struct addrinfo *at, int64_t deadline_ms)
+{
+    cleanup_close int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    return fd >= 0 && connects(fd, at, deadline_ms) ? TAKE_FD(fd) : -1;
+}
+
+int resolver_dial(struct resolver *r, int64_t deadline_ms)
+{
+    struct addrinfo *all = NULL;
+    int fd = -1, left = 0;
+
+    if (resolver_ask(r, deadline_ms, &all) <= 0)
+        return -1;
+    for (const struct addrinfo *at = all; at; at = at->ai_next)
+        left++;
+    for (const struct addrinfo *at = all; at && fd < 0; at = at->ai_next) {
+        const int share_ms = left_ms(deadline_ms) / left--;
+        fd = dial_one(at, clock_mono_ms() + (share_ms < CONNECT_MS ? share_ms : CONNECT_MS));
+    }
+    freeaddrinfo(all);
+    return fd;
+}
