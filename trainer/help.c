@@ -112,12 +112,16 @@ static void about_training(FILE *out)
           "              {type: step, every, gamma}\n"
           "              {type: multi_step, milestones: [a, b], gamma}\n"
           "              {type: cosine, total, min_lr}\n"
-          "        and for each per: epoch or step (what is counted), warmup, warmup_from\n",
+          "        and for each per: epoch or step (what is counted), warmup, warmup_from,\n"
+          "        warmup_full: after or last\n",
           out);
     wrapped(
         out, 8,
         "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
-        "linearly from its part warmup_from (a third), and the schedule begins behind it. A cosine without "
+        "linearly from its part warmup_from (a third), and the schedule begins behind it, with the whole "
+        "rate; warmup_full: last is GPT-2's rule: "
+        "the last time of the warmup has the whole rate, and the first of W has 1/W of it (warmup_from is 0 "
+        "then). A cosine without "
         "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
 }
 

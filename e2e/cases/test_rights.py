@@ -143,8 +143,8 @@ def test_lists_where_streams_are_not_wanted(ns):
             [{"op": "replace", "path": "/spec/template/spec/containers/0/args", "value": args}]))
         kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=120s")
 
-    restart([*before, "--watch-list=false"])
     try:
+        restart([*before, "--watch-list=false"])
         apply(jobs.job("listed", jobs.replica("true")), namespace=ns)
         assert wait_phase("listed", ns, "Succeeded", "Failed")["phase"] == "Succeeded"
         rights = used(account(SYSTEM))

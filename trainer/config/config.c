@@ -98,10 +98,27 @@ uint32_t config_fingerprint(const struct config *cfg)
                               o->momentum, o->dampening, o->weight_decay, cfg->loss.label_smoothing,
                               s->gamma,    s->min_lr,    s->warmup_from};
     const int64_t integers[] = {
-        o->type,   o->lr_times_world, o->nesterov,    o->decay_matrices_only, cfg->loss.type,
-        s->type,   s->per_step,       s->every,       s->milestones,          s->total,
-        s->warmup, cfg->dataset,      cfg->epochs,    cfg->max_steps,         cfg->batch_size,
-        cfg->seed, cfg->sampler_seed, cfg->eval_only, cfg->micro_batches,     cfg->model.stages,
+        o->type,
+        o->lr_times_world,
+        o->nesterov,
+        o->decay_matrices_only,
+        cfg->loss.type,
+        s->type,
+        s->per_step,
+        s->every,
+        s->milestones,
+        s->total,
+        s->warmup,
+        cfg->dataset,
+        cfg->epochs,
+        cfg->max_steps,
+        cfg->batch_size,
+        cfg->seed,
+        cfg->sampler_seed,
+        cfg->eval_only,
+        cfg->micro_batches,
+        cfg->model.stages,
+        s->warmup_last_full,
     };
     uint32_t h = mix_model(2166136261u, &cfg->model);
 

@@ -100,6 +100,19 @@ static int decode_milestones(const struct yaml_at *schedule, struct schedule_spe
     return 0;
 }
 
+/* A rate of 0 at the first time would be a step for nothing, so torch's rule has none. */
+static int decode_warmup(const struct yaml_at *at, struct schedule_spec *s, struct err *err)
+{
+    int full = 0;
+
+    if (yaml_get_i64(at, "warmup", 0, 1000000000, &s->warmup, err) ||
+        yaml_get_choice(at, "warmup_full", (const char *const[]){"after", "last", NULL}, &full, err))
+        return -1;
+    s->warmup_last_full = full;
+    s->warmup_from = full ? 0 : 1.0 / 3;
+    return yaml_get_f64(at, "warmup_from", full ? 0 : 1e-9, 1, &s->warmup_from, err);
+}
+
 int decode_schedule(const struct yaml_at *root, struct schedule_spec *ret, struct err *err)
 {
     static const char *const types[] = {[SCHEDULE_CONSTANT] = "constant",
@@ -107,20 +120,19 @@ int decode_schedule(const struct yaml_at *root, struct schedule_spec *ret, struc
                                         [SCHEDULE_MULTI_STEP] = "multi_step",
                                         [SCHEDULE_COSINE] = "cosine",
                                         NULL};
-    static const char *const common[] = {"type", "per", "warmup", "warmup_from", NULL};
+    static const char *const common[] = {"type", "per", "warmup", "warmup_from", "warmup_full", NULL};
     static const char *const own[][3] = {[SCHEDULE_CONSTANT] = {NULL},
                                          [SCHEDULE_STEP] = {"every", "gamma"},
                                          [SCHEDULE_MULTI_STEP] = {"milestones", "gamma"},
                                          [SCHEDULE_COSINE] = {"total", "min_lr"}};
     struct yaml_at at = yaml_member(root, "schedule");
-    struct schedule_spec s = {.every = 1, .gamma = 1, .warmup_from = 1.0 / 3};
+    struct schedule_spec s = {.every = 1, .gamma = 1};
     int type = SCHEDULE_CONSTANT;
     int per = 0;
 
     if (yaml_get_choice(&at, "type", types, &type, err) || expect_keys(&at, common, own[type], err) ||
         yaml_get_choice(&at, "per", (const char *const[]){"epoch", "step", NULL}, &per, err) ||
-        yaml_get_i64(&at, "warmup", 0, 1000000000, &s.warmup, err) ||
-        yaml_get_f64(&at, "warmup_from", 1e-9, 1, &s.warmup_from, err))
+        decode_warmup(&at, &s, err))
         return -1;
     s.type = (enum schedule_type)type;
     s.per_step = per;

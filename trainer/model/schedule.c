@@ -42,6 +42,13 @@ struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epoch
     return run;
 }
 
+static double warming(const struct schedule_spec *s, double lr, int64_t t)
+{
+    double part = (double)(s->warmup_last_full ? t + 1 : t) / (double)s->warmup;
+
+    return lr * (s->warmup_from + (1 - s->warmup_from) * part);
+}
+
 double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch,
                   int64_t step)
 {
@@ -49,7 +56,7 @@ double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s,
     int64_t t = s->per_step ? step : epoch - 1;
 
     if (t < s->warmup)
-        return lr * (s->warmup_from + (1 - s->warmup_from) * (double)t / (double)s->warmup);
+        return warming(s, lr, t);
     t -= s->warmup;
     switch (s->type) {
     case SCHEDULE_CONSTANT:

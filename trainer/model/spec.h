@@ -84,7 +84,9 @@ enum schedule_type { SCHEDULE_CONSTANT, SCHEDULE_STEP, SCHEDULE_MULTI_STEP, SCHE
 enum { SCHEDULE_MILESTONES_MAX = 32 };
 
 /* How the rate changes with time, counted in epochs or in steps. It rises during `warmup` from its share
- * `warmup_from`; the rest of the schedule begins when it has. */
+ * `warmup_from`; the rest of the schedule begins when it has. By torch's LinearLR the first time has that share and
+ * the one behind the warm-up is the first with the whole rate; by GPT-2's rule the first is a step above the share, and
+ * the last of the warm-up has the whole rate: (t + 1) / warmup from a share of 0. */
 struct schedule_spec {
     enum schedule_type type;
     bool per_step;
@@ -96,6 +98,7 @@ struct schedule_spec {
     double min_lr;
     int64_t warmup;
     double warmup_from;
+    bool warmup_last_full; /* GPT-2's rule */
 };
 
 #endif

@@ -8,7 +8,7 @@ import struct
 
 import torch
 from torch.optim import SGD, Adam, AdamW
-from torch.optim.lr_scheduler import CosineAnnealingLR, LinearLR, MultiStepLR, SequentialLR, StepLR
+from torch.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LinearLR, MultiStepLR, SequentialLR, StepLR
 
 LEN, MATRIX, STEPS, TIMES = 37, 24, 12, 16
 
@@ -92,12 +92,15 @@ def schedules():
     print("    double rate[GOLDEN_SCHEDULE_TIMES]; /* from 0.1 */")
     print("} golden_schedules[] = {")
     for name, fields, make in (constant, step, multi, cosine):
-        for warmup in (0, 4):
+        for warmup, full in ((0, False), (4, False), (4, True)):
             def both(o):
-                warm = LinearLR(o, start_factor=0.25, total_iters=warmup)
+                if full:
+                    warm = LambdaLR(o, lambda t: (t + 1) / warmup)
+                else:
+                    warm = LinearLR(o, start_factor=0.25, total_iters=warmup)
                 return SequentialLR(o, [warm, make(o)], [warmup])
-            print("    {{.type = SCHEDULE_%s, .gamma = 0.7, .warmup = %d, .warmup_from = 0.25, .%s}," % (
-                name, warmup, fields))
+            rule = ".warmup_last_full = true" if full else ".warmup_from = 0.25"
+            print("    {{.type = SCHEDULE_%s, .gamma = 0.7, .warmup = %d, %s, .%s}," % (name, warmup, rule, fields))
             print("     {%s}}," % ", ".join(repr(r) for r in rates(both if warmup else make)))
     print("};")
 

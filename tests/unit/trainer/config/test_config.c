@@ -138,10 +138,14 @@ static void refuses_with_place_and_expectation(void **state)
         {"data:", "schedule: {type: multi_step, gamma: 0.1, milestones: []}\ndata:",
          "t.yaml:11: schedule.milestones: expected a list of 1..32 items, got 0"},
         {"data:", "schedule: {type: cosine, gamma: 0.1}\ndata:",
-         "t.yaml:11: schedule.gamma: unknown key, expected one of: type, per, warmup, warmup_from, total, "
-         "min_lr"},
+         "t.yaml:11: schedule.gamma: unknown key, expected one of: type, per, warmup, warmup_from, "
+         "warmup_full, total, min_lr"},
         {"data:", "schedule: {per: batch}\ndata:",
          "schedule.per: expected one of: epoch, step; got \"batch\""},
+        {"data:", "schedule: {warmup: 3, warmup_full: first}\ndata:",
+         "t.yaml:11: schedule.warmup_full: expected one of: after, last; got \"first\""},
+        {"data:", "schedule: {warmup: 3, warmup_from: 0}\ndata:",
+         "t.yaml:11: schedule.warmup_from: expected a number 1e-09..1, got \"0\""},
         {"data:", "schedule: {warmup: -1}\ndata:", "schedule.warmup: expected an integer 0.."},
         {"loss: cross_entropy\n", "", "loss: is required"},
         {"lr: 0.5", "lr: -1", "t.yaml:10: optimizer.lr: expected a number 0..1e+06, got \"-1\""},
@@ -210,6 +214,38 @@ static void refuses_with_place_and_expectation(void **state)
         if (!strstr(err.msg, cases[i].says))
             fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
     }
+}
+
+static void decode_with(const char *schedule, struct arena *a, struct config *c)
+{
+    cleanup_buf struct buf text = BUF_INIT(8192);
+    char line[128];
+    struct err err;
+
+    snprintf(line, sizeof(line), "schedule: {type: cosine, per: step, %s}\ndata:", schedule);
+    mutate("data:", line, &text);
+    assert_int_equal(config_decode("t.yaml", buf_str(&text), text.len, a, c, &err), 0);
+}
+
+static void a_warm_up_follows_either_rule(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config torch;
+    struct config gpt;
+
+    decode_with("warmup: 715", &a, &torch);
+    assert_int_equal(torch.schedule.warmup, 715);
+    assert_false(torch.schedule.warmup_last_full);
+    assert_true(torch.schedule.warmup_from == 1.0 / 3);
+    decode_with("warmup: 715, warmup_full: last", &a, &gpt);
+    assert_true(gpt.schedule.warmup_last_full);
+    assert_true(gpt.schedule.warmup_from == 0);
+    assert_int_not_equal(config_fingerprint(&torch), config_fingerprint(&gpt));
+    torch.schedule.warmup_from = 0;
+    assert_int_not_equal(config_fingerprint(&torch), config_fingerprint(&gpt));
+    decode_with("warmup: 715, warmup_full: last, warmup_from: 0.5", &a, &gpt);
+    assert_true(gpt.schedule.warmup_from == 0.5);
 }
 
 static void stages_begin_with_named_layers(void **state)
@@ -301,6 +337,7 @@ int main(void)
         cmocka_unit_test(every_preset_is_read),
         cmocka_unit_test(a_users_model_has_defaults),
         cmocka_unit_test(refuses_with_place_and_expectation),
+        cmocka_unit_test(a_warm_up_follows_either_rule),
         cmocka_unit_test(stages_begin_with_named_layers),
         cmocka_unit_test(finds_names_and_paths),
         cmocka_unit_test(fingerprints_tell_configurations_apart),
