@@ -106,11 +106,15 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     return p;
 }
 
-int pods_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+int pods_open(struct collectives *c, const struct collectives_config *run, int64_t timeout_ms,
               struct err *err)
 {
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    struct collectives_config one = *run;
+    const struct collectives_config *cfg = &one;
 
+    if (one.local_world == one.world && (!one.master_addr || !*one.master_addr))
+        one.master_addr = "127.0.0.1";
     if (cfg->local_world > COLLECTIVES_HOST_RANKS_MAX)
         return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
                        cfg->local_world, COLLECTIVES_HOST_RANKS_MAX);
@@ -128,7 +132,7 @@ int pods_open(struct collectives *c, const struct collectives_config *cfg, int64
     *c = (struct collectives){
         .rank = cfg->rank,
         .world = cfg->world,
-        .transport = "pods",
+        .transport = p->apart ? "pods without shared memory" : "pods",
         .state = p,
         .all_reduce = pods_all_reduce,
         .all_reduce_f64 = pods_all_reduce_f64,

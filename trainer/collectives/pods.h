@@ -60,8 +60,9 @@ struct pods {
     int rank, world;
     struct host *host;
     struct layout layout;
-    int pod;  /* ours */
-    int lane; /* ours, or -1 */
+    int pod;    /* ours */
+    int lane;   /* ours, or -1 */
+    bool apart; /* the ranks of our pod cannot share memory: each is one by itself */
     struct watch watch;
     uint8_t token[WATCH_TOKEN_BYTES];
     struct store_server *store;  /* rank 0 */

@@ -10,7 +10,6 @@ int main(void)
         {.world = 3, .per_pod = 2},             /* pods of unlike size: one lane */
         {.world = 6, .per_pod = 2, .lanes = 1}, /* a rank in the middle that has no link */
         {.world = 8, .per_pod = 1},
-        {.world = 17, .per_pod = 1}, /* more leaders than are joined each to each */
         {.world = 9, .per_pod = 3},
     };
 
