@@ -30,7 +30,7 @@ check: ## the quick part of test: unit tests, no root
 
 build: ## compile operator, launcher and trainer into build/release/bin
 	@scripts/deps.sh build test
-	@set -o pipefail; cmake --preset release $(if $(WITH_CUDA),-DWITH_CUDA=$(WITH_CUDA)) | sed -n 's/^-- CUDA/CUDA/p'
+	@set -o pipefail; cmake --preset release -DWITH_CUDA=$(or $(WITH_CUDA),auto) | sed -n 's/^-- CUDA/CUDA/p'
 	@cmake --build build/release
 
 images: ## build the container images into build/images
