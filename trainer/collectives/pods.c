@@ -43,6 +43,13 @@ static float *pods_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
     return x && pods_agree(p, &call, deadline_ms, err) == 0 ? x : NULL;
 }
 
+static int pods_look(struct collectives *c, const char *what, struct err *err)
+{
+    struct pods *p = c->state;
+
+    return host_peers_check(p->host, what, err) || watch_look(&p->watch, what, err) ? -1 : 0;
+}
+
 static void close_all(int *fds, int n)
 {
     for (int i = 0; i < n; i++)
@@ -142,6 +149,7 @@ int pods_open(struct collectives *c, const struct collectives_config *run, int64
         .barrier = pods_barrier,
         .send = pods_send,
         .recv = pods_recv,
+        .look = pods_look,
         .shared = pods_shared,
         .close = pods_close,
     };
