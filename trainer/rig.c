@@ -2,6 +2,7 @@
 #include "trainer/rig.h"
 
 #include "common/cpus.h"
+#include "kernels/device.h"
 #include "trainer/describe.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
@@ -251,7 +252,7 @@ static int say_start(struct rig *s, struct err *err)
     struct lines_values v = rig_lines(s, 0);
 
     report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
-                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
+                 device_name(s->ctx), kctx_threads(s->ctx));
     if (!cfg->lines.start)
         return 0;
     if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
