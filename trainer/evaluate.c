@@ -17,7 +17,8 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
 
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
-    feed_batch(&p->feed, places, n, x, to);
+    if (feed_batch(&p->feed, places, n, x, to, err))
+        return -1;
     const struct micro_batch all = {.rows = n};
     const float *logits;
     if (pipeline_forward(p->pipeline, &all, x, NULL, &logits, err))
@@ -39,7 +40,7 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     int64_t chunk = model_batch_max(pl->model);
     struct shard shard = sampler_shard(p->items, pl->at.replica, pl->at.replicas);
     cleanup_free float *x = calloc((size_t)chunk * p->feed.len, sizeof(float));
-    cleanup_free int32_t *labels = calloc((size_t)chunk, sizeof(*labels));
+    cleanup_free int32_t *labels = calloc((size_t)chunk * (size_t)p->feed.labels, sizeof(*labels));
     cleanup_free float *values =
         calloc((size_t)chunk * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*values));
     cleanup_free uint32_t *places = calloc((size_t)chunk, sizeof(*places));

@@ -1,6 +1,8 @@
 /* feed.c - bytes through a table, floats by arithmetic or as they are. */
 #include "trainer/feed.h"
 
+#include "trainer/data/tokens.h"
+
 #include <string.h>
 
 static float element(const struct feed *f, float v, int32_t stat)
@@ -19,6 +21,8 @@ void feed_init(struct feed *f, const struct dataset *set, bool test, const uint3
                        .len = layout_input_len(&set->layout),
                        .floats = set->layout.floats,
                        .values = set->layout.values,
+                       .labels = set->layout.steps ? set->layout.steps : 1,
+                       .vocab = UINT16_MAX + 1,
                        .stats = spec->stats};
     f->scale = spec->scale > 0 ? (float)spec->scale : f->floats ? 1.0f : 255.0f;
     f->as_is = f->floats && f->scale == 1.0f;
@@ -54,14 +58,21 @@ static void decode_floats(const struct feed *f, const float *in, float *out)
             out[i] = element(f, in[i], (int32_t)(i % stats));
 }
 
-void feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x,
-                const struct feed_targets *to)
+int feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x,
+               const struct feed_targets *to, struct err *err)
 {
     size_t values = (size_t)f->values;
+    size_t labels = (size_t)f->labels;
 
     for (int64_t i = 0; i < n; i++) {
         size_t item = f->subset ? f->subset[positions[i]] : positions[i];
         float *out = x + (size_t)i * f->len;
+        if (f->part.tokens) {
+            if (tokens_window(f->part.tokens, (int64_t)item, f->vocab, out, to->labels + (size_t)i * labels,
+                              err))
+                return -1;
+            continue;
+        }
         if (f->floats)
             decode_floats(f, (const float *)f->part.x + item * f->len, out);
         else
@@ -71,4 +82,5 @@ void feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, floa
         else
             to->labels[i] = f->part.labels[item];
     }
+    return 0;
 }

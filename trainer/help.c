@@ -140,6 +140,12 @@ static void about_data(FILE *out)
          "int64, float32, float64 in C order; inputs (n, values), (n, h, w) or (n, channels, h, w); labels "
          "(n), values (n) "
          "or (n, values)."},
+        {"{format: tokens, train [, val, shuffle, ...]}",
+         "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
+         "model's length are samples. llm.c's shards (*.bin), vectors of uint16 (*.npy), or any other files "
+         "as "
+         "bytes, a token 0..255 each; "
+         "`trainer tokenize` makes shards. val (or val_items, val_fraction) validates."},
         {"{format: csv, train [, test, header, target, target_columns]}",
          "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
          "first "

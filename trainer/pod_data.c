@@ -59,6 +59,13 @@ static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_f
     cleanup_source struct source *s = open_source(o, err);
     cleanup_close int fd = -1;
 
+    if (s && source_layout(s)->steps) {
+        d->set = layout_view(source_layout(s), NULL);
+        if (source_load(s, &d->set, err))
+            return -1;
+        d->source = TAKE(s);
+        return 0;
+    }
     if (!s || make_memory(d, layout_bytes(source_layout(s)), &fd, err))
         return -1;
     d->set = layout_view(source_layout(s), d->mem);
@@ -127,7 +134,7 @@ static int follow(struct pod_data *d, const struct pod_data_options *o, const st
     /* The layout is another process's word: it must not make this one read beyond what it maps. */
     if (layout_check(&leader->layout, err))
         return -1;
-    return borrow(d, leader) ? 0 : load(d, o, &fd, err);
+    return !leader->layout.steps && borrow(d, leader) ? 0 : load(d, o, &fd, err);
 }
 
 int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod_data_options *o,
@@ -161,5 +168,6 @@ void pod_data_close(struct pod_data *d)
 {
     if (d->mem)
         munmap(d->mem, d->bytes);
+    source_free(d->source);
     *d = (struct pod_data){0};
 }

@@ -1,7 +1,8 @@
 /* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 inflates it once.
  *
  * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left behind. Where
- * /proc does not allow that, a rank loads its own copy.
+ * /proc does not allow that, a rank loads its own copy. Tokens are mapped from their files by each rank: the page cache
+ * is shared anyway.
  *
  * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
  * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
@@ -17,7 +18,8 @@
 
 struct pod_data {
     struct dataset set;
-    void *mem; /* mapping */
+    struct source *source; /* of tokens, which each rank maps */
+    void *mem;             /* mapping */
     size_t bytes;
     bool shared; /* another rank's memory */
 };

@@ -155,7 +155,7 @@ static int make_train(struct rig *s, struct err *err)
                     .rank = s->pipeline.at.replica,
                     .world = s->pipeline.at.replicas,
                     .seed = (uint64_t)cfg->sampler_seed,
-                    .shuffle = true},
+                    .shuffle = !cfg->data.in_order},
         .batch_size = cfg->batch_size,
         .timeout_ms = s->timeout_ms,
         .loss = cfg->loss,
@@ -165,6 +165,7 @@ static int make_train(struct rig *s, struct err *err)
     if (sampler_check(&p.sampler, err))
         return -1;
     feed_init(&p.feed, &s->data.set, false, s->split.first, &cfg->data);
+    p.feed.vocab = s->pipeline.output.channels;
     return train_make(&s->train, &p, err);
 }
 

@@ -40,6 +40,7 @@ static struct evaluate_parts part_of(struct rig *s, bool test)
                                .timeout_ms = s->timeout_ms};
 
     feed_init(&p.feed, set, test, test ? NULL : s->split.second, &s->cfg->data);
+    p.feed.vocab = pipeline->output.channels;
     return p;
 }
 

@@ -18,7 +18,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = calloc(batch * classes, sizeof(float));
-    t->labels = calloc(batch, sizeof(*t->labels));
+    t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
     t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
@@ -89,8 +89,9 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     double sum = 0;
 
     int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
-    if (pipeline_is_first(pl) || pipeline_is_last(pl))
-        feed_batch(&p->feed, t->places, rows, t->x, &to);
+    if ((pipeline_is_first(pl) || pipeline_is_last(pl)) &&
+        feed_batch(&p->feed, t->places, rows, t->x, &to, err))
+        return -1;
     int n = micro_batches(rows, pl->o.micro_batches);
     for (int i = 0; i < n; i++) {
         struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);

@@ -41,7 +41,7 @@ struct train {
     float *grad;      /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
     float *x;         /* (batch, elements of an input) */
     float *dlogits;   /* (batch, classes) */
-    int32_t *labels;  /* (batch), or */
+    int32_t *labels;  /* (batch, labels of a sample), or */
     float *values;    /* (batch, values) */
     uint32_t *places; /* (batch) */
     uint32_t *order;  /* (items) of the epoch */

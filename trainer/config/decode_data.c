@@ -10,8 +10,9 @@ enum { PATH_BYTES_MAX = 4000 };
 
 #define COMMON_KEYS "format", "mean", "std", "scale", "train_items", "val_items", "val_fraction"
 
-static const char *const FORMATS[] = {
-    [SOURCE_IDX] = "idx", [SOURCE_CSV] = "csv", [SOURCE_NPY] = "npy", [SOURCE_SYNTHETIC] = "synthetic", NULL};
+static const char *const FORMATS[] = {[SOURCE_IDX] = "idx",       [SOURCE_CSV] = "csv",
+                                      [SOURCE_NPY] = "npy",       [SOURCE_SYNTHETIC] = "synthetic",
+                                      [SOURCE_TOKENS] = "tokens", NULL};
 
 static const char *const *keys_of(enum source_format format)
 {
@@ -22,6 +23,9 @@ static const char *const *keys_of(enum source_format format)
     static const char *const npy[] = {COMMON_KEYS, "train", "train_targets", "test", "test_targets", NULL};
     static const char *const synthetic[] = {COMMON_KEYS, "items", "outputs", "targets", "generator", NULL};
 
+    static const char *const tokens[] = {"format",    "train",        "val",     "train_items",
+                                         "val_items", "val_fraction", "shuffle", NULL};
+
     switch (format) {
     case SOURCE_IDX:
         return idx;
@@ -29,6 +33,8 @@ static const char *const *keys_of(enum source_format format)
         return csv;
     case SOURCE_NPY:
         return npy;
+    case SOURCE_TOKENS:
+        return tokens;
     case SOURCE_SYNTHETIC:
         break;
     }
@@ -177,6 +183,27 @@ static int decode_idx(const struct yaml_at *at, const struct data_spec *d, int *
                            ret_dataset, err);
 }
 
+/* A sample is what the model takes at a time, and the token behind it. */
+static int decode_tokens(const struct yaml_at *at, const struct shape *input, struct data_spec *d,
+                         struct err *err)
+{
+    struct yaml_at val = yaml_member(at, "val");
+    bool shuffle = true;
+
+    if (yaml_require(at, "train", err) || yaml_get_str(at, "train", PATH_BYTES_MAX, &d->train, err) ||
+        yaml_get_str(at, "val", PATH_BYTES_MAX, &d->test, err) || yaml_get_bool(at, "shuffle", &shuffle, err))
+        return -1;
+    if (d->test && (d->split.val_items || d->split.val_fraction > 0))
+        return yaml_err(&val, err, "stands for val_items and val_fraction: expected one way of the two");
+    if (d->values || input->cols != 1 || input->channels != 1 || input->flat)
+        return yaml_err(at, err, "tokens need a model of sequences, with cross entropy");
+    d->rows = input->rows;
+    d->cols = 1;
+    d->channels = 1;
+    d->in_order = !shuffle;
+    return 0;
+}
+
 int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "data");
@@ -193,6 +220,8 @@ int decode_data(const struct yaml_at *root, struct config *cfg, struct err *err)
         return -1;
     if (d->format == SOURCE_SYNTHETIC)
         return decode_synthetic(&at, &cfg->model.input, d, err);
+    if (d->format == SOURCE_TOKENS)
+        return decode_tokens(&at, &cfg->model.input, d, err);
     if (decode_files(&at, d, err))
         return -1;
     if (d->format == SOURCE_CSV)

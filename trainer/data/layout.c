@@ -16,6 +16,8 @@ static int check(const char *field, int64_t v, int64_t min, int64_t max, struct 
 /* A product of up to 31 + 3 * 17 + 2 bits: in floating point it cannot wrap. */
 static double about_bytes(const struct data_layout *l)
 {
+    if (l->steps)
+        return 0;
     double input = (double)l->rows * l->cols * l->channels * (l->floats ? 4 : 1);
     double target = 4.0 * (l->values ? l->values : 1);
 
@@ -31,6 +33,9 @@ int layout_check(const struct data_layout *l, struct err *err)
         check("channels", l->channels, 1, 1 << 24, err) ||
         check("values of a target", l->values, 0, LAYOUT_VALUES_MAX, err))
         return -1;
+    if (l->steps && (l->steps != l->rows || l->cols != 1 || l->channels != 1 || l->values))
+        return err_set(err, ERR_INVALID, "data: a sequence of %" PRId32 " tokens, expected as many rows",
+                       l->steps);
     if (about_bytes(l) > (double)LAYOUT_BYTES_MAX)
         return err_set(err, ERR_INVALID, "data: about %.0f bytes, expected at most %zu", about_bytes(l),
                        LAYOUT_BYTES_MAX);
@@ -54,6 +59,8 @@ static size_t y_bytes(const struct data_layout *l, int64_t items)
 
 size_t layout_bytes(const struct data_layout *l)
 {
+    if (l->steps)
+        return 0;
     return x_bytes(l, l->train_items) + y_bytes(l, l->train_items) + x_bytes(l, l->test_items) +
            y_bytes(l, l->test_items);
 }
@@ -61,6 +68,8 @@ size_t layout_bytes(const struct data_layout *l)
 static struct data_part part(const struct data_layout *l, int64_t items, uint8_t **at)
 {
     struct data_part p = {.items = items, .x = *at};
+    if (l->steps)
+        return (struct data_part){.items = items};
     void *y = *at + x_bytes(l, items);
 
     *at = (uint8_t *)y + y_bytes(l, items);

@@ -2,7 +2,9 @@
  *
  * A process tells another the layout and shows it the memory; both then see the same arrays.
  *
- * Shapes:    an input is (rows, cols, channels); a vector is (1, 1, n). Its target is a label, or `values` numbers.
+ * Shapes:    an input is (rows, cols, channels); a vector is (1, 1, n), a sequence of tokens (n, 1, 1). Its target is a
+ *            label, `steps` labels, or `values` numbers. Sequences are mapped by every rank from their files (tokens.h):
+ *            the block holds none of them.
  * Ownership: the caller owns the memory; a view borrows it.
  * Errors:    layout_check: ERR_INVALID names the field. The other functions want a layout that has passed it.
  */
@@ -24,14 +26,18 @@ struct data_layout {
     int32_t rows, cols, channels;
     int32_t floats;  /* inputs are 1: float, 0: one byte each */
     int32_t values;  /* numbers of a target; 0: it is a label */
-    int32_t classes; /* labels are below it; 0 with values. Known when the data have been read. */
+    int32_t steps;   /* labels of a target: a sequence has one for each of its steps; 0: one */
+    int32_t classes; /* labels are below it; 0 with values, unknown of tokens. Known when read. */
 };
+
+struct tokens;
 
 struct data_part {
     int64_t items;
-    void *x;         /* (items, rows, cols, channels) */
-    int32_t *labels; /* (items); NULL with values */
-    float *values;   /* (items, values); NULL with labels */
+    void *x;                     /* (items, rows, cols, channels) */
+    int32_t *labels;             /* (items); NULL with values */
+    float *values;               /* (items, values); NULL with labels */
+    const struct tokens *tokens; /* instead of them; owned by the source */
 };
 
 struct dataset {
@@ -46,7 +52,15 @@ static inline size_t layout_input_len(const struct data_layout *l)
     return (size_t)l->rows * (size_t)l->cols * (size_t)l->channels;
 }
 
-/* Bytes of the whole block. */
+/* Labels or numbers. */
+static inline size_t layout_target_len(const struct data_layout *l)
+{
+    int32_t n = l->values ? l->values : l->steps;
+
+    return n ? (size_t)n : 1;
+}
+
+/* Bytes of the whole block: 0 for sequences. */
 size_t layout_bytes(const struct data_layout *l);
 
 /* The arrays in it; every one begins at a multiple of 64 bytes of `mem`. */

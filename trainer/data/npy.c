@@ -15,8 +15,8 @@ static const struct type {
     const char *descr;
     size_t bytes;
 } TYPES[] = {
-    [NPY_U8] = {"|u1", 1},  [NPY_I32] = {"<i4", 4}, [NPY_I64] = {"<i8", 8},
-    [NPY_F32] = {"<f4", 4}, [NPY_F64] = {"<f8", 8},
+    [NPY_U8] = {"|u1", 1},  [NPY_U16] = {"<u2", 2}, [NPY_I32] = {"<i4", 4},
+    [NPY_I64] = {"<i8", 8}, [NPY_F32] = {"<f4", 4}, [NPY_F64] = {"<f8", 8},
 };
 
 /* What follows 'key': in the dictionary's text; p NULL when it is not there. */
@@ -42,7 +42,7 @@ static int parse_type(const char *path, const char *text, struct npy *n, struct 
             n->type = (enum npy_type)i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "%s: descr: %.*s, expected '|u1', '<i4', '<i8', '<f4' or '<f8'", path,
+    return err_set(err, ERR_INVALID, "%s: descr: %.*s, expected '|u1', '<u2', '<i4', '<i8', '<f4' or '<f8'", path,
                    v.p ? (int)strcspn(v.p, ",}") : 7, v.p ? v.p : "missing");
 }
 
@@ -125,7 +125,8 @@ static int read_header(const char *path, struct gzfile *g, struct npy *n, struct
     *n = (struct npy){0};
     if (parse(path, text, n, err))
         return -1;
-    uint64_t want = 10 + extra + len + (uint64_t)n->count * TYPES[n->type].bytes;
+    n->data = 10 + extra + len;
+    uint64_t want = n->data + (uint64_t)n->count * TYPES[n->type].bytes;
     uint64_t max = gzfile_max_bytes(g);
     if (want > max || (want < max && !gzfile_compressed(g)))
         return err_set(err, ERR_INVALID, "%s: size: %" PRIu64 " bytes, expected %" PRIu64 " by its header",
@@ -143,6 +144,7 @@ int npy_probe(const char *path, struct npy *ret, struct err *err)
 /* Element `i` of a block as a number: exact, but for integers beyond 2^53. */
 static double element(enum npy_type type, const uint8_t *block, size_t i)
 {
+    uint16_t u2;
     int32_t i4;
     int64_t i8;
     float f4;
@@ -151,6 +153,9 @@ static double element(enum npy_type type, const uint8_t *block, size_t i)
     switch (type) {
     case NPY_U8:
         return block[i];
+    case NPY_U16:
+        memcpy(&u2, block + i * sizeof(u2), sizeof(u2));
+        return u2;
     case NPY_I32:
         memcpy(&i4, block + i * sizeof(i4), sizeof(i4));
         return i4;
@@ -190,7 +195,7 @@ static int convert(const char *path, const struct npy *n, enum npy_as as, const 
 
 static int check_as(const char *path, const struct npy *n, enum npy_as as, struct err *err)
 {
-    bool integers = n->type == NPY_U8 || n->type == NPY_I32 || n->type == NPY_I64;
+    bool integers = n->type == NPY_U8 || n->type == NPY_U16 || n->type == NPY_I32 || n->type == NPY_I64;
 
     if ((as == NPY_AS_BYTES && n->type != NPY_U8) || (as == NPY_AS_LABELS && !integers))
         return err_set(err, ERR_INVALID, "%s: descr: '%s', expected %s", path, TYPES[n->type].descr,

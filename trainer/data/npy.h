@@ -1,6 +1,6 @@
 /* npy.h - NumPy's .npy arrays, gzip-compressed or not, as inputs or targets of a data set.
  *
- * Format:    numpy.lib.format, versions 1 to 3. Taken: uint8, int32, int64, float32, float64; little-endian, in C
+ * Format:    numpy.lib.format, versions 1 to 3. Taken: uint8, uint16, int32, int64, float32, float64; little-endian, in C
  *            order, 1 to 4 dimensions. Refused by name: everything else.
  * Ownership: the caller gives the memory; nothing is kept.
  * Errors:    ERR_NOT_FOUND (no such file), ERR_INVALID ("<path>: <field>: <value>, expected ..."; elements by their
@@ -12,9 +12,10 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
-enum npy_type { NPY_U8, NPY_I32, NPY_I64, NPY_F32, NPY_F64 };
+enum npy_type { NPY_U8, NPY_U16, NPY_I32, NPY_I64, NPY_F32, NPY_F64 };
 enum { NPY_DIMS_MAX = 4 };
 
 struct npy {
@@ -22,6 +23,7 @@ struct npy {
     int32_t dims;
     int64_t dim[NPY_DIMS_MAX]; /* each 1..INT32_MAX */
     int64_t count;             /* their product, at most NPY_COUNT_MAX */
+    size_t data;               /* where in the file, uncompressed, the first element is */
 };
 #define NPY_COUNT_MAX ((int64_t)1 << 38)
 

@@ -3,6 +3,7 @@
 
 #include "trainer/data/csv.h"
 #include "trainer/data/npy.h"
+#include "trainer/data/tokens.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct files {
     char y[PATH_MAX];
     struct csv csv;
     struct npy npy_x, npy_y;
+    struct tokens *tokens;
 };
 
 struct source {
@@ -234,6 +236,34 @@ static int load_synthetic(const struct source *s, struct dataset *d, struct err 
     return synthetic_make(&s->o.spec->synthetic, &g, d, err);
 }
 
+/* ---- tokens ---- */
+
+static int open_tokens(struct source *s, struct err *err)
+{
+    const struct data_spec *d = s->o.spec;
+
+    for (int p = 0; p < PARTS; p++) {
+        struct files *f = &s->part[p];
+        if (f->x[0] && !(f->tokens = tokens_open(f->x, d->rows, err)))
+            return -1;
+    }
+    s->layout =
+        (struct data_layout){.train_items = tokens_windows(s->part[TRAIN].tokens),
+                             .test_items = s->part[TEST].tokens ? tokens_windows(s->part[TEST].tokens) : 0,
+                             .rows = d->rows,
+                             .cols = 1,
+                             .channels = 1,
+                             .steps = d->rows};
+    return 0;
+}
+
+static void show_tokens(const struct source *s, struct dataset *d)
+{
+    d->train.tokens = s->part[TRAIN].tokens;
+    d->test.tokens = s->part[TEST].tokens;
+    d->layout.classes = tokens_vocab(d->train.tokens);
+}
+
 /* ---- all ---- */
 
 static int open_format(struct source *s, struct err *err)
@@ -247,6 +277,8 @@ static int open_format(struct source *s, struct err *err)
         return open_npy(s, err);
     case SOURCE_SYNTHETIC:
         return open_synthetic(s);
+    case SOURCE_TOKENS:
+        return open_tokens(s, err);
     }
     return -1;
 }
@@ -267,6 +299,8 @@ struct source *source_open(const struct source_options *o, struct err *err)
 
 void source_free(struct source *s)
 {
+    for (int p = 0; s && p < PARTS; p++)
+        tokens_free(s->part[p].tokens);
     free(s);
 }
 
@@ -308,6 +342,9 @@ int source_load(const struct source *s, struct dataset *d, struct err *err)
     case SOURCE_SYNTHETIC:
         rc = load_synthetic(s, d, err);
         break;
+    case SOURCE_TOKENS:
+        show_tokens(s, d);
+        return 0;
     }
     if (!rc)
         d->layout.classes = classes_of(&d->test, classes_of(&d->train, 0));

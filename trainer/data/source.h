@@ -15,7 +15,7 @@
 #include "trainer/data/split.h"
 #include "trainer/data/synthetic.h"
 
-enum source_format { SOURCE_IDX, SOURCE_CSV, SOURCE_NPY, SOURCE_SYNTHETIC };
+enum source_format { SOURCE_IDX, SOURCE_CSV, SOURCE_NPY, SOURCE_SYNTHETIC, SOURCE_TOKENS };
 enum { DATA_CHANNELS_MAX = 64 };
 
 /* The `data` of a preset. */
@@ -26,12 +26,14 @@ struct data_spec {
     int32_t target;  /* csv: the target's first column; negative: from the end */
     int32_t columns; /* csv: how many */
     /* Files, below --data unless they begin with '/'. NULL: the four of MNIST (idx), or no test data. In a csv the
-     * targets stand in the same file. */
+     * targets stand in the same file. Tokens: patterns (tokens.h), and `test` validates. */
     const char *train, *train_targets, *test, *test_targets;
+
+    int32_t rows, cols, channels; /* synthetic, tokens: the model's input */
+    bool in_order;                /* training samples are not shuffled */
 
     /* synthetic */
     int64_t items;
-    int32_t rows, cols, channels; /* the model's input */
     struct synthetic synthetic;
     bool before_weights; /* drawn from the generator of the weights, before them; else from one of its own */
 
@@ -64,7 +66,7 @@ static inline void source_freep(struct source **s)
 /* It has passed layout_check; `classes` is not known yet. */
 const struct data_layout *source_layout(const struct source *s);
 
-/* Fill *d, a view of that layout, and its layout.classes. */
+/* Fill *d, a view of that layout, and its layout.classes. Parts of tokens borrow from `s`. */
 int source_load(const struct source *s, struct dataset *d, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,7 +1,11 @@
 /* test_feed.c - grey levels as torchvision makes them, and which samples a batch holds. */
 #include "test.h"
 
+#include "trainer/data/tokens.h"
 #include "trainer/feed.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* ToTensor then Normalize((0.5,), (0.5,)) in PyTorch, bit for bit: levels and what they become. */
 static void levels_are_torchvisions(void **state)
@@ -38,16 +42,17 @@ static void batches_follow_the_subset(void **state)
                           .train = {.items = 4, .x = images, .labels = labels}};
     float x[6];
     int32_t y[3];
+    struct err err;
     struct feed f;
 
     feed_init(&f, &set, false, subset, &spec);
-    feed_batch(&f, positions, 3, x, &(struct feed_targets){.labels = y});
+    assert_int_equal(feed_batch(&f, positions, 3, x, &(struct feed_targets){.labels = y}, &err), 0);
     const float want[] = {2 / 255.0f, 3 / 255.0f, 6 / 255.0f, 7 / 255.0f, 2 / 255.0f, 3 / 255.0f};
     assert_memory_equal(x, want, sizeof(want));
     assert_true(y[0] == 8 && y[1] == 6 && y[2] == 8);
     set.test = set.train;
     feed_init(&f, &set, true, NULL, &spec);
-    feed_batch(&f, positions, 2, x, &(struct feed_targets){.labels = y});
+    assert_int_equal(feed_batch(&f, positions, 2, x, &(struct feed_targets){.labels = y}, &err), 0);
     assert_true(y[0] == 8 && y[1] == 9);
 }
 
@@ -64,10 +69,11 @@ static void channels_are_normalised_apart(void **state)
                           .train = {.items = 1, .x = bytes, .values = values}};
     float x[4];
     float y[3];
+    struct err err;
     struct feed f;
 
     feed_init(&f, &set, false, NULL, &spec);
-    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    assert_int_equal(feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y}, &err), 0);
     const float mean[] = {0.25f, 0.5f};
     const float std[] = {0.5f, 2};
     for (int i = 0; i < 4; i++)
@@ -76,19 +82,46 @@ static void channels_are_normalised_apart(void **state)
     set.layout.floats = 1;
     set.train.x = floats;
     feed_init(&f, &set, false, NULL, &spec);
-    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    assert_int_equal(feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y}, &err), 0);
     for (int i = 0; i < 4; i++)
         assert_true(x[i] == (floats[i] - mean[i % 2]) / std[i % 2]);
     spec = (struct data_spec){.stats = 1, .std = {1}, .scale = 2};
     feed_init(&f, &set, false, NULL, &spec);
     assert_false(f.as_is);
-    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    assert_int_equal(feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y}, &err), 0);
     assert_true(x[0] == 0.5f && x[3] == 2);
     spec.scale = 0;
     feed_init(&f, &set, false, NULL, &spec);
     assert_true(f.as_is);
-    feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y});
+    assert_int_equal(feed_batch(&f, &position, 1, x, &(struct feed_targets){.values = y}, &err), 0);
     assert_memory_equal(x, floats, sizeof(floats));
+}
+
+/* Every token has its label, the one behind it; one that the model does not have is an error. */
+static void tokens_have_labels_behind_them(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_feed.XXXXXX";
+    cleanup_close int fd = mkstemp(path);
+    const uint32_t position = 1;
+    const struct data_spec spec = {.stats = 1, .std = {1}};
+    struct dataset set = {.layout = {.train_items = 2, .rows = 3, .cols = 1, .channels = 1, .steps = 3}};
+    float x[3];
+    int32_t y[3];
+    struct err err;
+    struct feed f;
+
+    assert_true(fd >= 0 && write(fd, "abcdefgh", 8) == 8);
+    cleanup_tokens struct tokens *t = tokens_open(path, 3, &err);
+    assert_int_equal(unlink(path), 0);
+    assert_non_null(t);
+    set.train = (struct data_part){.items = 2, .tokens = t};
+    feed_init(&f, &set, false, NULL, &spec);
+    assert_int_equal(feed_batch(&f, &position, 1, x, &(struct feed_targets){.labels = y}, &err), 0);
+    assert_true(x[0] == 'd' && x[2] == 'f' && y[0] == 'e' && y[2] == 'g');
+    f.vocab = 'g';
+    assert_int_equal(feed_batch(&f, &position, 1, x, &(struct feed_targets){.labels = y}, &err), -1);
+    assert_non_null(strstr(err.msg, "token 6: 103, expected 0..102"));
 }
 
 int main(void)
@@ -97,6 +130,7 @@ int main(void)
         cmocka_unit_test(levels_are_torchvisions),
         cmocka_unit_test(batches_follow_the_subset),
         cmocka_unit_test(channels_are_normalised_apart),
+        cmocka_unit_test(tokens_have_labels_behind_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,266 @@
+/* tokens.c - mapped files, and arithmetic from a window's number to a place in one of them. */
+#include "trainer/data/tokens.h"
+
+#include "trainer/data/npy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct file {
+    char *path;
+    void *map;
+    size_t map_bytes;
+    const uint8_t *first; /* the first token */
+    int width;            /* bytes of one */
+    int64_t count;
+    int64_t window; /* the number of its first window */
+};
+
+struct tokens {
+    struct file *file;
+    size_t files;
+    int32_t time;
+    int64_t windows, count;
+};
+
+static uint32_t u32_at(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
+                       int64_t *ret_count, struct err *err)
+{
+    const uint8_t *p = header;
+
+    if (header_bytes < TOKENS_SHARD_HEADER || file_bytes < TOKENS_SHARD_HEADER)
+        return err_set(err, ERR_INVALID, "%s: size: %" PRIu64 " bytes, expected a header of %d", path,
+                       file_bytes, TOKENS_SHARD_HEADER);
+    if (u32_at(p) != TOKENS_SHARD_MAGIC)
+        return err_set(err, ERR_INVALID, "%s: magic: %" PRIu32 ", expected %d: a shard of tokens", path,
+                       u32_at(p), TOKENS_SHARD_MAGIC);
+    if (u32_at(p + 4) != TOKENS_SHARD_VERSION)
+        return err_set(err, ERR_INVALID, "%s: version: %" PRIu32 ", expected %d", path, u32_at(p + 4),
+                       TOKENS_SHARD_VERSION);
+    uint64_t want = TOKENS_SHARD_HEADER + 2 * (uint64_t)u32_at(p + 8);
+    if (want != file_bytes)
+        return err_set(err, ERR_INVALID,
+                       "%s: size: %" PRIu64 " bytes, expected %" PRIu64 " for the %" PRIu32
+                       " tokens of its header",
+                       path, file_bytes, want, u32_at(p + 8));
+    *ret_count = u32_at(p + 8);
+    return 0;
+}
+
+void tokens_shard_header(int64_t count, uint8_t out[static TOKENS_SHARD_HEADER])
+{
+    const uint32_t field[] = {TOKENS_SHARD_MAGIC, TOKENS_SHARD_VERSION, (uint32_t)count};
+
+    memset(out, 0, TOKENS_SHARD_HEADER);
+    for (size_t i = 0; i < ARRAY_LEN(field); i++)
+        for (size_t b = 0; b < sizeof(field[0]); b++)
+            out[4 * i + b] = (uint8_t)(field[i] >> (8 * b));
+}
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t len = strlen(path);
+    size_t n = strlen(ending);
+
+    return len > n && strcmp(path + len - n, ending) == 0;
+}
+
+static int parse_npy(struct file *f, struct err *err)
+{
+    struct npy n;
+
+    if (npy_probe(f->path, &n, err))
+        return -1;
+    if (n.type != NPY_U16 || n.dims != 1)
+        return err_set(err, ERR_INVALID, "%s: expected a vector of uint16, as tokens are stored", f->path);
+    /* Compressed, or another file by now. */
+    if (n.data + 2 * (uint64_t)n.count != f->map_bytes)
+        return err_set(err, ERR_INVALID, "%s: size: %zu bytes, expected %" PRIu64 ", not compressed", f->path,
+                       f->map_bytes, n.data + 2 * (uint64_t)n.count);
+    f->first += n.data;
+    f->count = n.count;
+    return 0;
+}
+
+static int parse(struct file *f, struct err *err)
+{
+    f->first = f->map;
+    f->width = 2;
+    if (ends_in(f->path, ".npy"))
+        return parse_npy(f, err);
+    if (ends_in(f->path, ".bin")) {
+        f->first += TOKENS_SHARD_HEADER;
+        return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);
+    }
+    f->width = 1;
+    f->count = (int64_t)f->map_bytes;
+    return 0;
+}
+
+static int map(struct file *f, struct err *err)
+{
+    cleanup_close int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st))
+        return err_errno(err, ERR_FATAL, errno, "%s: cannot read", f->path);
+    if (!S_ISREG(st.st_mode) || !st.st_size)
+        return err_set(err, ERR_INVALID, "%s: expected a file that is not empty", f->path);
+    f->map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    if (f->map == MAP_FAILED) {
+        f->map = NULL;
+        return err_errno(err, ERR_FATAL, errno, "%s: cannot map", f->path);
+    }
+    f->map_bytes = (size_t)st.st_size;
+    return 0;
+}
+
+static int add(struct tokens *t, const char *path, struct err *err)
+{
+    struct file *f = &t->file[t->files];
+
+    f->path = strdup(path);
+    t->files++;
+    if (!f->path)
+        return err_set(err, ERR_FATAL, "no memory to open %.100s", path);
+    if (map(f, err) || parse(f, err))
+        return -1;
+    f->window = t->windows;
+    t->windows += f->count ? (f->count - 1) / t->time : 0;
+    t->count += f->count;
+    return 0;
+}
+
+static int add_all(struct tokens *t, const char *pattern, const glob_t *found, struct err *err)
+{
+    if (found->gl_pathc > TOKENS_FILES_MAX)
+        return err_set(err, ERR_INVALID, "%.160s: %zu files, expected at most %d", pattern, found->gl_pathc,
+                       TOKENS_FILES_MAX);
+    t->file = calloc(found->gl_pathc, sizeof(*t->file));
+    if (!t->file)
+        return err_set(err, ERR_FATAL, "no memory for %zu files", found->gl_pathc);
+    for (size_t i = 0; i < found->gl_pathc; i++)
+        if (add(t, found->gl_pathv[i], err))
+            return -1;
+    if (!t->windows)
+        return err_set(err, ERR_INVALID,
+                       "%.160s: %" PRId64 " tokens in %zu files, expected more than %" PRId32 " in one",
+                       pattern, t->count, t->files, t->time);
+    return 0;
+}
+
+/* glob(3) sorts by the locale; ranks in other locales must see the same order. */
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+struct tokens *tokens_open(const char *pattern, int32_t time, struct err *err)
+{
+    cleanup_tokens struct tokens *t = calloc(1, sizeof(*t));
+    glob_t found = {0};
+
+    if (!t || time < 1) {
+        err_set(err, t ? ERR_INVALID : ERR_FATAL, t ? "tokens: a window of none" : "no memory for tokens");
+        return NULL;
+    }
+    t->time = time;
+    int rc = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
+    if (rc) {
+        err_set(err, rc == GLOB_NOSPACE ? ERR_FATAL : ERR_NOT_FOUND, "%.200s: %s", pattern,
+                rc == GLOB_NOMATCH   ? "no such file"
+                : rc == GLOB_NOSPACE ? "no memory"
+                                     : "cannot read the folder");
+    } else {
+        qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_bytes);
+        rc = add_all(t, pattern, &found, err);
+    }
+    globfree(&found);
+    return rc ? NULL : TAKE(t);
+}
+
+void tokens_free(struct tokens *t)
+{
+    for (size_t i = 0; t && i < t->files; i++) {
+        if (t->file[i].map)
+            munmap(t->file[i].map, t->file[i].map_bytes);
+        free(t->file[i].path);
+    }
+    if (t)
+        free(t->file);
+    free(t);
+}
+
+int64_t tokens_windows(const struct tokens *t)
+{
+    return t->windows;
+}
+
+int64_t tokens_count(const struct tokens *t)
+{
+    return t->count;
+}
+
+size_t tokens_files(const struct tokens *t)
+{
+    return t->files;
+}
+
+int32_t tokens_vocab(const struct tokens *t)
+{
+    for (size_t i = 0; i < t->files; i++)
+        if (t->file[i].width != 1)
+            return 0;
+    return TOKENS_BYTES_VOCAB;
+}
+
+/* The last file whose first window is not behind it: files without a window share theirs with the next. */
+static const struct file *file_of(const struct tokens *t, int64_t window)
+{
+    size_t low = 0;
+    size_t high = t->files;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (t->file[middle].window <= window)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &t->file[low];
+}
+
+int tokens_window(const struct tokens *t, int64_t window, int32_t vocab, float *x, int32_t *next,
+                  struct err *err)
+{
+    if (window < 0 || window >= t->windows)
+        abort();
+    const struct file *f = file_of(t, window);
+    int64_t from = (window - f->window) * t->time;
+    int64_t i = 0;
+
+    for (; i <= t->time; i++) {
+        const uint8_t *p = f->first + (from + i) * f->width;
+        int32_t id = f->width == 1 ? p[0] : p[0] | p[1] << 8;
+        if (id >= vocab)
+            return err_set(err, ERR_INVALID,
+                           "%s: token %" PRId64 ": %" PRId32 ", expected 0..%" PRId32 ": the model's",
+                           f->path, from + i, id, vocab - 1);
+        if (i < t->time)
+            x[i] = (float)id;
+        if (i)
+            next[i - 1] = id;
+    }
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* tokens.h - files of tokens, mapped, as the windows a language model is trained on.
+ *
+ * Formats:   by a file's name: .bin is llm.c's shard (256 int32, of which 20240520, version 1 and the number of tokens;
+ *            then uint16), .npy a vector of uint16, anything else plain bytes, a token 0..255 each.
+ * Order:     the files of a pattern sorted by their bytes; each is cut into windows of `time` tokens and the one behind
+ *            them, which the next window begins with. What is left of a file is less than a window and not used: that is
+ *            llm.c's rule. Which rank takes which window is the sampler's business.
+ * Ownership: tokens_open makes, tokens_free frees. Files are mapped read-only and shared with all who map them; one that
+ *            is cut short meanwhile ends the process by SIGBUS.
+ * Errors:    ERR_NOT_FOUND (nothing matches), ERR_INVALID ("<path>: <field>: <value>, expected ..."), ERR_FATAL.
+ */
+#ifndef TK_TRAINER_DATA_TOKENS_H
+#define TK_TRAINER_DATA_TOKENS_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TOKENS_FILES_MAX = 65536,
+    TOKENS_BYTES_VOCAB = 256, /* of plain bytes */
+
+    /* llm.c: dev/data/data_common.py, write_datafile */
+    TOKENS_SHARD_MAGIC = 20240520,
+    TOKENS_SHARD_VERSION = 1,
+    TOKENS_SHARD_HEADER = 1024,
+};
+#define TOKENS_SHARD_MAX INT64_C(0xffffffff) /* what the header's field of 32 bits counts */
+
+struct tokens;
+
+/* `pattern`: as in glob(7). */
+struct tokens *tokens_open(const char *pattern, int32_t time, struct err *err);
+void tokens_free(struct tokens *t);
+
+static inline void tokens_freep(struct tokens **t)
+{
+    tokens_free(*t);
+}
+#define cleanup_tokens __attribute__((cleanup(tokens_freep)))
+
+int64_t tokens_windows(const struct tokens *t); /* at least 1 */
+int64_t tokens_count(const struct tokens *t);   /* of all files */
+size_t tokens_files(const struct tokens *t);
+
+/* 256 when all files are plain bytes; else 0: not known before they are read. */
+int32_t tokens_vocab(const struct tokens *t);
+
+/* Window `window` (0..windows-1): its tokens as floats, and behind each the one that follows. All must be below `vocab`:
+ * ERR_INVALID names the file and the place. */
+int tokens_window(const struct tokens *t, int64_t window, int32_t vocab, float *x, /* (time) */
+                  int32_t *next,                                                   /* (time) */
+                  struct err *err) MUST_CHECK;
+
+/* The header of an llm.c shard, in a file of file_bytes. */
+int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
+                       int64_t *ret_count, struct err *err) MUST_CHECK;
+void tokens_shard_header(int64_t count, uint8_t out[static TOKENS_SHARD_HEADER]);
+
+#endif
