@@ -42,8 +42,8 @@ static int parse_type(const char *path, const char *text, struct npy *n, struct 
             n->type = (enum npy_type)i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "%s: descr: %.*s, expected '|u1', '<u2', '<i4', '<i8', '<f4' or '<f8'", path,
-                   v.p ? (int)strcspn(v.p, ",}") : 7, v.p ? v.p : "missing");
+    return err_set(err, ERR_INVALID, "%s: descr: %.*s, expected '|u1', '<u2', '<i4', '<i8', '<f4' or '<f8'",
+                   path, v.p ? (int)strcspn(v.p, ",}") : 7, v.p ? v.p : "missing");
 }
 
 static int parse_shape(const char *path, const char *text, struct npy *n, struct err *err)
