@@ -13,6 +13,7 @@ help: ## show this text
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
 	@printf '  PYTHON=FILE       bench-trainer: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
+	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
 demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN, show the result
@@ -29,7 +30,8 @@ check: ## the quick part of test: unit tests, no root
 
 build: ## compile operator, launcher and trainer into build/release/bin
 	@scripts/deps.sh build test
-	@cmake --preset release >/dev/null && cmake --build build/release
+	@set -o pipefail; cmake --preset release -DWITH_CUDA=$(or $(WITH_CUDA),auto) | sed -n 's/^-- CUDA/CUDA/p'
+	@cmake --build build/release
 
 images: ## build the container images into build/images
 	@scripts/deps.sh images
@@ -56,7 +58,7 @@ bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks,
 	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
 
 format: ## clang-format every C file in place
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build

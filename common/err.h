@@ -9,6 +9,10 @@
 
 #include <stdarg.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum err_kind {
     ERR_NONE = 0,
     ERR_INVALID,   /* the input is wrong: tell its author, do not retry */
@@ -41,5 +45,9 @@ int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf
 
 /* "invalid", "transient", ...: a static string. */
 const char *err_kind_name(enum err_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

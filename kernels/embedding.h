@@ -25,8 +25,8 @@ void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float 
                        const float *table,                                            /* (V,C) */
                        const float *positions);                                       /* (T,C) */
 
-void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool add,
-                        float *dtable,        /* (V,C) written; with `add` added to */
+void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more,
+                        float *dtable,        /* (V,C) written; with `more` added to */
                         float *dpositions,    /* (T,C) written */
                         const float *dout,    /* (B,T,C) */
                         const float *tokens); /* (B,T) */

@@ -1,4 +1,5 @@
-/* kctx.h - what every operation needs: an instruction set, scratch memory, threads.
+/* kctx.h - what every operation needs: a device. kctx_make makes the CPU's context: an instruction set, scratch memory,
+ * threads. A GPU's comes from elsewhere, and all but the functions about instruction sets and threads works on it alike.
  *
  * Ownership: kctx_make to kctx_free. The scratch memory belongs to one operation at a time: nothing in it
  *            survives a call, so one context serves a whole network, but only one caller at a time.
@@ -44,7 +45,7 @@ void kctx_free(struct kctx *ctx);
 /* Make the scratch memory at least `bytes`; for set-up, never inside a step. */
 int kctx_reserve(struct kctx *ctx, size_t bytes, struct err *err) MUST_CHECK;
 
-/* The chosen set, never AUTO. */
+/* Of a CPU's context. The chosen set, never AUTO. */
 enum kctx_isa kctx_isa(const struct kctx *ctx);
 int kctx_threads(const struct kctx *ctx);
 

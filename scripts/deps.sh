@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test cluster images e2e servers bench
+#   scripts/deps.sh build test cuda cluster images e2e servers bench
 set -euo pipefail
 
 packages() {
@@ -10,12 +10,13 @@ packages() {
         echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist
         [ "$(id -u)" -ne 0 ] || echo iptables iproute2 # tests whose packets vanish need root anyway
         ;;
+    cuda) echo python3 python3-venv ;; # scripts/cuda-kit.py fetches the rest
     cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cluster, images, e2e, servers or bench" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cuda, cluster, images, e2e, servers or bench" >&2 && exit 2 ;;
     esac
 }
 

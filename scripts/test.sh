@@ -9,16 +9,16 @@ cd "$REPO"
 
 style() {
     say "style"
-    git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+    git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
     git ls-files '*.sh' .ci/run deploy/local/cluster deploy/local/servers | xargs shellcheck -x
     git ls-files | xargs codespell
     deploy/generate.sh --check
 }
 
-# Builds a preset; warnings are errors in all of them.
+# Builds a preset, the CUDA code in it though there may be no GPU; warnings are errors in all of them.
 compile() {
     say "build: $1"
-    cmake --preset "$1" >"$LOGS/cmake-$1.log" 2>&1 || die "cmake --preset $1 failed: build/logs/cmake-$1.log"
+    cmake --preset "$1" -DWITH_CUDA="${WITH_CUDA:-on}" >"$LOGS/cmake-$1.log" 2>&1 || die "cmake --preset $1 failed: build/logs/cmake-$1.log"
     cmake --build "build/$1" >"$LOGS/build-$1.log" 2>&1 || {
         grep -E -A5 'error|FAILED' "$LOGS/build-$1.log" | head -40
         die "compiling with preset $1 failed: build/logs/build-$1.log"
@@ -30,7 +30,7 @@ units() {
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j 2
 }
 
-scripts/deps.sh build test
+scripts/deps.sh build test cuda
 style
 compile release
 compile clang-release

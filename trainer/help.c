@@ -271,8 +271,7 @@ void help_preset(FILE *out, const struct config *cfg)
     fputs("\nSIGNALS\n", out);
     wrapped(out, 4,
             "SIGTERM or SIGINT on any rank: all ranks stop after the same step, rank 0 writes a checkpoint, "
-            "and the same "
-            "command goes on from there.");
+            "and --resume with its folder, or the job's next attempt, goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
           "    1    error; among others a loss that is not finite\n"

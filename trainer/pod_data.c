@@ -22,11 +22,25 @@ struct offer {
     struct data_layout layout; /* of what was loaded */
 };
 
+/* Where memory files are forbidden the others load their own. */
+static int make_own_memory(struct pod_data *d, size_t bytes, struct err *err)
+{
+    void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (mem == MAP_FAILED)
+        return err_errno(err, ERR_FATAL, errno, "cannot map %zu bytes for the data set", bytes);
+    d->mem = mem;
+    d->bytes = bytes;
+    return 0;
+}
+
 /* Anonymous memory with a descriptor that others can open; its size is fixed by seals. */
 static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err *err)
 {
     cleanup_close int fd = memfd_create("dataset", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
+    if (fd < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS))
+        return make_own_memory(d, bytes, err);
     if (fd < 0 || ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK))
         return err_errno(err, ERR_FATAL, errno, "no memory of %zu bytes for the data set", bytes);
     void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -301,14 +301,15 @@ void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t s
     r->steps = steps;
 }
 
-void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last)
+void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last, bool hint)
 {
     if (!r || (!last && r->o.format != LOG_FORMAT_JSON))
         return;
     if (begin_json(r, "checkpoint"))
         fprintf(r->o.out, ",\"global_step\":%lld", (long long)step);
     else
-        fprintf(r->o.out, "checkpoint of step %lld saved in %s", (long long)step, dir);
+        fprintf(r->o.out, "checkpoint of step %lld saved in %s%s%s%s", (long long)step, dir,
+                hint ? ": --resume " : "", hint ? dir : "", hint ? " goes on from it" : "");
     end(r);
 }
 

@@ -69,8 +69,8 @@ struct report_times {
 };
 void report_times(struct report *r, const struct report_times *t);
 
-/* A checkpoint of step `step` of the run is on disk; text says so only when `last`. */
-void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last);
+/* A checkpoint of step `step` of the run is on disk; text says so only when `last`, and with `hint` how to use it. */
+void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last, bool hint);
 
 /* The run ends early: why. */
 void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step);

@@ -1,6 +1,8 @@
 /* resume.c - rank 0 searches, all receive. */
 #include "trainer/resume.h"
 
+#include "trainer/candidates.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,95 +25,102 @@ static void note(struct resume_result *r, bool warning, const char *fmt, ...)
     r->notes++;
 }
 
-static void note_resumed(struct resume_result *r, const char *path, const struct cursor *c)
+static int take(const struct snapshot *into, const char *path, struct resume_result *r, struct err *err)
 {
+    const struct cursor *c = into->cursor;
+    struct manifest m;
+
+    if (ckpt_manifest(path, &m, err) || snapshot_read(into, path, &m, err))
+        return -1;
     note(r, false, "resumed from %.120s: epoch %lld, batch %lld, step %lld", path, (long long)c->epoch,
          (long long)c->epoch_step, (long long)c->step);
     r->resumed = true;
+    memcpy(r->run_id, m.run_id, sizeof(r->run_id));
+    return 0;
 }
 
-/* How a checkpoint differs from what is wanted; NULL: not at all. */
-static const char *difference(const struct manifest *m, const struct resume_options *o)
+/* The first that can be read. 1: resumed, 0: there is none. */
+static int first_of(const struct snapshot *into, const struct candidates *c, struct resume_result *ret)
 {
-    if (strncmp(m->run_id, o->run_id, sizeof(m->run_id) - 1) != 0)
-        return "another run";
-    return m->config != o->config ? "another configuration" : NULL;
-}
-
-/* The newest of `dir` that can be read; any: whoever wrote it. 1: resumed, 0: there is none. */
-static int from_folder(const struct snapshot *into, const char *dir, bool any, const struct resume_options *o,
-                       struct resume_result *ret, struct err *err)
-{
-    cleanup_arena struct arena a = {0};
-    struct ckpt_list list;
-    struct manifest m;
-    const char *foreign = NULL;
-    const char *why = NULL;
-
-    if (ckpt_list(dir, &a, &list, err))
-        return -1;
-    for (size_t i = 0; i < list.len; i++) {
-        const char *path = arena_printf(&a, "%s/%s", dir, list.entry[i].name);
-        struct err damage = {0};
-        int rc = ckpt_manifest(path, &m, &damage);
-        const char *other = rc || any ? NULL : difference(&m, o);
-        if (other && !foreign) {
-            foreign = list.entry[i].name;
-            why = other;
-        }
-        if (other)
-            continue;
-        if (!rc && !snapshot_read(into, path, &m, &damage)) {
-            note_resumed(ret, path, into->cursor);
+    for (size_t i = 0; i < c->len; i++) {
+        struct err damage = c->of[i].why;
+        if (!c->of[i].damaged && take(into, c->of[i].path, ret, &damage) == 0)
             return 1;
-        }
         note(ret, true, "damaged checkpoint skipped: %s", damage.msg);
     }
-    if (foreign)
-        note(ret, false, "started afresh: %.80s/%s is of %s", dir, foreign, why);
-    else if (list.len)
-        note(ret, true, "started afresh: no checkpoint in %.80s can be read", dir);
     return 0;
+}
+
+/* This run's own. */
+static int own(const struct snapshot *into, const struct resume_options *o, bool tell,
+               struct resume_result *ret)
+{
+    cleanup_arena struct arena a = {0};
+    struct candidates all;
+    struct err why = {0};
+
+    if (candidates_find(o->dir, o->run_id, o->config, true, &a, &all, &why)) {
+        if (tell && why.kind != ERR_NOT_FOUND)
+            note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
+        return 0;
+    }
+    if (first_of(into, &all, ret))
+        return 1;
+    if (tell && all.foreign && all.foreign->same_config)
+        note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
+             all.foreign->path, o->dir);
+    else if (tell && all.foreign)
+        note(ret, false, "started afresh: %.120s is of another configuration", all.foreign->path);
+    else if (tell && all.len)
+        note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
+    return 0;
+}
+
+static bool is_checkpoint(const char *path)
+{
+    char file[PATH_MAX];
+    struct stat st;
+    struct err ignored;
+
+    return !ckpt_path(file, path, "manifest.json", &ignored) && !stat(file, &st);
+}
+
+static void note_foreign(const char *path, const struct resume_options *o, struct resume_result *ret)
+{
+    struct manifest m;
+    struct err ignored;
+
+    if (!ckpt_manifest(path, &m, &ignored) && m.config != o->config)
+        note(ret, false, "%.120s is of another configuration", path);
 }
 
 static int from_path(const struct snapshot *into, const struct resume_options *o, struct resume_result *ret,
                      struct err *err)
 {
-    char file[PATH_MAX];
-    struct manifest m;
-    struct stat st;
+    cleanup_arena struct arena a = {0};
+    struct candidates all;
 
-    if (snprintf(file, sizeof(file), "%s/manifest.json", o->how) >= (int)sizeof(file))
-        return err_set(err, ERR_INVALID, "--resume: a path of %zu bytes", strlen(o->how));
-    if (stat(file, &st)) {
-        int rc = from_folder(into, o->how, true, o, ret, err);
-        if (rc == 0)
-            err_set(err, ERR_INVALID, "%.160s: no checkpoint in it that can be read", o->how);
-        return rc == 1 ? 1 : err_wrap(err, "--resume");
+    if (is_checkpoint(o->how)) {
+        note_foreign(o->how, o, ret);
+        return take(into, o->how, ret, err) ? err_wrap(err, "--resume") : 1;
     }
-    if (ckpt_manifest(o->how, &m, err) || snapshot_read(into, o->how, &m, err))
+    if (candidates_find(o->how, o->run_id, o->config, false, &a, &all, err))
         return err_wrap(err, "--resume");
-    const char *other = difference(&m, o);
-    if (other)
-        note(ret, false, "%.120s is of %s", o->how, other);
-    note_resumed(ret, o->how, into->cursor);
-    return 1;
+    if (first_of(into, &all, ret))
+        return 1;
+    return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read", o->how);
 }
 
 /* 1: resumed, 0: afresh, -1. */
 static int search(const struct snapshot *into, const struct resume_options *o, struct resume_result *ret,
                   struct err *err)
 {
-    struct err why = {0};
-
     if (strcmp(o->how, "never") == 0)
         return 0;
-    if (strcmp(o->how, "auto") != 0)
-        return from_path(into, o, ret, err);
-    int rc = from_folder(into, o->dir, false, o, ret, &why);
-    if (rc < 0 && why.kind != ERR_NOT_FOUND)
-        note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
-    return rc == 1;
+    if (strcmp(o->how, "auto") == 0)
+        return own(into, o, true, ret);
+    /* A path says where the run begins; a later attempt goes on from where the run has come. */
+    return o->later_attempt && own(into, o, false, ret) ? 1 : from_path(into, o, ret, err);
 }
 
 /* What rank 0 tells. */

@@ -1,7 +1,8 @@
 /* resume.h - where a run begins: at a checkpoint, or afresh.
  *
  * Rank 0 looks and reads, the others are told: no disk is shared. "auto" takes the newest checkpoint of the same run and
- * configuration that is whole, and says why it passed over the others; a path is taken or refused.
+ * configuration that is whole, and says why it passed over the others; a path is taken or refused. Of a folder that
+ * holds checkpoints of several runs it is the last written one of this configuration.
  *
  * Order:     a collective call: every rank makes it.
  * Ownership: everything is borrowed for the call.
@@ -21,13 +22,15 @@ struct resume_options {
     const char *dir; /* of checkpoints */
     uint32_t config;
     const char *run_id;
+    bool later_attempt; /* the same run may have been started with this path before */
     int stages; /* of the model; more than 1: rank 0 alone gets it whole, and the caller hands it out */
     int64_t timeout_ms;
 };
 
 struct resume_result {
     bool resumed;
-    int notes; /* lines for a person, on rank 0 */
+    char run_id[MANIFEST_RUN_ID_BYTES]; /* on rank 0: of the checkpoint taken */
+    int notes;                          /* lines for a person, on rank 0 */
     struct {
         bool warning;
         char text[ERR_MSG_BYTES];

@@ -1,8 +1,8 @@
 /* rig.c - set-up, in the order in which things are needed. */
 #include "trainer/rig.h"
 
-#include "common/contract.h"
 #include "common/cpus.h"
+#include "kernels/device.h"
 #include "trainer/describe.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
@@ -176,83 +176,12 @@ static int make_train(struct rig *s, struct err *err)
     return train_make(&s->train, &p, err);
 }
 
-struct snapshot rig_snapshot(struct rig *s)
-{
-    if (s->pipeline.whole)
-        return (struct snapshot){.model = s->pipeline.whole, .optim = &s->whole_optim, .cursor = &s->cursor};
-    return (struct snapshot){.model = s->model, .optim = &s->optim, .cursor = &s->cursor};
-}
-
-int rig_gather(struct rig *s, struct err *err)
-{
-    struct model *whole;
-
-    if (s->pipeline.at.stages == 1)
-        return 0;
-    s->whole_optim.step = s->optim.step;
-    return pipeline_whole(&s->pipeline, &whole, err) ||
-                   (s->optim.m && pipeline_gather(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
-                   (s->optim.v && pipeline_gather(&s->pipeline, s->optim.v, s->whole_optim.v, err))
-               ? -1
-               : 0;
-}
-
-/* The way back, after rank 0 has read a checkpoint. */
-static int scatter(struct rig *s, struct err *err)
-{
-    s->optim.step = s->cursor.step;
-    return pipeline_spread(&s->pipeline, err) ||
-                   (s->optim.m && pipeline_scatter(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
-                   (s->optim.v && pipeline_scatter(&s->pipeline, s->optim.v, s->whole_optim.v, err))
-               ? -1
-               : 0;
-}
-
 int64_t rig_steps(const struct rig *s)
 {
     struct sampler whole = s->train.p.sampler;
 
     whole.first = 0;
     return sampler_steps(&whole, s->cfg->batch_size);
-}
-
-/* The run's name across attempts: the operator's, else the launcher's. */
-static const char *run_id(const struct run_env *env)
-{
-    const char *id = env->get(CONTRACT_ENV_JOB_UID);
-
-    if (!id || !id[0])
-        id = env->get(CONTRACT_ENV_RUN_ID);
-    return id ? id : "";
-}
-
-/* Where to begin, and who saves what. */
-static int make_saver(struct rig *s, struct err *err)
-{
-    const struct config *cfg = s->cfg;
-    struct resume_options o = {.how = cfg->resume,
-                               .dir = cfg->ckpt_dir,
-                               .config = config_resumable(cfg),
-                               .run_id = run_id(s->env),
-                               .stages = s->pipeline.at.stages,
-                               .timeout_ms = s->timeout_ms};
-    struct snapshot all = rig_snapshot(s);
-
-    s->cursor = (struct cursor){.epoch = 1};
-    if (resume(&all, s->comm, &o, &s->resumed, err) ||
-        (s->resumed.resumed && s->pipeline.at.stages > 1 && scatter(s, err)))
-        return -1;
-    s->saver = (struct saver){.dir = cfg->ckpt_dir,
-                              .save_steps = cfg->save_steps,
-                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
-                              .keep = cfg->keep,
-                              .config = o.config,
-                              .run_id = o.run_id,
-                              .rank = s->comm->rank,
-                              .clock = s->env->clock,
-                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
-                              .last_step = -1};
-    return 0;
 }
 
 static int make_report(struct rig *s, struct err *err)
@@ -330,7 +259,7 @@ static int say_start(struct rig *s, struct err *err)
     struct lines_values v = rig_lines(s, 0);
 
     report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
-                 kctx_isa_name(kctx_isa(s->ctx)), kctx_threads(s->ctx));
+                 device_name(s->ctx), kctx_threads(s->ctx));
     if (!cfg->lines.start)
         return 0;
     if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
@@ -343,8 +272,8 @@ static void describe_start(struct rig *s)
 {
     struct err why;
 
-    if (!s->resumed.resumed &&
-        describe_run(report_events(s->report), s->cfg, run_id(s->env), s->comm->world, &why))
+    if (!s->resumed.resumed && describe_run(report_events(s->report), s->cfg,
+                                            s->run_id.made_up ? "" : s->run_id.text, s->comm->world, &why))
         report_events_failed(s->report, &why);
 }
 
@@ -360,7 +289,7 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
     s->ctx = kctx_make(&machine, err);
-    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || make_saver(s, err) ||
+    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
         make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);

@@ -15,6 +15,7 @@
 #include "trainer/report.h"
 #include "trainer/resume.h"
 #include "trainer/run.h"
+#include "trainer/run_id.h"
 #include "trainer/saver.h"
 #include "trainer/train.h"
 
@@ -34,6 +35,7 @@ struct rig {
     uint32_t *split_order;
     struct split split;
     struct train train;
+    struct run_id run_id; /* rank 0's counts */
     struct cursor cursor;
     struct saver saver;
     bool save_due; /* a checkpoint waits for the end of its epoch */
@@ -46,6 +48,9 @@ struct rig {
 };
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
+
+/* The run's name, where it begins, and who saves. Part of rig_open. */
+int rig_begin(struct rig *s, struct err *err) MUST_CHECK;
 
 /* What a checkpoint holds of this run. */
 struct snapshot rig_snapshot(struct rig *s);

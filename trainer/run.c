@@ -115,7 +115,7 @@ static int checkpoint(struct rig *s, bool last, struct err *ret)
         err_wrap(&err, "no checkpoint written: --ckpt_dir");
         report_note(s->report, true, err.msg);
     } else if (s->saver.last_step != before) {
-        report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last);
+        report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last, !s->run_id.later_attempt);
     }
     return 0;
 }

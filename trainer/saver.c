@@ -20,7 +20,8 @@ bool saver_due(const struct saver *s, int64_t step, uint32_t flags)
 int saver_save(struct saver *s, const struct snapshot *what, struct err *err)
 {
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
-    struct manifest m = {.step = what->cursor->step, .config = s->config};
+    struct manifest m = {
+        .step = what->cursor->step, .config = s->config, .saved_ms = s->clock.wall_ms(s->clock.ctx)};
 
     if (s->rank != 0 || !s->dir || m.step == s->last_step)
         return 0;

@@ -6,6 +6,7 @@ from repeat to repeat, each rank with one thread. What is shown is the median ov
 the ratios of neighbours. Exit status 1 when a program fails, never because something was slow.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -80,6 +81,13 @@ def trainer_step(args, preset, ranks, folder):
     return times[0]["train_s"] / STEPS[preset][0] * 1e6
 
 
+def trainer_together(args, preset, ranks, folder):
+    """The same of one rank, of the slower one, while another program like it runs: what a second core is worth here."""
+    with concurrent.futures.ThreadPoolExecutor(ranks) as pool:
+        runs = [pool.submit(trainer_step, args, preset, 1, folder) for _ in range(ranks)]
+        return max(run.result() for run in runs)
+
+
 def torch_step(args, preset, ranks, folder):
     command = torch_command(args, preset, ranks, STEPS[preset][1])
     found = [float(line.split()[1]) for _, line in lines_of(command, folder) if line.startswith("us_per_step ")]
@@ -113,17 +121,18 @@ def has_torch(python):
 
 
 def measure(args, folder):
-    """{(what, preset, ranks): ([ours], [PyTorch's])}"""
-    sides = {"step": (trainer_step, torch_step), "start-up": (trainer_startup, torch_startup)}
-    cases = [("step", preset, ranks) for preset in STEPS for ranks in (1, 2)]
+    """{(what, preset, ranks): ([ours], [PyTorch's])}, the latter empty where there is nothing to compare"""
+    sides = {"step": (trainer_step, torch_step), "together": (trainer_together,),
+             "start-up": (trainer_startup, torch_startup)}
+    cases = [(what, preset, ranks) for preset in STEPS for what, ranks in (("step", 1), ("together", 2), ("step", 2))]
     cases += [("start-up", STARTUP_PRESET, ranks) for ranks in STARTUP_GOALS]
     found = {case: ([], []) for case in cases}
     for repeat in range(args.repeats):
         for case in cases:
             what, preset, ranks = case
             print(f"repeat {repeat + 1} of {args.repeats}: {what} {preset}, {ranks} rank(s)", file=sys.stderr, flush=True)
-            for side in ((0, 1), (1, 0))[repeat % 2]:
-                found[case][side].append(sides[what][side](args, preset, ranks, folder))
+            for side, measured in list(enumerate(sides[what]))[::-1 if repeat % 2 else 1]:
+                found[case][side].append(measured(args, preset, ranks, folder))
     return found
 
 
@@ -152,14 +161,15 @@ def show(found):
         row(preset, str(ranks), f"{median(ours):.1f} us", f"{median(theirs):.1f} us",
             f"{median(ratios):.3f} ({min(ratios):.3f}, {max(ratios):.3f})",
             verdict(form.format(value), f"<= {goal}{unit}", value <= goal))
-    print("\nSamples per second, 1 to 2 ranks\n")
-    row("Preset", "Trainer", "PyTorch", "Goal")
-    row(*["---"] * 4)
+    print("\nSamples per second, 1 to 2 ranks; the machine's own: two programs of one rank at once, which share nothing\n")
+    row("Preset", "Trainer", "Machine's own", "PyTorch", "Goal")
+    row(*["---"] * 5)
     for preset in STEPS:
-        ours, theirs = (median(2 * one / two for one, two in zip(found["step", preset, 1][side],
-                                                                  found["step", preset, 2][side])) for side in (0, 1))
+        def gain(what, side):
+            return median(2 * one / two for one, two in zip(found["step", preset, 1][side], found[what, preset, 2][side]))
+        ours, own, theirs = gain("step", 0), gain("together", 0), gain("step", 1)
         goal = "none" if preset == "linear" else verdict(f"{ours:.2f}", f">= {SCALING_GOAL}", ours >= SCALING_GOAL)
-        row(preset, f"{ours:.2f} x", f"{theirs:.2f} x", goal)
+        row(preset, f"{ours:.2f} x", f"{own:.2f} x", f"{theirs:.2f} x", goal)
     print(f"\nStart of the program to the end of the first step, {STARTUP_PRESET}\n")
     row("Ranks", "Trainer", "PyTorch", "Goal")
     row(*["---"] * 4)

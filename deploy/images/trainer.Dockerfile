@@ -9,7 +9,7 @@ RUN apt-get update \
 
 FROM libraries AS build
 COPY . /source
-RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR=OFF -DTK_TESTS=OFF \
+RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR=OFF -DTK_TESTS=OFF -DWITH_CUDA=off \
  && cmake --build /build --target torchrun trainer \
  && strip /build/bin/torchrun /build/bin/trainer
 

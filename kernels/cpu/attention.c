@@ -1,5 +1,6 @@
 /* attention.c - the forward pass: block of keys after block of keys, each row's softmax made in passing. */
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/ops.h"
 
 #include <math.h>
 
@@ -234,8 +235,8 @@ static void forward_lanes(void *arg, int first, int last)
     }
 }
 
-void attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
-                       const float *qkv)
+void cpu_attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
+                           const float *qkv)
 {
     struct attention_job j = {.s = s, .out = out, .lse = lse, .qkv = qkv};
 

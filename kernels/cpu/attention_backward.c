@@ -1,6 +1,7 @@
 /* attention_backward.c - the gradients: weights are made again, block by block, and every sum runs over blocks of
  * queries or of keys first to last. */
 #include "kernels/cpu/attention.h"
+#include "kernels/cpu/ops.h"
 
 /* With w the weights of a row and dw their gradients, those of the products are w (dw - sum(w dw)); that sum is the
  * product of the row's output with its gradient. */
@@ -107,8 +108,8 @@ static void backward_lanes(void *arg, int first, int last)
     }
 }
 
-void attention_backward(struct kctx *ctx, const struct attention_shape *s, float *dqkv, const float *dout,
-                        const float *out, const float *lse, const float *qkv)
+void cpu_attention_backward(struct kctx *ctx, const struct attention_shape *s, float *dqkv, const float *dout,
+                            const float *out, const float *lse, const float *qkv)
 {
     struct attention_job j = {.s = s, .dqkv = dqkv, .dout = dout, .out_in = out, .lse_in = lse, .qkv = qkv};
 

@@ -1,5 +1,6 @@
 /* batchnorm.c - statistics by blocks of channels, each over all rows by one thread; the rest by rows. */
 #include "kernels/batchnorm.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 #include <math.h>
@@ -108,9 +109,9 @@ static void forward_rows(void *arg, int begin, int end)
                         j->s->channels);
 }
 
-void batchnorm_forward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *out, float *mean,
-                       float *rstd, float *running_mean, float *running_var, const float *in,
-                       const float *weight, const float *bias)
+void cpu_batchnorm_forward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *out,
+                           float *mean, float *rstd, float *running_mean, float *running_var, const float *in,
+                           const float *weight, const float *bias)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),
@@ -160,9 +161,9 @@ static void backward_rows(void *arg, int begin, int end)
                            j->s->channels);
 }
 
-void batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *din,
-                        float *dweight, float *dbias, const float *dout, const float *in, const float *mean,
-                        const float *rstd, const float *weight)
+void cpu_batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *din,
+                            float *dweight, float *dbias, const float *dout, const float *in,
+                            const float *mean, const float *rstd, const float *weight)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),

@@ -1,5 +1,6 @@
 /* classifier.c - block of rows after block of rows: products, softmax in place, the two products of the gradients. */
 #include "kernels/classifier.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/product.h"
 
 #include <math.h>
@@ -134,9 +135,9 @@ static void gradients(struct kctx *ctx, const struct job *j, float *din, float *
     product_run(ctx, &dw, NULL);
 }
 
-int classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
-               float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
-               float share, struct err *err)
+int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
+                   float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
+                   float share, struct err *err)
 {
     struct scratch w = scratch_open(ctx);
     struct job j = {.s = s, .ops = kctx_ops(ctx), .gradient = dweight, .share = share};

@@ -1,6 +1,8 @@
 /* conv2d.c - checks, sizes and the forward pass. */
 #include "kernels/cpu/conv2d.h"
 
+#include "kernels/cpu/ops.h"
+
 enum { PAD_MAX = 4096 };
 
 /* How far a kernel of k elements reaches. */
@@ -198,8 +200,8 @@ static void forward_images(void *arg, int begin, int end)
     }
 }
 
-void conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *out, const float *in,
-                    const float *weight, const float *bias, bool relu)
+void cpu_conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *out, const float *in,
+                        const float *weight, const float *bias, bool relu)
 {
     struct conv2d_shape framed = conv2d_framed(s);
     struct forward f = {

@@ -2,6 +2,8 @@
  * adding each kernel tap's product at its place, so that no tap multiplies padding. */
 #include "kernels/cpu/conv2d.h"
 
+#include "kernels/cpu/ops.h"
+
 #include <string.h>
 
 enum { WEIGHT_STEPS = 160 }; /* pixels per block: its rows of `in` and `dout` stay in the first-level cache */
@@ -204,8 +206,9 @@ static void input_images(void *arg, int begin, int end)
     }
 }
 
-void conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din, float *dweight, float *dbias,
-                     const float *dout, const float *out, const float *in, const float *weight)
+void cpu_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din, float *dweight,
+                         float *dbias, const float *dout, const float *out, const float *in,
+                         const float *weight)
 {
     struct conv2d_shape framed = conv2d_framed(s);
     struct backward b = {

@@ -1,5 +1,6 @@
 /* cross_entropy.c - row by row, in one thread: the loss is a sum over rows, and its order is part of it. */
 #include "kernels/cross_entropy.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 #include <math.h>
@@ -40,8 +41,9 @@ static double one_row(float *d, const float *x, int label, int top, int rows, in
     return log(sum) - (smoothing > 0 ? (1 - smoothing) * mine + share * all : mine);
 }
 
-int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits, const float *logits,
-                  const int32_t *labels, int rows, int classes, double smoothing, struct err *err)
+int cpu_cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits,
+                      const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
+                      struct err *err)
 {
     (void)ctx;
     for (int r = 0; r < rows; r++) {

@@ -1,5 +1,6 @@
 /* dropout.c - sample by sample: each has its own key. */
 #include "kernels/dropout.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 struct job {
@@ -43,8 +44,8 @@ static void forward_samples(void *arg, int begin, int end)
     }
 }
 
-void dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
-                     float *out, uint8_t *keep, const float *in)
+void cpu_dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
+                         float *out, uint8_t *keep, const float *in)
 {
     struct job j = {.s = s, .draw = draw, .ops = kctx_ops(ctx), .to = out, .keep = keep, .from = in};
     kctx_run(ctx, s->batch, forward_samples, &j);
@@ -66,8 +67,8 @@ static void backward_samples(void *arg, int begin, int end)
     j->ops->dropout_grad(j->din + at, j->dout + at, j->keep + at, scale_of(j->s), n);
 }
 
-void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, const float *dout,
-                      const uint8_t *keep)
+void cpu_dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, const float *dout,
+                          const uint8_t *keep)
 {
     struct back_job j = {.s = s, .ops = kctx_ops(ctx), .din = din, .dout = dout, .keep = keep};
     kctx_run(ctx, s->batch, backward_samples, &j);

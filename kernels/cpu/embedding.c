@@ -1,5 +1,6 @@
 /* embedding.c - forward by rows; gradients by blocks of channels, each over all rows in their order. */
 #include "kernels/embedding.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 #include <stdlib.h>
@@ -48,8 +49,8 @@ static void forward_rows(void *arg, int begin, int end)
     }
 }
 
-void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, const float *tokens,
-                       const float *table, const float *positions)
+void cpu_embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, const float *tokens,
+                           const float *table, const float *positions)
 {
     struct job j = {
         .s = s, .ops = kctx_ops(ctx), .out = out, .tokens = tokens, .table = table, .positions = positions};
@@ -79,8 +80,8 @@ static void backward_columns(void *arg, int begin, int end)
     }
 }
 
-void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool add, float *dtable,
-                        float *dpositions, const float *dout, const float *tokens)
+void cpu_embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool add, float *dtable,
+                            float *dpositions, const float *dout, const float *tokens)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),

@@ -1,5 +1,6 @@
 /* flat.c - operations over flat buffers, in chunks that threads may share. */
 #include "kernels/adam.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 #include "kernels/gelu.h"
 #include "kernels/reduce.h"
@@ -43,7 +44,7 @@ static void relu_chunks(void *arg, int begin, int end)
     f->ops->relu(f->a + i, f->x + i, chunk_end(f, end) - i);
 }
 
-void relu_forward(struct kctx *ctx, float *out, const float *in, size_t n)
+void cpu_relu_forward(struct kctx *ctx, float *out, const float *in, size_t n)
 {
     run_chunks(ctx, &(struct flat){.a = out, .x = in, .n = n}, relu_chunks);
 }
@@ -55,7 +56,7 @@ static void relu_mask_chunks(void *arg, int begin, int end)
     f->ops->relu_mask(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
 }
 
-void relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n)
+void cpu_relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n)
 {
     run_chunks(ctx, &(struct flat){.a = din, .x = dout, .y = out, .n = n}, relu_mask_chunks);
 }
@@ -67,7 +68,7 @@ static void gelu_chunks(void *arg, int begin, int end)
     f->form(f->a + i, f->x + i, chunk_end(f, end) - i);
 }
 
-void gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n)
+void cpu_gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n)
 {
     const struct isa_ops *ops = kctx_ops(ctx);
     struct flat f = {.a = out, .x = in, .n = n, .form = form == GELU_TANH ? ops->gelu_tanh : ops->gelu};
@@ -81,8 +82,8 @@ static void gelu_grad_chunks(void *arg, int begin, int end)
     f->form_grad(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
 }
 
-void gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
-                   size_t n)
+void cpu_gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
+                       size_t n)
 {
     const struct isa_ops *ops = kctx_ops(ctx);
     struct flat f = {.a = din,
@@ -116,7 +117,7 @@ static void square_chunks(void *arg, int begin, int end)
     }
 }
 
-void reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
+void cpu_reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
 {
     run_chunks(ctx, &(struct flat){.sums = sums, .x = x, .n = n}, square_chunks);
 }
@@ -128,9 +129,14 @@ static void scale_chunks(void *arg, int begin, int end)
     f->ops->scale_row(f->a + i, f->scale, chunk_end(f, end) - i);
 }
 
-void reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
+void cpu_reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
 {
     run_chunks(ctx, &(struct flat){.a = x, .scale = scale, .n = n}, scale_chunks);
+}
+
+void cpu_add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n)
+{
+    reduce_sum(ctx, out, (const float *const[]){a, b}, 2, n, 1);
 }
 
 static void adam_chunks(void *arg, int begin, int end)
@@ -140,8 +146,8 @@ static void adam_chunks(void *arg, int begin, int end)
     f->ops->adam(&f->adam, f->a + i, f->b + i, f->c + i, f->x + i, chunk_end(f, end) - i);
 }
 
-void adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m, float *v,
-               const float *g, size_t n)
+void cpu_adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m, float *v,
+                   const float *g, size_t n)
 {
     double correction1 = 1 - pow(o->beta1, (double)step);
     double correction2 = 1 - pow(o->beta2, (double)step);
@@ -165,7 +171,7 @@ static void sgd_chunks(void *arg, int begin, int end)
     f->ops->sgd(&f->sgd, f->a + i, f->b ? f->b + i : NULL, f->x + i, chunk_end(f, end) - i);
 }
 
-void sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g, size_t n)
+void cpu_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g, size_t n)
 {
     struct isa_sgd s = {.minus_lr = (float)-o->lr,
                         .momentum = (float)o->momentum,

@@ -1,5 +1,6 @@
 /* flatten.c - one transposition of (pixels, channels) per image. */
 #include "kernels/flatten.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 int flatten_check(const struct flatten_shape *s, struct err *err)
@@ -24,13 +25,13 @@ static void transpose(float *to, const float *from, int n, ptrdiff_t rows, ptrdi
     }
 }
 
-void flatten_forward(struct kctx *ctx, const struct flatten_shape *s, float *out, const float *in)
+void cpu_flatten_forward(struct kctx *ctx, const struct flatten_shape *s, float *out, const float *in)
 {
     (void)ctx;
     transpose(out, in, s->batch, (ptrdiff_t)s->h * s->w, s->c);
 }
 
-void flatten_backward(struct kctx *ctx, const struct flatten_shape *s, float *din, const float *dout)
+void cpu_flatten_backward(struct kctx *ctx, const struct flatten_shape *s, float *din, const float *dout)
 {
     (void)ctx;
     transpose(din, dout, s->batch, s->c, (ptrdiff_t)s->h * s->w);

@@ -1,5 +1,6 @@
-/* kctx.c - choosing the instruction set, and holding scratch memory and threads. */
+/* kctx.c - the CPU's context: choosing the instruction set, and holding scratch memory and threads. */
 #include "kernels/kctx.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 #include "kernels/cpu/team.h"
 
@@ -9,7 +10,8 @@
 
 enum { SCRATCH_ALIGN_BYTES = 64 };
 
-struct kctx {
+struct cpu {
+    struct kctx ctx;
     enum kctx_isa isa;
     const struct isa_ops *ops;
     int threads;
@@ -91,6 +93,57 @@ static int choose_isa(enum kctx_isa wanted, enum kctx_isa *ret, struct err *err)
     return 0;
 }
 
+static const struct cpu *cpu_of(const struct kctx *ctx)
+{
+    return (const struct cpu *)ctx;
+}
+
+static const char *cpu_name(const struct kctx *ctx)
+{
+    return kctx_isa_name(cpu_of(ctx)->isa);
+}
+
+static void cpu_free(struct kctx *ctx)
+{
+    struct cpu *c = (struct cpu *)ctx;
+    team_free(c->team);
+    free(c->scratch);
+    free(c);
+}
+
+static int cpu_reserve(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    struct cpu *c = (struct cpu *)ctx;
+    if (bytes <= c->scratch_bytes)
+        return 0;
+    if (bytes > SIZE_MAX - SCRATCH_ALIGN_BYTES)
+        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
+    size_t rounded = (bytes + SCRATCH_ALIGN_BYTES - 1) / SCRATCH_ALIGN_BYTES * SCRATCH_ALIGN_BYTES;
+    char *grown = aligned_alloc(SCRATCH_ALIGN_BYTES, rounded);
+    if (!grown)
+        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
+    free(c->scratch);
+    c->scratch = grown;
+    c->scratch_bytes = rounded;
+    return 0;
+}
+
+static const struct kernel_ops cpu_ops = {.host = true,
+                                          .name = cpu_name,
+                                          .free = cpu_free,
+                                          .reserve = cpu_reserve,
+                                          .alloc = cpu_alloc,
+                                          .release = cpu_release,
+                                          .put = cpu_put,
+                                          .get = cpu_get,
+                                          .copy = cpu_copy,
+                                          .zero = cpu_zero,
+                                          .sync = cpu_sync,
+#define KERNEL_CPU_ROW(op) .op = cpu_##op,
+                                          KERNEL_OPS(KERNEL_CPU_ROW) KERNEL_SEQUENCE_OPS(KERNEL_CPU_ROW)
+#undef KERNEL_CPU_ROW
+};
+
 struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
 {
     enum kctx_isa isa;
@@ -101,68 +154,45 @@ struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
         err_set(err, ERR_INVALID, "threads is %d, expected 1..%d", threads, KCTX_THREADS_MAX);
         return NULL;
     }
-    struct kctx *ctx cleanup_kctx = calloc(1, sizeof *ctx);
-    if (!ctx) {
+    struct cpu *c = calloc(1, sizeof *c);
+    if (!c) {
         err_set(err, ERR_FATAL, "out of memory");
         return NULL;
     }
-    *ctx = (struct kctx){.isa = isa, .ops = sets[isa].ops, .threads = threads};
-    if (threads > 1 && !(ctx->team = team_make(threads, err)))
+    *c = (struct cpu){.ctx = {&cpu_ops}, .isa = isa, .ops = sets[isa].ops, .threads = threads};
+    struct kctx *ctx cleanup_kctx = &c->ctx;
+    if (threads > 1 && !(c->team = team_make(threads, err)))
         return NULL;
     if (kctx_reserve(ctx, options->workspace_bytes, err) < 0)
         return NULL;
     return TAKE(ctx);
 }
 
-void kctx_free(struct kctx *ctx)
-{
-    if (!ctx)
-        return;
-    team_free(ctx->team);
-    free(ctx->scratch);
-    free(ctx);
-}
-
-int kctx_reserve(struct kctx *ctx, size_t bytes, struct err *err)
-{
-    if (bytes <= ctx->scratch_bytes)
-        return 0;
-    if (bytes > SIZE_MAX - SCRATCH_ALIGN_BYTES)
-        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
-    size_t rounded = (bytes + SCRATCH_ALIGN_BYTES - 1) / SCRATCH_ALIGN_BYTES * SCRATCH_ALIGN_BYTES;
-    char *grown = aligned_alloc(SCRATCH_ALIGN_BYTES, rounded);
-    if (!grown)
-        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
-    free(ctx->scratch);
-    ctx->scratch = grown;
-    ctx->scratch_bytes = rounded;
-    return 0;
-}
-
 enum kctx_isa kctx_isa(const struct kctx *ctx)
 {
-    return ctx->isa;
+    return cpu_of(ctx)->isa;
 }
 
 int kctx_threads(const struct kctx *ctx)
 {
-    return ctx->threads;
+    return cpu_of(ctx)->threads;
 }
 
 const struct isa_ops *kctx_ops(const struct kctx *ctx)
 {
-    return ctx->ops;
+    return cpu_of(ctx)->ops;
 }
 
 void kctx_run(struct kctx *ctx, int n, run_fn *fn, void *arg)
 {
-    if (!ctx->team || n <= 1)
+    struct team *team = cpu_of(ctx)->team;
+    if (!team || n <= 1)
         fn(arg, 0, n);
     else
-        team_run(ctx->team, n, fn, arg);
+        team_run(team, n, fn, arg);
 }
 
 struct scratch scratch_open(struct kctx *ctx)
 {
-    return (struct scratch){.base = ctx->scratch, .cap_bytes = ctx->scratch_bytes};
+    return (struct scratch){.base = cpu_of(ctx)->scratch, .cap_bytes = cpu_of(ctx)->scratch_bytes};
 }

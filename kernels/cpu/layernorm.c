@@ -1,5 +1,6 @@
 /* layernorm.c - rows one by one; the parameters' gradients by blocks of channels, each over all rows. */
 #include "kernels/layernorm.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 int layernorm_check(const struct layernorm_shape *s, struct err *err)
@@ -28,8 +29,8 @@ static void forward_rows(void *arg, int begin, int end)
                           j->s->eps, n);
 }
 
-void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, float *mean,
-                       float *rstd, const float *in, const float *weight, const float *bias)
+void cpu_layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, float *mean,
+                           float *rstd, const float *in, const float *weight, const float *bias)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),
@@ -69,9 +70,9 @@ static void backward_rows(void *arg, int begin, int end)
                                j->in_rstd[r], n);
 }
 
-void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, float *din, float *dweight,
-                        float *dbias, const float *dout, const float *in, const float *mean,
-                        const float *rstd, const float *weight)
+void cpu_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, float *din, float *dweight,
+                            float *dbias, const float *dout, const float *in, const float *mean,
+                            const float *rstd, const float *weight)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),

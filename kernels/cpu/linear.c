@@ -1,5 +1,6 @@
 /* linear.c - the three products of a fully connected layer, each reading its operands where they are. */
 #include "kernels/linear.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/product.h"
 
 #include <string.h>
@@ -126,8 +127,8 @@ static void forward_outs(void *arg, int begin, int end)
     f->ops->dot(&d);
 }
 
-void linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, const float *in,
-                    const float *weight, const float *bias, bool relu)
+void cpu_linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, const float *in,
+                        const float *weight, const float *bias, bool relu)
 {
     struct forward f = {.s = s,
                         .ops = kctx_ops(ctx),
@@ -218,8 +219,9 @@ static void fill_offsets(struct backward *b)
     }
 }
 
-void linear_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight, float *dbias,
-                     const float *dout, const float *out, const float *in, const float *weight)
+void cpu_linear_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight,
+                         float *dbias, const float *dout, const float *out, const float *in,
+                         const float *weight)
 {
     struct backward b = {
         .s = s, .ops = kctx_ops(ctx), .din = din, .dweight = dweight, .dy = dout, .in = in, .weight = weight};

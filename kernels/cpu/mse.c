@@ -1,8 +1,9 @@
 /* mse.c - in one thread: the loss is a sum, and its order is part of it. */
 #include "kernels/mse.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
-double mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)
+double cpu_mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)
 {
     const ptrdiff_t n = (ptrdiff_t)rows * cols;
     const float scale = (float)(2.0 / (double)n);

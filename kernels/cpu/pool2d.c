@@ -1,5 +1,6 @@
 /* pool2d.c - windows in order, image by image. */
 #include "kernels/pool2d.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 #include <string.h>
@@ -118,14 +119,14 @@ static void forward_images(void *arg, int begin, int end)
     }
 }
 
-void maxpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, uint8_t *argmax,
-                       const float *in)
+void cpu_maxpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, uint8_t *argmax,
+                           const float *in)
 {
     struct job j = {.s = s, .ops = kctx_ops(ctx), .out = out, .argmax = argmax, .in = in};
     kctx_run(ctx, s->batch, forward_images, &j);
 }
 
-void avgpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, const float *in)
+void cpu_avgpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, const float *in)
 {
     struct job j = {.s = s, .ops = kctx_ops(ctx), .mean = true, .out = out, .in = in};
     kctx_run(ctx, s->batch, forward_images, &j);
@@ -166,13 +167,13 @@ static void backward(struct kctx *ctx, struct job *j)
     kctx_run(ctx, s->batch, backward_images, j);
 }
 
-void maxpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout,
-                        const uint8_t *argmax, const float *out)
+void cpu_maxpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout,
+                            const uint8_t *argmax, const float *out)
 {
     backward(ctx, &(struct job){.s = s, .din = din, .dout = dout, .argmax_in = argmax, .fwd_out = out});
 }
 
-void avgpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout)
+void cpu_avgpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout)
 {
     backward(ctx, &(struct job){.s = s, .mean = true, .din = din, .dout = dout});
 }

@@ -1,5 +1,6 @@
 /* softmax.c - row by row; the rows are short in every network here, so libm's expf is fast enough. */
 #include "kernels/softmax.h"
+#include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static void forward_rows(void *arg, int begin, int end)
     }
 }
 
-void softmax_forward(struct kctx *ctx, float *out, const float *in, int rows, int classes)
+void cpu_softmax_forward(struct kctx *ctx, float *out, const float *in, int rows, int classes)
 {
     kctx_run(ctx, rows, forward_rows, &(struct job){.to = out, .a = in, .classes = classes});
 }
@@ -50,8 +51,8 @@ static void backward_rows(void *arg, int begin, int end)
     }
 }
 
-void softmax_backward(struct kctx *ctx, float *din, const float *dout, const float *out, int rows,
-                      int classes)
+void cpu_softmax_backward(struct kctx *ctx, float *din, const float *dout, const float *out, int rows,
+                          int classes)
 {
     kctx_run(ctx, rows, backward_rows, &(struct job){.to = din, .a = dout, .b = out, .classes = classes});
 }

@@ -1,24 +1,20 @@
-/* ckpt_dir.c - writing beside, renaming, removing, reading back. */
+/* ckpt_dir.c - writing beside, renaming, removing. */
 #include "trainer/checkpoint/ckpt_dir.h"
 
 #include "common/fsutil.h"
+#include "common/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <zlib.h>
 
 static const char TMP[] = ".tmp-";
-enum { STEP_DIGITS = 10, SINK_BYTES = 1 << 16 };
-
-static int join(char out[static PATH_MAX], const char *dir, const char *name, struct err *err)
-{
-    if (snprintf(out, PATH_MAX, "%s/%s", dir, name) >= PATH_MAX)
-        return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", dir);
-    return 0;
-}
+enum { MARK_BYTES = 1 + CKPT_MARK_DIGITS + 1 };
+enum { SINK_BYTES = 1 << 16, STALE_S = 24 * 3600 };
 
 static int sync_folder(const char *path, struct err *err)
 {
@@ -38,38 +34,53 @@ static void remove_folder(const char *path)
     (void)rmdir(path);
 }
 
-/* What a writer left that was killed. */
-static void remove_leftovers(const char *path)
+/* What a killed writer of this run left, and of other runs what none can still be writing. */
+static void remove_leftovers(const char *path, const char *mark)
 {
     char leftover[PATH_MAX];
     struct err ignored;
+    struct stat st;
     cleanup_closedir DIR *dir = opendir(path);
 
-    for (struct dirent *e; dir && (e = readdir(dir));)
-        if (strncmp(e->d_name, ".tmp-step-", 10) == 0 && !join(leftover, path, e->d_name, &ignored))
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        if (strncmp(e->d_name, ".tmp-step-", 10) != 0 || ckpt_path(leftover, path, e->d_name, &ignored))
+            continue;
+        if (strstr(e->d_name, mark) || (!stat(leftover, &st) && st.st_mtime < time(NULL) - STALE_S))
             remove_folder(leftover);
+    }
 }
 
-static void step_name(int64_t step, char out[static CKPT_NAME_BYTES])
+/* "-" and eight digits that tell this run's names from those of other runs. */
+static void mark_of(const struct manifest *m, char out[static MARK_BYTES])
 {
-    snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64, STEP_DIGITS, step);
+    uint64_t h = hash_fnv1a(HASH_FNV1A, m->run_id, strlen(m->run_id));
+
+    h = hash_fnv1a(h, &m->config, sizeof(m->config));
+    snprintf(out, MARK_BYTES, "-%0*" PRIx32, CKPT_MARK_DIGITS, (uint32_t)(h ^ h >> 32));
+}
+
+static void step_name(int64_t step, const char *mark, char out[static CKPT_NAME_BYTES])
+{
+    snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, mark);
 }
 
 int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)
 {
     char name[CKPT_NAME_BYTES];
     char tmp[CKPT_NAME_BYTES + sizeof(TMP)];
+    char mark[MARK_BYTES];
 
     *w = (struct ckpt_writer){.manifest = *m};
     w->manifest.files = 0;
-    step_name(m->step, name);
+    mark_of(m, mark);
+    step_name(m->step, mark, name);
     snprintf(tmp, sizeof(tmp), "%s%s", TMP, name);
     if (snprintf(w->dir, sizeof(w->dir), "%s", dir) >= (int)sizeof(w->dir))
         return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%.80s", dir);
     if (fs_mkdirs(dir, err))
         return -1;
-    remove_leftovers(dir);
-    if (join(w->tmp, dir, tmp, err) || mkdir(w->tmp, 0777)) {
+    remove_leftovers(dir, mark);
+    if (ckpt_path(w->tmp, dir, tmp, err) || mkdir(w->tmp, 0777)) {
         int code = errno;
         err_errno(err, ERR_FATAL, code, "%s/%s", dir, tmp);
         w->tmp[0] = '\0';
@@ -116,7 +127,7 @@ int ckpt_file(struct ckpt_writer *w, const char *name,
 
     if (m->files == MANIFEST_FILES_MAX || strlen(name) >= MANIFEST_NAME_BYTES)
         return err_set(err, ERR_INVALID, "%.60s: one file too many, or a name too long", name);
-    if (join(path, w->tmp, name, err))
+    if (ckpt_path(path, w->tmp, name, err))
         return -1;
     cleanup_fclose FILE *f = fopen(path, "wbxe");
     if (!f)
@@ -134,15 +145,15 @@ int ckpt_file(struct ckpt_writer *w, const char *name,
 }
 
 /* Out of sight first, so that a kill in the middle leaves no half of it under its name. */
-static void remove_checkpoint(const char *dir, const char *name)
+static void remove_checkpoint(const char *dir, const char *name, const char *mark)
 {
     char path[PATH_MAX];
     char tmp[PATH_MAX];
     char hidden[2 * CKPT_NAME_BYTES];
     struct err ignored;
 
-    snprintf(hidden, sizeof(hidden), "%s%s-old", TMP, name);
-    if (join(path, dir, name, &ignored) || join(tmp, dir, hidden, &ignored))
+    snprintf(hidden, sizeof(hidden), "%s%s%s-old", TMP, name, mark);
+    if (ckpt_path(path, dir, name, &ignored) || ckpt_path(tmp, dir, hidden, &ignored))
         return;
     remove_folder(tmp);
     if (rename(path, tmp) == 0)
@@ -155,7 +166,7 @@ static bool same_run(const struct manifest *a, const struct manifest *b)
 }
 
 /* Other runs' checkpoints are theirs to remove; one whose manifest cannot be read is nobody's. */
-static void prune(const char *dir, const struct manifest *mine, int64_t keep)
+static void prune(const char *dir, const struct manifest *mine, const char *mark, int64_t keep)
 {
     cleanup_arena struct arena a = {0};
     struct ckpt_list list;
@@ -167,120 +178,59 @@ static void prune(const char *dir, const struct manifest *mine, int64_t keep)
     for (size_t i = 0; i < list.len; i++) {
         char path[PATH_MAX];
         struct manifest m;
-        if (join(path, dir, list.entry[i].name, &ignored) || ckpt_manifest(path, &m, &ignored) ||
+        if (ckpt_path(path, dir, list.entry[i].name, &ignored) || ckpt_manifest(path, &m, &ignored) ||
             !same_run(&m, mine) || m.step > mine->step)
             continue;
         if (++seen > keep)
-            remove_checkpoint(dir, list.entry[i].name);
+            remove_checkpoint(dir, list.entry[i].name, mark);
     }
+}
+
+/* Is there a checkpoint at `path` that another run can still want? */
+static bool taken(const char *path, const struct manifest *mine)
+{
+    struct manifest m;
+    struct err ignored;
+
+    return ckpt_manifest(path, &m, &ignored) == 0 && !same_run(&m, mine);
+}
+
+/* The name and the path of what is written: its step alone, or, where another run's lies there, marked as this run's. */
+static int choose_name(const struct ckpt_writer *w, const char *mark, char name[static CKPT_NAME_BYTES],
+                       char path[static PATH_MAX], struct err *err)
+{
+    const char *const marks[] = {"", mark};
+
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        step_name(w->manifest.step, marks[i], name);
+        if (ckpt_path(path, w->dir, name, err))
+            return -1;
+        if (!taken(path, &w->manifest))
+            return 0;
+    }
+    return err_set(err, ERR_CONFLICT, "%s: is another run's", path);
 }
 
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
+    char mark[MARK_BYTES];
     char name[CKPT_NAME_BYTES];
     char path[PATH_MAX];
     char final[PATH_MAX];
 
-    step_name(w->manifest.step, name);
-    if (manifest_encode(&w->manifest, &text, err) || join(path, w->tmp, "manifest.json", err) ||
+    mark_of(&w->manifest, mark);
+    if (manifest_encode(&w->manifest, &text, err) || ckpt_path(path, w->tmp, "manifest.json", err) ||
         fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) ||
-        join(final, w->dir, name, err))
+        choose_name(w, mark, name, final, err))
         return -1;
-    /* One of this name is of another run, or of this one before it was set back. */
-    remove_checkpoint(w->dir, name);
+    /* One of this name is of this run before it was set back, or cannot be read. */
+    remove_checkpoint(w->dir, name, mark);
     if (rename(w->tmp, final))
         return err_errno(err, ERR_FATAL, errno, "%s", final);
     w->tmp[0] = '\0';
     if (sync_folder(w->dir, err))
         return -1;
-    prune(w->dir, &w->manifest, keep);
-    return 0;
-}
-
-static int newest_first(const void *a, const void *b)
-{
-    int64_t x = ((const struct ckpt_entry *)a)->step;
-    int64_t y = ((const struct ckpt_entry *)b)->step;
-
-    return (x < y) - (x > y);
-}
-
-/* The number behind "step-"; -1 when the name is no checkpoint's. */
-static int64_t step_of(const char *name)
-{
-    int64_t step = 0;
-
-    if (strncmp(name, "step-", 5) != 0 || strlen(name) < 5 + STEP_DIGITS || strlen(name) > 5 + 16 ||
-        strspn(name + 5, "0123456789") != strlen(name + 5))
-        return -1;
-    for (const char *p = name + 5; *p; p++)
-        step = step * 10 + (*p - '0');
-    return step;
-}
-
-int ckpt_list(const char *path, struct arena *a, struct ckpt_list *ret, struct err *err)
-{
-    cleanup_closedir DIR *dir = opendir(path);
-    size_t cap = 0;
-
-    *ret = (struct ckpt_list){0};
-    if (!dir)
-        return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
-    for (struct dirent *e; ret->len < CKPT_LIST_MAX && (e = readdir(dir));) {
-        int64_t step = step_of(e->d_name);
-        if (step < 0)
-            continue;
-        if (ret->len == cap) {
-            struct ckpt_entry *old = ret->entry;
-            cap = cap ? 2 * cap : 16;
-            ret->entry = arena_array(a, cap, struct ckpt_entry);
-            if (old)
-                memcpy(ret->entry, old, ret->len * sizeof(*old));
-        }
-        struct ckpt_entry *entry = &ret->entry[ret->len++];
-        snprintf(entry->name, sizeof(entry->name), "%s", e->d_name);
-        entry->step = step;
-    }
-    if (ret->len)
-        qsort(ret->entry, ret->len, sizeof(*ret->entry), newest_first);
-    return 0;
-}
-
-int ckpt_manifest(const char *path, struct manifest *ret, struct err *err)
-{
-    cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
-    char file[PATH_MAX];
-
-    if (join(file, path, "manifest.json", err) || fs_read(file, &text, err))
-        return -1;
-    return manifest_decode(buf_str(&text), text.len, ret, err) ? err_wrap(err, "%s", file) : 0;
-}
-
-static uint32_t crc_of(const char *p, size_t len)
-{
-    uLong crc = crc32(0, NULL, 0);
-
-    for (size_t n; len; p += n, len -= n) {
-        n = len < INT32_MAX ? len : INT32_MAX;
-        crc = crc32(crc, (const Bytef *)p, (uInt)n);
-    }
-    return (uint32_t)crc;
-}
-
-int ckpt_read(const char *path, const struct manifest *m, const char *name, struct buf *out, struct err *err)
-{
-    const struct manifest_file *f = manifest_find(m, name);
-    char file[PATH_MAX];
-
-    if (!f)
-        return err_set(err, ERR_INVALID, "%s/manifest.json: files: no %s", path, name);
-    if (join(file, path, name, err) || fs_read(file, out, err))
-        return -1;
-    if ((int64_t)out->len != f->bytes)
-        return err_set(err, ERR_INVALID, "%s: %zu bytes, but the manifest says %" PRId64, file, out->len,
-                       f->bytes);
-    if (crc_of(out->data, out->len) != f->crc)
-        return err_set(err, ERR_INVALID, "%s: its checksum is not the manifest's", file);
+    prune(w->dir, &w->manifest, mark, keep);
     return 0;
 }

@@ -1,9 +1,12 @@
 /* ckpt_dir.h - the folder of checkpoints: step-%010d/ for each, whole or not there.
  *
- * A checkpoint is written as .tmp-..., every file and the folder synced, then renamed, then the parent synced: a kill or
- * a power cut leaves the old ones and, at most, a .tmp- folder that the next write removes.
+ * Runs may share the folder and never touch each other's: where the name is taken by another run, a checkpoint is called
+ * step-%010d-%08x, with a hash of its own run behind it.
  *
- * Order:     one writer at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
+ * A checkpoint is written as .tmp-..., every file and the folder synced, then renamed, then the parent synced: a kill or
+ * a power cut leaves the old ones and, at most, a .tmp- folder that the run's next write removes, or after a day any run's.
+ *
+ * Order:     one writer of a run at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
  * Ownership: a writer is the caller's, zeroed is none; lists live in the arena.
  * Errors:    ERR_FATAL (cannot write or read; code = errno), ERR_INVALID (damaged: names file and field),
  *            ERR_NOT_FOUND. A write that fails leaves the folder as it was.
@@ -17,7 +20,7 @@
 
 #include <limits.h>
 
-enum { CKPT_NAME_BYTES = 32, CKPT_LIST_MAX = 100000 };
+enum { CKPT_NAME_BYTES = 32, CKPT_STEP_DIGITS = 10, CKPT_MARK_DIGITS = 8, CKPT_LIST_MAX = 100000 };
 
 struct ckpt_writer {
     char dir[PATH_MAX]; /* the parent */
@@ -48,8 +51,11 @@ struct ckpt_list {
     size_t len;
 };
 
-/* What is called step-<10 digits or more>. ERR_NOT_FOUND: no such folder. */
+/* What is called like a checkpoint. ERR_NOT_FOUND: no such folder. */
 int ckpt_list(const char *dir, struct arena *a, struct ckpt_list *ret, struct err *err) MUST_CHECK;
+
+/* dir/name. */
+int ckpt_path(char out[static PATH_MAX], const char *dir, const char *name, struct err *err) MUST_CHECK;
 
 /* The manifest of the checkpoint that lies at `path`. */
 int ckpt_manifest(const char *path, struct manifest *ret, struct err *err) MUST_CHECK;

@@ -10,8 +10,8 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *err)
 {
     if (buf_printf(out, err,
                    "{\n  \"format\": %d,\n  \"step\": %" PRId64 ",\n  \"config\": %" PRIu32
-                   ",\n  \"run_id\": ",
-                   MANIFEST_FORMAT, m->step, m->config) ||
+                   ",\n  \"saved_ms\": %" PRId64 ",\n  \"run_id\": ",
+                   MANIFEST_FORMAT, m->step, m->config, m->saved_ms) ||
         json_put_string(out, m->run_id, err) || buf_puts(out, ",\n  \"files\": [", err))
         return -1;
     for (int i = 0; i < m->files; i++)
@@ -96,6 +96,8 @@ static int decode_field(struct json_scan *s, const char *key, struct manifest *m
         return get_integer(s, key, INT32_MAX, format, err);
     if (strcmp(key, "step") == 0)
         return get_integer(s, key, INT64_C(1) << 53, &m->step, err);
+    if (strcmp(key, "saved_ms") == 0)
+        return get_integer(s, key, INT64_C(1) << 53, &m->saved_ms, err);
     if (strcmp(key, "config") == 0) {
         if (get_integer(s, key, UINT32_MAX, &v, err))
             return -1;

@@ -29,7 +29,8 @@ struct manifest_file {
 struct manifest {
     int64_t step;                       /* of the run */
     uint32_t config;                    /* hash of the configuration */
-    char run_id[MANIFEST_RUN_ID_BYTES]; /* "" when nobody gave the run a name */
+    int64_t saved_ms;                   /* Unix time; 0: not said */
+    char run_id[MANIFEST_RUN_ID_BYTES]; /* see run_id.h */
     int files;
     struct manifest_file file[MANIFEST_FILES_MAX];
 };

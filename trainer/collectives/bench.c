@@ -144,7 +144,7 @@ static bool read_arg(int argc, char **argv, int i, int least, int64_t most, int 
 
 int main(int argc, char **argv)
 {
-    static const struct layout usual[] = {{2, 2, 0, 0}, {4, 4, 0, 0}, {4, 2, 0, 0}};
+    static const struct layout usual[] = {{2, 2, 0, 0}, {2, 1, 0, 0}, {4, 4, 0, 0}, {4, 2, 0, 0}};
     struct layout only = {0};
     int rc = 0, port = CONTRACT_MASTER_PORT + 1;
 
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
         fprintf(stderr,
                 "usage: collectives-bench [RANKS [RANKS_PER_POD [LANES [PORT]]]]   (1..%d ranks; without "
                 "them 2 and 4 "
-                "in one pod, and 2 pods with 2 each)\n",
+                "in one pod, and 2 pods with 1 and 2 each)\n",
                 COLLECTIVES_HOST_RANKS_MAX);
         return EXIT_CODE_USAGE;
     }

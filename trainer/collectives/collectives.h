@@ -80,6 +80,10 @@ struct collectives {
     int (*recv)(struct collectives *c, void *bytes, size_t len, int from, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
 
+    /* Between two calls, without waiting: ERR_PEER when a rank has gone, as a call of all ranks would say. For those who
+     * wait for something else meanwhile. NULL: nobody can go. `what` names that in the message. */
+    int (*look)(struct collectives *c, const char *what, struct err *err);
+
     /* `n` zeroed floats, 64-byte aligned, on which all_reduce and reduce_scatter need no copy when every rank
      * passes the same part of them. A collective call itself. NULL on failure. At most
      * COLLECTIVES_SHARED_MAX times per table. */
@@ -120,6 +124,11 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
 
 /* Leave: frees the table and all it holds. Accepts NULL. Peers that still wait for this rank get ERR_PEER. */
 void collectives_close(struct collectives *c);
+
+static inline int collectives_look(struct collectives *c, const char *what, struct err *err)
+{
+    return c->look ? c->look(c, what, err) : 0;
+}
 
 static inline void collectives_closep(struct collectives **c)
 {

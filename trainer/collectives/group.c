@@ -165,6 +165,13 @@ static int group_recv(struct collectives *c, void *bytes, size_t len, int from, 
     return other < 0 ? -1 : g->parent->recv(g->parent, bytes, len, other, timeout_ms, err);
 }
 
+static int group_look(struct collectives *c, const char *what, struct err *err)
+{
+    const struct group *g = c->state;
+
+    return collectives_look(g->parent, what, err);
+}
+
 static float *group_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
 {
     struct group *g = c->state;
@@ -251,6 +258,7 @@ struct collectives *collectives_group(struct collectives *parent, const int *mem
         .barrier = group_barrier,
         .send = group_send,
         .recv = group_recv,
+        .look = group_look,
         .shared = group_shared,
         .close = group_close,
     };

@@ -105,6 +105,11 @@ static float *host_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
     return host_segment_piece(c->state, n, deadline_ms, err);
 }
 
+static int host_look(struct collectives *c, const char *what, struct err *err)
+{
+    return host_peers_check(c->state, what, err);
+}
+
 void host_free(struct host *h)
 {
     host_segment_close(h);
@@ -170,6 +175,7 @@ int host_open(struct collectives *c, const struct collectives_config *run, int64
         .barrier = host_barrier,
         .send = host_send,
         .recv = host_recv,
+        .look = host_look,
         .shared = host_shared,
         .close = host_close,
     };

@@ -2,7 +2,7 @@
  *
  * Ownership: struct host owns its sockets, the segment's file and every mapping. The segment is an unnamed memory
  *            file and the sockets have abstract names only while the ranks meet, so that nothing outlives the
- *            processes, whatever kills them.
+ *            processes, whatever kills them. A rank that is alone in its pod has neither.
  * Order:     a collective is a row of phases. In phase p every rank writes its own half p % 2 of the staging area,
  *            then all arrive, then every rank may read anyone's half p % 2. A rank can only be in phase p + 2 when
  *            all have arrived in p + 1, so nobody still reads what it overwrites: one barrier per phase is enough.
@@ -83,7 +83,7 @@ struct host {
     int base; /* number of our rank 0 in the run, for messages */
     struct host_outlook outlook;
     int *links;  /* [world] a connected stream socket per peer, -1 for ourselves */
-    int segment; /* the memory file */
+    int segment; /* the memory file; -1: memory of our own */
     char *map;   /* head, slots, staging */
     size_t map_bytes;
     size_t end_bytes; /* of the file, shared pieces included */
@@ -125,6 +125,8 @@ int host_left_ms(int64_t deadline_ms);
 /* host_segment.c: rank 0 creates, the others map what they were handed. */
 int host_segment_create(struct host *h, struct err *err) MUST_CHECK;
 int host_segment_map(struct host *h, struct err *err) MUST_CHECK;
+/* The same for a rank that is alone in its pod. */
+int host_segment_alone(struct host *h, struct err *err) MUST_CHECK;
 void host_segment_close(struct host *h);
 /* May there be another piece of n floats? */
 int host_segment_allows(const struct host *h, size_t n, struct err *err) MUST_CHECK;
@@ -141,6 +143,11 @@ const char *host_op_name(uint32_t op);
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer's process is gone. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
+
+/* host_probe.c: may this process share memory as host_meet.c does it? And the number of the network namespace in which
+ * its abstract names are seen; 0: not known. */
+bool host_can_share(void);
+uint64_t host_network(void);
 
 /* host.c: one with cfg's local_rank of its local_world ranks, who have yet to meet; and its end. */
 struct host *host_new(const struct collectives_config *cfg);

@@ -278,6 +278,8 @@ int host_meet(struct host *h, const struct collectives_config *cfg, int64_t dead
 {
     struct hello hello;
 
+    if (h->world == 1)
+        return host_segment_alone(h, err);
     make_hello(cfg, &hello);
     cleanup_close int listener = listen_at(&hello, h->rank, h->world, err);
     if (listener < 0)

@@ -35,6 +35,33 @@ static size_t segment_bytes(int world)
     return round_up(host_staging_offset(world) + (size_t)world * 2 * HOST_HALF_BYTES, page_bytes());
 }
 
+static void *map_own(size_t bytes)
+{
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void fill_head(struct host *h)
+{
+    struct host_head *head = host_head(h);
+
+    head->world = (uint32_t)h->world;
+    head->half_bytes = HOST_HALF_BYTES;
+    head->magic = MAGIC;
+}
+
+int host_segment_alone(struct host *h, struct err *err)
+{
+    const size_t bytes = segment_bytes(1);
+    void *p = map_own(bytes);
+
+    if (p == MAP_FAILED)
+        return err_errno(err, ERR_FATAL, errno, "collectives: cannot map %zu bytes", bytes);
+    h->map = p;
+    h->map_bytes = bytes;
+    fill_head(h);
+    return 0;
+}
+
 /* A peer that shrank the file would kill us with SIGBUS: growing is allowed, shrinking never again. */
 int host_segment_create(struct host *h, struct err *err)
 {
@@ -47,10 +74,7 @@ int host_segment_create(struct host *h, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot size shared memory to %zu bytes", bytes);
     if (host_segment_map(h, err) < 0)
         return -1;
-    struct host_head *head = host_head(h);
-    head->world = (uint32_t)h->world;
-    head->half_bytes = HOST_HALF_BYTES;
-    head->magic = MAGIC;
+    fill_head(h);
     return 0;
 }
 
@@ -139,9 +163,11 @@ float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct 
         return NULL;
     struct host_piece piece = {.n = n, .stride = round_up(n ? n * sizeof(float) : 1, page_bytes())};
     const size_t bytes = piece.stride * (size_t)h->world, at = h->end_bytes;
-    if (grow(h, n, at + bytes, deadline_ms, err) < 0)
+    if (h->segment >= 0 && grow(h, n, at + bytes, deadline_ms, err) < 0)
         return NULL;
-    piece.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->segment, (off_t)at);
+    piece.base = h->segment < 0
+                     ? map_own(bytes)
+                     : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->segment, (off_t)at);
     if (piece.base == MAP_FAILED) {
         struct err why = {0};
         err_errno(&why, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);

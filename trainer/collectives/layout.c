@@ -1,6 +1,7 @@
 /* layout.c - from what each rank said of itself to pods of consecutive ranks. */
 #include "trainer/collectives/layout.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 static int check_rank(const struct member *members, int world, int first, int rank, struct err *err)
@@ -37,6 +38,34 @@ static int check_groups(const struct layout *l, const struct member *members, st
     return 0;
 }
 
+static bool is_apart(const struct member *members, int first, int end)
+{
+    for (int r = first; r < end; r++)
+        if (members[r].alone || members[r].net != members[first].net)
+            return true;
+    return false;
+}
+
+/* The pods whose ranks cannot share memory become as many as they have ranks. */
+static void split(struct layout *l, const struct member *members, int world)
+{
+    int *first = calloc((size_t)world + 1, sizeof(*first)), n = 0;
+
+    if (!first)
+        abort();
+    for (int pod = 0; pod < l->n_pods; pod++) {
+        const int begin = l->first[pod], end = l->first[pod + 1];
+        const bool apart = end - begin > 1 && is_apart(members, begin, end);
+        for (int r = begin; r < (apart ? end : begin + 1); r++)
+            first[n++] = r;
+        l->lanes = apart ? 1 : l->lanes;
+    }
+    first[n] = world;
+    free(l->first);
+    l->first = first;
+    l->n_pods = n;
+}
+
 int layout_make(struct layout *l, const struct member *members, int world, struct err *err)
 {
     *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = LAYOUT_LANES_MAX};
@@ -55,7 +84,9 @@ int layout_make(struct layout *l, const struct member *members, int world, struc
     l->first[l->n_pods] = world;
     if (rc == 0)
         rc = check_groups(l, members, err);
-    if (rc < 0)
+    if (rc == 0)
+        split(l, members, world);
+    else
         layout_release(l);
     return rc;
 }

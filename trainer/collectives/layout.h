@@ -2,6 +2,7 @@
  *
  * Order:     sums go through the pods in rank order (pods_chain.c), so a pod's ranks must be consecutive; every launcher
  *            numbers them so.
+ *            When one of a pod cannot share memory with the rest, each of them becomes a pod by itself.
  * Ownership: layout_make fills *l, layout_release frees what it holds.
  * Errors:    ERR_INVALID names the ranks that do not fit, and what was expected.
  */
@@ -20,6 +21,9 @@ struct member {
     int32_t group;     /* GROUP_RANK */
     int32_t local;     /* LOCAL_RANK */
     int32_t per_group; /* LOCAL_WORLD_SIZE */
+    uint32_t alone;    /* 1: it cannot share memory with the others of its pod */
+    uint32_t pad;
+    uint64_t net; /* the number of its network namespace */
 };
 
 enum { LAYOUT_LANES_MAX = 8 };

@@ -1,6 +1,7 @@
 /* open.c - who are we, which transport serves, and what an error means to the process. */
 #include "common/contract.h"
 #include "common/sv.h"
+#include "trainer/collectives/host.h"
 #include "trainer/collectives/transports.h"
 
 #include <stdlib.h>
@@ -100,8 +101,8 @@ static int open_transport(struct collectives *c, const struct collectives_config
     }
     if (cfg->world == 1)
         return solo_open(c, err);
-    return cfg->local_world == cfg->world ? host_open(c, cfg, timeout_ms, err)
-                                          : pods_open(c, cfg, timeout_ms, err);
+    return cfg->local_world == cfg->world && host_can_share() ? host_open(c, cfg, timeout_ms, err)
+                                                              : pods_open(c, cfg, timeout_ms, err);
 }
 
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,

@@ -43,6 +43,13 @@ static float *pods_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
     return x && pods_agree(p, &call, deadline_ms, err) == 0 ? x : NULL;
 }
 
+static int pods_look(struct collectives *c, const char *what, struct err *err)
+{
+    struct pods *p = c->state;
+
+    return host_peers_check(p->host, what, err) || watch_look(&p->watch, what, err) ? -1 : 0;
+}
+
 static void close_all(int *fds, int n)
 {
     for (int i = 0; i < n; i++)
@@ -106,11 +113,15 @@ static struct pods *pods_new(const struct collectives_config *cfg)
     return p;
 }
 
-int pods_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+int pods_open(struct collectives *c, const struct collectives_config *run, int64_t timeout_ms,
               struct err *err)
 {
     const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    struct collectives_config one = *run;
+    const struct collectives_config *cfg = &one;
 
+    if (one.local_world == one.world && (!one.master_addr || !*one.master_addr))
+        one.master_addr = "127.0.0.1";
     if (cfg->local_world > COLLECTIVES_HOST_RANKS_MAX)
         return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
                        cfg->local_world, COLLECTIVES_HOST_RANKS_MAX);
@@ -128,7 +139,7 @@ int pods_open(struct collectives *c, const struct collectives_config *cfg, int64
     *c = (struct collectives){
         .rank = cfg->rank,
         .world = cfg->world,
-        .transport = "pods",
+        .transport = p->apart ? "pods without shared memory" : "pods",
         .state = p,
         .all_reduce = pods_all_reduce,
         .all_reduce_f64 = pods_all_reduce_f64,
@@ -138,6 +149,7 @@ int pods_open(struct collectives *c, const struct collectives_config *cfg, int64
         .barrier = pods_barrier,
         .send = pods_send,
         .recv = pods_recv,
+        .look = pods_look,
         .shared = pods_shared,
         .close = pods_close,
     };

@@ -4,7 +4,8 @@
  *            the partial sum to the next, which adds its own; from the last pod the result comes back the same way. All
  *            of that streams, so that it takes a vector's time once, not once per pod, and every link carries the
  *            vector once each way, about what a ring would. Small vectors are not summed on the way: the pods' leaders
- *            hand all ranks' numbers to each other at once, and everyone adds.
+ *            hand all ranks' numbers to each other at once, and everyone adds. When every pod is one rank, each adds its part
+ *            of the vector for all (pods_direct.c).
  * Lanes:     rank i of a pod is joined to rank i of the next one, and each pair carries its part of a vector.
  * Ownership: struct pods owns all that it points to.
  * Errors:    those of collectives.h. The first failure stays, in the host part.
@@ -59,8 +60,9 @@ struct pods {
     int rank, world;
     struct host *host;
     struct layout layout;
-    int pod;  /* ours */
-    int lane; /* ours, or -1 */
+    int pod;    /* ours */
+    int lane;   /* ours, or -1 */
+    bool apart; /* the ranks of our pod cannot share memory: each is one by itself */
     struct watch watch;
     uint8_t token[WATCH_TOKEN_BYTES];
     struct store_server *store;  /* rank 0 */
@@ -112,6 +114,12 @@ struct chain_part {
 };
 int pods_chain(struct pods *p, const struct host_call *call, const struct chain_part *part, uint32_t *flags,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
+
+/* pods_direct.c: the sum of x over ranks that are each a pod, in place; may it be taken so? `scatter`: our part only. */
+enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_LEADERS_MAX - 1) };
+bool pods_direct_serves(const struct pods *p);
+int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, void *x, bool scatter,
+                uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
 /* pods.c: brings the table's count of strangers up to date. */
 void pods_count_strangers(struct collectives *c);

@@ -8,7 +8,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { FLOWS_MAX = 2 * PODS_LEADERS_MAX };
+enum {
+    FLOWS_MAX = PODS_DIRECT_FLOWS_MAX, /* the most that any call has */
+    MOVE_BYTES = 256 * 1024,           /* at once: the caches hold it, and the flows take turns */
+};
 
 static const uint32_t HEAD_MAGIC = 0x70436b54; /* "TkCp" */
 

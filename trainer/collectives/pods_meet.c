@@ -294,7 +294,15 @@ static int set_layout(struct pods *p, const struct collectives_config *cfg, stru
     if (cfg->lanes && cfg->lanes < p->layout.lanes)
         p->layout.lanes = cfg->lanes;
     p->pod = layout_pod_of(&p->layout, p->rank);
-    p->lane = cfg->local_rank < p->layout.lanes ? cfg->local_rank : -1;
+    struct collectives_config own = *cfg;
+    own.local_rank = p->rank - p->layout.first[p->pod];
+    own.local_world = p->layout.first[p->pod + 1] - p->layout.first[p->pod];
+    p->lane = own.local_rank < p->layout.lanes ? own.local_rank : -1;
+    p->apart = own.local_world != cfg->local_world;
+    if (p->apart) {
+        host_free(p->host);
+        p->host = host_new(&own);
+    }
     return 0;
 }
 
@@ -322,7 +330,9 @@ int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t dead
     const struct member me = {.port = (uint32_t)port,
                               .group = cfg->group_rank,
                               .local = cfg->local_rank,
-                              .per_group = cfg->local_world};
+                              .per_group = cfg->local_world,
+                              .alone = !host_can_share(),
+                              .net = host_network()};
     if (join_watch(p, cfg, &me, deadline_ms, err) < 0 || set_layout(p, cfg, err) < 0)
         return -1;
     if (meet(p, cfg, deadline_ms, &why) == 0)

@@ -241,6 +241,17 @@ static int reduce_in_place(struct pods *p, const struct host_piece *piece, const
     return 0;
 }
 
+/* Nobody shares our memory: no phases. */
+static int reduce_direct(struct pods *p, enum reduce_type type, const struct host_call *call, void *x,
+                         bool scatter, uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    struct err why = {0};
+
+    if (pods_direct(p, (int)type, call, x, scatter, flags, deadline_ms, &why) < 0)
+        return pods_fail(p, &why, err);
+    return 0;
+}
+
 static bool is_small(const struct pods *p, size_t bytes)
 {
     return p->layout.n_pods <= PODS_LEADERS_MAX && bytes <= PODS_SMALL_BYTES &&
@@ -263,7 +274,9 @@ int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
     call.flags = flags ? *flags : 0;
     if (is_small(p, n * sizeof(float)))
         rc = reduce_small(p, REDUCE_F32, &call, x, &all, deadline_ms, err);
-    else if ((call.place = host_segment_place(p->host, x, n, &piece)) != 0)
+    else if ((call.place = host_segment_place(p->host, x, n, &piece), pods_direct_serves(p)))
+        rc = reduce_direct(p, REDUCE_F32, &call, x, false, &all, deadline_ms, err);
+    else if (piece)
         rc = reduce_in_place(p, piece, &call, false, &all, deadline_ms, err);
     else
         rc = reduce_staged(p, REDUCE_F32, &call, x, &all, deadline_ms, err);
@@ -282,8 +295,11 @@ int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
     if (host_begin(p->host, "all_reduce_f64", timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
-    return is_small(p, n * sizeof(double)) ? reduce_small(p, REDUCE_F64, &call, x, &none, deadline_ms, err)
-                                           : reduce_staged(p, REDUCE_F64, &call, x, &none, deadline_ms, err);
+    if (is_small(p, n * sizeof(double)))
+        return reduce_small(p, REDUCE_F64, &call, x, &none, deadline_ms, err);
+    if (pods_direct_serves(p))
+        return reduce_direct(p, REDUCE_F64, &call, x, false, &none, deadline_ms, err);
+    return reduce_staged(p, REDUCE_F64, &call, x, &none, deadline_ms, err);
 }
 
 int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms, struct err *err)
@@ -298,6 +314,8 @@ int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeo
         return -1;
     watch_enter(&p->watch, false);
     call.place = host_segment_place(p->host, x, n, &piece);
+    if (pods_direct_serves(p))
+        return reduce_direct(p, REDUCE_F32, &call, x, true, &none, deadline_ms, err);
     return piece ? reduce_in_place(p, piece, &call, true, &none, deadline_ms, err)
                  : reduce_staged(p, REDUCE_F32, &call, x, &none, deadline_ms, err);
 }

@@ -21,7 +21,7 @@ void reduce_vectors(enum reduce_type type, void *const *dst, int n_dst, const vo
                     size_t n)
 {
     _Alignas(64) unsigned char acc[BLOCK_BYTES];
-    const size_t bytes = n * reduce_size(type);
+    const size_t bytes = n_src == 1 && n_dst == 1 && dst[0] == src[0] ? 0 : n * reduce_size(type);
 
     for (size_t at = 0; at < bytes; at += BLOCK_BYTES) {
         size_t len = bytes - at < BLOCK_BYTES ? bytes - at : BLOCK_BYTES;

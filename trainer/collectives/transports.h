@@ -15,7 +15,7 @@ int solo_open(struct collectives *c, struct err *err) MUST_CHECK;
 int host_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
 
-/* Ranks are processes of several hosts, or pods. */
+/* Ranks are processes of several hosts, or pods; or of one, in which they cannot share memory. */
 int pods_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
 

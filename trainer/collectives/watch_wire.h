@@ -39,6 +39,6 @@ struct watch_register {
 };
 
 static const uint64_t WATCH_MAGIC = 0x3168637461774b54; /* "TKwatch1" */
-enum { WATCH_VERSION = 1 };
+enum { WATCH_VERSION = 2 };
 
 #endif

@@ -89,14 +89,16 @@ static const struct option_row OPTIONS[] = {
     {"save_seconds", "N", OPTION_NUMBER, AT(save_seconds), .min_number = 0, .max_number = 1e7,
      .help = "A checkpoint when the last one is so old; 0: none by time. Default 60."},
     {"keep", "N", OPTION_INTEGER, AT(keep), 1, 1000000,
-     .help = "So many of this run's checkpoints stay, the newest."},
+     .help = "So many of this run's checkpoints stay, the newest; other runs' are not touched."},
     {"resume", "auto|never|PATH", OPTION_TEXT, AT(resume),
      .help = "auto, the default: go on from the newest whole checkpoint in --ckpt_dir of the same run "
              "(PTJ_JOB_UID, "
-             "else the launcher's run id) and configuration (--epochs and --max_steps may differ), else "
-             "start afresh. "
-             "PATH: from that checkpoint, or from the newest in that folder, whoever wrote it. The same "
-             "number of ranks "
+             "else the launcher's --rdzv_id, else the same launch of a launcher) and configuration "
+             "(--epochs and --max_steps may differ), else "
+             "start afresh: a run that was started by hand goes on only when it is told from where. "
+             "PATH: a checkpoint, or a folder of them such as --ckpt_dir, of which the last written one of "
+             "this configuration is taken, whoever wrote it; a later attempt of the same job or launch goes "
+             "on from its own. The same number of ranks "
              "gives the same bits as a run that was never interrupted."},
     {.group = "Not in this version (refused)"},
     {"precision", "f32", OPTION_FIXED, .only = "f32", .help = "Only f32."},

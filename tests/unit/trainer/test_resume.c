@@ -88,7 +88,9 @@ static int unmake(void **state)
 
 static struct {
     int rank, world;
-    const char *job; /* PTJ_JOB_UID */
+    const char *job;    /* PTJ_JOB_UID */
+    const char *launch; /* TORCHELASTIC_RUN_ID; NULL: one for all of this test */
+    const char *restarts;
     int clock_calls; /* until the signal */
     int signal;
 } me;
@@ -110,7 +112,9 @@ static char *launched(const char *name)
         return strcpy(text[4], "29513");
     if (strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
         return (char *)me.job;
-    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? text[2] : NULL;
+    if (strcmp(name, CONTRACT_ENV_RESTART_COUNT) == 0)
+        return (char *)me.restarts;
+    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? me.launch ? (char *)me.launch : text[2] : NULL;
 }
 
 /* Rank 0 reads the clock around each step, each save and each validation: that counts the moments of a run. */
@@ -124,7 +128,7 @@ static int64_t counting_mono_ms(void *ctx)
 
 struct plan {
     int world;
-    const char *job;
+    const char *job, *launch, *restarts;
     int signal, rank, calls; /* `signal` to `rank` at its `calls`-th reading of the clock; 0: none */
 };
 
@@ -138,6 +142,8 @@ static void run_rank(struct fixture *f, const struct plan *p, int rank)
     me.rank = rank;
     me.world = p->world;
     me.job = p->job;
+    me.launch = p->launch;
+    me.restarts = p->restarts;
     me.signal = p->signal;
     me.clock_calls = rank == p->rank ? p->calls : 0;
     env.clock.mono_ms = counting_mono_ms;
@@ -347,6 +353,145 @@ static void only_the_same_run_and_configuration_is_resumed(void **state)
     assert_true(says(f, "resumed from "));
 }
 
+/* The newest folder of the checkpoints. */
+static const char *newest(struct fixture *f, size_t least)
+{
+    struct ckpt_list list;
+
+    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &list, &f->err), 0);
+    assert_true(list.len >= least);
+    return arena_printf(&f->arena, "%s/%s", f->cfg.ckpt_dir, list.entry[0].name);
+}
+
+static int steps_of(struct fixture *f, const char *run, int64_t *steps, int max)
+{
+    cleanup_arena struct arena a = {0};
+    struct ckpt_list list;
+    struct manifest m;
+    int n = 0;
+
+    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &a, &list, &f->err), 0);
+    for (size_t i = 0; i < list.len; i++) {
+        assert_int_equal(
+            ckpt_manifest(arena_printf(&a, "%s/%s", f->cfg.ckpt_dir, list.entry[i].name), &m, &f->err), 0);
+        if (strncmp(m.run_id, run, strlen(run)) == 0 && n < max)
+            steps[n++] = m.step;
+    }
+    return n;
+}
+
+#define BY_HAND .world = 1, .launch = ""
+
+/* Started by hand, stopped, started again the same way: that is another run, and says how to go on with the first. */
+static void a_run_by_hand_goes_on_only_when_told(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    const char *hint = arena_printf(&f->arena, ": --resume %s goes on from it", f->cfg.ckpt_dir);
+    int64_t steps[32];
+    int codes[RANKS];
+
+    undisturbed(f, 1, &want);
+    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGINT, .calls = 9}, codes),
+                     EXIT_CODE_INTERRUPTED);
+    assert_true(says(f, hint));
+    assert_false(says(f, "started afresh"));
+    assert_int_equal(steps_of(f, "single-", steps, 32), 1);
+    int64_t first = steps[0];
+
+    f->cfg.save_steps = 1;
+    f->cfg.keep = 2;
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_true(says(f, "started afresh: "));
+    assert_true(says(f, "is of another run"));
+    assert_true(says(f, hint));
+    expect_weights(f, &want);
+    /* Its own newest two, and the other run's only one, whose name it passed by. */
+    assert_int_equal(steps_of(f, "single-", steps, 32), 3);
+    assert_int_equal(steps[0], 30);
+    assert_int_equal(steps[1], 29);
+    assert_int_equal(steps[2], first);
+    /* One step folder: the run of that goes on, under its name, so that --keep counts it as its own. */
+    f->cfg.resume = arena_printf(&f->arena, "%s/step-%010d", f->cfg.ckpt_dir, (int)first);
+    unlink(f->cfg.save_path);
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_true(says(f, "resumed from "));
+    expect_weights(f, &want);
+    assert_int_equal(steps_of(f, "single-", steps, 32), 4);
+    assert_int_equal(steps[3], 29);
+}
+
+/* Of a folder the last written checkpoint of this configuration, not the one of the highest step. */
+static void a_folder_of_several_runs_is_no_riddle(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    undisturbed(f, 1, &want);
+    f->cfg.save_steps = 1;
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0); /* to step 30 */
+    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 12}, codes), 143);
+    f->cfg.seed++;
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0); /* later, but of another configuration */
+    f->cfg.seed--;
+    f->cfg.resume = f->cfg.ckpt_dir;
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_true(says(f, "resumed from "));
+    assert_false(says(f, "step 30"));
+    assert_false(says(f, "another configuration"));
+    expect_weights(f, &want);
+}
+
+/* A launcher that was given no id: its restarts go on, the next launch does not. */
+static void the_restarts_of_a_nameless_launch_go_on(void **state)
+{
+    struct fixture *f = *state;
+    int codes[RANKS];
+    int status;
+
+    f->cfg.save_steps = 1;
+    assert_int_equal(go(f, (struct plan){.world = 1, .launch = "none", .signal = SIGKILL, .calls = 9}, codes),
+                     137);
+    pid_t pid = fork();
+    if (!pid) { /* another launcher */
+        int code = go(f, (struct plan){.world = 1, .launch = "none", .signal = SIGKILL, .calls = 9}, codes);
+        _exit(code == 137 && says(f, "started afresh: ") && !says(f, "resumed from ") ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(go(f, (struct plan){.world = 1, .launch = "none", .restarts = "1"}, codes), 0);
+    assert_true(says(f, "resumed from "));
+}
+
+/* --resume PATH in the command of a job: its first attempt begins there, a later one goes on from its own. */
+static void a_path_is_where_a_job_begins(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    undisturbed(f, 1, &want);
+    assert_int_equal(go(f, (struct plan){BY_HAND, .signal = SIGTERM, .calls = 6}, codes), 143);
+    struct plan job[] = {{.world = 1, .job = "j"}, {.world = 1, .launch = "l", .restarts = "0"}};
+    f->cfg.resume = newest(f, 1);
+    f->cfg.save_steps = 1;
+    for (size_t i = 0; i < ARRAY_LEN(job); i++) {
+        job[i].signal = SIGKILL;
+        job[i].calls = 12;
+        assert_int_equal(go(f, job[i], codes), 137);
+        job[i].signal = 0;
+        job[i].restarts = "1";
+        assert_int_equal(go(f, job[i], codes), 0);
+        assert_false(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
+        assert_true(says(f, "resumed from "));
+        expect_weights(f, &want);
+    }
+    /* Who starts it anew by hand means what is said. */
+    assert_int_equal(go(f, (struct plan){.world = 1, .launch = "l", .restarts = "0"}, codes), 0);
+    assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
+}
+
 static void a_path_is_taken_or_refused(void **state)
 {
     struct fixture *f = *state;
@@ -364,16 +509,6 @@ static void a_path_is_taken_or_refused(void **state)
     assert_true(says(f, "no checkpoint in it that can be read"));
 }
 
-/* The newest folder of the checkpoints. */
-static const char *newest(struct fixture *f)
-{
-    struct ckpt_list list;
-
-    assert_int_equal(ckpt_list(f->cfg.ckpt_dir, &f->arena, &list, &f->err), 0);
-    assert_true(list.len >= 2);
-    return arena_printf(&f->arena, "%s/%s", f->cfg.ckpt_dir, list.entry[0].name);
-}
-
 static void a_damaged_one_is_passed_over(void **state)
 {
     struct fixture *f = *state;
@@ -387,7 +522,7 @@ static void a_damaged_one_is_passed_over(void **state)
             struct stat st;
             forget(f);
             stop_at_step(f, NULL);
-            const char *path = arena_printf(&f->arena, "%s/%s", newest(f), files[i]);
+            const char *path = arena_printf(&f->arena, "%s/%s", newest(f, 2), files[i]);
             assert_int_equal(stat(path, &st), 0);
             if (how == 0) {
                 assert_int_equal(unlink(path), 0);
@@ -458,6 +593,10 @@ int main(void)
         TEST(a_stopped_run_saves_and_goes_on),
         TEST(other_numbers_of_ranks_go_on),
         TEST(only_the_same_run_and_configuration_is_resumed),
+        TEST(a_run_by_hand_goes_on_only_when_told),
+        TEST(a_folder_of_several_runs_is_no_riddle),
+        TEST(the_restarts_of_a_nameless_launch_go_on),
+        TEST(a_path_is_where_a_job_begins),
         TEST(a_path_is_taken_or_refused),
         TEST(a_damaged_one_is_passed_over),
         TEST(a_full_disk_does_not_end_a_training),

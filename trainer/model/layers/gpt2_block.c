@@ -4,11 +4,11 @@
  */
 #include "trainer/model/layer.h"
 
+#include "kernels/add.h"
 #include "kernels/attention.h"
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "kernels/linear.h"
-#include "kernels/reduce.h"
 
 #include <math.h>
 
@@ -185,9 +185,9 @@ static struct kept kept_of(const struct layer *l, const struct layer_pass *p)
         l, p, l->spec->option[RECOMPUTE] ? work_of(p) + rows * work_floats(l) : (float *)(void *)p->saved);
 }
 
-static void add(struct kctx *ctx, float *out, const float *a, const float *b, const struct linear_shape *s)
+static size_t floats_of(const struct linear_shape *s)
 {
-    reduce_sum(ctx, out, (const float *const[]){a, b}, 2, (size_t)s->rows * (size_t)s->out, 1);
+    return (size_t)s->rows * (size_t)s->out;
 }
 
 /* All but the last product, which nothing behind it needs again. */
@@ -204,10 +204,10 @@ static void compute(const struct layer *l, struct kctx *ctx, const struct layer_
     linear_forward(ctx, &attn, k->qkv, k->norm_1, w[C_ATTN], w[C_ATTN + 1], false);
     attention_forward(ctx, &attention, k->heads, k->lse, k->qkv);
     linear_forward(ctx, &proj, k->norm_2, k->heads, w[ATTN_PROJ], w[ATTN_PROJ + 1], false);
-    add(ctx, k->middle, p->in, k->norm_2, &proj);
+    add(ctx, k->middle, p->in, k->norm_2, floats_of(&proj));
     layernorm_forward(ctx, &norm, k->norm_2, k->mean_2, k->rstd_2, k->middle, w[LN_2], w[LN_2 + 1]);
     linear_forward(ctx, &fc, k->fc, k->norm_2, w[C_FC], w[C_FC + 1], false);
-    gelu_forward(ctx, GELU_TANH, k->gelu, k->fc, (size_t)fc.rows * (size_t)fc.out);
+    gelu_forward(ctx, GELU_TANH, k->gelu, k->fc, floats_of(&fc));
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -218,7 +218,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 
     compute(l, ctx, p, &k);
     linear_forward(ctx, &proj, last, k.gelu, p->param[MLP_PROJ], p->param[MLP_PROJ + 1], false);
-    add(ctx, p->out, k.middle, last, &proj);
+    add(ctx, p->out, k.middle, last, floats_of(&proj));
 }
 
 /* From the block's output to x', whose gradient is left in `middle`. */
@@ -233,11 +233,11 @@ static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct l
 
     linear_backward(ctx, &proj, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout, NULL, k->gelu,
                     w[MLP_PROJ]);
-    gelu_backward(ctx, GELU_TANH, dfc, wide, k->fc, (size_t)fc.rows * (size_t)fc.out);
+    gelu_backward(ctx, GELU_TANH, dfc, wide, k->fc, floats_of(&fc));
     linear_backward(ctx, &fc, narrow, p->grad[C_FC], p->grad[C_FC + 1], dfc, NULL, k->norm_2, w[C_FC]);
     layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, k->middle, k->mean_2,
                        k->rstd_2, w[LN_2]);
-    add(ctx, middle, middle, p->dout, &proj);
+    add(ctx, middle, middle, p->dout, floats_of(&proj));
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -248,7 +248,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     struct linear_shape attn = linear_of(l, p->batch, 1, 3);
     struct linear_shape proj = linear_of(l, p->batch, 1, 1);
     struct kept k = kept_of(l, p);
-    size_t c = (size_t)proj.rows * (size_t)proj.out;
+    size_t c = floats_of(&proj);
     float *wide = work_of(p), *narrow = wide + 4 * c, *middle = narrow + c;
 
     if (l->spec->option[RECOMPUTE])
@@ -263,7 +263,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     layernorm_backward(ctx, &norm, din, p->grad[LN_1], p->grad[LN_1 + 1], narrow, p->in, k.mean_1, k.rstd_1,
                        w[LN_1]);
     if (p->din)
-        add(ctx, din, din, middle, &proj);
+        add(ctx, din, din, middle, floats_of(&proj));
 }
 
 const struct layer_ops layer_gpt2_block = {

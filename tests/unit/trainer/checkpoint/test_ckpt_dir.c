@@ -3,6 +3,7 @@
 #include "test.h"
 #include "trainer/checkpoint/ckpt_dir.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,7 +63,7 @@ static int write_one(const char *dir, int64_t step, const char *run, int64_t kee
                      struct err *err)
 {
     cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
-    struct manifest m = {.step = step, .config = 7};
+    struct manifest m = {.step = step, .config = 7, .saved_ms = 1700000000123 + step};
     struct payload small = {.chunks = 1, .die_after = -1, .fail_after = -1};
 
     snprintf(m.run_id, sizeof(m.run_id), "%s", run);
@@ -113,6 +114,7 @@ static void written_and_read_back(void **state)
     assert_int_equal(ckpt_manifest(path, &m, &err), 0);
     assert_int_equal(m.step, 42);
     assert_int_equal(m.config, 7);
+    assert_true(m.saved_ms == 1700000000165);
     assert_string_equal(m.run_id, "run \"x\"");
     assert_int_equal(ckpt_read(path, &m, "two", &out, &err), 0);
     assert_int_equal(out.len, 300000);
@@ -142,6 +144,56 @@ static void the_newest_of_each_run_stay(void **state)
     assert_int_equal(write_one(f->ckpt, 40, "a", 1, GOOD, &err), 0);
     expect_steps(f->ckpt, STEPS(50, 40, 7));
     assert_int_equal(entries(f->ckpt), 3);
+}
+
+/* Two runs in one folder, at the same step: each keeps its own, and goes on keeping only its own newest. */
+static void runs_that_share_a_folder_leave_each_other_alone(void **state)
+{
+    const struct fixture *f = *state;
+    cleanup_arena struct arena a = {0};
+    static const char *const runs[] = {"a", "b", "c"};
+    struct ckpt_list list;
+    struct manifest m;
+    struct err err = {0};
+    char path[PATH_MAX];
+
+    for (int64_t step = 1; step <= 6; step++)
+        for (size_t r = 0; r < ARRAY_LEN(runs); r++)
+            assert_int_equal(write_one(f->ckpt, step, runs[r], 2, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(6, 6, 6, 5, 5, 5));
+    assert_int_equal(ckpt_list(f->ckpt, &a, &list, &err), 0);
+    int seen[3] = {0};
+    for (size_t i = 0; i < list.len; i++) {
+        assert_int_equal(ckpt_path(path, f->ckpt, list.entry[i].name, &err), 0);
+        assert_int_equal(ckpt_manifest(path, &m, &err), 0);
+        assert_int_equal(m.step, list.entry[i].step);
+        seen[m.run_id[0] - 'a']++;
+    }
+    for (size_t r = 0; r < ARRAY_LEN(runs); r++)
+        assert_int_equal(seen[r], 2);
+    /* Once more the same steps, as after being set back: in their own places. */
+    for (size_t r = ARRAY_LEN(runs); r-- > 0;)
+        assert_int_equal(write_one(f->ckpt, 5, runs[r], 2, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(6, 6, 6, 5, 5, 5));
+    assert_int_equal(entries(f->ckpt), 6);
+}
+
+/* What another run is writing is not swept away, but for what it must have left long ago. */
+static void leftovers_of_other_runs_go_after_a_day(void **state)
+{
+    const struct fixture *f = *state;
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct err err = {0};
+    char tmp[PATH_MAX];
+
+    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
+    assert_int_equal(ckpt_begin(&w, f->ckpt, &(struct manifest){.step = 3, .run_id = "other"}, &err), 0);
+    snprintf(tmp, sizeof(tmp), "%s", w.tmp);
+    assert_int_equal(write_one(f->ckpt, 3, "a", 3, GOOD, &err), 0);
+    assert_int_equal(access(tmp, F_OK), 0);
+    assert_int_equal(utimensat(AT_FDCWD, tmp, old, 0), 0);
+    assert_int_equal(write_one(f->ckpt, 4, "a", 3, GOOD, &err), 0);
+    assert_int_equal(access(tmp, F_OK), -1);
 }
 
 static void a_failed_write_leaves_nothing(void **state)
@@ -184,8 +236,17 @@ static void a_killed_writer_leaves_nothing_that_counts(void **state)
 static void other_names_are_no_checkpoints(void **state)
 {
     const struct fixture *f = *state;
-    static const char *const names[] = {"step-1", "step-00000000012345678901", "step-000000001x",
-                                        "steps-0000000001", "notes"};
+    static const char *const names[] = {"step-1",
+                                        "step-00000000012345678901",
+                                        "step-000000001x",
+                                        "steps-0000000001",
+                                        "step-0000000001-",
+                                        "step-0000000001-0123456",
+                                        "step-0000000001-012345678",
+                                        "step-0000000001-0123456x",
+                                        "step-0000000001-0123456A",
+                                        "step-0000000001.01234567",
+                                        "notes"};
     struct err err = {0};
 
     assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
@@ -220,6 +281,7 @@ static void manifests_that_lie_are_refused(void **state)
         {"{\"step\": 1.5}", "step: expected an integer 0.."},
         {"{\"step\": 99999999999999999999}", "step: expected an integer 0.."},
         {"{\"config\": 4294967296}", "config: expected an integer 0..4294967295"},
+        {"{\"saved_ms\": -1}", "saved_ms: expected an integer 0.."},
         {"{\"run_id\": 5}", "run_id: expected text"},
         {"{\"files\": [{\"name\": \"../a\", \"bytes\": 1, \"crc32\": 2}]}",
          "files: name: expected the name of a file"},
@@ -252,9 +314,14 @@ static void manifests_that_lie_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(written_and_read_back),          TEST(the_newest_of_each_run_stay),
-        TEST(a_failed_write_leaves_nothing),  TEST(a_killed_writer_leaves_nothing_that_counts),
-        TEST(other_names_are_no_checkpoints), TEST(manifests_that_lie_are_refused),
+        TEST(written_and_read_back),
+        TEST(the_newest_of_each_run_stay),
+        TEST(runs_that_share_a_folder_leave_each_other_alone),
+        TEST(leftovers_of_other_runs_go_after_a_day),
+        TEST(a_failed_write_leaves_nothing),
+        TEST(a_killed_writer_leaves_nothing_that_counts),
+        TEST(other_names_are_no_checkpoints),
+        TEST(manifests_that_lie_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

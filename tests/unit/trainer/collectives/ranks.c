@@ -60,6 +60,8 @@ static int rank_main(int rank, const struct ranks_layout *l, int port,
     const struct collectives_config cfg = ranks_pods_config(rank, l, port, run_id);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (l->before)
+        l->before(rank);
     cleanup_collectives struct collectives *c = collectives_open(&cfg, RANKS_TIMEOUT_MS, &err);
     if (!c) {
         fprintf(stderr, "rank %d: open: %s\n", rank, err.msg);

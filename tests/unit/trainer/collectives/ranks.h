@@ -31,8 +31,9 @@ enum { RANK_FAILED = 99 };
 /* Pods are played by groups of processes that share nothing but what the transport gives them. */
 struct ranks_layout {
     int world;
-    int per_pod; /* the last pod may have fewer; 0: all in one */
-    int lanes;   /* 0: the default */
+    int per_pod;              /* the last pod may have fewer; 0: all in one */
+    int lanes;                /* 0: the default */
+    void (*before)(int rank); /* called in each rank before it opens its table; NULL: nothing */
 };
 
 struct ranks {

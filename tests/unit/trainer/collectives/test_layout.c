@@ -29,6 +29,30 @@ static void test_pods_of_unlike_size(void **state)
     layout_release(&l);
 }
 
+/* A rank that cannot share memory, or is in another network namespace, makes all of its pod stand alone. */
+static void test_pods_that_share_nothing(void **state)
+{
+    struct member members[6];
+    struct layout l;
+    struct err err = {0};
+
+    (void)state;
+    for (int r = 0; r < 6; r++)
+        members[r] = (struct member){.group = r / 2, .local = r % 2, .per_group = 2, .net = 7};
+    members[2].net = members[3].net = 8; /* one pod's own namespace is nothing unusual */
+    assert_int_equal(layout_make(&l, members, 6, &err), 0);
+    assert_true(l.n_pods == 3 && l.lanes == 2);
+    layout_release(&l);
+    members[3].alone = 1;
+    members[5].net = 9;
+    assert_int_equal(layout_make(&l, members, 6, &err), 0);
+    assert_true(l.n_pods == 5 && l.lanes == 1);
+    assert_true(l.first[0] == 0 && l.first[1] == 2 && l.first[2] == 3 && l.first[4] == 5 && l.first[5] == 6);
+    layout_release(&l);
+    members[4].group = 0; /* what was said wrongly is still wrong */
+    assert_int_equal(layout_make(&l, members, 6, &err), -1);
+}
+
 static void test_lanes_are_bounded(void **state)
 {
     struct member members[24];
@@ -94,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pods_of_unlike_size),
+        cmocka_unit_test(test_pods_that_share_nothing),
         cmocka_unit_test(test_lanes_are_bounded),
         cmocka_unit_test(test_refuses_what_does_not_fit),
     };

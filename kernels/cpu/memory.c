@@ -1,0 +1,59 @@
+/* memory.c - device memory that is the process's own: what is put or got lies there already, or is copied. */
+#include "kernels/cpu/ops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN_BYTES = 64 };
+
+void *cpu_alloc(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    (void)ctx;
+    void *p = bytes <= SIZE_MAX / 2
+                  ? aligned_alloc(ALIGN_BYTES, bytes / ALIGN_BYTES * ALIGN_BYTES + ALIGN_BYTES)
+                  : NULL;
+    if (!p) {
+        err_set(err, ERR_FATAL, "no memory for %zu bytes", bytes);
+        return NULL;
+    }
+    return memset(p, 0, bytes);
+}
+
+void cpu_release(struct kctx *ctx, void *p)
+{
+    (void)ctx;
+    free(p);
+}
+
+void cpu_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
+{
+    cpu_copy(ctx, to, host, bytes);
+}
+
+int cpu_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err)
+{
+    (void)err;
+    cpu_copy(ctx, host, from, bytes);
+    return 0;
+}
+
+void cpu_copy(struct kctx *ctx, void *to, const void *from, size_t bytes)
+{
+    (void)ctx;
+    if (to != from && bytes)
+        memcpy(to, from, bytes);
+}
+
+void cpu_zero(struct kctx *ctx, void *p, size_t bytes)
+{
+    (void)ctx;
+    if (bytes)
+        memset(p, 0, bytes);
+}
+
+int cpu_sync(struct kctx *ctx, struct err *err)
+{
+    (void)ctx;
+    (void)err;
+    return 0;
+}

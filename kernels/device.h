@@ -1,0 +1,52 @@
+/* device.h - the memory that a context computes in, and what is queued there.
+ *
+ * Every buffer that operations read or write lies in device memory. On the CPU that is the process's own, work is done
+ * when a call returns, and all this costs nothing; on a GPU it is the card's, and work runs in the order in which it was
+ * queued, behind the caller's back.
+ *
+ * Ownership: device_alloc to device_free with the same context, before kctx_free.
+ * Errors:    of a GPU come late: what fails is kept and told by the next device_sync or device_get, ERR_FATAL naming
+ *            the operation. Operations behind a failure do nothing that matters.
+ * Graphs:    what is queued between device_graph_begin and device_graph_end is recorded, not done; device_graph_launch
+ *            does it again and again, for less. Addresses and sizes are those of the recording. On the CPU there are no
+ *            graphs: device_has_graphs says so.
+ */
+#ifndef TK_KERNELS_DEVICE_H
+#define TK_KERNELS_DEVICE_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "kernels/kctx.h"
+
+struct device_graph;
+
+/* Device memory is memory of the process. */
+bool device_is_host(const struct kctx *ctx);
+bool device_has_graphs(const struct kctx *ctx);
+
+/* It has the operations of models of sequences (ops.h). */
+bool device_has_sequences(const struct kctx *ctx);
+
+/* What computes, for people: "avx512", "NVIDIA H200 (sm_90)". */
+const char *device_name(const struct kctx *ctx);
+
+/* Zeroed, aligned to 64 bytes. For set-up, never inside a step. NULL: ERR_FATAL, no memory. */
+void *device_alloc(struct kctx *ctx, size_t bytes, struct err *err) MUST_CHECK;
+void device_free(struct kctx *ctx, void *p);
+
+/* From the process's memory, which may be reused at once, and back, when all that was queued before is done. */
+void device_put(struct kctx *ctx, void *to, const void *host, size_t bytes);
+int device_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err) MUST_CHECK;
+
+void device_copy(struct kctx *ctx, void *to, const void *from, size_t bytes);
+void device_zero(struct kctx *ctx, void *p, size_t bytes);
+
+/* Wait for all that was queued. */
+int device_sync(struct kctx *ctx, struct err *err) MUST_CHECK;
+
+int device_graph_begin(struct kctx *ctx, struct err *err) MUST_CHECK;
+struct device_graph *device_graph_end(struct kctx *ctx, struct err *err) MUST_CHECK;
+int device_graph_launch(struct kctx *ctx, struct device_graph *graph, struct err *err) MUST_CHECK;
+void device_graph_free(struct kctx *ctx, struct device_graph *graph); /* before what was recorded goes away */
+
+#endif

@@ -1,0 +1,288 @@
+/* dispatch.c - every operation, and the care of memory, handed to the device of the context. */
+#include "kernels/ops.h"
+
+void linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, const float *in,
+                    const float *weight, const float *bias, bool relu)
+{
+    ctx->ops->linear_forward(ctx, s, out, in, weight, bias, relu);
+}
+
+void linear_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight, float *dbias,
+                     const float *dout, const float *out, const float *in, const float *weight)
+{
+    ctx->ops->linear_backward(ctx, s, din, dweight, dbias, dout, out, in, weight);
+}
+
+void conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *out, const float *in,
+                    const float *weight, const float *bias, bool relu)
+{
+    ctx->ops->conv2d_forward(ctx, s, out, in, weight, bias, relu);
+}
+
+void conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float *din, float *dweight, float *dbias,
+                     const float *dout, const float *out, const float *in, const float *weight)
+{
+    ctx->ops->conv2d_backward(ctx, s, din, dweight, dbias, dout, out, in, weight);
+}
+
+void maxpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, uint8_t *argmax,
+                       const float *in)
+{
+    ctx->ops->maxpool2d_forward(ctx, s, out, argmax, in);
+}
+
+void maxpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout,
+                        const uint8_t *argmax, const float *out)
+{
+    ctx->ops->maxpool2d_backward(ctx, s, din, dout, argmax, out);
+}
+
+void avgpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, const float *in)
+{
+    ctx->ops->avgpool2d_forward(ctx, s, out, in);
+}
+
+void avgpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout)
+{
+    ctx->ops->avgpool2d_backward(ctx, s, din, dout);
+}
+
+void relu_forward(struct kctx *ctx, float *out, const float *in, size_t n)
+{
+    ctx->ops->relu_forward(ctx, out, in, n);
+}
+
+void relu_backward(struct kctx *ctx, float *din, const float *dout, const float *out, size_t n)
+{
+    ctx->ops->relu_backward(ctx, din, dout, out, n);
+}
+
+void gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n)
+{
+    ctx->ops->gelu_forward(ctx, form, out, in, n);
+}
+
+void gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
+                   size_t n)
+{
+    ctx->ops->gelu_backward(ctx, form, din, dout, in, n);
+}
+
+void softmax_forward(struct kctx *ctx, float *out, const float *in, int rows, int classes)
+{
+    ctx->ops->softmax_forward(ctx, out, in, rows, classes);
+}
+
+void softmax_backward(struct kctx *ctx, float *din, const float *dout, const float *out, int rows,
+                      int classes)
+{
+    ctx->ops->softmax_backward(ctx, din, dout, out, rows, classes);
+}
+
+void add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n)
+{
+    ctx->ops->add(ctx, out, a, b, n);
+}
+
+void attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
+                       const float *qkv)
+{
+    ctx->ops->attention_forward(ctx, s, out, lse, qkv);
+}
+
+void attention_backward(struct kctx *ctx, const struct attention_shape *s, float *dqkv, const float *dout,
+                        const float *out, const float *lse, const float *qkv)
+{
+    ctx->ops->attention_backward(ctx, s, dqkv, dout, out, lse, qkv);
+}
+
+void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, const float *tokens,
+                       const float *table, const float *positions)
+{
+    ctx->ops->embedding_forward(ctx, s, out, tokens, table, positions);
+}
+
+void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more, float *dtable,
+                        float *dpositions, const float *dout, const float *tokens)
+{
+    ctx->ops->embedding_backward(ctx, s, more, dtable, dpositions, dout, tokens);
+}
+
+int classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
+               float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
+               float share, struct err *err)
+{
+    return ctx->ops->classifier(ctx, s, result, din, dweight, in, weight, labels, share, err);
+}
+
+void reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
+{
+    ctx->ops->reduce_squares(ctx, sums, x, n);
+}
+
+void reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
+{
+    ctx->ops->reduce_scale(ctx, x, scale, n);
+}
+
+int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits, const float *logits,
+                  const int32_t *labels, int rows, int classes, double smoothing, struct err *err)
+{
+    return ctx->ops->cross_entropy(ctx, result, dlogits, logits, labels, rows, classes, smoothing, err);
+}
+
+double mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)
+{
+    return ctx->ops->mse(ctx, dout, out, target, rows, cols);
+}
+
+void dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
+                     float *out, uint8_t *keep, const float *in)
+{
+    ctx->ops->dropout_forward(ctx, s, draw, out, keep, in);
+}
+
+void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, const float *dout,
+                      const uint8_t *keep)
+{
+    ctx->ops->dropout_backward(ctx, s, din, dout, keep);
+}
+
+void batchnorm_forward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *out, float *mean,
+                       float *rstd, float *running_mean, float *running_var, const float *in,
+                       const float *weight, const float *bias)
+{
+    ctx->ops->batchnorm_forward(ctx, s, train, out, mean, rstd, running_mean, running_var, in, weight, bias);
+}
+
+void batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *din,
+                        float *dweight, float *dbias, const float *dout, const float *in, const float *mean,
+                        const float *rstd, const float *weight)
+{
+    ctx->ops->batchnorm_backward(ctx, s, train, din, dweight, dbias, dout, in, mean, rstd, weight);
+}
+
+void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, float *mean,
+                       float *rstd, const float *in, const float *weight, const float *bias)
+{
+    ctx->ops->layernorm_forward(ctx, s, out, mean, rstd, in, weight, bias);
+}
+
+void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, float *din, float *dweight,
+                        float *dbias, const float *dout, const float *in, const float *mean,
+                        const float *rstd, const float *weight)
+{
+    ctx->ops->layernorm_backward(ctx, s, din, dweight, dbias, dout, in, mean, rstd, weight);
+}
+
+void flatten_forward(struct kctx *ctx, const struct flatten_shape *s, float *out, const float *in)
+{
+    ctx->ops->flatten_forward(ctx, s, out, in);
+}
+
+void flatten_backward(struct kctx *ctx, const struct flatten_shape *s, float *din, const float *dout)
+{
+    ctx->ops->flatten_backward(ctx, s, din, dout);
+}
+
+void adam_step(struct kctx *ctx, const struct adam_options *options, int64_t step, float *p, float *m,
+               float *v, const float *g, size_t n)
+{
+    ctx->ops->adam_step(ctx, options, step, p, m, v, g, n);
+}
+
+void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, float *u, const float *g,
+              size_t n)
+{
+    ctx->ops->sgd_step(ctx, options, p, u, g, n);
+}
+
+bool device_is_host(const struct kctx *ctx)
+{
+    return ctx->ops->host;
+}
+
+bool device_has_sequences(const struct kctx *ctx)
+{
+    return ctx->ops->attention_forward;
+}
+
+bool device_has_graphs(const struct kctx *ctx)
+{
+    return ctx->ops->graph_begin;
+}
+
+const char *device_name(const struct kctx *ctx)
+{
+    return ctx->ops->name(ctx);
+}
+
+void *device_alloc(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    return ctx->ops->alloc(ctx, bytes, err);
+}
+
+void device_free(struct kctx *ctx, void *p)
+{
+    if (p)
+        ctx->ops->release(ctx, p);
+}
+
+void device_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
+{
+    ctx->ops->put(ctx, to, host, bytes);
+}
+
+int device_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err)
+{
+    return ctx->ops->get(ctx, host, from, bytes, err);
+}
+
+void device_copy(struct kctx *ctx, void *to, const void *from, size_t bytes)
+{
+    ctx->ops->copy(ctx, to, from, bytes);
+}
+
+void device_zero(struct kctx *ctx, void *p, size_t bytes)
+{
+    ctx->ops->zero(ctx, p, bytes);
+}
+
+int device_sync(struct kctx *ctx, struct err *err)
+{
+    return ctx->ops->sync(ctx, err);
+}
+
+int device_graph_begin(struct kctx *ctx, struct err *err)
+{
+    if (!device_has_graphs(ctx))
+        return err_set(err, ERR_INVALID, "%s has no graphs", device_name(ctx));
+    return ctx->ops->graph_begin(ctx, err);
+}
+
+struct device_graph *device_graph_end(struct kctx *ctx, struct err *err)
+{
+    return ctx->ops->graph_end(ctx, err);
+}
+
+int device_graph_launch(struct kctx *ctx, struct device_graph *graph, struct err *err)
+{
+    return ctx->ops->graph_launch(ctx, graph, err);
+}
+
+void device_graph_free(struct kctx *ctx, struct device_graph *graph)
+{
+    if (graph)
+        ctx->ops->graph_free(ctx, graph);
+}
+
+void kctx_free(struct kctx *ctx)
+{
+    if (ctx)
+        ctx->ops->free(ctx);
+}
+
+int kctx_reserve(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    return ctx->ops->reserve(ctx, bytes, err);
+}

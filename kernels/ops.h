@@ -1,0 +1,108 @@
+/* ops.h - what a device has to offer: one table, of which every context carries its own.
+ *
+ * Layers, model and training call the functions of <op>.h and device.h; dispatch.c hands them to the table. A device
+ * says each operation once, under its own prefix (cpu_, cuda_), with the signature of <op>.h.
+ */
+#ifndef TK_KERNELS_OPS_H
+#define TK_KERNELS_OPS_H
+
+#include "kernels/adam.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
+#include "kernels/batchnorm.h"
+#include "kernels/classifier.h"
+#include "kernels/conv2d.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/device.h"
+#include "kernels/dropout.h"
+#include "kernels/embedding.h"
+#include "kernels/flatten.h"
+#include "kernels/gelu.h"
+#include "kernels/layernorm.h"
+#include "kernels/linear.h"
+#include "kernels/mse.h"
+#include "kernels/pool2d.h"
+#include "kernels/reduce.h"
+#include "kernels/relu.h"
+#include "kernels/sgd.h"
+#include "kernels/softmax.h"
+
+/* X(name) for every operation. */
+#define KERNEL_OPS(X)                                                                                        \
+    X(linear_forward)                                                                                        \
+    X(linear_backward)                                                                                       \
+    X(conv2d_forward)                                                                                        \
+    X(conv2d_backward)                                                                                       \
+    X(maxpool2d_forward)                                                                                     \
+    X(maxpool2d_backward)                                                                                    \
+    X(avgpool2d_forward)                                                                                     \
+    X(avgpool2d_backward)                                                                                    \
+    X(relu_forward)                                                                                          \
+    X(relu_backward)                                                                                         \
+    X(gelu_forward)                                                                                          \
+    X(gelu_backward)                                                                                         \
+    X(softmax_forward)                                                                                       \
+    X(softmax_backward)                                                                                      \
+    X(cross_entropy)                                                                                         \
+    X(mse)                                                                                                   \
+    X(dropout_forward)                                                                                       \
+    X(dropout_backward)                                                                                      \
+    X(batchnorm_forward)                                                                                     \
+    X(batchnorm_backward)                                                                                    \
+    X(layernorm_forward)                                                                                     \
+    X(layernorm_backward)                                                                                    \
+    X(flatten_forward)                                                                                       \
+    X(flatten_backward)                                                                                      \
+    X(adam_step)                                                                                             \
+    X(sgd_step)
+
+/* What models of sequences need besides; a device may have none of them (device_has_sequences). */
+#define KERNEL_SEQUENCE_OPS(X)                                                                               \
+    X(add)                                                                                                   \
+    X(attention_forward)                                                                                     \
+    X(attention_backward)                                                                                    \
+    X(embedding_forward)                                                                                     \
+    X(embedding_backward)                                                                                    \
+    X(classifier)                                                                                            \
+    X(reduce_squares)                                                                                        \
+    X(reduce_scale)
+
+#ifdef __cplusplus
+#define KERNEL_TYPE(name) decltype(::name)
+#else
+#define KERNEL_TYPE(name) __typeof__(name)
+#endif
+
+struct kernel_ops {
+    bool host; /* device memory is the process's */
+    const char *(*name)(const struct kctx *ctx);
+    void (*free)(struct kctx *ctx);
+    int (*reserve)(struct kctx *ctx, size_t bytes, struct err *err);
+
+    /* device.h */
+    void *(*alloc)(struct kctx *ctx, size_t bytes, struct err *err);
+    void (*release)(struct kctx *ctx, void *p);
+    void (*put)(struct kctx *ctx, void *to, const void *host, size_t bytes);
+    int (*get)(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err);
+    void (*copy)(struct kctx *ctx, void *to, const void *from, size_t bytes);
+    void (*zero)(struct kctx *ctx, void *p, size_t bytes);
+    int (*sync)(struct kctx *ctx, struct err *err);
+
+    /* Graphs; NULL where there are none. */
+    int (*graph_begin)(struct kctx *ctx, struct err *err);
+    struct device_graph *(*graph_end)(struct kctx *ctx, struct err *err);
+    int (*graph_launch)(struct kctx *ctx, struct device_graph *graph, struct err *err);
+    void (*graph_free)(struct kctx *ctx, struct device_graph *graph);
+
+#define KERNEL_MEMBER(op) KERNEL_TYPE(op) * op;
+    KERNEL_OPS(KERNEL_MEMBER)
+    KERNEL_SEQUENCE_OPS(KERNEL_MEMBER)
+#undef KERNEL_MEMBER
+};
+
+/* The head of every device's own context. */
+struct kctx {
+    const struct kernel_ops *ops;
+};
+
+#endif
