@@ -25,11 +25,15 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
         return -1;
     if (!logits) /* the last stage counts */
         return 0;
-    if (loss_of(&p->loss, p->ctx, &r, NULL, logits, &target, n, p->pipeline->output.channels, err))
+    const int rows = n * p->feed.labels;
+    const struct head_target head = {.labels = to->labels};
+    if (model_has_head(p->pipeline->model)
+            ? pipeline_head_loss(p->pipeline, &all, &head, NULL, NULL, &r, err)
+            : loss_of(&p->loss, p->ctx, &r, NULL, logits, &target, rows, p->pipeline->output.channels, err))
         return -1;
     sums[LOSS] += r.sum;
     sums[CORRECT] += r.correct;
-    sums[COUNT] += n;
+    sums[COUNT] += rows;
     return 0;
 }
 
