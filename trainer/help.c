@@ -269,9 +269,11 @@ void help_preset(FILE *out, const struct config *cfg)
             "TK_ISA: "
             "plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);
-    wrapped(out, 4,
-            "SIGTERM or SIGINT on any rank: all ranks stop after the same step, rank 0 writes a checkpoint, "
-            "and --resume with its folder, or the job's next attempt, goes on from there.");
+    wrapped(
+        out, 4,
+        "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
+        "evaluation, rank 0 writes a checkpoint, "
+        "and --resume with its folder, or the job's next attempt, goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
           "    1    error; among others a loss that is not finite\n"
