@@ -190,6 +190,10 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
     if (rig_open(&s, cfg, env, err)) {
         ret->rank = s.comm ? s.comm->rank : -1;
         ret->exit_code = exit_code_of(err, false);
+        /* Who was told to stop meanwhile has nothing to try again. */
+        stop = env->stop ? stop_poll(env->stop) : 0;
+        if (stop && (ret->exit_code == EXIT_CODE_RETRYABLE || ret->exit_code == EXIT_CODE_PEER_LOST))
+            ret->exit_code = stop_exit_code(stop);
         return -1;
     }
     ret->rank = s.comm->rank;
