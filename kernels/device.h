@@ -24,6 +24,9 @@ struct device_graph;
 bool device_is_host(const struct kctx *ctx);
 bool device_has_graphs(const struct kctx *ctx);
 
+/* It has the operations of models of sequences (ops.h). */
+bool device_has_sequences(const struct kctx *ctx);
+
 /* What computes, for people: "avx512", "NVIDIA H200 (sm_90)". */
 const char *device_name(const struct kctx *ctx);
 

@@ -79,6 +79,52 @@ void softmax_backward(struct kctx *ctx, float *din, const float *dout, const flo
     ctx->ops->softmax_backward(ctx, din, dout, out, rows, classes);
 }
 
+void add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n)
+{
+    ctx->ops->add(ctx, out, a, b, n);
+}
+
+void attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
+                       const float *qkv)
+{
+    ctx->ops->attention_forward(ctx, s, out, lse, qkv);
+}
+
+void attention_backward(struct kctx *ctx, const struct attention_shape *s, float *dqkv, const float *dout,
+                        const float *out, const float *lse, const float *qkv)
+{
+    ctx->ops->attention_backward(ctx, s, dqkv, dout, out, lse, qkv);
+}
+
+void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, const float *tokens,
+                       const float *table, const float *positions)
+{
+    ctx->ops->embedding_forward(ctx, s, out, tokens, table, positions);
+}
+
+void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more, float *dtable,
+                        float *dpositions, const float *dout, const float *tokens)
+{
+    ctx->ops->embedding_backward(ctx, s, more, dtable, dpositions, dout, tokens);
+}
+
+int classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
+               float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
+               float share, struct err *err)
+{
+    return ctx->ops->classifier(ctx, s, result, din, dweight, in, weight, labels, share, err);
+}
+
+void reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
+{
+    ctx->ops->reduce_squares(ctx, sums, x, n);
+}
+
+void reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
+{
+    ctx->ops->reduce_scale(ctx, x, scale, n);
+}
+
 int cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits, const float *logits,
                   const int32_t *labels, int rows, int classes, double smoothing, struct err *err)
 {
@@ -154,6 +200,11 @@ void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, flo
 bool device_is_host(const struct kctx *ctx)
 {
     return ctx->ops->host;
+}
+
+bool device_has_sequences(const struct kctx *ctx)
+{
+    return ctx->ops->attention_forward;
 }
 
 bool device_has_graphs(const struct kctx *ctx)

@@ -7,17 +7,22 @@
 #define TK_KERNELS_OPS_H
 
 #include "kernels/adam.h"
+#include "kernels/add.h"
+#include "kernels/attention.h"
 #include "kernels/batchnorm.h"
+#include "kernels/classifier.h"
 #include "kernels/conv2d.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/device.h"
 #include "kernels/dropout.h"
+#include "kernels/embedding.h"
 #include "kernels/flatten.h"
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "kernels/linear.h"
 #include "kernels/mse.h"
 #include "kernels/pool2d.h"
+#include "kernels/reduce.h"
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax.h"
@@ -51,6 +56,17 @@
     X(adam_step)                                                                                             \
     X(sgd_step)
 
+/* What models of sequences need besides; a device may have none of them (device_has_sequences). */
+#define KERNEL_SEQUENCE_OPS(X)                                                                               \
+    X(add)                                                                                                   \
+    X(attention_forward)                                                                                     \
+    X(attention_backward)                                                                                    \
+    X(embedding_forward)                                                                                     \
+    X(embedding_backward)                                                                                    \
+    X(classifier)                                                                                            \
+    X(reduce_squares)                                                                                        \
+    X(reduce_scale)
+
 #ifdef __cplusplus
 #define KERNEL_TYPE(name) decltype(::name)
 #else
@@ -80,6 +96,7 @@ struct kernel_ops {
 
 #define KERNEL_MEMBER(op) KERNEL_TYPE(op) * op;
     KERNEL_OPS(KERNEL_MEMBER)
+    KERNEL_SEQUENCE_OPS(KERNEL_MEMBER)
 #undef KERNEL_MEMBER
 };
 

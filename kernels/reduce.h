@@ -1,4 +1,4 @@
-/* reduce.h - the arithmetic of collectives: sums of equal slices in a fixed order.
+/* reduce.h - the arithmetic of collectives and of norms: sums in a fixed order.
  *
  * Ownership: caller owns every buffer; out may be slices[0], and overlaps nothing else.
  * Numerics:  ((s0 + s1) + s2) + ... in f32, then one product with `scale`; every caller that passes the same
@@ -12,5 +12,17 @@
 /* out = scale * sum of slices[0..n_slices-1], each of n elements; n_slices >= 1. */
 void reduce_sum(struct kctx *ctx, float *out, const float *const *slices, int n_slices, size_t n,
                 float scale);
+
+enum { REDUCE_BLOCK = 4096 };
+
+/* sums[i] = the sum of squares of the i-th REDUCE_BLOCK elements, in f64; there are reduce_blocks(n) of them. */
+static inline size_t reduce_blocks(size_t n)
+{
+    return (n + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
+}
+void reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n);
+
+/* x = scale x */
+void reduce_scale(struct kctx *ctx, float *x, float scale, size_t n);
 
 #endif

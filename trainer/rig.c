@@ -58,6 +58,13 @@ static int check_targets(const struct rig *s, const struct data_layout *l, struc
     if (l->values && l->values != out.channels)
         return err_set(err, ERR_INVALID, "model: %d outputs, but a target of the data has %d values",
                        out.channels, l->values);
+    if ((out.sequence ? out.rows : 0) != l->steps)
+        return err_set(err, ERR_INVALID, "model: outputs for %d steps, but a target of the data has %d",
+                       out.sequence ? out.rows : 1, l->steps ? l->steps : 1);
+    if (model_has_head(s->model) && s->cfg->loss.label_smoothing > 0)
+        return err_set(err, ERR_INVALID,
+                       "loss: label_smoothing: %g, expected 0 for a model that ends in lm_head",
+                       s->cfg->loss.label_smoothing);
     if (!l->values && out.channels < l->classes)
         return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
                        out.channels, l->classes);
@@ -214,6 +221,11 @@ static int tell_saving(struct rig *s, struct err *err)
     return 0;
 }
 
+static bool stopped(void *stop)
+{
+    return stop_poll(stop) != 0;
+}
+
 static int open_data(struct rig *s, struct err *err)
 {
     struct pod_data_options o = {
@@ -223,6 +235,9 @@ static int open_data(struct rig *s, struct err *err)
                    .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
         .mirror = s->cfg->data_mirror,
+        .ca_file = s->env->get("SSL_CERT_FILE"),
+        .stopped = s->env->stop ? stopped : NULL,
+        .stop_ctx = s->env->stop,
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,

@@ -9,7 +9,9 @@
 int train_make(struct train *t, const struct train_parts *p, struct err *err)
 {
     size_t batch = (size_t)p->batch_size;
-    size_t classes = shape_len(&p->pipeline->output);
+    size_t kept = (size_t)(p->pipeline->at.stages > 1
+                               ? p->batch_size
+                               : micro_batch_at((int)p->batch_size, p->pipeline->o.micro_batches, 0).rows);
     struct collectives *sharers = p->pipeline->replicas;
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
@@ -17,7 +19,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     if (!t->grad)
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
-    t->dlogits = calloc(batch * classes, sizeof(float));
+    t->dlogits = calloc(kept * p->pipeline->forward_len, sizeof(float));
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
     t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
     t->places = calloc(batch, sizeof(*t->places));
@@ -50,32 +52,55 @@ void train_epoch(struct train *t, int64_t epoch)
     sampler_epoch(&t->p.sampler, epoch, t->order);
 }
 
+/* Where a micro-batch's gradient of the outputs lies. Without stages it goes back at once, and the next takes its place. */
+static float *dlogits_of(const struct train *t, const struct micro_batch *at)
+{
+    const struct pipeline *pl = t->p.pipeline;
+
+    return t->dlogits + (pl->at.stages > 1 ? (size_t)at->first * pl->forward_len : 0);
+}
+
+/* The same for a head, which takes the loss itself. */
+static int head_loss(struct train *t, const struct micro_batch *at, float share, double *sum, struct err *err)
+{
+    const int32_t outputs = t->p.feed.labels;
+    struct head_target target = {t->labels + (size_t)at->first * (size_t)outputs,
+                                 share / (float)(at->rows * outputs)};
+    struct loss_result loss;
+
+    if (pipeline_head_loss(t->p.pipeline, at, &target, dlogits_of(t, at), t->grad, &loss, err))
+        return -1;
+    *sum += loss.sum / outputs;
+    return 0;
+}
+
 /* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
 static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
                     struct err *err)
 {
     const struct train_parts *p = &t->p;
-    size_t classes = shape_len(&p->pipeline->output);
+    const int labels = p->feed.labels;
+    size_t classes = p->pipeline->forward_len / (size_t)labels;
     int values = p->feed.values;
-    struct loss_target target = {values ? NULL : t->labels + at->first,
+    struct loss_target target = {values ? NULL : t->labels + (size_t)at->first * (size_t)labels,
                                  values ? t->values + (size_t)at->first * (size_t)values : NULL};
     float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)rows);
-    float *dout = t->dlogits + (size_t)at->first * classes;
+    float *dout = dlogits_of(t, at);
     struct loss_result loss;
 
-    if (loss_of(&p->loss, p->ctx, &loss, dout, out, &target, at->rows, (int)classes, err))
+    if (model_has_head(p->pipeline->model))
+        return head_loss(t, at, share, sum, err);
+    if (loss_of(&p->loss, p->ctx, &loss, dout, out, &target, at->rows * labels, (int)classes, err))
         return -1;
-    for (size_t i = 0; i < (size_t)at->rows * classes; i++)
+    for (size_t i = 0; i < (size_t)at->rows * p->pipeline->forward_len; i++)
         dout[i] *= share;
-    *sum += loss.sum;
+    *sum += loss.sum / labels;
     return 0;
 }
 
 static int back(struct train *t, const struct micro_batch *at, struct err *err)
 {
-    const float *dout = t->dlogits + (size_t)at->first * shape_len(&t->p.pipeline->output);
-
-    return pipeline_backward(t->p.pipeline, at, dout, t->grad, err);
+    return pipeline_backward(t->p.pipeline, at, dlogits_of(t, at), t->grad, err);
 }
 
 /* This rank's part of the gradient and of the loss, into t->grad. */

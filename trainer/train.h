@@ -37,10 +37,11 @@ struct train_parts {
 
 struct train {
     struct train_parts p;
-    size_t grad_len;  /* parameters of this stage */
-    float *grad;      /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
-    float *x;         /* (batch, elements of an input) */
-    float *dlogits;   /* (batch, classes) */
+    size_t grad_len; /* parameters of this stage */
+    float *grad;     /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
+    float *x;        /* (batch, elements of an input) */
+    float *
+        dlogits; /* (batch, classes); of what a head takes, and of one micro-batch where there are no stages */
     int32_t *labels;  /* (batch, labels of a sample), or */
     float *values;    /* (batch, values) */
     uint32_t *places; /* (batch) */

@@ -19,6 +19,7 @@ struct flat {
     const float *const *slices;
     int n_slices;
     float scale;
+    double *sums;
     void (*form)(float *, const float *, size_t);
     void (*form_grad)(float *, const float *, const float *, size_t);
     struct isa_adam adam;
@@ -103,6 +104,39 @@ void reduce_sum(struct kctx *ctx, float *out, const float *const *slices, int n_
 {
     run_chunks(ctx, &(struct flat){.a = out, .slices = slices, .n_slices = n_slices, .n = n, .scale = scale},
                sum_chunks);
+}
+
+_Static_assert((int)REDUCE_BLOCK == (int)CHUNK, "a unit of work is a block");
+
+static void square_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    for (int i = begin; i < end; i++) {
+        size_t at = (size_t)i * CHUNK;
+        f->sums[i] = f->ops->square_sum(f->x + at, chunk_end(f, i + 1) - at);
+    }
+}
+
+void cpu_reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
+{
+    run_chunks(ctx, &(struct flat){.sums = sums, .x = x, .n = n}, square_chunks);
+}
+
+static void scale_chunks(void *arg, int begin, int end)
+{
+    const struct flat *f = arg;
+    size_t i = (size_t)begin * CHUNK;
+    f->ops->scale_row(f->a + i, f->scale, chunk_end(f, end) - i);
+}
+
+void cpu_reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
+{
+    run_chunks(ctx, &(struct flat){.a = x, .scale = scale, .n = n}, scale_chunks);
+}
+
+void cpu_add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n)
+{
+    reduce_sum(ctx, out, (const float *const[]){a, b}, 2, n, 1);
 }
 
 static void adam_chunks(void *arg, int begin, int end)

@@ -1,11 +1,14 @@
 /* linear.c - the three products of a fully connected layer, each reading its operands where they are. */
 #include "kernels/linear.h"
 #include "kernels/cpu/ops.h"
-#include "kernels/cpu/run.h"
+#include "kernels/cpu/product.h"
 
 #include <string.h>
 
-enum { DWEIGHT_ROWS = 12 }; /* rows of dweight per unit of work: one block of registers */
+enum {
+    DWEIGHT_ROWS = 12, /* rows of dweight per unit of work: one block of registers */
+    MANY_ROWS = 65     /* from here on packing costs less than it saves */
+};
 
 int linear_check(const struct linear_shape *s, struct err *err)
 {
@@ -48,8 +51,63 @@ size_t linear_workspace_bytes(const struct linear_shape *s)
 {
     struct backward b = {.s = s};
     struct scratch w = {.counting = true};
+    struct scratch many = {.counting = true};
     backward_scratch(&b, &w, ISA_PANEL_MAX);
-    return w.used_bytes;
+    if (s->rows >= MANY_ROWS)
+        (void)scratch_floats(&many, product_scratch(s->out, s->in, true, ISA_PANEL_MAX));
+    return many.used_bytes > w.used_bytes ? many.used_bytes : w.used_bytes;
+}
+
+static void many_forward(struct kctx *ctx, const struct linear_shape *s, float *out, const float *in,
+                         const float *weight, const float *bias, bool relu)
+{
+    struct scratch w = scratch_open(ctx);
+    struct product p = {.a = in,
+                        .a_row = s->in,
+                        .a_step = 1,
+                        .b = weight,
+                        .b_row = s->in,
+                        .b_across = true,
+                        .c = out,
+                        .c_row = s->out,
+                        .bias = bias,
+                        .m = s->rows,
+                        .n = s->out,
+                        .k = s->in,
+                        .relu = relu};
+
+    product_run(ctx, &p, scratch_floats(&w, product_scratch(s->out, s->in, true, kctx_ops(ctx)->panel)));
+}
+
+static void many_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight,
+                          float *dbias, const float *dy, const float *in, const float *weight)
+{
+    struct product dw = {.a = dy,
+                         .a_row = 1,
+                         .a_step = s->out,
+                         .b = in,
+                         .b_row = s->in,
+                         .c = dweight,
+                         .c_row = s->in,
+                         .m = s->out,
+                         .n = s->in,
+                         .k = s->rows};
+    struct product di = {.a = dy,
+                         .a_row = s->out,
+                         .a_step = 1,
+                         .b = weight,
+                         .b_row = s->in,
+                         .c = din,
+                         .c_row = s->in,
+                         .m = s->rows,
+                         .n = s->in,
+                         .k = s->out};
+
+    if (dbias)
+        product_col_sum(ctx, dbias, dy, s->rows, s->out);
+    product_run(ctx, &dw, NULL);
+    if (din)
+        product_run(ctx, &di, NULL);
 }
 
 struct forward {
@@ -82,7 +140,10 @@ void cpu_linear_forward(struct kctx *ctx, const struct linear_shape *s, float *o
                                 .n = s->in,
                                 .ld_out = s->out,
                                 .relu = relu}};
-    kctx_run(ctx, s->out, forward_outs, &f);
+    if (s->rows >= MANY_ROWS)
+        many_forward(ctx, s, out, in, weight, bias, relu);
+    else
+        kctx_run(ctx, s->out, forward_outs, &f);
 }
 
 /* The last panel of a matrix whose columns do not fill it, copied with zeros behind. */
@@ -170,6 +231,10 @@ void cpu_linear_backward(struct kctx *ctx, const struct linear_shape *s, float *
     if (out) {
         b.ops->relu_mask(b.dy_own, dout, out, (size_t)s->rows * (size_t)s->out);
         b.dy = b.dy_own;
+    }
+    if (s->rows >= MANY_ROWS) {
+        many_backward(ctx, s, din, dweight, dbias, b.dy, in, weight);
+        return;
     }
     if (dbias) {
         memset(dbias, 0, (size_t)s->out * sizeof *dbias);

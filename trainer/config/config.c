@@ -96,7 +96,7 @@ uint32_t config_fingerprint(const struct config *cfg)
     const struct schedule_spec *s = &cfg->schedule;
     const double numbers[] = {o->lr,       o->beta1,     o->beta2,        o->eps,
                               o->momentum, o->dampening, o->weight_decay, cfg->loss.label_smoothing,
-                              s->gamma,    s->min_lr,    s->warmup_from};
+                              o->clip,     s->gamma,     s->min_lr,       s->warmup_from};
     const int64_t integers[] = {
         o->type,
         o->lr_times_world,

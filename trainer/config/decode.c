@@ -115,7 +115,7 @@ static int decode_layer(const struct yaml_at *at, struct model_spec *model, stru
     return 0;
 }
 
-/* {rows, cols, channels}, or {features} for a vector. */
+/* {rows, cols, channels}, {features} for a vector, or {tokens} for a sequence of them. */
 static int decode_input(const struct yaml_at *model, struct shape *input, struct err *err)
 {
     struct yaml_at at = yaml_member(model, "input");
@@ -124,10 +124,17 @@ static int decode_input(const struct yaml_at *model, struct shape *input, struct
     int64_t channels = 0;
 
     if (yaml_require(model, "input", err) ||
-        yaml_expect_mapping(&at, (const char *const[]){"rows", "cols", "channels", "features", NULL}, err))
+        yaml_expect_mapping(
+            &at, (const char *const[]){"rows", "cols", "channels", "features", "tokens", NULL}, err))
         return -1;
+    input->sequence = yaml_member(&at, "tokens").node != NULL;
     input->flat = yaml_member(&at, "features").node != NULL;
-    if (input->flat) {
+    if (input->sequence) {
+        channels = 1;
+        if (yaml_expect_mapping(&at, (const char *const[]){"tokens", NULL}, err) ||
+            yaml_get_i64(&at, "tokens", 1, LAYOUT_SIDE_MAX, &rows, err))
+            return -1;
+    } else if (input->flat) {
         if (yaml_expect_mapping(&at, (const char *const[]){"features", NULL}, err) ||
             yaml_get_i64(&at, "features", 1, 1 << 24, &channels, err))
             return -1;

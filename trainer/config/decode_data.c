@@ -195,7 +195,7 @@ static int decode_tokens(const struct yaml_at *at, const struct shape *input, st
         return -1;
     if (d->test && (d->split.val_items || d->split.val_fraction > 0))
         return yaml_err(&val, err, "stands for val_items and val_fraction: expected one way of the two");
-    if (d->values || input->cols != 1 || input->channels != 1 || input->flat)
+    if (d->values || !input->sequence)
         return yaml_err(at, err, "tokens need a model of sequences, with cross entropy");
     d->rows = input->rows;
     d->cols = 1;

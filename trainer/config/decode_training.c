@@ -52,7 +52,8 @@ int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *ret, str
 {
     static const char *const types[] = {
         [OPTIMIZER_ADAM] = "adam", [OPTIMIZER_SGD] = "sgd", [OPTIMIZER_ADAMW] = "adamw", NULL};
-    static const char *const common[] = {"type", "lr", "lr_times_world", "weight_decay", "decay", NULL};
+    static const char *const common[] = {"type", "lr", "lr_times_world", "weight_decay", "decay",
+                                         "clip", NULL};
     static const char *const adam[] = {"beta1", "beta2", "eps", NULL};
     static const char *const sgd[] = {"momentum", "dampening", "nesterov", NULL};
     struct yaml_at at = yaml_member(root, "optimizer");
@@ -71,6 +72,7 @@ int decode_optimizer(const struct yaml_at *root, struct optimizer_spec *ret, str
         yaml_get_bool(&at, "lr_times_world", &o.lr_times_world, err) ||
         yaml_get_f64(&at, "weight_decay", 0, 1e6, &o.weight_decay, err) ||
         yaml_get_choice(&at, "decay", (const char *const[]){"all", "matrices", NULL}, &decay, err) ||
+        yaml_get_f64(&at, "clip", 1e-9, 1e9, &o.clip, err) ||
         yaml_get_f64(&at, "beta1", 0, 0.999999, &o.beta1, err) ||
         yaml_get_f64(&at, "beta2", 0, 0.999999999, &o.beta2, err) ||
         yaml_get_f64(&at, "eps", 1e-30, 1, &o.eps, err) ||

@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 static const struct layer_ops *const KINDS[] = {
-    &layer_conv2d,    &layer_flatten,     &layer_linear,      &layer_maxpool2d, &layer_relu, &layer_softmax,
-    &layer_avgpool2d, &layer_batchnorm1d, &layer_batchnorm2d, &layer_dropout,   &layer_gelu, &layer_layernorm,
+    &layer_conv2d,  &layer_flatten,   &layer_linear,      &layer_maxpool2d,   &layer_relu,
+    &layer_softmax, &layer_avgpool2d, &layer_batchnorm1d, &layer_batchnorm2d, &layer_dropout,
+    &layer_gelu,    &layer_layernorm, &layer_embedding,   &layer_gpt2_block,  &layer_lm_head,
 };
 
 _Static_assert(ARRAY_LEN(KINDS) <= LAYER_KINDS_MAX, "raise LAYER_KINDS_MAX");

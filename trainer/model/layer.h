@@ -2,7 +2,8 @@
  * row of the table in layer.c; presets, shapes, memory, the passes, the optimiser and the exports follow from
  * it.
  *
- * Shapes:    activations are (batch, rows, cols, channels); parameters keep PyTorch's own layout.
+ * Shapes:    activations are (batch, rows, cols, channels), of a sequence (batch, time, 1, channels); parameters keep
+ *            PyTorch's own layout.
  * Ownership: a pass borrows every buffer. `plan` fills a layer that model.c owns.
  * Errors:    `plan` alone can fail: ERR_INVALID naming the field. The passes cannot.
  */
@@ -18,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LAYER_PARAMS_MAX = 2, LAYER_BUFFERS_MAX = 3, PARAM_DIMS_MAX = 4, LAYER_KINDS_MAX = 32 };
+enum { LAYER_PARAMS_MAX = 12, LAYER_BUFFERS_MAX = 3, PARAM_DIMS_MAX = 4, LAYER_KINDS_MAX = 32 };
 
 struct layer_param {
     const char *suffix; /* "weight", "bias" */
@@ -50,9 +51,12 @@ struct layer {
     struct shape in, out;
     struct layer_param param[LAYER_PARAMS_MAX];
     int params;
+    const char *tied[LAYER_PARAMS_MAX]; /* it is another layer's: the first before it whose name ends so */
     struct layer_buffer buffer[LAYER_BUFFERS_MAX];
     int buffers;
     size_t workspace_bytes; /* of kctx, for the largest batch */
+    size_t thread_bytes;    /* of kctx too, for each of its threads */
+    size_t scratch_bytes;   /* per sample, while one of its passes runs */
     size_t saved_bytes;     /* per sample, from the forward pass for the backward pass */
     size_t kept_bytes;      /* alike, but once per batch */
     bool alias;             /* the output is the input, seen differently: no pass is run */
@@ -73,6 +77,7 @@ struct layer_pass {
     float *out;
     uint8_t *saved;
     void *kept;
+    void *scratch; /* all layers' */
     const float *param[LAYER_PARAMS_MAX];
     void *buffer[LAYER_BUFFERS_MAX]; /* written by the forward pass when `train` */
 
@@ -80,7 +85,16 @@ struct layer_pass {
     const float *dout;
     float *din; /* NULL: not wanted (the first layer with parameters) */
     float *grad[LAYER_PARAMS_MAX];
+    bool add[LAYER_PARAMS_MAX]; /* this gradient is added to what a layer tied to the parameter has written */
 };
+
+/* What a head is told: each output's class. */
+struct head_target {
+    const int32_t *labels; /* (batch, outputs of a sample) */
+    float share;           /* of the loss's sum, whose gradient is wanted */
+};
+
+struct loss_result;
 
 struct layer_ops {
     const char *type;
@@ -95,6 +109,15 @@ struct layer_ops {
     void (*init)(const struct layer *l, struct torch_rng *g, float *const *param); /* NULL: no parameters */
     void (*forward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
     void (*backward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
+
+    /* A head ends a model, and takes the loss itself: its outputs are too many to be kept. The loss of p's input, and
+     * with p->grad[0] the gradients. ERR_INVALID: a label that is no class. It has no backward; forward is for who wants
+     * the outputs of a few samples. */
+    int (*loss)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
+                const struct head_target *t, struct loss_result *ret, struct err *err);
+
+    /* Words that torch's constructor draws before init does; NULL: init is the constructor. */
+    uint64_t (*draws)(const struct layer *l);
 };
 
 extern const struct layer_ops layer_avgpool2d;
@@ -102,10 +125,13 @@ extern const struct layer_ops layer_batchnorm1d;
 extern const struct layer_ops layer_batchnorm2d;
 extern const struct layer_ops layer_conv2d;
 extern const struct layer_ops layer_dropout;
+extern const struct layer_ops layer_embedding;
 extern const struct layer_ops layer_flatten;
 extern const struct layer_ops layer_gelu;
+extern const struct layer_ops layer_gpt2_block;
 extern const struct layer_ops layer_layernorm;
 extern const struct layer_ops layer_linear;
+extern const struct layer_ops layer_lm_head;
 extern const struct layer_ops layer_maxpool2d;
 extern const struct layer_ops layer_relu;
 extern const struct layer_ops layer_softmax;

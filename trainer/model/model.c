@@ -14,13 +14,14 @@ struct model {
     int layers;
     int rows, states;
     int first_grad; /* the layer where the backward pass ends: nothing before it has parameters */
-    size_t len, workspace_bytes;
+    size_t len, workspace_bytes, thread_bytes;
     size_t buffers_bytes;
     float *values;
     uint8_t *buffers;
     float *grad[2]; /* gradients of activations: one is read while the other is written */
+    void *scratch;  /* of one layer at a time */
     struct layer layer[MODEL_LAYERS_MAX];
-    int first_row[MODEL_LAYERS_MAX];
+    int row_of[MODEL_LAYERS_MAX][LAYER_PARAMS_MAX];
     const float *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
     float *out[MODEL_LAYERS_MAX];      /* NULL: alias */
     uint8_t *saved[MODEL_LAYERS_MAX];
@@ -41,21 +42,57 @@ static void *zeroed(size_t bytes, struct err *err)
     return memset(p, 0, bytes);
 }
 
-static void add_rows(struct model *m, int i)
+static void name_of(const struct layer *l, const char *suffix, char name[static PARAM_NAME_BYTES])
+{
+    snprintf(name, PARAM_NAME_BYTES, "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "", suffix);
+}
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+
+    return len >= n && strcmp(name + len - n, suffix) == 0 && (len == n || name[len - n - 1] == '.');
+}
+
+/* The row that a tied parameter is. */
+static int tie(struct model *m, const struct layer_param *p, const char *to, int *ret, struct err *err)
+{
+    for (int i = 0; i < m->rows; i++) {
+        const struct param_row *row = &m->row[i];
+        if (!ends_in(row->name, to))
+            continue;
+        if (row->dims != p->dims || memcmp(row->dim, p->dim, sizeof(row->dim)) != 0)
+            return err_set(err, ERR_INVALID, "is tied to %s of %lld x %lld, expected %lld x %lld", row->name,
+                           (long long)row->dim[0], (long long)row->dim[1], (long long)p->dim[0],
+                           (long long)p->dim[1]);
+        m->row[i].tied = true;
+        *ret = i;
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "is tied to a layer's %s, but no layer before it (in its stage) has one",
+                   to);
+}
+
+static int add_rows(struct model *m, int i, struct err *err)
 {
     struct layer *l = &m->layer[i];
 
-    m->first_row[i] = m->rows;
     for (int p = 0; p < l->params; p++) {
+        if (l->tied[p]) {
+            if (tie(m, &l->param[p], l->tied[p], &m->row_of[i][p], err))
+                return -1;
+            continue;
+        }
+        m->row_of[i][p] = m->rows;
         struct param_row *row = &m->row[m->rows++];
-        snprintf(row->name, sizeof(row->name), "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "",
-                 l->param[p].suffix);
+        name_of(l, l->param[p].suffix, row->name);
         row->dims = l->param[p].dims;
         memcpy(row->dim, l->param[p].dim, sizeof(row->dim));
         row->offset = m->len;
         row->len = layer_param_len(&l->param[p]);
         m->len += row->len;
     }
+    return 0;
 }
 
 /* A ReLU behind a layer that can apply it is no layer of its own; behind a max-pool, whose backward pass
@@ -74,10 +111,25 @@ static bool take_relu(struct model *m, const struct layer_spec *next)
     return false;
 }
 
+/* Nothing stands behind a head. */
+static int check_head(const struct model *m, struct err *err)
+{
+    const struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
+
+    if (last && last->spec->ops->loss)
+        return err_set(err, ERR_INVALID, "stands behind %s, expected that to be the last layer",
+                       last->spec->ops->type);
+    return 0;
+}
+
 static int plan_layers(struct model *m, const struct model_spec *spec, struct err *err)
 {
     struct shape shape = spec->input;
 
+    if (shape.sequence && (int64_t)shape.rows * m->batch_max > INT32_MAX)
+        return err_set(err, ERR_INVALID,
+                       "model: %d sequences of %d tokens at a time, expected at most %d tokens", m->batch_max,
+                       shape.rows, INT32_MAX);
     for (int i = 0; i < spec->layers; i++) {
         const struct layer_spec *ls = &spec->layer[i];
         bool masked = m->layers && m->layer[m->layers - 1].relu_grad && ls->ops->masks_relu;
@@ -85,16 +137,17 @@ static int plan_layers(struct model *m, const struct model_spec *spec, struct er
             continue;
         struct layer *l = &m->layer[m->layers];
         *l = (struct layer){.spec = ls, .in = shape, .out_masked = masked};
-        if (ls->ops->plan(l, m->batch_max, err))
+        if (check_head(m, err) || ls->ops->plan(l, m->batch_max, err) || add_rows(m, m->layers, err))
             return err_wrap(err, "model.layers[%d] (%s%s%s)", spec->first + i, ls->ops->type,
                             ls->name[0] ? " " : "", ls->name);
-        add_rows(m, m->layers);
         if (l->workspace_bytes > m->workspace_bytes)
             m->workspace_bytes = l->workspace_bytes;
+        if (l->thread_bytes > m->thread_bytes)
+            m->thread_bytes = l->thread_bytes;
         shape = l->out;
         m->layers++;
     }
-    if (!shape.flat && !spec->inner)
+    if (!shape.flat && !shape.sequence && !spec->inner)
         return err_set(err, ERR_INVALID,
                        "model: the output is an image of %dx%dx%d, expected a vector: end with "
                        "flatten and linear",
@@ -121,19 +174,21 @@ static void add_layer_state(struct model *m, int i, size_t *at)
     const struct layer *l = &m->layer[i];
 
     for (int p = 0; p < l->params; p++) {
-        const struct param_row *row = &m->row[m->first_row[i] + p];
+        const struct param_row *row = &m->row[m->row_of[i][p]];
         struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset};
+        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p]};
         s->bytes = row->len * sizeof(float);
-        memcpy(s->name, row->name, sizeof(s->name));
+        if (s->tied)
+            name_of(l, l->param[p].suffix, s->name);
+        else
+            memcpy(s->name, row->name, sizeof(s->name));
         memcpy(s->dim, row->dim, sizeof(s->dim));
     }
     for (int b = 0; b < l->buffers; b++) {
         const struct layer_buffer *from = &l->buffer[b];
         struct state_row *s = &m->state[m->states++];
         *s = (struct state_row){.type = from->type, .buffer = true, .dims = from->dims};
-        snprintf(s->name, sizeof(s->name), "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "",
-                 from->suffix);
+        name_of(l, from->suffix, s->name);
         memcpy(s->dim, from->dim, sizeof(s->dim));
         s->bytes = layer_buffer_bytes(from);
         s->data = m->buffer[i][b] = m->buffers + *at;
@@ -161,13 +216,16 @@ static int make_activations(struct model *m, struct err *err)
 {
     size_t batch = (size_t)m->batch_max;
     size_t widest = 0;
+    size_t scratch = 0;
 
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        size_t len = shape_len(&l->out) * batch;
+        size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out) * batch;
         if (len > widest)
             widest = len;
-        if (!l->alias && !(m->out[i] = zeroed(len * sizeof(float), err)))
+        if (l->scratch_bytes > scratch)
+            scratch = l->scratch_bytes;
+        if (len && !l->alias && !(m->out[i] = zeroed(len * sizeof(float), err)))
             return -1;
         if (l->saved_bytes && !(m->saved[i] = zeroed(l->saved_bytes * batch, err)))
             return -1;
@@ -177,7 +235,7 @@ static int make_activations(struct model *m, struct err *err)
     if (m->twin)
         return 0;
     if (!(m->grad[0] = zeroed(widest * sizeof(float), err)) ||
-        !(m->grad[1] = zeroed(widest * sizeof(float), err)))
+        !(m->grad[1] = zeroed(widest * sizeof(float), err)) || !(m->scratch = zeroed(scratch * batch, err)))
         return -1;
     return 0;
 }
@@ -226,6 +284,7 @@ void model_free(struct model *m)
         free(m->buffers);
         free(m->grad[0]);
         free(m->grad[1]);
+        free(m->scratch);
     }
     free(m);
 }
@@ -234,9 +293,14 @@ void model_init(struct model *m, struct torch_rng *g)
 {
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
+        for (uint64_t n = l->spec->ops->draws ? l->spec->ops->draws(l) : 0; n; n--)
+            torch_rng_u32(g);
+    }
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
         float *param[LAYER_PARAMS_MAX] = {NULL};
         for (int p = 0; p < l->params; p++)
-            param[p] = m->values + m->row[m->first_row[i] + p].offset;
+            param[p] = m->values + m->row[m->row_of[i][p]].offset;
         if (l->params)
             l->spec->ops->init(l, g, param);
     }
@@ -284,9 +348,30 @@ int model_batch_max(const struct model *m)
     return m->batch_max;
 }
 
-size_t model_workspace_bytes(const struct model *m)
+size_t model_workspace_bytes(const struct model *m, int threads)
 {
-    return m->workspace_bytes;
+    size_t all = m->thread_bytes * (size_t)threads;
+
+    return m->workspace_bytes > all ? m->workspace_bytes : all;
+}
+
+static const struct layer *head_of(const struct model *m)
+{
+    const struct layer *last = &m->layer[m->layers - 1];
+
+    return last->spec->ops->loss ? last : NULL;
+}
+
+bool model_has_head(const struct model *m)
+{
+    return head_of(m);
+}
+
+size_t model_forward_len(const struct model *m)
+{
+    const struct layer *last = &m->layer[m->layers - 1];
+
+    return shape_len(head_of(m) ? &last->in : &last->out);
 }
 
 static struct layer_pass pass_of(struct model *m, int i)
@@ -296,10 +381,11 @@ static struct layer_pass pass_of(struct model *m, int i)
                            .in = m->in[i],
                            .out = m->out[i],
                            .saved = m->saved[i],
-                           .kept = m->kept[i]};
+                           .kept = m->kept[i],
+                           .scratch = m->scratch};
 
     for (int k = 0; k < m->layer[i].params; k++)
-        p.param[k] = m->values + m->row[m->first_row[i] + k].offset;
+        p.param[k] = m->values + m->row[m->row_of[i][k]].offset;
     memcpy(p.buffer, m->buffer[i], sizeof(p.buffer));
     return p;
 }
@@ -314,7 +400,7 @@ const float *model_forward(struct model *m, struct kctx *ctx, const float *x, in
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         m->in[i] = at;
-        if (l->alias)
+        if (l->alias || l->spec->ops->loss)
             continue;
         struct layer_pass p = pass_of(m, i);
         p.step = step;
@@ -339,15 +425,38 @@ void model_backward_input(struct model *m, struct kctx *ctx, const float *doutpu
         last++;
     for (int i = m->layers - 1; i >= last; i--) {
         const struct layer *l = &m->layer[i];
-        if (l->alias)
+        if (l->alias || l->spec->ops->loss)
             continue;
         struct layer_pass p = pass_of(m, i);
         p.dout = dout;
         p.din = i > last ? m->grad[spare] : dinput;
-        for (int k = 0; k < l->params; k++)
-            p.grad[k] = grad + m->row[m->first_row[i] + k].offset;
+        for (int k = 0; k < l->params; k++) {
+            p.grad[k] = grad + m->row[m->row_of[i][k]].offset;
+            p.add[k] = m->row[m->row_of[i][k]].tied;
+        }
         l->spec->ops->backward(l, ctx, &p);
         dout = p.din;
         spare = !spare;
     }
+}
+
+int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, float *dforward,
+                    float *grad, struct loss_result *ret, struct err *err)
+{
+    int i = m->layers - 1;
+    struct layer_pass p = pass_of(m, i);
+
+    p.din = dforward;
+    for (int k = 0; k < m->layer[i].params && grad; k++)
+        p.grad[k] = grad + m->row[m->row_of[i][k]].offset;
+    return m->layer[i].spec->ops->loss(&m->layer[i], ctx, &p, t, ret, err);
+}
+
+void model_head_outputs(struct model *m, struct kctx *ctx, float *out)
+{
+    int i = m->layers - 1;
+    struct layer_pass p = pass_of(m, i);
+
+    p.out = out;
+    m->layer[i].spec->ops->forward(&m->layer[i], ctx, &p);
 }

@@ -24,6 +24,7 @@ struct param_row {
     int32_t dims;
     int64_t dim[PARAM_DIMS_MAX];
     size_t offset, len; /* floats */
+    bool tied;          /* another layer uses it too */
 };
 
 /* One entry of state_dict(), in PyTorch's order: a layer's parameters, then its buffers. */
@@ -31,6 +32,7 @@ struct state_row {
     char name[PARAM_NAME_BYTES]; /* "bn1.running_mean" */
     enum state_type type;
     bool buffer;  /* not a parameter: no gradient, no moments */
+    bool tied;    /* a parameter under another name: its data are those of a row before */
     int32_t dims; /* 0: one number */
     int64_t dim[PARAM_DIMS_MAX];
     void *data; /* in model_values or model_buffers */
@@ -57,7 +59,8 @@ float *model_values(struct model *m);    /* 64-byte aligned */
 const struct param_row *model_params(const struct model *m, int *ret_count);
 struct shape model_output(const struct model *m);
 int model_batch_max(const struct model *m);
-size_t model_workspace_bytes(const struct model *m); /* to reserve in the kctx of every pass */
+size_t model_workspace_bytes(const struct model *m,
+                             int threads); /* to reserve in the kctx, of so many threads, of every pass */
 
 /* All that exports and checkpoints keep of a model. */
 const struct state_row *model_state(const struct model *m, int *ret_count);
@@ -71,6 +74,19 @@ size_t model_buffers_bytes(const struct model *m); /* 0: the model has none */
  * is borrowed for the call; NULL: an evaluation (no dropout, running statistics, buffers left alone). */
 const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch,
                            const struct model_step *step);
+
+/* A model may end in a head, which takes the loss itself (layer.h). model_forward and the backward pass then end and begin
+ * before it. */
+bool model_has_head(const struct model *m);
+size_t model_forward_len(const struct model *m); /* floats per sample of what model_forward gives */
+
+/* The head's loss of the forward pass just before; with grad also the gradients: of what that gave into dforward, of the
+ * head's parameters into grad (model_len), where the backward pass goes on. ERR_INVALID: a label that is no class. */
+int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, float *dforward,
+                    float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
+
+/* The head's outputs, all of them: out (batch, model_output). */
+void model_head_outputs(struct model *m, struct kctx *ctx, float *out);
 
 /* From the gradient of the output to those of all parameters: grad (model_len). */
 void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad);

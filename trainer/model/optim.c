@@ -2,8 +2,10 @@
 #include "trainer/model/optim.h"
 
 #include "kernels/adam.h"
+#include "kernels/reduce.h"
 #include "kernels/sgd.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,14 +43,16 @@ int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct 
 {
     bool adam = spec->type != OPTIMIZER_SGD;
 
-    *o = (struct optim){.spec = *spec};
+    *o = (struct optim){.spec = *spec, .grad_norm = NAN};
     if (make_spans(o, row, rows, err))
         return -1;
     if (adam || spec->momentum != 0)
         o->m = zeros(o->len);
     if (adam)
         o->v = zeros(o->len);
-    if ((o->m || (!adam && spec->momentum == 0)) && (o->v || !adam))
+    if (spec->clip > 0)
+        o->square = calloc(reduce_blocks(o->len) + 1, sizeof(*o->square));
+    if ((o->m || (!adam && spec->momentum == 0)) && (o->v || !adam) && (o->square || !(spec->clip > 0)))
         return 0;
     optim_release(o);
     return err_set(err, ERR_FATAL, "no memory for the optimiser's moments");
@@ -59,9 +63,11 @@ void optim_release(struct optim *o)
     free(o->m);
     free(o->v);
     free(o->span);
+    free(o->square);
     o->m = NULL;
     o->v = NULL;
     o->span = NULL;
+    o->square = NULL;
     o->spans = 0;
 }
 
@@ -97,8 +103,25 @@ static void step_span(struct optim *o, const struct optim_span *at, struct kctx 
     }
 }
 
-void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, const float *grad)
+/* torch.nn.utils.clip_grad_norm_, but for one norm over all instead of a norm of norms. */
+static void clip(struct optim *o, struct kctx *ctx, float *grad)
 {
+    size_t blocks = reduce_blocks(o->len);
+    double sum = 0;
+
+    reduce_squares(ctx, o->square, grad, o->len);
+    for (size_t i = 0; i < blocks; i++)
+        sum += o->square[i];
+    o->grad_norm = sqrt(sum);
+    float scale = (float)(o->spec.clip / (o->grad_norm + 1e-6));
+    if (scale < 1)
+        reduce_scale(ctx, grad, scale, o->len);
+}
+
+void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad)
+{
+    if (o->square)
+        clip(o, ctx, grad);
     o->step++;
     for (int i = 0; i < o->spans; i++)
         step_span(o, &o->span[i], ctx, lr, values, grad);

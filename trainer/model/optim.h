@@ -31,6 +31,8 @@ struct optim {
     float *m, *v; /* Adam's moments; m: SGD's momentum; NULL when there is none */
     int spans;
     struct optim_span *span;
+    double *square;   /* of blocks of gradients, where their norm is bounded; else NULL */
+    double grad_norm; /* of the last step, before it was bounded; NaN: unknown */
 };
 
 /* For parameters that lie as these rows say (model_params), without gaps. */
@@ -39,7 +41,8 @@ int optim_make(struct optim *o, const struct optimizer_spec *spec, const struct 
 void optim_release(struct optim *o);
 #define cleanup_optim __attribute__((cleanup(optim_release)))
 
-void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, const float *grad);
+/* Gradients are scaled down to `clip` first, as torch's clip_grad_norm_ does. */
+void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad);
 
 /* The schedule of a run of so many epochs of so many steps: its open end set. Pure, as the next. */
 struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epochs, int64_t steps);

@@ -39,10 +39,11 @@ struct layer_spec {
     double number[LAYER_OPTIONS_MAX];
 };
 
-/* One sample: an image (rows, cols, channels), or a vector: rows = cols = 1 and flat. */
+/* One sample: an image (rows, cols, channels), a vector: rows = cols = 1 and flat, or a sequence of `rows` vectors of as
+ * many channels: cols = 1. */
 struct shape {
     int32_t rows, cols, channels;
-    bool flat;
+    bool flat, sequence;
 };
 
 struct model_spec {
@@ -77,6 +78,7 @@ struct optimizer_spec {
     double momentum, dampening; /* sgd */
     bool nesterov;
     double weight_decay;
+    double clip;              /* the most that the norm of all gradients together may be; 0: no bound */
     bool decay_matrices_only; /* parameters of one dimension (biases, norms) are not decayed */
 };
 

@@ -1,6 +1,7 @@
 /* pipeline.c - a stage's memory and its two passes. */
 #include "trainer/pipeline/pipeline.h"
 
+#include "kernels/device.h"
 #include "trainer/collectives/group.h"
 #include "trainer/collectives/reduce.h"
 
@@ -36,8 +37,9 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
         if (mine)
             p->in_len = shape_len(&shape);
         shape = model_output(m);
+        p->forward_len = model_forward_len(m);
         if (mine)
-            p->out_len = shape_len(&shape);
+            p->out_len = p->forward_len;
         p->whole_len += model_len(m);
         if (mine)
             p->model = TAKE(m);
@@ -87,6 +89,9 @@ static int make_between(struct pipeline *p, int micro, int most, struct err *err
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err)
 {
     *p = (struct pipeline){.o = *o};
+    if (o->spec->input.sequence && !device_has_sequences(o->ctx))
+        return err_set(err, ERR_INVALID, "model: sequences are not for %s yet: expected --no_cuda",
+                       device_name(o->ctx));
     if (!p->o.micro_batches)
         p->o.micro_batches = 1;
     if (p->o.micro_batches < 1 || p->o.micro_batches > MICRO_BATCHES_MAX || p->o.micro_batches > o->batch)
@@ -98,7 +103,9 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
     if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_replicas(p, err) ||
         make_stages(p, most, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
         (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
-        kctx_reserve(o->ctx, model_workspace_bytes(p->model), err)) {
+        kctx_reserve(o->ctx,
+                     model_workspace_bytes(p->model, device_is_host(o->ctx) ? kctx_threads(o->ctx) : 1),
+                     err)) {
         pipeline_release(p);
         return -1;
     }
@@ -144,6 +151,12 @@ int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const flo
         return c->send(c, out, rows * p->out_len * sizeof(float), c->rank + 1, p->o.timeout_ms, err);
     *ret = out;
     return 0;
+}
+
+int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
+                       float *dout, float *grad, struct loss_result *ret, struct err *err)
+{
+    return model_head_loss(model_of(p, at), p->o.ctx, t, dout, grad && at->index ? p->more : grad, ret, err);
 }
 
 int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const float *dout, float *grad,

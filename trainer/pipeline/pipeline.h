@@ -37,6 +37,7 @@ struct pipeline {
     struct model *model;          /* this stage; it also runs micro-batch 0 */
     struct model *whole;          /* rank 0 of several stages: memory for pipeline_whole; else NULL */
     struct shape output;          /* of the whole model */
+    size_t forward_len;           /* floats per sample that pipeline_forward gives: fewer before a head */
     size_t whole_len;             /* its parameters */
 
     struct model_spec *stage; /* of this stage */
@@ -66,6 +67,11 @@ static inline bool pipeline_is_last(const struct pipeline *p)
  * the last stage, NULL on the others. */
 int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const float *x,
                      const struct model_step *step, const float **ret, struct err *err) MUST_CHECK;
+
+/* The loss of a model that ends in a head, of the forward pass just before (model.h): on the last stage. grad as below;
+ * dout and grad NULL: an evaluation. */
+int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
+                       float *dout, float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
 /* And back. dout: read by the last stage. grad (of this stage's parameters) is written by micro-batch 0 and added to by
  * the others. */

@@ -38,6 +38,12 @@ void torch_rng_uniform(struct torch_rng *g, double from, double to, float *out, 
  * blocks of 16, below that it draws one by one in double. */
 void torch_rng_normal(struct torch_rng *g, double mean, double std, float *out, size_t n);
 
+/* The 32-bit words which that draws from 16 values on. */
+static inline uint64_t torch_rng_normal_words(size_t n)
+{
+    return n + (n % 16 ? 16 : 0);
+}
+
 /* torch.randperm(n, generator=g). The items of a data set are counted in 31 bits: n <= INT32_MAX. */
 void torch_rng_randperm(struct torch_rng *g, uint32_t *out, size_t n);
 

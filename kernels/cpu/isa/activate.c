@@ -1,33 +1,6 @@
 /* activate.c - GELU in both its forms. Plain loops without branches: the compilers make vectors of them. */
+#include "kernels/cpu/isa/exp.h"
 #include "kernels/cpu/isa/local.h"
-#include "kernels/cpu/isa/scalar.h"
-
-/* e^y for y <= 0, within 2 units in the last place; 0 for what is below e^-87. NaN stays NaN. */
-static inline float exp_down(float y)
-{
-    const float log2e = 1.44269504F;
-    const float ln2_high = 0.693145752F; /* its product with a small integer is exact */
-    const float ln2_low = 1.42860677e-6F;
-    const float round = 12582912.0F; /* 1.5 x 2^23: what is added to it becomes an integer in its low bits */
-    float at = y < -87.0F ? -87.0F : y;
-    float shifted = fused(at, log2e, round);
-    float n = shifted - round;
-    float r = fused(n, -ln2_low, fused(n, -ln2_high, at));
-    float p = 1.0F / 5040;
-    uint32_t bits;
-    float scale;
-    p = fused(p, r, 1.0F / 720);
-    p = fused(p, r, 1.0F / 120);
-    p = fused(p, r, 1.0F / 24);
-    p = fused(p, r, 1.0F / 6);
-    p = fused(p, r, 0.5F);
-    p = fused(p, r, 1.0F);
-    p = fused(p, r, 1.0F);
-    __builtin_memcpy(&bits, &shifted, sizeof bits);
-    bits = (bits + 127U) << 23;
-    __builtin_memcpy(&scale, &bits, sizeof scale);
-    return y < -87.0F ? 0.0F : p * scale;
-}
 
 /* The normal distribution at x; *bell is e^(-x^2/2).
  *

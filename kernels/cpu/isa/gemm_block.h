@@ -51,6 +51,13 @@ static void __attribute__((noinline)) NAME(const struct isa_gemm *g, int r0)
         }
     }
 
+    if (g->add) {
+        UNROLL_ALL
+        for (int r = 0; r < ROWS; r++) {
+            acc[r][0] = vec_add(acc[r][0], vec_load_n(g->c + row[r], g->cols));
+            acc[r][1] = vec_add(acc[r][1], vec_load_n(g->c + row[r] + VEC, g->cols - VEC));
+        }
+    }
     const vec least = vec_set1(g->relu ? 0 : -__builtin_inff());
     if (g->cols == VEC_PANEL) {
         UNROLL_ALL

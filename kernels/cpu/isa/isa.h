@@ -33,6 +33,7 @@ struct isa_gemm {
     int rows, cols;
     const float *bias; /* a panel to start from, or NULL */
     bool accumulate;   /* start from what C holds (then bias is not read) */
+    bool add;          /* start from 0 (or the bias) and add to what C holds last: long sums lose less so */
     bool relu;
 };
 
@@ -84,6 +85,8 @@ struct isa_ops {
     int panel; /* columns of a panel of B */
     void (*gemm)(const struct isa_gemm *g);
     void (*dot)(const struct isa_dot *d);
+    /* to (steps, panel): to[k][c] = from[c * row + k] for c < n <= panel, else 0. */
+    void (*pack_across)(float *to, const float *from, ptrdiff_t row, int n, int steps);
     void (*relu)(float *out, const float *in, size_t n);
     void (*relu_mask)(float *din, const float *dout, const float *out, size_t n);
     void (*col_sum)(float *sum, const float *x, ptrdiff_t ld, int rows, int cols); /* sum += */
@@ -119,6 +122,17 @@ struct isa_ops {
                            float rstd, int n);
     void (*avgpool_forward)(const struct isa_pool *p, float *out, const float *in);
     void (*avgpool_backward)(const struct isa_pool *p, float *din, const float *dout);
+
+    /* A row of n products, room for `width` rounded up to 16 behind it: x = e^(scale x - most), 0 from n on, where most
+     * becomes the largest so far. sum is scaled to the new most, and x added to it; returns by what it was scaled. */
+    float (*softmax_more)(float *x, int n, int width, float scale, float *most, float *sum);
+    /* x = e^(scale x - lse), 0 from n on; d = scale x (d - dot). */
+    void (*softmax_again)(float *x, float *d, int n, int width, float scale, float lse, float dot);
+    float (*inner)(const float *a, const float *b, int n);
+    /* x = e^(x - most); returns most, the largest of the row. */
+    float (*exp_row)(float *x, int n, double *ret_sum);
+    void (*scale_row)(float *x, float scale, size_t n);
+    double (*square_sum)(const float *x, size_t n);
     double (*peak)(int64_t rounds, float *sink); /* for the benchmark: returns the operations done */
 };
 

@@ -10,6 +10,7 @@
 
 void ISA_FN(gemm)(const struct isa_gemm *g);
 void ISA_FN(dot)(const struct isa_dot *d);
+void ISA_FN(pack_across)(float *to, const float *from, ptrdiff_t row, int n, int steps);
 void ISA_FN(relu)(float *out, const float *in, size_t n);
 void ISA_FN(relu_mask)(float *din, const float *dout, const float *out, size_t n);
 void ISA_FN(col_sum)(float *sum, const float *x, ptrdiff_t ld, int rows, int cols);
@@ -41,6 +42,12 @@ void ISA_FN(layernorm_grad)(float *din, const float *dout, const float *x, const
                             float rstd, int n);
 void ISA_FN(avgpool_forward)(const struct isa_pool *p, float *out, const float *in);
 void ISA_FN(avgpool_backward)(const struct isa_pool *p, float *din, const float *dout);
+float ISA_FN(softmax_more)(float *x, int n, int width, float scale, float *most, float *sum);
+void ISA_FN(softmax_again)(float *x, float *d, int n, int width, float scale, float lse, float dot);
+float ISA_FN(inner)(const float *a, const float *b, int n);
+float ISA_FN(exp_row)(float *x, int n, double *ret_sum);
+void ISA_FN(scale_row)(float *x, float scale, size_t n);
+double ISA_FN(square_sum)(const float *x, size_t n);
 double ISA_FN(peak)(int64_t rounds, float *sink);
 
 #endif

@@ -71,6 +71,18 @@ static double lanes_sum(const double *lane)
     return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
+double ISA_FN(square_sum)(const float *x, size_t n)
+{
+    double sum[LANES] = {0};
+    size_t whole = n / LANES * LANES;
+    for (size_t i = 0; i < whole; i += LANES)
+        for (int l = 0; l < LANES; l++)
+            sum[l] += (double)x[i + (size_t)l] * (double)x[i + (size_t)l];
+    for (size_t i = whole; i < n; i++)
+        sum[i - whole] += (double)x[i] * (double)x[i];
+    return lanes_sum(sum);
+}
+
 void ISA_FN(layernorm)(float *restrict out, float *restrict mean, float *restrict rstd,
                        const float *restrict x, const float *restrict weight, const float *restrict bias,
                        double eps, int n)

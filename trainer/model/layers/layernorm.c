@@ -1,4 +1,4 @@
-/* layernorm.c - {type: layernorm, name, eps, bias}: as torch.nn.LayerNorm over a vector. */
+/* layernorm.c - {type: layernorm, name, eps, bias}: as torch.nn.LayerNorm over a vector, or each of a sequence. */
 #include "trainer/model/layer.h"
 
 #include "kernels/layernorm.h"
@@ -13,14 +13,15 @@ static const struct layer_option OPTIONS[] = {
 
 static struct layernorm_shape shape_of(const struct layer *l, int batch)
 {
-    return (struct layernorm_shape){.rows = batch, .channels = l->in.channels, .eps = l->spec->number[EPS]};
+    return (struct layernorm_shape){
+        .rows = batch * l->in.rows, .channels = l->in.channels, .eps = l->spec->number[EPS]};
 }
 
 static int plan(struct layer *l, int batch_max, struct err *err)
 {
     struct layernorm_shape s = shape_of(l, batch_max);
 
-    if (!l->in.flat)
+    if (!l->in.flat && !l->in.sequence)
         return err_set(err, ERR_INVALID,
                        "expected a vector as input, got an image of %dx%dx%d: put flatten before", l->in.rows,
                        l->in.cols, l->in.channels);
@@ -30,7 +31,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = (struct layer_param){"weight", 1, {l->in.channels}};
     l->param[1] = (struct layer_param){"bias", 1, {l->in.channels}};
-    l->saved_bytes = 2 * sizeof(float);
+    l->saved_bytes = (size_t)l->in.rows * 2 * sizeof(float);
     return 0;
 }
 
@@ -54,14 +55,14 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 {
     struct layernorm_shape s = shape_of(l, p->batch);
 
-    layernorm_forward(ctx, &s, p->out, means(p), means(p) + p->batch, p->in, p->param[0], p->param[1]);
+    layernorm_forward(ctx, &s, p->out, means(p), means(p) + s.rows, p->in, p->param[0], p->param[1]);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct layernorm_shape s = shape_of(l, p->batch);
 
-    layernorm_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, p->in, means(p), means(p) + p->batch,
+    layernorm_backward(ctx, &s, p->din, p->grad[0], p->grad[1], p->dout, p->in, means(p), means(p) + s.rows,
                        p->param[0]);
 }
 

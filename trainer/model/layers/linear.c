@@ -1,4 +1,4 @@
-/* linear.c - {type: linear, name, out, bias}: as torch.nn.Linear(in, out, bias). */
+/* linear.c - {type: linear, name, out, bias}: as torch.nn.Linear(in, out, bias), on each vector of a sequence alike. */
 #include "trainer/model/layer.h"
 
 #include "kernels/linear.h"
@@ -14,20 +14,22 @@ static const struct layer_option OPTIONS[] = {
 
 static struct linear_shape shape_of(const struct layer *l, int batch)
 {
-    return (struct linear_shape){.rows = batch, .in = l->in.channels, .out = (int)l->spec->option[OUT]};
+    return (struct linear_shape){
+        .rows = batch * l->in.rows, .in = l->in.channels, .out = (int)l->spec->option[OUT]};
 }
 
 static int plan(struct layer *l, int batch_max, struct err *err)
 {
     struct linear_shape s = shape_of(l, batch_max);
 
-    if (!l->in.flat)
+    if (!l->in.flat && !l->in.sequence)
         return err_set(err, ERR_INVALID,
                        "expected a vector as input, got an image of %dx%dx%d: put flatten before", l->in.rows,
                        l->in.cols, l->in.channels);
     if (linear_check(&s, err))
         return -1;
-    l->out = (struct shape){.rows = 1, .cols = 1, .channels = s.out, .flat = true};
+    l->out = l->in;
+    l->out.channels = s.out;
     l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = (struct layer_param){"weight", 2, {s.out, s.in}};
     l->param[1] = (struct layer_param){"bias", 1, {s.out}};

@@ -40,7 +40,7 @@ static void open_net(struct net *n, const char *model, enum kctx_isa isa, int th
     if (!n->model)
         fail_msg("%s", err.msg);
     struct kctx_options machine = {
-        .isa = isa, .threads = threads, .workspace_bytes = model_workspace_bytes(n->model)};
+        .isa = isa, .threads = threads, .workspace_bytes = model_workspace_bytes(n->model, threads)};
     n->ctx = kctx_make(&machine, &err);
     assert_non_null(n->ctx);
 }

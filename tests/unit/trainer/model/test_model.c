@@ -203,7 +203,8 @@ static void ref_flatten(struct reference *r)
     struct reference in = *r;
     int at = 0;
 
-    r->shape = (struct shape){1, 1, in.shape.rows * in.shape.cols * in.shape.channels, true};
+    r->shape = (struct shape){
+        .rows = 1, .cols = 1, .channels = in.shape.rows * in.shape.cols * in.shape.channels, .flat = true};
     for (int c = 0; c < in.shape.channels; c++)
         for (int y = 0; y < in.shape.rows; y++)
             for (int x = 0; x < in.shape.cols; x++)
@@ -260,7 +261,7 @@ static void check_gradients(const struct model_spec *s, int batch, uint64_t seed
     cleanup_kctx struct kctx *ctx = NULL;
 
     assert_non_null(m);
-    ctx = kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(m)}, &err);
+    ctx = kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(m, 1)}, &err);
     assert_non_null(ctx);
     torch_rng_seed(&g, seed);
     model_init(m, &g);
@@ -366,7 +367,7 @@ static void a_smaller_batch_is_the_same(void **state)
     float all[80];
 
     assert_non_null(m);
-    ctx = kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(m)}, &err);
+    ctx = kctx_make(&(struct kctx_options){.workspace_bytes = model_workspace_bytes(m, 1)}, &err);
     assert_non_null(ctx);
     torch_rng_seed(&g, 1);
     model_init(m, &g);

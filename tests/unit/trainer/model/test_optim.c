@@ -179,7 +179,7 @@ static void sgd_needs_no_state(void **state)
     struct err err;
     const struct param_row row = all_of(3);
     float values[3] = {1, 2, 3};
-    const float grad[3] = {1, -1, 0.25f};
+    float grad[3] = {1, -1, 0.25f};
 
     ctx = kctx_make(&(struct kctx_options){0}, &err);
     assert_non_null(ctx);

@@ -1,0 +1,39 @@
+/* product.h - one matrix product of any size, in blocks that stay in the caches: what operations over many rows share.
+ *
+ * Shapes:    C (M,N) = A (M,K) B (K,N) + bias (N). Strides are in floats.
+ * Ownership: everything is borrowed for the call; C overlaps nothing.
+ * Numerics:  an element's products are summed along K in blocks of one fixed length and the blocks then added, first to
+ *            last, whoever computes it.
+ */
+#ifndef TK_KERNELS_CPU_PRODUCT_H
+#define TK_KERNELS_CPU_PRODUCT_H
+
+#include "kernels/cpu/run.h"
+
+struct product {
+    const float *a;
+    ptrdiff_t a_row, a_step; /* A[m][k] is a[m a_row + k a_step] */
+    const float *b;
+    ptrdiff_t b_row;
+    bool b_across; /* B[k][n] is b[n b_row + k]; else b[k b_row + n] */
+    float *c;
+    ptrdiff_t c_row;
+    const float *bias; /* (N) or NULL */
+    int m, n, k;
+    bool accumulate; /* C += ...; bias is then not read */
+    bool relu;
+};
+
+/* Floats of scratch for a product whose B lies across, 0 for the others. */
+size_t product_scratch(int n, int k, bool b_across, int panel);
+
+/* `packed`: that much, or NULL when it is 0. */
+void product_run(struct kctx *ctx, const struct product *p, float *packed);
+
+/* A panel of a matrix that lies along: to (steps, w), of which n columns are from's and the rest 0. */
+void product_pack(float *to, const float *from, ptrdiff_t row, int n, int steps, int w);
+
+/* sum (cols) is written: over the rows of x (rows,cols). */
+void product_col_sum(struct kctx *ctx, float *sum, const float *x, int rows, int cols);
+
+#endif

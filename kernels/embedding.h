@@ -1,0 +1,34 @@
+/* embedding.h - a row of a table for each token, plus one for its position.
+ *
+ * Shapes:    B sequences of T tokens, tables of V tokens and of at least T positions, C numbers each. Token numbers
+ *            travel as floats, which hold whole numbers below 2^24 exactly; one that is not in 0..V-1 aborts: who
+ *            reads them checks them.
+ * Ownership: caller owns every buffer; they must not overlap.
+ * Numerics:  a table row's gradient is added up in the order of the tokens.
+ */
+#ifndef TK_KERNELS_EMBEDDING_H
+#define TK_KERNELS_EMBEDDING_H
+
+#include "kernels/kctx.h"
+
+enum { EMBEDDING_VOCAB_MAX = 1 << 24 };
+
+struct embedding_shape {
+    int batch, time, vocab, channels;
+};
+
+/* ERR_INVALID naming the field: sizes under 1, too many tokens, or tensors over 2^31 - 1 elements. */
+int embedding_check(const struct embedding_shape *s, struct err *err) MUST_CHECK;
+
+void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, /* (B,T,C) written */
+                       const float *tokens,                                           /* (B,T) */
+                       const float *table,                                            /* (V,C) */
+                       const float *positions);                                       /* (T,C) */
+
+void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more,
+                        float *dtable,        /* (V,C) written; with `more` added to */
+                        float *dpositions,    /* (T,C) written */
+                        const float *dout,    /* (B,T,C) */
+                        const float *tokens); /* (B,T) */
+
+#endif

@@ -1,0 +1,84 @@
+/* lm_head.c - {type: lm_head, name, vocab}: how likely each token is next, by the embedding's own vectors; ends a model of
+ * sequences and takes its cross entropy. */
+#include "trainer/model/layer.h"
+
+#include "kernels/classifier.h"
+#include "trainer/model/loss.h"
+
+enum { VOCAB };
+
+static const struct layer_option OPTIONS[] = {
+    [VOCAB] = {"vocab", LAYER_INTEGER, 1, 1 << 24, .required = true},
+    {0},
+};
+
+static struct linear_shape shape_of(const struct layer *l, int batch)
+{
+    return (struct linear_shape){
+        .rows = batch * l->in.rows, .in = l->in.channels, .out = (int)l->spec->option[VOCAB]};
+}
+
+static int plan(struct layer *l, int batch_max, struct err *err)
+{
+    struct linear_shape s = shape_of(l, batch_max);
+    struct linear_shape one = {.rows = 1, .in = s.in, .out = s.out};
+
+    if (!l->in.sequence)
+        return err_set(err, ERR_INVALID, "expected a sequence as input");
+    if (classifier_check(&s, err))
+        return -1;
+    l->out = (struct shape){.rows = l->in.rows, .cols = 1, .channels = s.out, .sequence = true};
+    l->params = 1;
+    l->param[0] = (struct layer_param){"weight", 2, {s.out, s.in}};
+    l->tied[0] = "wte.weight";
+    l->workspace_bytes = classifier_workspace_bytes(&s);
+    if (linear_workspace_bytes(&one) > l->workspace_bytes)
+        l->workspace_bytes = linear_workspace_bytes(&one);
+    return 0;
+}
+
+/* build-nanogpt visits the shared matrix twice; what it draws here stays. */
+static void init(const struct layer *l, struct torch_rng *g, float *const *param)
+{
+    torch_rng_normal(g, 0, 0.02, param[0], layer_param_len(&l->param[0]));
+}
+
+static uint64_t draws(const struct layer *l)
+{
+    return layer_param_len(&l->param[0]); /* uniform, no bias */
+}
+
+/* One row at a time: for the few whose outputs somebody reads. */
+static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
+{
+    struct linear_shape s = shape_of(l, p->batch);
+    const int rows = s.rows;
+
+    s.rows = 1;
+    for (ptrdiff_t r = 0; r < rows; r++)
+        linear_forward(ctx, &s, p->out + r * s.out, p->in + r * s.in, p->param[0], NULL, false);
+}
+
+static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
+                const struct head_target *t, struct loss_result *ret, struct err *err)
+{
+    struct linear_shape s = shape_of(l, p->batch);
+    struct cross_entropy_result r;
+
+    if (classifier(ctx, &s, &r, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share, err))
+        return -1;
+    *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};
+    return 0;
+}
+
+const struct layer_ops layer_lm_head = {
+    .type = "lm_head",
+    .about = "GPT-2's lm_head, tied to the embedding: ends a model of sequences with their cross entropy",
+    .options = OPTIONS,
+    .named = true,
+    .plan = plan,
+    .init = init,
+    .forward = forward,
+    .loss = loss,
+    .draws = draws,
+};
