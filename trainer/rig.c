@@ -4,6 +4,7 @@
 #include "common/cpus.h"
 #include "kernels/device.h"
 #include "trainer/describe.h"
+#include "trainer/init_from.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
@@ -141,6 +142,8 @@ static int make_model(struct rig *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
+    if (cfg->init_from && init_from(cfg->init_from, &s->pipeline, err))
+        return err_wrap(err, "--init_from");
     if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
         return -1;
     if (!s->pipeline.whole)

@@ -35,6 +35,10 @@ static const struct option_row OPTIONS[] = {
      .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},
     {"sampler_seed", "N", OPTION_INTEGER, AT(sampler_seed), 0, INT64_MAX,
      .help = "Seed of the order of samples, as DistributedSampler's."},
+    {"init_from", "FILE", OPTION_TEXT, AT(init_from),
+     .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
+             "GPT-2 may "
+             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before."},
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
