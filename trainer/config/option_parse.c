@@ -79,6 +79,8 @@ int option_apply(const struct option_row *o, const char *value, void *into, stru
                            strlen(value));
         *(const char **)field = value;
         return 0;
+    case OPTION_GPT2_SIZE:
+        return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
     case OPTION_DATASET:
     case OPTION_BACKEND:
     case OPTION_LOG_FORMAT:
@@ -114,7 +116,7 @@ int option_parse(const struct option_table *t, int argc, char *const *argv, void
                 return err_set(err, ERR_INVALID, "--%s: needs a value (%s)", o->name, o->arg);
             value = argv[i];
         }
-        if (option_apply(o, value, into, err))
+        if ((t->check && t->check(into, o, err)) || option_apply(o, value, into, err))
             return -1;
     }
     return 0;

@@ -17,6 +17,7 @@ enum option_kind {
     OPTION_DATASET,
     OPTION_BACKEND,
     OPTION_LOG_FORMAT,
+    OPTION_GPT2_SIZE,
     OPTION_FIXED, /* no field: one value is accepted (`only`) */
 };
 
@@ -28,6 +29,7 @@ struct option_row {
     int64_t min, max;
     double min_number, max_number;
     const char *only;
+    bool gpt2; /* for models that are a GPT-2 alone */
     const char *group;
     const char *help;
 };
@@ -39,6 +41,8 @@ struct option_table {
     const struct option_row *row;
     size_t len;
     int (*word)(void *into, const char *text, struct err *err); /* takes what is no option */
+    int (*check)(const void *into, const struct option_row *o,
+                 struct err *err); /* may it be used? NULL: all may */
 };
 
 /* NULL: none. "batch-size" and "batch_size" are the same. */
