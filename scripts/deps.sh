@@ -8,6 +8,7 @@ packages() {
     build) echo build-essential cmake ninja-build pkg-config libcurl4-openssl-dev libcjson-dev libyaml-dev zlib1g-dev ;;
     test)
         echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist
+        echo libopenmpi-dev openmpi-bin # --backend mpi; everything else is built and tested without
         [ "$(id -u)" -ne 0 ] || echo iptables iproute2 # tests whose packets vanish need root anyway
         ;;
     cuda) echo python3 python3-venv ;; # scripts/cuda-kit.py fetches the rest
