@@ -51,6 +51,12 @@ bench: build ## our figures: kernels and collectives
 	@build/release/bin/kernels-bench && build/release/bin/collectives-bench
 	@[ ! -x build/venv/bin/python ] || build/venv/bin/python trainer/collectives/bench_gloo.py
 
+bench-kernels: ## the CPU kernels beside oneDNN and OpenBLAS, for each layer of the presets
+	@scripts/deps.sh build peers
+	@cmake -S . -B build/peers -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TESTS=OFF -DTK_OPERATOR=OFF -DTK_BENCH_PEERS=ON >/dev/null
+	@cmake --build build/peers --target kernels-peers
+	@OMP_NUM_THREADS=1 build/peers/bin/kernels-peers
+
 bench-operator: ## the operator at scale: many jobs at once on a real API server with pretend nodes
 	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh
 
@@ -63,4 +69,4 @@ format: ## clang-format every C file in place
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer format clean
+.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-kernels bench-operator bench-trainer format clean

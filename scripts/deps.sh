@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test cuda cluster images e2e servers bench
+#   scripts/deps.sh build test cuda cluster images e2e servers bench peers
 set -euo pipefail
 
 packages() {
@@ -16,8 +16,9 @@ packages() {
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
+    peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cuda, cluster, images, e2e, servers or bench" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cuda, cluster, images, e2e, servers, bench or peers" >&2 && exit 2 ;;
     esac
 }
 
