@@ -301,8 +301,10 @@ static void refuses_what_does_not_fit(void **state)
          "model.layers[0] (batchnorm1d n): expected a vector as input, got an image: batchnorm2d takes it"},
         {"[flatten, {type: batchnorm2d, name: n}]",
          "model.layers[1] (batchnorm2d n): expected an image as input, got a vector: batchnorm1d takes it"},
-        {"[{type: layernorm, name: n}]", "model.layers[0] (layernorm n): expected a vector as input, got an "
-                                         "image of 6x6x2: put flatten before"},
+        {"[{type: layernorm, name: n, elementwise_affine: false}]",
+         "model.layers[0].elementwise_affine: unknown key"},
+        {"[{type: maxpool2d, size: 2, count_include_pad: false}]",
+         "model.layers[0].count_include_pad: unknown key"},
         {"[{type: conv2d, name: c, out: 1, kernel: 3, dilation: 3}]",
          "model.layers[0] (conv2d c): conv2d: dilated kernel height is 7, expected 1..6"},
         {"[{type: maxpool2d, size: 2, padding: 2}]",
