@@ -11,7 +11,7 @@ help: ## show this text
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
-	@printf '  PYTHON=FILE       bench-trainer: a Python that has torch; default: the one of build/venv\n'
+	@printf '  PYTHON=FILE       bench-trainer, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
 	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
@@ -24,6 +24,9 @@ test: ## every test; as root also those against a real Kubernetes
 
 test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
 	@e2e/versions/run.sh
+
+test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
+	@PYTHON='$(PYTHON)' tests/big/run.sh
 
 check: ## the quick part of test: unit tests, no root
 	@scripts/test.sh --unit
@@ -69,4 +72,4 @@ format: ## clang-format every C file in place
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-kernels bench-operator bench-trainer format clean
+.PHONY: $(shell awk -F: '/^[a-z-]+:.*\#\# / {print $$1}' $(MAKEFILE_LIST))
