@@ -57,10 +57,13 @@ bench-operator: ## the operator at scale: many jobs at once on a real API server
 bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks, start-up (needs a Python with torch)
 	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
 
+bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
+	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer format clean
+.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer bench-gpt2 format clean
