@@ -18,6 +18,7 @@ struct agent {
     struct logs logs;
     struct round round;
     struct env_round identity;
+    struct cpuset *cpus; /* [nproc] that the ranks are bound to, or NULL */
     struct pollfd *pfds;
     int signals;        /* a signalfd */
     int signal;         /* that ends the run; 0: none */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@ static bool wants_files(const struct options *o)
     for (int i = 0; i < o->nproc; i++)
         if (o->redirects[i] || o->tee[i])
             return true;
-    return false;
+    return o->filters[0] || o->filters[1];
 }
 
 static char *safe_name(const char *run_id, struct arena *a)
@@ -31,7 +32,8 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
 {
     const char *tmp = getenv("TMPDIR"), *base = o->log_dir;
 
-    *l = (struct logs){.options = o, .sinks = {BUF_INIT(LOGS_SINK_BYTES), BUF_INIT(LOGS_SINK_BYTES)}};
+    *l = (struct logs){
+        .options = o, .filtered = {-1, -1}, .sinks = {BUF_INIT(LOGS_SINK_BYTES), BUF_INIT(LOGS_SINK_BYTES)}};
     l->ranks = arena_array(&l->arena, (size_t)o->nproc, struct log_rank);
     for (int i = 0; i < o->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++)
@@ -52,15 +54,18 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
     return 0;
 }
 
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 static void close_stream(struct log_stream *s)
 {
-    int *const fds[] = {&s->child, &s->pipe, &s->file};
-
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
-        if (*fds[i] >= 0)
-            close(*fds[i]);
-        *fds[i] = -1;
-    }
+    close_fd(&s->child);
+    close_fd(&s->pipe);
+    close_fd(&s->file);
     buf_clear(&s->line);
 }
 
@@ -85,8 +90,10 @@ void logs_close(struct logs *l)
             close_stream(&l->ranks[i].streams[s]);
             buf_release(&l->ranks[i].streams[s].line);
         }
-    for (int s = 0; s < LOGS_STREAMS; s++)
+    for (int s = 0; s < LOGS_STREAMS; s++) {
         buf_release(&l->sinks[s]);
+        close_fd(&l->filtered[s]);
+    }
     if (l->temporary && l->run_dir)
         remove_empty(l);
     arena_release(&l->arena);
@@ -122,15 +129,18 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
     return o->shown[local] ? 0 : open_file("/dev/null", &stream->child, err);
 }
 
-/* "[default0]:", or as TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE says. */
+/* "[default0]:", or as the option or TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE says. */
 static const char *make_prefix(struct logs *l, int local, int rank)
 {
-    const char *t = getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
-    const char *names[] = {"${role_name}", "${local_rank}", "${rank}"};
+    const char *t = l->options->prefix_template ? l->options->prefix_template
+                                                : getenv("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+    char host[HOST_NAME_MAX + 1] = "";
+    const char *names[] = {"${role_name}", "${local_rank}", "${rank}", "${hostname}"};
     const char *values[] = {l->options->role, arena_printf(&l->arena, "%d", local),
-                            arena_printf(&l->arena, "%d", rank)};
+                            arena_printf(&l->arena, "%d", rank), host};
     char *out = arena_strdup(&l->arena, "");
 
+    gethostname(host, sizeof(host) - 1);
     for (t = t && *t ? t : "[${role_name}${local_rank}]:"; *t;) {
         size_t used = 0;
         for (size_t i = 0; i < ARRAY_LEN(names) && !used; i++)
@@ -147,6 +157,20 @@ static const char *make_prefix(struct logs *l, int local, int rank)
     return out;
 }
 
+static int begin_filtered(struct logs *l, int attempt, struct err *err)
+{
+    static const char *const names[] = {"filtered_stdout.log", "filtered_stderr.log"};
+
+    for (int s = 0; s < LOGS_STREAMS; s++) {
+        close_fd(&l->filtered[s]);
+        if (l->options->filters[s] &&
+            open_file(arena_printf(&l->arena, "%s/attempt_%d/%s", l->run_dir, attempt, names[s]),
+                      &l->filtered[s], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
 {
     l->last_attempt = attempt;
@@ -161,7 +185,7 @@ int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
             if (begin_stream(l, i, s, dir, err) < 0)
                 return -1;
     }
-    return 0;
+    return begin_filtered(l, attempt, err);
 }
 
 void logs_started(struct logs *l, int local)

@@ -36,6 +36,7 @@ struct logs {
     int last_attempt;
     bool temporary; /* holds error files only: goes at the end */
     struct log_rank *ranks;
+    int filtered[LOGS_STREAMS];     /* the attempt's file of filtered lines; -1: none */
     struct buf sinks[LOGS_STREAMS]; /* waiting for stdout, stderr */
     bool stuck[LOGS_STREAMS]; /* took nothing for a whole timeout: gets no other until it takes something */
 };

@@ -13,25 +13,50 @@
 
 enum { READ_BYTES = 8192, WRITE_US = 20000 };
 
-static void show(struct buf *sink, const char *prefix, const char *bytes, size_t len)
+/* A file that is full must not stop the training: what it does not take is lost. */
+static void keep(int file, const char *bytes, size_t len)
+{
+    if (file >= 0 && fs_write_all(file, bytes, len) < 0)
+        return;
+}
+
+static bool wanted(const struct tee_out *out, const struct buf *line)
+{
+    for (const char *const *f = out->filters; f && *f; f++)
+        if (memmem(buf_str(line), line->len, *f, strlen(*f)))
+            return true;
+    return false;
+}
+
+static void put_line(struct buf *to, const struct tee_out *out, const struct buf *line)
 {
     struct err full;
 
-    if (!sink)
-        return;
-    if (buf_puts(sink, prefix, &full) < 0 || buf_append(sink, bytes, len, &full) < 0 ||
-        buf_append(sink, "\n", 1, &full) < 0)
+    if (buf_puts(to, out->prefix, &full) < 0 || buf_append(to, buf_str(line), line->len, &full) < 0 ||
+        buf_append(to, "\n", 1, &full) < 0)
         return;
 }
 
-void logs_tee_flush(struct buf *line, struct buf *sink, const char *prefix)
+/* The line is over. */
+static void put(struct buf *line, const struct tee_out *out)
 {
-    if (line->len)
-        show(sink, prefix, line->data, line->len);
+    if (out->sink)
+        put_line(out->sink, out, line);
+    if (out->filtered >= 0 && wanted(out, line)) {
+        cleanup_buf struct buf whole = BUF_INIT(strlen(out->prefix) + line->len + 1);
+        put_line(&whole, out, line);
+        keep(out->filtered, whole.data, whole.len);
+    }
     buf_clear(line);
 }
 
-void logs_tee_take(struct buf *line, struct buf *sink, const char *prefix, const char *bytes, size_t len)
+void logs_tee_flush(struct buf *line, const struct tee_out *out)
+{
+    if (line->len)
+        put(line, out);
+}
+
+void logs_tee_take(struct buf *line, const struct tee_out *out, const char *bytes, size_t len)
 {
     while (len) {
         const char *end = memchr(bytes, '\n', len);
@@ -42,11 +67,10 @@ void logs_tee_take(struct buf *line, struct buf *sink, const char *prefix, const
             n = line->max - line->len, end = NULL;
         if (n && buf_append(line, bytes, n, &full) < 0)
             return;
-        if (end) {
-            show(sink, prefix, buf_str(line), line->len);
-            buf_clear(line);
-        } else if (line->len == line->max)
-            logs_tee_flush(line, sink, prefix);
+        if (end)
+            put(line, out);
+        else if (line->len == line->max)
+            logs_tee_flush(line, out);
         bytes += n + (end != NULL);
         len -= n + (end != NULL);
     }
@@ -60,33 +84,35 @@ size_t logs_tee_room(const struct buf *line, const struct buf *sink, const char 
     return free_bytes <= fixed ? 0 : (free_bytes - fixed) / each;
 }
 
-/* A file that is full must not stop the training: what it does not take is lost. */
-static void keep(const struct log_stream *s, const char *bytes, size_t len)
+static struct tee_out out_of(struct logs *l, int local, int s)
 {
-    if (s->file >= 0 && fs_write_all(s->file, bytes, len) < 0)
-        return;
+    const bool shown = l->options->shown[local];
+
+    return (struct tee_out){.sink = shown ? &l->sinks[s] : NULL,
+                            .prefix = l->ranks[local].prefix,
+                            .filters = l->options->filters[s],
+                            .filtered = shown ? l->filtered[s] : -1};
 }
 
 /* Read once; false when there is nothing more to come now. */
 static bool pump(struct logs *l, int local, int s)
 {
-    struct log_rank *r = &l->ranks[local];
-    struct log_stream *stream = &r->streams[s];
-    struct buf *sink = l->options->shown[local] ? &l->sinks[s] : NULL;
+    struct log_stream *stream = &l->ranks[local].streams[s];
+    const struct tee_out out = out_of(l, local, s);
     char bytes[READ_BYTES];
-    size_t room = sink ? logs_tee_room(&stream->line, sink, r->prefix) : sizeof(bytes);
+    size_t room = out.sink ? logs_tee_room(&stream->line, out.sink, out.prefix) : sizeof(bytes);
 
     if (room == 0)
         return false;
     ssize_t n = read(stream->pipe, bytes, room < sizeof(bytes) ? room : sizeof(bytes));
     if (n > 0) {
-        keep(stream, bytes, (size_t)n);
-        logs_tee_take(&stream->line, sink, r->prefix, bytes, (size_t)n);
+        keep(stream->file, bytes, (size_t)n);
+        logs_tee_take(&stream->line, &out, bytes, (size_t)n);
         return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    logs_tee_flush(&stream->line, sink, r->prefix);
+    logs_tee_flush(&stream->line, &out);
     close(stream->pipe);
     stream->pipe = -1;
     return false;
@@ -196,10 +222,11 @@ void logs_end(struct logs *l, int timeout_ms)
     for (int i = 0; i < l->options->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             struct log_stream *stream = &l->ranks[i].streams[s];
+            const struct tee_out out = out_of(l, i, s);
             do
                 empty_sinks(l, deadline_ms);
             while (stream->pipe >= 0 && clock_mono_ms() < deadline_ms && pump(l, i, s));
-            logs_tee_flush(&stream->line, l->options->shown[i] ? &l->sinks[s] : NULL, l->ranks[i].prefix);
+            logs_tee_flush(&stream->line, &out);
         }
     empty_sinks(l, deadline_ms);
 }

@@ -24,6 +24,10 @@ static int run(int argc, char **argv, struct arena *a)
         options_print_help(options_is_launch(argv[0]));
         return EXIT_CODE_OK;
     }
+    if (options.completion) {
+        options_print_completion(options.completion, options_is_launch(argv[0]));
+        return EXIT_CODE_OK;
+    }
     if (options.version) {
         printf("torchrun (Torchkeeper) %s\n", TK_VERSION);
         return EXIT_CODE_OK;

@@ -38,52 +38,6 @@ static int get_signals(const struct option_values *v, struct options *o, struct 
     return 0;
 }
 
-int options_std_map(const char *option, const char *text, int nproc, struct arena *a, uint8_t **ret,
-                    struct err *err)
-{
-    uint8_t *map = arena_array(a, (size_t)nproc, uint8_t);
-    struct sv rest = sv_from(text ? text : "0"), part;
-    int64_t rank, bits;
-
-    if (sv_i64(rest, STD_NONE, STD_BOTH, &bits)) {
-        memset(map, (int)bits, (size_t)nproc);
-        *ret = map;
-        return 0;
-    }
-    while (rest.len && sv_next(&rest, ',', &part)) {
-        struct sv left, right = part;
-        sv_next(&right, ':', &left);
-        if (!sv_i64(left, 0, nproc - 1, &rank) || !sv_i64(right, STD_NONE, STD_BOTH, &bits))
-            return err_set(err, ERR_INVALID,
-                           "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs with ranks 0..%d", option,
-                           text, nproc - 1);
-        map[rank] = (uint8_t)bits;
-    }
-    *ret = map;
-    return 0;
-}
-
-static int get_output(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
-{
-    const char *filter = v->text[OPT_LOCAL_RANKS_FILTER];
-    struct sv rest = sv_from(filter ? filter : ""), part;
-    int64_t rank;
-
-    o->log_dir = v->text[OPT_LOG_DIR];
-    o->shown = arena_array(a, (size_t)o->nproc, bool);
-    memset(o->shown, filter == NULL, (size_t)o->nproc);
-    while (rest.len && sv_next(&rest, ',', &part)) {
-        if (!sv_i64(sv_trim(part), 0, OPTIONS_NPROC_MAX, &rank))
-            return option_bad(v, OPT_LOCAL_RANKS_FILTER, err, "local ranks with commas between them");
-        if (rank < o->nproc)
-            o->shown[rank] = true;
-    }
-    if (options_std_map("redirects", v->text[OPT_REDIRECTS], o->nproc, a, &o->redirects, err) < 0 ||
-        options_std_map("tee", v->text[OPT_TEE], o->nproc, a, &o->tee, err) < 0)
-        return -1;
-    return 0;
-}
-
 static bool ends_with_py(const char *name)
 {
     size_t len = strlen(name);
@@ -111,20 +65,42 @@ static int get_program(const struct option_values *v, bool launch, struct option
     return 0;
 }
 
-static int refuse_missing(const struct option_values *v, struct err *err)
+/* What PyTorch's launcher leaves to Python, and values that are only accepted. */
+static int refuse_python(const struct option_values *v, struct err *err)
 {
-    static const enum option_id missing[] = {OPT_NUMA_BINDING, OPT_DUPLICATE_STDOUT_FILTERS,
-                                             OPT_DUPLICATE_STDERR_FILTERS};
-
-    for (size_t i = 0; i < ARRAY_LEN(missing); i++)
-        if (v->text[missing[i]])
-            return err_set(err, ERR_INVALID, "--%s: not supported in this version",
-                           option_rows[missing[i]].name);
-    if (option_word(v, OPT_LOGS_SPECS, (const char *const[]){"default", NULL}, "default", err) < 0 ||
-        option_word(v, OPT_EVENT_LOG_HANDLER, (const char *const[]){"null", NULL}, "null", err) < 0)
+    if (option_word(v, OPT_LOGS_SPECS, (const char *const[]){"default", NULL},
+                    "default: others are Python plugins, and this launcher runs without Python", err) < 0 ||
+        option_word(v, OPT_EVENT_LOG_HANDLER, (const char *const[]){"null", NULL},
+                    "null: others are Python's log handlers, and this launcher runs without Python", err) < 0)
         return -1;
     return option_word(v, OPT_START_METHOD, (const char *const[]){"spawn", "fork", "forkserver", NULL},
                        "spawn, fork or forkserver", err);
+}
+
+static int get_numa_binding(const struct option_values *v, struct options *o, struct err *err)
+{
+    if (option_word(v, OPT_NUMA_BINDING, numa_words, "node, socket, exclusive or core-complex", err) < 0)
+        return -1;
+    for (int i = 0; v->text[OPT_NUMA_BINDING] && numa_words[i]; i++)
+        if (strcmp(v->text[OPT_NUMA_BINDING], numa_words[i]) == 0)
+            o->numa_binding = (enum numa_binding)(NUMA_NONE + 1 + i);
+    return 0;
+}
+
+/* The option, else the variable that PyTorch's agent reads, else ours. */
+static int get_shutdown_timeout(const struct option_values *v, const struct options_host *host,
+                                struct options *o, struct err *err)
+{
+    const char *text = host->get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+    int64_t s;
+
+    if (v->text[OPT_SHUTDOWN_TIMEOUT] || !text || !*text)
+        return option_seconds(v, OPT_SHUTDOWN_TIMEOUT, &o->shutdown_timeout_ms, err);
+    if (!sv_i64(sv_from(text), 0, 86400, &s))
+        return err_set(err, ERR_INVALID, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=%.40s: expected seconds, 0..86400",
+                       text);
+    o->shutdown_timeout_ms = s * 1000;
+    return 0;
 }
 
 int options_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
@@ -138,19 +114,22 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         return -1;
     o.help = v.text[OPT_HELP];
     o.version = v.text[OPT_VERSION];
-    if (o.help || o.version) {
+    o.completion = v.text[OPT_PRINT_COMPLETION];
+    if (option_word(&v, OPT_PRINT_COMPLETION, options_shells, "bash, zsh or tcsh", err) < 0)
+        return -1;
+    if (o.help || o.version || o.completion) {
         *ret = o;
         return 0;
     }
     if (v.text[OPT_ROLE])
         o.role = v.text[OPT_ROLE];
     o.virtual_local_rank = v.text[OPT_VIRTUAL_LOCAL_RANK];
-    if (refuse_missing(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
+    if (refuse_python(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
-        option_seconds(&v, OPT_SHUTDOWN_TIMEOUT, &o.shutdown_timeout_ms, err) < 0 ||
-        get_signals(&v, &o, err) < 0 || get_output(&v, a, &o, err) < 0 ||
+        get_shutdown_timeout(&v, host, &o, err) < 0 || get_numa_binding(&v, &o, err) < 0 ||
+        get_signals(&v, &o, err) < 0 || options_output(&v, a, &o, err) < 0 ||
         get_program(&v, options_is_launch(argv[0]), &o, err) < 0)
         return -1;
     if ((int64_t)o.nnodes * o.nproc > OPTIONS_WORLD_MAX)

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "launcher/numa.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -44,11 +45,13 @@ enum option_id {
     OPT_LOG_DIR,
     OPT_REDIRECTS,
     OPT_TEE,
+    OPT_LOG_LINE_PREFIX_TEMPLATE,
     OPT_LOCAL_RANKS_FILTER,
     OPT_DUPLICATE_STDOUT_FILTERS,
     OPT_DUPLICATE_STDERR_FILTERS,
     OPT_LOGS_SPECS,
     OPT_EVENT_LOG_HANDLER,
+    OPT_PRINT_COMPLETION,
     OPT_HELP,
     OPT_VERSION,
     N_OPTIONS,
@@ -97,6 +100,7 @@ struct options_meeting {
 
 struct options {
     bool help, version;
+    const char *completion; /* of this shell is to be printed; NULL: none */
     int nnodes_min;
     int nnodes, nproc, node_rank; /* nnodes: the most */
     bool is_static;
@@ -114,10 +118,14 @@ struct options {
     char *const *program; /* with its arguments */
     bool local_rank_argument;
     bool virtual_local_rank;
-    const char *log_dir; /* NULL: none wanted */
-    uint8_t *redirects;  /* [nproc] STD_* */
-    uint8_t *tee;        /* [nproc] STD_* */
-    bool *shown;         /* [nproc] false: its output is kept from the console */
+    enum numa_binding numa_binding;
+    const char *log_dir;         /* NULL: none wanted */
+    uint8_t *redirects;          /* [nproc] STD_* */
+    uint8_t *tee;                /* [nproc] STD_* */
+    bool *shown;                 /* [nproc] false: its output is kept from the console */
+    const char *prefix_template; /* of teed lines; NULL: the usual one */
+    const char *const
+        *filters[2]; /* stdout's, stderr's: teed lines that hold one go to a file too; NULL: none */
 };
 
 /* Split the command line into values; `program` is argv[0], whose last part tells torchrun from launch. */
@@ -137,5 +145,9 @@ bool options_is_launch(const char *argv0);
 
 /* --help: a page on stdout. */
 void options_print_help(bool launch);
+
+/* --print-completion: what `shell` (one of options_shells, ended by NULL) reads to complete our options, on stdout. */
+extern const char *const options_shells[];
+void options_print_completion(const char *shell, bool launch);
 
 #endif

@@ -172,7 +172,8 @@ int options_rendezvous(const struct option_values *v, struct arena *a, struct op
     o->standalone = v->text[OPT_STANDALONE] != NULL;
     o->run_id = v->text[OPT_RDZV_ID] ? v->text[OPT_RDZV_ID] : o->standalone ? NULL : "none";
     if (strncmp(backend, "etcd", 4) == 0)
-        return option_bad(v, OPT_RDZV_BACKEND, err, "static or c10d: etcd is not supported");
+        return option_bad(v, OPT_RDZV_BACKEND, err,
+                          "static or c10d: launchers meet by themselves here, without an etcd server");
     if (!o->is_static && strcmp(backend, "c10d") != 0)
         return option_bad(v, OPT_RDZV_BACKEND, err, "static or c10d");
     if (o->standalone && o->nnodes != 1)

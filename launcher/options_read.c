@@ -93,7 +93,9 @@ int options_nproc(const struct option_values *v, const struct options_host *host
     else if (strcmp(text, "gpu") == 0)
         o->nproc = host->gpus;
     else if (strcmp(text, "xpu") == 0)
-        return option_bad(v, OPT_NPROC_PER_NODE, err, "a number, auto, cpu or gpu (xpu is not supported)");
+        return option_bad(
+            v, OPT_NPROC_PER_NODE, err,
+            "a number, auto, cpu or gpu (Intel's GPUs are not counted here: give their number)");
     else {
         int64_t n;
         if (!sv_i64(sv_from(text), 1, OPTIONS_NPROC_MAX, &n))

@@ -26,4 +26,8 @@ int options_nproc(const struct option_values *v, const struct options_host *host
 int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o,
                        struct err *err) MUST_CHECK;
 
+/* Where the ranks' output goes; needs nproc. */
+int options_output(const struct option_values *v, struct arena *a, struct options *o,
+                   struct err *err) MUST_CHECK;
+
 #endif

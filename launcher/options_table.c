@@ -24,7 +24,8 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_RDZV_BACKEND] =
         {"rdzv-backend", 0, "NAME", MEET,
          "static (default: --node-rank numbers the nodes) or c10d (they number\nthemselves). With one node "
-         "nobody has to be met, so both do the same. etcd\nand etcd-v2 are not supported."},
+         "nobody has to be met, so both do the same. etcd\nand etcd-v2 are refused: launchers meet without a "
+         "server of their own here."},
     [OPT_RDZV_ENDPOINT] =
         {"rdzv-endpoint", 0, "HOST[:PORT]", MEET,
          "Where several nodes meet: the launcher of that node listens there (c10d: port\n29400 if none is "
@@ -55,9 +56,10 @@ const struct option_row option_rows[N_OPTIONS] = {
                           "the endpoint's host decides. A node that comes, goes or is lost uses none."},
     [OPT_MONITOR_INTERVAL] = {"monitor-interval", 0, "S", FAIL,
                               "Accepted; nothing is polled here, an ended rank is seen at once."},
-    [OPT_SHUTDOWN_TIMEOUT] = {"shutdown-timeout", 0, "S", FAIL,
-                              "Time between SIGTERM and SIGKILL for ranks that have to stop (default "
-                              "20,\nbelow the 30 s that Kubernetes grants a pod)."},
+    [OPT_SHUTDOWN_TIMEOUT] =
+        {"shutdown-timeout", 0, "S", FAIL,
+         "Time between SIGTERM and SIGKILL for ranks that have to stop (default\n"
+         "$TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 20, below the 30 s that Kubernetes grants a pod)."},
     [OPT_SIGNALS_TO_HANDLE] =
         {"signals-to-handle", 0, "A,B", FAIL,
          "Signals that are passed on to the ranks and end the run\n(default SIGTERM,SIGINT,SIGHUP,SIGQUIT)."},
@@ -68,7 +70,12 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_MODULE] = {"module", 'm', NULL, PROGRAM, "PROGRAM is a Python module, run as python -m PROGRAM."},
     [OPT_NO_PYTHON] = {"no-python", 0, NULL, PROGRAM, "PROGRAM is an executable whatever its name."},
     [OPT_RUN_PATH] = {"run-path", 0, NULL, PROGRAM, "Run the script with Python's runpy.run_path."},
-    [OPT_NUMA_BINDING] = {"numa-binding", 0, "NAME", OTHER, "Not supported yet."},
+    [OPT_NUMA_BINDING] =
+        {"numa-binding", 0, "NAME", OTHER,
+         "Bind each rank to CPUs near its GPU: node (those of the GPU's NUMA node), socket\n(those of "
+         "its socket), exclusive (cores of the node that no other rank gets) or\ncore-complex (those "
+         "under one last-level cache of the node). Without GPUs the\nranks are spread over the "
+         "nodes."},
     [OPT_VIRTUAL_LOCAL_RANK] = {"virtual-local-rank", 0, NULL, OTHER,
                                 "Every rank gets LOCAL_RANK=0 and sees its own GPU only."},
     [OPT_USE_ENV] =
@@ -84,10 +91,22 @@ const struct option_row option_rows[N_OPTIONS] = {
                  "Streams that go to files and, line by line with a prefix, to the console."},
     [OPT_LOCAL_RANKS_FILTER] = {"local-ranks-filter", 0, "A,B", LOGS,
                                 "Show the output of these local ranks only."},
-    [OPT_DUPLICATE_STDOUT_FILTERS] = {"duplicate-stdout-filters", 0, "A,B", LOGS, "Not supported yet."},
-    [OPT_DUPLICATE_STDERR_FILTERS] = {"duplicate-stderr-filters", 0, "A,B", LOGS, "Not supported yet."},
-    [OPT_LOGS_SPECS] = {"logs-specs", 0, "NAME", LOGS, "Only \"default\"."},
-    [OPT_EVENT_LOG_HANDLER] = {"event-log-handler", 0, "NAME", OTHER, "Only \"null\" (default)."},
+    [OPT_LOG_LINE_PREFIX_TEMPLATE] =
+        {"log-line-prefix-template", 0, "TEXT", LOGS,
+         "What stands before a teed line; ${role_name}, ${local_rank}, ${rank} and ${hostname}\nstand for "
+         "the "
+         "rank's own. Default $TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE, else\n[${role_name}${local_rank}]:"},
+    [OPT_DUPLICATE_STDOUT_FILTERS] = {"duplicate-stdout-filters", 0, "A,B", LOGS,
+                                      "Lines of teed stdout that contain A or B go, with their prefix, also "
+                                      "to\nattempt_<n>/filtered_stdout.log "
+                                      "in the log folder; ,, is a comma."},
+    [OPT_DUPLICATE_STDERR_FILTERS] = {"duplicate-stderr-filters", 0, "A,B", LOGS,
+                                      "The same for stderr: attempt_<n>/filtered_stderr.log."},
+    [OPT_LOGS_SPECS] = {"logs-specs", 0, "NAME", LOGS, "Only \"default\": others are Python plugins."},
+    [OPT_EVENT_LOG_HANDLER] = {"event-log-handler", 0, "NAME", OTHER,
+                               "Only \"null\" (default): others are Python's log handlers."},
+    [OPT_PRINT_COMPLETION] = {"print-completion", 0, "SHELL", OTHER,
+                              "Print what bash, zsh or tcsh needs to complete these options."},
     [OPT_HELP] = {"help", 'h', NULL, OTHER, "This page."},
     [OPT_VERSION] = {"version", 0, NULL, OTHER, "Print the version."},
 };

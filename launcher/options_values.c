@@ -46,7 +46,7 @@ static void read_defaults(const struct options_host *host, struct arena *a, stru
     for (int i = 0; i < N_OPTIONS; i++) {
         char name[64] = "PET_";
         size_t n = strlen(name);
-        if (i == OPT_HELP || i == OPT_VERSION)
+        if (i == OPT_HELP || i == OPT_VERSION || i == OPT_PRINT_COMPLETION)
             continue;
         for (const char *p = option_rows[i].name; *p && n < sizeof(name) - 1; p++)
             name[n++] = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
@@ -105,7 +105,7 @@ int option_values_parse(int argc, char *const *argv, const struct options_host *
         }
         if (read_option(argv, &at, &v, err) < 0)
             return -1;
-        if (v.text[OPT_HELP] || v.text[OPT_VERSION])
+        if (v.text[OPT_HELP] || v.text[OPT_VERSION] || v.text[OPT_PRINT_COMPLETION])
             break;
     }
     v.rest = argv + (at < argc ? at : argc);

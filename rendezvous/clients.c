@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* So many may be there without having said the run id. Then one more displaces the oldest, which has had PATIENCE_MS. */
+enum { UNKNOWN_MAX = 256, PATIENCE_MS = 250 };
 enum { IN_BYTES = PROTOCOL_BODY_BYTES + 4, OUT_BYTES = STORE_VALUE_BYTES + 64, READ_BYTES = 16 * 1024 };
 
 void clients_init(struct clients *s, const char *run_id, int max, int64_t speak_ms)
@@ -19,8 +21,12 @@ void clients_init(struct clients *s, const char *run_id, int max, int64_t speak_
     protocol_hello(run_id, s->hello);
 }
 
-static void client_free(struct client *c)
+static void client_free(struct clients *s, struct client *c)
 {
+    if (!c->admitted) {
+        s->n_unknown--;
+        atomic_fetch_add(&s->strangers, 1);
+    }
     close(c->fd);
     buf_release(&c->in);
     buf_release(&c->out);
@@ -30,21 +36,52 @@ static void client_free(struct client *c)
 void clients_release(struct clients *s)
 {
     for (int i = 0; i < s->n; i++)
-        client_free(s->list[i]);
+        client_free(s, s->list[i]);
     free(s->list);
     table_release(&s->table);
 }
 
+/* They came in the order of the list. */
+static int oldest_unknown(const struct clients *s)
+{
+    int i = 0;
+
+    while (s->list[i]->admitted)
+        i++;
+    return i;
+}
+
+int64_t clients_crowded_ms(const struct clients *s)
+{
+    if (s->n_unknown < UNKNOWN_MAX)
+        return 0;
+    const int64_t left = s->list[oldest_unknown(s)]->came_ms + PATIENCE_MS - clock_mono_ms();
+    return left < 0 ? 0 : left;
+}
+
+static void displace_oldest(struct clients *s)
+{
+    const int i = oldest_unknown(s);
+
+    client_free(s, s->list[i]);
+    s->n--;
+    memmove(&s->list[i], &s->list[i + 1], (size_t)(s->n - i) * sizeof(struct client *));
+}
+
 bool clients_add(struct clients *s, int fd)
 {
+    if (s->n_unknown >= UNKNOWN_MAX)
+        displace_oldest(s);
     if (s->n == s->max)
         return false;
     struct client *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
     *c = (struct client){.fd = fd, .in = BUF_INIT(IN_BYTES), .out = BUF_INIT(OUT_BYTES)};
-    c->deadline_ms = clock_mono_ms() + s->speak_ms;
+    c->came_ms = clock_mono_ms();
+    c->deadline_ms = c->came_ms + s->speak_ms;
     s->list[s->n++] = c;
+    s->n_unknown++;
     return true;
 }
 
@@ -173,6 +210,7 @@ static bool admit(struct clients *s, struct client *c)
     if (c->in.len < PROTOCOL_HELLO_BYTES)
         return memcmp(c->in.data ? c->in.data : s->hello, s->hello, c->in.len < 8 ? c->in.len : 8) == 0;
     c->admitted = protocol_hello_equal(c->in.data, s->hello);
+    s->n_unknown -= c->admitted;
     buf_consume(&c->in, PROTOCOL_HELLO_BYTES);
     answer(s, c, c->admitted ? STATUS_OK : STATUS_REFUSED, (struct view){NULL, 0});
     return true;
@@ -265,7 +303,7 @@ void clients_turn(struct clients *s, const struct pollfd *pfds, int n)
                 continue;
             if (serve(s, c, pass == 0 || c->waiting ? pfds[i].revents : 0))
                 continue;
-            client_free(c);
+            client_free(s, c);
             s->list[i] = NULL;
         }
     int kept = 0;

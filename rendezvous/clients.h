@@ -9,11 +9,13 @@
 #include "rendezvous/table.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 
 struct client {
     int fd;
     bool admitted;
-    bool waiting;        /* the request in `in` waits for a key */
+    bool waiting; /* the request in `in` waits for a key */
+    int64_t came_ms;
     int64_t deadline_ms; /* of the wait, or of the message begun; 0: none */
     struct buf in, out;
 };
@@ -22,12 +24,17 @@ struct clients {
     struct table table;
     struct client **list; /* [n] */
     int n, max;
+    int n_unknown; /* not admitted yet */
     int64_t speak_ms;
+    _Atomic uint32_t strangers; /* went without having been admitted; any thread may look */
     char hello[PROTOCOL_HELLO_BYTES];
 };
 
 void clients_init(struct clients *s, const char *run_id, int max, int64_t speak_ms);
 void clients_release(struct clients *s);
+
+/* How long one more has to wait outside: while many have just come and not said who they are. 0: it may come in. */
+int64_t clients_crowded_ms(const struct clients *s);
 
 /* False when there are too many; the caller keeps the descriptor. */
 bool clients_add(struct clients *s, int fd);

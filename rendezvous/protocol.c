@@ -1,5 +1,6 @@
 /* protocol.c - bytes to requests and back, trusting no length. */
 #include "rendezvous/protocol.h"
+#include "common/secret.h"
 
 #include <string.h>
 
@@ -14,11 +15,7 @@ void protocol_hello(const char *run_id, char out[static PROTOCOL_HELLO_BYTES])
 
 bool protocol_hello_equal(const char *a, const char *b)
 {
-    unsigned char differs = 0;
-
-    for (size_t i = 0; i < PROTOCOL_HELLO_BYTES; i++)
-        differs |= (unsigned char)(a[i] ^ b[i]);
-    return differs == 0;
+    return secret_equal(a, b, PROTOCOL_HELLO_BYTES);
 }
 
 static void put_u32(char *out, uint32_t n)

@@ -75,8 +75,13 @@ static bool out_of_room(int code)
 
 static void welcome(struct store_server *s)
 {
-    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int64_t crowded_ms = clients_crowded_ms(&s->clients);
 
+    if (crowded_ms) {
+        s->shut_until_ms = clock_mono_ms() + crowded_ms;
+        return;
+    }
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         s->shut_until_ms = out_of_room(errno) ? clock_mono_ms() + SHUT_MS : 0;
         return;
@@ -172,6 +177,11 @@ struct store_server *store_server_start(int port, const char *run_id,
 int store_server_port(const struct store_server *s)
 {
     return s->port;
+}
+
+uint32_t store_server_strangers(const struct store_server *s)
+{
+    return atomic_load(&s->clients.strangers);
 }
 
 void store_server_stop(struct store_server *s)

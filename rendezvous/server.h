@@ -5,7 +5,8 @@
  *            thread touches nothing but the server.
  * Errors:    ERR_CONFLICT when the port is taken, ERR_FATAL for the rest. A client's mistakes are the client's: it is
  *            told, or dropped, and the others notice nothing. One that comes when the process has no descriptor left
- *            waits at the port, unanswered, until there is one.
+ *            waits at the port, unanswered, until there is one; so does one that comes while many others have just come
+ *            and not presented the run id.
  * Order:     requests of one client are answered in order; a waiting one does not hold up other clients.
  */
 #ifndef TK_RENDEZVOUS_SERVER_H
@@ -31,6 +32,8 @@ struct store_server_limits {
 struct store_server *store_server_start(int port, const char *run_id,
                                         const struct store_server_limits *limits, struct err *err);
 int store_server_port(const struct store_server *s);
+/* Connections that went, or were sent away, without having presented the run id. Any thread may ask. */
+uint32_t store_server_strangers(const struct store_server *s);
 void store_server_stop(struct store_server *s);
 
 #endif

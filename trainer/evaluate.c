@@ -37,12 +37,43 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     return 0;
 }
 
+/* Has any rank been told to stop? */
+static int ask(const struct evaluate_parts *p, uint32_t *ret, struct err *err)
+{
+    uint32_t flags = p->stop ? stop_poll(p->stop) : 0;
+    float nothing = 0;
+
+    if (p->comm->all_reduce(p->comm, &nothing, 1, &flags, p->timeout_ms, err))
+        return -1;
+    *ret = flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
+    return 0;
+}
+
+/* Shards differ by a sample, and so perhaps by a chunk: all ranks ask as often as the one with the longest. */
+static int add_shard(const struct evaluate_parts *p, int64_t chunk, float *x, const struct feed_targets *to,
+                     uint32_t *places, double *sums, uint32_t *ret_stop, struct err *err)
+{
+    const struct pipeline *pl = p->pipeline;
+    struct shard shard = sampler_shard(p->items, pl->at.replica, pl->at.replicas);
+    int64_t longest = (p->items + pl->at.replicas - 1) / pl->at.replicas;
+
+    for (int64_t done = 0; done < longest; done += chunk) {
+        int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
+        if (ask(p, ret_stop, err))
+            return -1;
+        if (*ret_stop)
+            return 0;
+        if (n > 0 && add_chunk(p, shard.first + done, (int)n, x, to, places, sums, err))
+            return -1;
+    }
+    return 0;
+}
+
 int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err)
 {
     struct pipeline *pl = p->pipeline;
     struct collectives *stage = pl->replicas;
     int64_t chunk = model_batch_max(pl->model);
-    struct shard shard = sampler_shard(p->items, pl->at.replica, pl->at.replicas);
     cleanup_free float *x = calloc((size_t)chunk * p->feed.len, sizeof(float));
     cleanup_free int32_t *labels = calloc((size_t)chunk * (size_t)p->feed.labels, sizeof(*labels));
     cleanup_free float *values =
@@ -56,11 +87,11 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     size_t buffers = model_buffers_bytes(pl->model);
     if (buffers && stage->broadcast(stage, model_buffers(pl->model), buffers, 0, p->timeout_ms, err))
         return -1;
-    for (int64_t done = 0; done < shard.count; done += chunk) {
-        int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
-        if (add_chunk(p, shard.first + done, (int)n, x, &to, places, sums, err))
-            return -1;
-    }
+    *ret = (struct evaluate_result){0};
+    if (add_shard(p, chunk, x, &to, places, sums, &ret->stop, err))
+        return -1;
+    if (ret->stop)
+        return 0;
     if (p->comm->all_reduce_f64(p->comm, sums, SUMS, p->timeout_ms, err))
         return -1;
     ret->loss = sums[LOSS] / sums[COUNT];

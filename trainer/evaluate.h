@@ -2,6 +2,8 @@
  *
  * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. How many samples are
  *            taken at a time does not show in the result beyond the rounding of those sums.
+ * Order:     a collective call: every rank makes it. Before each chunk all ranks ask each other whether one has been told
+ *            to stop; then all leave off at once, without a result.
  * Errors:    those of the collectives.
  */
 #ifndef TK_TRAINER_EVALUATE_H
@@ -13,6 +15,7 @@
 #include "trainer/feed.h"
 #include "trainer/model/model.h"
 #include "trainer/pipeline/pipeline.h"
+#include "trainer/stop.h"
 
 struct evaluate_parts {
     struct collectives *comm;
@@ -20,13 +23,15 @@ struct evaluate_parts {
     struct pipeline *pipeline;
     struct loss_spec loss;
     struct feed feed;
-    int64_t items; /* of the part */
+    struct stop *stop; /* NULL: nobody stops this one */
+    int64_t items;     /* of the part */
     int64_t timeout_ms;
 };
 
 struct evaluate_result {
     double loss;
     double accuracy; /* 0..1; NaN where targets are values */
+    uint32_t stop;   /* enum collectives_flag: stopped, and the rest says nothing; 0: not */
 };
 
 int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err) MUST_CHECK;

@@ -281,19 +281,24 @@ void help_preset(FILE *out, const struct config *cfg)
     wrapped(out, 4,
             "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
             "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
-            "of a rank. TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
+            "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
+            "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
             "TK_ISA: "
             "plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);
-    wrapped(out, 4,
-            "SIGTERM or SIGINT on any rank: all ranks stop after the same step, rank 0 writes a checkpoint, "
-            "and --resume with its folder, or the job's next attempt, goes on from there.");
+    wrapped(
+        out, 4,
+        "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
+        "evaluation, rank 0 writes a checkpoint, "
+        "and --resume with its folder, or the job's next attempt, goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
           "    1    error; among others a loss that is not finite\n"
-          "    2    usage: options, model file or data that cannot be used\n"
+          "    2    usage: options, model file or data that cannot be used; data that are\n"
+          "         not there and that no server can be reached for\n"
           "    130  stopped by SIGINT\n"
-          "    138  the other ranks did not answer within --timeout\n"
+          "    138  the other ranks did not answer within --timeout, or a download\n"
+          "         failed in a way that may pass\n"
           "    140  another rank went away\n"
           "    143  stopped by SIGTERM\n"
           "\nEXAMPLES\n",

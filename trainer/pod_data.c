@@ -1,8 +1,6 @@
 /* pod_data.c - one inflated copy of the data per pod. */
 #include "trainer/pod_data.h"
 
-#include "trainer/data/fetch.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -52,25 +50,9 @@ static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err
     return 0;
 }
 
-/* Data that is not there comes from the network, when it is published and that is wanted. */
-static struct source *open_source(const struct pod_data_options *o, struct err *err)
-{
-    struct source *s = source_open(&o->source, err);
-    const struct data_spec *spec = o->source.spec;
-    const struct fetch_limits limits = fetch_limits_default(o->timeout_ms);
-
-    if (s || err->kind != ERR_NOT_FOUND || !o->download || spec->format != SOURCE_IDX || spec->train)
-        return s;
-    if (fetch_dataset(o->source.dir, o->source.name, o->mirror, &limits, err)) {
-        err_wrap(err, "%.100s: no data, and no download", o->source.dir);
-        return NULL;
-    }
-    return source_open(&o->source, err);
-}
-
 static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_fd, struct err *err)
 {
-    cleanup_source struct source *s = open_source(o, err);
+    cleanup_source struct source *s = pod_data_find(o, err);
     cleanup_close int fd = -1;
 
     if (s && source_layout(s)->steps) {

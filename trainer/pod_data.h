@@ -14,6 +14,7 @@
 
 #include "common/cleanup.h"
 #include "trainer/collectives/collectives.h"
+#include "trainer/data/fetch.h"
 #include "trainer/data/source.h"
 
 struct pod_data {
@@ -26,8 +27,12 @@ struct pod_data {
 
 struct pod_data_options {
     struct source_options source;
-    bool download;      /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
-    const char *mirror; /* where from; NULL: the official addresses */
+    bool download;             /* what is missing of MNIST or Fashion-MNIST, by local rank 0 */
+    const char *mirror;        /* where from; NULL: the official addresses */
+    int64_t download_pause_ms; /* between tries; 0: fetch.h's */
+    const char *ca_file;       /* see fetch.h, also for the next two */
+    bool (*stopped)(void *ctx);
+    void *stop_ctx;
     int local_rank;
     uint32_t fingerprint;
     int64_t timeout_ms;
@@ -37,5 +42,9 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
                   struct err *err) MUST_CHECK;
 void pod_data_close(struct pod_data *d);
 #define cleanup_pod_data __attribute__((cleanup(pod_data_close)))
+
+/* The source of one rank, downloaded first when it is not there and may be. No collective call. ERR_NOT_FOUND: it is not
+ * there and cannot come; ERR_TRANSIENT: the download failed, and another try may succeed. */
+struct source *pod_data_find(const struct pod_data_options *o, struct err *err);
 
 #endif

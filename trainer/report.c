@@ -258,13 +258,15 @@ void report_times(struct report *r, const struct report_times *t)
     end(r);
 }
 
-void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step)
+void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step)
 {
     if (!r)
         return;
     if (begin_json(r, "stop"))
-        fprintf(r->o.out, ",\"signal\":\"%s\",\"epoch\":%lld,\"step\":%lld", signal_name, (long long)epoch,
-                (long long)step);
+        fprintf(r->o.out, ",\"signal\":\"%s\",\"during\":\"%s\",\"epoch\":%lld,\"step\":%lld", signal_name,
+                during ? during : "training", (long long)epoch, (long long)step);
+    else if (during)
+        fprintf(r->o.out, "stopped by %s during the %s", signal_name, during);
     else
         fprintf(r->o.out, "stopped by %s after epoch %lld, batch %lld/%lld", signal_name, (long long)epoch,
                 (long long)step, (long long)steps_of(r, epoch));

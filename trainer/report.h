@@ -72,8 +72,8 @@ void report_times(struct report *r, const struct report_times *t);
 /* A checkpoint of step `step` of the run is on disk; text says so only when `last`, and with `hint` how to use it. */
 void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last, bool hint);
 
-/* The run ends early: why. */
-void report_stop(struct report *r, const char *signal_name, int64_t epoch, int64_t step);
+/* The run ends early: why. during: "validation" or "test", NULL: a step of training. */
+void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step);
 
 /* The event file; NULL: none. What goes wrong in it is told to the report. */
 struct events *report_events(struct report *r);

@@ -227,6 +227,11 @@ static int tell_saving(struct rig *s, struct err *err)
     return 0;
 }
 
+static bool stopped(void *stop)
+{
+    return stop_poll(stop) != 0;
+}
+
 static int open_data(struct rig *s, struct err *err)
 {
     struct pod_data_options o = {
@@ -236,6 +241,9 @@ static int open_data(struct rig *s, struct err *err)
                    .seed = (uint64_t)s->cfg->seed},
         .download = !s->cfg->no_download,
         .mirror = s->cfg->data_mirror,
+        .ca_file = s->env->get("SSL_CERT_FILE"),
+        .stopped = s->env->stop ? stopped : NULL,
+        .stop_ctx = s->env->stop,
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,

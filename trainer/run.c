@@ -1,31 +1,22 @@
-/* run.c - the epochs, and what is left behind. */
-#include "trainer/run.h"
+/* run.c - epochs, validations, the test, and what is left behind. */
+#include "trainer/run_epoch.h"
 
 #include "common/contract.h"
-#include "trainer/describe.h"
 #include "trainer/evaluate.h"
-#include "trainer/rig.h"
 #include "trainer/save.h"
 
 #include <math.h>
 
-static double seconds_since(const struct rig *s, int64_t start_ms)
+double run_seconds_since(const struct rig *s, int64_t start_ms)
 {
     const struct clock *c = &s->env->clock;
 
     return (double)(c->mono_ms(c->ctx) - start_ms) / 1000;
 }
 
-static int64_t now_ms(const struct rig *s)
+int64_t run_now_ms(const struct rig *s)
 {
     return s->env->clock.mono_ms(s->env->clock.ctx);
-}
-
-static int64_t log_interval(const struct config *cfg, int world)
-{
-    int64_t n = cfg->log_interval ? cfg->log_interval : cfg->log_interval_all_ranks / world;
-
-    return n > 0 ? n : 1;
 }
 
 static struct evaluate_parts part_of(struct rig *s, bool test)
@@ -36,6 +27,7 @@ static struct evaluate_parts part_of(struct rig *s, bool test)
                                .ctx = s->ctx,
                                .pipeline = pipeline,
                                .loss = s->cfg->loss,
+                               .stop = s->env->stop,
                                .items = test ? set->test.items : s->split.second_items,
                                .timeout_ms = s->timeout_ms};
 
@@ -44,30 +36,33 @@ static struct evaluate_parts part_of(struct rig *s, bool test)
     return p;
 }
 
-static int validate(struct rig *s, int64_t epoch, struct err *err)
+void run_say_stop(struct rig *s, uint32_t stop, const char *during)
+{
+    report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
+                s->cursor.epoch_step);
+}
+
+static int validate(struct rig *s, int64_t epoch, uint32_t *stop, struct err *err)
 {
     struct evaluate_parts p = part_of(s, false);
     struct evaluate_result r;
-    int64_t start = now_ms(s);
+    int64_t start = run_now_ms(s);
 
     if (!p.items)
         return 0;
     if (evaluate(&p, &r, err))
         return -1;
+    *stop = r.stop;
+    if (r.stop) {
+        run_say_stop(s, r.stop, "validation");
+        return 0;
+    }
     report_val(s->report, epoch, r.loss, r.accuracy);
-    s->times.val_s += seconds_since(s, start);
+    s->times.val_s += run_seconds_since(s, start);
     return 0;
 }
 
-static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_step, struct err *err)
-{
-    return err_set(err, ERR_FATAL, "the loss is %s in epoch %lld, batch %lld (step %lld): try a lower --lr",
-                   isinf(loss) ? "infinite" : "not a number", (long long)epoch, (long long)step,
-                   (long long)global_step);
-}
-
-/* This rank's own line about an epoch (from 1). */
-static void say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss)
+void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss)
 {
     struct lines_values v = rig_lines(s, epoch - 1);
 
@@ -97,12 +92,11 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
     if (save(s, err))
         return -1;
     if (s->comm->rank == 0)
-        say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
+        run_say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
 }
 
-/* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
-static int checkpoint(struct rig *s, bool last, struct err *ret)
+int run_checkpoint(struct rig *s, bool last, struct err *ret)
 {
     struct snapshot all = rig_snapshot(s);
     struct err err = {0};
@@ -122,101 +116,19 @@ static int checkpoint(struct rig *s, bool last, struct err *ret)
     return 0;
 }
 
-/* Weights as histograms and images, when they are asked for. */
-static void describe_step(struct rig *s)
-{
-    const struct config *cfg = s->cfg;
-    struct events *events = report_events(s->report);
-    int64_t step = s->cursor.step;
-    struct err err;
-
-    if (!events)
-        return;
-    if ((cfg->log_histograms && step % cfg->log_histograms == 0 &&
-         describe_weights(events, s->model, step, &err)) ||
-        (cfg->log_images && step % cfg->log_images == 0 &&
-         describe_filters(events, s->model, &cfg->model.input, step, &err)))
-        report_events_failed(s->report, &err);
-}
-
-/* What a step leaves behind: how far we are, and what is told about it. */
-static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
-                      struct err *err)
-{
-    struct cursor *c = &s->cursor;
-    int64_t len = sampler_len(&s->train.p.sampler);
-
-    c->step++;
-    c->epoch_step++;
-    c->consumed =
-        s->train.p.sampler.first +
-        (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->pipeline.at.replicas;
-    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0)
-        report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
-    report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
-    describe_step(s);
-    s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
-    /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
-    if (s->save_due && c->epoch_step < steps) {
-        s->save_due = false;
-        return checkpoint(s, false, err);
-    }
-    return 0;
-}
-
-/* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
-static int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
-{
-    const struct config *cfg = s->cfg;
-    struct cursor *c = &s->cursor;
-    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, rig_steps(s));
-    int64_t start = now_ms(s);
-    int64_t consumed = c->consumed;
-    struct train_result r;
-    double own = 0;  /* this rank's losses */
-    double mean = 0; /* those of all */
-
-    say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
-    train_epoch(&s->train, c->epoch - 1);
-    train_skip(&s->train, consumed);
-    int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
-    report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
-    for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
-        if (cfg->max_steps && c->step >= cfg->max_steps)
-            break;
-        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
-        s->train.raise = saver_flags(&s->saver);
-        if (train_step(&s->train, taken, s->lr, &r, err))
-            return -1;
-        own += r.own;
-        mean += (double)r.loss;
-        if (r.flags & COLLECTIVES_NONFINITE)
-            return not_finite(r.loss, c->epoch, c->epoch_step + 1, c->step + 1, err);
-        if (after_step(s, steps, taken + 1, &r, err))
-            return -1;
-        *stop = r.flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
-        if (*stop)
-            report_stop(s->report, *stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", c->epoch,
-                        c->epoch_step);
-    }
-    *ended = c->epoch_step == steps;
-    s->times.train_s += seconds_since(s, start);
-    s->times.samples += c->consumed - consumed;
-    say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
-    if (s->comm->rank == 0)
-        say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
-    return 0;
-}
-
 /* Behind an epoch: validation, exports, the checkpoint that waited for them. */
-static int end_epoch(struct rig *s, struct err *err)
+static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
 {
     struct cursor *c = &s->cursor;
 
-    if (!c->validated && (validate(s, c->epoch, err) || save_epoch(s, c->epoch, err)))
+    if (!c->validated && validate(s, c->epoch, stop, err))
+        return -1;
+    if (*stop)
+        return 0;
+    if (!c->validated && save_epoch(s, c->epoch, err))
         return -1;
     c->validated = true;
-    if (s->save_due && checkpoint(s, false, err))
+    if (s->save_due && run_checkpoint(s, false, err))
         return -1;
     s->save_due = false;
     *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step};
@@ -226,22 +138,22 @@ static int end_epoch(struct rig *s, struct err *err)
 /* All ranks leave together: one that is seen to go takes the others with it, rank 0 in the middle of its checkpoint. */
 static int stop_together(struct rig *s, struct err *err)
 {
-    return checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
+    return run_checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
 }
 
 static int train_all(struct rig *s, uint32_t *stop, struct err *err)
 {
     bool ended = true;
 
-    s->times.startup_s = seconds_since(s, s->env->started_ms);
+    s->times.startup_s = run_seconds_since(s, s->env->started_ms);
     while (s->cursor.epoch <= s->cfg->epochs && !*stop && ended) {
-        if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, err)))
+        if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, stop, err)))
             return -1;
     }
     return *stop ? stop_together(s, err) : 0;
 }
 
-static int finish(struct rig *s, struct err *err)
+static int finish(struct rig *s, uint32_t *stop, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct evaluate_parts p = part_of(s, true);
@@ -250,6 +162,11 @@ static int finish(struct rig *s, struct err *err)
     if (p.items && (cfg->test || cfg->eval_only)) {
         if (evaluate(&p, &r, err))
             return -1;
+        *stop = r.stop;
+        if (r.stop) {
+            run_say_stop(s, r.stop, "test");
+            return cfg->eval_only ? 0 : stop_together(s, err);
+        }
         report_test(s->report, s->cursor.step, r.loss, r.accuracy);
     }
     if (s->saves && !s->save_every && save(s, err))
@@ -275,10 +192,14 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
     if (rig_open(&s, cfg, env, err)) {
         ret->rank = s.comm ? s.comm->rank : -1;
         ret->exit_code = exit_code_of(err, false);
+        /* Who was told to stop meanwhile has nothing to try again. */
+        stop = env->stop ? stop_poll(env->stop) : 0;
+        if (stop && (ret->exit_code == EXIT_CODE_RETRYABLE || ret->exit_code == EXIT_CODE_PEER_LOST))
+            ret->exit_code = stop_exit_code(stop);
         return -1;
     }
     ret->rank = s.comm->rank;
-    if ((!cfg->eval_only && train_all(&s, &stop, err)) || (!stop && finish(&s, err))) {
+    if ((!cfg->eval_only && train_all(&s, &stop, err)) || (!stop && finish(&s, &stop, err))) {
         ret->exit_code = exit_code_of(err, true);
         return -1;
     }

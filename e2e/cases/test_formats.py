@@ -28,3 +28,7 @@ def test_every_kind_of_event_is_read_by_tensorboard():
 
 def test_python_workers_on_gloo_over_two_of_our_launchers():
     assert run(BIN / "tests/unit_launcher_test_torch", BIN / "bin/torchrun") == 0
+
+
+def test_our_torchrun_knows_the_options_of_pytorchs():
+    assert run(sys.executable, REPO / "tests/golden/torch/torchrun_options.py") == 0

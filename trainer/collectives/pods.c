@@ -10,7 +10,8 @@ void pods_count_strangers(struct collectives *c)
 {
     const struct pods *p = c->state;
 
-    c->strangers = p->strangers + (p->server ? watch_server_strangers(p->server) : 0);
+    c->strangers = p->strangers + (p->server ? watch_server_strangers(p->server) : 0) +
+                   (p->store ? store_server_strangers(p->store) : 0);
 }
 
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)

@@ -26,7 +26,7 @@ enum {
     PODS_SMALL_BYTES = 16 * 1024,  /* of one vector */
     PODS_AREA_BYTES = 512 * 1024,  /* of all ranks' vectors in an exchange */
     PODS_BLOCK_BYTES = 128 * 1024, /* how far the first pod sums ahead of what it has sent */
-    PODS_PENDING_MAX = 32, /* connections whose hello has not come yet; one more displaces the oldest */
+    PODS_PENDING_MAX = 64,         /* connections whose hello has not come yet */
 };
 
 /* Operations beyond host.h's, on the wire only. */
@@ -83,9 +83,11 @@ static inline bool flow_has_head(const struct flow *f)
     return f->head_at == sizeof(f->head);
 }
 
-/* pods_meet.c: store, watch, layout, host, links. */
+/* pods_meet.c: store, watch, layout, host, then links. */
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
+/* pods_links.c: the links to other pods, made and taken in. */
+int pods_join_lanes(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
 /* Sleep until connections or hellos come, and take them in. */
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
 /* A link to rank `rank` for messages. */

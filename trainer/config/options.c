@@ -21,7 +21,8 @@ static const struct option_row OPTIONS[] = {
              "checked by its "
              "published MD5."},
     {"data_mirror", "URL", OPTION_TEXT, AT(data_mirror),
-     .help = "Address of a folder with the four .gz files, to download from instead of the official ones."},
+     .help = "Address of a folder with the four .gz files, to download from instead of the official ones. A "
+             "mirror that does not answer may come up: exit status 138."},
     {.group = "Training"},
     {"epochs", "N", OPTION_INTEGER, AT(epochs), 1, 1000000, .help = "Passes over the training data."},
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,

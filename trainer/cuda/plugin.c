@@ -1,6 +1,7 @@
 /* plugin.c - the one symbol of libtk_cuda.so. */
 #include "trainer/gpu/plugin.h"
 
+#include "trainer/collectives/nccl/nccl.h"
 #include "trainer/cuda/facts.h"
 
 extern const struct gpu_plugin tk_gpu_plugin;
@@ -8,4 +9,5 @@ extern const struct gpu_plugin tk_gpu_plugin;
 __attribute__((visibility("default"))) const struct gpu_plugin tk_gpu_plugin = {
     .abi = GPU_PLUGIN_ABI,
     .facts = facts_read,
+    .nccl_open = nccl_open,
 };

@@ -1,11 +1,10 @@
 /* fetch.c - one file from the first address that gives it. */
-#include "trainer/data/fetch.h"
+#include "trainer/data/transfer.h"
 
 #include "common/clock.h"
 #include "common/fsutil.h"
 #include "trainer/data/md5.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,116 +15,16 @@
 #include <sys/stat.h>
 #include <time.h>
 
+enum { LOCK_TICK_MS = 50 };
+
 struct fetch_limits fetch_limits_default(int64_t lock_ms)
 {
-    return (struct fetch_limits){.bytes_max = 64 << 20, .connect_s = 20, .stall_s = 30, .lock_ms = lock_ms};
-}
-
-/* A transfer into the .part file. */
-struct transfer {
-    CURL *easy;
-    int fd;
-    int64_t have, max; /* bytes in the file */
-    bool begun;        /* the first bytes of the body have come */
-    bool too_large;
-    int write_errno;
-};
-
-/* A server that does not resume sends all: then what we have goes. */
-static bool begin_body(struct transfer *t)
-{
-    long status = 0;
-
-    t->begun = true;
-    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (t->have && status == 200) {
-        t->have = 0;
-        if (ftruncate(t->fd, 0) || lseek(t->fd, 0, SEEK_SET)) {
-            t->write_errno = errno;
-            return false;
-        }
-    }
-    return true;
-}
-
-static size_t take(char *bytes, size_t one, size_t n, void *arg)
-{
-    struct transfer *t = arg;
-
-    (void)one; /* is 1 */
-    if (!t->begun && !begin_body(t))
-        return CURL_WRITEFUNC_ERROR;
-    if (t->have + (int64_t)n > t->max) {
-        t->too_large = true;
-        return CURL_WRITEFUNC_ERROR;
-    }
-    if (fs_write_all(t->fd, bytes, n)) {
-        t->write_errno = errno;
-        return CURL_WRITEFUNC_ERROR;
-    }
-    t->have += (int64_t)n;
-    return n;
-}
-
-static int set_up(struct transfer *t, const struct fetch *f, const char *url)
-{
-    const char *follow = strncmp(url, "https:", 6) == 0 ? "https" : "http,https";
-    CURL *e = t->easy;
-
-    return curl_easy_setopt(e, CURLOPT_URL, url) ||
-           curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https") ||
-           curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 1L) ||
-           curl_easy_setopt(e, CURLOPT_MAXREDIRS, (long)FETCH_REDIRECTS_MAX) ||
-           curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, follow) ||
-           curl_easy_setopt(e, CURLOPT_FAILONERROR, 1L) || curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L) ||
-           curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, (long)f->limits.connect_s) ||
-           curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, (long)FETCH_STALL_BYTES) ||
-           curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, (long)f->limits.stall_s) ||
-           curl_easy_setopt(e, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)f->limits.bytes_max) ||
-           curl_easy_setopt(e, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->have) ||
-           curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take) || curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
-}
-
-static int judge(const struct transfer *t, CURLcode code, const char *url, const char *part, struct err *err)
-{
-    long status = 0;
-
-    if (code == CURLE_OK)
-        return 0;
-    (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (t->write_errno)
-        return err_errno(err, ERR_FATAL, t->write_errno, "cannot write %s", part);
-    if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
-        return err_set(err, ERR_INVALID, "%s: larger than %" PRId64 " bytes", url, t->max);
-    if (code == CURLE_HTTP_RETURNED_ERROR)
-        return err_set(err,
-                       status == 404   ? ERR_NOT_FOUND
-                       : status >= 500 ? ERR_TRANSIENT
-                                       : ERR_INVALID,
-                       "%s: the server answered %ld", url, status);
-    if (code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_UNSUPPORTED_PROTOCOL)
-        return err_set(err, ERR_INVALID, "%s: redirected %s", url,
-                       code == CURLE_TOO_MANY_REDIRECTS ? "too often" : "to an address that is not https");
-    return err_set(err, ERR_TRANSIENT, "%s: %s", url, curl_easy_strerror(code));
-}
-
-/* Into `fd`, behind the `have` bytes that it holds. *ret_refused: the server would not go on from there. */
-static int transfer(const struct fetch *f, const char *url, const char *part, int fd, int64_t have,
-                    bool *ret_refused, struct err *err)
-{
-    struct transfer t = {.easy = curl_easy_init(), .fd = fd, .have = have, .max = f->limits.bytes_max};
-    long status = 0;
-
-    if (!t.easy || set_up(&t, f, url)) {
-        curl_easy_cleanup(t.easy);
-        return err_set(err, ERR_FATAL, "cannot set up a transfer");
-    }
-    CURLcode code = curl_easy_perform(t.easy);
-    (void)curl_easy_getinfo(t.easy, CURLINFO_RESPONSE_CODE, &status);
-    *ret_refused = have && (status == 416 || code == CURLE_RANGE_ERROR);
-    int rc = judge(&t, code, url, part, err);
-    curl_easy_cleanup(t.easy);
-    return rc;
+    return (struct fetch_limits){.bytes_max = 64 << 20,
+                                 .connect_s = 20,
+                                 .stall_s = 30,
+                                 .rounds = 3,
+                                 .pause_ms = 1000,
+                                 .lock_ms = lock_ms};
 }
 
 /* The checksum of a whole file. */
@@ -170,11 +69,11 @@ static int complete(const struct fetch *f, const char *url, const char *part, in
     int64_t have = lseek(fd, 0, SEEK_END);
 
     for (;;) {
-        bool refused = false;
+        struct transfer t = {.url = url, .part = part, .fd = fd, .have = have, .limits = &f->limits};
         if (have < 0 || (!have && (ftruncate(fd, 0) || lseek(fd, 0, SEEK_SET))))
             return err_errno(err, ERR_FATAL, errno, "cannot write %s", part);
-        int rc = transfer(f, url, part, fd, have, &refused, err);
-        if (rc && !refused)
+        int rc = transfer(&t, err);
+        if (rc && !t.refused)
             return -1;
         if (!rc && sum_of(part, fd, sum, err))
             return -1;
@@ -201,12 +100,33 @@ static int from_one(const struct fetch *f, const char *url, const char *part, st
                    f->md5);
 }
 
-/* One process at a time; the lock goes with the descriptor. */
-static int lock(const char *path, int64_t wait_ms, struct err *err)
+static bool stopped(const struct fetch_limits *l, struct err *err)
 {
-    const struct timespec pause = {.tv_nsec = 50000000};
+    if (!l->stopped || !l->stopped(l->stop_ctx))
+        return false;
+    err_errno(err, ERR_TRANSIENT, EINTR, "the download was stopped");
+    return true;
+}
+
+/* True: stopped meanwhile. */
+static bool pause_for(const struct fetch_limits *l, int64_t ms, struct err *err)
+{
+    const struct timespec tick = {.tv_nsec = 50000000};
+    int64_t end = clock_mono_ms() + ms;
+
+    while (!stopped(l, err)) {
+        if (clock_mono_ms() >= end)
+            return false;
+        nanosleep(&tick, NULL);
+    }
+    return true;
+}
+
+/* One process at a time; the lock goes with the descriptor. */
+static int lock(const char *path, const struct fetch_limits *l, struct err *err)
+{
     char name[PATH_MAX];
-    int64_t end = clock_mono_ms() + wait_ms;
+    int64_t end = clock_mono_ms() + l->lock_ms;
     const char *slash = strrchr(path, '/');
 
     int len = snprintf(name, sizeof(name), "%.*s.fetch.lock", slash ? (int)(slash - path + 1) : 0, path);
@@ -220,28 +140,74 @@ static int lock(const char *path, int64_t wait_ms, struct err *err)
             return err_errno(err, ERR_FATAL, errno, "cannot lock %s", name);
         if (clock_mono_ms() >= end)
             return err_set(err, ERR_TRANSIENT, "%s: another process has held it for %" PRId64 " ms", name,
-                           wait_ms);
-        nanosleep(&pause, NULL);
+                           l->lock_ms);
+        if (pause_for(l, LOCK_TICK_MS, err))
+            return -1;
     }
     return TAKE_FD(fd);
+}
+
+/* Of the failures of several addresses the one that says most about what to do. */
+static int weight(const struct err *e)
+{
+    switch (e->kind) {
+    case ERR_FATAL:
+        return 4;
+    case ERR_TRANSIENT: /* another try may meet a better server */
+        return 3;
+    case ERR_NOT_FOUND:
+        return e->code == ENETUNREACH ? 0 : 1;
+    case ERR_NONE:
+        return -1;
+    case ERR_INVALID:
+    case ERR_CONFLICT:
+    case ERR_TIMEOUT:
+    case ERR_PEER:
+        break;
+    }
+    return 2;
+}
+
+/* Each address once. A full disk is full for all of them. */
+static int one_round(const struct fetch *f, const char *part, struct err *err)
+{
+    struct err worst = {0};
+
+    for (int i = 0; i < FETCH_MIRRORS_MAX && f->urls[i]; i++) {
+        struct err e = {0};
+        if (from_one(f, f->urls[i], part, &e) == 0)
+            return 0;
+        if (weight(&e) > weight(&worst))
+            worst = e;
+        if (e.kind == ERR_FATAL || stopped(&f->limits, &worst))
+            break;
+    }
+    *err = worst;
+    return -1;
+}
+
+static bool may_pass(const struct err *e)
+{
+    return e->code != EINTR &&
+           (e->kind == ERR_TRANSIENT || (e->kind == ERR_NOT_FOUND && e->code == ENETUNREACH));
 }
 
 int fetch(const struct fetch *f, struct err *err)
 {
     char part[PATH_MAX];
+    int64_t pause_ms = f->limits.pause_ms;
 
     if (snprintf(part, sizeof(part), "%s.part", f->path) >= (int)sizeof(part))
         return err_set(err, ERR_INVALID, "%.60s...: path too long", f->path);
-    cleanup_close int held = lock(f->path, f->limits.lock_ms, err);
+    cleanup_close int held = lock(f->path, &f->limits, err);
     if (held < 0)
         return -1;
     if (access(f->path, F_OK) == 0)
         return 0;
-    for (int i = 0; i < FETCH_MIRRORS_MAX && f->urls[i]; i++) {
-        if (from_one(f, f->urls[i], part, err) == 0)
+    for (int round = 1;; round++, pause_ms *= 2) {
+        if (one_round(f, part, err) == 0)
             return 0;
-        if (err->kind == ERR_FATAL) /* a full disk is full for every mirror */
+        if (round >= f->limits.rounds || !may_pass(err) || pause_for(&f->limits, pause_ms, err))
             return -1;
     }
-    return -1;
 }

@@ -4,9 +4,10 @@
  * time fetches into a folder (a lock on `<folder>/.fetch.lock`); the others wait for it and find the file.
  *
  * Ownership: everything is borrowed for the call.
- * Errors:    of the last address tried. ERR_TRANSIENT (no connection, stalled, cut off, 5xx, lock not had in time),
- *            ERR_NOT_FOUND (404), ERR_INVALID (checksum, too large, redirected too often or out of https), ERR_FATAL
- *            (cannot write; code = errno).
+ * Errors:    after all rounds over all addresses, of the one that says most: ERR_FATAL (cannot write; code = errno),
+ *            ERR_TRANSIENT (stalled, cut off, 5xx, 429, lock not had in time; stopped: code = EINTR), ERR_INVALID
+ *            (checksum, too large, redirected too often or out of https, not the server's certificate), ERR_NOT_FOUND
+ *            (404; with code = ENETUNREACH no server was reached: no address, nobody listens or answers).
  */
 #ifndef TK_TRAINER_DATA_FETCH_H
 #define TK_TRAINER_DATA_FETCH_H
@@ -15,18 +16,24 @@
 #include "common/err.h"
 #include "trainer/data/dataset.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fetch_limits {
     int64_t bytes_max; /* of one file */
     int connect_s;
-    int stall_s;     /* less than FETCH_STALL_BYTES per second for so long ends it */
-    int64_t lock_ms; /* longest wait for another process */
+    int stall_s;                /* less than FETCH_STALL_BYTES per second for so long ends it */
+    int rounds;                 /* over all addresses, while what fails may pass */
+    int64_t pause_ms;           /* behind the first round; twice as long behind each further one */
+    int64_t lock_ms;            /* longest wait for another process */
+    const char *ca_file;        /* certificate authorities; NULL: the system's */
+    bool (*stopped)(void *ctx); /* asked about once a second; NULL: nobody stops it */
+    void *stop_ctx;
 };
 
 enum { FETCH_STALL_BYTES = 1024, FETCH_REDIRECTS_MAX = 5, FETCH_MIRRORS_MAX = 4 };
 
-/* 64 MiB, 20 s, 30 s, and `lock_ms`. */
+/* 64 MiB, 20 s, 30 s, 3 rounds, 1 s, and `lock_ms`. */
 struct fetch_limits fetch_limits_default(int64_t lock_ms);
 
 struct fetch {

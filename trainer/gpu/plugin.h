@@ -29,10 +29,16 @@ struct gpu_facts {
     char why_none[120]; /* CUDA's own words */
 };
 
+struct collectives;
+struct device_comm;
+
 struct gpu_plugin {
     uint32_t abi;
     /* Fails only when the runtime itself does; no device is a fact, not an error. */
     int (*facts)(struct gpu_facts *ret, struct err *err) MUST_CHECK;
+    /* Collectives over NCCL on this thread's current device: trainer/collectives/nccl/nccl.h. Only for several ranks. */
+    struct device_comm *(*nccl_open)(struct collectives *host, const char *library, int64_t timeout_ms,
+                                     struct err *err);
 };
 
 #ifdef __cplusplus

@@ -37,9 +37,15 @@ static void __attribute__((noinline)) NAME(const struct isa_dot *d, int r0, int 
     }
     float *out = d->out + r0 * d->ld_out + o0;
     const float *bias = d->bias ? d->bias + o0 : NULL;
+#if NW == 4
+    UNROLL_ALL
+    for (int r = 0; r < NX; r++)
+        write_sums(d, &out[r * d->ld_out], bias, vec_sum4(acc[r][0], acc[r][1], acc[r][2], acc[r][3]));
+#else
     UNROLL_ALL
     for (int k = 0; k < NX * NW; k++)
         write_sum(d, &out[k / NW * d->ld_out + k % NW], bias ? bias[k % NW] : 0, acc[k / NW][k % NW]);
+#endif
 }
 
 #undef NX

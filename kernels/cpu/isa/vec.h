@@ -11,6 +11,10 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Four neighbouring floats, whatever the width: vec_sum4 gives vec_sum of each of four vectors, to the bit. */
+typedef float vec_quad __attribute__((vector_size(16)));
+typedef int32_t vec_quad_bits __attribute__((vector_size(16)));
+
 #if defined(__AVX512F__)
 #include "kernels/cpu/isa/vec_avx512.h"
 #elif defined(__AVX2__)

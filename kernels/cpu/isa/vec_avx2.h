@@ -95,5 +95,17 @@ static inline float vec_sum(vec v)
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
 }
+static inline vec vec_halves_sum(vec a, vec b) /* a's halves added, then b's */
+{
+    return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+}
+static inline vec_quad vec_sum4(vec a, vec b, vec c, vec d)
+{
+    vec ac = vec_halves_sum(a, c);
+    vec bd = vec_halves_sum(b, d);
+    vec s = _mm256_add_ps(_mm256_unpacklo_ps(ac, bd), _mm256_unpackhi_ps(ac, bd)); /* a b a b, c d c d */
+    s = _mm256_add_ps(s, _mm256_permute_ps(s, 0x4e));
+    return (vec_quad)_mm_movelh_ps(_mm256_castps256_ps128(s), _mm256_extractf128_ps(s, 1));
+}
 
 #endif

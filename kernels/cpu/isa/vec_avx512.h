@@ -91,5 +91,18 @@ static inline float vec_sum(vec v)
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
 }
+static inline vec vec_halves_sum(vec a, vec b) /* a's halves added, then b's */
+{
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+}
+static inline vec_quad vec_sum4(vec a, vec b, vec c, vec d)
+{
+    vec ab = vec_halves_sum(a, b);
+    vec cd = vec_halves_sum(c, d);
+    vec s = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xdd));
+    s = _mm512_add_ps(s, _mm512_permute_ps(s, 0x4e));
+    s = _mm512_add_ps(s, _mm512_permute_ps(s, 0xb1));
+    return (vec_quad)_mm512_castps512_ps128(_mm512_maskz_compress_ps(_cvtu32_mask16(0x1111), s));
+}
 
 #endif

@@ -93,5 +93,9 @@ static inline float vec_sum(vec v)
 {
     return (v[0] + v[2]) + (v[1] + v[3]);
 }
+static inline vec_quad vec_sum4(vec a, vec b, vec c, vec d)
+{
+    return (vec_quad){vec_sum(a), vec_sum(b), vec_sum(c), vec_sum(d)};
+}
 
 #endif

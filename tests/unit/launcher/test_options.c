@@ -114,6 +114,14 @@ static void test_values_from_the_environment(void **state)
     assert_string_equal(o.master_addr, "pod-0");
     assert_false(o.standalone);
     assert_int_equal(o.program_kind, PROGRAM_EXECUTABLE);
+    fake_env = WORDS("TORCH_ELASTIC_SHUTDOWN_TIMEOUT=7");
+    parse_ok(&a, &o, WORDS("torchrun", "p"));
+    assert_int_equal(o.shutdown_timeout_ms, 7000);
+    parse_ok(&a, &o, WORDS("torchrun", "--shutdown-timeout=3", "p"));
+    assert_int_equal(o.shutdown_timeout_ms, 3000);
+    fake_env = WORDS("TORCH_ELASTIC_SHUTDOWN_TIMEOUT=soon");
+    assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
+    assert_non_null(strstr(err.msg, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=soon"));
     fake_env = WORDS("PET_MAX_RESTARTS=many");
     assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
     assert_non_null(strstr(err.msg, "PET_"));
@@ -238,7 +246,7 @@ static void test_refusals(void **state)
         {{"torchrun", "--rdzv-conf=join_timeout=0", "p"}, "above 0"},
         {{"torchrun", "--rdzv-conf=join_timeout=soon", "p"}, "above 0"},
         {{"torchrun", "--rdzv-conf=keep_alive_max_attempt=0", "p"}, "1..1000"},
-        {{"torchrun", "--rdzv-backend=etcd-v2", "p"}, "etcd is not supported"},
+        {{"torchrun", "--rdzv-backend=etcd-v2", "p"}, "without an etcd server"},
         {{"torchrun", "--rdzv-backend=zeus", "p"}, "static or c10d"},
         {{"torchrun", "--node-rank=1", "p"}, "--node-rank=1"},
         {{"torchrun", "--nnodes=2", "--node-rank=2", "p"}, "expected 0..1"},
@@ -252,10 +260,10 @@ static void test_refusals(void **state)
         {{"torchrun", "--shutdown-timeout=nan", "p"}, "seconds"},
         {{"torchrun", "--signals-to-handle=SIGKILL", "p"}, "names out of"},
         {{"torchrun", "--start-method=magic", "p"}, "forkserver"},
-        {{"torchrun", "--numa-binding=node", "p"}, "not supported"},
-        {{"torchrun", "--duplicate-stdout-filters=x", "p"}, "not supported"},
-        {{"torchrun", "--logs-specs=mine", "p"}, "default"},
-        {{"torchrun", "--event-log-handler=console", "p"}, "null"},
+        {{"torchrun", "--numa-binding=near", "p"}, "core-complex"},
+        {{"torchrun", "--print-completion=fish"}, "bash, zsh or tcsh"},
+        {{"torchrun", "--logs-specs=mine", "p"}, "Python plugins"},
+        {{"torchrun", "--event-log-handler=console", "p"}, "Python's log handlers"},
         {{"torchrun", "-m", "--no-python", "p"}, "at most one"},
         {{"torchrun", "-r", "4", "p"}, "redirects"},
         {{"torchrun", "-t", "1:1", "p"}, "ranks 0..0"},

@@ -102,6 +102,42 @@ static void test_redirects_and_filter(void **state)
     run_release(&r);
 }
 
+/* Lines of teed ranks that are shown, over all of them; each attempt has its own file. */
+static void test_filtered_copies(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct run r;
+
+    (void)state;
+    assert_int_equal(
+        run_once(RUN_ARGS("--nproc-per-node=3", "--log-dir=logs", "-t", "0:3,1:3", "--local-ranks-filter=1,2",
+                          "--max-restarts=1", "--duplicate-stdout-filters=step,a,,b",
+                          "--duplicate_stderr_filters", "bad",
+                          "--log-line-prefix-template=<${hostname}/${rank}> "),
+                 "echo start; echo step $RANK of $TORCHELASTIC_RESTART_COUNT; echo a,b; echo bad $RANK >&2; "
+                 "echo good >&2; [ $RANK != 1 ]",
+                 &r),
+        1);
+    char host[65] = "", want[300];
+    gethostname(host, sizeof(host) - 1);
+    read_one(&r, "logs/none_*/attempt_0/filtered_stdout.log", &text);
+    snprintf(want, sizeof(want), "<%s/1> step 1 of 0\n<%s/1> a,b\n", host, host);
+    assert_string_equal(buf_str(&text), want);
+    read_one(&r, "logs/none_*/attempt_1/filtered_stdout.log", &text);
+    snprintf(want, sizeof(want), "<%s/1> step 1 of 1\n<%s/1> a,b\n", host, host);
+    assert_string_equal(buf_str(&text), want);
+    read_one(&r, "logs/none_*/attempt_1/filtered_stderr.log", &text);
+    snprintf(want, sizeof(want), "<%s/1> bad 1\n", host);
+    assert_string_equal(buf_str(&text), want);
+    run_release(&r);
+    /* Nothing is teed: a file without lines, as from PyTorch. */
+    assert_int_equal(run_once(RUN_ARGS("--log-dir=logs", "--duplicate-stdout-filters=x"), "echo x", &r), 0);
+    read_one(&r, "logs/none_*/attempt_0/filtered_stdout.log", &text);
+    assert_string_equal(buf_str(&text), "");
+    assert_false(exists(&r, "logs/none_*/attempt_0/filtered_stderr.log"));
+    run_release(&r);
+}
+
 static void test_error_file_is_told(void **state)
 {
     struct run r;
@@ -249,6 +285,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tee_keeps_lines_whole),
         cmocka_unit_test(test_redirects_and_filter),
+        cmocka_unit_test(test_filtered_copies),
         cmocka_unit_test(test_error_file_is_told),
         cmocka_unit_test(test_console_that_nobody_reads),
         cmocka_unit_test(test_launchers_own_words_on_a_full_pipe),

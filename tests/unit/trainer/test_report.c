@@ -45,7 +45,7 @@ static void tell(struct report *r)
     report_val(r, 1, 1.6, 0.86);
     report_test(r, 3750, 1.57151, 0.88913);
     report_times(r, &t);
-    report_stop(r, "SIGTERM", 2, 17);
+    report_stop(r, "SIGTERM", NULL, 2, 17);
 }
 
 static void check(struct fixture *f, struct report *r, const char *want)
@@ -92,7 +92,7 @@ static void json_lines(void **state)
                "\"test\",\"global_step\":3750,\"loss\":1.57151,\"accuracy\":0.88913}\n" TIME
                "\"times\",\"startup_s\":0.250,\"train_s\":40.000,\"val_s\":2.500,\"samples\":480000,"
                "\"samples_per_s\":12000.0}\n" TIME
-               "\"stop\",\"signal\":\"SIGTERM\",\"epoch\":2,\"step\":17}\n");
+               "\"stop\",\"signal\":\"SIGTERM\",\"during\":\"training\",\"epoch\":2,\"step\":17}\n");
 }
 
 /* On a terminal: one line redrawn, not more often than five times a second, gone before the next whole line.

@@ -301,6 +301,58 @@ static void a_stopped_run_saves_and_goes_on(void **state)
     expect_weights(f, &want);
 }
 
+/* The lines about validations and the test of all attempts, in their order. */
+static void results(struct fixture *f, struct buf *add)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+
+    read_file(path_in(f, "out.0"), &out);
+    for (const char *line = buf_str(&out); *line; line += strcspn(line, "\n") + 1)
+        if (strstr(line, "\"event\":\"val\"") == strchr(line, ',') + 1 ||
+            strstr(line, "\"event\":\"test\"") == strchr(line, ',') + 1)
+            assert_int_equal(
+                buf_append(add, strchr(line, ','), strcspn(strchr(line, ','), "\n") + 1, &f->err), 0);
+}
+
+/* In a validation or the test the next batch is not begun; the next attempt does it again, and all is as if nothing was. */
+static void a_stop_in_an_evaluation_costs_nothing(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    cleanup_buf struct buf told = BUF_INIT(1 << 20);
+    int codes[RANKS];
+    int validations = 0;
+    int tests = 0;
+
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    undisturbed(f, 2, &want);
+    results(f, &told);
+    assert_true(told.len > 0);
+    for (int calls = 3, code = -1; code; calls++) {
+        cleanup_buf struct buf seen = BUF_INIT(1 << 20);
+        forget(f);
+        code = go(f, (struct plan){.world = 2, .signal = SIGTERM, .calls = calls}, codes);
+        bool validation = says(f, "\"during\":\"validation\"");
+        bool test = says(f, "\"during\":\"test\"");
+        if (!validation && !test)
+            continue;
+        validations += validation;
+        tests += test;
+        assert_int_equal(code, EXIT_CODE_TERMINATED);
+        assert_int_equal(codes[1], EXIT_CODE_TERMINATED);
+        assert_int_equal(access(f->cfg.save_path, F_OK), -1);
+        results(f, &seen);
+        assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+        assert_true(says(f, "resumed from "));
+        expect_weights(f, &want);
+        results(f, &seen);
+        assert_int_equal(seen.len, told.len);
+        assert_memory_equal(seen.data, told.data, told.len);
+    }
+    assert_in_range(validations, 3, 12);
+    assert_in_range(tests, 1, 4);
+}
+
 static void other_numbers_of_ranks_go_on(void **state)
 {
     struct fixture *f = *state;
@@ -591,6 +643,7 @@ int main(void)
         TEST(killed_runs_of_two_ranks_too),
         TEST(other_optimisers_too),
         TEST(a_stopped_run_saves_and_goes_on),
+        TEST(a_stop_in_an_evaluation_costs_nothing),
         TEST(other_numbers_of_ranks_go_on),
         TEST(only_the_same_run_and_configuration_is_resumed),
         TEST(a_run_by_hand_goes_on_only_when_told),

@@ -5,6 +5,7 @@
 #include "common/fsutil.h"
 #include "launcher/run.h"
 #include "trainer/collectives/collectives.h"
+#include "trainer/data/http_server.h"
 #include "trainer/small_data.h"
 #include "trainer/stop.h"
 
@@ -153,6 +154,38 @@ static void signals_are_as_before_when_closed(void **state)
     assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
+/* A download can take long: it is left at once, and nobody is to try it again. */
+static void a_download_can_be_stopped(void **state)
+{
+    const struct timespec tick = {.tv_nsec = 2000000};
+    struct http_server server;
+    char folder[SMALL_DATA_DIR_BYTES] = "/tmp/test_stop_XXXXXX";
+    char mirror[64];
+    int status;
+
+    (void)state;
+    http_server_start(&server);
+    assert_non_null(mkdtemp(folder));
+    snprintf(mirror, sizeof(mirror), "http://127.0.0.1:%d/stall", server.port);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setenv("no_proxy", "127.0.0.1", 1);
+        execl(trainer, trainer, "mnist-cnn", "--data", folder, "--data_mirror", mirror, (char *)NULL);
+        _exit(120);
+    }
+    for (int i = 0; i < POLLS_MAX && !server.seen->requests; i++)
+        nanosleep(&tick, NULL);
+    assert_int_equal(server.seen->requests, 1);
+    kill(pid, SIGTERM);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 143);
+    http_server_stop(&server);
+    small_data_remove(folder);
+}
+
 /* ---- a training under the launcher ---- */
 
 static const char MODEL[] = "name: tiny\n"
@@ -237,6 +270,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_that_never_comes_costs_nobody_the_timeout),
         cmocka_unit_test(a_signal_after_the_last_step_is_no_death),
         cmocka_unit_test(signals_are_as_before_when_closed),
+        cmocka_unit_test(a_download_can_be_stopped),
         cmocka_unit_test(a_stopped_job_goes_on_from_its_checkpoint),
     };
     if (argc != 3 || !(trainer = realpath(argv[1], NULL)) || !(run_torchrun = realpath(argv[2], NULL)))

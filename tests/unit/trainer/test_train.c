@@ -61,6 +61,7 @@ struct task {
     int stop_rank, stop_step, stop_signal; /* raise it there before that step (from 0); stop_step -1: never */
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
     bool dropout, norm;                    /* the network has these layers as well */
+    int evaluate_stop; /* raise SIGTERM on rank stop_rank in an evaluation, behind so many of its questions; 0: never */
 };
 
 /* What each rank saw: in memory that survives it. */
@@ -72,6 +73,8 @@ struct trace {
     size_t weights;
     float weight[WEIGHTS_MAX];
     size_t buffers;
+    uint32_t evaluate_stop; /* what an evaluation said */
+    int evaluate_asked;
     uint8_t own[BUFFERS_MAX], shown[BUFFERS_MAX]; /* before and after an evaluation */
 };
 
@@ -159,6 +162,21 @@ static int run_steps(struct train *t, const struct task *task, struct trace *out
     return 0;
 }
 
+/* The collectives' all_reduce as an evaluation calls it: counted, and a signal at one of them. */
+static struct {
+    int (*all_reduce)(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
+                      struct err *err);
+    int times, stop_at;
+} asked;
+
+static int count_and_ask(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
+                         struct err *err)
+{
+    if (++asked.times == asked.stop_at)
+        raise(SIGTERM);
+    return asked.all_reduce(c, x, n, flags, timeout_ms, err);
+}
+
 static int body(struct collectives *c, void *arg)
 {
     struct shared *shared = arg;
@@ -213,6 +231,17 @@ static int body(struct collectives *c, void *arg)
                                   .items = ITEMS,
                                   .timeout_ms = RANKS_TIMEOUT_MS};
     struct evaluate_result seen;
+    if (task->evaluate_stop) {
+        part.stop = &stop;
+        asked.all_reduce = c->all_reduce;
+        asked.stop_at = c->rank == task->stop_rank ? task->evaluate_stop : -1;
+        c->all_reduce = count_and_ask;
+        RANK_CHECK(!evaluate(&part, &seen, &err));
+        c->all_reduce = asked.all_reduce;
+        out->evaluate_stop = seen.stop;
+        out->evaluate_asked = asked.times;
+        RANK_CHECK(!c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    }
     out->buffers = model_buffers_bytes(model);
     RANK_CHECK(out->buffers <= BUFFERS_MAX);
     memcpy(out->own, model_buffers(model), out->buffers);
@@ -242,6 +271,24 @@ static struct task usual(int64_t batch)
                          .optimizer = OPTIMIZER_SGD,
                          .stop_step = -1,
                          .poison_rank = -1};
+}
+
+/* All ranks leave an evaluation before its next chunk, whichever of them has been told. */
+static void an_evaluation_stops_within_a_chunk(void **state)
+{
+    (void)state;
+    for (int world = 1; world <= 3; world++) {
+        struct task task = usual(4);
+        task.epochs = 0;
+        task.evaluate_stop = 3;
+        task.stop_rank = world - 1;
+        struct shared *s = train_with(world, task);
+        for (int r = 0; r < world; r++) {
+            assert_int_equal(s->trace[r].evaluate_stop, COLLECTIVES_STOP_TERM);
+            assert_int_equal(s->trace[r].evaluate_asked, 4);
+        }
+        munmap(s, sizeof(*s));
+    }
 }
 
 static double distance(const struct trace *a, const struct trace *b)
@@ -420,6 +467,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_together_are_one_process),
         cmocka_unit_test(dropout_is_the_same_on_any_rank),
+        cmocka_unit_test(an_evaluation_stops_within_a_chunk),
         cmocka_unit_test(each_step_drops_others),
         cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),

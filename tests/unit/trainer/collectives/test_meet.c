@@ -11,6 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -262,6 +264,57 @@ static void test_strangers_at_every_port(void **state)
         close(fds[i]);
 }
 
+enum { IDLE = 1000, LORISES = 40 };
+
+/* Connections that say one byte of a hello at a time, until the process is ended. */
+static pid_t start_lorises(const int *ports, int n)
+{
+    const struct timespec ts = {.tv_nsec = 20000000};
+    int fds[LORISES];
+    const pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < LORISES; i++)
+        fds[i] = visit(ports[i % n], false);
+    for (int at = 0;; at = (at + 1) % 8) {
+        for (int i = 0; i < LORISES; i++)
+            (void)!send(fds[i], &"TKstore1"[at], 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        nanosleep(&ts, NULL);
+    }
+}
+
+/* A thousand that say nothing, and some that never finish, stand before every port of rank 0; then the others come. */
+static void test_crowd_before_the_door(void **state)
+{
+    char run_id[64];
+    const struct rlimit many = {4096, 4096};
+    const struct timespec ts = {.tv_nsec = 10000000};
+    const int port = ranks_free_port();
+    static int fds[IDLE];
+    int ports[8];
+    pid_t pids[4];
+
+    (void)state;
+    pids[0] = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
+    while (listening_ports(pids[0], ports) < 3)
+        nanosleep(&ts, NULL);
+    if (setrlimit(RLIMIT_NOFILE, &many) < 0)
+        skip();
+    const pid_t lorises = start_lorises(ports, 3);
+    for (int i = 0; i < IDLE; i++)
+        fds[i] = visit(ports[i % 3], false);
+    for (int r = 1; r < 4; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+    kill(lorises, SIGKILL);
+    assert_int_equal(waitpid(lorises, NULL, 0), lorises);
+    for (int i = 0; i < IDLE; i++)
+        close(fds[i]);
+}
+
 /* Reductions and messages without end, of changing sizes. */
 static int stream_body(struct collectives *c, void *arg)
 {
@@ -312,7 +365,8 @@ int main(void)
         cmocka_unit_test(test_64_ranks_in_8_pods),      cmocka_unit_test(test_24_pods),
         cmocka_unit_test(test_another_run_is_refused),  cmocka_unit_test(test_wrong_numbers_are_refused),
         cmocka_unit_test(test_missing_rank_is_named),   cmocka_unit_test(test_rank_that_comes_again),
-        cmocka_unit_test(test_strangers_at_every_port), cmocka_unit_test(test_killed_at_a_random_step),
+        cmocka_unit_test(test_strangers_at_every_port), cmocka_unit_test(test_crowd_before_the_door),
+        cmocka_unit_test(test_killed_at_a_random_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

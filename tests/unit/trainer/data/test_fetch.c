@@ -4,29 +4,20 @@
 
 #include "common/fsutil.h"
 #include "trainer/data/fetch.h"
+#include "trainer/data/http_server.h"
 #include "trainer/data/md5.h"
 
-#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { BODY = 100000, CUT = 40000 };
-
-/* What the server has seen, in memory that both share. */
-struct seen {
-    int requests, ranges;
-    int64_t from; /* of the last range */
-};
+enum { BODY = HTTP_SERVER_BODY, CUT = HTTP_SERVER_CUT };
 
 struct fixture {
     char folder[PATH_MAX];
@@ -34,125 +25,30 @@ struct fixture {
     char part[PATH_MAX + 64];
     char url[FETCH_MIRRORS_MAX][128];
     char md5[MD5_TEXT_BYTES];
+    struct http_server server;
+    struct http_seen *seen;
     int port;
-    pid_t server;
-    struct seen *seen;
     struct fetch f;
     struct err err;
 };
 
-static uint8_t body[BODY];
-
-static void say(int fd, const char *text)
-{
-    (void)!fs_write_all(fd, text, strlen(text));
-}
-
-/* The body from `from` on, `len` bytes of it, however many were promised. */
-static void answer(int fd, const char *status, int64_t from, int64_t len, const char *more)
-{
-    char head[256];
-
-    snprintf(head, sizeof(head), "HTTP/1.1 %s\r\nConnection: close\r\nContent-Length: %lld\r\n%s\r\n", status,
-             (long long)(BODY - from), more);
-    say(fd, head);
-    (void)!fs_write_all(fd, body + from, (size_t)len);
-}
-
-static void serve_one(int fd, struct seen *seen, int port)
-{
-    char request[4096];
-    char head[256];
-    ssize_t n = read(fd, request, sizeof(request) - 1);
-    int64_t from = 0;
-
-    if (n <= 0)
-        return;
-    request[n] = '\0';
-    seen->requests++;
-    const char *range = strstr(request, "Range: bytes=");
-    if (range) {
-        from = atoll(range + 13);
-        seen->ranges++;
-        seen->from = from;
-    }
-    const char *path = request + 4;
-    snprintf(head, sizeof(head), "Content-Range: bytes %lld-%d/%d\r\n", (long long)from, BODY - 1, BODY);
-    if (strncmp(path, "/good", 5) == 0 && from >= BODY)
-        say(fd, "HTTP/1.1 416 Range\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    else if (strncmp(path, "/good", 5) == 0 && range)
-        answer(fd, "206 Partial", from, BODY - from, head);
-    else if (strncmp(path, "/good", 5) == 0 || strncmp(path, "/whole", 6) == 0)
-        answer(fd, "200 OK", 0, BODY, "");
-    else if (strncmp(path, "/cut", 4) == 0)
-        answer(fd, "200 OK", 0, CUT, "");
-    else if (strncmp(path, "/wrong", 6) == 0)
-        say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nwrong");
-    else if (strncmp(path, "/503", 4) == 0)
-        say(fd, "HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    else if (strncmp(path, "/loop", 5) == 0)
-        say(fd, "HTTP/1.1 302 Found\r\nLocation: /loop\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    else if (strncmp(path, "/file", 5) == 0)
-        say(fd, "HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nConnection: close\r\nContent-Length: "
-                "0\r\n\r\n");
-    else if (strncmp(path, "/moved", 6) == 0) {
-        snprintf(head, sizeof(head),
-                 "HTTP/1.1 301 Moved\r\nLocation: http://127.0.0.1:%d/good\r\nConnection: "
-                 "close\r\nContent-Length: "
-                 "0\r\n\r\n",
-                 port);
-        say(fd, head);
-    } else if (strncmp(path, "/endless", 8) == 0) {
-        say(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
-        while (!fs_write_all(fd, body, sizeof(body)))
-            ;
-    } else if (strncmp(path, "/stall", 6) == 0) {
-        answer(fd, "200 OK", 0, CUT, "");
-        (void)!read(fd, request, 1); /* until the other side has had enough */
-    } else {
-        say(fd, "HTTP/1.1 404 None\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-    }
-}
-
-static void serve(int listener, struct seen *seen, int port)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    signal(SIGPIPE, SIG_IGN);
-    for (;;) {
-        cleanup_close int fd = accept(listener, NULL, NULL);
-        if (fd >= 0)
-            serve_one(fd, seen, port);
-    }
-}
-
 static int setup(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(at);
     struct md5 m;
 
-    for (int i = 0; i < BODY; i++)
-        body[i] = (uint8_t)(i * 7 + i / 256);
     md5_begin(&m);
-    md5_add(&m, body, BODY);
+    md5_add(&m, http_server_body(), BODY);
     md5_text(&m, f->md5);
     files_folder(f->folder);
     snprintf(f->path, sizeof(f->path), "%s/data.gz", f->folder);
     snprintf(f->part, sizeof(f->part), "%s.part", f->path);
-    f->seen = mmap(NULL, sizeof(*f->seen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(f->seen != MAP_FAILED);
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&at, len), 0);
-    assert_int_equal(listen(listener, 8), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &len), 0);
-    f->port = ntohs(at.sin_port);
-    f->server = fork();
-    assert_true(f->server >= 0);
-    if (!f->server)
-        serve(listener, f->seen, f->port);
-    close(listener);
+    http_server_start(&f->server);
+    f->seen = f->server.seen;
+    f->port = f->server.port;
     f->f = (struct fetch){.path = f->path, .md5 = f->md5, .limits = fetch_limits_default(1000)};
+    f->f.limits.rounds = 1;
+    f->f.limits.pause_ms = 1;
     *state = f;
     return 0;
 }
@@ -161,9 +57,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    kill(f->server, SIGKILL);
-    waitpid(f->server, NULL, 0);
-    munmap(f->seen, sizeof(*f->seen));
+    http_server_stop(&f->server);
     files_remove(f->folder);
     free(f);
     return 0;
@@ -189,7 +83,7 @@ static void expect_whole(struct fixture *f)
     if (fs_read(f->path, &got, &f->err))
         fail_msg("%s", f->err.msg);
     assert_int_equal(got.len, BODY);
-    assert_memory_equal(got.data, body, BODY);
+    assert_memory_equal(got.data, http_server_body(), BODY);
     assert_int_equal(access(f->part, F_OK), -1);
     buf_release(&got);
 }
@@ -229,12 +123,12 @@ static void goes_on_where_it_was_cut_off(void **state)
     expect_whole(f);
     /* A server that does not resume sends all: the part is dropped, not doubled. */
     unlink(f->path);
-    files_write(f->part, body, CUT);
+    files_write(f->part, http_server_body(), CUT);
     assert_int_equal(get(f, "/whole", NULL), 0);
     expect_whole(f);
     /* A part that is whole needs nothing; one that is too long begins again. */
     unlink(f->path);
-    files_write(f->part, body, BODY);
+    files_write(f->part, http_server_body(), BODY);
     int requests = f->seen->requests;
     assert_int_equal(get(f, "/good", NULL), 0);
     assert_int_equal(f->seen->requests, requests);
@@ -273,7 +167,87 @@ static void refusals_are_named(void **state)
     unlink(f->part);
     expect_refused(f, "/endless", ERR_INVALID, "/endless: larger than 99999 bytes");
     f->port = 1; /* nobody listens there */
-    expect_refused(f, "/good", ERR_TRANSIENT, "/good: ");
+    expect_refused(f, "/good", ERR_NOT_FOUND, "127.0.0.1");
+    assert_int_equal(f->err.code, ENETUNREACH);
+}
+
+static void what_may_pass_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+
+    f->f.limits.rounds = 3;
+    assert_int_equal(get(f, "/busy", NULL), 0);
+    assert_int_equal(f->seen->requests, 3);
+    expect_whole(f);
+    unlink(f->path);
+    expect_refused(f, "/503", ERR_TRANSIENT, "/503: the server answered 503");
+    assert_int_equal(f->seen->requests, 6);
+    expect_refused(f, "/none", ERR_NOT_FOUND, "/none: ");
+    assert_int_equal(f->err.code, 0);
+    assert_int_equal(f->seen->requests, 7);
+    expect_refused(f, "/wrong", ERR_INVALID, "/wrong: ");
+    assert_int_equal(f->seen->requests, 8);
+}
+
+/* Of two failures the one that another try, or a person, can do something about. */
+static void the_failure_that_says_most_is_told(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *first, *second;
+        enum err_kind kind;
+        const char *says;
+    } cases[] = {
+        {"/none", "/503", ERR_TRANSIENT, "/503: "},   {"/503", "/none", ERR_TRANSIENT, "/503: "},
+        {"/wrong", "/none", ERR_INVALID, "/wrong: "}, {"/none", "/loop", ERR_INVALID, "/loop: "},
+        {NULL, "/none", ERR_NOT_FOUND, "/none: "},    {"/none", NULL, ERR_NOT_FOUND, "/none: "},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *const places[] = {cases[i].first, cases[i].second};
+        for (int k = 0; k < 2; k++) {
+            snprintf(f->url[k], sizeof(f->url[k]), "http://127.0.0.1:%d%s", places[k] ? f->port : 1,
+                     places[k] ? places[k] : "/unreachable");
+            f->f.urls[k] = f->url[k];
+        }
+        f->err = (struct err){0};
+        assert_int_equal(fetch(&f->f, &f->err), -1);
+        if (f->err.kind != cases[i].kind || !strstr(f->err.msg, cases[i].says))
+            fail_msg("case %zu: kind %d \"%s\"", i, f->err.kind, f->err.msg);
+        unlink(f->part);
+    }
+}
+
+static bool after_some_questions(void *ctx)
+{
+    return --*(int *)ctx < 0;
+}
+
+/* In a transfer that stands still, in a pause between rounds, and behind another process's lock. */
+static void a_stop_is_heard(void **state)
+{
+    struct fixture *f = *state;
+    int questions = 2;
+    char lock[PATH_MAX + 32];
+
+    f->f.limits.stopped = after_some_questions;
+    f->f.limits.stop_ctx = &questions;
+    f->f.limits.stall_s = 600;
+    expect_refused(f, "/stall", ERR_TRANSIENT, "stopped");
+    assert_int_equal(f->err.code, EINTR);
+    questions = 20;
+    f->f.limits.rounds = 1000000;
+    f->f.limits.pause_ms = 600000;
+    expect_refused(f, "/503", ERR_TRANSIENT, "stopped");
+    assert_int_equal(f->err.code, EINTR);
+    questions = 2;
+    snprintf(lock, sizeof(lock), "%s/.fetch.lock", f->folder);
+    int held = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    f->f.limits.lock_ms = 600000;
+    expect_refused(f, "/good", ERR_TRANSIENT, "stopped");
+    assert_int_equal(f->err.code, EINTR);
+    close(held);
 }
 
 static void the_next_mirror_is_tried(void **state)
@@ -340,7 +314,7 @@ static void one_process_at_a_time(void **state)
     expect_refused(f, "/good", ERR_TRANSIENT, ".fetch.lock: another process has held it for 0 ms");
     assert_int_equal(f->seen->requests, 0);
     /* Whoever held it has brought the file. */
-    files_write(f->path, body, BODY);
+    files_write(f->path, http_server_body(), BODY);
     close(held);
     assert_int_equal(get(f, "/good", NULL), 0);
     assert_int_equal(f->seen->requests, 0);
@@ -376,6 +350,9 @@ int main(void)
         TEST(goes_on_where_it_was_cut_off),
         TEST(a_wrong_checksum_is_never_kept),
         TEST(refusals_are_named),
+        TEST(what_may_pass_is_tried_again),
+        TEST(the_failure_that_says_most_is_told),
+        TEST(a_stop_is_heard),
         TEST(the_next_mirror_is_tried),
         TEST(a_stalled_server_is_left),
         TEST(a_full_disk_keeps_what_it_has),

@@ -1,0 +1,76 @@
+/* options_output.c - where the ranks' output goes. */
+#include "common/sv.h"
+#include "launcher/options_read.h"
+
+#include <string.h>
+
+int options_std_map(const char *option, const char *text, int nproc, struct arena *a, uint8_t **ret,
+                    struct err *err)
+{
+    uint8_t *map = arena_array(a, (size_t)nproc, uint8_t);
+    struct sv rest = sv_from(text ? text : "0"), part;
+    int64_t rank, bits;
+
+    if (sv_i64(rest, STD_NONE, STD_BOTH, &bits)) {
+        memset(map, (int)bits, (size_t)nproc);
+        *ret = map;
+        return 0;
+    }
+    while (rest.len && sv_next(&rest, ',', &part)) {
+        struct sv left, right = part;
+        sv_next(&right, ':', &left);
+        if (!sv_i64(left, 0, nproc - 1, &rank) || !sv_i64(right, STD_NONE, STD_BOTH, &bits))
+            return err_set(err, ERR_INVALID,
+                           "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs with ranks 0..%d", option,
+                           text, nproc - 1);
+        map[rank] = (uint8_t)bits;
+    }
+    *ret = map;
+    return 0;
+}
+
+/* "a,b,,c" is "a" and "b,c"; NULL when nothing is asked for. */
+static const char *const *split_filters(const char *text, struct arena *a)
+{
+    const size_t len = text ? strlen(text) : 0;
+    const char **list = arena_array(a, len + 1, const char *);
+    char *item = arena_alloc(a, 2 * len + 1); /* the bytes, and a NUL for each of at most len + 1 items */
+    int n = 0;
+
+    for (size_t at = 0, used; at < len; item += used + 1) {
+        used = 0;
+        for (; at < len && (text[at] != ',' || text[at + 1] == ','); at++) {
+            at += text[at] == ',';
+            item[used++] = text[at];
+        }
+        at++;
+        item[used] = '\0';
+        if (used)
+            list[n++] = item;
+    }
+    return n ? list : NULL;
+}
+
+int options_output(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
+{
+    const char *filter = v->text[OPT_LOCAL_RANKS_FILTER], *prefix = v->text[OPT_LOG_LINE_PREFIX_TEMPLATE];
+    struct sv rest = sv_from(filter ? filter : ""), part;
+    int64_t rank;
+
+    o->log_dir = v->text[OPT_LOG_DIR];
+    o->prefix_template = prefix && *prefix ? prefix : NULL;
+    o->filters[0] = split_filters(v->text[OPT_DUPLICATE_STDOUT_FILTERS], a);
+    o->filters[1] = split_filters(v->text[OPT_DUPLICATE_STDERR_FILTERS], a);
+    o->shown = arena_array(a, (size_t)o->nproc, bool);
+    memset(o->shown, filter == NULL, (size_t)o->nproc);
+    while (rest.len && sv_next(&rest, ',', &part)) {
+        if (!sv_i64(sv_trim(part), 0, OPTIONS_NPROC_MAX, &rank))
+            return option_bad(v, OPT_LOCAL_RANKS_FILTER, err, "local ranks with commas between them");
+        if (rank < o->nproc)
+            o->shown[rank] = true;
+    }
+    if (options_std_map("redirects", v->text[OPT_REDIRECTS], o->nproc, a, &o->redirects, err) < 0 ||
+        options_std_map("tee", v->text[OPT_TEE], o->nproc, a, &o->tee, err) < 0)
+        return -1;
+    return 0;
+}

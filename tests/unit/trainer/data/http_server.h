@@ -1,0 +1,32 @@
+/* http_server.h - a server of a test's own that resumes, refuses, stalls, cuts off, redirects and never ends.
+ *
+ * By the beginning of the path: /good (and resumes), /whole (and does not), /cut (in the middle), /stall (there), /wrong
+ * (another body), /503, /busy (503 twice, then /good), /loop, /file, /moved (redirects), /endless; anything else is 404.
+ */
+#ifndef TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
+#define TK_TESTS_TRAINER_DATA_HTTP_SERVER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { HTTP_SERVER_BODY = 100000, HTTP_SERVER_CUT = 40000 };
+
+/* What it has seen, in memory that both share. */
+struct http_seen {
+    int requests, ranges;
+    int64_t from; /* of the last range */
+};
+
+struct http_server {
+    int port; /* of 127.0.0.1 */
+    pid_t pid;
+    struct http_seen *seen;
+};
+
+void http_server_start(struct http_server *s);
+void http_server_stop(struct http_server *s);
+
+/* What it serves: HTTP_SERVER_BODY bytes. */
+const uint8_t *http_server_body(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* transfer.h - one HTTP transfer into an open file, behind what it holds already.
+ *
+ * Ownership: everything is borrowed for the call.
+ * Errors:    as fetch.h says.
+ */
+#ifndef TK_TRAINER_DATA_TRANSFER_H
+#define TK_TRAINER_DATA_TRANSFER_H
+
+#include "trainer/data/fetch.h"
+
+struct transfer {
+    const char *url;
+    const char *part; /* the file's name, for messages */
+    int fd;           /* its end */
+    int64_t have;     /* bytes in it, from which the server is asked to go on */
+    const struct fetch_limits *limits;
+    bool refused; /* out: the server would not go on from there */
+};
+
+int transfer(struct transfer *t, struct err *err) MUST_CHECK;
+
+#endif

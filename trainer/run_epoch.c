@@ -1,0 +1,107 @@
+/* run_epoch.c - the steps of an epoch, and what each leaves behind. */
+#include "trainer/run_epoch.h"
+
+#include "trainer/describe.h"
+
+#include <math.h>
+
+static int64_t log_interval(const struct config *cfg, int world)
+{
+    int64_t n = cfg->log_interval ? cfg->log_interval : cfg->log_interval_all_ranks / world;
+
+    return n > 0 ? n : 1;
+}
+
+static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_step, struct err *err)
+{
+    return err_set(err, ERR_FATAL, "the loss is %s in epoch %lld, batch %lld (step %lld): try a lower --lr",
+                   isinf(loss) ? "infinite" : "not a number", (long long)epoch, (long long)step,
+                   (long long)global_step);
+}
+
+/* Weights as histograms and images, when they are asked for. */
+static void describe_step(struct rig *s)
+{
+    const struct config *cfg = s->cfg;
+    struct events *events = report_events(s->report);
+    int64_t step = s->cursor.step;
+    struct err err;
+
+    if (!events)
+        return;
+    if ((cfg->log_histograms && step % cfg->log_histograms == 0 &&
+         describe_weights(events, s->model, step, &err)) ||
+        (cfg->log_images && step % cfg->log_images == 0 &&
+         describe_filters(events, s->model, &cfg->model.input, step, &err)))
+        report_events_failed(s->report, &err);
+}
+
+/* What a step leaves behind: how far we are, and what is told about it. */
+static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
+                      struct err *err)
+{
+    struct cursor *c = &s->cursor;
+    int64_t len = sampler_len(&s->train.p.sampler);
+
+    c->step++;
+    c->epoch_step++;
+    c->consumed =
+        s->train.p.sampler.first +
+        (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->pipeline.at.replicas;
+    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0)
+        report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    describe_step(s);
+    s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
+    /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
+    if (s->save_due && c->epoch_step < steps) {
+        s->save_due = false;
+        return run_checkpoint(s, false, err);
+    }
+    return 0;
+}
+
+int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct cursor *c = &s->cursor;
+    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, rig_steps(s));
+    int64_t start = run_now_ms(s);
+    int64_t consumed = c->consumed;
+    struct train_result r;
+    double own = 0;  /* this rank's losses */
+    double mean = 0; /* those of all */
+
+    train_epoch(&s->train, c->epoch - 1);
+    train_skip(&s->train, consumed);
+    int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
+    report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
+    *ended = c->epoch_step == steps;
+    if (*ended) /* its lines have been written by the attempt that took its steps */
+        return 0;
+    run_say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
+    for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
+        if (cfg->max_steps && c->step >= cfg->max_steps)
+            break;
+        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
+        s->train.raise = saver_flags(&s->saver);
+        if (train_step(&s->train, taken, s->lr, &r, err))
+            return -1;
+        own += r.own;
+        mean += (double)r.loss;
+        if (r.flags & COLLECTIVES_NONFINITE)
+            return not_finite(r.loss, c->epoch, c->epoch_step + 1, c->step + 1, err);
+        if (after_step(s, steps, taken + 1, &r, err))
+            return -1;
+        *stop = r.flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
+        if (*stop)
+            run_say_stop(s, *stop, NULL);
+    }
+    *ended = c->epoch_step == steps;
+    s->times.train_s += run_seconds_since(s, start);
+    s->times.samples += c->consumed - consumed;
+    run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
+    if (s->comm->rank == 0)
+        run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
+    return 0;
+}

@@ -1,0 +1,27 @@
+/* run_epoch.h - a run in pieces: what run.c and run_epoch.c have of each other.
+ *
+ * Ownership: the rig is borrowed.
+ * Order:     run_epoch and run_checkpoint are collective calls.
+ * Errors:    those of the collectives; ERR_FATAL for a loss that is not finite.
+ */
+#ifndef TK_TRAINER_RUN_EPOCH_H
+#define TK_TRAINER_RUN_EPOCH_H
+
+#include "trainer/rig.h"
+
+/* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
+int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err) MUST_CHECK;
+
+/* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
+int run_checkpoint(struct rig *s, bool last, struct err *err) MUST_CHECK;
+
+/* This rank's own line about an epoch (from 1). */
+void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss);
+
+/* during: as report_stop. */
+void run_say_stop(struct rig *s, uint32_t stop, const char *during);
+
+int64_t run_now_ms(const struct rig *s);
+double run_seconds_since(const struct rig *s, int64_t start_ms);
+
+#endif
