@@ -66,6 +66,9 @@ bench-operator: ## the operator at scale: many jobs at once on a real API server
 bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks, start-up (needs a Python with torch)
 	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
 
+bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
+	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 

@@ -166,5 +166,5 @@ int resume(const struct snapshot *into, struct collectives *comm, const struct r
     ret->resumed = true;
     *into->cursor = word.cursor;
     into->optim->step = word.cursor.step;
-    return o->stages > 1 ? 0 : spread(into, comm, o->timeout_ms, err);
+    return o->in_parts ? 0 : spread(into, comm, o->timeout_ms, err);
 }

@@ -23,7 +23,7 @@ struct resume_options {
     uint32_t config;
     const char *run_id;
     bool later_attempt; /* the same run may have been started with this path before */
-    int stages; /* of the model; more than 1: rank 0 alone gets it whole, and the caller hands it out */
+    bool in_parts;      /* ranks hold parts: rank 0 alone gets the whole, and the caller hands it out */
     int64_t timeout_ms;
 };
 

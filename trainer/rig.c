@@ -120,7 +120,8 @@ static void skip_data(const struct rig *s, struct torch_rng *rng)
 static int make_model(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int batch_max = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
+    /* Sequences are large: as many as in training. */
+    int most = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
     struct torch_rng rng;
     int rows;
 
@@ -129,7 +130,7 @@ static int make_model(struct rig *s, struct err *err)
                                  .ctx = s->ctx,
                                  .batch = (int)cfg->batch_size,
                                  .micro_batches = (int)cfg->micro_batches,
-                                 .evaluate = batch_max,
+                                 .evaluate = cfg->model.input.sequence ? 0 : most,
                                  .timeout_ms = s->timeout_ms};
     if (pipeline_open(&s->pipeline, &o, err))
         return -1;
@@ -141,7 +142,11 @@ static int make_model(struct rig *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    if (make_split(s, &rng, err) || optim_make(&s->optim, &cfg->optimizer, row, rows, err))
+    if (cfg->zero_stage && s->pipeline.at.stages > 1)
+        return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
+    s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);
+    if (make_split(s, &rng, err) ||
+        optim_make_part(&s->optim, &cfg->optimizer, row, rows, s->shard.begin, s->shard.end, err))
         return -1;
     if (!s->pipeline.whole)
         return 0;
@@ -157,6 +162,7 @@ static int make_train(struct rig *s, struct err *err)
         .ctx = s->ctx,
         .pipeline = &s->pipeline,
         .optim = &s->optim,
+        .shard = s->shard,
         .stop = s->env->stop,
         .sampler = {.items = s->split.first_items,
                     .rank = s->pipeline.at.replica,
@@ -285,13 +291,29 @@ static void describe_start(struct rig *s)
         report_events_failed(s->report, &why);
 }
 
+static int share_batch(struct rig *s, struct err *err)
+{
+    struct pipeline_place at;
+
+    return pipeline_place_of(&s->own.model, s->comm->rank, s->comm->world, &at, err) ||
+                   config_batch(&s->own, at.replicas, err)
+               ? -1
+               : 0;
+}
+
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
 
-    *s = (struct rig){.cfg = cfg, .env = env, .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
+    *s = (struct rig){.cfg = &s->own,
+                      .asked = cfg,
+                      .own = *cfg,
+                      .env = env,
+                      .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
     /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
     if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
+        return -1;
+    if (share_batch(s, err))
         return -1;
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),

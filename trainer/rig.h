@@ -21,7 +21,9 @@
 
 /* What a run holds, in the order in which it is taken. */
 struct rig {
-    const struct config *cfg;
+    const struct config *cfg;   /* `own` */
+    const struct config *asked; /* as it was given: for what must not depend on the number of ranks */
+    struct config own;          /* with the batch of each rank */
     const struct run_env *env;
     int64_t timeout_ms;
     struct collectives_config ranks;
@@ -31,6 +33,7 @@ struct rig {
     struct pipeline pipeline;
     struct model *model; /* this rank's stage of it */
     struct optim optim;
+    struct shard_parts shard;
     struct optim whole_optim; /* rank 0 of several stages: memory for all stages' moments */
     uint32_t *split_order;
     struct split split;
@@ -57,6 +60,9 @@ struct snapshot rig_snapshot(struct rig *s);
 
 /* Bring the state of all stages into rank 0's snapshot. A collective call. */
 int rig_gather(struct rig *s, struct err *err) MUST_CHECK;
+
+/* The snapshot is written: give back what only it needed. */
+void rig_gathered(struct rig *s);
 
 /* Steps of a whole epoch at this number of ranks. */
 int64_t rig_steps(const struct rig *s);

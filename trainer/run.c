@@ -105,7 +105,9 @@ int run_checkpoint(struct rig *s, bool last, struct err *ret)
     if (rig_gather(s, ret))
         return -1;
     all.lr = s->lr;
-    if (saver_save(&s->saver, &all, &err)) {
+    int failed = saver_save(&s->saver, &all, &err);
+    rig_gathered(s);
+    if (failed) {
         err_wrap(&err, "no checkpoint written: --ckpt_dir");
         report_note(s->report, true, err.msg);
     } else if (s->saver.last_step != before) {

@@ -45,9 +45,10 @@ int save_check(const char *path, struct err *err)
 int save_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct tensor_list list = state_dict_model(m, &a);
+    bool safetensors = ends_in(path, SAFETENSORS); /* it has no shared storages */
+    struct tensor_list list = state_dict_model(m, !safetensors, &a);
 
-    if (ends_in(path, SAFETENSORS))
+    if (safetensors)
         return export_safetensors(path, &list, err);
     struct pt_value dict = state_dict_pt(&list, &a);
     return export_pt(path, &dict, err);

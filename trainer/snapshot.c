@@ -40,8 +40,9 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
         {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
     };
     const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
-    struct tensor_list list = state_dict_model(s->model, &a);
-    struct archive model = {state_dict_pt(&list, &a), "model"};
+    struct tensor_list all = state_dict_model(s->model, true, &a);
+    struct tensor_list list = state_dict_model(s->model, false, &a); /* safetensors shares no storage */
+    struct archive model = {state_dict_pt(&all, &a), "model"};
     struct archive state = {state_dict_optim(s->optim, s->model, s->lr, &more, 1, &a), "state"};
 
     return ckpt_file(w, MODEL_PT, put_pt, &model, err) ||
@@ -105,7 +106,8 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     /* All is there: from here on nothing fails. */
     const struct state_row *row = model_state(s->model, &rows);
     for (int i = 0; i < rows; i++)
-        memcpy(row[i].data, take[i]->data, row[i].bytes);
+        if (take[i])
+            memcpy(row[i].data, take[i]->data, row[i].bytes);
     *s->cursor = cursor;
     s->optim->step = cursor.step;
     return state_dict_moments(&root, s->optim, s->model, true, err);

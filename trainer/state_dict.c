@@ -14,15 +14,18 @@ static struct pt_tensor tensor_of(const struct state_row *row)
     return t;
 }
 
-struct tensor_list state_dict_model(const struct model *m, struct arena *a)
+struct tensor_list state_dict_model(const struct model *m, bool tied, struct arena *a)
 {
     int rows;
     const struct state_row *row = model_state(m, &rows);
     struct tensor_row *list = arena_array(a, (size_t)rows + 1, struct tensor_row);
 
+    size_t n = 0;
+
     for (int i = 0; i < rows; i++)
-        list[i] = (struct tensor_row){row[i].name, tensor_of(&row[i])};
-    return (struct tensor_list){list, (size_t)rows};
+        if (tied || !row[i].tied)
+            list[n++] = (struct tensor_row){row[i].name, tensor_of(&row[i])};
+    return (struct tensor_list){list, n};
 }
 
 struct pt_value state_dict_pt(const struct tensor_list *list, struct arena *a)
@@ -197,10 +200,16 @@ int state_dict_match(const struct tensor_list *list, const struct model *m, stru
     const struct state_row *row = model_state(m, &rows);
     const struct pt_tensor **found = arena_array(a, (size_t)rows + 1, const struct pt_tensor *);
 
-    if (list->len != (size_t)rows)
+    size_t seconds = 0; /* names that a list may lack */
+
+    for (int i = 0; i < rows; i++)
+        seconds += row[i].tied && !find(list, row[i].name);
+    if (list->len + seconds != (size_t)rows)
         return err_set(err, ERR_INVALID, "%zu tensors, but the model has %d", list->len, rows);
     for (int i = 0; i < rows; i++) {
         struct pt_tensor want = tensor_of(&row[i]);
+        if (row[i].tied)
+            continue;
         found[i] = find(list, row[i].name);
         if (!found[i])
             return err_set(err, ERR_INVALID, "%s: not there, but the model has it", row[i].name);

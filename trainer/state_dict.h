@@ -10,8 +10,8 @@
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
 
-/* All rows of model_state. */
-struct tensor_list state_dict_model(const struct model *m, struct arena *a);
+/* All rows of model_state; without `tied` those alone that are no second name of another. */
+struct tensor_list state_dict_model(const struct model *m, bool tied, struct arena *a);
 
 /* The same list as the ordered dict that a .pt file holds. */
 struct pt_value state_dict_pt(const struct tensor_list *list, struct arena *a);
@@ -21,7 +21,8 @@ struct pt_value state_dict_pt(const struct tensor_list *list, struct arena *a);
 struct pt_value state_dict_optim(const struct optim *o, const struct model *m, double lr,
                                  const struct pt_item *more, size_t more_len, struct arena *a);
 
-/* Does `list` hold exactly this model? Then take[i] is the tensor of model_state's row i. */
+/* Does `list` hold exactly this model (second names may be left out)? Then take[i] is the tensor of model_state's row i;
+ * NULL: a second name. */
 int state_dict_match(const struct tensor_list *list, const struct model *m, struct arena *a,
                      const struct pt_tensor ***take, struct err *err) MUST_CHECK;
 

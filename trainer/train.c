@@ -15,7 +15,8 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     struct collectives *sharers = p->pipeline->replicas;
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
-    t->grad = sharers->shared(sharers, t->grad_len + 1, p->timeout_ms, err);
+    t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
+    t->grad = sharers->shared(sharers, t->loss_at + 1, p->timeout_ms, err);
     if (!t->grad)
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
@@ -132,7 +133,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
             return -1;
     }
     *ret_loss = sum / rows;
-    t->grad[t->grad_len] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
+    t->grad[t->loss_at] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
     return 0;
 }
 
@@ -142,12 +143,17 @@ static int exchange(struct train *t, uint32_t *flags, struct err *err)
     const struct train_parts *p = &t->p;
     struct collectives *replicas = p->pipeline->replicas;
 
+    if (p->shard.each)
+        return shard_sum(&p->shard, t->grad, err) ||
+                       p->comm->all_reduce(p->comm, t->grad + t->loss_at, 1, flags, p->timeout_ms, err)
+                   ? -1
+                   : 0;
     if (replicas == p->comm)
         return p->comm->all_reduce(p->comm, t->grad, t->grad_len + 1, flags, p->timeout_ms, err);
     if (replicas->world > 1 && replicas->all_reduce(replicas, t->grad, t->grad_len, NULL, p->timeout_ms, err))
         return -1;
     /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
-    return p->comm->all_reduce(p->comm, t->grad + t->grad_len, 1, flags, p->timeout_ms, err);
+    return p->comm->all_reduce(p->comm, t->grad + t->loss_at, 1, flags, p->timeout_ms, err);
 }
 
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
@@ -157,17 +163,20 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
 
     if (own_gradient(t, step, &ret->own, err))
         return -1;
-    if (!isfinite(t->grad[t->grad_len]))
+    if (!isfinite(t->grad[t->loss_at]))
         flags |= COLLECTIVES_NONFINITE;
     if (exchange(t, &flags, err))
         return -1;
-    ret->loss = t->grad[t->grad_len];
+    ret->loss = t->grad[t->loss_at];
     if (!pipeline_is_last(p->pipeline))
         ret->own = (double)ret->loss;
     if (!isfinite(ret->loss))
         flags |= COLLECTIVES_NONFINITE;
     ret->flags = flags;
-    if (!(flags & COLLECTIVES_NONFINITE))
-        optim_step(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad);
+    if (flags & COLLECTIVES_NONFINITE)
+        return 0;
+    if (p->shard.each)
+        return shard_step(&p->shard, p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, err);
+    optim_step(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad);
     return 0;
 }

@@ -19,6 +19,7 @@
 #include "trainer/model/model.h"
 #include "trainer/model/optim.h"
 #include "trainer/pipeline/pipeline.h"
+#include "trainer/shard.h"
 #include "trainer/stop.h"
 
 struct train_parts {
@@ -26,7 +27,8 @@ struct train_parts {
     struct kctx *ctx;
     struct pipeline *pipeline;
     struct optim *optim;
-    struct stop *stop; /* NULL: nobody stops this run */
+    struct shard_parts shard; /* each 0: every rank keeps the whole of the optimiser's state */
+    struct stop *stop;        /* NULL: nobody stops this run */
     struct feed feed;
     struct sampler sampler;
     int64_t batch_size; /* per replica */
@@ -38,7 +40,8 @@ struct train_parts {
 struct train {
     struct train_parts p;
     size_t grad_len; /* parameters of this stage */
-    float *grad;     /* (grad_len + 1): gradients, then the loss; the collectives' own memory */
+    size_t loss_at;  /* behind what the gradients need */
+    float *grad;     /* (loss_at + 1): gradients, then the loss; the collectives' own memory */
     float *x;        /* (batch, elements of an input) */
     float *
         dlogits; /* (batch, classes); of what a head takes, and of one micro-batch where there are no stages */

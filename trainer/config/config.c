@@ -57,6 +57,35 @@ static uint32_t mix(uint32_t hash, const void *bytes, size_t len)
     return hash;
 }
 
+int config_batch(struct config *cfg, int replicas, struct err *err)
+{
+    const int64_t steps = cfg->model.input.rows;
+    const int64_t micro = steps * cfg->batch_size * replicas; /* tokens that go through all ranks at a time */
+
+    if (!cfg->total_batch_tokens)
+        return 0;
+    if (!cfg->model.input.sequence)
+        return err_set(err, ERR_INVALID, "--total_batch_tokens: this model has no tokens");
+    if (cfg->micro_batches != 1)
+        return err_set(err, ERR_INVALID,
+                       "--total_batch_tokens: with --micro_batches %lld, expected one of the two",
+                       (long long)cfg->micro_batches);
+    if (cfg->total_batch_tokens % micro || cfg->total_batch_tokens / micro > MICRO_BATCHES_MAX)
+        return err_set(
+            err, ERR_INVALID,
+            "--total_batch_tokens %lld: expected 1..%d times %lld (%lld tokens x batch size %lld x %d "
+            "ranks)",
+            (long long)cfg->total_batch_tokens, MICRO_BATCHES_MAX, (long long)micro, (long long)steps,
+            (long long)cfg->batch_size, replicas);
+    cfg->micro_batches = cfg->total_batch_tokens / micro;
+    cfg->batch_size *= cfg->micro_batches;
+    if (cfg->batch_size > BATCH_SIZE_MAX)
+        return err_set(err, ERR_INVALID,
+                       "--total_batch_tokens %lld: %lld sequences per rank, expected at most %d",
+                       (long long)cfg->total_batch_tokens, (long long)cfg->batch_size, BATCH_SIZE_MAX);
+    return 0;
+}
+
 static uint32_t mix_model(uint32_t h, const struct model_spec *m)
 {
     const int32_t input[] = {m->input.rows, m->input.cols, m->input.channels, m->layers};
@@ -119,6 +148,7 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->micro_batches,
         cfg->model.stages,
         s->warmup_last_full,
+        cfg->total_batch_tokens,
     };
     uint32_t h = mix_model(2166136261u, &cfg->model);
 

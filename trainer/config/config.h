@@ -13,6 +13,7 @@
 #include "trainer/collectives/collectives.h"
 #include "trainer/config/lines.h"
 #include "trainer/data/source.h"
+#include "trainer/model/gpt2.h"
 #include "trainer/model/spec.h"
 #include "trainer/pipeline/cut.h"
 
@@ -35,6 +36,7 @@ struct config {
     const char *about;
     const char *source; /* the YAML it was read from */
     struct model_spec model;
+    struct gpt2_spec gpt2; /* vocab 0: the model is a list of layers */
     struct loss_spec loss;
     struct optimizer_spec optimizer;
     struct schedule_spec schedule;
@@ -54,6 +56,8 @@ struct config {
     int64_t epochs, max_steps;
     int64_t batch_size;    /* per rank; of a model in stages: per replica */
     int64_t micro_batches; /* parts of a batch that go through the model one after the other */
+    int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
+    int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
     int64_t seed, sampler_seed;
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
@@ -78,6 +82,9 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
 /* Apply `argc` options to *cfg, which the preset has filled. Anything unknown, out of range or not built yet
  * is refused: nothing is ever accepted and ignored. Of an option given twice the last one counts. */
 int config_options(int argc, char *const *argv, struct config *cfg, struct err *err) MUST_CHECK;
+
+/* Of so many replicas: total_batch_tokens into batch_size and micro_batches. ERR_INVALID: they do not divide it. */
+int config_batch(struct config *cfg, int replicas, struct err *err) MUST_CHECK;
 
 /* Is there an option of that name which takes a value? */
 bool config_takes_value(const char *name);

@@ -183,14 +183,55 @@ static int decode_stages(const struct yaml_at *model_at, struct model_spec *mode
     return 0;
 }
 
-static int decode_model(const struct yaml_at *root, struct model_spec *model, struct err *err)
+/* {vocab, block_size, n_layer, n_head, n_embd [, recompute]}; of one of the known sizes, {vocab, block_size, size}. */
+static int decode_gpt2(const struct yaml_at *model_at, struct gpt2_spec *ret, struct err *err)
 {
+    static const char *const keys[] = {"vocab",  "block_size", "size",      "n_layer",
+                                       "n_head", "n_embd",     "recompute", NULL};
+    struct yaml_at at = yaml_member(model_at, "gpt2");
+    struct yaml_at size_at = yaml_member(&at, "size");
+    struct gpt2_spec g = {0};
+    const char *size = NULL;
+
+    if (yaml_expect_mapping(&at, keys, err) || yaml_require(&at, "vocab", err) ||
+        yaml_require(&at, "block_size", err) || yaml_get_str(&at, "size", 32, &size, err))
+        return -1;
+    if (size) {
+        struct err own = {0};
+        if (gpt2_size(size, &g, &own))
+            return yaml_err(&size_at, err, "%s", own.msg);
+    } else if (yaml_require(&at, "n_layer", err) || yaml_require(&at, "n_head", err) ||
+               yaml_require(&at, "n_embd", err)) {
+        return -1;
+    }
+    if (yaml_get_i64(&at, "vocab", 1, 1 << 24, &g.vocab, err) ||
+        yaml_get_i64(&at, "block_size", 1, LAYOUT_SIDE_MAX, &g.block_size, err) ||
+        yaml_get_i64(&at, "n_layer", 1, GPT2_LAYERS_MAX, &g.n_layer, err) ||
+        yaml_get_i64(&at, "n_head", 1, 1 << 16, &g.n_head, err) ||
+        yaml_get_i64(&at, "n_embd", 1, 1 << 20, &g.n_embd, err) ||
+        yaml_get_bool(&at, "recompute", &g.recompute, err))
+        return -1;
+    *ret = g;
+    return 0;
+}
+
+static int decode_model(const struct yaml_at *root, struct config *cfg, struct err *err)
+{
+    struct model_spec *model = &cfg->model;
     struct yaml_at at = yaml_member(root, "model");
     struct yaml_at layers = yaml_member(&at, "layers");
     int i = 0;
 
-    if (yaml_require(root, "model", err) ||
-        yaml_expect_mapping(&at, (const char *const[]){"input", "layers", "stages", NULL}, err) ||
+    if (yaml_require(root, "model", err))
+        return -1;
+    if (yaml_member(&at, "gpt2").node) {
+        if (yaml_expect_mapping(&at, (const char *const[]){"gpt2", NULL}, err) ||
+            decode_gpt2(&at, &cfg->gpt2, err))
+            return -1;
+        gpt2_layers(&cfg->gpt2, model);
+        return 0;
+    }
+    if (yaml_expect_mapping(&at, (const char *const[]){"input", "layers", "stages", NULL}, err) ||
         decode_input(&at, &model->input, err) || yaml_require(&at, "layers", err) ||
         yaml_expect_sequence(&layers, 1, MODEL_LAYERS_MAX, err))
         return -1;
@@ -216,17 +257,9 @@ static int decode_nprocs(const struct yaml_at *at, int64_t *ret, struct err *err
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
-    static const char *const keys[] = {"epochs",
-                                       "batch_size",
-                                       "micro_batches",
-                                       "seed",
-                                       "sampler_seed",
-                                       "log_interval",
-                                       "log_interval_all_ranks",
-                                       "save_path",
-                                       "save_every",
-                                       "nprocs",
-                                       NULL};
+    static const char *const keys[] = {"epochs",    "batch_size",   "micro_batches", "total_batch_tokens",
+                                       "seed",      "sampler_seed", "log_interval",  "log_interval_all_ranks",
+                                       "save_path", "save_every",   "nprocs",        NULL};
 
     cfg->epochs = 1;
     cfg->batch_size = 32;
@@ -243,6 +276,7 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
                    yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
                    yaml_get_i64(&at, "batch_size", 1, BATCH_SIZE_MAX, &cfg->batch_size, err) ||
                    yaml_get_i64(&at, "micro_batches", 1, MICRO_BATCHES_MAX, &cfg->micro_batches, err) ||
+                   yaml_get_i64(&at, "total_batch_tokens", 1, INT32_MAX, &cfg->total_batch_tokens, err) ||
                    yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
                    yaml_get_i64(&at, "sampler_seed", 0, INT64_MAX, &cfg->sampler_seed, err) ||
                    yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
@@ -269,7 +303,7 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
     cfg.about = "";
     if (yaml_expect_mapping(&root, keys, err) || yaml_require(&root, "name", err) ||
         yaml_get_str(&root, "name", 64, &cfg.name, err) ||
-        yaml_get_str(&root, "about", 2000, &cfg.about, err) || decode_model(&root, &cfg.model, err) ||
+        yaml_get_str(&root, "about", 2000, &cfg.about, err) || decode_model(&root, &cfg, err) ||
         decode_loss(&root, &cfg.loss, err) || decode_optimizer(&root, &cfg.optimizer, err) ||
         decode_schedule(&root, &cfg.schedule, err) || decode_data(&root, &cfg, err) ||
         decode_defaults(&root, &cfg, err) || decode_output(&root, &cfg, err))

@@ -33,6 +33,14 @@ static const struct option_row OPTIONS[] = {
      .help = "Parts of a batch that go through the model one after the other, so that the stages of a "
              "pipeline work "
              "at the same time; of a model that is in one piece, so that less memory is needed."},
+    {"total_batch_tokens", "N", OPTION_INTEGER, AT(total_batch_tokens), 1, INT32_MAX,
+     .help =
+         "Of a model of sequences: tokens of a step on all ranks together. --batch_size is then what goes "
+         "through a rank at a time, and gradients are added up until it is enough: one exchange per step."},
+    {"zero_stage", "0|1", OPTION_INTEGER, AT(zero_stage), 0, 1,
+     .help =
+         "1: each rank keeps and updates its own part of the optimiser's state, and hands the new weights to "
+         "the others (ZeRO). Less memory per rank, the same weights."},
     {"lr", "RATE", OPTION_NUMBER, AT(optimizer.lr), .max_number = 1e6, .help = "Learning rate of one rank."},
     {"seed", "N", OPTION_INTEGER, AT(seed), 0, INT64_MAX,
      .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},
@@ -41,6 +49,21 @@ static const struct option_row OPTIONS[] = {
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
+    {.group = "Size of a GPT-2"},
+    {"model", "d12|d24|d36|d48", OPTION_GPT2_SIZE, AT(gpt2), .gpt2 = true,
+     .help = "One of OpenAI's sizes by its number of layers: 124, 350, 774 or 1558 million parameters."},
+    {"n_layer", "N", OPTION_INTEGER, AT(gpt2.n_layer), 1, GPT2_LAYERS_MAX, .gpt2 = true, .help = "Blocks."},
+    {"n_head", "N", OPTION_INTEGER, AT(gpt2.n_head), 1, 1 << 16, .gpt2 = true,
+     .help = "Heads of a block; a divisor of the width."},
+    {"n_embd", "N", OPTION_INTEGER, AT(gpt2.n_embd), 1, 1 << 20, .gpt2 = true, .help = "Width."},
+    {"block_size", "N", OPTION_INTEGER, AT(gpt2.block_size), 1, LAYOUT_SIDE_MAX, .gpt2 = true,
+     .help = "Tokens of a sequence."},
+    {"vocab_size", "N", OPTION_INTEGER, AT(gpt2.vocab), 1, 1 << 24, .gpt2 = true,
+     .help = "Tokens there are: 50257 of GPT-2's own, 256 of bytes."},
+    {"recompute", NULL, OPTION_FLAG, AT(gpt2.recompute), .gpt2 = true,
+     .help =
+         "Keep of each block its input alone, and compute the rest again for the gradients: a tenth of the "
+         "memory, a third more time, the same bits."},
     {.group = "Ranks and machine"},
     {"nprocs", "N", OPTION_INTEGER, AT(nprocs), 1, NPROCS_MAX,
      .help =
@@ -176,6 +199,9 @@ static int apply(const struct option_row *o, const char *value, struct config *c
     void *field = (char *)cfg + o->offset;
     double number;
 
+    if (o->gpt2 && !cfg->gpt2.vocab)
+        return err_set(err, ERR_INVALID, "--%s: the model is no GPT-2 (model: {gpt2: ...})", o->name);
+
     switch (o->kind) {
     case OPTION_FLAG:
         *(bool *)field = true;
@@ -197,6 +223,8 @@ static int apply(const struct option_row *o, const char *value, struct config *c
                            strlen(value));
         *(const char **)field = value;
         return 0;
+    case OPTION_GPT2_SIZE:
+        return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
     case OPTION_DATASET:
     case OPTION_BACKEND:
     case OPTION_LOG_FORMAT:
@@ -247,5 +275,9 @@ int config_options(int argc, char *const *argv, struct config *cfg, struct err *
         if (apply(o, value, cfg, err))
             return -1;
     }
+    if (cfg->gpt2.vocab)
+        gpt2_layers(&cfg->gpt2, &cfg->model);
+    if (cfg->model.input.sequence)
+        cfg->data.rows = cfg->model.input.rows; /* what a window holds */
     return 0;
 }

@@ -12,6 +12,7 @@ enum option_kind {
     OPTION_DATASET,
     OPTION_BACKEND,
     OPTION_LOG_FORMAT,
+    OPTION_GPT2_SIZE,
     OPTION_FIXED, /* no field: one value is accepted (`only`) */
 };
 
@@ -23,6 +24,7 @@ struct option_row {
     int64_t min, max;
     double min_number, max_number;
     const char *only;
+    bool gpt2; /* for models that are a GPT-2 alone */
     const char *group;
     const char *help;
 };

@@ -9,7 +9,7 @@
 #include "common/err.h"
 #include "trainer/model/spec.h"
 
-enum { MICRO_BATCHES_MAX = 256 };
+enum { MICRO_BATCHES_MAX = 1024 };
 
 /* Ranks go through the stages first: rank = replica * stages + stage. */
 struct pipeline_place {

@@ -198,7 +198,7 @@ static void refuses_with_place_and_expectation(void **state)
         {"loss:", "  stages: [c1, stack.0, stack.0]\nloss:", "model.stages[2]: expected the name of a layer"},
         {"loss:", "  stages: [[c1]]\nloss:", "model.stages[0]: expected the name of the model's first"},
         {"data:", "defaults: {micro_batches: 0}\ndata:",
-         "t.yaml:11: defaults.micro_batches: expected an integer 1..256, got \"0\""},
+         "t.yaml:11: defaults.micro_batches: expected an integer 1..1024, got \"0\""},
         {"data:", "defaults: {nprocs: 0}\ndata:", "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
         {"data:", "defaults: {nprocs: all}\ndata:",
          "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},

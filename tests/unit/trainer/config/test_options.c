@@ -158,6 +158,8 @@ static void rows_are_complete(void **state)
         char line[128];
         if (row[i].group)
             continue;
+        if (row[i].gpt2)
+            assert_int_equal(config_load("gpt2", &a, &c, &err), 0);
         assert_non_null(row[i].help);
         if (row[i].kind != OPTION_INTEGER)
             continue;
@@ -168,6 +170,30 @@ static void rows_are_complete(void **state)
         assert_int_equal(apply(line, &c, &err), 0);
         assert_int_equal(*(int64_t *)((char *)&c + row[i].offset), row[i].max);
     }
+}
+
+static void a_gpt2_has_any_size(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config c;
+    struct err err;
+
+    assert_int_equal(config_load("gpt2", &a, &c, &err), 0);
+    assert_int_equal(c.model.layers, 12 + 3);
+    assert_int_equal(apply("--model=d48", &c, &err), 0);
+    assert_int_equal(c.model.layers, 48 + 3);
+    assert_string_equal(c.model.layer[48].name, "transformer.h.47");
+    assert_int_equal(apply("--n_layer=2", &c, &err), 0);
+    assert_int_equal(apply("--block_size=77", &c, &err), 0);
+    assert_int_equal(c.model.layers, 2 + 3);
+    assert_int_equal(c.model.input.rows, 77);
+    assert_int_equal(c.data.rows, 77);
+    assert_int_equal(apply("--model=d13", &c, &err), -1);
+    assert_string_equal(err.msg, "--model: expected d12, d24, d36 or d48, got \"d13\"");
+    c = preset(&a);
+    assert_int_equal(apply("--n_layer=2", &c, &err), -1);
+    assert_string_equal(err.msg, "--n_layer: the model is no GPT-2 (model: {gpt2: ...})");
 }
 
 /* What a resumed run may change, and what not. */
@@ -202,6 +228,7 @@ int main(void)
         cmocka_unit_test(refuses),
         cmocka_unit_test(where_a_run_ends_may_change),
         cmocka_unit_test(rows_are_complete),
+        cmocka_unit_test(a_gpt2_has_any_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,7 +198,7 @@ static void what_cannot_be_cut_is_refused(void **state)
     o.comm = c;
     o.ctx = ctx;
     assert_int_equal(pipeline_open(&p, &o, &err), -1);
-    assert_string_equal(err.msg, "micro_batches: 5, expected 1..256 and no more than the batch size (4)");
+    assert_string_equal(err.msg, "micro_batches: 5, expected 1..1024 and no more than the batch size (4)");
     o.micro_batches = 4;
     assert_int_equal(pipeline_open(&p, &o, &err), 0);
     pipeline_release(&p);

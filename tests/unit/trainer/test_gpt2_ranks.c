@@ -1,0 +1,237 @@
+/* test_gpt2_ranks.c - GPT-2 on several ranks: the weights of one that takes as many micro-batches, of parts of the optimiser's
+ * state on each rank, and of runs that stop and go on, bit by bit. */
+#include "test.h"
+
+#include "common/buf.h"
+#include "common/contract.h"
+#include "common/fsutil.h"
+#include "trainer/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GOLDEN TK_SOURCE_DIR "/tests/golden/torch"
+
+/* 12 tokens a window, 40 windows: in order, so that ranks together take what one takes alone. */
+static const char MODEL[] =
+    "name: small\n"
+    "model:\n"
+    "  gpt2: {vocab: 31, block_size: 12, n_layer: 2, n_head: 2, n_embd: 16}\n"
+    "loss: cross_entropy\n"
+    "optimizer: {type: adamw, lr: 0.006, beta1: 0.9, beta2: 0.95, weight_decay: 0.1, decay: matrices, clip: "
+    "1.0}\n"
+    "schedule: {type: cosine, per: step, warmup: 3, warmup_full: last, min_lr: 0.0006}\n"
+    "data: {format: tokens, train: gpt2.bin, shuffle: false}\n"
+    "defaults: {epochs: 2, batch_size: 1, total_batch_tokens: 48, seed: 1337}\n";
+
+static int the_rank, the_world, the_run;
+
+static char *environment(const char *name)
+{
+    static char text[3][32];
+
+    if (strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
+        return (char *)"gpt2";
+    if (the_world == 1)
+        return NULL;
+    snprintf(text[0], sizeof(text[0]), "%d", the_rank);
+    snprintf(text[1], sizeof(text[1]), "%d", the_world);
+    snprintf(text[2], sizeof(text[2]), "gpt2-%d-%d", getppid(), the_run);
+    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
+        return text[0];
+    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
+        return text[1];
+    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
+        return (char *)"127.0.0.1";
+    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
+        return (char *)"29527";
+    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? text[2] : NULL;
+}
+
+struct fixture {
+    char dir[64];
+    struct arena arena;
+    struct config cfg;
+};
+
+static int make(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct err err;
+
+    snprintf(f->dir, sizeof(f->dir), "/tmp/tk-gpt2-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    if (config_decode("small.yaml", MODEL, sizeof(MODEL) - 1, &f->arena, &f->cfg, &err))
+        fail_msg("%s", err.msg);
+    f->cfg.data_dir = GOLDEN;
+    f->cfg.timeout_s = 60;
+    f->cfg.save_seconds = 0;
+    f->cfg.resume = "never";
+    *state = f;
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)!system(arena_printf(&f->arena, "rm -rf %s", f->dir));
+    arena_release(&f->arena);
+    free(f);
+    return 0;
+}
+
+static const char *path_in(struct fixture *f, const char *name)
+{
+    return arena_printf(&f->arena, "%s/%s", f->dir, name);
+}
+
+static int one_rank(const struct config *cfg)
+{
+    cleanup_fclose FILE *out = fopen("/dev/null", "w");
+    struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
+    struct run_result result;
+    struct err err = {0};
+
+    env.started_ms = env.clock.mono_ms(env.clock.ctx);
+    if (run(cfg, &env, &result, &err))
+        fprintf(stderr, "rank %d: %s\n", the_rank, err.msg);
+    return result.exit_code;
+}
+
+/* The weights that `world` ranks end with. */
+static struct buf weights_of(struct fixture *f, int world)
+{
+    pid_t pids[8];
+    struct err err = {0};
+    struct buf bytes = BUF_INIT(1 << 20);
+
+    f->cfg.save_path = path_in(f, "m.safetensors");
+    the_world = world;
+    the_run++;
+    fflush(NULL);
+    for (int r = 0; r < world; r++) {
+        pids[r] = fork();
+        assert_true(pids[r] >= 0);
+        the_rank = r;
+        if (!pids[r])
+            _exit(one_rank(&f->cfg));
+    }
+    for (int r = 0; r < world; r++) {
+        int status;
+        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
+        assert_int_equal(status, 0);
+    }
+    if (fs_read(f->cfg.save_path, &bytes, &err))
+        fail_msg("%s", err.msg);
+    unlink(f->cfg.save_path);
+    return bytes;
+}
+
+static void assert_same(const struct buf *a, const struct buf *b)
+{
+    assert_int_equal(a->len, b->len);
+    assert_memory_equal(a->data, b->data, a->len);
+}
+
+/* 48 tokens a step: four micro-batches of one rank, two of two, one of four. In rank order the sums of four are those of
+ * one; of two they are grouped otherwise. */
+static void ranks_are_micro_batches(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf one = weights_of(f, 1);
+    cleanup_buf struct buf four = weights_of(f, 4);
+
+    assert_same(&one, &four);
+    f->cfg.seed++;
+    cleanup_buf struct buf other = weights_of(f, 1);
+    assert_true(memcmp(one.data, other.data, one.len) != 0);
+}
+
+static void parts_of_the_optimiser_change_no_bit(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int world = 1; world <= 4; world += world == 1 ? 1 : 2) {
+        f->cfg.zero_stage = 0;
+        cleanup_buf struct buf whole = weights_of(f, world);
+        f->cfg.zero_stage = 1;
+        cleanup_buf struct buf parts = weights_of(f, world);
+        assert_same(&whole, &parts);
+    }
+}
+
+/* Ten steps, a checkpoint, ten more. */
+static void goes_on_bit_by_bit(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int zero = 0; zero < 2; zero++) {
+        f->cfg.zero_stage = zero;
+        f->cfg.max_steps = 0;
+        f->cfg.resume = "never";
+        f->cfg.ckpt_dir = path_in(f, "none");
+        cleanup_buf struct buf whole = weights_of(f, 2);
+        f->cfg.ckpt_dir = path_in(f, zero ? "parts" : "whole");
+        f->cfg.max_steps = 10;
+        f->cfg.save_steps = 10;
+        cleanup_buf struct buf half = weights_of(f, 2);
+        f->cfg.max_steps = 0;
+        f->cfg.save_steps = 0;
+        f->cfg.resume = "auto";
+        cleanup_buf struct buf rest = weights_of(f, 2);
+        assert_true(memcmp(half.data, whole.data, whole.len) != 0);
+        assert_same(&whole, &rest);
+    }
+}
+
+/* A checkpoint in parts is no other than one that is not: 4 ranks with parts go on from 2 without. */
+static void parts_do_not_show_on_disk(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.zero_stage = 0;
+    f->cfg.resume = "never";
+    f->cfg.max_steps = 10;
+    f->cfg.save_steps = 10;
+    f->cfg.ckpt_dir = path_in(f, "mixed");
+    cleanup_buf struct buf half = weights_of(f, 2);
+    f->cfg.max_steps = 0;
+    f->cfg.save_steps = 0;
+    f->cfg.resume = "auto";
+    cleanup_buf struct buf plain = weights_of(f, 4);
+    f->cfg.zero_stage = 1;
+    cleanup_buf struct buf parts = weights_of(f, 4);
+    assert_same(&plain, &parts);
+}
+
+static void batches_that_do_not_divide_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct config cfg = f->cfg;
+    struct err err;
+
+    assert_int_equal(config_batch(&cfg, 2, &err), 0);
+    assert_int_equal(cfg.batch_size, 2);
+    assert_int_equal(cfg.micro_batches, 2);
+    cfg = f->cfg;
+    assert_int_equal(config_batch(&cfg, 3, &err), -1);
+    assert_string_equal(
+        err.msg, "--total_batch_tokens 48: expected 1..1024 times 36 (12 tokens x batch size 1 x 3 ranks)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ranks_are_micro_batches, make, unmake),
+        cmocka_unit_test_setup_teardown(parts_of_the_optimiser_change_no_bit, make, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, make, unmake),
+        cmocka_unit_test_setup_teardown(parts_do_not_show_on_disk, make, unmake),
+        cmocka_unit_test_setup_teardown(batches_that_do_not_divide_are_refused, make, unmake),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/* gpt2.h - a GPT-2 of any size as a list of layers. Pure.
+ *
+ * Names are those of the PyTorch modules: transformer.wte, transformer.wpe, transformer.h.0 ..., transformer.ln_f, lm_head.
+ * Errors:    ERR_INVALID naming the field.
+ */
+#ifndef TK_TRAINER_MODEL_GPT2_H
+#define TK_TRAINER_MODEL_GPT2_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/model/spec.h"
+
+enum { GPT2_LAYERS_MAX = MODEL_LAYERS_MAX - 3 };
+
+/* The sizes of OpenAI's four (GPT-2's paper, table 2) go by their number of layers. */
+struct gpt2_spec {
+    int64_t vocab; /* 0: the model is no GPT-2 */
+    int64_t block_size;
+    int64_t n_layer, n_head, n_embd;
+    bool recompute;
+};
+
+/* "d12", "d24", "d36", "d48", or "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl": fills n_layer, n_head and n_embd. */
+int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err) MUST_CHECK;
+
+/* Whether the numbers fit each other is checked where the layers are planned. */
+void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
+
+#endif
