@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 help: ## show this text
 	@printf 'usage: make VERB [VARIABLE=value ...]\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nvariables\n'
 	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
 	@printf '  REGISTRY=host/me  demo: push the images there first\n'
@@ -75,4 +75,4 @@ format: ## clang-format every C file in place
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: $(shell awk -F: '/^[a-z-]+:.*\#\# / {print $$1}' $(MAKEFILE_LIST))
+.PHONY: $(shell awk -F: '/^[a-z0-9-]+:.*\#\# / {print $$1}' $(MAKEFILE_LIST))
