@@ -57,10 +57,17 @@ bench-operator: ## the operator at scale: many jobs at once on a real API server
 bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks, start-up (needs a Python with torch)
 	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
 
+# 77: there is no GPU, and the script has said so.
+gpu-test: ## the tests that need an NVIDIA GPU; without one they say so and are skipped
+	@scripts/gpu.sh test || [ $$? -eq 77 ]
+
+gpu-bench: ## step times and collectives on NVIDIA GPUs; without one it says so and is skipped
+	@scripts/gpu.sh bench || [ $$? -eq 77 ]
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer format clean
+.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer gpu-test gpu-bench format clean
