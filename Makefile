@@ -69,6 +69,13 @@ bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks,
 bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
 	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn
 
+# 77: there is no GPU, and the script has said so.
+gpu-test: ## the tests that need an NVIDIA GPU; without one they say so and are skipped
+	@scripts/gpu.sh test || [ $$? -eq 77 ]
+
+gpu-bench: ## step times and collectives on NVIDIA GPUs; without one it says so and is skipped
+	@scripts/gpu.sh bench || [ $$? -eq 77 ]
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
