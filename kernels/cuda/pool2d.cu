@@ -7,6 +7,7 @@ namespace
 struct geometry {
     int h, w, c, oh, ow;
     int window, stride, pad;
+    bool inside;
 };
 
 int out_size(int in, const struct pool2d_shape *s)
@@ -16,8 +17,8 @@ int out_size(int in, const struct pool2d_shape *s)
 
 geometry geometry_of(const struct pool2d_shape *s)
 {
-    return geometry{s->in_h,   s->in_w,   s->in_c, out_size(s->in_h, s), out_size(s->in_w, s),
-                    s->window, s->stride, s->pad};
+    return geometry{s->in_h,   s->in_w, s->in_c,  out_size(s->in_h, s), out_size(s->in_w, s), s->window,
+                    s->stride, s->pad,  s->inside};
 }
 
 /* Element i of (images, rows, cols, channels). */
@@ -94,9 +95,23 @@ __global__ void max_backward(geometry g, float *din, const float *dout, const ui
     }
 }
 
+/* Of the window that begins at `from`: places within 0..n-1. */
+__device__ int overlap(int from, const geometry &g, int n)
+{
+    int end = from + g.window < n ? from + g.window : n;
+    return end - (from > 0 ? from : 0);
+}
+
+/* What the sum over window (y, x) is divided by. */
+__device__ float area(int y, int x, const geometry &g)
+{
+    if (!g.inside)
+        return (float)(g.window * g.window);
+    return (float)(overlap(y * g.stride - g.pad, g, g.h) * overlap(x * g.stride - g.pad, g, g.w));
+}
+
 __global__ void avg_forward(geometry g, float *out, const float *in, int64_t n)
 {
-    const float size = (float)(g.window * g.window);
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.oh, g.ow, g.c);
         float sum = 0;
@@ -106,13 +121,12 @@ __global__ void avg_forward(geometry g, float *out, const float *in, int64_t n)
             if (y >= 0 && y < g.h && x >= 0 && x < g.w)
                 sum += in[index_of(e.image, y, x, e.channel, g.h, g.w, g.c)];
         }
-        out[i] = sum / size;
+        out[i] = sum / area(e.y, e.x, g);
     }
 }
 
 __global__ void avg_backward(geometry g, float *din, const float *dout, int64_t n)
 {
-    const float size = (float)(g.window * g.window);
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.h, g.w, g.c);
         range ys = windows_of(e.y, g, g.oh);
@@ -120,7 +134,7 @@ __global__ void avg_backward(geometry g, float *din, const float *dout, int64_t 
         float sum = 0;
         for (int y = ys.first; y <= ys.last; y++)
             for (int x = xs.first; x <= xs.last; x++)
-                sum += dout[index_of(e.image, y, x, e.channel, g.oh, g.ow, g.c)] / size;
+                sum += dout[index_of(e.image, y, x, e.channel, g.oh, g.ow, g.c)] / area(y, x, g);
         din[i] = sum;
     }
 }

@@ -228,9 +228,10 @@ static void check_pool(struct beside *s, const struct pool2d_shape *z)
 
 static void pools_are_the_cpus(void **state)
 {
-    static const struct pool2d_shape pools[] = {{2, 26, 26, 3, 2, 2, 0}, {1, 7, 5, 33, 3, 2, 1},
-                                                {3, 5, 5, 1, 2, 1, 0},   {1, 9, 9, 2, 2, 3, 1},
-                                                {1, 6, 6, 4, 6, 6, 0},   {2, 4, 4, 5, 1, 1, 0}};
+    static const struct pool2d_shape pools[] = {{2, 26, 26, 3, 2, 2, 0, false}, {1, 7, 5, 33, 3, 2, 1, false},
+                                                {1, 7, 5, 33, 3, 2, 1, true},   {3, 5, 5, 1, 2, 1, 0, false},
+                                                {1, 9, 9, 2, 2, 3, 1, false},   {2, 9, 9, 2, 4, 3, 2, true},
+                                                {1, 6, 6, 4, 6, 6, 0, false},   {2, 4, 4, 5, 1, 1, 0, true}};
     struct beside *s = open_all();
 
     (void)state;
