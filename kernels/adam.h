@@ -12,6 +12,7 @@
 #define TK_KERNELS_ADAM_H
 
 #include "kernels/kctx.h"
+#include "kernels/scalars.h"
 
 #include <stdint.h>
 
@@ -20,6 +21,9 @@ struct adam_options {
     double weight_decay;
     bool decoupled; /* AdamW: p shrinks by lr * weight_decay; otherwise weight_decay * p is added to g */
 };
+
+/* step: 1 for the first. */
+struct adam_scalars adam_scalars_of(const struct adam_options *options, int64_t step);
 
 void adam_step(struct kctx *ctx, const struct adam_options *options, int64_t step, /* 1 for the first */
                float *p,                                                           /* (N) updated */

@@ -9,7 +9,7 @@
  *            the operation. Operations behind a failure do nothing that matters.
  * Graphs:    what is queued between device_graph_begin and device_graph_end is recorded, not done; device_graph_launch
  *            does it again and again, for less. Addresses and sizes are those of the recording. On the CPU there are no
- *            graphs: device_has_graphs says so.
+ *            graphs: device_has_graphs says so. What stands behind that may be called only where there are.
  */
 #ifndef TK_KERNELS_DEVICE_H
 #define TK_KERNELS_DEVICE_H
@@ -19,6 +19,11 @@
 #include "kernels/kctx.h"
 
 struct device_graph;
+
+/* How matrix products are computed; in memory all numbers are f32. The CPU has f32 alone. */
+enum precision { PRECISION_F32, PRECISION_TF32, PRECISION_BF16 };
+
+enum { DEVICE_MARKS = 16 };
 
 /* Device memory is memory of the process. */
 bool device_is_host(const struct kctx *ctx);
@@ -48,5 +53,13 @@ int device_graph_begin(struct kctx *ctx, struct err *err) MUST_CHECK;
 struct device_graph *device_graph_end(struct kctx *ctx, struct err *err) MUST_CHECK;
 int device_graph_launch(struct kctx *ctx, struct device_graph *graph, struct err *err) MUST_CHECK;
 void device_graph_free(struct kctx *ctx, struct device_graph *graph); /* before what was recorded goes away */
+
+/* Zeroed memory of the process that the device reaches too. */
+void *device_shared(struct kctx *ctx, size_t bytes, struct err *err) MUST_CHECK;
+void device_shared_free(struct kctx *ctx, void *p);
+
+/* Mark i (0..DEVICE_MARKS-1) stands behind all that is queued now; device_wait returns when that is done. */
+void device_mark(struct kctx *ctx, int i);
+int device_wait(struct kctx *ctx, int i, struct err *err) MUST_CHECK;
 
 #endif

@@ -197,6 +197,55 @@ void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, flo
     ctx->ops->sgd_step(ctx, options, p, u, g, n);
 }
 
+void queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, float *mean, float *dlogits,
+                         const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
+                         float share, bool add)
+{
+    ctx->ops->queue_cross_entropy(ctx, result, mean, dlogits, logits, labels, rows, classes, smoothing, share,
+                                  add);
+}
+
+void queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, float *dout, const float *out,
+               const float *target, int rows, int cols, float share, bool add)
+{
+    ctx->ops->queue_mse(ctx, result, mean, dout, out, target, rows, cols, share, add);
+}
+
+void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
+                  const uint32_t *items, const uint32_t *order, const int64_t *first, int rows)
+{
+    ctx->ops->queue_gather(ctx, g, to, items, order, first, rows);
+}
+
+void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring)
+{
+    ctx->ops->queue_step_begin(ctx, state, orders, ring);
+}
+
+void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
+                    const float *loss, struct step_record *records, int ring)
+{
+    ctx->ops->queue_step_end(ctx, state, own, rows, loss, records, ring);
+}
+
+void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss,
+                const struct queued_span *span, int spans, float *p, float *m, float *v, const float *g,
+                size_t n)
+{
+    ctx->ops->queue_adam(ctx, state, loss, span, spans, p, m, v, g, n);
+}
+
+void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss,
+               const struct queued_span *span, int spans, float *p, float *u, const float *g, size_t n)
+{
+    ctx->ops->queue_sgd(ctx, state, loss, span, spans, p, u, g, n);
+}
+
+void queue_count(struct kctx *ctx, int64_t *x)
+{
+    ctx->ops->queue_count(ctx, x);
+}
+
 bool device_is_host(const struct kctx *ctx)
 {
     return ctx->ops->host;
@@ -274,6 +323,27 @@ void device_graph_free(struct kctx *ctx, struct device_graph *graph)
 {
     if (graph)
         ctx->ops->graph_free(ctx, graph);
+}
+
+void *device_shared(struct kctx *ctx, size_t bytes, struct err *err)
+{
+    return ctx->ops->shared(ctx, bytes, err);
+}
+
+void device_shared_free(struct kctx *ctx, void *p)
+{
+    if (p)
+        ctx->ops->shared_free(ctx, p);
+}
+
+void device_mark(struct kctx *ctx, int i)
+{
+    ctx->ops->mark(ctx, i);
+}
+
+int device_wait(struct kctx *ctx, int i, struct err *err)
+{
+    return ctx->ops->wait(ctx, i, err);
 }
 
 void kctx_free(struct kctx *ctx)

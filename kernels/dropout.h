@@ -20,6 +20,7 @@ struct dropout_shape {
 
 struct dropout_draw {
     uint64_t seed, step;
+    const int64_t *step_at; /* on a GPU: where the step is read when the work is done; NULL: `step` counts */
     uint32_t layer;
     const uint32_t *samples; /* (B) */
 };

@@ -22,6 +22,7 @@
 #include "kernels/linear.h"
 #include "kernels/mse.h"
 #include "kernels/pool2d.h"
+#include "kernels/queued.h"
 #include "kernels/reduce.h"
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
@@ -67,6 +68,17 @@
     X(reduce_squares)                                                                                        \
     X(reduce_scale)
 
+/* X(name) for what only devices with graphs have. */
+#define KERNEL_QUEUED(X)                                                                                     \
+    X(queue_cross_entropy)                                                                                   \
+    X(queue_mse)                                                                                             \
+    X(queue_gather)                                                                                          \
+    X(queue_step_begin)                                                                                      \
+    X(queue_step_end)                                                                                        \
+    X(queue_adam)                                                                                            \
+    X(queue_sgd)                                                                                             \
+    X(queue_count)
+
 #ifdef __cplusplus
 #define KERNEL_TYPE(name) decltype(::name)
 #else
@@ -88,7 +100,11 @@ struct kernel_ops {
     void (*zero)(struct kctx *ctx, void *p, size_t bytes);
     int (*sync)(struct kctx *ctx, struct err *err);
 
-    /* Graphs; NULL where there are none. */
+    /* Graphs, marks, shared memory; NULL where there are none. */
+    void *(*shared)(struct kctx *ctx, size_t bytes, struct err *err);
+    void (*shared_free)(struct kctx *ctx, void *p);
+    void (*mark)(struct kctx *ctx, int i);
+    int (*wait)(struct kctx *ctx, int i, struct err *err);
     int (*graph_begin)(struct kctx *ctx, struct err *err);
     struct device_graph *(*graph_end)(struct kctx *ctx, struct err *err);
     int (*graph_launch)(struct kctx *ctx, struct device_graph *graph, struct err *err);
@@ -97,6 +113,7 @@ struct kernel_ops {
 #define KERNEL_MEMBER(op) KERNEL_TYPE(op) * op;
     KERNEL_OPS(KERNEL_MEMBER)
     KERNEL_SEQUENCE_OPS(KERNEL_MEMBER)
+    KERNEL_QUEUED(KERNEL_MEMBER)
 #undef KERNEL_MEMBER
 };
 

@@ -13,11 +13,14 @@
 #define TK_KERNELS_SGD_H
 
 #include "kernels/kctx.h"
+#include "kernels/scalars.h"
 
 struct sgd_options {
     double lr, momentum, dampening, weight_decay;
     bool nesterov;
 };
+
+struct sgd_scalars sgd_scalars_of(const struct sgd_options *options);
 
 void sgd_step(struct kctx *ctx, const struct sgd_options *options, float *p, /* (N) updated */
               float *u, /* (N) updated; may be NULL when momentum is 0 */

@@ -38,7 +38,8 @@ const struct option_row option_rows[N_OPTIONS] = {
                        "for enough nodes to come. last_call_timeout (30): for more than MIN.\nis_host (true, "
                        "false): does this node listen at the endpoint; if not given,\nwhen that is a free "
                        "port of this machine. keep_alive_interval (5) and\nkeep_alive_max_attempt (3): a "
-                       "node not heard of for their product is lost.\nread_timeout, close_timeout, "
+                       "node not heard of for their product is lost,\none whose launcher has ended at "
+                       "once.\nread_timeout, close_timeout, "
                        "heartbeat_timeout, rank, store_type, use_libuv:\naccepted, without effect."},
     [OPT_STANDALONE] = {"standalone", 0, NULL, MEET,
                         "One node, an id of its own and a free port: several runs fit on one machine."},

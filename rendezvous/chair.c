@@ -1,6 +1,7 @@
 /* chair.c - read all nodes, decide, write the state: again at each news and at each deadline. */
 #include "rendezvous/chair.h"
 #include "common/clock.h"
+#include "common/sv.h"
 #include "common/thread.h"
 #include "rendezvous/server.h"
 #include "rendezvous/store.h"
@@ -21,7 +22,9 @@ struct chair {
     struct store_server *server;
     struct store *store;
     struct quorum quorum;
-    int64_t posts; /* read so far */
+    int64_t posts;  /* read so far */
+    int64_t cuts;   /* read so far; -1: to be read again */
+    int64_t now_ms; /* what one look finds happened at one time: its order is that of keys */
     struct buf text;
     atomic_bool stop, over;
 };
@@ -47,14 +50,43 @@ static int hear(struct chair *c, int64_t ticket, struct err *err)
     snprintf(key, sizeof(key), "node/%" PRId64, ticket);
     buf_clear(&c->text);
     if (store_get(c->store, key, &c->text, ABSENT_MS, &why) == 0) {
-        if (meeting_get_node(c->text.data, c->text.len, &node, &why) == 0)
-            quorum_hear(&c->quorum, ticket, &node, clock_mono_ms());
+        if (meeting_get_node(c->text.data, c->text.len, &node, &why) < 0)
+            return 0;
+        if (!quorum_knows(&c->quorum, ticket)) /* it may have been cut off before it was heard */
+            c->cuts = -1;
+        quorum_hear(&c->quorum, ticket, &node, c->now_ms);
         return 0;
     }
     if (why.kind == ERR_TIMEOUT && store_usable(c->store))
         return 0;
     *err = why;
     return -1;
+}
+
+/* Whose connections have ended. */
+static int look_for_cuts(struct chair *c, int64_t tickets, struct err *err)
+{
+    const int64_t before = c->cuts;
+    char key[40];
+    int64_t tie;
+
+    if (store_add(c->store, "cuts", 0, &c->cuts, OWN_MS, err) < 0)
+        return -1;
+    for (int64_t t = 1; c->cuts != before && t <= tickets && t <= MEETING_TICKETS_MAX; t++) {
+        struct err why = {0};
+        if (!quorum_knows(&c->quorum, t))
+            continue;
+        snprintf(key, sizeof(key), "cut/%" PRId64, t);
+        buf_clear(&c->text);
+        if (store_get(c->store, key, &c->text, ABSENT_MS, &why) == 0) {
+            if (sv_i64(sv_from(buf_str(&c->text)), 1, INT64_MAX / 2, &tie))
+                quorum_cut(&c->quorum, t, tie, c->now_ms);
+        } else if (why.kind != ERR_TIMEOUT || !store_usable(c->store)) {
+            *err = why;
+            return -1;
+        }
+    }
+    return 0;
 }
 
 static int turn(struct chair *c, struct err *err)
@@ -73,9 +105,12 @@ static int turn(struct chair *c, struct err *err)
     if (store_add(c->store, "posts", 0, &c->posts, OWN_MS, err) < 0 ||
         store_add(c->store, "tickets", 0, &tickets, OWN_MS, err) < 0)
         return -1;
+    c->now_ms = clock_mono_ms();
     for (int64_t t = 1; t <= tickets && t <= MEETING_TICKETS_MAX; t++)
         if (hear(c, t, err) < 0)
             return -1;
+    if (look_for_cuts(c, tickets, err) < 0)
+        return -1;
     while (quorum_step(&c->quorum, clock_mono_ms()))
         if (publish(c, err) < 0)
             return -1;

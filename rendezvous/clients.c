@@ -1,6 +1,7 @@
 /* clients.c - reading requests, answering them, waking those that wait. */
 #include "rendezvous/clients.h"
 #include "common/clock.h"
+#include "rendezvous/requests.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -30,6 +31,7 @@ static void client_free(struct clients *s, struct client *c)
     close(c->fd);
     buf_release(&c->in);
     buf_release(&c->out);
+    buf_release(&c->will);
     free(c);
 }
 
@@ -77,7 +79,10 @@ bool clients_add(struct clients *s, int fd)
     struct client *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    *c = (struct client){.fd = fd, .in = BUF_INIT(IN_BYTES), .out = BUF_INIT(OUT_BYTES)};
+    *c = (struct client){.fd = fd,
+                         .in = BUF_INIT(IN_BYTES),
+                         .out = BUF_INIT(OUT_BYTES),
+                         .will = BUF_INIT(REQUESTS_WILL_BYTES)};
     c->came_ms = clock_mono_ms();
     c->deadline_ms = c->came_ms + s->speak_ms;
     s->list[s->n++] = c;
@@ -131,19 +136,6 @@ static void answer(const struct clients *s, struct client *c, enum protocol_stat
         abort();
 }
 
-static enum protocol_status add(struct table *t, const struct protocol_request *r, char sum[static 8])
-{
-    struct view old;
-    int64_t value = 0, total;
-
-    if (table_get(t, r->key, &old) && !protocol_number(old, &value))
-        return STATUS_BAD;
-    if (__builtin_add_overflow(value, r->number, &total))
-        return STATUS_BAD;
-    protocol_put_number(total, sum);
-    return table_set(t, r->key, (struct view){sum, 8}) ? STATUS_OK : STATUS_FULL;
-}
-
 /* Does what is asked for exist by now? */
 static bool satisfied(const struct table *t, const struct protocol_request *r, struct view *found)
 {
@@ -167,40 +159,18 @@ static void wait_for(struct clients *s, struct client *c, const struct protocol_
         answer(s, c, STATUS_TIMEOUT, (struct view){NULL, 0});
 }
 
-static void compare_set(struct clients *s, struct client *c, const struct protocol_request *r)
-{
-    struct view old = {NULL, 0};
-
-    bool there = table_get(&s->table, r->key, &old);
-    if (there ? r->expected.len != old.len || (old.len && memcmp(r->expected.p, old.p, old.len) != 0)
-              : r->expected.len != 0)
-        answer(s, c, STATUS_CONFLICT, old);
-    else
-        answer(s, c, table_set(&s->table, r->key, r->value) ? STATUS_OK : STATUS_FULL,
-               (struct view){NULL, 0});
-}
-
 static void execute(struct clients *s, struct client *c, const struct protocol_request *r)
 {
+    struct view payload = {NULL, 0};
     char sum[8];
-    enum protocol_status status;
 
-    switch (r->op) {
-    case OP_SET:
-        answer(s, c, table_set(&s->table, r->key, r->value) ? STATUS_OK : STATUS_FULL,
-               (struct view){NULL, 0});
-        break;
-    case OP_ADD:
-        status = add(&s->table, r, sum);
-        answer(s, c, status, (struct view){sum, status == STATUS_OK ? 8 : 0});
-        break;
-    case OP_COMPARE_SET:
-        compare_set(s, c, r);
-        break;
-    case OP_GET:
-    case OP_WAIT_COUNT:
+    if (r->will)
+        answer(s, c, will_keep(&c->will, r), payload);
+    else if (r->op == OP_GET || r->op == OP_WAIT_COUNT)
         wait_for(s, c, r);
-        break;
+    else {
+        enum protocol_status status = request_apply(&s->table, r, sum, &payload);
+        answer(s, c, status, payload);
     }
 }
 
@@ -248,6 +218,20 @@ static bool advance(struct clients *s, struct client *c)
     return true;
 }
 
+/* The network says that nothing is heard from there: not that the process has ended. */
+static bool is_silence(int code)
+{
+    return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
+}
+
+static int socket_error(int fd)
+{
+    int code = 0;
+    socklen_t len = sizeof(code);
+
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 ? errno : code;
+}
+
 static bool receive(struct client *c)
 {
     char bytes[READ_BYTES];
@@ -257,6 +241,7 @@ static bool receive(struct client *c)
 
     if (n > 0)
         return buf_append(&c->in, bytes, (size_t)n, &ignored) == 0;
+    c->silent = n < 0 && is_silence(errno);
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
@@ -267,8 +252,10 @@ static bool flush(struct client *c)
 
     if (n > 0)
         buf_consume(&c->out, (size_t)n);
-    else if (errno != EAGAIN && errno != EINTR)
+    else if (errno != EAGAIN && errno != EINTR) {
+        c->silent = is_silence(errno);
         return false;
+    }
     if (!c->out.len)
         c->deadline_ms = 0;
     return c->admitted || c->out.len;
@@ -276,8 +263,10 @@ static bool flush(struct client *c)
 
 static bool serve(struct clients *s, struct client *c, short revents)
 {
-    if (revents & (POLLERR | POLLNVAL) || (c->waiting && revents & (POLLHUP | POLLRDHUP)))
+    if (revents & (POLLERR | POLLNVAL) || (c->waiting && revents & (POLLHUP | POLLRDHUP))) {
+        c->silent = is_silence(socket_error(c->fd));
         return false;
+    }
     if (revents & (POLLIN | POLLHUP) && !c->out.len && !c->waiting && !receive(c))
         return false;
     if (revents & POLLOUT && c->out.len && !flush(c))
@@ -290,7 +279,8 @@ static bool serve(struct clients *s, struct client *c, short revents)
         if (!flush(c))
             return false;
     } while (!c->out.len);
-    return c->waiting || !c->deadline_ms || clock_mono_ms() < c->deadline_ms;
+    c->silent = !c->waiting && c->deadline_ms && clock_mono_ms() >= c->deadline_ms;
+    return !c->silent;
 }
 
 /* Waiting ones are looked at after all others, so that a value set in this turn wakes them in this turn. */
@@ -303,6 +293,8 @@ void clients_turn(struct clients *s, const struct pollfd *pfds, int n)
                 continue;
             if (serve(s, c, pass == 0 || c->waiting ? pfds[i].revents : 0))
                 continue;
+            if (!c->silent)
+                will_apply(&c->will, &s->table);
             client_free(s, c);
             s->list[i] = NULL;
         }

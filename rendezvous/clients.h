@@ -17,7 +17,8 @@ struct client {
     bool waiting; /* the request in `in` waits for a key */
     int64_t came_ms;
     int64_t deadline_ms; /* of the wait, or of the message begun; 0: none */
-    struct buf in, out;
+    bool silent;         /* gone because nothing was heard: its process may be well, so its will is void */
+    struct buf in, out, will;
 };
 
 struct clients {

@@ -5,7 +5,8 @@
  * who missed one reads the next. Counters wake those that wait.
  *
  * Keys:   "tickets" counts nodes; "node/<ticket>" is a node's word, "posts" counts changes among them; "state" is the
- *         chair's word, "version" its number; "chair" tells one chair from another at the same address.
+ *         chair's word, "version" its number; "chair" tells one chair from another at the same address. "cut/<ticket>" is the
+ *         last tie of a node that the store has seen end, "cuts" counts them all.
  * Errors: ERR_INVALID when the bytes are not what was written; the output is then unspecified.
  */
 #ifndef TK_RENDEZVOUS_MEETING_H
@@ -47,6 +48,7 @@ struct meeting_cause {
 
 struct meeting_node {
     int64_t phase, round, beat;
+    int64_t tie; /* the newest of its connections whose end the store will write down; 0: none yet */
     int64_t nproc;
     int64_t wanted; /* node rank, -1: any */
     int64_t chairs; /* 1: the store is in its process */

@@ -43,7 +43,7 @@ int member_fd(const struct member *m);
 /* Copy what is known; member_fd is quiet until the next change. */
 void member_look(struct member *m, struct member_view *view);
 
-/* What we are, from now on; beat, addr, chairs and heard_end are filled in here. */
+/* What we are, from now on; beat, tie, addr, chairs and heard_end are filled in here. */
 void member_say(struct member *m, const struct meeting_node *node);
 
 /* The last word gets out, a chair waits until all have heard how the run ended, each at most `grace_ms`. */

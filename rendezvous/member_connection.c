@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-/* TRY_MS: one try to connect, after which a stop is noticed; a refused one comes back at once and waits REST_MS.
- * GONE_MS: a connection that broke (rather than fell silent) is mended within this or not at all. */
-enum { TRY_MS = 1000, REST_MS = 100, GONE_MS = 2000 };
+/* TRY_MS: one try to connect, after which a stop is noticed. GONE_MS: a connection that broke (rather than fell silent)
+ * is mended within this or not at all, as its other end sees it (QUORUM_CUT_MS). */
+enum { TRY_MS = 1000, REST_MS = 100, GONE_MS = QUORUM_CUT_MS };
 
 void member_tell_owner(struct member *m)
 {
@@ -84,17 +84,22 @@ void member_disconnect(struct connection *l)
     resolver_free(TAKE(l->at));
 }
 
-int member_reach(struct connection *l, struct err *err)
+static int reach_within(struct connection *l, int64_t timeout_ms, struct err *err)
 {
     const struct member_config *c = &l->m->config;
 
-    l->store = store_connect_by(l->at, c->host, c->port, c->run_id, TRY_MS, err);
+    l->store = store_connect_by(l->at, c->host, c->port, c->run_id, timeout_ms, err);
     if (l->store && check_chair(l, err) == 0) {
         l->ok_ms = clock_mono_ms();
         return 0;
     }
     store_close(TAKE(l->store));
     return -1;
+}
+
+int member_reach(struct connection *l, struct err *err)
+{
+    return reach_within(l, TRY_MS, err);
 }
 
 int member_mend(struct connection *l, const struct err *why)
@@ -106,7 +111,8 @@ int member_mend(struct connection *l, const struct err *why)
 
     store_close(TAKE(l->store));
     while (!member_over(l->m)) {
-        if (member_reach(l, &err) == 0)
+        const int64_t left_ms = limit_ms - clock_mono_ms();
+        if (reach_within(l, left_ms < 0 ? 0 : left_ms < TRY_MS ? left_ms : TRY_MS, &err) == 0)
             return 0;
         if (clock_mono_ms() >= limit_ms || err.kind == ERR_INVALID)
             break;

@@ -1,5 +1,5 @@
-/* member_connection.h - what member.c's threads share: the member, and a connection to the store that mends itself.
- * Internal to member.c.
+/* member_connection.h - what a member's threads share: the member, and a connection to the store that mends itself.
+ * Internal to member*.c.
  *
  * Threads: a connection is one thread's; what is in the member is read and written with its lock held.
  */
@@ -48,6 +48,15 @@ void member_lose(struct member *m, enum err_kind kind, const char *why);
 bool member_over(struct member *m);
 
 int64_t member_silence_ms(const struct member *m);
+
+/* A thread of the member runs `run`, holds a reference and gives it back with member_unref. */
+int member_start_thread(void *(*run)(void *), struct member *m, struct err *err) MUST_CHECK;
+void member_unref(struct member *m);
+void *member_speak_thread(void *member);
+void *member_listen_thread(void *member);
+
+/* Until something changes or it is that late; with the lock held. */
+void member_wait_until(struct member *m, int64_t mono_ms);
 
 /* A pause between two tries. */
 void member_rest(void);

@@ -2,7 +2,8 @@
  *
  * A client opens with a hello (magic, run id in a field of fixed size). Then both sides speak in frames: u32 length of
  * the body, little endian, then the body. A request's body is an operation byte, the key (u8 length), and what the
- * operation needs; an answer's is a status byte and what it found.
+ * operation needs; an answer's is a status byte and what it found. A request whose operation byte has its highest bit set
+ * is a will: set or add, done when the client's connection has ended.
  */
 #ifndef TK_RENDEZVOUS_PROTOCOL_H
 #define TK_RENDEZVOUS_PROTOCOL_H
@@ -38,6 +39,7 @@ struct view {
 
 struct protocol_request {
     enum protocol_op op;
+    bool will; /* not now, but when this connection has ended: OP_SET and OP_ADD */
     struct view key;
     struct view expected, value; /* set, compare_set */
     int64_t number;              /* add: delta; wait_count: count */

@@ -176,8 +176,8 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
     const bool over = fixed_size(q) && q->config.restarts == 0;
     char why[MEETING_WHY_BYTES];
 
-    snprintf(why, sizeof(why), "%s was lost (nothing heard for %.3g s, or its place was taken)%s", q->gone,
-             (double)quorum_silence_ms(q) / 1000, over ? "" : ": all ranks start again");
+    snprintf(why, sizeof(why), "%s was lost: %s%s", q->gone, q->gone_how,
+             over ? "" : ": all ranks start again");
     if (over)
         finish(q, END_LOST, ticket, why);
     else
@@ -187,6 +187,7 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 {
     const struct quorum_seat *failed = first_failure(q), *newcomer = NULL;
+    const bool may_follow = failed && quorum_follows_cut(q, failed);
     int64_t done = 0, going = 0, busy = 0, living = 0;
     char name[MEETING_NAME_BYTES + 32], why[MEETING_WHY_BYTES];
 
@@ -204,7 +205,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     }
     if (failed && failed->node.cause.unsure && !q->unsure_ms)
         q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
-    if (failed && (!failed->node.cause.unsure || (!lost && !going && now_ms >= q->unsure_ms)))
+    if (failed && !may_follow && (!failed->node.cause.unsure || (!lost && !going && now_ms >= q->unsure_ms)))
         fail(q, failed, now_ms);
     else if (lost)
         lose(q, lost, now_ms);
@@ -252,6 +253,11 @@ int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
     if (q->state.stage == STAGE_FORMING && q->since_ms + q->config.join_ms < next &&
         q->since_ms + q->config.join_ms > now_ms)
         next = q->since_ms + q->config.join_ms;
+    for (int i = 0; i < q->n; i++) {
+        const struct quorum_seat *s = &q->seats[i];
+        if (s->cut && !s->gone && s->cut_ms + QUORUM_CUT_MS < next)
+            next = s->cut_ms + QUORUM_CUT_MS;
+    }
     return next;
 }
 

@@ -16,6 +16,11 @@
 /* A failure that is only "a peer was lost" waits so long for a better one from another node. */
 enum { QUORUM_ROOT_CAUSE_MS = 1000 };
 
+/* A node whose connection has ended is lost unless it is heard over a new one within this: a launcher that was killed is
+ * noticed within a second, and a connection that something on the way has reset costs nothing. A failure elsewhere that follows waits as long: it is
+ * most likely the loss's own. */
+enum { QUORUM_CUT_MS = 500 };
+
 struct quorum_config {
     int64_t min, max; /* nodes */
     bool fixed_ranks; /* each node says which rank it is */
@@ -32,7 +37,11 @@ struct quorum_seat {
     int64_t ticket;
     int64_t heard_ms;
     int64_t failed_order; /* 0: has not failed in this round */
-    bool gone;            /* fell silent; a new word brings it back */
+    int64_t failed_ms;
+    bool gone;       /* lost; a new word brings it back */
+    bool cut;        /* its connection has ended ... */
+    int64_t cut_ms;  /* ... then ... */
+    int64_t cut_tie; /* ... and this was the last that did; 0: none has */
     struct meeting_node node;
 };
 
@@ -46,7 +55,8 @@ struct quorum {
     int64_t last_call_ms, unsure_ms; /* deadlines; 0: none */
     int64_t stepped_ms;
     int64_t failures;
-    char gone[MEETING_NAME_BYTES + 32]; /* the last node that fell silent */
+    char gone[MEETING_NAME_BYTES + 32]; /* the last node lost */
+    const char *gone_how;               /* a static string */
 };
 
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
@@ -54,6 +64,12 @@ void quorum_release(struct quorum *q);
 
 /* What node `ticket` says; a word heard before is no sign of life. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
+
+/* The store has seen connection `tie` of node `ticket` end. */
+void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms);
+
+/* Is the node known? */
+bool quorum_knows(const struct quorum *q, int64_t ticket);
 
 /* Decide; true when q->state has changed (and its version with it). */
 bool quorum_step(struct quorum *q, int64_t now_ms);

@@ -48,6 +48,31 @@ static struct quorum_seat *add(struct quorum *q, int64_t ticket)
     return &q->seats[q->n++];
 }
 
+bool quorum_knows(const struct quorum *q, int64_t ticket)
+{
+    return find(q, ticket) != NULL;
+}
+
+/* A newer connection than the last that ended is the node's now. */
+static void judge_cut(struct quorum_seat *s, int64_t now_ms)
+{
+    const bool cut = s->cut_tie && s->cut_tie >= s->node.tie;
+
+    if (cut && !s->cut)
+        s->cut_ms = now_ms;
+    s->cut = cut;
+}
+
+void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms)
+{
+    struct quorum_seat *s = find(q, ticket);
+
+    if (!s || tie <= s->cut_tie)
+        return;
+    s->cut_tie = tie;
+    judge_cut(s, now_ms);
+}
+
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
 {
     struct quorum_seat *s = find(q, ticket);
@@ -59,10 +84,13 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
     s->node = *node;
     s->heard_ms = now_ms;
     s->gone = false;
+    judge_cut(s, now_ms);
     if (node->phase != NODE_FAILED || node->round != q->state.round)
         s->failed_order = 0;
-    else if (!s->failed_order)
+    else if (!s->failed_order) {
         s->failed_order = ++q->failures;
+        s->failed_ms = now_ms;
+    }
 }
 
 /* Another launcher with the same fixed rank has taken its place. */
@@ -80,6 +108,18 @@ int64_t quorum_silence_ms(const struct quorum *q)
     return q->config.keep_alive_ms * q->config.keep_alive_attempts;
 }
 
+/* Why the node counts as lost, or NULL. */
+static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
+{
+    const struct quorum_seat *s = &q->seats[i];
+
+    if (s->cut && now_ms - s->cut_ms >= QUORUM_CUT_MS)
+        return "its launcher's connection ended";
+    if (now_ms - s->heard_ms >= quorum_silence_ms(q))
+        return "nothing was heard of it for too long";
+    return is_replaced(q, i) ? "its place was taken" : NULL;
+}
+
 int64_t quorum_expire(struct quorum *q, int64_t now_ms)
 {
     const int64_t gap = now_ms - q->stepped_ms;
@@ -92,12 +132,25 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
     q->stepped_ms = now_ms;
     for (int i = 0; i < q->n; i++) {
         struct quorum_seat *s = &q->seats[i];
-        if (s->gone || (now_ms - s->heard_ms < quorum_silence_ms(q) && !is_replaced(q, i)))
+        const char *how = s->gone ? NULL : lost_how(q, i, now_ms);
+        if (!how)
             continue;
         s->gone = true;
+        q->gone_how = how;
         meeting_node_name(&s->node, q->gone);
         if (quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE)
             lost = s->ticket;
     }
     return lost;
+}
+
+bool quorum_follows_cut(const struct quorum *q, const struct quorum_seat *failed)
+{
+    for (int i = 0; i < q->n; i++) {
+        const struct quorum_seat *s = &q->seats[i];
+        if (s != failed && s->cut && failed->failed_ms >= s->cut_ms && s->node.phase != NODE_DONE &&
+            quorum_is_member(q, s->ticket))
+            return true;
+    }
+    return false;
 }

@@ -10,8 +10,11 @@ bool quorum_is_member(const struct quorum *q, int64_t ticket);
 /* How long a node may say nothing. */
 int64_t quorum_silence_ms(const struct quorum *q);
 
-/* Forget silent nodes. If we were stopped ourselves, the others' words wait in the store: their silence counts only
+/* Forget nodes that are lost: cut off, silent, replaced. If we were stopped ourselves, the others' words wait in the store: their silence counts only
  * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none. */
 int64_t quorum_expire(struct quorum *q, int64_t now_ms);
+
+/* Did this member fail after the connection of another, which had not done its part, had ended? */
+bool quorum_follows_cut(const struct quorum *q, const struct quorum_seat *failed);
 
 #endif

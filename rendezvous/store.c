@@ -2,101 +2,19 @@
 #include "rendezvous/store.h"
 #include "common/clock.h"
 #include "common/resolve.h"
-#include "rendezvous/protocol.h"
+#include "rendezvous/store_wire.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
 enum { RETRY_MS_MIN = 5, RETRY_MS_MAX = 200 };
-
-struct store {
-    int fd;
-    char where[120]; /* "host:port", for errors */
-    struct buf in, out;
-    bool broken;
-};
-
-static int left_ms(int64_t deadline_ms)
-{
-    int64_t left = deadline_ms - clock_mono_ms();
-
-    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
-}
-
-static int timed_out(struct store *s, struct err *err)
-{
-    s->broken = true;
-    return err_set(err, ERR_TIMEOUT, "store %s: deadline passed", s->where);
-}
-
-static int went_away(struct store *s, struct err *err)
-{
-    s->broken = true;
-    return err_set(err, ERR_PEER, "store %s: the server went away", s->where);
-}
-
-static int wait_ready(struct store *s, short events, int64_t deadline_ms, struct err *err)
-{
-    for (;;) {
-        struct pollfd pfd = {.fd = s->fd, .events = events};
-        int left = left_ms(deadline_ms), n = poll(&pfd, 1, left);
-        if (n > 0)
-            return 0;
-        if (n == 0 && left_ms(deadline_ms) == 0)
-            return timed_out(s, err);
-        if (n < 0 && errno != EINTR)
-            return err_errno(err, ERR_FATAL, errno, "store %s: poll", s->where);
-    }
-}
-
-static int send_out(struct store *s, int64_t deadline_ms, struct err *err)
-{
-    while (s->out.len) {
-        ssize_t n = send(s->fd, s->out.data, s->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0)
-            buf_consume(&s->out, (size_t)n);
-        else if (n < 0 && errno == EAGAIN) {
-            if (wait_ready(s, POLLOUT, deadline_ms, err) < 0)
-                return -1;
-        } else if (!(n < 0 && errno == EINTR))
-            return went_away(s, err);
-    }
-    return 0;
-}
-
-/* Read until an answer is whole; its bytes stay in s->in until the next request. */
-static int read_answer(struct store *s, struct view *body, int64_t deadline_ms, struct err *err)
-{
-    char bytes[16 * 1024];
-    size_t used;
-    int rc;
-
-    while ((rc = protocol_frame((struct view){s->in.data, s->in.len}, body, &used)) == 0) {
-        ssize_t n = recv(s->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-        if (n > 0) {
-            if (buf_append(&s->in, bytes, (size_t)n, err) < 0)
-                rc = -1;
-        } else if (n < 0 && errno == EAGAIN) {
-            if (wait_ready(s, POLLIN, deadline_ms, err) < 0)
-                return -1;
-        } else if (!(n < 0 && errno == EINTR))
-            return went_away(s, err);
-        if (rc < 0)
-            break;
-    }
-    if (rc > 0 && body->len >= 1)
-        return 0;
-    s->broken = true;
-    return err_set(err, ERR_FATAL, "store %s: what answers there is no store of this program", s->where);
-}
 
 static int judge(struct store *s, struct view body, const char *key, struct view *payload, struct err *err)
 {
@@ -139,8 +57,8 @@ static int ask(struct store *s, const char *key, struct protocol_request *r, int
             "store: key \"%.40s\": expected a key of 1..%d bytes, a value of at most %d and a time", key,
             STORE_KEY_BYTES, STORE_VALUE_BYTES);
     buf_clear(&s->in);
-    if (protocol_put_request(&s->out, r, err) < 0 || send_out(s, deadline_ms, err) < 0 ||
-        read_answer(s, &body, deadline_ms, err) < 0)
+    if (protocol_put_request(&s->out, r, err) < 0 || store_send_out(s, deadline_ms, err) < 0 ||
+        store_read_answer(s, &body, deadline_ms, err) < 0)
         return -1;
     return judge(s, body, key, payload, err);
 }
@@ -221,14 +139,31 @@ int store_wait_count(struct store *s, const char *key, int64_t count, int64_t ti
     return ask(s, key, &r, timeout_ms, &payload, err);
 }
 
+int store_will_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
+                   struct err *err)
+{
+    struct protocol_request r = {.op = OP_SET, .will = true, .value = {value, len}};
+    struct view payload;
+
+    return ask(s, key, &r, timeout_ms, &payload, err);
+}
+
+int store_will_add(struct store *s, const char *key, int64_t delta, int64_t timeout_ms, struct err *err)
+{
+    struct protocol_request r = {.op = OP_ADD, .will = true, .number = delta};
+    struct view payload;
+
+    return ask(s, key, &r, timeout_ms, &payload, err);
+}
+
 static int greet(struct store *s, const char *run_id, int64_t deadline_ms, struct err *err)
 {
     char hello[PROTOCOL_HELLO_BYTES];
     struct view body, payload;
 
     protocol_hello(run_id, hello);
-    if (buf_append(&s->out, hello, sizeof(hello), err) < 0 || send_out(s, deadline_ms, err) < 0 ||
-        read_answer(s, &body, deadline_ms, err) < 0)
+    if (buf_append(&s->out, hello, sizeof(hello), err) < 0 || store_send_out(s, deadline_ms, err) < 0 ||
+        store_read_answer(s, &body, deadline_ms, err) < 0)
         return -1;
     return judge(s, body, "", &payload, err);
 }
@@ -269,7 +204,7 @@ struct store *store_connect_by(struct resolver *at, const char *host, int port, 
         return NULL;
     }
     for (int wait_ms = RETRY_MS_MIN; (fd = resolver_dial(at, deadline_ms)) < 0;) {
-        int left = left_ms(deadline_ms);
+        int left = store_left_ms(deadline_ms);
         if (left == 0) {
             err_set(err, ERR_TIMEOUT, "store %.60s:%d: deadline passed while trying to connect", host, port);
             return NULL;

@@ -57,6 +57,13 @@ int store_compare_set(struct store *s, const char *key, const void *expected, si
 int store_wait_count(struct store *s, const char *key, int64_t count, int64_t timeout_ms,
                      struct err *err) MUST_CHECK;
 
+/* The same, but done by the server when this connection has ended, store_close or not; not when it only fell silent. A
+ * connection has room for a few (1 KiB, ERR_INVALID). */
+int store_will_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
+                   struct err *err) MUST_CHECK;
+int store_will_add(struct store *s, const char *key, int64_t delta, int64_t timeout_ms,
+                   struct err *err) MUST_CHECK;
+
 static inline void store_closep(struct store **s)
 {
     store_close(*s);

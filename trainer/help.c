@@ -79,6 +79,20 @@ static void about_stages(FILE *out)
         "exports are those of one process with as many micro-batches.");
 }
 
+static void about_gpt2(FILE *out)
+{
+    fputs("\nGPT-2 IN A MODEL FILE\n"
+          "    model: {gpt2: {vocab, block_size, size: d12 | d24 | d36 | d48}}\n"
+          "    model: {gpt2: {vocab, block_size, n_layer, n_head, n_embd [, recompute]}}\n",
+          out);
+    wrapped(out, 8,
+            "Short for input: {tokens: block_size} and the layers embedding, gpt2_block, layernorm and "
+            "lm_head, under "
+            "the names of the PyTorch modules (transformer.h.0.attn.c_attn.weight). The data are tokens. "
+            "--model, "
+            "--n_layer and their like change the size.");
+}
+
 static void about_training(FILE *out)
 {
     fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
@@ -86,7 +100,8 @@ static void about_training(FILE *out)
           "    optimizer: {type: sgd, lr, momentum, dampening, nesterov}\n"
           "               {type: adam, lr, beta1, beta2, eps}\n"
           "               {type: adamw, lr, beta1, beta2, eps}\n"
-          "        and for each lr_times_world, weight_decay, and decay: all or matrices\n"
+          "        and for each lr_times_world, weight_decay, decay: all or matrices, and\n"
+          "        clip: the most that the norm of all gradients together may be\n"
           "    schedule: {type: constant}\n"
           "              {type: step, every, gamma}\n"
           "              {type: multi_step, milestones: [a, b], gamma}\n"
@@ -196,6 +211,7 @@ void help_program(FILE *out)
     about_presets(out);
     about_layers(out);
     about_stages(out);
+    about_gpt2(out);
     about_training(out);
     about_data(out);
     about_lines(out);

@@ -1,5 +1,6 @@
 /* main.c - the program: arguments in, exit status out. */
 #include "common/contract.h"
+#include "trainer/collectives/collectives.h"
 #include "trainer/command.h"
 #include "trainer/config/config.h"
 #include "trainer/error_file.h"
@@ -90,6 +91,8 @@ int main(int argc, char **argv)
         fputs(cfg.source, stdout);
         return EXIT_CODE_OK;
     }
+    if (cfg.backend == COLLECTIVES_MPI)
+        env.get = collectives_mpi_getenv;
     if (spawn_count(&cfg, env.get, "/dev", &ranks, &err) ||
         (ranks > 1 && spawn_ranks(ranks, argc, argv, &err)))
         return fail(&env, -1, err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err);

@@ -7,8 +7,6 @@
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
 
-#include <math.h>
-
 enum { CHUNK = 4096 }; /* elements; a multiple of every vector's width */
 
 struct flat {
@@ -22,8 +20,8 @@ struct flat {
     double *sums;
     void (*form)(float *, const float *, size_t);
     void (*form_grad)(float *, const float *, const float *, size_t);
-    struct isa_adam adam;
-    struct isa_sgd sgd;
+    struct adam_scalars adam;
+    struct sgd_scalars sgd;
 };
 
 static void run_chunks(struct kctx *ctx, struct flat *f, run_fn *fn)
@@ -149,18 +147,7 @@ static void adam_chunks(void *arg, int begin, int end)
 void cpu_adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m, float *v,
                    const float *g, size_t n)
 {
-    double correction1 = 1 - pow(o->beta1, (double)step);
-    double correction2 = 1 - pow(o->beta2, (double)step);
-    struct isa_adam a = {
-        .one_minus_beta1 = (float)(1 - o->beta1),
-        .beta2 = (float)o->beta2,
-        .one_minus_beta2 = (float)(1 - o->beta2),
-        .bc2_sqrt = (float)sqrt(correction2),
-        .eps = (float)o->eps,
-        .minus_step_size = (float)-(o->lr / correction1),
-        .decay = o->decoupled ? (float)(1 - o->lr * o->weight_decay) : 1,
-        .l2 = o->decoupled ? 0 : (float)o->weight_decay,
-    };
+    struct adam_scalars a = adam_scalars_of(o, step);
     run_chunks(ctx, &(struct flat){.a = p, .b = m, .c = v, .x = g, .n = n, .adam = a}, adam_chunks);
 }
 
@@ -173,11 +160,7 @@ static void sgd_chunks(void *arg, int begin, int end)
 
 void cpu_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g, size_t n)
 {
-    struct isa_sgd s = {.minus_lr = (float)-o->lr,
-                        .momentum = (float)o->momentum,
-                        .one_minus_dampening = (float)(1 - o->dampening),
-                        .l2 = (float)o->weight_decay,
-                        .nesterov = o->nesterov};
+    struct sgd_scalars s = sgd_scalars_of(o);
     run_chunks(ctx, &(struct flat){.a = p, .b = o->momentum != 0 ? u : NULL, .x = g, .n = n, .sgd = s},
                sgd_chunks);
 }

@@ -6,6 +6,8 @@
 #ifndef TK_KERNELS_ISA_H
 #define TK_KERNELS_ISA_H
 
+#include "kernels/scalars.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,22 +49,12 @@ struct isa_dot {
     bool relu;
 };
 
-struct isa_adam {
-    float one_minus_beta1, beta2, one_minus_beta2, bc2_sqrt, eps, minus_step_size;
-    float decay; /* p *= decay first; 1 leaves it */
-    float l2;    /* g += l2 * p first; 0 leaves it */
-};
-
-struct isa_sgd {
-    float minus_lr, momentum, one_minus_dampening, l2;
-    bool nesterov;
-};
-
 /* One output pixel of a pool: those of its window that are in the image are at in + y * row + x * c, y below rows
  * and x below cols; the first of them is place `first` of the whole window, which is `window` wide. */
 struct isa_pool {
     int window, c;
     int rows, cols, first;
+    int area; /* what a mean divides by */
     ptrdiff_t row;
     bool add; /* the gradient: add to what is there, for windows overlap */
 };
@@ -94,8 +86,8 @@ struct isa_ops {
     void (*pool_backward)(const struct isa_pool *p, float *din, const float *dout, const uint8_t *argmax,
                           const float *out);
     void (*sum)(float *out, const float *const *slices, int n_slices, size_t begin, size_t end, float scale);
-    void (*adam)(const struct isa_adam *a, float *p, float *m, float *v, const float *g, size_t n);
-    void (*sgd)(const struct isa_sgd *s, float *p, float *u, const float *g, size_t n);
+    void (*adam)(const struct adam_scalars *a, float *p, float *m, float *v, const float *g, size_t n);
+    void (*sgd)(const struct sgd_scalars *s, float *p, float *u, const float *g, size_t n);
     void (*gelu)(float *out, const float *in, size_t n);
     void (*gelu_grad)(float *din, const float *dout, const float *in, size_t n);
     void (*gelu_tanh)(float *out, const float *in, size_t n);

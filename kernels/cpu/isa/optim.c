@@ -3,10 +3,10 @@
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/scalar.h"
 
-void ISA_FN(adam)(const struct isa_adam *a, float *restrict p, float *restrict m, float *restrict v,
+void ISA_FN(adam)(const struct adam_scalars *a, float *restrict p, float *restrict m, float *restrict v,
                   const float *restrict g, size_t n)
 {
-    const struct isa_adam s = *a;
+    const struct adam_scalars s = *a;
     for (size_t i = 0; i < n; i++) {
         float w = p[i] * s.decay;
         float grad = fused(s.l2, w, g[i]);
@@ -19,17 +19,17 @@ void ISA_FN(adam)(const struct isa_adam *a, float *restrict p, float *restrict m
     }
 }
 
-static void sgd_plain(const struct isa_sgd *a, float *restrict p, const float *restrict g, size_t n)
+static void sgd_plain(const struct sgd_scalars *a, float *restrict p, const float *restrict g, size_t n)
 {
-    const struct isa_sgd s = *a;
+    const struct sgd_scalars s = *a;
     for (size_t i = 0; i < n; i++)
         p[i] = fused(s.minus_lr, fused(s.l2, p[i], g[i]), p[i]);
 }
 
-void ISA_FN(sgd)(const struct isa_sgd *a, float *restrict p, float *restrict u, const float *restrict g,
+void ISA_FN(sgd)(const struct sgd_scalars *a, float *restrict p, float *restrict u, const float *restrict g,
                  size_t n)
 {
-    const struct isa_sgd s = *a;
+    const struct sgd_scalars s = *a;
     if (!u) {
         sgd_plain(a, p, g, n);
         return;

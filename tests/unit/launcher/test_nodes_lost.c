@@ -14,13 +14,15 @@
 
 /* Long enough for a busy machine, and short enough to wait for. */
 #define BEATS "keep_alive_interval=0.5,keep_alive_max_attempt=8,last_call_timeout=0.2"
+/* Heartbeats that nobody lives to miss: what is noticed is noticed by the connection that ended. */
+#define NO_BEATS "keep_alive_interval=3600,keep_alive_max_attempt=9,last_call_timeout=0.2"
 #define UP "touch up$TORCHELASTIC_RESTART_COUNT world$WORLD_SIZE; echo $$ >p; mv p pid; "
 #define WAIT "while [ ! -e go ]; do sleep 0.01; done"
 
-static void begin(struct crew *c, int n, const char *nnodes, const char *restarts)
+static void begin(struct crew *c, int n, const char *conf, const char *nnodes, const char *restarts)
 {
     crew_open(c, n);
-    c->conf = BEATS;
+    c->conf = conf;
     crew_start_all(c, RUN_ARGS(nnodes, restarts), UP WAIT);
     for (int i = 0; i < n; i++)
         assert_true(run_wait_file(&c->runs[i], "pid"));
@@ -46,13 +48,13 @@ static void test_a_node_of_a_fixed_run(void **state)
     struct crew killed, stopped;
 
     (void)state;
-    begin(&killed, 3, "--nnodes=3", "--max-restarts=0");
-    begin(&stopped, 3, "--nnodes=3", "--max-restarts=0");
+    begin(&killed, 3, NO_BEATS, "--nnodes=3", "--max-restarts=0");
+    begin(&stopped, 3, BEATS, "--nnodes=3", "--max-restarts=0");
     put_away(&killed, 1);
     kill(stopped.runs[1].pid, SIGSTOP);
     for (int i = 0; i < 3; i += 2) {
-        expect_lost(&killed, i, "node 127.0.0.1 was lost");
-        expect_lost(&stopped, i, "node 127.0.0.1 was lost");
+        expect_lost(&killed, i, "node 127.0.0.1 was lost: its launcher's connection ended");
+        expect_lost(&stopped, i, "node 127.0.0.1 was lost: nothing was heard of it");
     }
     put_away(&stopped, 1);
     crew_release(&killed);
@@ -64,8 +66,8 @@ static void test_the_host(void **state)
     struct crew killed, stopped;
 
     (void)state;
-    begin(&killed, 3, "--nnodes=1:3", "--max-restarts=9");
-    begin(&stopped, 3, "--nnodes=1:3", "--max-restarts=9");
+    begin(&killed, 3, NO_BEATS, "--nnodes=1:3", "--max-restarts=9");
+    begin(&stopped, 3, BEATS, "--nnodes=1:3", "--max-restarts=9");
     put_away(&killed, 0);
     kill(stopped.runs[0].pid, SIGSTOP);
     for (int i = 1; i < 3; i++) {
@@ -83,7 +85,7 @@ static void test_an_elastic_run_goes_on(void **state)
     struct crew c;
 
     (void)state;
-    begin(&c, 3, "--nnodes=2:3", "--max-restarts=0");
+    begin(&c, 3, BEATS, "--nnodes=2:3", "--max-restarts=0");
     kill(c.runs[1].pid, SIGSTOP);
     assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[2], "world2"));
     run_remove(&c.runs[0], "world3");
@@ -97,6 +99,24 @@ static void test_an_elastic_run_goes_on(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(crew_wait(&c, i), 0);
     assert_false(run_has_file(&c.runs[0], "up1"));
+    crew_release(&c);
+}
+
+/* The ranks of the others fail of it, in their own way: the launcher knows better, and no restart is used. */
+static void test_what_the_ranks_make_of_it(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    begin(&c, 3, NO_BEATS, "--nnodes=1:3", "--max-restarts=0");
+    const int rank = run_read_number(&c.runs[1], "pid");
+    put_away(&c, 2);
+    kill(rank, SIGKILL);
+    assert_true(run_wait_file(&c.runs[0], "world2") && run_wait_file(&c.runs[1], "world2"));
+    for (int i = 0; i < 2; i++)
+        run_touch(&c.runs[i], "go");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
     crew_release(&c);
 }
 
@@ -141,9 +161,8 @@ static void test_random_moments(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_node_of_a_fixed_run),
-        cmocka_unit_test(test_the_host),
-        cmocka_unit_test(test_an_elastic_run_goes_on),
+        cmocka_unit_test(test_a_node_of_a_fixed_run),  cmocka_unit_test(test_the_host),
+        cmocka_unit_test(test_an_elastic_run_goes_on), cmocka_unit_test(test_what_the_ranks_make_of_it),
         cmocka_unit_test(test_random_moments),
     };
 

@@ -25,13 +25,14 @@ static struct quorum_config elastic(int min, int max)
     return c;
 }
 
-/* A node's word; each is a new heartbeat. */
-static void hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now)
+/* A node's word, which it says when `tie` is its newest connection; each is a new heartbeat. */
+static void hear_tied(struct quorum *q, int64_t ticket, int64_t tie, enum node_phase phase, int64_t now)
 {
     static int64_t beat;
     struct meeting_node n = {.phase = phase,
                              .round = q->state.round,
                              .beat = ++beat,
+                             .tie = tie,
                              .nproc = ticket + 1,
                              .wanted = -1,
                              .chairs = ticket == 2,
@@ -43,6 +44,11 @@ static void hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_
     if (phase == NODE_JOINING && q->state.stage == STAGE_RUNNING)
         n.round++;
     quorum_hear(q, ticket, &n, now);
+}
+
+static void hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now)
+{
+    hear_tied(q, ticket, 1, phase, now);
 }
 
 static void fails(struct quorum *q, int64_t ticket, int code, bool unsure, int64_t now)
@@ -284,6 +290,102 @@ static void test_a_node_is_lost(void **state)
     quorum_release(&q);
 }
 
+static void test_a_connection_ends(void **state)
+{
+    const int64_t at = 30001;
+    struct quorum q;
+
+    (void)state;
+    begin(&q, &fixed_2, 2);
+    quorum_cut(&q, 7, 1, at); /* nobody that is known */
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at));
+    assert_int_equal(quorum_next_ms(&q, at), at + QUORUM_CUT_MS);
+    /* A word that does not speak of a newer connection changes nothing, one that does everything. */
+    hear_tied(&q, 1, 1, NODE_RUNNING, at + 100);
+    hear_tied(&q, 1, 2, NODE_RUNNING, at + QUORUM_CUT_MS - 1);
+    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    /* What is known is no news; an older connection neither. */
+    quorum_cut(&q, 1, 1, at + 600);
+    assert_false(quorum_step(&q, at + 600 + QUORUM_CUT_MS));
+    quorum_cut(&q, 1, 2, at + 2000);
+    assert_false(quorum_step(&q, at + 2000 + QUORUM_CUT_MS - 1));
+    assert_true(quorum_step(&q, at + 2000 + QUORUM_CUT_MS));
+    assert_int_equal(q.state.stage, STAGE_FORMING);
+    assert_string_equal(q.state.why,
+                        "node 10.0.0.1 was lost: its launcher's connection ended: all ranks start again");
+    /* It comes back after all. */
+    hear(&q, 2, NODE_JOINING, at + 2600);
+    assert_false(quorum_step(&q, at + 2600));
+    hear_tied(&q, 1, 3, NODE_JOINING, at + 2700);
+    assert_true(quorum_step(&q, at + 2700));
+    MEMBERS(&q, 2, 1);
+    quorum_release(&q);
+}
+
+/* Ranks whose peers' node is gone fail too, in their own ways: that uses no restart and is not the cause. */
+static void test_failures_of_a_loss(void **state)
+{
+    const int64_t at = 30001;
+    struct quorum_config c = elastic(1, 2);
+    struct quorum q;
+
+    (void)state;
+    c.restarts = 0;
+    begin(&q, &c, 2);
+    quorum_cut(&q, 1, 1, at);
+    fails(&q, 2, 1, false, at);
+    assert_false(quorum_step(&q, at));
+    assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
+    assert_int_equal(q.state.stage, STAGE_FORMING);
+    assert_non_null(strstr(q.state.why, "node 10.0.0.1 was lost"));
+    quorum_release(&q);
+    /* It was not gone: then the failure is what it seemed. */
+    begin(&q, &c, 2);
+    quorum_cut(&q, 1, 1, at);
+    fails(&q, 2, 1, false, at + 1);
+    assert_false(quorum_step(&q, at + 1));
+    hear_tied(&q, 1, 2, NODE_RUNNING, at + 2);
+    assert_true(quorum_step(&q, at + 2));
+    assert_int_equal(q.state.end, END_FAILED);
+    assert_int_equal(q.state.blame, 2);
+    quorum_release(&q);
+    /* First the failure, then the loss. */
+    begin(&q, &c, 2);
+    fails(&q, 2, 1, false, at);
+    quorum_cut(&q, 1, 1, at + 1);
+    assert_true(quorum_step(&q, at + 1));
+    assert_int_equal(q.state.end, END_FAILED);
+    quorum_release(&q);
+}
+
+/* What a node said before it was cut off counts: it has done its part, or was told to go. */
+static void test_last_words(void **state)
+{
+    const int64_t at = 30001;
+    const struct quorum_config c = elastic(1, 2);
+    struct quorum q;
+
+    (void)state;
+    begin(&q, &c, 2);
+    hear(&q, 1, NODE_DONE, at);
+    quorum_cut(&q, 1, 1, at);
+    assert_false(quorum_step(&q, at + QUORUM_CUT_MS));
+    hear(&q, 2, NODE_DONE, at + 600);
+    assert_true(quorum_step(&q, at + 600));
+    assert_int_equal(q.state.end, END_SUCCESS);
+    quorum_release(&q);
+    begin(&q, &c, 2);
+    hear(&q, 1, NODE_LEAVING, at);
+    quorum_cut(&q, 1, 1, at);
+    assert_true(quorum_step(&q, at));
+    assert_non_null(strstr(q.state.why, "stopped by signal 15"));
+    hear(&q, 2, NODE_JOINING, at + 1);
+    assert_true(quorum_step(&q, at + QUORUM_CUT_MS) || quorum_step(&q, at + 30000 + QUORUM_CUT_MS));
+    MEMBERS(&q, 2);
+    quorum_release(&q);
+}
+
 /* The chair itself did nothing for a while: nobody else is to blame for that. */
 static void test_a_stopped_chair_loses_nobody(void **state)
 {
@@ -395,6 +497,9 @@ int main(void)
         cmocka_unit_test(test_root_cause_is_awaited),
         cmocka_unit_test(test_a_node_comes),
         cmocka_unit_test(test_a_node_is_lost),
+        cmocka_unit_test(test_a_connection_ends),
+        cmocka_unit_test(test_failures_of_a_loss),
+        cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_a_stopped_chair_loses_nobody),
         cmocka_unit_test(test_a_node_is_told_to_go),
         cmocka_unit_test(test_fixed_ranks),

@@ -431,7 +431,9 @@ static void refuses_what_cannot_be_trained(void **state)
     expect_failure(f, 1, "--log_dir: ");
     f->cfg = good;
     f->cfg.backend = COLLECTIVES_NCCL;
-    expect_failure(f, 2, "");
+    expect_failure(f, 2, "--backend nccl: this build has no GPU support"); /* none lies beside this program */
+    f->cfg.no_cuda = true;
+    expect_failure(f, 2, "--backend nccl works between GPUs, and --no_cuda forbids them");
 }
 
 static void a_loss_that_is_not_finite_ends_the_run(void **state)

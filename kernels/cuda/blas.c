@@ -1,0 +1,24 @@
+/* blas.c - dlopen. */
+#include "kernels/cuda/blas.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+int blas_load(struct blas *b, struct err *err)
+{
+    char file[40];
+    void *p;
+
+    snprintf(file, sizeof(file), "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
+    void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return err_set(err, ERR_NOT_FOUND, "cuBLAS: %s", dlerror());
+#define BLAS_LOAD(name)                                                                                      \
+    if (!(p = dlsym(handle, "cublasLt" #name)))                                                              \
+        return err_set(err, ERR_NOT_FOUND, "cuBLAS: %s", dlerror());                                         \
+    memcpy(&b->name, &p, sizeof(p));
+    BLAS_FUNCTIONS(BLAS_LOAD)
+#undef BLAS_LOAD
+    return 0;
+}

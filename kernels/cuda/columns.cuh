@@ -1,0 +1,104 @@
+/* columns.cuh - sums of columns in f64, in a fixed order, for gradients of biases and for statistics.
+ *
+ * Values: a struct with `static constexpr int N` and  void at(int row, int col, double *v) const, which gives the N
+ *         numbers to be added. Finish: a struct with  void put(int col, const double *sum) const.
+ *
+ * Rows are cut into parts, a block per part and WARP columns; then one thread per column adds the parts in order.
+ */
+#ifndef TK_KERNELS_CUDA_COLUMNS_CUH
+#define TK_KERNELS_CUDA_COLUMNS_CUH
+
+#include "kernels/cuda/grid.h"
+
+namespace
+{
+
+constexpr int COLUMN_ROWS = 8; /* rows of a block's threads; WARP columns */
+
+template <class Values>
+__global__ void columns_part(Values values, double *part, int rows, int cols, int part_rows)
+{
+    constexpr int N = Values::N;
+    SHARED(double, mine, COLUMN_ROWS *WARP *N);
+    const int col = (int)(blockIdx.x * WARP + threadIdx.x);
+    const int first = (int)blockIdx.y * part_rows;
+    const int end = rows - first < part_rows ? rows : first + part_rows;
+    double sum[N] = {};
+
+    for (int r = first + (int)threadIdx.y; r < end && col < cols; r += COLUMN_ROWS) {
+        double v[N];
+        values.at(r, col, v);
+        for (int i = 0; i < N; i++)
+            sum[i] += v[i];
+    }
+    for (int i = 0; i < N; i++)
+        mine[((int)threadIdx.y * WARP + (int)threadIdx.x) * N + i] = sum[i];
+    __syncthreads();
+    if (threadIdx.y != 0 || col >= cols)
+        return;
+    for (int y = 1; y < COLUMN_ROWS; y++)
+        for (int i = 0; i < N; i++)
+            sum[i] += mine[(y * WARP + (int)threadIdx.x) * N + i];
+    for (int i = 0; i < N; i++)
+        part[((int64_t)blockIdx.y * cols + col) * N + i] = sum[i];
+}
+
+template <class Finish, int N>
+__global__ void columns_finish(Finish finish, const double *part, int parts, int cols)
+{
+    for (int64_t col = each_first(); col < cols; col += each_stride()) {
+        double sum[N] = {};
+        for (int p = 0; p < parts; p++)
+            for (int i = 0; i < N; i++)
+                sum[i] += part[((int64_t)p * cols + col) * N + i];
+        finish.put((int)col, sum);
+    }
+}
+
+/* The parts lie in c->parts. Columns beyond what fits are an error (2 million). */
+template <class Values, class Finish>
+void columns_sum(struct cuda *c, int rows, int cols, Values values, Finish finish)
+{
+    constexpr int N = Values::N;
+    double *part = (double *)c->parts;
+    int64_t fit = (int64_t)(CUDA_PARTS_BYTES / (sizeof(double) * N)) / cols;
+    int64_t want = ceil_div(2 * (int64_t)c->sms, ceil_div(cols, WARP));
+    int64_t most = ceil_div(rows, 4 * COLUMN_ROWS);
+    int64_t parts = want < most ? want : most;
+
+    if (fit < 1) {
+        cuda_note(c, cudaErrorInvalidConfiguration, "sums of that many columns");
+        return;
+    }
+    parts = parts < fit ? parts : fit;
+    int part_rows = (int)ceil_div(rows, parts);
+    parts = ceil_div(rows, part_rows);
+    LAUNCH(c, dim3((unsigned)ceil_div(cols, WARP), (unsigned)parts), dim3(WARP, COLUMN_ROWS),
+           columns_part<Values>, values, part, rows, cols, part_rows);
+    LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, (columns_finish<Finish, N>), finish, part,
+           (int)parts, cols);
+}
+
+/* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU. */
+struct masked_gradient {
+    static constexpr int N = 1;
+    const float *dout, *out;
+    int cols;
+    __device__ void at(int row, int col, double *v) const
+    {
+        int64_t i = (int64_t)row * cols + col;
+        v[0] = !out || out[i] > 0 ? (double)dout[i] : 0.0;
+    }
+};
+
+struct store_column {
+    float *to;
+    __device__ void put(int col, const double *sum) const
+    {
+        to[col] = (float)sum[0];
+    }
+};
+
+} // namespace
+
+#endif

@@ -1,0 +1,123 @@
+/* cross_entropy.cu - a warp per row, then the sum over rows. */
+#include "kernels/cuda/loss.cuh"
+#include "kernels/cuda/rows.cuh"
+
+namespace
+{
+
+/* Is v at place i rather the row's first largest than w at place j? A NaN is larger than all. */
+__device__ bool beats(float v, int i, float w, int j)
+{
+    bool v_nan = v != v;
+    bool w_nan = w != w;
+    if (v_nan != w_nan)
+        return v_nan;
+    return v_nan || v == w ? i < j : v > w;
+}
+
+__device__ int first_largest(const float *x, int n)
+{
+    int best = lane() < n ? lane() : 0;
+    float most = x[best];
+    for (int c = lane(); c < n; c += WARP)
+        if (beats(x[c], c, most, best)) {
+            most = x[c];
+            best = c;
+        }
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        float v = __shfl_xor_sync(ALL_LANES, most, d);
+        int i = __shfl_xor_sync(ALL_LANES, best, d);
+        if (beats(v, i, most, best)) {
+            most = v;
+            best = i;
+        }
+    }
+    return best;
+}
+
+struct batch {
+    const float *logits;
+    const int32_t *labels;
+    float *dlogits;
+    int rows, classes; /* rows: of the whole batch, which the gradient is a mean over */
+    double smoothing;
+    float share;
+};
+
+/* What it costs to be wrong about row r; its gradient is written where one is wanted. */
+__device__ double row_loss(const batch &b, int64_t r, int label, int top)
+{
+    const float *x = b.logits + r * b.classes;
+    const float most = x[top];
+    const double mine = (double)x[label] - (double)most;
+    double sum = 0;
+    double all = 0;
+
+    for (int c = lane(); c < b.classes; c += WARP) {
+        sum += (double)expf(x[c] - most);
+        all += (double)x[c] - (double)most;
+    }
+    sum = warp_sum(sum);
+    all = warp_sum(all);
+    const double scale = 1 / (sum * b.rows);
+    const double spread = b.smoothing / b.classes;
+    const double other = spread / b.rows;
+    const double own = (1 - b.smoothing + spread) / b.rows;
+    for (int c = lane(); c < b.classes && b.dlogits; c += WARP) {
+        double p = (double)expf(x[c] - most) * scale;
+        b.dlogits[r * b.classes + c] = (float)(p - (c == label ? own : other)) * b.share;
+    }
+    return log(sum) - (b.smoothing > 0 ? (1 - b.smoothing) * mine + spread * all : mine);
+}
+
+__global__ void rows_of(batch b, loss_part *part, int first, int n)
+{
+    for (int64_t i = row_first(); i < n; i += row_stride()) {
+        int64_t r = first + i;
+        int label = b.labels[r];
+        bool good = label >= 0 && label < b.classes;
+        int top = first_largest(b.logits + r * b.classes, b.classes);
+        double loss = row_loss(b, r, good ? label : 0, top);
+        if (lane() == 0)
+            part[i] = good ? loss_part{loss, top == label, NO_BAD_ROW} : loss_part{NAN, 0, (int)r};
+    }
+}
+
+} // namespace
+
+void cuda_queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, float *mean, float *dlogits,
+                              const float *logits, const int32_t *labels, int rows, int classes,
+                              double smoothing, float share, bool add)
+{
+    struct cuda *c = cuda_of(ctx);
+    const batch b = {logits, labels, dlogits, rows, classes, smoothing, share};
+
+    for (int first = 0; first < rows; first += LOSS_PARTS_MAX) {
+        int n = rows - first < LOSS_PARTS_MAX ? rows - first : LOSS_PARTS_MAX;
+        LAUNCH(c, row_blocks(n), ROW_THREADS, rows_of, b, (loss_part *)c->parts, first, n);
+        loss_sum(c, result, n, 1, add || first > 0, loss_mean{mean, rows, share});
+    }
+}
+
+int cuda_cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, float *dlogits,
+                       const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
+                       struct err *err)
+{
+    struct cuda *c = cuda_of(ctx);
+    struct queued_loss r;
+
+    cuda_queue_cross_entropy(ctx, c->loss, nullptr, dlogits, logits, labels, rows, classes, smoothing, 1,
+                             false);
+    if (c->ctx.ops->get(ctx, &r, c->loss, sizeof(r), err))
+        return -1;
+    if (r.bad_row >= 0) {
+        int32_t label;
+        if (c->ctx.ops->get(ctx, &label, labels + r.bad_row, sizeof(label), err))
+            return -1;
+        return err_set(err, ERR_INVALID, "cross_entropy: the label of row %d is %d, expected 0..%d",
+                       r.bad_row, label, classes - 1);
+    }
+    result->loss_sum = r.sum;
+    result->correct = r.correct;
+    return 0;
+}

@@ -1,0 +1,70 @@
+/* cuda.h - a context on an NVIDIA GPU, as the operations' own sources see it.
+ *
+ * Stream:  all is queued on one stream, in the order of the calls.
+ * Memory:  two pieces of scratch memory, each an operation's own for the length of its call: what layers reserved
+ *          (kctx_reserve, as on the CPU), and CUDA_PARTS_BYTES for partial sums and for cuBLAS. Operations choose how
+ *          finely they cut their work so that the second is enough: nothing is allocated in a step.
+ * Errors:  the first failure is kept (cuda_note) until device_sync or device_get asks.
+ */
+#ifndef TK_KERNELS_CUDA_CUDA_H
+#define TK_KERNELS_CUDA_CUDA_H
+
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "kernels/ops.h"
+
+/* The operations that this device offers, by name. */
+#define KERNEL_CUDA_DECLARE(op) KERNEL_TYPE(op) cuda_##op;
+KERNEL_OPS(KERNEL_CUDA_DECLARE)
+KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
+#undef KERNEL_CUDA_DECLARE
+
+enum { CUDA_PARTS_BYTES = 32 << 20, CUDA_NAME_BYTES = 300 };
+
+struct matmul;
+
+struct cuda {
+    struct kctx ctx;
+    int device;
+    cudaStream_t stream;
+    int sms; /* multiprocessors: how many blocks keep it busy */
+    enum precision precision;
+    char name[CUDA_NAME_BYTES];
+    void *parts;   /* CUDA_PARTS_BYTES */
+    void *scratch; /* what layers reserved */
+    size_t scratch_bytes;
+    struct matmul *matmul;
+    struct queued_loss *loss; /* one, for the calls that wait for their result */
+    cudaEvent_t mark[DEVICE_MARKS];
+    cudaError_t error;
+    const char *where;
+};
+
+/* device: as CUDA counts. Errors: ERR_INVALID (no such device; a precision that needs cuBLAS, which is not there),
+ * ERR_FATAL. */
+struct kctx *cuda_make(int device, enum precision precision, struct err *err) MUST_CHECK;
+
+/* The stream of all work: a cudaStream_t, for collectives. */
+void *cuda_stream(struct kctx *ctx);
+
+static inline struct cuda *cuda_of(struct kctx *ctx)
+{
+    return (struct cuda *)ctx;
+}
+
+/* Keep a failure, unless there is one already. `where` is static. */
+void cuda_note(struct cuda *c, cudaError_t e, const char *where);
+
+/* The reserved scratch memory; one that is too small aborts, as on the CPU. */
+void *cuda_scratch(struct cuda *c, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/* gather.cu - one thread per element of a batch; those of a sample's first element also see to its target. */
+#include "kernels/cuda/grid.h"
+
+namespace
+{
+
+__global__ void take(struct gather g, struct gather_batch to, const uint32_t *items, const uint32_t *order,
+                     const int64_t *first, int64_t n)
+{
+    const int64_t len = (int64_t)g.len;
+    for (int64_t i = each_first(); i < n; i += each_stride()) {
+        const int64_t r = i / len;
+        const int64_t at = i % len;
+        const uint32_t place = order[*first + r];
+        const int64_t item = items ? items[place] : place;
+        const int64_t from = item * len + at;
+        to.x[i] = g.bytes ? g.table[at % g.stats * 256 + g.bytes[from]] : g.floats[from];
+        if (at != 0)
+            continue;
+        to.samples[r] = place;
+        if (g.labels)
+            to.labels[r] = g.labels[item];
+        for (int v = 0; v < g.value_len; v++)
+            to.values[r * g.value_len + v] = g.values[item * g.value_len + v];
+    }
+}
+
+} // namespace
+
+void cuda_queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
+                       const uint32_t *items, const uint32_t *order, const int64_t *first, int rows)
+{
+    const int64_t n = (int64_t)rows * (int64_t)g->len;
+    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, take, *g, *to, items, order, first, n);
+}

@@ -1,0 +1,73 @@
+/* grid.h - the words that kernels are written in, and how they are queued.
+ *
+ * nvcc compiles them for the GPU. Any other compiler builds them for the CPU, as tests do (tests/fakes/cuda/emulate.h):
+ * the same source, run thread by thread, so every index is checked without a device. For that they keep to what stands
+ * here: SHARED for shared memory, LAUNCH for a launch, and the words of CUDA that emulate.h lists.
+ */
+#ifndef TK_KERNELS_CUDA_GRID_H
+#define TK_KERNELS_CUDA_GRID_H
+
+#include "kernels/cuda/cuda.h"
+
+#ifdef __CUDACC__
+
+#include <cuda_runtime.h>
+
+/* type name[n] that the block's threads share */
+#define SHARED(type, name, n) __shared__ type name[n]
+#define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
+    do {                                                                                                     \
+        kernel<<<(blocks), (threads), 0, (c)->stream>>>(__VA_ARGS__);                                        \
+        cuda_note((c), cudaPeekAtLastError(), #kernel);                                                      \
+    } while (0)
+
+#else
+
+#include "emulate.h"
+
+#define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
+    emulate_launch((c)->stream, (blocks), (threads), (kernel), __VA_ARGS__)
+
+#endif
+
+namespace
+{
+
+constexpr int WARP = 32;
+constexpr unsigned ALL_LANES = 0xffffffffU;
+constexpr int EACH_THREADS = 256;
+
+__host__ __device__ inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Blocks for n elements, one per thread. n is below 2^31 in every tensor, flat buffers may be longer. */
+inline unsigned blocks_for(int64_t n, int threads)
+{
+    int64_t blocks = ceil_div(n, threads);
+    return (unsigned)(blocks < 1 << 30 ? blocks : 1 << 30);
+}
+
+/* This thread's first element, and the way to its next, where a grid may be smaller than its work. */
+__device__ inline int64_t each_first()
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+__device__ inline int64_t each_stride()
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+/* The sum over a warp, on all its lanes, in the same order whoever asks. */
+template <class T> __device__ inline T warp_sum(T v)
+{
+    for (int d = WARP / 2; d > 0; d /= 2)
+        v += __shfl_xor_sync(ALL_LANES, v, d);
+    return v;
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,70 @@
+/* loss.cuh - parts of a loss, and adding them up: by one block, in a fixed order, so that the sum needs no atomics. */
+#ifndef TK_KERNELS_CUDA_LOSS_CUH
+#define TK_KERNELS_CUDA_LOSS_CUH
+
+#include "kernels/cuda/grid.h"
+
+namespace
+{
+
+constexpr int LOSS_THREADS = 256;
+constexpr int NO_BAD_ROW = 0x7fffffff;
+
+struct loss_part {
+    double sum;
+    int32_t correct, bad_row;
+};
+
+constexpr int LOSS_PARTS_MAX = CUDA_PARTS_BYTES / (int)sizeof(loss_part);
+
+/* The mean over the rows, times a share of it, for a gradient's company. */
+struct loss_mean {
+    float *to; /* or NULL */
+    int rows;
+    float share;
+};
+
+__device__ inline loss_part loss_add(loss_part a, loss_part b)
+{
+    return loss_part{a.sum + b.sum, a.correct + b.correct, a.bad_row < b.bad_row ? a.bad_row : b.bad_row};
+}
+
+__global__ void loss_finish(struct queued_loss *result, const loss_part *part, int parts, double divisor,
+                            bool add, loss_mean mean)
+{
+    SHARED(loss_part, mine, LOSS_THREADS);
+    const int t = (int)threadIdx.x;
+    loss_part sum = {0, 0, NO_BAD_ROW};
+
+    for (int i = t; i < parts; i += LOSS_THREADS)
+        sum = loss_add(sum, part[i]);
+    mine[t] = sum;
+    __syncthreads();
+    for (int half = LOSS_THREADS / 2; half > 0; half /= 2) {
+        if (t < half)
+            mine[t] = loss_add(mine[t], mine[t + half]);
+        __syncthreads();
+    }
+    if (t != 0)
+        return;
+    struct queued_loss all = {mine[0].sum / divisor, mine[0].correct,
+                              mine[0].bad_row == NO_BAD_ROW ? -1 : mine[0].bad_row};
+    if (add) {
+        all.sum += result->sum;
+        all.correct += result->correct;
+        all.bad_row = result->bad_row >= 0 ? result->bad_row : all.bad_row;
+    }
+    *result = all;
+    if (mean.to)
+        *mean.to = (float)(all.sum / mean.rows) * mean.share;
+}
+
+inline void loss_sum(struct cuda *c, struct queued_loss *result, int parts, double divisor, bool add,
+                     loss_mean mean)
+{
+    LAUNCH(c, 1, LOSS_THREADS, loss_finish, result, (const loss_part *)c->parts, parts, divisor, add, mean);
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,226 @@
+/* matmul.c - plans: cuBLAS is asked once per kind of product which algorithm is best, and then just run. */
+#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/blas.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Several times what the layers of a model need, at two sizes of batch. A product that finds no room is asked for anew
+ * each time. */
+enum { PLANS_MAX = 512, ALIGN_MAX = 256 };
+
+/* What an algorithm is chosen by. No padding: compared as bytes. */
+struct key {
+    int m, n, k, lda, ldb;
+    int a_transposed, b_transposed, bias, relu;
+    unsigned align_a, align_b, align_c, align_bias;
+};
+
+struct plan {
+    struct key key;
+    bool none; /* cuBLAS has nothing for it */
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t a, b, c;
+    cublasLtMatmulAlgo_t algo;
+    size_t workspace_bytes;
+};
+
+struct matmul {
+    bool loaded;
+    struct blas blas;
+    cublasLtHandle_t handle;
+    enum precision precision;
+    int plans;
+    struct plan plan[PLANS_MAX + 1]; /* the last: for those that find no room */
+};
+
+static void release_plan(const struct blas *b, struct plan *p)
+{
+    if (p->a)
+        b->MatrixLayoutDestroy(p->a);
+    if (p->b)
+        b->MatrixLayoutDestroy(p->b);
+    if (p->c)
+        b->MatrixLayoutDestroy(p->c);
+    if (p->desc)
+        b->MatmulDescDestroy(p->desc);
+    *p = (struct plan){0};
+}
+
+struct matmul *matmul_make(enum precision precision, struct err *err)
+{
+    struct matmul *m = calloc(1, sizeof(*m));
+    struct err why;
+
+    if (!m) {
+        err_set(err, ERR_FATAL, "out of memory");
+        return NULL;
+    }
+    m->precision = precision;
+    const char *env = getenv("TK_CUBLAS");
+    m->loaded = env && strcmp(env, "off") == 0 ? err_set(&why, ERR_NOT_FOUND, "TK_CUBLAS is off") == 0
+                                               : !blas_load(&m->blas, &why);
+    if (!m->loaded && precision == PRECISION_F32)
+        return m;
+    if (!m->loaded) {
+        err_set(err, ERR_INVALID, "--precision: only cuBLAS has another than f32 (%s)", why.msg);
+    } else if (m->blas.Create(&m->handle) != CUBLAS_STATUS_SUCCESS) {
+        err_set(err, ERR_FATAL, "cuBLAS does not start on this GPU");
+    } else {
+        return m;
+    }
+    free(m);
+    return NULL;
+}
+
+void matmul_free(struct matmul *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i <= PLANS_MAX && m->loaded; i++)
+        release_plan(&m->blas, &m->plan[i]);
+    if (m->handle)
+        m->blas.Destroy(m->handle);
+    free(m);
+}
+
+bool matmul_has_cublas(const struct matmul *m)
+{
+    return m->loaded;
+}
+
+/* cuBLAS takes 256 bytes for granted; parameters lie one behind the other, at any multiple of 4. */
+static unsigned align_of(const void *p)
+{
+    unsigned low = (unsigned)((uintptr_t)p & (ALIGN_MAX - 1));
+
+    return low ? low & -low : ALIGN_MAX;
+}
+
+static struct key key_of(const struct product *p)
+{
+    return (struct key){.m = p->m,
+                        .n = p->n,
+                        .k = p->k,
+                        .lda = p->lda,
+                        .ldb = p->ldb,
+                        .a_transposed = p->a_transposed,
+                        .b_transposed = p->b_transposed,
+                        .bias = p->bias != NULL,
+                        .relu = p->relu,
+                        .align_a = align_of(p->a),
+                        .align_b = align_of(p->b),
+                        .align_c = align_of(p->c),
+                        .align_bias = p->bias ? align_of(p->bias) : 0};
+}
+
+static cublasComputeType_t compute_type(enum precision precision)
+{
+    switch (precision) {
+    case PRECISION_TF32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case PRECISION_BF16:
+        return CUBLAS_COMPUTE_32F_FAST_16BF;
+    case PRECISION_F32:
+        break;
+    }
+    return CUBLAS_COMPUTE_32F;
+}
+
+/* 0 as long as all went well, like cuBLAS's own status. */
+static int describe(const struct matmul *m, struct plan *p, const float *bias)
+{
+    const struct blas *b = &m->blas;
+    const struct key *k = &p->key;
+    cublasOperation_t ta = k->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasOperation_t tb = k->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    cublasLtEpilogue_t epilogue = k->bias   ? k->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
+                                  : k->relu ? CUBLASLT_EPILOGUE_RELU
+                                            : CUBLASLT_EPILOGUE_DEFAULT;
+    uint64_t a_rows = (uint64_t)(k->a_transposed ? k->k : k->m);
+    uint64_t a_cols = (uint64_t)(k->a_transposed ? k->m : k->k);
+    uint64_t b_rows = (uint64_t)(k->b_transposed ? k->n : k->k);
+    uint64_t b_cols = (uint64_t)(k->b_transposed ? k->k : k->n);
+
+    return b->MatmulDescCreate(&p->desc, compute_type(m->precision), CUDA_R_32F) ||
+           b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof(ta)) ||
+           b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof(tb)) ||
+           b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)) ||
+           /* Its alignment is a part of the question. */
+           b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)) ||
+           b->MatrixLayoutCreate(&p->a, CUDA_R_32F, a_rows, a_cols, k->lda) ||
+           b->MatrixLayoutCreate(&p->b, CUDA_R_32F, b_rows, b_cols, k->ldb) ||
+           b->MatrixLayoutCreate(&p->c, CUDA_R_32F, (uint64_t)k->m, (uint64_t)k->n, k->m);
+}
+
+static int choose(const struct matmul *m, struct plan *p)
+{
+    const struct blas *b = &m->blas;
+    const uint64_t workspace = CUDA_PARTS_BYTES;
+    const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* split sums by way of the workspace */
+    cublasLtMatmulPreference_t like = NULL;
+    cublasLtMatmulHeuristicResult_t best = {0};
+    int found = 0;
+    struct {
+        cublasLtMatmulPreferenceAttributes_t what;
+        const void *value;
+        size_t bytes;
+    } wish[] = {
+        {CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)},
+        {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums, sizeof(sums)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p->key.align_a, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->key.align_b, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->key.align_c, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->key.align_c, sizeof(uint32_t)},
+    };
+
+    int bad = b->MatmulPreferenceCreate(&like);
+    for (size_t i = 0; i < ARRAY_LEN(wish) && !bad; i++)
+        bad = b->MatmulPreferenceSetAttribute(like, wish[i].what, wish[i].value, wish[i].bytes);
+    if (!bad)
+        bad = b->MatmulAlgoGetHeuristic(m->handle, p->desc, p->a, p->b, p->c, p->c, like, 1, &best, &found);
+    if (like)
+        b->MatmulPreferenceDestroy(like);
+    if (bad || found < 1 || best.state != CUBLAS_STATUS_SUCCESS)
+        return -1;
+    p->algo = best.algo;
+    p->workspace_bytes = best.workspaceSize;
+    return 0;
+}
+
+static struct plan *plan_of(struct matmul *m, const struct key *key, const float *bias)
+{
+    int i = 0;
+
+    while (i < m->plans && memcmp(&m->plan[i].key, key, sizeof(*key)) != 0)
+        i++;
+    struct plan *p = &m->plan[i];
+    if (i < m->plans)
+        return p;
+    if (m->plans < PLANS_MAX)
+        m->plans++;
+    release_plan(&m->blas, p);
+    p->key = *key;
+    p->none = describe(m, p, bias) || choose(m, p);
+    return p;
+}
+
+bool matmul_run(struct cuda *c, const struct product *p)
+{
+    struct matmul *m = c->matmul;
+    const float one = 1;
+    const float zero = 0;
+
+    if (!m->loaded)
+        return false;
+    struct key key = key_of(p);
+    struct plan *plan = plan_of(m, &key, p->bias);
+    if (plan->none)
+        return false;
+    if (p->bias && m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
+                                                  sizeof(p->bias)))
+        return false;
+    return m->blas.Matmul(m->handle, plan->desc, &one, p->a, plan->a, p->b, plan->b, &zero, p->c, plan->c,
+                          p->c, plan->c, &plan->algo, c->parts, plan->workspace_bytes,
+                          c->stream) == CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,56 @@
+/* mse.cu - squares by blocks, then the sum over blocks. */
+#include "kernels/cuda/loss.cuh"
+
+namespace
+{
+
+constexpr int BLOCKS_MAX = 1024;
+
+__global__ void squares(float *dout, const float *out, const float *target, int64_t n, float scale,
+                        float share, loss_part *part)
+{
+    SHARED(double, mine, LOSS_THREADS);
+    const int t = (int)threadIdx.x;
+    double sum = 0;
+
+    for (int64_t i = each_first(); i < n; i += each_stride()) {
+        float d = out[i] - target[i];
+        sum += (double)d * (double)d;
+        if (dout)
+            dout[i] = scale * d * share;
+    }
+    mine[t] = sum;
+    __syncthreads();
+    for (int half = LOSS_THREADS / 2; half > 0; half /= 2) {
+        if (t < half)
+            mine[t] += mine[t + half];
+        __syncthreads();
+    }
+    if (t == 0)
+        part[blockIdx.x] = loss_part{mine[0], 0, NO_BAD_ROW};
+}
+
+} // namespace
+
+void cuda_queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, float *dout, const float *out,
+                    const float *target, int rows, int cols, float share, bool add)
+{
+    struct cuda *c = cuda_of(ctx);
+    const int64_t n = (int64_t)rows * cols;
+    const unsigned most = blocks_for(n, LOSS_THREADS);
+    const unsigned blocks = most < BLOCKS_MAX ? most : BLOCKS_MAX;
+
+    LAUNCH(c, blocks, LOSS_THREADS, squares, dout, out, target, n, (float)(2.0 / (double)n), share,
+           (loss_part *)c->parts);
+    loss_sum(c, result, (int)blocks, cols, add, loss_mean{mean, rows, share});
+}
+
+double cuda_mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)
+{
+    struct cuda *c = cuda_of(ctx);
+    struct queued_loss r;
+    struct err late; /* kept in the context as well, and told by the next device_sync */
+
+    cuda_queue_mse(ctx, c->loss, nullptr, dout, out, target, rows, cols, 1, false);
+    return c->ctx.ops->get(ctx, &r, c->loss, sizeof(r), &late) ? NAN : r.sum;
+}

@@ -1,0 +1,50 @@
+/* step.cu - the beginning and the end of a step, and other small things, by one thread. */
+#include "kernels/cuda/grid.h"
+
+namespace
+{
+
+__global__ void begin(struct step_state *state, const struct step_order *orders, int ring)
+{
+    state->now = orders[state->steps % ring];
+}
+
+__global__ void end(struct step_state *state, const struct queued_loss *own, int rows, const float *loss,
+                    struct step_record *records, int ring)
+{
+    struct step_record r;
+    r.loss = *loss;
+    r.own = (float)(own->sum / rows);
+    r.halted = state->halted || !isfinite(r.loss);
+    if (!r.halted) {
+        state->own_sum += own->sum / rows;
+        state->mean_sum += (double)r.loss;
+    }
+    state->halted = r.halted;
+    records[state->steps % ring] = r;
+    state->steps++;
+}
+
+__global__ void count(int64_t *x)
+{
+    ++*x;
+}
+
+} // namespace
+
+void cuda_queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders,
+                           int ring)
+{
+    LAUNCH(cuda_of(ctx), 1, 1, begin, state, orders, ring);
+}
+
+void cuda_queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
+                         const float *loss, struct step_record *records, int ring)
+{
+    LAUNCH(cuda_of(ctx), 1, 1, end, state, own, rows, loss, records, ring);
+}
+
+void cuda_queue_count(struct kctx *ctx, int64_t *x)
+{
+    LAUNCH(cuda_of(ctx), 1, 1, count, x);
+}

@@ -1,0 +1,174 @@
+/* tile.cuh - products of two operands that need not be matrices: C (rows, cols) = sum over k of A(row, k) B(col, k).
+ *
+ * An operand is a struct that knows how to read element (outer, k), where outer is a row of C for A and a column for B:
+ *
+ *     static constexpr bool K_FAST;    neighbours in k lie side by side in memory (else neighbours in outer do)
+ *     struct outer; struct step;       what of the address depends on one of the two alone, computed once
+ *     outer at_outer(int), step at_step(int);
+ *     float read(outer, step);         0 for what is outside (padding)
+ *
+ * A block computes TILE x TILE elements, a thread 4 x 4 of them. k may be cut into `splits` parts, one per blockIdx.z: then
+ * the parts of C lie one behind the other, for whoever adds them up in order.
+ */
+#ifndef TK_KERNELS_CUDA_TILE_CUH
+#define TK_KERNELS_CUDA_TILE_CUH
+
+#include "kernels/cuda/grid.h"
+
+namespace
+{
+
+constexpr int TILE = 64;
+constexpr int TILE_K = 16;
+constexpr int TILE_THREADS = 256;
+constexpr int TILE_LD = TILE + 4; /* a row's four floats stay aligned, and columns spread over the banks */
+constexpr int EACH = TILE * TILE_K / TILE_THREADS; /* elements of a tile that a thread reads */
+constexpr int MINE = 4;                            /* rows, and columns, of C that a thread computes */
+
+struct tile_shape {
+    int rows, cols, k;
+    int k_part; /* of one split; a multiple of TILE_K */
+};
+
+__device__ inline int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* How a thread's reads go over a tile: along k or along outer, whichever lies side by side. */
+template <bool K_FAST> struct tile_reads {
+    static __device__ int outer(int t, int i)
+    {
+        return K_FAST ? t / TILE_K + i * (TILE_THREADS / TILE_K) : t % TILE;
+    }
+    static __device__ int k(int t, int i)
+    {
+        return K_FAST ? t % TILE_K : t / TILE + i * (TILE_THREADS / TILE);
+    }
+};
+
+/* One operand's part of a thread's work: EACH elements of every tile. */
+template <class X> struct tile_reader {
+    using reads = tile_reads<X::K_FAST>;
+    static constexpr int OUTERS = X::K_FAST ? EACH : 1;
+    const X &x;
+    const int t, first, outers;
+    typename X::outer mine[OUTERS];
+
+    __device__ tile_reader(const X &operand, int thread, int first_outer, int all)
+        : x(operand), t(thread), first(first_outer), outers(all)
+    {
+        for (int i = 0; i < OUTERS; i++)
+            mine[i] = x.at_outer(smaller(first + reads::outer(t, i), outers - 1));
+    }
+
+    /* The tile that begins at k, up to `end`. */
+    __device__ void load(float *tile, int k, int end) const
+    {
+        constexpr int STEPS = X::K_FAST ? 1 : EACH;
+        typename X::step steps[STEPS];
+        for (int i = 0; i < STEPS; i++)
+            steps[i] = x.at_step(smaller(k + reads::k(t, i), end - 1));
+        for (int i = 0; i < EACH; i++) {
+            int o = reads::outer(t, i);
+            int step = reads::k(t, i);
+            bool inside = first + o < outers && k + step < end;
+            tile[step * TILE_LD + o] =
+                inside ? x.read(mine[X::K_FAST ? i : 0], steps[X::K_FAST ? 0 : i]) : 0.0F;
+        }
+    }
+};
+
+/* Store: put(row, col, part, value). */
+template <class A, class B, class Store>
+__global__ void __launch_bounds__(TILE_THREADS) tile_kernel(tile_shape s, A a, B b, Store store)
+{
+    SHARED(float, tile_a, TILE_K *TILE_LD);
+    SHARED(float, tile_b, TILE_K *TILE_LD);
+    const int t = (int)threadIdx.x;
+    const int row0 = (int)blockIdx.x * TILE;
+    const int col0 = (int)blockIdx.y * TILE;
+    const int begin = (int)blockIdx.z * s.k_part;
+    const int end = s.k - begin < s.k_part ? s.k : begin + s.k_part;
+    const int row = t / (TILE / MINE) * MINE;
+    const int col = t % (TILE / MINE) * MINE;
+    tile_reader<A> read_a(a, t, row0, s.rows);
+    tile_reader<B> read_b(b, t, col0, s.cols);
+    float sum[MINE][MINE] = {};
+
+    for (int k = begin; k < end; k += TILE_K) {
+        read_a.load(tile_a, k, end);
+        read_b.load(tile_b, k, end);
+        __syncthreads();
+        for (int i = 0; i < TILE_K; i++) {
+            float of_a[MINE], of_b[MINE];
+            for (int j = 0; j < MINE; j++) {
+                of_a[j] = tile_a[i * TILE_LD + row + j];
+                of_b[j] = tile_b[i * TILE_LD + col + j];
+            }
+            for (int y = 0; y < MINE; y++)
+                for (int x = 0; x < MINE; x++)
+                    sum[y][x] = __fmaf_rn(of_a[y], of_b[x], sum[y][x]);
+        }
+        __syncthreads();
+    }
+    for (int y = 0; y < MINE; y++)
+        for (int x = 0; x < MINE; x++)
+            if (row0 + row + y < s.rows && col0 + col + x < s.cols)
+                store.put(row0 + row + y, col0 + col + x, (int)blockIdx.z, sum[y][x]);
+}
+
+/* Into how many parts to cut k: until every multiprocessor has two blocks, a part is 8 tiles, or `room_bytes` are full. */
+inline int tile_splits(const struct cuda *c, int rows, int cols, int k, size_t room_bytes)
+{
+    int64_t blocks = ceil_div(rows, TILE) * ceil_div(cols, TILE);
+    int64_t want = ceil_div(2 * (int64_t)c->sms, blocks);
+    int64_t most = ceil_div(k, 8 * TILE_K);
+    int64_t fit = (int64_t)(room_bytes / ((size_t)rows * (size_t)cols * sizeof(float)));
+    int64_t n = want < most ? want : most;
+    n = n < fit ? n : fit;
+    return n > 1 ? (int)n : 1;
+}
+
+/* The rows of C may be many (blockIdx.x), its columns are channels. */
+template <class A, class B, class Store>
+void tile_launch(struct cuda *c, int rows, int cols, int k, int splits, A a, B b, Store store)
+{
+    int part = (int)(ceil_div(ceil_div(k, splits), TILE_K) * TILE_K);
+    tile_shape s = {rows, cols, k, part};
+    dim3 grid((unsigned)ceil_div(rows, TILE), (unsigned)ceil_div(cols, TILE), (unsigned)ceil_div(k, part));
+    LAUNCH(c, grid, TILE_THREADS, (tile_kernel<A, B, Store>), s, a, b, store);
+}
+
+/* How many parts tile_launch really makes of k when asked for so many. */
+inline int tile_parts(int k, int splits)
+{
+    int64_t part = ceil_div(ceil_div(k, splits), TILE_K) * TILE_K;
+    return (int)ceil_div(k, part);
+}
+
+/* A row-major matrix: element (outer, k) at p[outer * by_outer + k * by_k]. */
+template <bool FAST> struct tile_matrix {
+    static constexpr bool K_FAST = FAST;
+    typedef int64_t outer;
+    typedef int64_t step;
+    const float *p;
+    int64_t by_outer, by_k;
+
+    __device__ outer at_outer(int i) const
+    {
+        return i * by_outer;
+    }
+    __device__ step at_step(int k) const
+    {
+        return k * by_k;
+    }
+    __device__ float read(outer o, step s) const
+    {
+        return p[o + s];
+    }
+};
+
+} // namespace
+
+#endif

@@ -1,0 +1,103 @@
+/* queued.h - what only a device with graphs has: operations whose inputs and results stay in its memory, so that a step can
+ * be recorded once and run again and again without the process looking.
+ *
+ * Ownership: all pointers are to device memory (device.h) unless said otherwise.
+ * Numerics:  sums are taken in a fixed order, never by atomics: the same bits in every run on the same kind of GPU.
+ */
+#ifndef TK_KERNELS_QUEUED_H
+#define TK_KERNELS_QUEUED_H
+
+#include "kernels/adam.h"
+#include "kernels/kctx.h"
+#include "kernels/sgd.h"
+
+#include <stdint.h>
+
+/* A loss in device memory. */
+struct queued_loss {
+    double sum; /* over rows: see cross_entropy.h and mse.h */
+    int32_t correct;
+    int32_t bad_row; /* the first row whose label is no class, else -1; the sum is not a number then */
+};
+
+/* The gradient is that of the mean over rows, times `share` (rounded after the division, as on the CPU); so is *mean, the
+ * mean loss of the rows (NULL: not wanted). With `add` the sums go on from what *result holds. */
+void queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, float *mean,
+                         float *dlogits, /* or NULL */
+                         const float *logits, const int32_t *labels, int rows, int classes, double smoothing,
+                         float share, bool add);
+void queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, float *dout, /* or NULL */
+               const float *out, const float *target, int rows, int cols, float share, bool add);
+
+/* A data set in device memory. A sample's input becomes floats as trainer/feed.h decodes it. */
+struct gather {
+    const uint8_t *bytes;  /* inputs: one of the two, */
+    const float *floats;   /* decoded already */
+    size_t len;            /* of an input */
+    const float *table;    /* (stats, 256): what a byte becomes */
+    int stats;             /* element i of an input goes by row i % stats */
+    const int32_t *labels; /* targets: one of the two */
+    const float *values;
+    int value_len;
+};
+
+/* Where a batch goes. Of labels and values, one. */
+struct gather_batch {
+    float *x;          /* (rows, len) */
+    int32_t *labels;   /* (rows) */
+    float *values;     /* (rows, value_len) */
+    uint32_t *samples; /* (rows) their places in the order, as dropout wants them */
+};
+
+/* Samples items[order[*first + i]], i in 0..rows-1 (items NULL: order[...]). *g and *to are read at once. */
+void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
+                  const uint32_t *items, const uint32_t *order, const int64_t *first, int rows);
+
+/* What the process says about a step when it launches it. The scalars: without weight decay, and with. */
+struct step_order {
+    int64_t first; /* place of the batch in the order */
+    int64_t step;  /* of the run, for dropout */
+    union {
+        struct adam_scalars adam[2];
+        struct sgd_scalars sgd[2];
+    };
+};
+
+/* What a step leaves behind. */
+struct step_record {
+    float loss;     /* mean over all ranks */
+    float own;      /* this rank's */
+    int32_t halted; /* the loss of this step, or of one before, is not finite: parameters stay as they were */
+};
+
+/* Where the steps stand. */
+struct step_state {
+    struct step_order now;
+    int64_t steps; /* done */
+    int32_t halted;
+    double own_sum, mean_sum; /* of losses */
+};
+
+/* Begin: what orders[steps % ring] says, becomes state->now. End: record[steps % ring], sums, steps + 1. Orders and records
+ * are device_shared memory: the process writes an order before the launch, and reads a record behind its mark. */
+void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring);
+void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
+                    const float *loss, struct step_record *records, int ring);
+
+/* Neighbouring parameters that are decayed alike. */
+struct queued_span {
+    int64_t end;
+    int32_t decay; /* which scalars */
+};
+
+/* One optimiser step, by state->now's scalars; none when the run is halted, or *loss is not finite. */
+void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss,
+                const struct queued_span *span, int spans, float *p, float *m, float *v, const float *g,
+                size_t n);
+void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss,
+               const struct queued_span *span, int spans, float *p, float *u, const float *g, size_t n);
+
+/* x[0] += 1 */
+void queue_count(struct kctx *ctx, int64_t *x);
+
+#endif

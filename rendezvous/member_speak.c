@@ -1,0 +1,173 @@
+/* member_speak.c - the thread that hosts the store or finds it, and says how this node is. */
+#include "common/clock.h"
+#include "rendezvous/chair.h"
+#include "rendezvous/member_connection.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { WAIT_MS = 1000 };
+
+/* Become the host where that is wanted and possible. */
+static int try_host(struct connection *l, struct chair **ret, struct err *err)
+{
+    struct member *m = l->m;
+    const struct member_config *c = &m->config;
+
+    if (c->hosts == MEMBER_HOSTS_NOT ||
+        (c->hosts == MEMBER_HOSTS_AUTO && !member_host_is_here(l->at, clock_mono_ms() + WAIT_MS)))
+        return 0;
+    *ret = chair_start(c->port, c->run_id, &c->quorum, err);
+    if (!*ret)
+        return c->hosts == MEMBER_HOSTS ? -1 : 0;
+    pthread_mutex_lock(&m->lock);
+    m->view.chairs = true;
+    m->say.chairs = 1;
+    pthread_mutex_unlock(&m->lock);
+    return 0;
+}
+
+/* The store may come later than we: its node's name may not resolve yet, and another run may be in its place still. */
+static int arrive(struct connection *l, struct chair **chair)
+{
+    struct member *m = l->m;
+    const int64_t limit_ms = clock_mono_ms() + m->config.quorum.join_ms;
+    struct err err = {0};
+    char text[ERR_MSG_BYTES];
+
+    while (!member_over(m)) {
+        if (!*chair && try_host(l, chair, &err) < 0) {
+            snprintf(text, sizeof(text), "this node has to host the store: %.150s", err.msg);
+            member_lose(m, ERR_CONFLICT, text);
+            return -1;
+        }
+        if (member_reach(l, &err) == 0)
+            return 0;
+        if (clock_mono_ms() >= limit_ms) {
+            snprintf(text, sizeof(text), "not reached within %.3g s: %.150s",
+                     (double)m->config.quorum.join_ms / 1000, err.msg);
+            member_lose(m, ERR_TIMEOUT, text);
+            return -1;
+        }
+        member_rest();
+    }
+    return -1;
+}
+
+static int take_ticket(struct connection *l, struct err *err)
+{
+    struct member *m = l->m;
+    char addr[MEETING_NAME_BYTES] = "";
+    int64_t ticket;
+
+    if (store_local_address(l->store, addr, sizeof(addr), err) < 0 ||
+        store_add(l->store, "tickets", 1, &ticket, member_silence_ms(m), err) < 0)
+        return -1;
+    pthread_mutex_lock(&m->lock);
+    snprintf(m->say.addr, sizeof(m->say.addr), "%s",
+             m->config.addr   ? m->config.addr
+             : m->view.chairs ? m->config.host
+                              : addr);
+    m->view.ticket = ticket;
+    m->view.link = MEMBER_IN;
+    member_tell_owner(m);
+    pthread_mutex_unlock(&m->lock);
+    return 0;
+}
+
+/* Write our word; `news` wakes the chair. */
+static int speak(struct connection *l, const struct meeting_node *node, bool news, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    char key[40];
+    int64_t ignored;
+
+    snprintf(key, sizeof(key), "node/%" PRId64, l->m->view.ticket);
+    if (meeting_put_node(node, &text, err) < 0 ||
+        store_set(l->store, key, text.data, text.len, member_silence_ms(l->m), err) < 0)
+        return -1;
+    if (news && store_add(l->store, "posts", 1, &ignored, member_silence_ms(l->m), err) < 0)
+        return -1;
+    l->ok_ms = clock_mono_ms();
+    return 0;
+}
+
+/* Sleep until there is something to say or the next heartbeat is due; false: nothing will come any more. */
+static bool next_word(struct member *m, int64_t beat_ms, struct meeting_node *node, bool *news)
+{
+    pthread_mutex_lock(&m->lock);
+    while (!m->dirty && !m->stop && m->view.link != MEMBER_LOST && clock_mono_ms() < beat_ms)
+        member_wait_until(m, beat_ms);
+    const bool more = m->view.link != MEMBER_LOST && (m->dirty || !m->stop);
+    *news = m->dirty;
+    m->dirty = false;
+    m->say.beat++;
+    *node = m->say;
+    pthread_mutex_unlock(&m->lock);
+    return more;
+}
+
+static int64_t interval_ms(struct member *m)
+{
+    const int64_t own_ms = m->config.quorum.keep_alive_ms;
+
+    pthread_mutex_lock(&m->lock);
+    const int64_t theirs_ms = m->view.state.keep_alive_ms;
+    pthread_mutex_unlock(&m->lock);
+    return theirs_ms && theirs_ms < own_ms ? theirs_ms : own_ms;
+}
+
+static void speak_on(struct connection *l)
+{
+    struct meeting_node node;
+    struct err err = {0};
+    bool news;
+
+    for (int64_t beat_ms = 0; next_word(l->m, beat_ms, &node, &news);) {
+        if (!node.phase) { /* the owner has said nothing yet */
+            beat_ms = clock_mono_ms() + WAIT_MS;
+            continue;
+        }
+        while (speak(l, &node, news, &err) < 0)
+            if (member_mend(l, &err) < 0)
+                return;
+        beat_ms = clock_mono_ms() + interval_ms(l->m);
+    }
+}
+
+/* The others hear the end from our store: it stays until they have. */
+static void see_others_off(struct member *m, struct chair *chair)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+
+    pthread_mutex_lock(&m->lock);
+    const int64_t limit_ms = clock_mono_ms() + m->grace_ms;
+    pthread_mutex_unlock(&m->lock);
+    while (!chair_over(chair) && clock_mono_ms() < limit_ms)
+        nanosleep(&pause, NULL);
+    chair_stop(chair);
+}
+
+void *member_speak_thread(void *arg)
+{
+    struct connection l = member_connection(arg);
+    struct chair *chair = NULL;
+    struct err err = {0};
+
+    if (arrive(&l, &chair) == 0) {
+        if (take_ticket(&l, &err) < 0 || member_start_thread(member_listen_thread, l.m, &err) < 0)
+            member_lose(l.m, ERR_PEER, err.msg);
+        else
+            speak_on(&l);
+    }
+    member_disconnect(&l);
+    if (chair)
+        see_others_off(l.m, chair);
+    pthread_mutex_lock(&l.m->lock);
+    l.m->speaker_ended = true;
+    pthread_cond_broadcast(&l.m->changed);
+    pthread_mutex_unlock(&l.m->lock);
+    member_unref(l.m);
+    return NULL;
+}

@@ -1,0 +1,214 @@
+/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul.
+ *
+ * It refuses what it was not asked to expect: addresses less aligned than the preference promised, more workspace than
+ * allowed, and reduction schemes that add in no fixed order.
+ */
+#include "emulate.h"
+
+#include "kernels/cuda/blas.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace
+{
+
+struct desc {
+    cublasComputeType_t compute;
+    cublasOperation_t ta, tb;
+    cublasLtEpilogue_t epilogue;
+    const float *bias;
+};
+
+struct layout {
+    uint64_t rows, cols;
+    int64_t ld;
+};
+
+struct preference {
+    uint64_t workspace;
+    uint32_t align_a, align_b, align_c, align_d, schemes;
+};
+
+desc *of(cublasLtMatmulDesc_t d)
+{
+    return (desc *)d;
+}
+
+const layout *of(cublasLtMatrixLayout_t l)
+{
+    return (const layout *)l;
+}
+
+cublasStatus_t create(cublasLtHandle_t *ret)
+{
+    *ret = (cublasLtHandle_t)malloc(1);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t destroy(cublasLtHandle_t h)
+{
+    free(h);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t desc_create(cublasLtMatmulDesc_t *ret, cublasComputeType_t compute, cudaDataType_t scale)
+{
+    if (scale != CUDA_R_32F)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *ret = (cublasLtMatmulDesc_t) new desc{compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT,
+                                           nullptr};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t desc_destroy(cublasLtMatmulDesc_t d)
+{
+    delete of(d);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T> cublasStatus_t set(T *to, const void *from, size_t bytes)
+{
+    if (bytes != sizeof(T))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(to, from, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t desc_set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t what, const void *from,
+                        size_t bytes)
+{
+    switch ((int)what) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        return set(&of(d)->ta, from, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        return set(&of(d)->tb, from, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        return set(&of(d)->epilogue, from, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        return set(&of(d)->bias, from, bytes);
+    default:
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+}
+
+cublasStatus_t layout_create(cublasLtMatrixLayout_t *ret, cudaDataType type, uint64_t rows, uint64_t cols,
+                             int64_t ld)
+{
+    if (type != CUDA_R_32F || ld < (int64_t)rows)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *ret = (cublasLtMatrixLayout_t) new layout{rows, cols, ld};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t layout_destroy(cublasLtMatrixLayout_t l)
+{
+    delete of(l);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t preference_create(cublasLtMatmulPreference_t *ret)
+{
+    *ret = (cublasLtMatmulPreference_t) new preference{0, 256, 256, 256, 256, CUBLASLT_REDUCTION_SCHEME_MASK};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t preference_destroy(cublasLtMatmulPreference_t p)
+{
+    delete (preference *)p;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t preference_set(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t what,
+                              const void *from, size_t bytes)
+{
+    preference *p = (preference *)to;
+    switch ((int)what) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+        return set(&p->workspace, from, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+        return set(&p->schemes, from, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+        return set(&p->align_a, from, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+        return set(&p->align_b, from, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+        return set(&p->align_c, from, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+        return set(&p->align_d, from, bytes);
+    default:
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+}
+
+/* The algorithm carries what it was promised. */
+cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatmulPreference_t like, int asked, cublasLtMatmulHeuristicResult_t *ret,
+                         int *found)
+{
+    const preference *p = (const preference *)like;
+    static_assert(sizeof(*p) <= sizeof(ret->algo), "an algorithm holds a preference");
+    if (asked < 1 || (p->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    memset(ret, 0, sizeof(*ret));
+    memcpy(&ret->algo, p, sizeof(*p));
+    ret->workspaceSize = p->workspace < 4096 ? 0 : 4096;
+    ret->state = CUBLAS_STATUS_SUCCESS;
+    *found = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+bool aligned(const void *p, uint32_t to)
+{
+    return ((uintptr_t)p & (to - 1)) == 0;
+}
+
+cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *pa,
+                      cublasLtMatrixLayout_t ha, const void *pb, cublasLtMatrixLayout_t hb, const void *beta,
+                      const void *pc, cublasLtMatrixLayout_t, void *pd, cublasLtMatrixLayout_t hd,
+                      const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
+                      cudaStream_t stream)
+{
+    const desc how = *of(d);
+    const layout la = *of(ha), lb = *of(hb), ld = *of(hd);
+    const float *a = (const float *)pa, *b = (const float *)pb;
+    float *out = (float *)pd;
+    const float by = *(const float *)alpha;
+    preference promised;
+    memcpy(&promised, algo, sizeof(promised));
+    uint64_t k = how.ta == CUBLAS_OP_T ? la.rows : la.cols;
+    if ((how.tb == CUBLAS_OP_T ? lb.cols : lb.rows) != k ||
+        (how.ta == CUBLAS_OP_T ? la.cols : la.rows) != ld.rows ||
+        (how.tb == CUBLAS_OP_T ? lb.rows : lb.cols) != ld.cols || *(const float *)beta != 0 || pc != pd)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!aligned(a, promised.align_a) || !aligned(b, promised.align_b) || !aligned(out, promised.align_d) ||
+        workspace_bytes > promised.workspace)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    bool bias = how.epilogue == CUBLASLT_EPILOGUE_BIAS || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    bool relu = how.epilogue == CUBLASLT_EPILOGUE_RELU || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    emulate_queue(stream, [=] {
+        memset(workspace, 0xff, workspace_bytes);
+        for (uint64_t j = 0; j < ld.cols; j++)
+            for (uint64_t i = 0; i < ld.rows; i++) {
+                float sum = 0;
+                for (uint64_t l = 0; l < k; l++)
+                    sum += a[how.ta == CUBLAS_OP_T ? i * (uint64_t)la.ld + l : l * (uint64_t)la.ld + i] *
+                           b[how.tb == CUBLAS_OP_T ? l * (uint64_t)lb.ld + j : j * (uint64_t)lb.ld + l];
+                sum = by * sum + (bias ? how.bias[i] : 0);
+                out[j * (uint64_t)ld.ld + i] = relu && sum < 0 ? 0 : sum;
+            }
+    });
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+} // namespace
+
+extern "C" int blas_load(struct blas *b, struct err *err)
+{
+    (void)err;
+    *b = blas{create,         destroy,           desc_create,        desc_destroy,   desc_set,  layout_create,
+              layout_destroy, preference_create, preference_destroy, preference_set, heuristic, matmul};
+    return 0;
+}

@@ -1,0 +1,234 @@
+/* emulate.cc - fibres (ucontext) and whose turn it is. */
+#include "emulate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <vector>
+#ifdef __has_feature /* clang's way to say it */
+#if __has_feature(address_sanitizer)
+#define EMULATE_ASAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define EMULATE_ASAN 1
+#endif
+#ifndef EMULATE_ASAN
+#define EMULATE_ASAN 0
+#endif
+#if EMULATE_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+struct emulate_place emulate_at;
+
+namespace
+{
+
+enum { STACK_BYTES = 128 * 1024, THREADS_MAX = 1024, VALUE_MAX = 16, SHARED_MAX = 16 };
+
+enum state { READY, WAITS_BLOCK, WAITS_WARP, DONE };
+
+struct fiber {
+    ucontext_t at;
+    char *stack;
+    state is;
+    uint3 thread;
+    char value[VALUE_MAX];
+    void *fake; /* AddressSanitizer's */
+};
+
+struct shared {
+    const void *place;
+    void *p;
+};
+
+struct machine {
+    std::vector<fiber> fibers;
+    ucontext_t home;
+    void *home_fake;
+    const void *home_stack;
+    size_t home_bytes;
+    fiber *now;
+    const std::function<void()> *kernel;
+    shared piece[SHARED_MAX];
+    int pieces;
+    bool descending;
+    unsigned long launches;
+} m;
+
+[[noreturn]] void broken(const char *what)
+{
+    fprintf(stderr, "emulated kernel, block %u,%u,%u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, what);
+    abort();
+}
+
+void leaves(void **fake, const void *stack, size_t bytes)
+{
+#if EMULATE_ASAN
+    __sanitizer_start_switch_fiber(fake, stack, bytes);
+#else
+    (void)fake, (void)stack, (void)bytes;
+#endif
+}
+
+void arrives(void *fake, const void **stack, size_t *bytes)
+{
+#if EMULATE_ASAN
+    __sanitizer_finish_switch_fiber(fake, stack, bytes);
+#else
+    (void)fake, (void)stack, (void)bytes;
+#endif
+}
+
+void go_home(state is)
+{
+    fiber *f = m.now;
+    f->is = is;
+    leaves(is == DONE ? nullptr : &f->fake, m.home_stack, m.home_bytes);
+    swapcontext(&f->at, &m.home);
+    arrives(f->fake, nullptr, nullptr);
+}
+
+void begin()
+{
+    arrives(nullptr, &m.home_stack, &m.home_bytes);
+    (*m.kernel)();
+    go_home(DONE);
+}
+
+void resume(fiber *f)
+{
+    m.now = f;
+    emulate_at.thread = f->thread;
+    leaves(&m.home_fake, f->stack, STACK_BYTES);
+    swapcontext(&m.home, &f->at);
+    arrives(m.home_fake, nullptr, nullptr);
+}
+
+void start(fiber *f, uint3 thread)
+{
+    getcontext(&f->at);
+    if (!f->stack)
+        f->stack = (char *)malloc(STACK_BYTES);
+    f->at.uc_stack.ss_sp = f->stack;
+    f->at.uc_stack.ss_size = STACK_BYTES;
+    f->at.uc_link = nullptr;
+    f->thread = thread;
+    f->is = READY;
+    f->fake = nullptr;
+    makecontext(&f->at, begin, 0);
+}
+
+/* Of the fibres first..first+n-1, how many are so. */
+size_t count(size_t first, size_t n, state is)
+{
+    size_t found = 0;
+    for (size_t i = first; i < first + n; i++)
+        found += m.fibers[i].is == is;
+    return found;
+}
+
+void release(size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n; i++)
+        m.fibers[i].is = READY;
+}
+
+/* Whoever waits for the same goes on together. */
+bool release_waiting(size_t threads)
+{
+    bool any = false;
+    for (size_t w = 0; w < threads; w += 32) {
+        size_t lanes = threads - w < 32 ? threads - w : 32;
+        size_t waiting = count(w, lanes, WAITS_WARP);
+        if (waiting == lanes)
+            release(w, lanes), any = true;
+        else if (waiting && count(w, lanes, READY) == 0)
+            broken("some lanes of a warp do not take part in a shuffle");
+    }
+    if (!any && count(0, threads, WAITS_BLOCK) == threads)
+        release(0, threads), any = true;
+    return any;
+}
+
+void run_block(size_t threads)
+{
+    for (size_t i = 0; i < threads; i++)
+        start(&m.fibers[i], uint3{(unsigned)i % blockDim.x, (unsigned)i / blockDim.x % blockDim.y,
+                                  (unsigned)i / blockDim.x / blockDim.y});
+    while (count(0, threads, DONE) < threads) {
+        for (size_t i = 0; i < threads; i++) {
+            fiber *f = &m.fibers[m.descending ? threads - 1 - i : i];
+            if (f->is == READY)
+                resume(f);
+        }
+        if (count(0, threads, DONE) < threads && !release_waiting(threads))
+            broken("some threads wait at a barrier that others have left behind");
+    }
+    for (int i = 0; i < m.pieces; i++)
+        free(m.piece[i].p);
+    m.pieces = 0;
+}
+
+} // namespace
+
+void emulate_run(dim3 grid, dim3 threads, const std::function<void()> &kernel)
+{
+    size_t n = (size_t)threads.x * threads.y * threads.z;
+    size_t blocks = (size_t)grid.x * grid.y * grid.z;
+    emulate_at.grid = grid;
+    emulate_at.threads = threads;
+    if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > 65535 || grid.z > 65535)
+        broken("a grid that a GPU refuses");
+    if (m.fibers.size() < n)
+        m.fibers.resize(n);
+    m.kernel = &kernel;
+    m.launches++;
+    for (size_t i = 0; i < blocks; i++) {
+        size_t b = m.descending ? blocks - 1 - i : i;
+        emulate_at.block =
+            uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y), (unsigned)(b / grid.x / grid.y)};
+        run_block(n);
+    }
+}
+
+void *emulate_shared(const void *place, size_t bytes)
+{
+    for (int i = 0; i < m.pieces; i++)
+        if (m.piece[i].place == place)
+            return m.piece[i].p;
+    if (m.pieces == SHARED_MAX)
+        broken("too many pieces of shared memory");
+    void *p = aligned_alloc(16, (bytes + 15) / 16 * 16);
+    memset(p, 0xff, bytes);
+    m.piece[m.pieces++] = shared{place, p};
+    return p;
+}
+
+void emulate_wait_block(void)
+{
+    go_home(WAITS_BLOCK);
+}
+
+void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from)
+{
+    size_t self = threadIdx.x + blockDim.x * (threadIdx.y + (size_t)blockDim.y * threadIdx.z);
+    size_t other = self / 32 * 32 + from;
+    if (bytes > VALUE_MAX || other >= (size_t)blockDim.x * blockDim.y * blockDim.z)
+        broken("a shuffle from a lane that is not there");
+    memcpy(m.now->value, mine, bytes);
+    go_home(WAITS_WARP);
+    memcpy(theirs, m.fibers[other].value, bytes);
+    go_home(WAITS_WARP);
+}
+
+void emulate_order(bool descending)
+{
+    m.descending = descending;
+}
+
+unsigned long emulate_launches(void)
+{
+    return m.launches;
+}

@@ -1,0 +1,84 @@
+/* emulate.h - CUDA's kernels on the CPU: blocks one after the other, a block's threads as fibres that take turns.
+ *
+ * A fibre runs until it waits (__syncthreads, a shuffle) or ends. Where threads of a block end while others wait, or
+ * lanes of a warp miss a shuffle, the program aborts: on a GPU that is undefined. Shared memory comes from the heap,
+ * one piece per SHARED, filled with NaN, so AddressSanitizer sees its bounds. emulate_order turns the order of blocks and
+ * threads round: a result that changes with it is a race.
+ *
+ * What streams, memory and graphs do is cudart.cc's business.
+ */
+#ifndef TK_TESTS_FAKES_CUDA_EMULATE_H
+#define TK_TESTS_FAKES_CUDA_EMULATE_H
+
+#include <cuda_runtime_api.h>
+#include <functional>
+#include <math.h>
+#include <tuple>
+
+struct emulate_place {
+    uint3 block, thread;
+    dim3 grid, threads;
+};
+extern struct emulate_place emulate_at;
+
+#define threadIdx (emulate_at.thread)
+#define blockIdx (emulate_at.block)
+#define blockDim (emulate_at.threads)
+#define gridDim (emulate_at.grid)
+
+#ifndef __launch_bounds__
+#define __launch_bounds__(...)
+#endif
+
+#define SHARED(type, name, n)                                                                                \
+    static const char name##_place = 0;                                                                      \
+    type *name = (type *)emulate_shared(&name##_place, (n) * sizeof(type))
+
+void *emulate_shared(const void *place, size_t bytes);
+void emulate_wait_block(void);
+/* Writes the value of this lane, and reads that of lane `from` of the same warp. */
+void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from);
+
+/* Run now, or record it when the stream is being captured. */
+void emulate_queue(cudaStream_t stream, std::function<void()> work);
+void emulate_run(dim3 grid, dim3 threads, const std::function<void()> &kernel);
+
+/* false: blocks and threads in ascending order, the default. */
+extern "C" void emulate_order(bool descending);
+extern "C" unsigned long emulate_launches(void); /* so far */
+
+template <class... P, class... A>
+void emulate_launch(cudaStream_t stream, dim3 grid, dim3 threads, void (*kernel)(P...), A... args)
+{
+    std::tuple<P...> kept(args...);
+    emulate_queue(stream, [=] { emulate_run(grid, threads, [=] { std::apply(kernel, kept); }); });
+}
+
+static inline void __syncthreads(void)
+{
+    emulate_wait_block();
+}
+
+template <class T> inline T __shfl_xor_sync(unsigned, T v, int mask)
+{
+    T got;
+    emulate_exchange(&v, &got, sizeof(v), (threadIdx.x % 32) ^ (unsigned)mask);
+    return got;
+}
+
+static inline float __fmaf_rn(float a, float b, float c)
+{
+    return fmaf(a, b, c);
+}
+
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* beside.h - the same operation on the CPU and on a device, from the same numbers, and what both say.
+ *
+ * A device's result is within `nmse` of the CPU's, and the same to the bit when it is computed again, with blocks and threads
+ * in another order where the device can be told to (device_disturb). Buffers begin anywhere at a multiple of 4 bytes, as
+ * parameters in a flat buffer do; results hold NaN before.
+ */
+#ifndef TK_TESTS_KERNELS_CUDA_BESIDE_H
+#define TK_TESTS_KERNELS_CUDA_BESIDE_H
+
+#include "kernels/device.h"
+#include "kernels/kctx.h"
+#include "test.h"
+
+#include <stdint.h>
+
+enum { BESIDE_MAX = 12 };
+
+enum beside_kind { BESIDE_IN, BESIDE_OUT, BESIDE_INOUT };
+enum beside_type { BESIDE_F32, BESIDE_BITS }; /* compared by NMSE, or to the bit */
+
+struct beside_buffer {
+    enum beside_kind kind;
+    enum beside_type type;
+    size_t bytes;
+    void *start, *host;   /* what it holds before; the CPU's */
+    void *block, *device; /* the device's, in its block */
+};
+
+struct beside {
+    struct kctx *cpu, *device;
+    double nmse;
+    uint32_t seed;
+    int n;
+    struct beside_buffer b[BESIDE_MAX];
+};
+
+/* device.c of the program that tests: a context, or NULL and why there is none. */
+struct kctx *device_open(enum precision precision, struct err *err);
+void device_disturb(bool on);
+
+void beside_open(struct beside *s, enum precision precision);
+void beside_close(struct beside *s);
+
+/* Add a buffer; its number is returned. floats: in [-1, 1). */
+int beside_floats(struct beside *s, enum beside_kind kind, size_t n);
+int beside_copy(struct beside *s, enum beside_kind kind, enum beside_type type, const void *from,
+                size_t bytes);
+int beside_out(struct beside *s, enum beside_type type, size_t bytes);
+
+/* What the operation is given: buffer i, of whichever device runs it. */
+struct beside_run {
+    struct kctx *ctx;
+    void *p[BESIDE_MAX];
+    const void *shape;
+};
+typedef void beside_fn(const struct beside_run *r);
+
+/* Run it everywhere, compare, and forget the buffers. `what` is said when they differ. */
+void beside_check(struct beside *s, beside_fn *fn, const void *shape, const char *what);
+
+#endif

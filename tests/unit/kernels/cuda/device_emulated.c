@@ -1,0 +1,15 @@
+/* device_emulated.c - the GPU's code on a GPU that is none (tests/fakes/cuda). */
+#include "beside.h"
+#include "kernels/cuda/cuda.h"
+
+void emulate_order(bool descending);
+
+struct kctx *device_open(enum precision precision, struct err *err)
+{
+    return cuda_make(0, precision, err);
+}
+
+void device_disturb(bool on)
+{
+    emulate_order(on);
+}

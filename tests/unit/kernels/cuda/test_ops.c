@@ -1,0 +1,721 @@
+/* test_ops.c - every operation of the GPU beside the CPU's, over shapes even and odd. */
+#include "beside.h"
+#include "kernels/ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct beside *open_all(void)
+{
+    static struct beside s;
+
+    beside_open(&s, PRECISION_F32);
+    return &s;
+}
+
+static void reserve(struct beside *s, size_t bytes)
+{
+    struct err err = {0};
+
+    assert_int_equal(kctx_reserve(s->cpu, bytes, &err), 0);
+    assert_int_equal(kctx_reserve(s->device, bytes, &err), 0);
+}
+
+struct linear_case {
+    struct linear_shape s;
+    bool relu, bias, din;
+};
+
+static void linear_forward_of(const struct beside_run *r)
+{
+    const struct linear_case *c = r->shape;
+    linear_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], c->bias ? r->p[3] : NULL, c->relu);
+}
+
+static void linear_backward_of(const struct beside_run *r)
+{
+    const struct linear_case *c = r->shape;
+    linear_backward(r->ctx, &c->s, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL, r->p[3],
+                    c->relu ? r->p[4] : NULL, r->p[5], r->p[6]);
+}
+
+static void check_linear(struct beside *s, const struct linear_case *c)
+{
+    size_t rows = (size_t)c->s.rows, in = (size_t)c->s.in, out = (size_t)c->s.out;
+    char what[120];
+
+    snprintf(what, sizeof(what), "linear %zu x %zu -> %zu%s%s", rows, in, out, c->relu ? " relu" : "",
+             c->bias ? " bias" : "");
+    reserve(s, linear_workspace_bytes(&c->s));
+    beside_out(s, BESIDE_F32, rows * out * sizeof(float));
+    beside_floats(s, BESIDE_IN, rows * in);
+    beside_floats(s, BESIDE_IN, out * in);
+    beside_floats(s, BESIDE_IN, out);
+    beside_check(s, linear_forward_of, c, what);
+    if (c->din)
+        beside_out(s, BESIDE_F32, rows * in * sizeof(float));
+    else
+        beside_floats(s, BESIDE_IN, 1);
+    beside_out(s, BESIDE_F32, out * in * sizeof(float));
+    if (c->bias)
+        beside_out(s, BESIDE_F32, out * sizeof(float));
+    else
+        beside_floats(s, BESIDE_IN, 1);
+    beside_floats(s, BESIDE_IN, rows * out);
+    beside_floats(s, BESIDE_IN, rows * out);
+    beside_floats(s, BESIDE_IN, rows * in);
+    beside_floats(s, BESIDE_IN, out * in);
+    beside_check(s, linear_backward_of, c, what);
+}
+
+static const struct linear_shape LINEARS[] = {{1, 1, 1},    {32, 20, 1},  {3, 7, 5},    {64, 64, 64},
+                                              {65, 63, 66}, {2, 129, 10}, {100, 17, 33}};
+
+static void linear_is_the_cpus(void **state)
+{
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++)
+        for (int how = 0; how < 4; how++)
+            check_linear(s, &(struct linear_case){LINEARS[i], how & 1, !(how & 2), how != 3});
+    beside_close(s);
+}
+
+/* Also without cuBLAS. */
+static void own_products_are_the_cpus(void **state)
+{
+    setenv("TK_CUBLAS", "off", 1);
+    linear_is_the_cpus(state);
+    unsetenv("TK_CUBLAS");
+}
+
+struct conv_case {
+    struct conv2d_shape s;
+    bool relu, bias, din;
+};
+
+static void conv_forward_of(const struct beside_run *r)
+{
+    const struct conv_case *c = r->shape;
+    conv2d_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], c->bias ? r->p[3] : NULL, c->relu);
+}
+
+static void conv_backward_of(const struct beside_run *r)
+{
+    const struct conv_case *c = r->shape;
+    conv2d_backward(r->ctx, &c->s, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL, r->p[3],
+                    c->relu ? r->p[4] : NULL, r->p[5], r->p[6]);
+}
+
+static void check_conv(struct beside *s, const struct conv_case *c)
+{
+    const struct conv2d_shape *z = &c->s;
+    size_t in = (size_t)z->batch * (size_t)z->in_h * (size_t)z->in_w * (size_t)z->in_c;
+    size_t out = (size_t)z->batch * (size_t)conv2d_out_h(z) * (size_t)conv2d_out_w(z) * (size_t)z->out_c;
+    size_t weight = (size_t)z->out_c * (size_t)z->in_c * (size_t)z->k_h * (size_t)z->k_w;
+    size_t o = (size_t)z->out_c;
+    struct err err = {0};
+    char what[160];
+
+    snprintf(what, sizeof(what), "conv2d %dx%dx%dx%d -> %d, %dx%d stride %d pad %d dilation %d%s%s", z->batch,
+             z->in_h, z->in_w, z->in_c, z->out_c, z->k_h, z->k_w, z->stride, z->pad, z->dilation,
+             c->relu ? " relu" : "", c->bias ? " bias" : "");
+    assert_int_equal(conv2d_check(z, &err), 0);
+    reserve(s, conv2d_workspace_bytes(z));
+    beside_out(s, BESIDE_F32, out * sizeof(float));
+    beside_floats(s, BESIDE_IN, in);
+    beside_floats(s, BESIDE_IN, weight);
+    beside_floats(s, BESIDE_IN, o);
+    beside_check(s, conv_forward_of, c, what);
+    if (c->din)
+        beside_out(s, BESIDE_F32, in * sizeof(float));
+    else
+        beside_floats(s, BESIDE_IN, 1);
+    beside_out(s, BESIDE_F32, weight * sizeof(float));
+    if (c->bias)
+        beside_out(s, BESIDE_F32, o * sizeof(float));
+    else
+        beside_floats(s, BESIDE_IN, 1);
+    beside_floats(s, BESIDE_IN, out);
+    beside_floats(s, BESIDE_IN, out);
+    beside_floats(s, BESIDE_IN, in);
+    beside_floats(s, BESIDE_IN, weight);
+    beside_check(s, conv_backward_of, c, what);
+}
+
+static const struct conv2d_shape CONVS[] = {
+    {1, 1, 1, 1, 1, 1, 1, 1, 0, 1},    {2, 28, 28, 1, 32, 3, 3, 1, 0, 1}, {1, 13, 13, 32, 64, 3, 3, 1, 0, 1},
+    {1, 12, 12, 3, 32, 5, 5, 1, 0, 1}, {3, 7, 9, 5, 6, 3, 2, 2, 1, 1},    {1, 9, 8, 2, 3, 3, 3, 3, 2, 2},
+    {2, 5, 5, 17, 70, 3, 3, 1, 1, 1},  {4, 6, 6, 3, 4, 4, 4, 2, 0, 1},    {1, 3, 3, 4, 2, 5, 5, 1, 4, 1},
+};
+
+static void conv2d_is_the_cpus(void **state)
+{
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CONVS); i++)
+        for (int how = 0; how < 3; how++)
+            check_conv(s, &(struct conv_case){CONVS[i], how & 1, !(how & 2), how != 2});
+    beside_close(s);
+}
+
+struct pool_case {
+    struct pool2d_shape s;
+    bool out;
+};
+
+static void max_forward_of(const struct beside_run *r)
+{
+    maxpool2d_forward(r->ctx, r->shape, r->p[0], r->p[1], r->p[2]);
+}
+
+static void max_backward_of(const struct beside_run *r)
+{
+    const struct pool_case *c = r->shape;
+    maxpool2d_backward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], c->out ? r->p[3] : NULL);
+}
+
+static void avg_forward_of(const struct beside_run *r)
+{
+    avgpool2d_forward(r->ctx, r->shape, r->p[0], r->p[1]);
+}
+
+static void avg_backward_of(const struct beside_run *r)
+{
+    avgpool2d_backward(r->ctx, r->shape, r->p[0], r->p[1]);
+}
+
+static void check_pool(struct beside *s, const struct pool2d_shape *z)
+{
+    size_t in = (size_t)z->batch * (size_t)z->in_h * (size_t)z->in_w * (size_t)z->in_c;
+    size_t out = (size_t)z->batch * (size_t)pool2d_out_h(z) * (size_t)pool2d_out_w(z) * (size_t)z->in_c;
+    float *x = malloc(in * sizeof(float));
+    uint8_t *argmax = malloc(out);
+    float *y = malloc(out * sizeof(float));
+    char what[120];
+
+    assert_true(x && argmax && y);
+    snprintf(what, sizeof(what), "pool2d %dx%dx%dx%d, %d stride %d pad %d", z->batch, z->in_h, z->in_w,
+             z->in_c, z->window, z->stride, z->pad);
+    /* Few different values, so that the first of equals counts; and NaN. */
+    for (size_t i = 0; i < in; i++)
+        x[i] = i % 37 == 5 ? (float)NAN : (float)(i * 2654435761U >> 7 & 7) - 3;
+    beside_out(s, BESIDE_BITS, out * sizeof(float));
+    beside_out(s, BESIDE_BITS, out);
+    beside_copy(s, BESIDE_IN, BESIDE_F32, x, in * sizeof(float));
+    beside_check(s, max_forward_of, z, what);
+    maxpool2d_forward(s->cpu, z, y, argmax, x);
+    for (int masked = 0; masked < 2; masked++) {
+        beside_out(s, BESIDE_F32, in * sizeof(float));
+        beside_floats(s, BESIDE_IN, out);
+        beside_copy(s, BESIDE_IN, BESIDE_F32, argmax, out);
+        beside_copy(s, BESIDE_IN, BESIDE_F32, y, out * sizeof(float));
+        beside_check(s, max_backward_of, &(struct pool_case){*z, masked}, what);
+    }
+    beside_out(s, BESIDE_F32, out * sizeof(float));
+    beside_floats(s, BESIDE_IN, in);
+    beside_check(s, avg_forward_of, z, what);
+    beside_out(s, BESIDE_F32, in * sizeof(float));
+    beside_floats(s, BESIDE_IN, out);
+    beside_check(s, avg_backward_of, z, what);
+    free(x);
+    free(argmax);
+    free(y);
+}
+
+static void pools_are_the_cpus(void **state)
+{
+    static const struct pool2d_shape pools[] = {{2, 26, 26, 3, 2, 2, 0, false}, {1, 7, 5, 33, 3, 2, 1, false},
+                                                {1, 7, 5, 33, 3, 2, 1, true},   {3, 5, 5, 1, 2, 1, 0, false},
+                                                {1, 9, 9, 2, 2, 3, 1, false},   {2, 9, 9, 2, 4, 3, 2, true},
+                                                {1, 6, 6, 4, 6, 6, 0, false},   {2, 4, 4, 5, 1, 1, 0, true}};
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(pools); i++)
+        check_pool(s, &pools[i]);
+    beside_close(s);
+}
+
+static void relu_forward_of(const struct beside_run *r)
+{
+    relu_forward(r->ctx, r->p[0], r->p[1], *(const size_t *)r->shape);
+}
+
+static void relu_backward_of(const struct beside_run *r)
+{
+    relu_backward(r->ctx, r->p[0], r->p[1], r->p[2], *(const size_t *)r->shape);
+}
+
+struct gelu_case {
+    enum gelu_form form;
+    size_t n;
+};
+
+static void gelu_forward_of(const struct beside_run *r)
+{
+    const struct gelu_case *c = r->shape;
+    gelu_forward(r->ctx, c->form, r->p[0], r->p[1], c->n);
+}
+
+static void gelu_backward_of(const struct beside_run *r)
+{
+    const struct gelu_case *c = r->shape;
+    gelu_backward(r->ctx, c->form, r->p[0], r->p[1], r->p[2], c->n);
+}
+
+static void activations_are_the_cpus(void **state)
+{
+    static const size_t sizes[] = {1, 255, 256, 257, 5000};
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        size_t n = sizes[i];
+        beside_out(s, BESIDE_BITS, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, relu_forward_of, &n, "relu");
+        beside_out(s, BESIDE_BITS, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, relu_backward_of, &n, "relu, back");
+        for (int form = 0; form < 2; form++) {
+            struct gelu_case c = {form ? GELU_TANH : GELU_EXACT, n};
+            float *wide = malloc(n * sizeof(float));
+            assert_non_null(wide);
+            for (size_t k = 0; k < n; k++)
+                wide[k] = (float)k / (float)n * 30 - 15;
+            beside_out(s, BESIDE_F32, n * sizeof(float));
+            beside_copy(s, BESIDE_IN, BESIDE_F32, wide, n * sizeof(float));
+            beside_check(s, gelu_forward_of, &c, "gelu");
+            beside_out(s, BESIDE_F32, n * sizeof(float));
+            beside_floats(s, BESIDE_IN, n);
+            beside_copy(s, BESIDE_IN, BESIDE_F32, wide, n * sizeof(float));
+            beside_check(s, gelu_backward_of, &c, "gelu, back");
+            free(wide);
+        }
+    }
+    beside_close(s);
+}
+
+struct rows_case {
+    int rows, cols;
+};
+
+static void softmax_forward_of(const struct beside_run *r)
+{
+    const struct rows_case *c = r->shape;
+    softmax_forward(r->ctx, r->p[0], r->p[1], c->rows, c->cols);
+}
+
+static void softmax_backward_of(const struct beside_run *r)
+{
+    const struct rows_case *c = r->shape;
+    softmax_backward(r->ctx, r->p[0], r->p[1], r->p[2], c->rows, c->cols);
+}
+
+static const struct rows_case ROWS[] = {{1, 1}, {32, 10}, {5, 31}, {3, 32}, {7, 33}, {130, 100}, {1, 700}};
+
+static void softmax_is_the_cpus(void **state)
+{
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        size_t n = (size_t)ROWS[i].rows * (size_t)ROWS[i].cols;
+        beside_out(s, BESIDE_F32, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, softmax_forward_of, &ROWS[i], "softmax");
+        beside_out(s, BESIDE_F32, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, softmax_backward_of, &ROWS[i], "softmax, back");
+    }
+    beside_close(s);
+}
+
+struct loss_case {
+    struct rows_case z;
+    double smoothing;
+    bool gradient;
+    double sum; /* both devices write the results here, one after the other */
+    int correct;
+};
+
+static void cross_entropy_of(const struct beside_run *r)
+{
+    struct loss_case *c = (struct loss_case *)(uintptr_t)r->shape;
+    struct cross_entropy_result got;
+    struct err err = {0};
+
+    if (cross_entropy(r->ctx, &got, c->gradient ? r->p[0] : NULL, r->p[1], r->p[2], c->z.rows, c->z.cols,
+                      c->smoothing, &err))
+        fail_msg("%s", err.msg);
+    if (device_is_host(r->ctx)) {
+        c->sum = got.loss_sum;
+        c->correct = got.correct;
+        return;
+    }
+    if (fabs(got.loss_sum - c->sum) > 1e-6 * fabs(c->sum) + 1e-6)
+        fail_msg("cross_entropy %d x %d: %.9g, expected %.9g", c->z.rows, c->z.cols, got.loss_sum, c->sum);
+    assert_int_equal(got.correct, c->correct);
+}
+
+static void mse_of(const struct beside_run *r)
+{
+    struct loss_case *c = (struct loss_case *)(uintptr_t)r->shape;
+    double got = mse(r->ctx, c->gradient ? r->p[0] : NULL, r->p[1], r->p[2], c->z.rows, c->z.cols);
+
+    if (device_is_host(r->ctx))
+        c->sum = got;
+    else
+        assert_true(fabs(got - c->sum) <= 1e-12 * fabs(c->sum));
+}
+
+static void add_dout(struct beside *s, bool wanted, size_t n)
+{
+    if (wanted)
+        beside_out(s, BESIDE_F32, n * sizeof(float));
+    else
+        beside_floats(s, BESIDE_IN, 1);
+}
+
+static void losses_are_the_cpus(void **state)
+{
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < 3 * ARRAY_LEN(ROWS); i++) {
+        struct loss_case c = {.z = ROWS[i / 3], .gradient = i % 3 < 2, .smoothing = i % 3 == 1 ? 0.1 : 0};
+        size_t n = (size_t)c.z.rows * (size_t)c.z.cols;
+        int32_t labels[130];
+        for (int r = 0; r < c.z.rows; r++)
+            labels[r] = r * 7 % c.z.cols;
+        add_dout(s, c.gradient, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_copy(s, BESIDE_IN, BESIDE_BITS, labels, (size_t)c.z.rows * sizeof(*labels));
+        beside_check(s, cross_entropy_of, &c, "cross_entropy");
+        add_dout(s, c.gradient, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, mse_of, &c, "mse");
+    }
+    beside_close(s);
+}
+
+static void a_label_that_is_no_class_is_named(void **state)
+{
+    struct beside *s = open_all();
+    const float logits[6] = {0};
+    const int32_t labels[3] = {0, 2, -1};
+    struct cross_entropy_result r = {.loss_sum = 7};
+    struct err err = {0};
+
+    (void)state;
+    float *x = device_alloc(s->device, sizeof(logits), &err);
+    int32_t *l = device_alloc(s->device, sizeof(labels), &err);
+    assert_true(x && l);
+    device_put(s->device, x, logits, sizeof(logits));
+    device_put(s->device, l, labels, sizeof(labels));
+    assert_int_equal(cross_entropy(s->device, &r, NULL, x, l, 3, 2, 0, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_string_equal(err.msg, "cross_entropy: the label of row 1 is 2, expected 0..1");
+    assert_true(r.loss_sum == 7);
+    device_free(s->device, x);
+    device_free(s->device, l);
+    beside_close(s);
+}
+
+struct dropout_case {
+    struct dropout_shape s;
+    uint64_t step;
+};
+
+static void dropout_forward_of(const struct beside_run *r)
+{
+    const struct dropout_case *c = r->shape;
+    struct dropout_draw d = {.seed = 1234567, .step = c->step, .layer = 3, .samples = r->p[3]};
+
+    dropout_forward(r->ctx, &c->s, &d, r->p[0], r->p[1], r->p[2]);
+}
+
+static void dropout_backward_of(const struct beside_run *r)
+{
+    const struct dropout_case *c = r->shape;
+    dropout_backward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2]);
+}
+
+static void dropout_is_the_cpus_to_the_bit(void **state)
+{
+    static const struct dropout_case cases[] = {
+        {{1, 1, 0.5}, 0}, {{7, 301, 0.25}, 1U << 31}, {{32, 64, 0.9}, 5}};
+    const uint32_t samples[32] = {9, 1, 77777, 3};
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct dropout_shape *z = &cases[i].s;
+        size_t n = (size_t)z->batch * z->len;
+        uint8_t *keep = malloc(n);
+        assert_non_null(keep);
+        for (size_t k = 0; k < n; k++)
+            keep[k] = k % 3 == 0;
+        beside_out(s, BESIDE_BITS, n * sizeof(float));
+        beside_out(s, BESIDE_BITS, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_copy(s, BESIDE_IN, BESIDE_BITS, samples, (size_t)z->batch * sizeof(*samples));
+        beside_check(s, dropout_forward_of, &cases[i], "dropout");
+        beside_out(s, BESIDE_BITS, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_copy(s, BESIDE_IN, BESIDE_BITS, keep, n);
+        beside_check(s, dropout_backward_of, &cases[i], "dropout, back");
+        free(keep);
+    }
+    beside_close(s);
+}
+
+struct norm_case {
+    int rows, cols;
+    bool train, din, bias;
+};
+
+static struct batchnorm_shape batch_shape(const struct norm_case *c)
+{
+    return (struct batchnorm_shape){c->rows, c->cols, 1e-5, 0.1};
+}
+
+static void batch_forward_of(const struct beside_run *r)
+{
+    const struct norm_case *c = r->shape;
+    struct batchnorm_shape z = batch_shape(c);
+
+    batchnorm_forward(r->ctx, &z, c->train, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4], r->p[5], r->p[6],
+                      r->p[7]);
+}
+
+static void batch_backward_of(const struct beside_run *r)
+{
+    const struct norm_case *c = r->shape;
+    struct batchnorm_shape z = batch_shape(c);
+
+    batchnorm_backward(r->ctx, &z, c->train, c->din ? r->p[0] : NULL, r->p[1], r->p[2], r->p[3], r->p[4],
+                       r->p[5], r->p[6], r->p[7]);
+}
+
+static void layer_forward_of(const struct beside_run *r)
+{
+    const struct norm_case *c = r->shape;
+    struct layernorm_shape z = {c->rows, c->cols, 1e-5};
+
+    layernorm_forward(r->ctx, &z, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4], c->bias ? r->p[5] : NULL);
+}
+
+static void layer_backward_of(const struct beside_run *r)
+{
+    const struct norm_case *c = r->shape;
+    struct layernorm_shape z = {c->rows, c->cols, 1e-5};
+
+    layernorm_backward(r->ctx, &z, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL, r->p[3],
+                       r->p[4], r->p[5], r->p[6], r->p[7]);
+}
+
+static void add_positive(struct beside *s, enum beside_kind kind, size_t n)
+{
+    float *x = malloc(n * sizeof(float));
+
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = 0.5F + (float)(i % 7) / 4;
+    beside_copy(s, kind, BESIDE_F32, x, n * sizeof(float));
+    free(x);
+}
+
+static void check_batchnorm(struct beside *s, const struct norm_case *c)
+{
+    size_t cols = (size_t)c->cols, n = (size_t)c->rows * cols;
+    struct batchnorm_shape z = batch_shape(c);
+
+    reserve(s, batchnorm_workspace_bytes(&z));
+    beside_out(s, BESIDE_F32, n * sizeof(float));
+    beside_out(s, BESIDE_F32, cols * sizeof(float));
+    beside_out(s, BESIDE_F32, cols * sizeof(float));
+    beside_floats(s, BESIDE_INOUT, cols);
+    add_positive(s, BESIDE_INOUT, cols);
+    beside_floats(s, BESIDE_IN, n);
+    beside_floats(s, BESIDE_IN, cols);
+    beside_floats(s, BESIDE_IN, cols);
+    beside_check(s, batch_forward_of, c, "batchnorm");
+    add_dout(s, c->din, n);
+    beside_out(s, BESIDE_F32, cols * sizeof(float));
+    beside_out(s, BESIDE_F32, cols * sizeof(float));
+    beside_floats(s, BESIDE_IN, n);
+    beside_floats(s, BESIDE_IN, n);
+    beside_floats(s, BESIDE_IN, cols);
+    add_positive(s, BESIDE_IN, cols);
+    beside_floats(s, BESIDE_IN, cols);
+    beside_check(s, batch_backward_of, c, "batchnorm, back");
+}
+
+static void check_layernorm(struct beside *s, const struct norm_case *c)
+{
+    size_t rows = (size_t)c->rows, cols = (size_t)c->cols;
+
+    beside_out(s, BESIDE_F32, rows * cols * sizeof(float));
+    beside_out(s, BESIDE_F32, rows * sizeof(float));
+    beside_out(s, BESIDE_F32, rows * sizeof(float));
+    beside_floats(s, BESIDE_IN, rows * cols);
+    beside_floats(s, BESIDE_IN, cols);
+    beside_floats(s, BESIDE_IN, cols);
+    beside_check(s, layer_forward_of, c, "layernorm");
+    add_dout(s, c->din, rows * cols);
+    beside_out(s, BESIDE_F32, cols * sizeof(float));
+    add_dout(s, c->bias, cols);
+    beside_floats(s, BESIDE_IN, rows * cols);
+    beside_floats(s, BESIDE_IN, rows * cols);
+    beside_floats(s, BESIDE_IN, rows);
+    add_positive(s, BESIDE_IN, rows);
+    beside_floats(s, BESIDE_IN, cols);
+    beside_check(s, layer_backward_of, c, "layernorm, back");
+}
+
+static void norms_are_the_cpus(void **state)
+{
+    static const struct norm_case cases[] = {{2, 3, true, true, true},      {32, 10, false, true, false},
+                                             {500, 33, true, false, true},  {3, 64, true, true, false},
+                                             {37, 100, false, false, true}, {1000, 1, true, true, true}};
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        check_batchnorm(s, &cases[i]);
+        /* Of a row of one element nothing is left but rounding. */
+        if (cases[i].cols > 1)
+            check_layernorm(s, &cases[i]);
+    }
+    beside_close(s);
+}
+
+static void flatten_forward_of(const struct beside_run *r)
+{
+    flatten_forward(r->ctx, r->shape, r->p[0], r->p[1]);
+}
+
+static void flatten_backward_of(const struct beside_run *r)
+{
+    flatten_backward(r->ctx, r->shape, r->p[0], r->p[1]);
+}
+
+static void flatten_is_the_cpus_to_the_bit(void **state)
+{
+    static const struct flatten_shape shapes[] = {{1, 1, 1, 1}, {3, 4, 5, 7}, {2, 3, 3, 64}};
+    struct beside *s = open_all();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        const struct flatten_shape *z = &shapes[i];
+        size_t n = (size_t)z->batch * (size_t)z->h * (size_t)z->w * (size_t)z->c;
+        beside_out(s, BESIDE_BITS, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, flatten_forward_of, z, "flatten");
+        beside_out(s, BESIDE_BITS, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, flatten_backward_of, z, "flatten, back");
+    }
+    beside_close(s);
+}
+
+struct optim_case {
+    size_t n;
+    struct adam_options adam;
+    struct sgd_options sgd;
+    int64_t step;
+};
+
+static void adam_of(const struct beside_run *r)
+{
+    const struct optim_case *c = r->shape;
+    adam_step(r->ctx, &c->adam, c->step, r->p[0], r->p[1], r->p[2], r->p[3], c->n);
+}
+
+static void sgd_of(const struct beside_run *r)
+{
+    const struct optim_case *c = r->shape;
+    sgd_step(r->ctx, &c->sgd, r->p[0], c->sgd.momentum != 0 ? r->p[1] : NULL, r->p[2], c->n);
+}
+
+/* n floats of which the device must make the CPU's bits. */
+static void add_exact(struct beside *s, size_t n)
+{
+    int at = beside_floats(s, BESIDE_INOUT, n);
+
+    s->b[at].type = BESIDE_BITS;
+}
+
+static void optimisers_are_the_cpus_to_the_bit(void **state)
+{
+    static const struct optim_case cases[] = {
+        {1, {1e-3, 0.9, 0.999, 1e-8, 0, false}, {0.1, 0, 0, 0, false}, 1},
+        {1000, {1e-2, 0.8, 0.99, 1e-6, 0.1, false}, {0.1, 0.9, 0.1, 0.01, false}, 7},
+        {3001, {6e-4, 0.9, 0.95, 1e-8, 0.1, true}, {0.01, 0.9, 0, 0.01, true}, 1000},
+    };
+    struct beside *s = open_all();
+    struct err err = {0};
+
+    (void)state;
+    /* Plain code has no fused products on some machines: compare with a set that has. */
+    if (kctx_isa(s->cpu) == KCTX_ISA_PLAIN)
+        skip();
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t n = cases[i].n;
+        add_exact(s, n);
+        add_exact(s, n);
+        float *v = calloc(n, sizeof(float));
+        assert_non_null(v);
+        for (size_t k = 0; k < n; k++)
+            v[k] = (float)k / (float)n;
+        beside_copy(s, BESIDE_INOUT, BESIDE_BITS, v, n * sizeof(float));
+        free(v);
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, adam_of, &cases[i], "adam");
+        add_exact(s, n);
+        if (cases[i].sgd.momentum != 0)
+            add_exact(s, n);
+        else
+            beside_floats(s, BESIDE_IN, 1);
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, sgd_of, &cases[i], "sgd");
+    }
+    assert_int_equal(device_sync(s->device, &err), 0);
+    beside_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_is_the_cpus),
+        cmocka_unit_test(own_products_are_the_cpus),
+        cmocka_unit_test(conv2d_is_the_cpus),
+        cmocka_unit_test(pools_are_the_cpus),
+        cmocka_unit_test(activations_are_the_cpus),
+        cmocka_unit_test(softmax_is_the_cpus),
+        cmocka_unit_test(losses_are_the_cpus),
+        cmocka_unit_test(a_label_that_is_no_class_is_named),
+        cmocka_unit_test(dropout_is_the_cpus_to_the_bit),
+        cmocka_unit_test(norms_are_the_cpus),
+        cmocka_unit_test(flatten_is_the_cpus_to_the_bit),
+        cmocka_unit_test(optimisers_are_the_cpus_to_the_bit),
+    };
+    struct err err = {0};
+    struct kctx *device = device_open(PRECISION_F32, &err);
+
+    if (!device) {
+        fprintf(stderr, "skipped: %s\n", err.msg);
+        return 77;
+    }
+    printf("on %s\n", device_name(device));
+    kctx_free(device);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
