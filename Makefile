@@ -4,14 +4,14 @@ SHELL := /bin/bash
 
 help: ## show this text
 	@printf 'usage: make VERB [VARIABLE=value ...]\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nvariables\n'
 	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
 	@printf '  REGISTRY=host/me  demo: push the images there first\n'
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
-	@printf '  PYTHON=FILE       bench-trainer: a Python that has torch; default: the one of build/venv\n'
+	@printf '  PYTHON=FILE       bench-trainer, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
 	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
@@ -24,6 +24,9 @@ test: ## every test; as root also those against a real Kubernetes
 
 test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
 	@e2e/versions/run.sh
+
+test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
+	@PYTHON='$(PYTHON)' tests/big/run.sh
 
 check: ## the quick part of test: unit tests, no root
 	@scripts/test.sh --unit
@@ -51,6 +54,12 @@ bench: build ## our figures: kernels and collectives
 	@build/release/bin/kernels-bench && build/release/bin/collectives-bench
 	@[ ! -x build/venv/bin/python ] || build/venv/bin/python trainer/collectives/bench_gloo.py
 
+bench-kernels: ## the CPU kernels beside oneDNN and OpenBLAS, for each layer of the presets
+	@scripts/deps.sh build peers
+	@cmake -S . -B build/peers -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TESTS=OFF -DTK_OPERATOR=OFF -DTK_BENCH_PEERS=ON >/dev/null
+	@cmake --build build/peers --target kernels-peers
+	@OMP_NUM_THREADS=1 build/peers/bin/kernels-peers
+
 bench-operator: ## the operator at scale: many jobs at once on a real API server with pretend nodes
 	@SMALL='$(SMALL)' OPERATOR='$(OPERATOR)' bench/operator/run.sh
 
@@ -60,10 +69,17 @@ bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks,
 bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
 	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn
 
+# 77: there is no GPU, and the script has said so.
+gpu-test: ## the tests that need an NVIDIA GPU; without one they say so and are skipped
+	@scripts/gpu.sh test || [ $$? -eq 77 ]
+
+gpu-bench: ## step times and collectives on NVIDIA GPUs; without one it says so and is skipped
+	@scripts/gpu.sh bench || [ $$? -eq 77 ]
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 
 clean: ## remove what was built (downloads and the local Kubernetes' programs too)
 	@rm -rf build
 
-.PHONY: help demo test test-versions check build images cluster-up cluster-down cluster-status bench bench-operator bench-trainer bench-gpt2 format clean
+.PHONY: $(shell awk -F: '/^[a-z0-9-]+:.*\#\# / {print $$1}' $(MAKEFILE_LIST))

@@ -61,6 +61,9 @@ function(tk_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endfunction()
 
+# Tests of what threads share: those with the label "threads", run under ThreadSanitizer as well.
+add_custom_target(threads_tests)
+
 # tk_test(name DEPS lib ... [SOURCES extra.c ...]): builds test_<name>.c of the calling folder as a cmocka program.
 # The ctest name carries the path, e.g. unit/common/test_buf.
 function(tk_test name)
@@ -74,6 +77,9 @@ function(tk_test name)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
+  endif()
+  if("threads" IN_LIST A_LABELS)
+    add_dependencies(threads_tests ${target})
   endif()
   add_test(NAME ${rel}/test_${name} COMMAND ${target} ${A_ARGS})
   set_tests_properties(${rel}/test_${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)

@@ -4,21 +4,23 @@
  *            at the right and bottom is left out, as PyTorch's pools do). Activations are (B,H,W,C).
  * Ownership: caller owns every buffer; buffers must not overlap; nothing is kept after the call.
  * Numerics:  of equal values the first in row-major window order is chosen; a NaN wins, as in PyTorch. Padding is
- *            never the largest; in a mean it counts as zeros (count_include_pad).
+ *            never the largest; in a mean it counts as zeros, or not at all (count_include_pad).
  */
 #ifndef TK_KERNELS_POOL2D_H
 #define TK_KERNELS_POOL2D_H
 
 #include "kernels/kctx.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct pool2d_shape {
     int batch;
     int in_h, in_w, in_c;
-    int window; /* 1..15, square */
-    int stride; /* 1.. */
-    int pad;    /* 0..window/2, on each side */
+    int window;  /* 1..15, square */
+    int stride;  /* 1.. */
+    int pad;     /* 0..window/2, on each side */
+    bool inside; /* a mean is that of the pixels of its window which lie in the image */
 };
 
 /* ERR_INVALID naming the field: sizes under 1, a window over 15 or larger than the padded input, a padding over

@@ -30,6 +30,15 @@ units() {
     ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j 2
 }
 
+# Data races: only what threads share, by tests of its own label.
+races() {
+    say "unit tests: tsan"
+    cmake --preset tsan >"$LOGS/cmake-tsan.log" 2>&1 || die "cmake --preset tsan failed: build/logs/cmake-tsan.log"
+    cmake --build build/tsan --target threads_tests >"$LOGS/build-tsan.log" 2>&1 ||
+        die "compiling with preset tsan failed: build/logs/build-tsan.log"
+    ctest --test-dir build/tsan -L threads --output-on-failure --no-tests=error -j 2
+}
+
 scripts/deps.sh build test cuda
 style
 compile release
@@ -37,6 +46,7 @@ compile clang-release
 compile asan
 units release
 units asan
+races
 [ "${1:-}" = --unit ] && exit 0
 e2e/versions/run.sh
 say "the operator at scale, in small: counts and sizes"

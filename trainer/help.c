@@ -2,34 +2,13 @@
 #include "trainer/help.h"
 
 #include "common/arena.h"
+#include "trainer/command.h"
 #include "trainer/config/options.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
+#include "trainer/wrapped.h"
 
 #include <string.h>
-
-enum { WIDTH = 80 };
-
-/* Words of `text`, `indent` columns in, broken at WIDTH. */
-static void wrapped(FILE *out, int indent, const char *text)
-{
-    int column = 0;
-
-    while (*text) {
-        int len = (int)strcspn(text, " \n");
-        if (len && column && column + 1 + len > WIDTH) {
-            fputc('\n', out);
-            column = 0;
-        }
-        if (len) {
-            fprintf(out, "%*s%.*s", column ? 1 : indent, column ? " " : "", len, text);
-            column += len + (column ? 1 : indent);
-        }
-        text += len;
-        text += strspn(text, " \n");
-    }
-    fputc('\n', out);
-}
 
 static void about_presets(FILE *out)
 {
@@ -208,7 +187,11 @@ void help_program(FILE *out)
           "    trainer NAME [options]\n"
           "    trainer FILE.yaml [options]\n"
           "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
-          "    trainer NAME --show > FILE.yaml\n\n"
+          "    trainer NAME --show > FILE.yaml\n",
+          out);
+    for (size_t i = 0; command_at(i); i++)
+        fprintf(out, "    trainer %s ...\n", command_at(i)->name);
+    fputs("\n"
           "DESCRIPTION\n",
           out);
     wrapped(
@@ -219,7 +202,12 @@ void help_program(FILE *out)
         "each "
         "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
         "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
-    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\n", out);
+    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\nCOMMANDS\n", out);
+    for (size_t i = 0; command_at(i); i++) {
+        fprintf(out, "    %s\n", command_at(i)->name);
+        wrapped(out, 8, command_at(i)->about);
+    }
+    fputs("\n", out);
     about_presets(out);
     about_layers(out);
     about_stages(out);

@@ -1,5 +1,7 @@
 /* main.c - the program: arguments in, exit status out. */
 #include "common/contract.h"
+#include "trainer/collectives/collectives.h"
+#include "trainer/command.h"
 #include "trainer/config/config.h"
 #include "trainer/error_file.h"
 #include "trainer/help.h"
@@ -50,6 +52,19 @@ static int train(const struct config *cfg, struct run_env *env)
     return result.exit_code;
 }
 
+static int command(const struct command *c, int argc, char **argv)
+{
+    struct err err;
+
+    if (!c->main(c, argc - 2, argv + 2, stdout, &err)) {
+        if (!fflush(stdout))
+            return EXIT_CODE_OK;
+        err_set(&err, ERR_FATAL, "cannot write to stdout");
+    }
+    say(-1, &err);
+    return err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND ? EXIT_CODE_USAGE : EXIT_CODE_ERROR;
+}
+
 int main(int argc, char **argv)
 {
     cleanup_arena struct arena arena = {0};
@@ -64,6 +79,8 @@ int main(int argc, char **argv)
         help_program(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_CODE_USAGE : EXIT_CODE_OK;
     }
+    if (command_find(argv[1]))
+        return command(command_find(argv[1]), argc, argv);
     if (config_load(argv[1], &arena, &cfg, &err) || config_options(argc - 2, argv + 2, &cfg, &err))
         return fail(&env, -1, EXIT_CODE_USAGE, &err);
     if (cfg.help) {
@@ -74,6 +91,8 @@ int main(int argc, char **argv)
         fputs(cfg.source, stdout);
         return EXIT_CODE_OK;
     }
+    if (cfg.backend == COLLECTIVES_MPI)
+        env.get = collectives_mpi_getenv;
     if (spawn_count(&cfg, env.get, "/dev", &ranks, &err) ||
         (ranks > 1 && spawn_ranks(ranks, argc, argv, &err)))
         return fail(&env, -1, err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err);

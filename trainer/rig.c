@@ -4,6 +4,7 @@
 #include "common/cpus.h"
 #include "kernels/device.h"
 #include "trainer/describe.h"
+#include "trainer/init_from.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
@@ -26,10 +27,23 @@ void rig_release(struct rig *s)
     kctx_free(s->ctx);
     collectives_close(s->comm);
 }
+
+static int find_gpu(struct rig *s, struct err *err)
+{
+    const struct gpu_ask ask = {.backend = s->ranks.backend,
+                                .no_cuda = s->cfg->no_cuda,
+                                .local_rank = s->ranks.local_rank,
+                                .local_world = s->ranks.local_world,
+                                .visible = s->env->get("CUDA_VISIBLE_DEVICES"),
+                                .shared = s->env->get("NCCL_MULTI_RANK_GPU_ENABLE")};
+
+    return gpu_find(&ask, &(struct gpu_where){.dev = "/dev"}, &s->plugin, &s->gpu, err);
+}
+
 static int open_ranks(struct rig *s, struct err *err)
 {
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
-    if (collectives_config_read(&s->ranks, s->env->get, err))
+    if (collectives_config_read(&s->ranks, s->env->get, err) || find_gpu(s, err))
         return -1;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
     return s->comm ? 0 : -1;
@@ -142,6 +156,8 @@ static int make_model(struct rig *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
+    if (cfg->init_from && init_from(cfg->init_from, &s->pipeline, err))
+        return err_wrap(err, "--init_from");
     if (cfg->zero_stage && s->pipeline.at.stages > 1)
         return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
     s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);
@@ -323,6 +339,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
         make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);
+    if (s->gpu.note[0])
+        report_note(s->report, true, s->gpu.note);
     for (int i = 0; i < s->resumed.notes; i++)
         report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
     return 0;

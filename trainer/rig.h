@@ -10,6 +10,7 @@
 #define TK_TRAINER_RIG_H
 
 #include "trainer/data/split.h"
+#include "trainer/gpu/find.h"
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/pod_data.h"
 #include "trainer/report.h"
@@ -27,6 +28,8 @@ struct rig {
     const struct run_env *env;
     int64_t timeout_ms;
     struct collectives_config ranks;
+    const struct gpu_plugin *plugin; /* NULL: this rank computes on the CPU */
+    struct gpu_choice gpu;
     struct collectives *comm;
     struct kctx *ctx;
     struct pod_data data;

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # build.sh - build the container images, with Docker where it answers and with buildah elsewhere.
 #
-#   deploy/images/build.sh [operator|trainer|tensorboard|all]...
+#   deploy/images/build.sh [operator|trainer|tensorboard|all|trainer-cuda]...
 #   deploy/images/build.sh push NAME DESTINATION     e.g. push operator registry.example.org/training/operator:dev
 #   deploy/images/build.sh clean
 #
 # Each image becomes localhost/torchkeeper/NAME:dev and a docker-archive in build/images/NAME.tar, which
 # `deploy/local/cluster load` takes. An image whose sources did not change is left as it is; `push` builds one first. The
 # prefix localhost belongs to no registry: a node without the image says so instead of asking a stranger for it. `clean`
-# removes everything this script ever made; a build after it takes in Debian's newer packages.
+# removes everything this script ever made; a build after it takes in Debian's newer packages. `all` leaves out trainer-cuda:
+# it downloads 900 MB.
 #
 # Environment:
 #   ENGINE    docker or buildah; default: docker when a daemon answers, else buildah (needs root, no registry)
@@ -38,6 +39,7 @@ sources() {
     case $1 in
     operator) echo CMakeLists.txt cmake common kube operator ;;
     trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer ;;
+    trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py ;;
     tensorboard) echo deploy/images/tensorboard.requirements.txt ;;
     esac
 }
@@ -237,9 +239,9 @@ main() {
     esac
     for name in "${@:-all}"; do
         case $name in
-        operator | trainer | tensorboard) names+=("$name") ;;
+        operator | trainer | tensorboard | trainer-cuda) names+=("$name") ;;
         all) names+=("${ALL[@]}") ;;
-        *) die "unknown image \"$name\": expected operator, trainer, tensorboard or all" ;;
+        *) die "unknown image \"$name\": expected operator, trainer, tensorboard, trainer-cuda or all" ;;
         esac
     done
     choose_engine

@@ -66,7 +66,7 @@ static void add_conv(struct net *n, int side, int in_c, int out_c, bool pooled)
     if (!pooled)
         return;
     struct layer *p = add(n, POOL, (size_t)((o / 2) * (o / 2) * out_c), 0, false);
-    p->pool = (struct pool2d_shape){n->batch, o, o, out_c, 2, 2, 0};
+    p->pool = (struct pool2d_shape){n->batch, o, o, out_c, 2, 2, 0, false};
 }
 
 static void add_linear(struct net *n, int in, int out, bool relu)

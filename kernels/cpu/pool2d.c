@@ -75,6 +75,7 @@ static struct line line_at(const struct job *j, int y)
     struct line l = {.pool = {.window = s->window,
                               .c = s->in_c,
                               .cols = s->window,
+                              .area = s->window * s->window,
                               .row = (ptrdiff_t)s->in_w * s->in_c,
                               .add = j->overlap}};
     int top = y * s->stride - s->pad;
@@ -93,6 +94,8 @@ static ptrdiff_t pixel_at(const struct job *j, struct line *l, int x)
     if (s->pad) {
         first_col = clip(left, s->window, s->in_w, &l->pool.cols);
         l->pool.first = l->first_row * s->window + first_col;
+        if (s->inside)
+            l->pool.area = l->pool.rows * l->pool.cols;
     }
     return l->at + (ptrdiff_t)(left + first_col) * s->in_c;
 }

@@ -26,15 +26,9 @@ static void archive_name(const char *path, char out[static TORCH_ZIP_NAME_BYTES 
              (int)(len < TORCH_ZIP_NAME_BYTES ? len : TORCH_ZIP_NAME_BYTES), len ? base : "archive");
 }
 
-/* One of the two; `list` when root is NULL. */
-struct content {
-    const struct pt_value *root;
-    const struct tensor_list *list;
-};
-
-static int write_content(int fd, const char *path, const struct content *what, struct err *err)
+static int write_content(int fd, int (*put)(void *ctx, const struct pt_sink *sink, struct err *err),
+                         void *ctx, struct err *err)
 {
-    char name[TORCH_ZIP_NAME_BYTES + 1];
     int own = dup(fd);
     cleanup_fclose FILE *f = own < 0 ? NULL : fdopen(own, "wb");
     struct pt_sink sink = {write_file, f};
@@ -45,30 +39,51 @@ static int write_content(int fd, const char *path, const struct content *what, s
             close(own);
         return err_errno(err, ERR_FATAL, code, "cannot write");
     }
-    archive_name(path, name);
-    if (what->root ? torch_zip_write(what->root, name, &sink, err)
-                   : safetensors_write(what->list, &sink, err))
+    if (put(ctx, &sink, err))
         return -1;
     return fflush(f) == 0 ? 0 : err_errno(err, ERR_FATAL, errno, "cannot write");
 }
 
-static int export(const char *path, const struct content *what, struct err *err)
+int export_file(const char *path, int (*put)(void *ctx, const struct pt_sink *sink, struct err *err),
+                void *ctx, struct err *err)
 {
     cleanup_fs_atomic struct fs_atomic file = {.fd = -1};
 
     if (fs_atomic_begin(&file, path, err) < 0)
         return -1;
-    if (write_content(file.fd, path, what, err) < 0)
+    if (write_content(file.fd, put, ctx, err) < 0)
         return err_wrap(err, "%s", path);
     return fs_atomic_commit(&file, err);
 }
 
+struct archive {
+    const struct pt_value *root;
+    char name[TORCH_ZIP_NAME_BYTES + 1];
+};
+
+static int put_pt(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    const struct archive *a = ctx;
+
+    return torch_zip_write(a->root, a->name, sink, err);
+}
+
+static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    const struct tensor_list *const *list = ctx;
+
+    return safetensors_write(*list, sink, err);
+}
+
 int export_pt(const char *path, const struct pt_value *root, struct err *err)
 {
-    return export(path, &(struct content){.root = root}, err);
+    struct archive a = {.root = root};
+
+    archive_name(path, a.name);
+    return export_file(path, put_pt, &a, err);
 }
 
 int export_safetensors(const char *path, const struct tensor_list *list, struct err *err)
 {
-    return export(path, &(struct content){.list = list}, err);
+    return export_file(path, put_safetensors, &list, err);
 }

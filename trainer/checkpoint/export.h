@@ -15,4 +15,8 @@
 int export_pt(const char *path, const struct pt_value *root, struct err *err) MUST_CHECK;
 int export_safetensors(const char *path, const struct tensor_list *list, struct err *err) MUST_CHECK;
 
+/* The same for what `put` writes. */
+int export_file(const char *path, int (*put)(void *ctx, const struct pt_sink *sink, struct err *err),
+                void *ctx, struct err *err) MUST_CHECK;
+
 #endif

@@ -51,7 +51,7 @@ enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIV
 struct collectives {
     int rank;
     int world;
-    const char *transport; /* "solo", "host", "pods": for a log line */
+    const char *transport; /* "solo", "host", "pods", "mpi": for a log line */
     void *state;           /* the transport's own */
     uint32_t
         strangers; /* connections from elsewhere that this rank has dropped, as of its last barrier or recv */
@@ -113,6 +113,10 @@ struct collectives_config {
  * RANK and WORLD_SIZE: one process alone. backend is left as it was. ERR_INVALID names the variable. */
 int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name),
                             struct err *err) MUST_CHECK;
+
+/* getenv as collectives_config_read and others need it with COLLECTIVES_MPI: rank, world and their local ones are those of
+ * the MPI launcher, absent when there is none. */
+char *collectives_mpi_getenv(const char *name);
 
 /* "gloo", "nccl", "mpi". ERR_INVALID lists what there is. */
 int collectives_backend_parse(const char *name, enum collectives_backend *ret, struct err *err) MUST_CHECK;

@@ -95,7 +95,7 @@ static int open_transport(struct collectives *c, const struct collectives_config
     case COLLECTIVES_NCCL:
         return err_set(err, ERR_INVALID, "--backend nccl: this build has no GPU support; use --backend gloo");
     case COLLECTIVES_MPI:
-        return err_set(err, ERR_INVALID, "--backend mpi: this build has no MPI support; use --backend gloo");
+        return mpi_plugin_open(c, timeout_ms, err);
     case COLLECTIVES_GLOO:
         break;
     }
@@ -132,17 +132,6 @@ void collectives_close(struct collectives *c)
         return;
     c->close(c);
     free(c);
-}
-
-void collectives_part(size_t n, int rank, int world, size_t *begin, size_t *end)
-{
-    const size_t line = 16; /* floats of one cache line */
-    size_t each = (n / line + (size_t)world - 1) / (size_t)world * line;
-
-    if (each == 0)
-        each = line;
-    *begin = (size_t)rank * each < n ? (size_t)rank * each : n;
-    *end = rank == world - 1 || *begin + each > n ? n : *begin + each;
 }
 
 int collectives_exit_code(const struct err *err)

@@ -19,4 +19,7 @@ int host_open(struct collectives *c, const struct collectives_config *cfg, int64
 int pods_open(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
 
+/* Ranks are processes that an MPI launcher has started: libtk_mpi.so, where it is. */
+int mpi_plugin_open(struct collectives *c, int64_t timeout_ms, struct err *err) MUST_CHECK;
+
 #endif

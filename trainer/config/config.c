@@ -110,7 +110,8 @@ static uint32_t mix_data(uint32_t h, const struct data_spec *d)
                                 d->columns,         d->items,
                                 d->synthetic.rule,  d->synthetic.outputs,
                                 d->before_weights,  d->split.train_items,
-                                d->split.val_items, d->stats};
+                                d->split.val_items, d->stats,
+                                d->in_order};
     const double numbers[] = {d->split.val_fraction, d->scale};
 
     h = mix(h, integers, sizeof(integers));
@@ -148,6 +149,7 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->micro_batches,
         cfg->model.stages,
         s->warmup_last_full,
+        cfg->init_from != NULL,
         cfg->total_batch_tokens,
     };
     uint32_t h = mix_model(2166136261u, &cfg->model);

@@ -66,6 +66,7 @@ struct config {
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
     double timeout_s;
+    const char *init_from;              /* NULL: weights from the seed */
     const char *log_dir, *save_path;    /* NULL: none */
     int64_t save_every;                 /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
     int log_format;                     /* enum log_format */

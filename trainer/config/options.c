@@ -1,10 +1,7 @@
 /* options.c - the command line of a preset: one table for the reader, the refusals and the help. */
 #include "trainer/config/options.h"
 
-#include "common/sv.h"
-
 #include <stdio.h>
-#include <string.h>
 
 #define AT(field) offsetof(struct config, field)
 
@@ -46,6 +43,10 @@ static const struct option_row OPTIONS[] = {
      .help = "Seed of the weights and of the train/validation split, as torch.manual_seed."},
     {"sampler_seed", "N", OPTION_INTEGER, AT(sampler_seed), 0, INT64_MAX,
      .help = "Seed of the order of samples, as DistributedSampler's."},
+    {"init_from", "FILE", OPTION_TEXT, AT(init_from),
+     .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
+             "GPT-2 may "
+             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before."},
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
@@ -138,146 +139,52 @@ const struct option_row *option_rows(size_t *ret_count)
     return OPTIONS;
 }
 
-/* "--batch-size" and "--batch_size" are the same. */
-static bool same_name(struct sv given, const char *name)
-{
-    if (given.len != strlen(name))
-        return false;
-    for (size_t i = 0; i < given.len; i++)
-        if ((given.p[i] == '-' ? '_' : given.p[i]) != name[i])
-            return false;
-    return true;
-}
-
-static int find(struct sv given)
-{
-    for (size_t i = 0; i < ARRAY_LEN(OPTIONS); i++)
-        if (OPTIONS[i].name && same_name(given, OPTIONS[i].name))
-            return (int)i;
-    return -1;
-}
+static const struct option_table TABLE = {OPTIONS, ARRAY_LEN(OPTIONS), NULL, NULL};
 
 bool config_takes_value(const char *name)
 {
-    int row = find(sv_from(name));
+    const struct option_row *row = option_find(&TABLE, sv_from(name));
 
-    return row >= 0 && OPTIONS[row].arg;
+    return row && row->arg;
 }
 
-static int apply_fixed(const struct option_row *o, const char *value, struct err *err)
+/* What words that are no options are: the preset's arguments, one after the other. */
+struct words {
+    struct config cfg; /* first: the rows' fields are in it */
+    int used;
+};
+
+static int check(const void *into, const struct option_row *o, struct err *err)
 {
-    if (strcmp(value, o->only) != 0)
-        return err_set(err, ERR_INVALID, "--%s %.60s: not in this version, expected %s", o->name, value,
-                       o->only);
-    return 0;
-}
+    const struct words *w = into;
 
-static int apply_choice(const struct option_row *o, const char *value, void *field, struct err *err)
-{
-    enum dataset_name dataset;
-    enum collectives_backend backend;
-
-    if (o->kind == OPTION_DATASET) {
-        if (!dataset_parse(value, &dataset))
-            return err_set(err, ERR_INVALID, "--dataset: expected mnist or fashion-mnist, got \"%.60s\"",
-                           value);
-        *(int *)field = (int)dataset;
-    } else if (o->kind == OPTION_BACKEND) {
-        if (collectives_backend_parse(value, &backend, err))
-            return err_wrap(err, "--backend");
-        *(int *)field = (int)backend;
-    } else {
-        if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
-            return err_set(err, ERR_INVALID, "--log_format: expected text or json, got \"%.60s\"", value);
-        *(int *)field = strcmp(value, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
-    }
-    return 0;
-}
-
-static int apply(const struct option_row *o, const char *value, struct config *cfg, struct err *err)
-{
-    void *field = (char *)cfg + o->offset;
-    double number;
-
-    if (o->gpt2 && !cfg->gpt2.vocab)
+    if (o->gpt2 && !w->cfg.gpt2.vocab)
         return err_set(err, ERR_INVALID, "--%s: the model is no GPT-2 (model: {gpt2: ...})", o->name);
-
-    switch (o->kind) {
-    case OPTION_FLAG:
-        *(bool *)field = true;
-        return 0;
-    case OPTION_INTEGER:
-        if (!sv_i64(sv_from(value), o->min, o->max, field))
-            return err_set(err, ERR_INVALID, "--%s: expected an integer %lld..%lld, got \"%.60s\"", o->name,
-                           (long long)o->min, (long long)o->max, value);
-        return 0;
-    case OPTION_NUMBER:
-        if (!sv_f64(sv_from(value), &number) || !(number >= o->min_number && number <= o->max_number))
-            return err_set(err, ERR_INVALID, "--%s: expected a number %g..%g, got \"%.60s\"", o->name,
-                           o->min_number, o->max_number, value);
-        *(double *)field = number;
-        return 0;
-    case OPTION_TEXT:
-        if (!value[0] || strlen(value) > 4000)
-            return err_set(err, ERR_INVALID, "--%s: expected a path of 1..4000 bytes, got %zu", o->name,
-                           strlen(value));
-        *(const char **)field = value;
-        return 0;
-    case OPTION_GPT2_SIZE:
-        return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
-    case OPTION_DATASET:
-    case OPTION_BACKEND:
-    case OPTION_LOG_FORMAT:
-        return apply_choice(o, value, field, err);
-    case OPTION_FIXED:
-        return apply_fixed(o, value, err);
-    }
     return 0;
 }
 
-/* A word that is no option: the next of the preset's arguments. */
-static int apply_positional(const char *word, int *used, struct config *cfg, struct err *err)
+static int word(void *into, const char *text, struct err *err)
 {
-    if (word[0] == '-' || *used == cfg->positionals)
-        return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", word);
-    return apply(&OPTIONS[find(sv_from(cfg->positional[(*used)++]))], word, cfg, err);
+    struct words *w = into;
+
+    if (w->used == w->cfg.positionals)
+        return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", text);
+    const struct option_row *row = option_find(&TABLE, sv_from(w->cfg.positional[w->used++]));
+    return check(w, row, err) || option_apply(row, text, &w->cfg, err) ? -1 : 0;
 }
 
 int config_options(int argc, char *const *argv, struct config *cfg, struct err *err)
 {
-    int used = 0;
+    struct option_table t = TABLE;
+    struct words w = {.cfg = *cfg};
 
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "-h") == 0) {
-            cfg->help = true;
-            continue;
-        }
-        if (strncmp(argv[i], "--", 2) != 0) {
-            if (apply_positional(argv[i], &used, cfg, err))
-                return -1;
-            continue;
-        }
-        const char *equals = strchr(argv[i], '=');
-        size_t len = equals ? (size_t)(equals - argv[i]) : strlen(argv[i]);
-        int row = find((struct sv){argv[i] + 2, len - 2});
-        if (row < 0)
-            return err_set(err, ERR_INVALID, "%.*s: unknown option (--help lists them)",
-                           len < 80 ? (int)len : 80, argv[i]);
-        const struct option_row *o = &OPTIONS[row];
-        const char *value = equals ? equals + 1 : NULL;
-        if (!o->arg && value)
-            return err_set(err, ERR_INVALID, "--%s: takes no value, got \"%.60s\"", o->name, value);
-        if (o->arg && !value) {
-            if (++i == argc)
-                return err_set(err, ERR_INVALID, "--%s: needs a value (%s)", o->name, o->arg);
-            value = argv[i];
-        }
-        if (apply(o, value, cfg, err))
-            return -1;
-    }
-    if (cfg->gpt2.vocab)
+    t.word = word;
+    t.check = check;
+    int rc = option_parse(&t, argc, argv, &w, err);
+    *cfg = w.cfg;
+    if (!rc && cfg->gpt2.vocab)
         gpt2_layers(&cfg->gpt2, &cfg->model);
     if (cfg->model.input.sequence)
         cfg->data.rows = cfg->model.input.rows; /* what a window holds */
-    return 0;
+    return rc;
 }

@@ -1,7 +1,12 @@
-/* options.h - the rows of the command line, for its reader and for the help. */
+/* options.h - command lines by tables of rows, for their reader and for the help.
+ *
+ * Ownership: texts are borrowed from argv.
+ * Errors:    ERR_INVALID naming the option, what was given and what was expected.
+ */
 #ifndef TK_TRAINER_CONFIG_OPTIONS_H
 #define TK_TRAINER_CONFIG_OPTIONS_H
 
+#include "common/sv.h"
 #include "trainer/config/config.h"
 
 enum option_kind {
@@ -29,6 +34,25 @@ struct option_row {
     const char *help;
 };
 
+/* Those of a preset: into a struct config. */
 const struct option_row *option_rows(size_t *ret_count);
+
+struct option_table {
+    const struct option_row *row;
+    size_t len;
+    int (*word)(void *into, const char *text, struct err *err); /* takes what is no option */
+    int (*check)(const void *into, const struct option_row *o,
+                 struct err *err); /* may it be used? NULL: all may */
+};
+
+/* NULL: none. "batch-size" and "batch_size" are the same. */
+const struct option_row *option_find(const struct option_table *t, struct sv name);
+
+/* The field of *into that the row speaks of becomes `value`. */
+int option_apply(const struct option_row *o, const char *value, void *into, struct err *err) MUST_CHECK;
+
+/* All of argv. Of an option given twice the last one counts. */
+int option_parse(const struct option_table *t, int argc, char *const *argv, void *into,
+                 struct err *err) MUST_CHECK;
 
 #endif

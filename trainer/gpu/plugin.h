@@ -21,12 +21,15 @@ extern "C" {
 enum { GPU_PLUGIN_ABI = 1 };
 #define GPU_PLUGIN_SYMBOL "tk_gpu_plugin"
 
+enum { GPU_DEVICES_MAX = 64 };
+
 /* What there is on this machine, as CUDA sees it: CUDA_VISIBLE_DEVICES counts. Versions are CUDA's: 13050 is 13.5. */
 struct gpu_facts {
-    int devices;        /* 0 without any; why_none then says why */
-    int driver;         /* the newest CUDA that the driver serves; 0: no driver */
-    int runtime;        /* what the plug-in was built with */
-    char why_none[120]; /* CUDA's own words */
+    int devices;                     /* 0 without any; why_none then says why */
+    int driver;                      /* the newest CUDA that the driver serves; 0: no driver */
+    int runtime;                     /* what the plug-in was built with */
+    int capability[GPU_DEVICES_MAX]; /* of each device: 90 is 9.0 */
+    char why_none[120];              /* CUDA's own words */
 };
 
 struct collectives;

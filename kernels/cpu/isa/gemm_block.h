@@ -6,6 +6,7 @@
 static void __attribute__((noinline)) NAME(const struct isa_gemm *g, int r0)
 {
     const int32_t *row = g->c_row + r0;
+    float *const c = g->c;
     const float *a[ROWS];
     vec acc[ROWS][2];
     UNROLL_ALL
@@ -62,14 +63,14 @@ static void __attribute__((noinline)) NAME(const struct isa_gemm *g, int r0)
     if (g->cols == VEC_PANEL) {
         UNROLL_ALL
         for (int r = 0; r < ROWS; r++) {
-            vec_store(g->c + row[r], vec_at_least(acc[r][0], least));
-            vec_store(g->c + row[r] + VEC, vec_at_least(acc[r][1], least));
+            vec_store(c + row[r], vec_at_least(acc[r][0], least));
+            vec_store(c + row[r] + VEC, vec_at_least(acc[r][1], least));
         }
     } else {
         UNROLL_ALL
         for (int r = 0; r < ROWS; r++) {
-            vec_store_n(g->c + row[r], vec_at_least(acc[r][0], least), g->cols);
-            vec_store_n(g->c + row[r] + VEC, vec_at_least(acc[r][1], least), g->cols - VEC);
+            vec_store_n(c + row[r], vec_at_least(acc[r][0], least), g->cols);
+            vec_store_n(c + row[r] + VEC, vec_at_least(acc[r][1], least), g->cols - VEC);
         }
     }
 }

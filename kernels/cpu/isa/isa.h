@@ -63,6 +63,7 @@ struct isa_sgd {
 struct isa_pool {
     int window, c;
     int rows, cols, first;
+    int area; /* what a mean divides by */
     ptrdiff_t row;
     bool add; /* the gradient: add to what is there, for windows overlap */
 };

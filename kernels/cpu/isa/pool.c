@@ -48,10 +48,9 @@ void ISA_FN(pool_backward)(const struct isa_pool *p, float *din, const float *do
     }
 }
 
-/* The zeros of padding count: torch's count_include_pad. */
 void ISA_FN(avgpool_forward)(const struct isa_pool *p, float *restrict out, const float *restrict in)
 {
-    const float n = (float)(p->window * p->window);
+    const float n = (float)p->area;
     for (int c = 0; c < p->c; c++)
         out[c] = 0;
     for (int y = 0; y < p->rows; y++)
@@ -64,7 +63,7 @@ void ISA_FN(avgpool_forward)(const struct isa_pool *p, float *restrict out, cons
 
 void ISA_FN(avgpool_backward)(const struct isa_pool *p, float *restrict din, const float *restrict dout)
 {
-    const float n = (float)(p->window * p->window);
+    const float n = (float)p->area;
     for (int y = 0; y < p->rows; y++)
         for (int x = 0; x < p->cols; x++)
             for (int c = 0; c < p->c; c++)

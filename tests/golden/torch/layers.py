@@ -55,6 +55,19 @@ CASES = [
                          "stack": nn.Sequential(nn.Linear(20, 7), nn.BatchNorm1d(7, eps=0.001, momentum=0.3),
                                                 nn.ReLU(), nn.Linear(7, 6), nn.LayerNorm(6, eps=0.01, bias=False),
                                                 nn.Linear(6, 3))}),
+    ("{rows: 6, cols: 5, channels: 2}", """
+    - {type: conv2d, name: conv, out: 3, kernel: 3, padding: 1}
+    - {type: layernorm, name: norm}
+    - relu
+    - {type: avgpool2d, size: 3, stride: 2, padding: 1, count_include_pad: false}
+    - {type: layernorm, name: small, eps: 0.001, bias: false}
+    - {type: dropout, p: 0}
+    - flatten
+    - {type: linear, name: fc, out: 4}
+""", (2, 6, 5), lambda: {"conv": nn.Conv2d(2, 3, 3, padding=1), "norm": nn.LayerNorm([3, 6, 5]), "_relu": nn.ReLU(),
+                         "_pool": nn.AvgPool2d(3, stride=2, padding=1, count_include_pad=False),
+                         "small": nn.LayerNorm([3, 3, 3], eps=0.001, bias=False), "_drop": nn.Dropout(0),
+                         "_flat": nn.Flatten(), "fc": nn.Linear(27, 4)}),
 ]
 
 

@@ -7,10 +7,11 @@
 
 static const struct pool2d_shape shapes[] = {
     /* batch, h, w, c, window, stride, pad */
-    {1, 1, 1, 1, 1, 1, 0},    {2, 26, 26, 32, 2, 2, 0},  {3, 11, 11, 64, 2, 2, 0}, {2, 7, 5, 17, 2, 2, 0},
-    {1, 9, 8, 3, 3, 2, 0},    {2, 16, 15, 33, 15, 1, 0}, {1, 10, 10, 5, 2, 3, 0},  {1, 5, 5, 1, 3, 1, 0},
-    {2, 24, 24, 32, 2, 2, 0}, {2, 9, 8, 5, 3, 2, 1},     {1, 4, 6, 17, 2, 2, 1},   {2, 7, 7, 3, 5, 1, 2},
-    {1, 1, 1, 2, 3, 1, 1},    {2, 8, 11, 33, 7, 4, 3},   {1, 6, 6, 2, 3, 3, 1},
+    {1, 1, 1, 1, 1, 1, 0, false},   {2, 26, 26, 32, 2, 2, 0, false}, {3, 11, 11, 64, 2, 2, 0, false},
+    {2, 7, 5, 17, 2, 2, 0, false},  {1, 9, 8, 3, 3, 2, 0, false},    {2, 16, 15, 33, 15, 1, 0, false},
+    {1, 10, 10, 5, 2, 3, 0, false}, {1, 5, 5, 1, 3, 1, 0, false},    {2, 24, 24, 32, 2, 2, 0, false},
+    {2, 9, 8, 5, 3, 2, 1, false},   {1, 4, 6, 17, 2, 2, 1, false},   {2, 7, 7, 3, 5, 1, 2, false},
+    {1, 1, 1, 2, 3, 1, 1, false},   {2, 8, 11, 33, 7, 4, 3, false},  {1, 6, 6, 2, 3, 3, 1, false},
 };
 
 static size_t n_in(const struct pool2d_shape *s)
@@ -52,11 +53,14 @@ static void check_mean(const struct pool2d_shape *s, enum kctx_isa isa, int thre
     float *in = guards_random(&g, n_in(s)), *out = guards_floats(&g, n_out(s));
     float *dout = guards_random(&g, n_out(s)), *din = guards_floats(&g, n_in(s));
     double *want = doubles(n_out(s)), *back = doubles(n_in(s));
-    int n = s->window * s->window;
+    const int window = s->window * s->window;
     avgpool2d_forward(ctx, s, out, in);
     avgpool2d_backward(ctx, s, din, dout);
     for (int i = 0; i < (int)n_out(s); i++) {
-        for (int k = 0; k < n; k++) {
+        int n = window;
+        for (int k = 0; s->inside && k < window; k++)
+            n -= place(s, i, k) < 0;
+        for (int k = 0; k < window; k++) {
             int at = place(s, i, k);
             if (at < 0)
                 continue;
@@ -112,8 +116,12 @@ static void test_against_loops(void **state)
         for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
             check_shape(&shapes[i], isa, 1, false);
             check_shape(&shapes[i], isa, 3, true);
-            check_mean(&shapes[i], isa, 1);
-            check_mean(&shapes[i], isa, 3);
+            struct pool2d_shape inside = shapes[i];
+            inside.inside = true;
+            for (int threads = 1; threads <= 3; threads += 2) {
+                check_mean(&shapes[i], isa, threads);
+                check_mean(&inside, isa, threads);
+            }
         }
     }
 }
@@ -123,11 +131,12 @@ static void test_refuses_what_it_cannot_do(void **state)
     const struct {
         struct pool2d_shape s;
         const char *field;
-    } bad[] = {{{0, 4, 4, 1, 2, 2, 0}, "batch"},       {{1, 0, 4, 1, 2, 2, 0}, "input height"},
-               {{1, 4, 0, 1, 2, 2, 0}, "input width"}, {{1, 4, 4, 0, 2, 2, 0}, "channels"},
-               {{1, 4, 3, 1, 4, 2, 0}, "window"},      {{1, 40, 40, 1, 16, 2, 0}, "window"},
-               {{1, 4, 4, 1, 2, 0, 0}, "stride"},      {{1, 4, 4, 1, 3, 1, 2}, "padding"},
-               {{1, 4, 4, 1, 2, 1, -1}, "padding"},    {{1, 60000, 60000, 1, 2, 2, 0}, "input of"}};
+    } bad[] = {
+        {{0, 4, 4, 1, 2, 2, 0, false}, "batch"},       {{1, 0, 4, 1, 2, 2, 0, false}, "input height"},
+        {{1, 4, 0, 1, 2, 2, 0, false}, "input width"}, {{1, 4, 4, 0, 2, 2, 0, false}, "channels"},
+        {{1, 4, 3, 1, 4, 2, 0, false}, "window"},      {{1, 40, 40, 1, 16, 2, 0, false}, "window"},
+        {{1, 4, 4, 1, 2, 0, 0, false}, "stride"},      {{1, 4, 4, 1, 3, 1, 2, false}, "padding"},
+        {{1, 4, 4, 1, 2, 1, -1, false}, "padding"},    {{1, 60000, 60000, 1, 2, 2, 0, false}, "input of"}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

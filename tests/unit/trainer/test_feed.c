@@ -56,6 +56,41 @@ static void batches_follow_the_subset(void **state)
     assert_true(y[0] == 8 && y[1] == 9);
 }
 
+/* Samples are asked for before they are decoded: at any length of a batch the same come out, and no position behind the
+ * last is read (the sanitizer looks). */
+static void batches_of_any_length_hold_their_samples(void **state)
+{
+    (void)state;
+    enum { ITEMS = 23, LEN = 3 };
+    const struct data_spec spec = {.stats = 1, .std = {1}};
+    uint8_t images[ITEMS * LEN];
+    int32_t labels[ITEMS];
+    struct dataset set = {.layout = {.train_items = ITEMS, .rows = 1, .cols = LEN, .channels = 1},
+                          .train = {.items = ITEMS, .x = images, .labels = labels}};
+    struct err err;
+    struct feed f;
+
+    for (int i = 0; i < ITEMS * LEN; i++) {
+        images[i] = (uint8_t)(255 - i);
+        labels[i / LEN] = i / LEN;
+    }
+    feed_init(&f, &set, false, NULL, &spec);
+    for (size_t n = 1; n <= ITEMS; n++) {
+        cleanup_free uint32_t *positions = malloc(n * sizeof(*positions));
+        cleanup_free float *x = malloc(n * LEN * sizeof(*x));
+        cleanup_free int32_t *y = malloc(n * sizeof(*y));
+        assert_true(positions && x && y);
+        for (size_t i = 0; i < n; i++)
+            positions[i] = (uint32_t)(i * 7 % ITEMS);
+        assert_int_equal(feed_batch(&f, positions, (int64_t)n, x, &(struct feed_targets){.labels = y}, &err),
+                         0);
+        for (size_t i = 0; i < n * LEN; i++) {
+            assert_true(x[i] == (float)images[positions[i / LEN] * LEN + i % LEN] / 255.0f);
+            assert_int_equal(y[i / LEN], (int32_t)positions[i / LEN]);
+        }
+    }
+}
+
 /* A mean and std for each channel, which lie side by side; both kinds of elements, labels and values. */
 static void channels_are_normalised_apart(void **state)
 {
@@ -129,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(levels_are_torchvisions),
         cmocka_unit_test(batches_follow_the_subset),
+        cmocka_unit_test(batches_of_any_length_hold_their_samples),
         cmocka_unit_test(channels_are_normalised_apart),
         cmocka_unit_test(tokens_have_labels_behind_them),
     };

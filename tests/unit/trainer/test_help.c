@@ -1,6 +1,7 @@
 /* test_help.c - the manual names everything there is. */
 #include "test.h"
 
+#include "trainer/command.h"
 #include "trainer/config/options.h"
 #include "trainer/help.h"
 #include "trainer/model/layer.h"
@@ -43,6 +44,8 @@ static void the_program_names_presets_and_layers(void **state)
         expect(text, all[i].name);
     for (int i = 0; i < kinds; i++)
         expect(text, names[i]);
+    for (size_t i = 0; command_at(i); i++)
+        expect(text, command_at(i)->name);
     expect(text, "{format: csv, train [, test, header, target, target_columns]}");
     expect(text, "val_fraction");
     expect(text, "{save_every},");
@@ -84,11 +87,36 @@ static void a_preset_names_every_option(void **state)
     free(text);
 }
 
+/* `trainer COMMAND --help`, by the command's own function. */
+static void a_command_names_every_option(void **state)
+{
+    (void)state;
+    char *const argv[] = {"--help"};
+
+    for (size_t i = 0; command_at(i); i++) {
+        const struct command *c = command_at(i);
+        char *text = NULL;
+        size_t len = 0;
+        struct err err;
+        FILE *out = open_memstream(&text, &len);
+        assert_ptr_equal(command_find(c->name), c);
+        assert_int_equal(c->main(c, 1, argv, out, &err), 0);
+        fclose(out);
+        expect(text, c->name);
+        for (size_t k = 0; k < c->rows; k++)
+            expect(text, c->row[k].name);
+        lines_fit(text);
+        free(text);
+    }
+    assert_null(command_find("fashion-mlp"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_names_presets_and_layers),
         cmocka_unit_test(a_preset_names_every_option),
+        cmocka_unit_test(a_command_names_every_option),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

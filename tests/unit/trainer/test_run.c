@@ -431,7 +431,9 @@ static void refuses_what_cannot_be_trained(void **state)
     expect_failure(f, 1, "--log_dir: ");
     f->cfg = good;
     f->cfg.backend = COLLECTIVES_NCCL;
-    expect_failure(f, 2, "");
+    expect_failure(f, 2, "--backend nccl: this build has no GPU support"); /* none lies beside this program */
+    f->cfg.no_cuda = true;
+    expect_failure(f, 2, "--backend nccl works between GPUs, and --no_cuda forbids them");
 }
 
 static void a_loss_that_is_not_finite_ends_the_run(void **state)
@@ -608,6 +610,36 @@ static void the_rank_that_failed_is_the_one_that_says_so(void **state)
     assert_int_equal(codes[2], EXIT_CODE_PEER_LOST);
 }
 
+static void no_weights(struct config *cfg, int rank)
+{
+    cfg->init_from = rank == 0 ? "/nowhere.pt" : cfg->save_path;
+}
+
+/* A rate of 0 leaves what was read; rank 0 alone reads. */
+static void begins_with_the_weights_of_a_file(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf first = BUF_INIT(1 << 20);
+    cleanup_buf struct buf again = BUF_INIT(1 << 20);
+    int codes[2];
+
+    weights_after(f, 2, &first);
+    f->cfg.init_from = f->cfg.save_path;
+    f->cfg.optimizer.lr = 0;
+    f->cfg.seed = 5;
+    f->cfg.save_path = path_in(f, "n.pt");
+    go_ranks(f, 2, NULL, codes);
+    assert_true(codes[0] == 0 && codes[1] == 0);
+    f->cfg.init_from = f->cfg.save_path;
+    weights_after(f, 1, &again);
+    assert_int_equal(again.len, first.len);
+    assert_memory_equal(again.data, first.data, first.len);
+    go_ranks(f, 2, no_weights, codes);
+    assert_int_equal(codes[0], EXIT_CODE_USAGE);
+    assert_non_null(strstr(output(f, 0), "--init_from: /nowhere.pt"));
+    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 
 int main(void)
@@ -628,6 +660,7 @@ int main(void)
         TEST(every_rank_speaks_its_own_lines),
         TEST(evaluation_does_not_depend_on_ranks),
         TEST(the_rank_that_failed_is_the_one_that_says_so),
+        TEST(begins_with_the_weights_of_a_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,20 @@
-/* pool2d.c - {type: maxpool2d or avgpool2d, size, stride, padding}: as torch.nn.MaxPool2d and AvgPool2d. */
+/* pool2d.c - {type: maxpool2d, size, stride, padding} and {type: avgpool2d, size, stride, padding, count_include_pad}: as
+ * torch.nn.MaxPool2d and AvgPool2d. */
 #include "trainer/model/layer.h"
 
 #include "kernels/pool2d.h"
 
-enum { SIZE, STRIDE, PADDING };
+enum { SIZE, STRIDE, PADDING, COUNT_INCLUDE_PAD };
 
-static const struct layer_option OPTIONS[] = {
-    [SIZE] = {"size", LAYER_INTEGER, 1, 15, .required = true},
-    [STRIDE] = {"stride", LAYER_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */
-    [PADDING] = {"padding", LAYER_INTEGER, 0, 7, .fallback = 0},
+#define WINDOW_OPTIONS                                                                                       \
+    [SIZE] = {"size", LAYER_INTEGER, 1, 15, .required = true},                                               \
+    [STRIDE] = {"stride", LAYER_INTEGER, 0, 64, .fallback = 0}, /* 0: the size */                            \
+        [PADDING] = {"padding", LAYER_INTEGER, 0, 7, .fallback = 0}
+
+static const struct layer_option MAX_OPTIONS[] = {WINDOW_OPTIONS, {0}};
+static const struct layer_option AVG_OPTIONS[] = {
+    WINDOW_OPTIONS,
+    [COUNT_INCLUDE_PAD] = {"count_include_pad", LAYER_FLAG, .fallback = 1},
     {0},
 };
 
@@ -64,23 +70,31 @@ static void backward_max(const struct layer *l, struct kctx *ctx, const struct l
 const struct layer_ops layer_maxpool2d = {
     .type = "maxpool2d",
     .about = "torch.nn.MaxPool2d: the largest of each window; stride 0 is the size",
-    .options = OPTIONS,
+    .options = MAX_OPTIONS,
     .masks_relu = true,
     .plan = plan_max,
     .forward = forward_max,
     .backward = backward_max,
 };
 
+static struct pool2d_shape mean_shape_of(const struct layer *l, int batch)
+{
+    struct pool2d_shape s = shape_of(l, batch);
+
+    s.inside = !l->spec->option[COUNT_INCLUDE_PAD];
+    return s;
+}
+
 static void forward_avg(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    struct pool2d_shape s = shape_of(l, p->batch);
+    struct pool2d_shape s = mean_shape_of(l, p->batch);
 
     avgpool2d_forward(ctx, &s, p->out, p->in);
 }
 
 static void backward_avg(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    struct pool2d_shape s = shape_of(l, p->batch);
+    struct pool2d_shape s = mean_shape_of(l, p->batch);
 
     if (p->din)
         avgpool2d_backward(ctx, &s, p->din, p->dout);
@@ -88,8 +102,9 @@ static void backward_avg(const struct layer *l, struct kctx *ctx, const struct l
 
 const struct layer_ops layer_avgpool2d = {
     .type = "avgpool2d",
-    .about = "torch.nn.AvgPool2d: the mean of each window; stride 0 is the size, padding counts as zeros",
-    .options = OPTIONS,
+    .about = "torch.nn.AvgPool2d: the mean of each window; stride 0 is the size, padding counts as zeros or, "
+             "with count_include_pad: false, not",
+    .options = AVG_OPTIONS,
     .plan = plan_avg,
     .forward = forward_avg,
     .backward = backward_avg,

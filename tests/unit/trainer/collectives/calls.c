@@ -366,6 +366,21 @@ static void test_random_sizes(void **state)
     run_together(2, random_body, &seed);
 }
 
+int calls_body(struct collectives *c)
+{
+    int (*const bodies[])(struct collectives * c, void *arg) = {sums_body,   scatter_body,    f64_body,
+                                                                spread_body, odd_pieces_body, refused_body};
+    uint64_t seed = 1;
+    int kind = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
+        if (bodies[i](c, NULL) != 0)
+            return RANK_FAILED;
+    if (c->world >= 2 && (random_body(c, &seed) != 0 || ring_body(c, NULL) != 0))
+        return RANK_FAILED;
+    return c->world >= 2 ? disagree_body(c, &kind) : 0;
+}
+
 int calls_main(const struct ranks_layout *all, size_t n)
 {
     layouts = all;

@@ -1,0 +1,41 @@
+# The trainer for NVIDIA GPUs, and for CPUs where there is none: as trainer.Dockerfile, with the code for GPUs, cuBLAS and
+# NCCL. The driver is the node's; its container runtime brings it in.
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS libraries
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends gcc g++ libc6-dev cmake ninja-build pkg-config libyaml-dev zlib1g-dev \
+        libcurl4-openssl-dev ca-certificates python3 python3-pip \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+COPY cmake/cuda-wheels.txt /source/cmake/
+COPY scripts/cuda-kit.py /source/scripts/
+ARG PIP_INDEX_URL=
+# The secret "ca" is the certificate bundle of a machine behind a proxy that signs for others; without it, the image's own.
+RUN --mount=type=secret,id=ca,target=/run/ca.crt \
+    if [ -s /run/ca.crt ]; then export PIP_CERT=/run/ca.crt SSL_CERT_FILE=/run/ca.crt; fi; \
+    if [ -z "$PIP_INDEX_URL" ]; then unset PIP_INDEX_URL; fi; \
+    /source/scripts/cuda-kit.py compiler /cuda && /source/scripts/cuda-kit.py libraries /cuda-libraries \
+ && mkdir /used && mv /cuda-libraries/lib/libcublasLt.so.* /cuda-libraries/lib/libnccl.so.* /used/ && rm -rf /cuda-libraries
+
+FROM libraries AS build
+COPY . /source
+RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR=OFF -DTK_TESTS=OFF -DWITH_CUDA=on \
+        -DTK_CUDA_KIT=/cuda \
+ && cmake --build /build --target torchrun trainer tk_cuda \
+ && strip /build/bin/torchrun /build/bin/trainer /build/bin/libtk_cuda.so
+
+FROM ${BASE}
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g libcurl4 libstdc++6 ca-certificates dataset-fashion-mnist \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
+        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
+ && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
+ && ln -s torchrun /usr/local/bin/launch
+COPY --from=libraries /used /usr/local/lib/torchkeeper/
+COPY --from=build /build/bin/libtk_cuda.so /usr/local/lib/torchkeeper/
+COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/
+# What the nodes' container runtime goes by.
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+USER 1000:1000
+WORKDIR /workspace
+CMD ["torchrun", "--help"]

@@ -1,0 +1,163 @@
+/* test_choose.c - every way of asking for a GPU, on machines of every kind. */
+#include "trainer/gpu/choose.h"
+
+#include "test.h"
+
+#include <string.h>
+
+struct machine {
+    int devices, driver, capability;
+    const char *why;
+};
+
+static const struct machine no_driver = {.why =
+                                             "CUDA driver version is insufficient for CUDA runtime version"};
+static const struct machine old_driver = {.driver = 12080, .why = "CUDA driver version is insufficient"};
+static const struct machine minor_driver = {2, 13000, 90, ""};
+static const struct machine no_gpu = {.driver = 13050, .why = "no CUDA-capable device is detected"};
+static const struct machine one = {1, 13050, 90, ""};
+static const struct machine four = {4, 13050, 100, ""};
+static const struct machine volta = {2, 13050, 75, ""};
+
+struct row {
+    const struct machine *machine;
+    struct gpu_ask ask;
+    int device;       /* GPU_NONE: the CPU */
+    const char *note; /* a part of it; NULL: none */
+    const char *line; /* a part of the error; NULL: none */
+};
+
+#define NCCL .backend = COLLECTIVES_NCCL
+#define GLOO .backend = COLLECTIVES_GLOO
+#define RANK_OF(r, n) .local_rank = (r), .local_world = (n)
+
+static const struct row rows[] = {
+    {&four, {NCCL, RANK_OF(3, 4)}, 3, NULL, NULL},
+    {&four, {NCCL, RANK_OF(0, 2)}, 0, NULL, NULL},
+    {&one, {NCCL, RANK_OF(0, 1)}, 0, NULL, NULL},
+    {&minor_driver,
+     {NCCL, RANK_OF(1, 2)},
+     1,
+     NULL,
+     NULL}, /* within a major version the driver may be older */
+    {&four, {GLOO, RANK_OF(2, 4)}, 2, NULL, NULL},
+    {&one, {GLOO, RANK_OF(3, 4)}, 0, NULL, NULL},
+    {&four, {GLOO, RANK_OF(5, 8)}, 1, NULL, NULL},
+    {&four, {.backend = COLLECTIVES_MPI, RANK_OF(1, 2)}, 1, NULL, NULL},
+    {&four, {GLOO, RANK_OF(0, 1), .no_cuda = true}, GPU_NONE, NULL, NULL},
+    {&four, {NCCL, RANK_OF(0, 1), .no_cuda = true}, GPU_NONE, NULL, "--no_cuda forbids them"},
+    {&no_driver, {GLOO, RANK_OF(0, 1)}, GPU_NONE, NULL, NULL},
+    {&no_driver,
+     {NCCL, RANK_OF(0, 1)},
+     GPU_NONE,
+     NULL,
+     "--backend nccl: no NVIDIA driver on this machine; without"},
+    {&old_driver, {NCCL, RANK_OF(0, 1)}, GPU_NONE, NULL, "driver serves CUDA 12.8, expected 13.0 or newer"},
+    {&old_driver,
+     {GLOO, RANK_OF(0, 1)},
+     GPU_NONE,
+     "training on the CPU: the NVIDIA driver serves CUDA 12.8",
+     NULL},
+    {&no_gpu,
+     {NCCL, RANK_OF(0, 1)},
+     GPU_NONE,
+     NULL,
+     "no GPU is visible (no CUDA-capable device is detected)"},
+    {&no_gpu,
+     {NCCL, RANK_OF(0, 1), .visible = ""},
+     GPU_NONE,
+     NULL,
+     "(CUDA_VISIBLE_DEVICES=, no CUDA-capable"},
+    {&no_gpu,
+     {NCCL, RANK_OF(0, 1), .visible = "7"},
+     GPU_NONE,
+     NULL,
+     "(CUDA_VISIBLE_DEVICES=7, no CUDA-capable"},
+    {&no_gpu, {GLOO, RANK_OF(0, 1)}, GPU_NONE, "no GPU is visible", NULL},
+    {&no_gpu, {GLOO, RANK_OF(0, 1), .visible = ""}, GPU_NONE, NULL, NULL},
+    {&no_gpu, {GLOO, RANK_OF(0, 1), .visible = "-1"}, GPU_NONE, NULL, NULL},
+    {&volta,
+     {NCCL, RANK_OF(1, 2)},
+     GPU_NONE,
+     NULL,
+     "GPU 1 has compute capability 7.5, expected 8.0 or newer"},
+    {&volta, {GLOO, RANK_OF(1, 2)}, GPU_NONE, "GPU 1 has compute capability 7.5", NULL},
+    /* More ranks than GPUs. */
+    {&one,
+     {NCCL, RANK_OF(1, 2)},
+     GPU_NONE,
+     NULL,
+     "2 ranks here and 1 GPU visible: expected a GPU for each rank"},
+    {&one, {NCCL, RANK_OF(0, 2)}, 0, NULL, NULL}, /* perhaps each rank sees its own; rank 1 tells if not */
+    {&four, {NCCL, RANK_OF(0, 8)}, GPU_NONE, NULL, "8 ranks here and 4 GPUs visible"},
+    {&four,
+     {NCCL, RANK_OF(7, 8), .visible = "0,1,2,3"},
+     GPU_NONE,
+     NULL,
+     "visible in CUDA_VISIBLE_DEVICES=0,1,2,3:"},
+    {&one, {NCCL, RANK_OF(1, 2), .shared = "1"}, 0, NULL, NULL},
+    {&one,
+     {NCCL, RANK_OF(1, 2), .shared = "0"},
+     GPU_NONE,
+     NULL,
+     "NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share"},
+    {&four, {NCCL, RANK_OF(6, 8), .shared = "1"}, 2, NULL, NULL},
+};
+
+static void check(const struct row *r, size_t at)
+{
+    struct gpu_facts facts = {.devices = r->machine->devices, .driver = r->machine->driver, .runtime = 13050};
+    struct gpu_choice got = {.device = 99};
+    struct err err = {0};
+
+    for (int d = 0; d < facts.devices; d++)
+        facts.capability[d] = r->machine->capability;
+    memcpy(facts.why_none, r->machine->why, strlen(r->machine->why) + 1);
+    int rc = gpu_choose(&r->ask, &facts, &got, &err);
+    if ((rc != 0) != (r->line != NULL) || (r->line && !strstr(err.msg, r->line)))
+        fail_msg("row %zu: expected \"%s\", got \"%s\"", at, r->line ? r->line : "success", err.msg);
+    if (got.device != r->device)
+        fail_msg("row %zu: device %d, expected %d", at, got.device, r->device);
+    if (r->note ? !strstr(got.note, r->note) : got.note[0])
+        fail_msg("row %zu: note \"%s\", expected \"%s\"", at, got.note, r->note ? r->note : "");
+    assert_true(!r->line || err.kind == ERR_INVALID);
+}
+
+static void test_all_ways(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        check(&rows[i], i);
+}
+
+/* Facts about more devices than are kept do not read beyond them. */
+static void test_many_devices(void **state)
+{
+    struct gpu_facts facts = {.devices = 100, .driver = 13050, .runtime = 13050};
+    const struct gpu_ask ask = {NCCL, RANK_OF(80, 90)};
+    struct gpu_choice got;
+    struct err err;
+
+    (void)state;
+    for (int d = 0; d < GPU_DEVICES_MAX; d++)
+        facts.capability[d] = 90;
+    assert_int_equal(gpu_choose(&ask, &facts, &got, &err), 0);
+    assert_int_equal(got.device, 80);
+}
+
+static void test_nothing_is_asked_without_need(void **state)
+{
+    (void)state;
+    assert_false(gpu_may_choose(&(struct gpu_ask){.no_cuda = true}));
+    assert_true(gpu_may_choose(&(struct gpu_ask){GLOO}));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_ways),
+        cmocka_unit_test(test_many_devices),
+        cmocka_unit_test(test_nothing_is_asked_without_need),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

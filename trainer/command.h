@@ -1,0 +1,34 @@
+/* command.h - what `trainer` does besides training: each a name, a table of options and a function.
+ *
+ * Errors: ERR_INVALID and ERR_NOT_FOUND are the user's (exit code 2), all others end with 1.
+ */
+#ifndef TK_TRAINER_COMMAND_H
+#define TK_TRAINER_COMMAND_H
+
+#include "common/cleanup.h"
+#include "trainer/config/options.h"
+
+#include <stdio.h>
+
+struct command {
+    const char *name;
+    const char *synopsis; /* behind the name */
+    const char *about;
+    const struct option_row *row;
+    size_t rows;
+    int (*main)(const struct command *c, int argc, char *const *argv, FILE *out, struct err *err);
+};
+
+/* NULL: `name` is none. */
+const struct command *command_find(const char *name);
+
+/* The i-th; NULL: there are no more. */
+const struct command *command_at(size_t i);
+
+/* What `trainer NAME --help` says. */
+void command_help(const struct command *c, FILE *out);
+
+extern const struct command command_convert;
+extern const struct command command_tokenize;
+
+#endif

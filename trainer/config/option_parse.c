@@ -1,0 +1,123 @@
+/* option_parse.c - a command line by a table of rows. */
+#include "trainer/config/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "--batch-size" and "--batch_size" are the same. */
+static bool same_name(struct sv given, const char *name)
+{
+    if (given.len != strlen(name))
+        return false;
+    for (size_t i = 0; i < given.len; i++)
+        if ((given.p[i] == '-' ? '_' : given.p[i]) != name[i])
+            return false;
+    return true;
+}
+
+const struct option_row *option_find(const struct option_table *t, struct sv given)
+{
+    for (size_t i = 0; i < t->len; i++)
+        if (t->row[i].name && same_name(given, t->row[i].name))
+            return &t->row[i];
+    return NULL;
+}
+
+static int apply_fixed(const struct option_row *o, const char *value, struct err *err)
+{
+    if (strcmp(value, o->only) != 0)
+        return err_set(err, ERR_INVALID, "--%s %.60s: not in this version, expected %s", o->name, value,
+                       o->only);
+    return 0;
+}
+
+static int apply_choice(const struct option_row *o, const char *value, void *field, struct err *err)
+{
+    enum dataset_name dataset;
+    enum collectives_backend backend;
+
+    if (o->kind == OPTION_DATASET) {
+        if (!dataset_parse(value, &dataset))
+            return err_set(err, ERR_INVALID, "--dataset: expected mnist or fashion-mnist, got \"%.60s\"",
+                           value);
+        *(int *)field = (int)dataset;
+    } else if (o->kind == OPTION_BACKEND) {
+        if (collectives_backend_parse(value, &backend, err))
+            return err_wrap(err, "--backend");
+        *(int *)field = (int)backend;
+    } else {
+        if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
+            return err_set(err, ERR_INVALID, "--log_format: expected text or json, got \"%.60s\"", value);
+        *(int *)field = strcmp(value, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
+    }
+    return 0;
+}
+
+int option_apply(const struct option_row *o, const char *value, void *into, struct err *err)
+{
+    void *field = (char *)into + o->offset;
+    double number;
+
+    switch (o->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case OPTION_INTEGER:
+        if (!sv_i64(sv_from(value), o->min, o->max, field))
+            return err_set(err, ERR_INVALID, "--%s: expected an integer %lld..%lld, got \"%.60s\"", o->name,
+                           (long long)o->min, (long long)o->max, value);
+        return 0;
+    case OPTION_NUMBER:
+        if (!sv_f64(sv_from(value), &number) || !(number >= o->min_number && number <= o->max_number))
+            return err_set(err, ERR_INVALID, "--%s: expected a number %g..%g, got \"%.60s\"", o->name,
+                           o->min_number, o->max_number, value);
+        *(double *)field = number;
+        return 0;
+    case OPTION_TEXT:
+        if (!value[0] || strlen(value) > 4000)
+            return err_set(err, ERR_INVALID, "--%s: expected a path of 1..4000 bytes, got %zu", o->name,
+                           strlen(value));
+        *(const char **)field = value;
+        return 0;
+    case OPTION_GPT2_SIZE:
+        return gpt2_size(value, field, err) ? err_wrap(err, "--%s", o->name) : 0;
+    case OPTION_DATASET:
+    case OPTION_BACKEND:
+    case OPTION_LOG_FORMAT:
+        return apply_choice(o, value, field, err);
+    case OPTION_FIXED:
+        return apply_fixed(o, value, err);
+    }
+    return 0;
+}
+
+int option_parse(const struct option_table *t, int argc, char *const *argv, void *into, struct err *err)
+{
+    for (int i = 0; i < argc; i++) {
+        const char *arg = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i];
+        if (strncmp(arg, "--", 2) != 0) {
+            if (arg[0] == '-' && arg[1])
+                return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", arg);
+            if (t->word(into, arg, err))
+                return -1;
+            continue;
+        }
+        const char *equals = strchr(arg, '=');
+        size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
+        const struct option_row *o = option_find(t, (struct sv){arg + 2, len - 2});
+        if (!o)
+            return err_set(err, ERR_INVALID, "%.*s: unknown option (--help lists them)",
+                           len < 80 ? (int)len : 80, arg);
+        const char *value = equals ? equals + 1 : NULL;
+        if (!o->arg && value)
+            return err_set(err, ERR_INVALID, "--%s: takes no value, got \"%.60s\"", o->name, value);
+        if (o->arg && !value) {
+            if (++i == argc)
+                return err_set(err, ERR_INVALID, "--%s: needs a value (%s)", o->name, o->arg);
+            value = argv[i];
+        }
+        if ((t->check && t->check(into, o, err)) || option_apply(o, value, into, err))
+            return -1;
+    }
+    return 0;
+}

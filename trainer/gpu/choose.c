@@ -1,0 +1,85 @@
+/* choose.c - the rules. */
+#include "trainer/gpu/choose.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool gpu_may_choose(const struct gpu_ask *ask)
+{
+    return !ask->no_cuda;
+}
+
+/* Why there is no GPU to use at all; "" when there is one. CUDA 13.5 is 13050. */
+static void why_none(const struct gpu_ask *ask, const struct gpu_facts *f, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (!f->driver)
+        snprintf(out, size, "no NVIDIA driver on this machine");
+    else if (f->driver / 1000 < f->runtime / 1000)
+        snprintf(out, size, "the NVIDIA driver serves CUDA %d.%d, expected %d.0 or newer", f->driver / 1000,
+                 f->driver % 1000 / 10, f->runtime / 1000);
+    else if (!f->devices)
+        snprintf(out, size, "no GPU is visible (%s%.60s%s%.100s)",
+                 ask->visible ? "CUDA_VISIBLE_DEVICES=" : "", ask->visible ? ask->visible : "",
+                 ask->visible && f->why_none[0] ? ", " : "", f->why_none);
+}
+
+/* CUDA counts up to the first entry that is no device: "" and "-1" are how people ask for none. */
+static bool asked_for_none(const char *visible)
+{
+    return visible && (!visible[0] || visible[0] == '-');
+}
+
+static int check_share(const struct gpu_ask *ask, const struct gpu_facts *f, struct err *err)
+{
+    /* One visible device and LOCAL_RANK=0 may be a launcher that gives each rank a device of its own. */
+    bool short_of = f->devices > 1 ? ask->local_world > f->devices : ask->local_rank >= f->devices;
+
+    if (!short_of || (ask->shared && strcmp(ask->shared, "1") == 0))
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "--backend nccl: %d ranks here and %d GPU%s visible%s%.60s: expected a GPU for each rank "
+                   "(NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share one, for tests)",
+                   ask->local_world, f->devices, f->devices == 1 ? "" : "s",
+                   ask->visible ? " in CUDA_VISIBLE_DEVICES=" : "", ask->visible ? ask->visible : "");
+}
+
+static void too_old(const struct gpu_facts *f, int device, char *out, size_t size)
+{
+    int has = device < GPU_DEVICES_MAX ? f->capability[device] : GPU_CAPABILITY_MIN;
+
+    out[0] = '\0';
+    if (has < GPU_CAPABILITY_MIN)
+        snprintf(out, size, "GPU %d has compute capability %d.%d, expected %d.%d or newer", device, has / 10,
+                 has % 10, GPU_CAPABILITY_MIN / 10, GPU_CAPABILITY_MIN % 10);
+}
+
+int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct gpu_choice *ret,
+               struct err *err)
+{
+    bool nccl = ask->backend == COLLECTIVES_NCCL;
+    char why[200];
+    int device;
+
+    *ret = (struct gpu_choice){.device = GPU_NONE};
+    if (ask->no_cuda)
+        return nccl
+                   ? err_set(
+                         err, ERR_INVALID,
+                         "--backend nccl works between GPUs, and --no_cuda forbids them: expected one of the "
+                         "two, or --backend gloo")
+                   : 0;
+    why_none(ask, facts, why, sizeof(why));
+    if (!why[0] && nccl && check_share(ask, facts, err))
+        return -1;
+    device = why[0] ? GPU_NONE : ask->local_rank % facts->devices;
+    if (!why[0])
+        too_old(facts, device, why, sizeof(why));
+    if (!why[0])
+        ret->device = device;
+    else if (nccl)
+        return err_set(err, ERR_INVALID, "--backend nccl: %s; without, use --backend gloo", why);
+    else if (facts->driver && !asked_for_none(ask->visible))
+        snprintf(ret->note, sizeof(ret->note), "training on the CPU: %.170s", why);
+    return 0;
+}

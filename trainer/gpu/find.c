@@ -1,0 +1,51 @@
+/* find.c - whom to ask. */
+#include "trainer/gpu/find.h"
+
+#include "trainer/gpu/load.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+/* The driver's control device, or that of Windows' subsystem for Linux. */
+static bool has_driver(const char *dev)
+{
+    static const char *const names[] = {"nvidiactl", "dxg"};
+    char path[256];
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(path, sizeof(path), "%.200s/%s", dev, names[i]);
+        if (access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+int gpu_find(const struct gpu_ask *ask, const struct gpu_where *where, const struct gpu_plugin **plugin,
+             struct gpu_choice *ret, struct err *err)
+{
+    const struct gpu_plugin *p = NULL;
+    struct gpu_facts facts = {0};
+    bool nccl = ask->backend == COLLECTIVES_NCCL;
+    struct err why;
+
+    *plugin = NULL;
+    *ret = (struct gpu_choice){.device = GPU_NONE};
+    if (gpu_may_choose(ask)) {
+        if (!nccl && !has_driver(where->dev))
+            return 0;
+        p = gpu_plugin_load(where->dir, &why);
+        if (!p || p->facts(&facts, &why)) {
+            if (nccl) {
+                *err = why;
+                return err_wrap(err, "--backend nccl");
+            }
+            snprintf(ret->note, sizeof(ret->note), "training on the CPU: %.170s", why.msg);
+            return 0;
+        }
+    }
+    if (gpu_choose(ask, &facts, ret, err))
+        return -1;
+    if (ret->device != GPU_NONE)
+        *plugin = p;
+    return 0;
+}
