@@ -198,6 +198,37 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
     r->progress_ms = now;
 }
 
+void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v)
+{
+    const struct {
+        const char *tag;
+        double value;
+    } all[] = {
+        {"lr", v->lr}, {"grad_norm", v->grad_norm}, {"tokens_per_second", v->tokens_per_s}, {"mfu", v->mfu}};
+
+    if (!r)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (!isnan(all[i].value))
+            scalar(r, all[i].tag, global_step_of(r, epoch, step), all[i].value);
+    if (r->o.format != LOG_FORMAT_JSON)
+        return;
+    begin_json(r, "speed");
+    fprintf(r->o.out, ",\"global_step\":%lld", (long long)global_step_of(r, epoch, step));
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (!isnan(all[i].value))
+            fprintf(r->o.out, ",\"%s\":%.9g", all[i].tag, all[i].value);
+    end(r);
+}
+
+/* "epoch 1/2", and in its middle the batch. */
+static void say_where(struct report *r, int64_t epoch, int64_t step)
+{
+    fprintf(r->o.out, "epoch %lld/%lld", (long long)epoch, (long long)r->o.epochs);
+    if (step < steps_of(r, epoch))
+        fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)steps_of(r, epoch));
+}
+
 /* Behind a loss; where targets are values there is none. */
 static void say_accuracy(struct report *r, const char *part, double accuracy)
 {
@@ -209,17 +240,18 @@ static void say_accuracy(struct report *r, const char *part, double accuracy)
         fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
 }
 
-void report_val(struct report *r, int64_t epoch, double loss, double accuracy)
+void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy)
 {
     if (!r)
         return;
-    int64_t global_step = global_step_of(r, epoch, steps_of(r, epoch));
+    int64_t global_step = global_step_of(r, epoch, step);
     if (begin_json(r, "val"))
         fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
                 (long long)epoch, (long long)r->o.epochs, (long long)global_step, loss);
-    else
-        fprintf(r->o.out, "epoch %lld/%lld with val loss: %.4f", (long long)epoch, (long long)r->o.epochs,
-                loss);
+    else {
+        say_where(r, epoch, step);
+        fprintf(r->o.out, " with val loss: %.4f", loss);
+    }
     say_accuracy(r, "val", accuracy);
     end(r);
     scalar(r, "val/loss", global_step, loss);

@@ -49,6 +49,13 @@ void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t s
 /* Steps and epochs count from 1. */
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
 
+/* How a model of sequences is doing, beside its loss. NaN: not known. */
+struct report_speed {
+    double lr, grad_norm, tokens_per_s;
+    double mfu; /* of the peak, 0..1 */
+};
+void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v);
+
 /* A line of the preset's own, on any rank: r may be NULL, `out` is the stream. As JSON rank 0 says `event` instead, with
  * the epoch, and with the loss unless that is NaN. */
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
@@ -57,8 +64,8 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
 /* After every step: redraws the progress line and writes out events, when either is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
 
-/* accuracy NaN: there is none. */
-void report_val(struct report *r, int64_t epoch, double loss, double accuracy);
+/* Behind a step; accuracy NaN: there is none. */
+void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 
 struct report_times {

@@ -20,6 +20,12 @@
 #include "trainer/saver.h"
 #include "trainer/train.h"
 
+/* Where the measuring of the speed began. */
+struct rig_speed {
+    int64_t ms, step; /* ms 0: nowhere yet */
+    double val_s;
+};
+
 /* What a run holds, in the order in which it is taken. */
 struct rig {
     const struct config *cfg;   /* `own` */
@@ -51,6 +57,7 @@ struct rig {
     bool saves;            /* rank 0 has a --save_path, and then also needs the other stages' weights */
     int64_t save_every;    /* rank 0's */
     struct report_times times;
+    struct rig_speed speed;
 };
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;

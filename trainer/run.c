@@ -2,7 +2,6 @@
 #include "trainer/run_epoch.h"
 
 #include "common/contract.h"
-#include "trainer/evaluate.h"
 #include "trainer/save.h"
 
 #include <math.h>
@@ -19,47 +18,10 @@ int64_t run_now_ms(const struct rig *s)
     return s->env->clock.mono_ms(s->env->clock.ctx);
 }
 
-static struct evaluate_parts part_of(struct rig *s, bool test)
-{
-    const struct dataset *set = &s->data.set;
-    struct pipeline *pipeline = &s->pipeline;
-    struct evaluate_parts p = {.comm = s->comm,
-                               .ctx = s->ctx,
-                               .pipeline = pipeline,
-                               .loss = s->cfg->loss,
-                               .stop = s->env->stop,
-                               .items = test ? set->test.items : s->split.second_items,
-                               .timeout_ms = s->timeout_ms};
-
-    feed_init(&p.feed, set, test, test ? NULL : s->split.second, &s->cfg->data);
-    p.feed.vocab = pipeline->output.channels;
-    return p;
-}
-
 void run_say_stop(struct rig *s, uint32_t stop, const char *during)
 {
     report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
                 s->cursor.epoch_step);
-}
-
-static int validate(struct rig *s, int64_t epoch, uint32_t *stop, struct err *err)
-{
-    struct evaluate_parts p = part_of(s, false);
-    struct evaluate_result r;
-    int64_t start = run_now_ms(s);
-
-    if (!p.items)
-        return 0;
-    if (evaluate(&p, &r, err))
-        return -1;
-    *stop = r.stop;
-    if (r.stop) {
-        run_say_stop(s, r.stop, "validation");
-        return 0;
-    }
-    report_val(s->report, epoch, r.loss, r.accuracy);
-    s->times.val_s += run_seconds_since(s, start);
-    return 0;
 }
 
 void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss)
@@ -121,7 +83,7 @@ static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
 {
     struct cursor *c = &s->cursor;
 
-    if (!c->validated && validate(s, c->epoch, stop, err))
+    if (!c->validated && run_validate(s, stop, err))
         return -1;
     if (*stop)
         return 0;
@@ -156,10 +118,11 @@ static int train_all(struct rig *s, uint32_t *stop, struct err *err)
 static int finish(struct rig *s, uint32_t *stop, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    struct evaluate_parts p = part_of(s, true);
+    struct evaluate_parts p = run_part_of(s, true);
     struct evaluate_result r;
 
-    if (p.items && (cfg->test || cfg->eval_only)) {
+    /* Of tokens the files have validated already. */
+    if (p.items && ((cfg->test && !s->data.set.layout.steps) || cfg->eval_only)) {
         if (evaluate(&p, &r, err))
             return -1;
         *stop = r.stop;

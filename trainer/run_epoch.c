@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+enum { STOP = COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT };
+
 static int64_t log_interval(const struct config *cfg, int world)
 {
     int64_t n = cfg->log_interval ? cfg->log_interval : cfg->log_interval_all_ranks / world;
@@ -38,7 +40,7 @@ static void describe_step(struct rig *s)
 
 /* What a step leaves behind: how far we are, and what is told about it. */
 static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
-                      struct err *err)
+                      uint32_t *stop, struct err *err)
 {
     struct cursor *c = &s->cursor;
     int64_t len = sampler_len(&s->train.p.sampler);
@@ -48,11 +50,15 @@ static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct 
     c->consumed =
         s->train.p.sampler.first +
         (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->pipeline.at.replicas;
-    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0)
+    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0) {
         report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
+        run_report_speed(s);
+    }
     report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     describe_step(s);
     s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
+    if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
+        return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
     if (s->save_due && c->epoch_step < steps) {
         s->save_due = false;
@@ -91,11 +97,10 @@ int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
         mean += (double)r.loss;
         if (r.flags & COLLECTIVES_NONFINITE)
             return not_finite(r.loss, c->epoch, c->epoch_step + 1, c->step + 1, err);
-        if (after_step(s, steps, taken + 1, &r, err))
+        if (after_step(s, steps, taken + 1, &r, stop, err))
             return -1;
-        *stop = r.flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
-        if (*stop)
-            run_say_stop(s, *stop, NULL);
+        if (r.flags & STOP)
+            run_say_stop(s, *stop = r.flags & STOP, NULL);
     }
     *ended = c->epoch_step == steps;
     s->times.train_s += run_seconds_since(s, start);

@@ -7,6 +7,7 @@
 #ifndef TK_TRAINER_RUN_EPOCH_H
 #define TK_TRAINER_RUN_EPOCH_H
 
+#include "trainer/evaluate.h"
 #include "trainer/rig.h"
 
 /* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
@@ -14,6 +15,18 @@ int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err) MUST_
 
 /* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
 int run_checkpoint(struct rig *s, bool last, struct err *err) MUST_CHECK;
+
+/* What validates, or the test data. */
+struct evaluate_parts run_part_of(struct rig *s, bool test);
+
+/* Of an epoch of so many steps: is a validation due behind the cursor's? */
+bool run_validates_now(const struct rig *s, int64_t steps);
+
+/* All ranks. *stop: it was interrupted. */
+int run_validate(struct rig *s, uint32_t *stop, struct err *err) MUST_CHECK;
+
+/* Of models of sequences: rate, norm and tokens per second since the last call. */
+void run_report_speed(struct rig *s);
 
 /* This rank's own line about an epoch (from 1). */
 void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss);

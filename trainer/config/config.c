@@ -151,6 +151,8 @@ uint32_t config_fingerprint(const struct config *cfg)
         s->warmup_last_full,
         cfg->init_from != NULL,
         cfg->total_batch_tokens,
+        cfg->val_every,
+        cfg->val_steps,
     };
     uint32_t h = mix_model(2166136261u, &cfg->model);
 
@@ -166,6 +168,8 @@ uint32_t config_resumable(const struct config *cfg)
     bool rate_depends_on_end = c.schedule.type == SCHEDULE_COSINE && !c.schedule.total;
 
     c.max_steps = 0;
+    c.val_every = 0; /* decides no weight */
+    c.val_steps = 0;
     c.eval_only = false;
     if (!rate_depends_on_end)
         c.epochs = 0;

@@ -257,9 +257,13 @@ static int decode_nprocs(const struct yaml_at *at, int64_t *ret, struct err *err
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
-    static const char *const keys[] = {"epochs",    "batch_size",   "micro_batches", "total_batch_tokens",
-                                       "seed",      "sampler_seed", "log_interval",  "log_interval_all_ranks",
-                                       "save_path", "save_every",   "nprocs",        NULL};
+    static const char *const keys[] = {"epochs",        "batch_size",
+                                       "micro_batches", "total_batch_tokens",
+                                       "seed",          "sampler_seed",
+                                       "log_interval",  "log_interval_all_ranks",
+                                       "save_path",     "save_every",
+                                       "val_every",     "val_steps",
+                                       "nprocs",        NULL};
 
     cfg->epochs = 1;
     cfg->batch_size = 32;
@@ -282,6 +286,8 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
                    yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
                    yaml_get_str(&at, "save_path", 4000, &cfg->save_path, err) ||
                    yaml_get_i64(&at, "save_every", 1, 1000000, &cfg->save_every, err) ||
+                   yaml_get_i64(&at, "val_every", 1, INT32_MAX, &cfg->val_every, err) ||
+                   yaml_get_i64(&at, "val_steps", 1, INT32_MAX, &cfg->val_steps, err) ||
                    decode_nprocs(&at, &cfg->nprocs_default, err) ||
                    yaml_get_i64(&at, "log_interval_all_ranks", 1, 1000000000, &cfg->log_interval_all_ranks,
                                 err)

@@ -47,6 +47,10 @@ static const struct option_row OPTIONS[] = {
      .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
              "GPT-2 may "
              "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before."},
+    {"val_every", "N", OPTION_INTEGER, AT(val_every), 1, INT32_MAX,
+     .help = "Validate after every N-th step too, and after --max_steps. Default: behind epochs alone."},
+    {"val_steps", "N", OPTION_INTEGER, AT(val_steps), 1, INT32_MAX,
+     .help = "Validate on the samples of N steps, always the same. Default: on all there are."},
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
@@ -88,6 +92,9 @@ static const struct option_row OPTIONS[] = {
     {.group = "Output"},
     {"log_interval", "N", OPTION_INTEGER, AT(log_interval), 1, 1000000000,
      .help = "Steps between two lines about the loss."},
+    {"peak_tflops", "X", OPTION_NUMBER, AT(peak_tflops), .min_number = 1e-6, .max_number = 1e6, .gpt2 = true,
+     .help = "What the device of a rank can do at most: with it, --log_dir gets mfu, the share of it that is "
+             "used."},
     {"log_format", "text|json", OPTION_LOG_FORMAT, AT(log_format),
      .help = "text: plain lines, and a progress line on a terminal. json: one object per line."},
     {"log_dir", "DIR", OPTION_TEXT, AT(log_dir),

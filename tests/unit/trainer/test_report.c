@@ -42,7 +42,7 @@ static void tell(struct report *r)
 
     report_start(r, &cfg, 93322, 4, "host", "avx512", 1);
     report_step(r, 1, 125, 1.61234);
-    report_val(r, 1, 1.6, 0.86);
+    report_val(r, 1, 375, 1.6, 0.86);
     report_test(r, 3750, 1.57151, 0.88913);
     report_times(r, &t);
     report_stop(r, "SIGTERM", NULL, 2, 17);
