@@ -28,6 +28,7 @@ const struct command *command_at(size_t i);
 /* What `trainer NAME --help` says. */
 void command_help(const struct command *c, FILE *out);
 
+extern const struct command command_choose;
 extern const struct command command_convert;
 extern const struct command command_generate;
 extern const struct command command_tokenize;

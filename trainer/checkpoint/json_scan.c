@@ -24,38 +24,61 @@ bool json_scan_ended(struct json_scan *s)
     return s->p == s->end;
 }
 
-/* The four digits behind \u, as UTF-8; how many bytes, or 0. */
-static size_t unescape_u(struct json_scan *s, char out[static 3])
+/* The four digits behind \u; -1: others. */
+static int32_t four_digits(struct json_scan *s)
 {
     static const char digits[] = "0123456789abcdef";
-    uint32_t v = 0;
+    int32_t v = 0;
 
     if (s->end - s->p < 4)
-        return 0;
+        return -1;
     for (int i = 0; i < 4; i++) {
         char c = *s->p;
         const char *d = c ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
         if (!d)
-            return 0;
-        v = v << 4 | (uint32_t)(d - digits);
+            return -1;
+        v = v << 4 | (int32_t)(d - digits);
         s->p++;
     }
-    if (v == 0 || (v >= 0xd800 && v <= 0xdfff))
+    return v;
+}
+
+/* The character behind \u, of two of them for one beyond U+FFFF; 0: it cannot be. */
+static uint32_t unescape_code(struct json_scan *s)
+{
+    int32_t high = four_digits(s);
+
+    if (high <= 0 || (high >= 0xdc00 && high <= 0xdfff))
         return 0;
+    if (high < 0xd800 || high > 0xdbff)
+        return (uint32_t)high;
+    if (s->end - s->p < 2 || s->p[0] != '\\' || s->p[1] != 'u')
+        return 0;
+    s->p += 2;
+    int32_t low = four_digits(s);
+    return low >= 0xdc00 && low <= 0xdfff
+               ? 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00)
+               : 0;
+}
+
+/* It as UTF-8; how many bytes, or 0. */
+static size_t unescape_u(struct json_scan *s, char out[static 4])
+{
+    uint32_t v = unescape_code(s);
+    size_t n = v < 0x800 ? 2 : v < 0x10000 ? 3 : 4;
+
     if (v < 0x80) {
         out[0] = (char)v;
-        return 1;
+        return v > 0;
     }
-    size_t n = v < 0x800 ? 2 : 3;
-    out[0] = (char)(n == 2 ? 0xc0 | v >> 6 : 0xe0 | v >> 12);
-    if (n == 3)
-        out[1] = (char)(0x80 | (v >> 6 & 0x3f));
-    out[n - 1] = (char)(0x80 | (v & 0x3f));
+    out[0] = (char)((0xf00 >> n & 0xff) | v >> (6 * (n - 1)));
+    for (size_t i = 1; i < n; i++)
+        out[i] = (char)(0x80 | (v >> (6 * (n - 1 - i)) & 0x3f));
     return n;
 }
 
 /* What stands behind a backslash; how many bytes, or 0. */
-static size_t unescape(struct json_scan *s, char out[static 3])
+static size_t unescape(struct json_scan *s, char out[static 4])
 {
     static const char from[] = "\"\\/bfnrt";
     static const char to[] = "\"\\/\b\f\n\r\t";
@@ -79,7 +102,7 @@ int json_scan_string(struct json_scan *s, char *out, size_t size)
     if (!json_scan_take(s, '"'))
         return -1;
     while (s->p < s->end) {
-        char piece[3] = {*s->p++};
+        char piece[4] = {*s->p++};
         size_t n = 1;
         if (piece[0] == '"') {
             out[len] = '\0';

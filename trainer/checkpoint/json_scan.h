@@ -21,7 +21,7 @@ struct json_scan {
 /* Is the next thing `c`? Then it is taken. */
 bool json_scan_take(struct json_scan *s, char c);
 
-/* A string, its escapes resolved, NUL-terminated into `size` bytes. Surrogate pairs and \u0000 are refused. */
+/* A string, its escapes resolved, NUL-terminated into `size` bytes. Halves of surrogate pairs and \u0000 are refused. */
 int json_scan_string(struct json_scan *s, char *out, size_t size) MUST_CHECK;
 
 /* An integer from 0 to 2^53: what every reader of JSON holds exactly. */

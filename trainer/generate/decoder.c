@@ -198,9 +198,11 @@ int decoder_len(const struct decoder *d)
     return d->len;
 }
 
-void decoder_clear(struct decoder *d)
+void decoder_rewind(struct decoder *d, int len)
 {
-    d->len = 0;
+    if (len < 0 || len > d->len)
+        abort();
+    d->len = len;
 }
 
 /* What one head takes of all positions so far: by how well the query goes with their keys. */

@@ -29,7 +29,7 @@ int decoder_len(const struct decoder *d);       /* tokens it holds */
  * are not wanted, and NULL. */
 const float *decoder_next(struct decoder *d, int token, bool last);
 
-/* None of them happened. */
-void decoder_clear(struct decoder *d);
+/* Only the first `len` of them happened. */
+void decoder_rewind(struct decoder *d, int len);
 
 #endif
