@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static const struct command *const COMMANDS[] = {&command_tokenize, &command_convert, &command_generate, &command_choose};
+static const struct command *const COMMANDS[] = {&command_tokenize, &command_convert, &command_generate,
+                                                 &command_choose};
 
 const struct command *command_at(size_t i)
 {
