@@ -54,8 +54,8 @@ struct config {
     bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
-    int64_t batch_size;    /* per rank; of a model in stages: per replica */
-    int64_t micro_batches; /* parts of a batch that go through the model one after the other */
+    int64_t batch_size;         /* per rank; of a model in stages: per replica */
+    int64_t micro_batches;      /* parts of a batch that go through the model one after the other */
     int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
     int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
     int64_t seed, sampler_seed;
