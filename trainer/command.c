@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const struct command *const COMMANDS[] = {&command_tokenize, &command_convert};
+static const struct command *const COMMANDS[] = {&command_tokenize, &command_convert, &command_generate};
 
 const struct command *command_at(size_t i)
 {

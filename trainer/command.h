@@ -29,6 +29,7 @@ const struct command *command_at(size_t i);
 void command_help(const struct command *c, FILE *out);
 
 extern const struct command command_convert;
+extern const struct command command_generate;
 extern const struct command command_tokenize;
 
 #endif
