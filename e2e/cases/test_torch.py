@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 from kube import GROUP, IMAGE, audit, get, items, kubectl, status, wait_for, wait_phase
-from torchjobs import evict, kill_torchrun, logs, replica, said, torch_job, uid
+from torchjobs import HASTE, await_world, elastic, evict, kill_torchrun, logs, replica, said, stop, torch_job, uid
 
 LATE_S = 90
-# A new member is awaited for 30 s unless all places are taken; in here they know that none comes.
-HASTE = {"extraOptions": ["--rdzv_conf=last_call_timeout=3"]}
 
 
 def ended(name, ns):
@@ -98,22 +96,6 @@ def test_torchruns_own_restarts_stay_inside(ns, data):
     assert len(said(r"rank \d of 4 came through", "inner-node-0", ns)) == 2
     assert (data / "ended").exists()
     assert sorted(audit("create", "pods", ns)) == ["inner-node-0", "inner-node-1"]
-
-
-def await_world(size, pod, ns):
-    """Until the ranks of this pod say that so many share the work now."""
-    def now():
-        return said(r"of world (\d+)\n", pod, ns)[-1:]
-
-    wait_for(lambda: f"world {size} in {pod}: {now()}", lambda: now() == [str(size)], 240)
-
-
-def stop(data):
-    (data / "stop").touch()
-
-
-def elastic(most, expected):
-    return {"elastic": {"enabled": True, "minReplicas": 1, "maxReplicas": most, "expectedReplicas": expected}}
 
 
 def test_a_killed_pod_joins_again_while_pod_0_lives_on(ns, data):

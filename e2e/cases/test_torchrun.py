@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from kube import audit, get, kubectl, wait_for, wait_phase
-from torchjobs import logs, replica, said, torch_job, under_our_torchrun
+from torchjobs import (HASTE, await_world, elastic, kill_torchrun, logs, replica, said, stop, torch_job, uid,
+                       under_our_torchrun)
+
+LOST = "was lost: its launcher's connection ended"
 
 
 @pytest.fixture
@@ -54,6 +57,53 @@ def test_a_pod_ends_as_its_rank_did(ns, data, how, code):
     assert (end["phase"], end["attempt"]) == ("Failed", 0)
     assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("ends-node-1", code)
     assert [exit_code(f"ends-node-{i}", ns) for i in range(2)] == [140, code]
+
+
+def test_a_pod_that_is_gone(ns, data):
+    """Nothing of pod 1 is left to say anything; pod 0 is told by the connection that ended."""
+    run("gone", ns, replica("steps.py", replicas=2, policy="Never", data=data))
+    await_world(4, "gone-node-1", ns)
+    kill_torchrun(get("ptj", "gone", ns)["metadata"]["uid"])
+    end = ended("gone", ns)
+    assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("gone-node-1", 137)
+    assert [exit_code(f"gone-node-{i}", ns) for i in range(2)] == [140, 137]
+    assert LOST in logs("gone-node-0", ns)
+
+
+def test_a_pod_that_never_comes(ns):
+    late = replica("steps.py", type_="worker", policy="Never", schedulingGates=[{"name": "e2e/never"}])
+    torch_job("alone", under_our_torchrun(replica("steps.py", type_="master", policy="Never")), under_our_torchrun(late),
+              torchrun={"extraOptions": ["--rdzv_conf=join_timeout=5"]}, namespace=ns)
+    assert exit_code("alone-master-0", ns) == 138
+    assert "1 of at least 2 nodes came within 5 s" in logs("alone-master-0", ns)
+
+
+def test_an_elastic_job_grows_loses_a_pod_and_shrinks(ns, data):
+    """Pod 0 trains through all of it."""
+    torch_job("grows", under_our_torchrun(replica("steps.py", replicas=2, data=data)),
+              torchrun={"maxRestarts": 9, **HASTE}, **elastic(3, 2), namespace=ns)
+    await_world(2, "grows-node-0", ns)
+    first = [uid(f"grows-node-{i}", ns) for i in range(2)]
+    kubectl("-n", ns, "scale", "ptj/grows", "--replicas=3")
+    await_world(3, "grows-node-0", ns)
+    await_world(3, "grows-node-2", ns)
+    killed = uid("grows-node-2", ns)
+    kill_torchrun(get("ptj", "grows", ns)["metadata"]["uid"], "grows-node-2")
+    wait_for("another pod 2", lambda: uid("grows-node-2", ns) not in (None, killed), 120)
+    await_world(3, "grows-node-2", ns)
+    for i in range(2):
+        wait_for(f"pod {i} in the new round", lambda i=i: len(said(r"of world 3\n", f"grows-node-{i}", ns)) == 2, 120)
+    kubectl("-n", ns, "scale", "ptj/grows", "--replicas=1")
+    await_world(1, "grows-node-0", ns)
+    stop(data)
+    end = ended("grows", ns)
+    assert end["phase"] == "Succeeded", logs("grows-node-0", ns)
+    assert (end["attempt"], end["backoffCount"], end["lastFailure"]["exitCode"]) == (0, 1, 137)
+    told = logs("grows-node-0", ns)
+    assert told.count(LOST) == 1
+    assert "restart 1 of 9" not in told
+    assert uid("grows-node-0", ns) == first[0]
+    assert sorted(audit("create", "pods", ns)) == ["grows-node-0", "grows-node-1"] + ["grows-node-2"] * 2
 
 
 def test_restarts_inside_need_no_new_pods(ns, data):

@@ -85,3 +85,17 @@ def test_the_node_is_drained(ns, data, way):
     end = ended("moved", ns)
     assert (end["attempt"], end["backoffCount"], end["disruptionCount"]) == (1, 0, 1)
     assert as_if_nothing_had_been("moved", way, data, ns) >= 10
+
+
+def test_a_pipeline_over_three_pods(ns, data):
+    """Three stages in three pods of one rank lose what one process loses."""
+    text = "exec trainer pipeline --epochs 2 --ckpt_dir /data/%s"
+    train("stages", text % "stages", data, ns, replicas=3, torchrun={"procPerNode": 1})
+    train("one", text % "one", data, ns, replicas=1)
+    losses = {}
+    for name in ("stages", "one"):
+        assert ended(name, ns)["attempt"] == 0
+        losses[name] = [float(loss) for _, loss in said(r"Epoch (\d+) Loss: (\S+)", f"{name}-node-0", ns)]
+    assert len(losses["one"]) == 2
+    assert losses["stages"] == pytest.approx(losses["one"], rel=1e-5)
+    assert sorted(audit("create", "pods", ns)) == ["one-node-0", *(f"stages-node-{i}" for i in range(3))]

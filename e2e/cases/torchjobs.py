@@ -13,12 +13,14 @@ import sys
 from pathlib import Path
 
 from jobs import IMAGE, job
-from kube import REPO, apply, get, kubectl
+from kube import REPO, apply, get, kubectl, wait_for
 
 ENVIRONMENT = str(Path(sys.prefix).resolve())
 PYTHON = str(Path(sys.base_prefix).resolve())
 SCRIPTS = REPO / "e2e" / "pods"
 MOUNTED_AT = "/scripts"
+# A new member is awaited for 30 s unless all places are taken; in here they know that none comes.
+HASTE = {"extraOptions": ["--rdzv_conf=last_call_timeout=3"]}
 
 
 def borrowed():
@@ -93,11 +95,28 @@ def uid(pod, namespace):
     return found and found["metadata"]["uid"]
 
 
-def kill_torchrun(job_uid):
-    """SIGKILL to the torchrun of every pod but pod 0, in their first attempt."""
+def await_world(size, pod, ns):
+    """Until the ranks of this pod (of steps.py) say that so many share the work now."""
+    def now():
+        return said(r"of world (\d+)\n", pod, ns)[-1:]
+
+    wait_for(lambda: f"world {size} in {pod}: {now()}", lambda: now() == [str(size)], 240)
+
+
+def stop(data):
+    (data / "stop").touch()
+
+
+def elastic(most, expected):
+    return {"elastic": {"enabled": True, "minReplicas": 1, "maxReplicas": most, "expectedReplicas": expected}}
+
+
+def kill_torchrun(job_uid, pod=None):
+    """SIGKILL to the torchrun of this pod, or of every one but pod 0, in their first attempt."""
     pattern = f"rdzv_id={job_uid}-0 --rdzv_conf=is_host=false"
     for pid in subprocess.run(["pgrep", "-f", "--", pattern], text=True, capture_output=True, check=True).stdout.split():
-        os.kill(int(pid), signal.SIGKILL)
+        if not pod or f"HOSTNAME={pod}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            os.kill(int(pid), signal.SIGKILL)
 
 
 def evict(pod, namespace):

@@ -4,11 +4,12 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kube import REPO
+from kube import REPO, wait_for
 
 SERVERS = REPO / "deploy" / "local" / "servers"
 KUBECTL = REPO / "build" / "tools" / "kubectl"
@@ -69,6 +70,36 @@ def test_up_again_changes_nothing_and_mends_what_was_killed(tmp_path):
         assert servers("up", folder).returncode == 0
         assert kubectl(folder, "get", "namespace", "kept").returncode == 0
         assert len(processes(folder)) == 2, "a part that is not asked for any more is stopped"
+
+
+# The first thread has ended, another one still listens: what SIGKILL makes of a process for a moment.
+HALF_GONE = """
+import ctypes, platform, socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=time.sleep, args=(600,)).start()
+print(listener.getsockname()[1], flush=True)
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+
+
+def seems_to_run(pid):
+    check = f'. "{SERVERS.parent}/lib/part.sh"; process_start {pid}'
+    return subprocess.run(["bash", "-c", check], capture_output=True).returncode == 0
+
+
+def test_a_process_is_gone_when_its_last_thread_is():
+    process = subprocess.Popen([sys.executable, "-c", HALF_GONE], stdout=subprocess.PIPE, text=True)
+    port = int(process.stdout.readline())
+    wait_for("the first thread's end", lambda: ") Z " in Path(f"/proc/{process.pid}/stat").read_text(), 60)
+    with pytest.raises(OSError), socket.create_server(("127.0.0.1", port)):
+        pass
+    assert seems_to_run(process.pid)
+    process.kill()
+    wait_for("the last thread's end", lambda: not seems_to_run(process.pid), 60)
+    assert Path(f"/proc/{process.pid}").exists(), "nobody has waited for it"
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+    process.wait()
 
 
 def test_requests_are_audited(tmp_path):

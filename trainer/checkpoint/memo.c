@@ -1,6 +1,8 @@
 /* memo.c - a fixed table of chains. */
 #include "trainer/checkpoint/memo.h"
 
+#include "common/hash.h"
+
 #include <string.h>
 
 struct memo_entry {
@@ -10,19 +12,14 @@ struct memo_entry {
     int32_t number;
 };
 
-/* FNV-1a. */
-static uint32_t hash(enum memo_kind kind, const char *key)
+static size_t bucket_of(enum memo_kind kind, const char *key)
 {
-    uint32_t h = 2166136261U ^ (uint32_t)kind;
-
-    for (; *key; key++)
-        h = (h ^ (uint8_t)*key) * 16777619U;
-    return h % MEMO_BUCKETS;
+    return (size_t)(hash_fnv1a(HASH_FNV1A ^ (uint64_t)kind, key, strlen(key)) % MEMO_BUCKETS);
 }
 
 int32_t memo_find(const struct memo *m, enum memo_kind kind, const char *key)
 {
-    for (const struct memo_entry *e = m->bucket[hash(kind, key)]; e; e = e->next) {
+    for (const struct memo_entry *e = m->bucket[bucket_of(kind, key)]; e; e = e->next) {
         if (e->kind == kind && strcmp(e->key, key) == 0)
             return e->number;
     }
@@ -31,7 +28,7 @@ int32_t memo_find(const struct memo *m, enum memo_kind kind, const char *key)
 
 int32_t memo_add(struct memo *m, enum memo_kind kind, const char *key)
 {
-    struct memo_entry **head = &m->bucket[hash(kind, key)];
+    struct memo_entry **head = &m->bucket[bucket_of(kind, key)];
     struct memo_entry *e = arena_new(m->arena, struct memo_entry);
 
     *e = (struct memo_entry){.next = *head, .key = key, .kind = kind, .number = m->len++};

@@ -13,7 +13,8 @@
  *            outside (`buffer` does that); `buffer`, `wait` and `sync` may not.
  * Errors:    those of collectives.h, with its exit codes: ERR_PEER 140 (a rank has died), ERR_TIMEOUT and
  *            ERR_TRANSIENT 138 (the deadline passed; NCCL reports an error of its own), ERR_INVALID, ERR_FATAL.
- *            After a failure that is not ERR_INVALID the table is `lost`: everything in flight has been told to abort,
+ *            An argument that the table itself refuses (a rank out of range, a negative timeout, a buffer too many)
+ *            leaves it as it was. After any other failure it is `lost`: everything in flight has been told to abort,
  *            every later call fails the same way, and so may every call on the device, or never return: then free
  *            nothing of the device and end the process (_exit), which has to happen within two seconds.
  * Numerics:  all ranks get the same bits; in which order a sum is taken is NCCL's affair, and does not change between

@@ -126,6 +126,42 @@ int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, v
 /* pods.c: brings the table's count of strangers up to date. */
 void pods_count_strangers(struct collectives *c);
 
+/* The flags that our pod's ranks raise in the call that they described in `phase`. */
+static inline uint32_t pods_local_flags(const struct host *h, uint32_t phase)
+{
+    uint32_t flags = 0;
+
+    for (int r = 0; r < h->world; r++)
+        flags |= host_slot(h, r)->call[phase % 2].flags;
+    return flags;
+}
+
+/* The leader tells its pod the flags of all: in the description of the phase to come, which repeats this one. */
+static inline void pods_give_flags(struct host *h, uint32_t phase, uint32_t flags)
+{
+    host_slot(h, h->rank)->call[phase % 2].flags = flags;
+}
+
+static inline uint32_t pods_taken_flags(const struct host *h, uint32_t phase)
+{
+    return host_slot(h, 0)->call[phase % 2].flags;
+}
+
+/* Keep a failure for all later calls, and hand it on. Always -1. */
+static inline int pods_fail(struct pods *p, const struct err *why, struct err *err)
+{
+    *err = *why;
+    return host_fail(p->host, why);
+}
+
+/* pods_small.c: may so many bytes be summed without a row? Then so; flags: all ranks'. */
+bool pods_is_small(const struct pods *p, size_t bytes);
+int pods_reduce_small(struct pods *p, int reduce_type, const struct host_call *call, void *x, uint32_t *flags,
+                      int64_t deadline_ms, struct err *err) MUST_CHECK;
+
+/* All ranks agree on a call without data. */
+int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
+
 /* pods_reduce.c, pods_spread.c, pods_message.c: the table's entries. */
 int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;
@@ -133,8 +169,6 @@ int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
                         struct err *err) MUST_CHECK;
 int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
-/* All ranks agree on a call without data. */
-int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
                    struct err *err) MUST_CHECK;
 int pods_all_gather(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,

@@ -1,109 +1,10 @@
-/* pods_reduce.c - sums over the ranks of several pods. Three ways, the same bits from each: small vectors are exchanged
- * whole between the pods' leaders, those in shared pieces are summed where they lie, the rest by chunks through the
- * staging halves. */
+/* pods_reduce.c - sums over the ranks of several pods. Whichever way, the same bits: few numbers go to all (pods_small.c),
+ * between pods of one rank each adds a part (pods_direct.c), those in shared pieces are summed where they lie, the rest by
+ * chunks through the staging halves. */
 #include "trainer/collectives/pods.h"
 #include "trainer/collectives/reduce.h"
 
 #include <string.h>
-
-static uint32_t local_flags(const struct host *h, uint32_t phase)
-{
-    uint32_t flags = 0;
-
-    for (int r = 0; r < h->world; r++)
-        flags |= host_slot(h, r)->call[phase % 2].flags;
-    return flags;
-}
-
-/* The leader tells its pod the flags of all: in the description of the phase to come, which repeats this one. */
-static void give_flags(struct host *h, uint32_t phase, uint32_t flags)
-{
-    host_slot(h, h->rank)->call[phase % 2].flags = flags;
-}
-
-static uint32_t taken_flags(const struct host *h, uint32_t phase)
-{
-    return host_slot(h, 0)->call[phase % 2].flags;
-}
-
-static int pods_fail(struct pods *p, const struct err *why, struct err *err)
-{
-    *err = *why;
-    return host_fail(p->host, why);
-}
-
-/* All leaders' vectors to all leaders: the area holds one vector per rank of the run, in order. */
-static int exchange(struct pods *p, const struct host_call *call, size_t bytes, uint32_t *flags,
-                    int64_t deadline_ms, struct err *err)
-{
-    const struct layout *l = &p->layout;
-    struct wire_head mine = pods_head(p, call);
-    struct flow flows[2 * PODS_LEADERS_MAX];
-    int n = 0;
-
-    mine.flags = *flags;
-    for (int pod = 0; pod < l->n_pods; pod++) {
-        const size_t first = (size_t)l->first[pod], ranks = (size_t)l->first[pod + 1] - first;
-        const size_t our_first = (size_t)l->first[p->pod], ours = (size_t)p->host->world;
-        if (pod == p->pod)
-            continue;
-        flows[n] = (struct flow){.fd = p->links[pod], .peer = l->first[pod], .out = true, .ready = true};
-        flows[n].head = mine;
-        flows[n].buf = p->area + our_first * bytes;
-        flows[n].limit = flows[n].len = ours * bytes;
-        n++;
-        flows[n] = (struct flow){.fd = p->links[pod], .peer = l->first[pod], .buf = p->area + first * bytes};
-        flows[n].limit = flows[n].len = ranks * bytes;
-        n++;
-    }
-    if (pods_flows(p, flows, n, &mine, NULL, NULL, deadline_ms, err) < 0)
-        return -1;
-    for (int i = 1; i < n; i += 2)
-        *flags |= flows[i].head.flags;
-    return 0;
-}
-
-/* Few bytes: the leader collects, adds, and leaves the sum in its next half. */
-static int lead_small(struct pods *p, enum reduce_type type, const struct host_call *call, uint32_t phase,
-                      int64_t deadline_ms, struct err *err)
-{
-    struct host *h = p->host;
-    const size_t bytes = call->n * reduce_size(type);
-    void *dst = host_half(h, h->rank, phase + 1);
-    uint32_t flags = local_flags(h, phase);
-
-    for (int r = 0; r < h->world; r++)
-        memcpy(p->area + ((size_t)h->base + (size_t)r) * bytes, host_half(h, r, phase), bytes);
-    if (exchange(p, call, bytes, &flags, deadline_ms, err) < 0)
-        return -1;
-    for (int r = 0; r < p->world; r++)
-        p->src[r] = p->area + (size_t)r * bytes;
-    reduce_vectors(type, &dst, 1, p->src, p->world, call->n);
-    give_flags(h, phase, flags);
-    return 0;
-}
-
-static int reduce_small(struct pods *p, enum reduce_type type, const struct host_call *call, void *x,
-                        uint32_t *flags, int64_t deadline_ms, struct err *err)
-{
-    struct host *h = p->host;
-    const uint32_t phase = h->phase;
-    const size_t bytes = call->n * reduce_size(type);
-    struct err why = {0};
-
-    if (bytes)
-        memcpy(host_half(h, h->rank, phase), x, bytes);
-    if (host_phase(h, call, deadline_ms, err) < 0)
-        return -1;
-    if (h->rank == 0 && lead_small(p, type, call, phase, deadline_ms, &why) < 0)
-        return pods_fail(p, &why, err);
-    if (host_phase(h, NULL, deadline_ms, err) < 0)
-        return -1;
-    if (bytes)
-        memcpy(x, host_half(h, 0, phase + 1), bytes);
-    *flags = taken_flags(h, phase + 1);
-    return 0;
-}
 
 /* Our lane's share of a chunk, from the halves of `phase` to our half of the next one. */
 static int chain_halves(struct pods *p, enum reduce_type type, const struct host_call *call, size_t n,
@@ -129,11 +30,11 @@ static int chain_halves(struct pods *p, enum reduce_type type, const struct host
                                     .src = h->src,
                                     .dst = &dst,
                                     .n_dst = 1};
-    uint32_t flags = local_flags(h, phase);
+    uint32_t flags = pods_local_flags(h, phase);
     if (pods_chain(p, call, &part, &flags, deadline_ms, err) < 0)
         return -1;
     if (h->rank == 0)
-        give_flags(h, phase, flags);
+        pods_give_flags(h, phase, flags);
     return 0;
 }
 
@@ -155,7 +56,7 @@ static int reduce_chunk(struct pods *p, enum reduce_type type, const struct host
     if (host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
     if (first)
-        *flags = taken_flags(h, phase + 1);
+        *flags = pods_taken_flags(h, phase + 1);
     for (int lane = 0; lane < p->layout.lanes; lane++) {
         collectives_part(n, lane, p->layout.lanes, &begin, &end);
         if (end > begin)
@@ -216,11 +117,11 @@ static int chain_piece(struct pods *p, const struct host_piece *piece, const str
         .src = h->src,
         .dst = p->dst,
         .n_dst = h->world};
-    uint32_t flags = local_flags(h, phase);
+    uint32_t flags = pods_local_flags(h, phase);
     if (pods_chain(p, call, &part, &flags, deadline_ms, err) < 0)
         return -1;
     if (h->rank == 0)
-        give_flags(h, phase, flags);
+        pods_give_flags(h, phase, flags);
     return 0;
 }
 
@@ -237,7 +138,7 @@ static int reduce_in_place(struct pods *p, const struct host_piece *piece, const
         return pods_fail(p, &why, err);
     if (host_phase(h, NULL, deadline_ms, err) < 0)
         return -1;
-    *flags = taken_flags(h, phase + 1);
+    *flags = pods_taken_flags(h, phase + 1);
     return 0;
 }
 
@@ -250,12 +151,6 @@ static int reduce_direct(struct pods *p, enum reduce_type type, const struct hos
     if (pods_direct(p, (int)type, call, x, scatter, flags, deadline_ms, &why) < 0)
         return pods_fail(p, &why, err);
     return 0;
-}
-
-static bool is_small(const struct pods *p, size_t bytes)
-{
-    return p->layout.n_pods <= PODS_LEADERS_MAX && bytes <= PODS_SMALL_BYTES &&
-           bytes * (size_t)p->world <= PODS_AREA_BYTES;
 }
 
 int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
@@ -272,8 +167,8 @@ int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, 
         return -1;
     watch_enter(&p->watch, false);
     call.flags = flags ? *flags : 0;
-    if (is_small(p, n * sizeof(float)))
-        rc = reduce_small(p, REDUCE_F32, &call, x, &all, deadline_ms, err);
+    if (pods_is_small(p, n * sizeof(float)))
+        rc = pods_reduce_small(p, REDUCE_F32, &call, x, &all, deadline_ms, err);
     else if ((call.place = host_segment_place(p->host, x, n, &piece), pods_direct_serves(p)))
         rc = reduce_direct(p, REDUCE_F32, &call, x, false, &all, deadline_ms, err);
     else if (piece)
@@ -295,8 +190,8 @@ int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
     if (host_begin(p->host, "all_reduce_f64", timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
-    if (is_small(p, n * sizeof(double)))
-        return reduce_small(p, REDUCE_F64, &call, x, &none, deadline_ms, err);
+    if (pods_is_small(p, n * sizeof(double)))
+        return pods_reduce_small(p, REDUCE_F64, &call, x, &none, deadline_ms, err);
     if (pods_direct_serves(p))
         return reduce_direct(p, REDUCE_F64, &call, x, false, &none, deadline_ms, err);
     return reduce_staged(p, REDUCE_F64, &call, x, &none, deadline_ms, err);
@@ -318,27 +213,4 @@ int pods_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeo
         return reduce_direct(p, REDUCE_F32, &call, x, true, &none, deadline_ms, err);
     return piece ? reduce_in_place(p, piece, &call, true, &none, deadline_ms, err)
                  : reduce_staged(p, REDUCE_F32, &call, x, &none, deadline_ms, err);
-}
-
-int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err)
-{
-    const struct host_call bare = *call;
-    struct host *h = p->host;
-    const uint32_t phase = h->phase;
-    struct err why = {0};
-
-    if (host_phase(h, &bare, deadline_ms, err) < 0)
-        return -1;
-    if (h->rank == 0) {
-        uint32_t flags = 0;
-        void *dst = host_half(h, 0, phase + 1);
-        const struct chain_part part = {.src = h->src, .dst = &dst, .n_dst = 1};
-        for (int r = 0; r < h->world; r++)
-            h->src[r] = host_half(h, r, phase);
-        int rc = is_small(p, 0) ? exchange(p, &bare, 0, &flags, deadline_ms, &why)
-                                : pods_chain(p, &bare, &part, &flags, deadline_ms, &why);
-        if (rc < 0)
-            return pods_fail(p, &why, err);
-    }
-    return host_phase(h, NULL, deadline_ms, err);
 }

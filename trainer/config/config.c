@@ -3,6 +3,7 @@
 
 #include "common/buf.h"
 #include "common/fsutil.h"
+#include "common/hash.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
@@ -47,16 +48,6 @@ int config_load(const char *name_or_path, struct arena *a, struct config *ret, s
                    known);
 }
 
-/* FNV-1a. */
-static uint32_t mix(uint32_t hash, const void *bytes, size_t len)
-{
-    const uint8_t *p = bytes;
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ p[i]) * 16777619u;
-    return hash;
-}
-
 int config_batch(struct config *cfg, int replicas, struct err *err)
 {
     const int64_t steps = cfg->model.input.rows;
@@ -86,24 +77,24 @@ int config_batch(struct config *cfg, int replicas, struct err *err)
     return 0;
 }
 
-static uint32_t mix_model(uint32_t h, const struct model_spec *m)
+static uint64_t mix_model(uint64_t h, const struct model_spec *m)
 {
     const int32_t input[] = {m->input.rows, m->input.cols, m->input.channels, m->layers};
 
-    h = mix(h, input, sizeof(input));
-    h = mix(h, m->stage_first, (size_t)m->stages * sizeof(*m->stage_first));
+    h = hash_fnv1a(h, input, sizeof(input));
+    h = hash_fnv1a(h, m->stage_first, (size_t)m->stages * sizeof(*m->stage_first));
     for (int i = 0; i < m->layers; i++) {
         const struct layer_spec *l = &m->layer[i];
-        h = mix(h, l->ops->type, strlen(l->ops->type) + 1);
-        h = mix(h, l->name, strlen(l->name) + 1);
-        h = mix(h, l->option, sizeof(l->option));
-        h = mix(h, l->number, sizeof(l->number));
+        h = hash_fnv1a(h, l->ops->type, strlen(l->ops->type) + 1);
+        h = hash_fnv1a(h, l->name, strlen(l->name) + 1);
+        h = hash_fnv1a(h, l->option, sizeof(l->option));
+        h = hash_fnv1a(h, l->number, sizeof(l->number));
     }
     return h;
 }
 
 /* What is done with the data; not where they lie, which may differ between hosts. */
-static uint32_t mix_data(uint32_t h, const struct data_spec *d)
+static uint64_t mix_data(uint64_t h, const struct data_spec *d)
 {
     const int64_t integers[] = {d->format,          d->values,
                                 d->header,          d->target,
@@ -114,10 +105,10 @@ static uint32_t mix_data(uint32_t h, const struct data_spec *d)
                                 d->in_order};
     const double numbers[] = {d->split.val_fraction, d->scale};
 
-    h = mix(h, integers, sizeof(integers));
-    h = mix(h, numbers, sizeof(numbers));
-    h = mix(h, d->mean, sizeof(d->mean));
-    return mix(h, d->std, sizeof(d->std));
+    h = hash_fnv1a(h, integers, sizeof(integers));
+    h = hash_fnv1a(h, numbers, sizeof(numbers));
+    h = hash_fnv1a(h, d->mean, sizeof(d->mean));
+    return hash_fnv1a(h, d->std, sizeof(d->std));
 }
 
 uint32_t config_fingerprint(const struct config *cfg)
@@ -154,12 +145,13 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->val_every,
         cfg->val_steps,
     };
-    uint32_t h = mix_model(2166136261u, &cfg->model);
+    uint64_t h = mix_model(HASH_FNV1A, &cfg->model);
 
     h = mix_data(h, &cfg->data);
-    h = mix(h, numbers, sizeof(numbers));
-    h = mix(h, s->milestone, sizeof(s->milestone));
-    return mix(h, integers, sizeof(integers));
+    h = hash_fnv1a(h, numbers, sizeof(numbers));
+    h = hash_fnv1a(h, s->milestone, sizeof(s->milestone));
+    h = hash_fnv1a(h, integers, sizeof(integers));
+    return (uint32_t)(h ^ h >> 32); /* JSON's numbers do not hold 64 bits */
 }
 
 uint32_t config_resumable(const struct config *cfg)

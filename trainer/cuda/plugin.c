@@ -1,6 +1,7 @@
 /* plugin.c - the one symbol of libtk_cuda.so. */
 #include "trainer/gpu/plugin.h"
 
+#include "kernels/cuda/cuda.h"
 #include "trainer/collectives/nccl/nccl.h"
 #include "trainer/cuda/facts.h"
 
@@ -9,5 +10,6 @@ extern const struct gpu_plugin tk_gpu_plugin;
 __attribute__((visibility("default"))) const struct gpu_plugin tk_gpu_plugin = {
     .abi = GPU_PLUGIN_ABI,
     .facts = facts_read,
+    .context = cuda_make,
     .nccl_open = nccl_open,
 };

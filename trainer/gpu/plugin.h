@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "kernels/device.h"
 
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ struct gpu_plugin {
     uint32_t abi;
     /* Fails only when the runtime itself does; no device is a fact, not an error. */
     int (*facts)(struct gpu_facts *ret, struct err *err) MUST_CHECK;
+    /* A context on that device, which becomes this thread's current one; ended by kctx_free. */
+    struct kctx *(*context)(int device, enum precision precision, struct err *err);
     /* Collectives over NCCL on this thread's current device: trainer/collectives/nccl/nccl.h. Only for several ranks. */
     struct device_comm *(*nccl_open)(struct collectives *host, const char *library, int64_t timeout_ms,
                                      struct err *err);

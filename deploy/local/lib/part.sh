@@ -8,7 +8,9 @@ process_start() {
     read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
     # The name in parentheses may hold anything, so fields are counted after the last ")".
     read -ra fields <<<"${stat##*) }"
-    [ "${fields[0]}" != Z ] && printf '%s' "${fields[19]}"
+    # A killed process becomes a zombie when its first thread has ended; its ports are taken until the last one has.
+    [ "${fields[0]}" = Z ] && [ "${fields[17]}" -le 1 ] && return 1
+    printf '%s' "${fields[19]}"
 }
 
 # part_pid PART: prints the pid if the part runs.

@@ -1,8 +1,8 @@
 /* bench.c - nccl-bench: latency and bandwidth of the collectives between the GPUs of this host, a forked rank for each.
  *
  * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n for all_reduce and
- *           (n - 1) / n for all_gather and reduce_scatter, where bytes is the whole vector. Times are those of a row of
- *           calls on one stream, divided by their number.
+ *           (n - 1) / n for all_gather and reduce_scatter, where bytes is the whole vector. Times are those of a recorded
+ *           row of calls, as a training step is one, divided by their number.
  */
 #include "trainer/collectives/nccl/nccl.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { TIMEOUT_MS = 60000, RANKS_MAX = 64, SKIPPED = 77 };
+enum { TIMEOUT_MS = 60000, RANKS_MAX = 64, SKIPPED = 77, ROW = 20 };
 
 enum call { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, CALLS };
 
@@ -51,29 +51,55 @@ static int one_call(struct bench *b, enum call call, size_t n, struct err *err)
     return c->all_reduce(c, b->x, n, DEVICE_F32, b->stream, err);
 }
 
-static int calls(struct bench *b, enum call call, size_t n, int rounds, struct err *err)
+/* A row of calls, recorded. */
+static int record(struct bench *b, enum call call, size_t n, cudaGraphExec_t *ret, struct err *err)
 {
-    for (int i = 0; i < rounds; i++)
+    cudaGraph_t graph;
+
+    if (cuda_failed(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), "recording", err))
+        return -1;
+    for (int i = 0; i < ROW; i++)
         if (one_call(b, call, n, err))
             return -1;
-    return 0;
+    if (cuda_failed(cudaStreamEndCapture(b->stream, &graph), "recording", err))
+        return -1;
+    cudaError_t e = cudaGraphInstantiate(ret, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    return cuda_failed(e, "recording", err);
+}
+
+static int launch(struct bench *b, cudaGraphExec_t row, int rounds, float *ms, struct err *err)
+{
+    if (b->host->barrier(b->host, TIMEOUT_MS, err) ||
+        cuda_failed(cudaEventRecord(b->from, b->stream), "event", err))
+        return -1;
+    for (int i = 0; i < rounds; i++)
+        if (cuda_failed(cudaGraphLaunch(row, b->stream), "launch", err))
+            return -1;
+    if (cuda_failed(cudaEventRecord(b->to, b->stream), "event", err) ||
+        b->comm->wait(b->comm, b->to, "measuring", TIMEOUT_MS, err))
+        return -1;
+    return cuda_failed(cudaEventElapsedTime(ms, b->from, b->to), "event", err);
 }
 
 static int bench_size(struct bench *b, enum call call, size_t n, struct err *err)
 {
     static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter"};
-    const int world = b->comm->world, rounds = n > (size_t)1 << 22 ? 50 : 1000;
+    const int world = b->comm->world, rounds = n > (size_t)1 << 22 ? 5 : 50;
     const double bytes = (double)(n / (size_t)world * (size_t)world * sizeof(float));
+    cudaGraphExec_t row;
     float ms;
 
-    if (calls(b, call, n, 10, err) || b->comm->sync(b->comm, b->stream, "warming up", TIMEOUT_MS, err) ||
-        b->host->barrier(b->host, TIMEOUT_MS, err) ||
-        cuda_failed(cudaEventRecord(b->from, b->stream), "event", err) || calls(b, call, n, rounds, err) ||
-        cuda_failed(cudaEventRecord(b->to, b->stream), "event", err) ||
-        b->comm->wait(b->comm, b->to, "measuring", TIMEOUT_MS, err) ||
-        cuda_failed(cudaEventElapsedTime(&ms, b->from, b->to), "event", err))
+    /* Once before it is recorded: NCCL makes its connections for this size. */
+    if (one_call(b, call, n, err) || b->comm->sync(b->comm, b->stream, "a first call", TIMEOUT_MS, err) ||
+        record(b, call, n, &row, err))
         return -1;
-    double us = 1000.0 * (double)ms / rounds, algbw = bytes / us / 1e3;
+    int rc = launch(b, row, 2, &ms, err) || launch(b, row, rounds, &ms, err) ? -1 : 0;
+    if (!b->comm->lost)
+        (void)cudaGraphExecDestroy(row);
+    if (rc)
+        return -1;
+    double us = 1000.0 * (double)ms / rounds / ROW, algbw = bytes / us / 1e3;
     double share = (call == ALL_REDUCE ? 2.0 : 1.0) * (world - 1) / world;
     if (b->comm->rank == 0)
         printf("%14s %12.0f %10.1f %12.2f %12.2f\n", names[call], bytes, us, algbw, algbw * share);

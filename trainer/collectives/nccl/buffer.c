@@ -6,20 +6,24 @@
 
 enum { ALIGN = NCCL_WIN_REQUIRED_ALIGNMENT };
 
-/* Without it everything works, a copy slower: a library or a machine that cannot do this is no failure. But once NCCL has
- * begun, what goes wrong goes wrong on all ranks. */
+/* A window where the ranks can have one (NCCL then says so by filling it in), registered memory otherwise. All ranks have
+ * the same: memory known to some only is an error that NCCL does not notice, so a failure here is one of the table. */
 static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64_t deadline_ms,
                       struct err *err)
 {
-    ncclResult_t r = ncclInvalidUsage;
+    static const char what[] = "registering a buffer";
 
-    if (n->api.window_register && n->api.window_deregister)
-        r = n->api.window_register(n->comm, b->memory, bytes, &b->window, NCCL_WIN_COLL_SYMMETRIC);
-    if (r == ncclInvalidUsage || r == ncclInvalidArgument)
-        r = n->api.comm_register(n->comm, b->memory, bytes, &b->handle);
-    if (r == ncclInvalidUsage || r == ncclInvalidArgument)
+    if (n->api.window_register && n->api.window_deregister) {
+        ncclResult_t r =
+            n->api.window_register(n->comm, b->memory, bytes, &b->window, NCCL_WIN_COLL_SYMMETRIC);
+        /* It returns success while a thread is still at it. */
+        if (nccl_settle(n, r == ncclSuccess ? ncclInProgress : r, what, deadline_ms, err))
+            return -1;
+    }
+    if (b->window)
         return 0;
-    return nccl_settle(n, r, "registering a buffer", deadline_ms, err);
+    return nccl_settle(n, n->api.comm_register(n->comm, b->memory, bytes, &b->handle), what, deadline_ms,
+                       err);
 }
 
 /* Zeros, and their sum: NCCL makes its connections for this size now, and not while a graph is recorded. */

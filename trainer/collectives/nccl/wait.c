@@ -144,10 +144,9 @@ int nccl_settle(struct nccl *n, ncclResult_t r, const char *what, int64_t deadli
     struct err why = {0};
 
     if (r != ncclInProgress && r != ncclSuccess) {
-        if (nccl_check(n, r, what, &why) && r != ncclInvalidArgument) /* that one had no effect */
-            nccl_fail(n, &why);
+        nccl_check(n, r, what, &why); /* of any kind: it stays the communicator's state */
         *err = why;
-        return -1;
+        return nccl_fail(n, &why);
     }
     for (int turn = 0; r == ncclInProgress && !why.kind; turn++) {
         if (look_at_nccl(n, what, &r, &why) || r != ncclInProgress)

@@ -1,17 +1,9 @@
-/* fake_nccl.c - NCCL's functions among processes, in host memory: a segment that rank 0 makes and the others map.
- *
- * Call k of every rank puts its bytes into half k % 2 of its slot and says so; when all have, each takes what it needs
- * and says so too. A half is written again when all have taken what was in it.
- */
+/* fake_nccl.c - NCCL's functions among processes, in host memory: a segment that rank 0 makes and the others map. */
 #include "fake_nccl.h"
-#include "fake_cudart.h"
+#include "fake_nccl_state.h"
 
-#include <nccl.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,198 +11,11 @@
 #define FAKE_VERSION NCCL_VERSION_CODE
 #endif
 
-enum { RANKS = 8, HALF = 64 * 1024, MAIL = 4096 };
-enum op { OP_SUM, OP_GATHER, OP_SCATTER, OP_SPREAD, OP_SEND, OP_RECV };
-
-struct mail {
-    _Atomic unsigned sent, taken;
-    char bytes[MAIL];
-};
-
-struct segment {
-    _Atomic int joined;
-    _Atomic unsigned put[RANKS], taken[RANKS];
-    struct mail mail[RANKS][RANKS];
-    char half[RANKS][2][HALF];
-};
-
-struct ncclComm {
-    struct segment *shared;
-    int rank, world;
-    unsigned calls, collectives;
-    int looks_left;          /* until a slow call is taken */
-    struct call *untaken;    /* that one */
-    cudaStream_t untaken_on; /* and where it goes */
-    ncclResult_t state;
-    bool met, aborted;
-    char fault[16];
-    int fault_rank;
-    unsigned fault_call;
-};
-
-struct call {
-    struct ncclComm *comm;
-    enum op op;
-    const void *in;
-    void *out;
-    size_t bytes;     /* that this rank puts */
-    int peer;         /* or root */
-    unsigned number;  /* among the collectives */
-    bool bf16, stuck; /* stuck: never begins */
-    bool begun;
-};
-
 static struct fake_nccl_counts counts;
 
 const struct fake_nccl_counts *fake_nccl_counts(void)
 {
     return &counts;
-}
-
-static bool faulty(const struct ncclComm *c, const char *kind)
-{
-    return strcmp(c->fault, kind) == 0 && c->rank == c->fault_rank;
-}
-
-static float widen(uint16_t x)
-{
-    uint32_t bits = (uint32_t)x << 16;
-    float f;
-
-    memcpy(&f, &bits, sizeof(f));
-    return f;
-}
-
-static uint16_t narrow(float f)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &f, sizeof(bits));
-    return (uint16_t)(bits >> 16); /* tests add whole numbers that fit */
-}
-
-/* out[i] = sum over ranks of theirs[first + i] */
-static void sum(const struct call *k, size_t first, size_t bytes)
-{
-    const struct ncclComm *c = k->comm;
-
-    for (size_t at = 0; at < bytes; at += k->bf16 ? 2 : 4) {
-        float total = 0;
-        for (int r = 0; r < c->world; r++) {
-            const char *from = c->shared->half[r][k->number % 2] + first + at;
-            uint16_t half_float;
-            float f;
-            memcpy(&half_float, from, sizeof(half_float));
-            memcpy(&f, from, k->bf16 ? 0 : sizeof(f));
-            total += k->bf16 ? widen(half_float) : f;
-        }
-        uint16_t half_float = narrow(total);
-        memcpy((char *)k->out + at, k->bf16 ? (void *)&half_float : (void *)&total, k->bf16 ? 2 : 4);
-    }
-}
-
-static void take(const struct call *k)
-{
-    struct ncclComm *c = k->comm;
-    const unsigned half = k->number % 2;
-    const size_t part = k->bytes / (size_t)c->world;
-
-    if (k->op == OP_SUM)
-        sum(k, 0, k->bytes);
-    else if (k->op == OP_SCATTER)
-        sum(k, part * (size_t)c->rank, part);
-    else if (k->op == OP_SPREAD)
-        memcpy(k->out, c->shared->half[k->peer][half], k->bytes);
-    for (int r = 0; r < c->world && k->op == OP_GATHER; r++)
-        memcpy((char *)k->out + (size_t)r * k->bytes, c->shared->half[r][half], k->bytes);
-}
-
-static bool all_at_least(const struct ncclComm *c, const _Atomic unsigned *count, unsigned least)
-{
-    for (int r = 0; r < c->world; r++)
-        if (atomic_load(&count[r]) < least)
-            return false;
-    return true;
-}
-
-static bool step_collective(struct call *k)
-{
-    struct ncclComm *c = k->comm;
-    struct segment *s = c->shared;
-
-    if (!k->begun) {
-        if (k->number >= 2 && !all_at_least(c, s->taken, k->number - 1))
-            return false;
-        memcpy(s->half[c->rank][k->number % 2], k->in, k->bytes);
-        atomic_store(&s->put[c->rank], k->number + 1);
-        k->begun = true;
-    }
-    if (!all_at_least(c, s->put, k->number + 1))
-        return false;
-    take(k);
-    atomic_store(&s->taken[c->rank], k->number + 1);
-    return true;
-}
-
-static bool step_mail(struct call *k)
-{
-    struct ncclComm *c = k->comm;
-    bool out = k->op == OP_SEND;
-    struct mail *m = out ? &c->shared->mail[c->rank][k->peer] : &c->shared->mail[k->peer][c->rank];
-    unsigned sent = atomic_load(&m->sent), taken = atomic_load(&m->taken);
-
-    if (out ? sent != taken : sent == taken)
-        return false;
-    if (out)
-        memcpy(m->bytes, k->in, k->bytes);
-    else
-        memcpy(k->out, m->bytes, k->bytes);
-    atomic_fetch_add(out ? &m->sent : &m->taken, 1);
-    return true;
-}
-
-/* An aborted kernel ends, its work undone. */
-static bool step(void *arg)
-{
-    struct call *k = arg;
-    bool done = k->comm->aborted;
-
-    if (!done && !k->stuck)
-        done = k->op == OP_SEND || k->op == OP_RECV ? step_mail(k) : step_collective(k);
-    if (done)
-        free(k);
-    return done;
-}
-
-static ncclResult_t queue(ncclComm_t c, struct call k, cudaStream_t stream)
-{
-    struct call *kept = malloc(sizeof(*kept));
-    unsigned number = c->calls++;
-    bool now = number >= c->fault_call;
-
-    if (!kept || k.bytes > HALF)
-        abort();
-    *kept = k;
-    kept->comm = c;
-    if (k.op != OP_SEND && k.op != OP_RECV)
-        kept->number = c->collectives++;
-    kept->stuck =
-        now && (faulty(c, "stall") || faulty(c, "hang") || faulty(c, "remote") || faulty(c, "system"));
-    if (now && faulty(c, "remote"))
-        c->state = ncclRemoteError;
-    if (now && faulty(c, "system"))
-        c->state = ncclSystemError;
-    if (faulty(c, "slow")) {
-        c->looks_left = (int)c->fault_call;
-        c->untaken = kept;
-        c->untaken_on = stream;
-        c->state = ncclInProgress;
-        return ncclInProgress;
-    }
-    if (now && faulty(c, "usage"))
-        return ncclInvalidUsage;
-    fake_stream_push(stream, step, kept);
-    return ncclSuccess;
 }
 
 ncclResult_t ncclGetVersion(int *version)
@@ -272,8 +77,15 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *state)
         c->met = true;
         c->state = ncclSuccess;
     }
+    if (c->window_to && c->looks_left-- <= 0) {
+        counts.windows++;
+        counts.windows_made++;
+        *c->window_to = c->window;
+        c->window_to = NULL;
+        c->state = ncclSuccess;
+    }
     if (c->untaken && c->looks_left-- <= 0) {
-        fake_stream_push(c->untaken_on, step, c->untaken);
+        fake_stream_push(c->untaken_on, fake_nccl_step, c->untaken);
         c->untaken = NULL;
         c->state = ncclSuccess;
     }
@@ -360,11 +172,15 @@ ncclResult_t ncclCommDeregister(const ncclComm_t c, void *handle)
 #if FAKE_VERSION >= 22700
 ncclResult_t ncclCommWindowRegister(ncclComm_t c, void *p, size_t bytes, ncclWindow_t *win, int flags)
 {
-    if (faulty(c, "no-window") || bytes % NCCL_WIN_REQUIRED_ALIGNMENT || flags != NCCL_WIN_COLL_SYMMETRIC)
+    *win = NULL;
+    if (faulty(c, "no-window"))
+        return ncclSuccess;
+    if (faulty(c, "bad-window") || bytes % NCCL_WIN_REQUIRED_ALIGNMENT || flags != NCCL_WIN_COLL_SYMMETRIC)
         return ncclInvalidUsage;
-    counts.windows++;
-    counts.windows_made++;
-    *win = p;
+    c->window = p;
+    c->window_to = win;
+    c->looks_left = 5;
+    c->state = ncclInProgress;
     return ncclSuccess;
 }
 
@@ -373,63 +189,5 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t c, ncclWindow_t win)
     (void)c, (void)win;
     counts.windows--;
     return ncclSuccess;
-}
-#endif
-
-static size_t size_of(ncclDataType_t type)
-{
-    return type == ncclFloat32 ? 4 : type == ncclBfloat16 ? 2 : 1;
-}
-
-ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op,
-                           ncclComm_t c, cudaStream_t stream)
-{
-    struct call k = {
-        .op = OP_SUM, .in = in, .out = out, .bytes = n * size_of(type), .bf16 = type == ncclBfloat16};
-
-    return op == ncclSum ? queue(c, k, stream) : ncclInvalidArgument;
-}
-
-ncclResult_t ncclAllGather(const void *in, void *out, size_t n, ncclDataType_t type, ncclComm_t c,
-                           cudaStream_t stream)
-{
-    return queue(c, (struct call){.op = OP_GATHER, .in = in, .out = out, .bytes = n * size_of(type)}, stream);
-}
-
-ncclResult_t ncclReduceScatter(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op,
-                               ncclComm_t c, cudaStream_t stream)
-{
-    struct call k = {.op = OP_SCATTER,
-                     .in = in,
-                     .out = out,
-                     .bytes = n * size_of(type) * (size_t)c->world,
-                     .bf16 = type == ncclBfloat16};
-
-    return op == ncclSum ? queue(c, k, stream) : ncclInvalidArgument;
-}
-
-ncclResult_t ncclBroadcast(const void *in, void *out, size_t n, ncclDataType_t type, int root, ncclComm_t c,
-                           cudaStream_t stream)
-{
-    struct call k = {.op = OP_SPREAD, .in = in, .out = out, .bytes = n * size_of(type), .peer = root};
-
-    return queue(c, k, stream);
-}
-
-ncclResult_t ncclSend(const void *in, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
-                      cudaStream_t stream)
-{
-    if (n * size_of(type) > MAIL)
-        return ncclInvalidArgument;
-    return queue(c, (struct call){.op = OP_SEND, .in = in, .bytes = n * size_of(type), .peer = peer}, stream);
-}
-
-#ifndef FAKE_WITHOUT_RECV
-ncclResult_t ncclRecv(void *out, size_t n, ncclDataType_t type, int peer, ncclComm_t c, cudaStream_t stream)
-{
-    if (n * size_of(type) > MAIL)
-        return ncclInvalidArgument;
-    return queue(c, (struct call){.op = OP_RECV, .out = out, .bytes = n * size_of(type), .peer = peer},
-                 stream);
 }
 #endif

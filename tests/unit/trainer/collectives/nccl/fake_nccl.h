@@ -7,7 +7,7 @@
  *   remote, system, usage  from call N on that rank's asynchronous error
  *   slow        every call is taken only after N looks
  *   no-id, no-init, late-init  making the id fails; meeting is refused; meeting takes for ever
- *   no-window   windows are refused
+ *   no-window   windows cannot be had; bad-window: one is refused
  *   no-finalize finalizing takes for ever
  */
 #ifndef TK_TESTS_FAKE_NCCL_H
