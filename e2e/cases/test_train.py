@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from kube import GROUP, audit, get, items, kubectl, status, wait_for, wait_phase
 from torchjobs import logs, said
-from trainjobs import checkpoints, kill_rank, script, train
+from trainjobs import GPT2, MNIST, checkpoints, kill_rank, script, train
 
 WAYS = {"torchrun": {"procPerNode": 2}, "plain": None}
 MORE = 20
@@ -36,15 +36,18 @@ def ended(name, ns):
     return end
 
 
-def as_if_nothing_had_been(name, way, data, ns):
+PARAMETERS = {MNIST: 93322, GPT2: 858880}
+
+
+def as_if_nothing_had_been(name, way, data, ns, what=MNIST):
     """The job has gone on from its newest checkpoint and ends with the weights of one that ran through."""
     (begun,) = said(r"resumed from \S+: epoch \d+, batch \d+, step (\d+)", f"{name}-node-0", ns)
     target = int(begun) + MORE
-    train("calm", script("calm", first=target), data, ns, torchrun=WAYS[way])
+    train("calm", script("calm", first=target, what=what), data, ns, torchrun=WAYS[way])
     assert ended("calm", ns)["attempt"] == 0
     assert not said("resumed from", "calm-node-0", ns)
     weights = (data / f"{name}.safetensors").read_bytes()
-    assert len(weights) > 93322 * 4
+    assert len(weights) > PARAMETERS[what] * 4
     assert weights == (data / "calm.safetensors").read_bytes()
     return int(begun)
 
@@ -60,6 +63,16 @@ def test_a_rank_is_killed(ns, data, way):
     assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("hurt-node-1", 137)
     assert sorted(audit("create", "pods", ns)) == ["hurt-node-0"] * 2 + ["hurt-node-1"] * 2
     assert as_if_nothing_had_been("hurt", way, data, ns) % 10 == 0
+
+
+def test_a_rank_of_a_gpt2_is_killed(ns, data):
+    """Its samples are windows of files, its validations come in the middle of epochs."""
+    train("hurt", script("hurt", more=MORE, options="--save_steps 10", what=GPT2), data, ns, torchrun=WAYS["torchrun"])
+    trained("two checkpoints", "hurt", ns, lambda: len(checkpoints("hurt", data)) >= 2)
+    kill_rank(get("ptj", "hurt", ns)["metadata"]["uid"], 3)
+    assert ended("hurt", ns)["attempt"] == 1
+    assert said(r"batch +\d+/\d+ with val loss: (\S+)", "hurt-node-0", ns)
+    assert as_if_nothing_had_been("hurt", "torchrun", data, ns, what=GPT2) % 10 == 0
 
 
 def unplaced(name, ns):

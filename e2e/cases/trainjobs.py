@@ -16,13 +16,17 @@ if [ "$ATTEMPT" != 0 ]; then
     last=$(ls -d %(folder)s/step-* | sort | tail -n 1)
     steps=$(( $(echo "${last##*/step-}" | sed 's/^0*//') + %(more)d ))
 fi
-exec trainer mnist-cnn --data /usr/share/datasets/fashion-mnist --epochs 100000 --max_steps "$steps" --timeout 300 \\
-    --log_interval 5 --ckpt_dir %(folder)s --save_path %(folder)s.safetensors --save_seconds 0 %(options)s
+exec trainer %(what)s --epochs 100000 --max_steps "$steps" --timeout 300 --log_interval 5 \\
+    --ckpt_dir %(folder)s --save_path %(folder)s.safetensors --save_seconds 0 %(options)s
 """
 
+MNIST = "mnist-cnn --data /usr/share/datasets/fashion-mnist"
+# On the bytes of the licenses that every Debian has.
+GPT2 = "gpt2-bytes --data /usr/share/common-licenses --train_files '*-[123]*' --val_every 7 --val_steps 1"
 
-def script(name, first=ENDLESS, more=20, options=""):
-    return MORE % {"folder": f"/data/{name}", "first": first, "more": more, "options": options}
+
+def script(name, first=ENDLESS, more=20, options="", what=MNIST):
+    return MORE % {"folder": f"/data/{name}", "first": first, "more": more, "options": options, "what": what}
 
 
 def train(name, text, data, namespace, replicas=2, torchrun=None):

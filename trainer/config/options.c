@@ -13,6 +13,10 @@ static const struct option_row OPTIONS[] = {
          "the files themselves. Default ./data."},
     {"dataset", "NAME", OPTION_DATASET, AT(dataset),
      .help = "mnist or fashion-mnist, when DIR holds both. Default: whichever is there."},
+    {"train_files", "PATTERN", OPTION_TEXT, AT(data.train), .tokens = true,
+     .help = "Of tokens: the files below DIR to train on instead of the preset's, as 'fineweb_train_*.bin'."},
+    {"val_files", "PATTERN", OPTION_TEXT, AT(data.test), .tokens = true,
+     .help = "Of tokens: those that validate, instead of the preset's or of a share of the training data."},
     {"no_download", NULL, OPTION_FLAG, AT(no_download),
      .help = "Do not download. Without it, MNIST or Fashion-MNIST is fetched into DIR when it is not there, "
              "checked by its "
@@ -167,6 +171,9 @@ static int check(const void *into, const struct option_row *o, struct err *err)
 
     if (o->gpt2 && !w->cfg.gpt2.vocab)
         return err_set(err, ERR_INVALID, "--%s: the model is no GPT-2 (model: {gpt2: ...})", o->name);
+    if (o->tokens && w->cfg.data.format != SOURCE_TOKENS)
+        return err_set(err, ERR_INVALID, "--%s: the data are not in tokens (data: {format: tokens, ...})",
+                       o->name);
     return 0;
 }
 
@@ -192,6 +199,8 @@ int config_options(int argc, char *const *argv, struct config *cfg, struct err *
     if (!rc && cfg->gpt2.vocab)
         gpt2_layers(&cfg->gpt2, &cfg->model);
     if (cfg->model.input.sequence)
-        cfg->data.rows = cfg->model.input.rows; /* what a window holds */
+        cfg->data.rows = cfg->model.input.rows;              /* what a window holds */
+    if (cfg->data.format == SOURCE_TOKENS && cfg->data.test) /* files validate instead of a share */
+        cfg->data.split = (struct split_spec){0};
     return rc;
 }

@@ -29,7 +29,8 @@ struct option_row {
     int64_t min, max;
     double min_number, max_number;
     const char *only;
-    bool gpt2; /* for models that are a GPT-2 alone */
+    bool gpt2;   /* for models that are a GPT-2 alone */
+    bool tokens; /* for data in tokens alone */
     const char *group;
     const char *help;
 };

@@ -84,7 +84,7 @@ static void test_every_sample_is_taken(void **state)
         assert_true(job->spec.torchrun.present);
         n++;
     }
-    assert_true(n >= 2);
+    assert_true(n >= 4);
 }
 
 /* The container's arguments and image are for people to copy: what they promise must stand in them. */
@@ -105,15 +105,15 @@ static const char *behind(const cJSON *args, const char *option)
     return NULL;
 }
 
-static void test_gpu_sample_has_a_gpu_for_each_rank(void **state)
+/* Four ranks to a pod. */
+static void expect_gpus(const char *path, int pods)
 {
-    cleanup_trainjob struct trainjob *job = sample(SAMPLES "/mnist-gpu.yaml");
-    cJSON *doc = document(SAMPLES "/mnist-gpu.yaml", "PyTorchTrainingJob");
+    cleanup_trainjob struct trainjob *job = sample(path);
+    cJSON *doc = document(path, "PyTorchTrainingJob");
     const cJSON *c = container(doc);
 
-    (void)state;
-    assert_int_equal(job->spec.gpus, 4);
-    assert_int_equal(job->spec.pods, 1);
+    assert_int_equal(job->spec.gpus, 4 * pods);
+    assert_int_equal(job->spec.pods, pods);
     assert_string_equal(
         cJSON_GetStringValue(cJSON_GetObjectItem(
             cJSON_GetObjectItem(cJSON_GetObjectItem(doc, "spec"), "torchrunConfig"), "procPerNode")),
@@ -124,11 +124,18 @@ static void test_gpu_sample_has_a_gpu_for_each_rank(void **state)
     cJSON_Delete(doc);
 }
 
+static void test_gpu_samples_have_a_gpu_for_each_rank(void **state)
+{
+    (void)state;
+    expect_gpus(SAMPLES "/mnist-gpu.yaml", 1);
+    expect_gpus(SAMPLES "/gpt2.yaml", 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_sample_is_taken),
-        cmocka_unit_test(test_gpu_sample_has_a_gpu_for_each_rank),
+        cmocka_unit_test(test_gpu_samples_have_a_gpu_for_each_rank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

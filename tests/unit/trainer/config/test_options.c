@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "common/cleanup.h"
+#include "common/fsutil.h"
 #include "trainer/config/options.h"
 
 #include <stdio.h>
@@ -219,6 +220,48 @@ static void where_a_run_ends_may_change(void **state)
     assert_int_equal(config_resumable(&c), config_resumable(&d));
 }
 
+/* The words of `args:` in a job, quotes off; in `text`, which is cut up. */
+static int args_of(char *text, char **args, int most)
+{
+    char *at = strstr(text, "          args:\n");
+    int n = 0;
+
+    assert_non_null(at);
+    for (char *line = strtok(at, "\n");
+         (line = strtok(NULL, "\n")) != NULL && strncmp(line, "          - ", 12) == 0;) {
+        char *word = line + 12;
+        if (*word == '"') {
+            word++;
+            word[strlen(word) - 1] = '\0';
+        }
+        assert_true(n < most);
+        args[n++] = word;
+    }
+    return n;
+}
+
+/* What the jobs under deploy/samples tell the trainer is what it takes. */
+static void samples_are_taken(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"mnist", "mnist-gpu", "gpt2", "gpt2-cpu"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        cleanup_arena struct arena a = {0};
+        cleanup_buf struct buf text = BUF_INIT(1 << 16);
+        struct config c;
+        struct err err;
+        char *args[64];
+        assert_int_equal(
+            fs_read(arena_printf(&a, TK_SOURCE_DIR "/deploy/samples/%s.yaml", names[i]), &text, &err), 0);
+        int n = args_of(text.data, args, 64);
+        assert_true(n >= 2);
+        assert_string_equal(args[0], "trainer");
+        if (config_load(args[1], &a, &c, &err) || config_options(n - 2, args + 2, &c, &err))
+            fail_msg("%s: %s", names[i], err.msg);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +272,7 @@ int main(void)
         cmocka_unit_test(where_a_run_ends_may_change),
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(a_gpt2_has_any_size),
+        cmocka_unit_test(samples_are_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
