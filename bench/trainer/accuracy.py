@@ -126,7 +126,7 @@ def row(name, ours, theirs):
         kinds += ["accuracy"] if name != "linear" else []
         shown.append(", ".join(f"{mean(r, k):.4f}" + (" (test)" if k == "test" else "") for k in kinds) or "-")
     print(f"| {name} | {CASES[name][0]} | {len(ours)} | {mean(ours, 'loss'):.6f} | {mean(theirs, 'loss'):.6f} | {most:.1e} "
-          f"| {spread / mean(theirs, 'loss'):.1e} | {shown[0]} | {shown[1]} |")
+          f"| {format(spread / mean(theirs, 'loss'), '.1e') if spread else '-'} | {shown[0]} | {shown[1]} |")
     return apart <= (spread or mean(theirs, "loss") / 100)
 
 
