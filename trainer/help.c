@@ -1,9 +1,9 @@
-/* help.c - the manual, made from the tables that the program works by. */
+/* help.c - the manual of the program and of model files, made from the tables that the program works by. */
 #include "trainer/help.h"
 
 #include "common/arena.h"
 #include "trainer/command.h"
-#include "trainer/config/options.h"
+#include "trainer/config/config.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
 #include "trainer/wrapped.h"
@@ -215,85 +215,4 @@ void help_program(FILE *out)
     about_training(out);
     about_data(out);
     about_lines(out);
-}
-
-static void about_nprocs(FILE *out, const struct config *cfg)
-{
-    if (cfg->nprocs_default == NPROCS_GPUS)
-        fputs("        Default: one per visible GPU, else 1.\n", out);
-    else
-        fprintf(out, "        Default %lld.\n", cfg->nprocs_default ? (long long)cfg->nprocs_default : 1);
-}
-
-static void about_options(FILE *out, const struct config *cfg)
-{
-    size_t count;
-    const struct option_row *row = option_rows(&count);
-
-    for (size_t i = 0; i < count; i++) {
-        const struct option_row *o = &row[i];
-        if (o->group) {
-            fprintf(out, "\n  %s\n", o->group);
-            continue;
-        }
-        fprintf(out, "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        wrapped(out, 8, o->help);
-        const void *field = (const char *)cfg + o->offset;
-        if (o->offset == offsetof(struct config, log_interval) && o->kind == OPTION_INTEGER &&
-            !cfg->log_interval)
-            fprintf(out, "        Default %lld divided by the number of ranks.\n",
-                    (long long)cfg->log_interval_all_ranks);
-        else if (o->offset == offsetof(struct config, nprocs) && o->kind == OPTION_INTEGER)
-            about_nprocs(out, cfg);
-        else if (o->kind == OPTION_INTEGER && *(const int64_t *)field)
-            fprintf(out, "        Default %lld.\n", (long long)*(const int64_t *)field);
-        else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
-            fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
-                    cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");
-    }
-}
-
-void help_preset(FILE *out, const struct config *cfg)
-{
-    fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s", cfg->name, cfg->name);
-    for (int i = 0; i < cfg->positionals; i++)
-        fprintf(out, " [%s]", cfg->positional[i]);
-    fputs(" [options]\n\nDESCRIPTION\n", out);
-    wrapped(out, 4, cfg->about);
-    fputs("\nOPTIONS\n", out);
-    wrapped(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
-    if (cfg->positionals)
-        wrapped(out, 4, "The words of the synopsis are values of the options of the same name.");
-    about_options(out, cfg);
-    fputs("\nENVIRONMENT\n", out);
-    wrapped(out, 4,
-            "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
-            "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
-            "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
-            "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
-            "TK_ISA: "
-            "plain, avx2 or avx512 instead of the best there is.");
-    fputs("\nSIGNALS\n", out);
-    wrapped(
-        out, 4,
-        "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
-        "evaluation, rank 0 writes a checkpoint, "
-        "and --resume with its folder, or the job's next attempt, goes on from there.");
-    fputs("\nEXIT STATUS\n"
-          "    0    done\n"
-          "    1    error; among others a loss that is not finite\n"
-          "    2    usage: options, model file or data that cannot be used; data that are\n"
-          "         not there and that no server can be reached for\n"
-          "    130  stopped by SIGINT\n"
-          "    138  the other ranks did not answer within --timeout, or a download\n"
-          "         failed in a way that may pass\n"
-          "    140  another rank went away\n"
-          "    143  stopped by SIGTERM\n"
-          "\nEXAMPLES\n",
-          out);
-    fprintf(out, "    trainer %s --data /usr/share/datasets/fashion-mnist --epochs 1\n", cfg->name);
-    fprintf(out,
-            "    torchrun --nproc_per_node=4 --no_python trainer %s \\\n        --log_dir log --save_path "
-            "model.pt\n",
-            cfg->name);
 }

@@ -174,7 +174,7 @@ static int choose(const struct matmul *m, struct plan *p)
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->key.align_c, sizeof(uint32_t)},
     };
 
-    int bad = b->MatmulPreferenceCreate(&like);
+    cublasStatus_t bad = b->MatmulPreferenceCreate(&like);
     for (size_t i = 0; i < ARRAY_LEN(wish) && !bad; i++)
         bad = b->MatmulPreferenceSetAttribute(like, wish[i].what, wish[i].value, wish[i].bytes);
     if (!bad)

@@ -71,8 +71,8 @@ static const struct option_row OPTIONS[] = {
      .help = "Tokens there are: 50257 of GPT-2's own, 256 of bytes."},
     {"recompute", NULL, OPTION_FLAG, AT(gpt2.recompute), .gpt2 = true,
      .help =
-         "Keep of each block its input alone, and compute the rest again for the gradients: a tenth of the "
-         "memory, a third more time, the same bits."},
+         "Keep of each block its input alone, and compute the rest again for the gradients: a tenth of what "
+         "activations need, a third more time, the same bits."},
     {.group = "Ranks and machine"},
     {"nprocs", "N", OPTION_INTEGER, AT(nprocs), 1, NPROCS_MAX,
      .help =

@@ -199,6 +199,7 @@ static void parts_do_not_show_on_disk(void **state)
     f->cfg.save_steps = 10;
     f->cfg.ckpt_dir = path_in(f, "mixed");
     cleanup_buf struct buf half = weights_of(f, 2);
+    assert_true(half.len > 0);
     f->cfg.max_steps = 0;
     f->cfg.save_steps = 0;
     f->cfg.resume = "auto";

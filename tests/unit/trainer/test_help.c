@@ -87,6 +87,45 @@ static void a_preset_names_every_option(void **state)
     free(text);
 }
 
+/* What a preset has and where it differs from the others, in lines that fit a terminal. */
+static void every_preset_shows_what_it_is(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        cleanup_arena struct arena a = {0};
+        struct config cfg;
+        struct err err;
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        assert_int_equal(config_load(all[i].name, &a, &cfg, &err), 0);
+        help_preset(out, &cfg);
+        fclose(out);
+        expect(text, all[i].name);
+        /* Every line of the preset below its notes, or the beginning of it where it is folded. */
+        for (const char *line = strstr(all[i].text, "\nmodel:") + 1; *line; line += *line == '\n') {
+            char begin[48];
+            int n = (int)strcspn(line, "\n");
+            snprintf(begin, sizeof(begin), "%.*s", n < 40 ? n : 40, line);
+            if (*line != '#')
+                expect(text, begin);
+            line += n;
+        }
+        expect(text, "--resume checkpoints");
+        if (cfg.save_path)
+            expect(text, "        Default checkpoint.pt.\n");
+        if (!cfg.sampler_seed)
+            expect(text, "        Default 0.\n");
+        bool images = strcmp(all[i].name, "mnist-cnn") == 0 || strcmp(all[i].name, "fashion-mlp") == 0;
+        assert_int_equal(strstr(text, "--data /usr/share/datasets/fashion-mnist") != NULL, images);
+        lines_fit(text);
+        free(text);
+    }
+}
+
 /* `trainer COMMAND --help`, by the command's own function. */
 static void a_command_names_every_option(void **state)
 {
@@ -116,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_program_names_presets_and_layers),
         cmocka_unit_test(a_preset_names_every_option),
+        cmocka_unit_test(every_preset_shows_what_it_is),
         cmocka_unit_test(a_command_names_every_option),
     };
 
