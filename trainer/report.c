@@ -1,5 +1,5 @@
 /* report.c - lines, JSON objects, a progress line and TensorBoard scalars about a run. */
-#include "trainer/report.h"
+#include "trainer/report_state.h"
 
 #include "trainer/events/events.h"
 
@@ -9,19 +9,6 @@
 #include <unistd.h>
 
 enum { PROGRESS_MS = 200, RATE_MS = 2000 };
-
-struct report {
-    struct report_options o;
-    struct events *events; /* NULL: none */
-    struct err events_err; /* the first failure; kind ERR_NONE: none */
-    bool progress_shown;
-    int64_t progress_ms;        /* when the line was last drawn */
-    int64_t rate_ms, rate_step; /* where the window of samples/s began */
-    double rate;
-    int64_t epoch;      /* of report_epoch; 0: none */
-    int64_t first_step; /* steps of the run before that epoch */
-    int64_t steps;      /* of it */
-};
 
 struct report *report_open(const struct report_options *o, struct err *err)
 {
@@ -67,13 +54,13 @@ static void json_begin(struct report *r, const char *event)
     fprintf(r->o.out, "{\"time\":\"%s\",\"event\":\"%s\"", now, event);
 }
 
-static void end(struct report *r)
+void report_end(struct report *r)
 {
     fputs(r->o.format == LOG_FORMAT_JSON ? "}\n" : "\n", r->o.out);
     fflush(r->o.out);
 }
 
-static bool begin_json(struct report *r, const char *event)
+bool report_begin_json(struct report *r, const char *event)
 {
     clear_progress(r);
     if (r->o.format == LOG_FORMAT_JSON)
@@ -81,7 +68,7 @@ static bool begin_json(struct report *r, const char *event)
     return r->o.format == LOG_FORMAT_JSON;
 }
 
-static void scalar(struct report *r, const char *tag, int64_t step, double value)
+void report_scalar(struct report *r, const char *tag, int64_t step, double value)
 {
     struct err err;
 
@@ -89,19 +76,17 @@ static void scalar(struct report *r, const char *tag, int64_t step, double value
         r->events_err = err;
 }
 
-/* Steps of an epoch, and the run's step that one of its steps is. */
-static int64_t steps_of(const struct report *r, int64_t epoch)
+int64_t report_steps_of(const struct report *r, int64_t epoch)
 {
     return r->epoch == epoch ? r->steps : r->o.steps;
 }
 
-static int64_t global_step_of(const struct report *r, int64_t epoch, int64_t step)
+int64_t report_global_step(const struct report *r, int64_t epoch, int64_t step)
 {
     return (r->epoch == epoch ? r->first_step : (epoch - 1) * r->o.steps) + step;
 }
 
-/* Text that the preset's own lines stand for. */
-static bool silent(const struct report *r)
+bool report_silent(const struct report *r)
 {
     return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
 }
@@ -109,9 +94,9 @@ static bool silent(const struct report *r)
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads)
 {
-    if (!r || silent(r))
+    if (!r || report_silent(r))
         return;
-    if (begin_json(r, "start"))
+    if (report_begin_json(r, "start"))
         fprintf(r->o.out,
                 ",\"model\":\"%s\",\"parameters\":%zu,\"ranks\":%d,\"transport\":\"%s\",\"batch_size\":%lld,"
                 "\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,\"steps\":%lld",
@@ -122,7 +107,7 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
                 "%s: %zu parameters, %d rank%s (%s), batch %lld per rank, %d thread%s per rank (%s)",
                 cfg->name, parameters, world, world == 1 ? "" : "s", transport, (long long)cfg->batch_size,
                 threads, threads == 1 ? "" : "s", isa);
-    end(r);
+    report_end(r);
 }
 
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
@@ -139,7 +124,7 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
         fprintf(out, ",\"epoch\":%lld,\"epochs\":%lld", (long long)v->epoch + 1, (long long)v->epochs);
         if (!isnan(v->loss))
             fprintf(out, ",\"loss_sum\":%.9g", v->loss);
-        end(r);
+        report_end(r);
     }
 }
 
@@ -147,20 +132,20 @@ void report_step(struct report *r, int64_t epoch, int64_t step, double loss)
 {
     if (!r)
         return;
-    int64_t global_step = global_step_of(r, epoch, step);
-    scalar(r, "train/loss", global_step, loss);
-    if (silent(r) && !r->o.steps_asked)
+    int64_t global_step = report_global_step(r, epoch, step);
+    report_scalar(r, "train/loss", global_step, loss);
+    if (report_silent(r) && !r->o.steps_asked)
         return;
-    if (begin_json(r, "train"))
+    if (report_begin_json(r, "train"))
         fprintf(
             r->o.out,
             ",\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld,\"steps\":%lld,\"global_step\":%lld,\"loss\":%.9g",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch),
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)report_steps_of(r, epoch),
             (long long)global_step, loss);
     else
         fprintf(r->o.out, "epoch %lld/%lld, batch %5lld/%lld with loss: %.4f", (long long)epoch,
-                (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch), loss);
-    end(r);
+                (long long)r->o.epochs, (long long)step, (long long)report_steps_of(r, epoch), loss);
+    report_end(r);
 }
 
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
@@ -174,7 +159,7 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
     if (!r->o.terminal || r->o.format == LOG_FORMAT_JSON)
         return;
     int64_t now = r->o.clock.mono_ms(r->o.clock.ctx);
-    int64_t done = global_step_of(r, epoch, step);
+    int64_t done = report_global_step(r, epoch, step);
     if (!r->rate_ms) {
         r->rate_ms = now;
         r->rate_step = done;
@@ -188,121 +173,30 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
         r->rate_ms = now;
         r->rate_step = done;
     }
-    int64_t left = (steps_of(r, epoch) - step + (r->o.epochs - epoch) * r->o.steps) * r->o.samples_per_step;
+    int64_t left =
+        (report_steps_of(r, epoch) - step + (r->o.epochs - epoch) * r->o.steps) * r->o.samples_per_step;
     int64_t eta_s = r->rate > 0 ? (int64_t)((double)left / r->rate) : 0;
     fprintf(r->o.out, "\r\033[Kepoch %lld/%lld  step %lld/%lld  loss %.4f  %.0f samples/s  %lld:%02lld left",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)steps_of(r, epoch), loss,
-            r->rate, (long long)(eta_s / 60), (long long)(eta_s % 60));
+            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)report_steps_of(r, epoch),
+            loss, r->rate, (long long)(eta_s / 60), (long long)(eta_s % 60));
     fflush(r->o.out);
     r->progress_shown = true;
     r->progress_ms = now;
-}
-
-void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v)
-{
-    const struct {
-        const char *tag;
-        double value;
-    } all[] = {
-        {"lr", v->lr}, {"grad_norm", v->grad_norm}, {"tokens_per_second", v->tokens_per_s}, {"mfu", v->mfu}};
-
-    if (!r)
-        return;
-    for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        if (!isnan(all[i].value))
-            scalar(r, all[i].tag, global_step_of(r, epoch, step), all[i].value);
-    if (r->o.format != LOG_FORMAT_JSON)
-        return;
-    begin_json(r, "speed");
-    fprintf(r->o.out, ",\"global_step\":%lld", (long long)global_step_of(r, epoch, step));
-    for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        if (!isnan(all[i].value))
-            fprintf(r->o.out, ",\"%s\":%.9g", all[i].tag, all[i].value);
-    end(r);
-}
-
-/* "epoch 1/2", and in its middle the batch. */
-static void say_where(struct report *r, int64_t epoch, int64_t step)
-{
-    fprintf(r->o.out, "epoch %lld/%lld", (long long)epoch, (long long)r->o.epochs);
-    if (step < steps_of(r, epoch))
-        fprintf(r->o.out, ", batch %5lld/%lld", (long long)step, (long long)steps_of(r, epoch));
-}
-
-/* Behind a loss; where targets are values there is none. */
-static void say_accuracy(struct report *r, const char *part, double accuracy)
-{
-    if (isnan(accuracy))
-        return;
-    if (r->o.format == LOG_FORMAT_JSON)
-        fprintf(r->o.out, ",\"accuracy\":%.9g", accuracy);
-    else
-        fprintf(r->o.out, ", %s accuracy: %.4f", part, accuracy);
-}
-
-void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy)
-{
-    if (!r)
-        return;
-    int64_t global_step = global_step_of(r, epoch, step);
-    if (begin_json(r, "val"))
-        fprintf(r->o.out, ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"loss\":%.9g",
-                (long long)epoch, (long long)r->o.epochs, (long long)global_step, loss);
-    else {
-        say_where(r, epoch, step);
-        fprintf(r->o.out, " with val loss: %.4f", loss);
-    }
-    say_accuracy(r, "val", accuracy);
-    end(r);
-    scalar(r, "val/loss", global_step, loss);
-    if (!isnan(accuracy))
-        scalar(r, "val/accuracy", global_step, accuracy);
-}
-
-void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
-{
-    if (!r)
-        return;
-    if (begin_json(r, "test"))
-        fprintf(r->o.out, ",\"global_step\":%lld,\"loss\":%.9g", (long long)global_step, loss);
-    else
-        fprintf(r->o.out, "test loss: %.4f", loss);
-    say_accuracy(r, "test", accuracy);
-    end(r);
-    scalar(r, "test/loss", global_step, loss);
-    if (!isnan(accuracy))
-        scalar(r, "test/accuracy", global_step, accuracy);
-}
-
-void report_times(struct report *r, const struct report_times *t)
-{
-    if (!r || silent(r))
-        return;
-    double rate = t->train_s > 0 ? (double)t->samples / t->train_s : 0;
-    if (begin_json(r, "times"))
-        fprintf(r->o.out,
-                ",\"startup_s\":%.3f,\"train_s\":%.3f,\"val_s\":%.3f,\"samples\":%lld,\"samples_per_s\":%.1f",
-                t->startup_s, t->train_s, t->val_s, (long long)t->samples, rate);
-    else
-        fprintf(r->o.out,
-                "training time: %.2f s (steps %.2f s, validation %.2f s), %.0f samples/s; start-up %.2f s",
-                t->train_s + t->val_s, t->train_s, t->val_s, rate, t->startup_s);
-    end(r);
 }
 
 void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step)
 {
     if (!r)
         return;
-    if (begin_json(r, "stop"))
+    if (report_begin_json(r, "stop"))
         fprintf(r->o.out, ",\"signal\":\"%s\",\"during\":\"%s\",\"epoch\":%lld,\"step\":%lld", signal_name,
                 during ? during : "training", (long long)epoch, (long long)step);
     else if (during)
         fprintf(r->o.out, "stopped by %s during the %s", signal_name, during);
     else
         fprintf(r->o.out, "stopped by %s after epoch %lld, batch %lld/%lld", signal_name, (long long)epoch,
-                (long long)step, (long long)steps_of(r, epoch));
-    end(r);
+                (long long)step, (long long)report_steps_of(r, epoch));
+    report_end(r);
 }
 
 /* Text inside a JSON string: what could break it becomes a space. */
@@ -316,14 +210,14 @@ void report_note(struct report *r, bool warning, const char *text)
 {
     if (!r)
         return;
-    if (begin_json(r, warning ? "warning" : "note")) {
+    if (report_begin_json(r, warning ? "warning" : "note")) {
         fputs(",\"text\":\"", r->o.out);
         put_text(r, text);
         fputc('"', r->o.out);
     } else {
         fprintf(r->o.out, "%s%s", warning ? "warning: " : "", text);
     }
-    end(r);
+    report_end(r);
 }
 
 void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t steps)
@@ -339,12 +233,12 @@ void report_checkpoint(struct report *r, const char *dir, int64_t step, bool las
 {
     if (!r || (!last && r->o.format != LOG_FORMAT_JSON))
         return;
-    if (begin_json(r, "checkpoint"))
+    if (report_begin_json(r, "checkpoint"))
         fprintf(r->o.out, ",\"global_step\":%lld", (long long)step);
     else
         fprintf(r->o.out, "checkpoint of step %lld saved in %s%s%s%s", (long long)step, dir,
                 hint ? ": --resume " : "", hint ? dir : "", hint ? " goes on from it" : "");
-    end(r);
+    report_end(r);
 }
 
 struct events *report_events(struct report *r)
