@@ -26,6 +26,7 @@ static struct evaluate_parts part_of(struct rig *s, bool test)
     struct evaluate_parts p = {.comm = s->comm,
                                .ctx = s->ctx,
                                .pipeline = pipeline,
+                               .resident = s->train.resident,
                                .loss = s->cfg->loss,
                                .stop = s->env->stop,
                                .items = test ? set->test.items : s->split.second_items,
@@ -75,7 +76,7 @@ static int save(struct rig *s, struct err *err)
 {
     struct model *whole;
 
-    if (pipeline_whole(&s->pipeline, &whole, err))
+    if (train_pull(&s->train, err) || pipeline_whole(&s->pipeline, &whole, err))
         return -1;
     if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
         return err_wrap(err, "--save_path");
