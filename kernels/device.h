@@ -62,4 +62,8 @@ void device_shared_free(struct kctx *ctx, void *p);
 void device_mark(struct kctx *ctx, int i);
 int device_wait(struct kctx *ctx, int i, struct err *err) MUST_CHECK;
 
+/* CUDA's own names of mark i and of the queue, for collectives: a cudaEvent_t, a cudaStream_t. */
+void *device_mark_event(struct kctx *ctx, int i);
+void *device_stream(struct kctx *ctx);
+
 #endif

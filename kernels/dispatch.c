@@ -217,15 +217,16 @@ void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_
     ctx->ops->queue_gather(ctx, g, to, items, order, first, rows);
 }
 
-void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring)
+void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
+                      float *flags)
 {
-    ctx->ops->queue_step_begin(ctx, state, orders, ring);
+    ctx->ops->queue_step_begin(ctx, state, orders, ring, flags);
 }
 
 void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                    const float *loss, struct step_record *records, int ring)
+                    const float *loss, const float *flags, struct step_record *records, int ring)
 {
-    ctx->ops->queue_step_end(ctx, state, own, rows, loss, records, ring);
+    ctx->ops->queue_step_end(ctx, state, own, rows, loss, flags, records, ring);
 }
 
 void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss,
@@ -339,6 +340,16 @@ void device_shared_free(struct kctx *ctx, void *p)
 void device_mark(struct kctx *ctx, int i)
 {
     ctx->ops->mark(ctx, i);
+}
+
+void *device_mark_event(struct kctx *ctx, int i)
+{
+    return ctx->ops->event(ctx, i);
+}
+
+void *device_stream(struct kctx *ctx)
+{
+    return ctx->ops->stream(ctx);
 }
 
 int device_wait(struct kctx *ctx, int i, struct err *err)

@@ -105,6 +105,8 @@ struct kernel_ops {
     void (*shared_free)(struct kctx *ctx, void *p);
     void (*mark)(struct kctx *ctx, int i);
     int (*wait)(struct kctx *ctx, int i, struct err *err);
+    void *(*event)(struct kctx *ctx, int i);
+    void *(*stream)(struct kctx *ctx);
     int (*graph_begin)(struct kctx *ctx, struct err *err);
     struct device_graph *(*graph_end)(struct kctx *ctx, struct err *err);
     int (*graph_launch)(struct kctx *ctx, struct device_graph *graph, struct err *err);

@@ -49,14 +49,16 @@ struct gather_batch {
     uint32_t *samples; /* (rows) their places in the order, as dropout wants them */
 };
 
-/* Samples items[order[*first + i]], i in 0..rows-1 (items NULL: order[...]). *g and *to are read at once. */
+/* Samples items[order[*first + i]], i in 0..rows-1 (without items the places themselves,
+ * without an order *first + i for its entries). *g and *to are read at once. */
 void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
                   const uint32_t *items, const uint32_t *order, const int64_t *first, int rows);
 
 /* What the process says about a step when it launches it. The scalars: without weight decay, and with. */
 struct step_order {
-    int64_t first; /* place of the batch in the order */
-    int64_t step;  /* of the run, for dropout */
+    int64_t first;  /* place of the batch in the order */
+    int64_t step;   /* of the run, for dropout */
+    uint32_t flags; /* that this rank raises */
     union {
         struct adam_scalars adam[2];
         struct sgd_scalars sgd[2];
@@ -68,7 +70,10 @@ struct step_record {
     float loss;     /* mean over all ranks */
     float own;      /* this rank's */
     int32_t halted; /* the loss of this step, or of one before, is not finite: parameters stay as they were */
+    uint32_t flags; /* that any rank has raised; 0 where none ride */
 };
+
+enum { QUEUED_FLAGS = 16 };
 
 /* Where the steps stand. */
 struct step_state {
@@ -78,11 +83,15 @@ struct step_state {
     double own_sum, mean_sum; /* of losses */
 };
 
-/* Begin: what orders[steps % ring] says, becomes state->now. End: record[steps % ring], sums, steps + 1. Orders and records
+/* Flags (NULL: none ride): a float for each of the QUEUED_FLAGS lowest bits, 0 or 1 at the beginning, and at the end the sum
+ * over ranks: a rank has raised it when that is above 0.
+ *
+ * Begin: what orders[steps % ring] says, becomes state->now. End: record[steps % ring], sums, steps + 1. Orders and records
  * are device_shared memory: the process writes an order before the launch, and reads a record behind its mark. */
-void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring);
+void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
+                      float *flags);
 void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                    const float *loss, struct step_record *records, int ring);
+                    const float *loss, const float *flags, struct step_record *records, int ring);
 
 /* Neighbouring parameters that are decayed alike. */
 struct queued_span {

@@ -47,7 +47,7 @@ has_gpu || {
 libraries
 build
 if [ "$1" = test ]; then
-    ctest --test-dir build/release -L gpu --output-on-failure --no-tests=error
+    TK_GPU_REQUIRED=1 ctest --test-dir build/release -L gpu --output-on-failure --no-tests=error
 else
     benches
 fi

@@ -9,7 +9,7 @@ cd "$REPO"
 
 style() {
     say "style"
-    git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
+    git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cc' | xargs clang-format --dry-run -Werror
     git ls-files '*.sh' .ci/run deploy/local/cluster deploy/local/servers | xargs shellcheck -x
     git ls-files | xargs codespell
     deploy/generate.sh --check

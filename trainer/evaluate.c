@@ -3,6 +3,7 @@
 
 #include "trainer/data/sampler.h"
 #include "trainer/model/loss.h"
+#include "trainer/resident.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +16,10 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     struct loss_target target = {p->feed.values ? NULL : to->labels, p->feed.values ? to->values : NULL};
     struct loss_result r;
 
+    if (p->resident) {
+        resident_evaluate_chunk(p->resident, first, n);
+        return 0;
+    }
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
     if (feed_batch(&p->feed, places, n, x, to, err))
@@ -69,10 +74,38 @@ static int add_shard(const struct evaluate_parts *p, int64_t chunk, float *x, co
     return 0;
 }
 
+/* Those of the first replica, as in DDP. */
+static int share_buffers(const struct evaluate_parts *p, struct err *err)
+{
+    struct model *m = p->pipeline->model;
+    struct collectives *stage = p->pipeline->replicas;
+    size_t bytes = model_buffers_bytes(m);
+
+    if (!bytes)
+        return 0;
+    if (model_pull(m, err) || stage->broadcast(stage, model_buffers(m), bytes, 0, p->timeout_ms, err))
+        return -1;
+    model_push(m);
+    return 0;
+}
+
+/* Of a shard that a device has evaluated. */
+static int device_sums(const struct evaluate_parts *p, double *sums, struct err *err)
+{
+    struct shard mine = sampler_shard(p->items, p->pipeline->at.replica, p->pipeline->at.replicas);
+    struct queued_loss r;
+
+    if (resident_evaluate_end(p->resident, &r, err))
+        return -1;
+    sums[LOSS] = r.sum;
+    sums[CORRECT] = r.correct;
+    sums[COUNT] = (double)mine.count;
+    return 0;
+}
+
 int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err)
 {
     struct pipeline *pl = p->pipeline;
-    struct collectives *stage = pl->replicas;
     int64_t chunk = model_batch_max(pl->model);
     cleanup_free float *x = calloc((size_t)chunk * p->feed.len, sizeof(float));
     cleanup_free int32_t *labels = calloc((size_t)chunk * (size_t)p->feed.labels, sizeof(*labels));
@@ -84,14 +117,16 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     if (!x || !labels || !values || !places)
         return err_set(err, ERR_FATAL, "no memory for an evaluation");
     const struct feed_targets to = {labels, values};
-    size_t buffers = model_buffers_bytes(pl->model);
-    if (buffers && stage->broadcast(stage, model_buffers(pl->model), buffers, 0, p->timeout_ms, err))
+    if (share_buffers(p, err) ||
+        (p->resident && resident_evaluate_begin(p->resident, &p->feed, p->items, err)))
         return -1;
     *ret = (struct evaluate_result){0};
     if (add_shard(p, chunk, x, &to, places, sums, &ret->stop, err))
         return -1;
     if (ret->stop)
         return 0;
+    if (p->resident && device_sums(p, sums, err))
+        return -1;
     if (p->comm->all_reduce_f64(p->comm, sums, SUMS, p->timeout_ms, err))
         return -1;
     ret->loss = sums[LOSS] / sums[COUNT];

@@ -17,10 +17,13 @@
 #include "trainer/pipeline/pipeline.h"
 #include "trainer/stop.h"
 
+struct resident;
+
 struct evaluate_parts {
     struct collectives *comm;
     struct kctx *ctx;
     struct pipeline *pipeline;
+    struct resident *resident; /* the training, where it is on a device; NULL: here */
     struct loss_spec loss;
     struct feed feed;
     struct stop *stop; /* NULL: nobody stops this one */

@@ -41,6 +41,13 @@ void feed_init(struct feed *f, const struct dataset *set, bool test, const uint3
         f->byte[i] = element(f, (float)i, 0);
 }
 
+void feed_byte_table(const struct feed *f, float *table)
+{
+    for (int32_t s = 0; s < f->stats; s++)
+        for (int i = 0; i < 256; i++)
+            table[s * 256 + i] = element(f, (float)i, s);
+}
+
 static void look_up(float *restrict out, const float *restrict table, const uint8_t *restrict in, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -32,6 +32,9 @@ struct feed {
 void feed_init(struct feed *f, const struct dataset *set, bool test, const uint32_t *subset,
                const struct data_spec *spec);
 
+/* What each byte becomes under each of the statistics: table (stats, 256). Of a part that is bytes. */
+void feed_byte_table(const struct feed *f, float *table);
+
 /* Where a batch's targets go: one of them is used, by the data's own kind. */
 struct feed_targets {
     int32_t *labels; /* (n, labels) */

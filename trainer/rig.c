@@ -3,12 +3,15 @@
 
 #include "common/cpus.h"
 #include "kernels/device.h"
+#include "trainer/collectives/device.h"
 #include "trainer/describe.h"
 #include "trainer/init_from.h"
 #include "trainer/model/loss.h"
+#include "trainer/resident.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
@@ -24,6 +27,7 @@ void rig_release(struct rig *s)
     optim_release(&s->whole_optim);
     pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
+    device_comm_close(s->device_comm);
     kctx_free(s->ctx);
     collectives_close(s->comm);
 }
@@ -45,6 +49,10 @@ static int open_ranks(struct rig *s, struct err *err)
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
     if (collectives_config_read(&s->ranks, s->env->get, err) || find_gpu(s, err))
         return -1;
+    /* What lies in the process's memory goes the usual way beside NCCL. */
+    s->nccl = s->plugin && s->ranks.backend == COLLECTIVES_NCCL && s->ranks.world > 1;
+    if (s->plugin && s->ranks.backend == COLLECTIVES_NCCL)
+        s->ranks.backend = COLLECTIVES_GLOO;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
     return s->comm ? 0 : -1;
 }
@@ -143,7 +151,7 @@ static int make_model(struct rig *s, struct err *err)
                                  .comm = s->comm,
                                  .ctx = s->ctx,
                                  .batch = (int)cfg->batch_size,
-                                 .micro_batches = (int)cfg->micro_batches,
+                                 .micro_batches = device_is_host(s->ctx) ? (int)cfg->micro_batches : 1,
                                  .evaluate = cfg->model.input.sequence ? 0 : most,
                                  .timeout_ms = s->timeout_ms};
     if (pipeline_open(&s->pipeline, &o, err))
@@ -178,6 +186,7 @@ static int make_train(struct rig *s, struct err *err)
         .ctx = s->ctx,
         .pipeline = &s->pipeline,
         .optim = &s->optim,
+        .device_comm = s->device_comm,
         .shard = s->shard,
         .stop = s->env->stop,
         .sampler = {.items = s->split.first_items,
@@ -243,6 +252,32 @@ static int tell_saving(struct rig *s, struct err *err)
     return 0;
 }
 
+/* A GPU that this run cannot use yet is a note, but for those who asked for nothing else. */
+static int open_device(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct err why;
+
+    if (!s->plugin)
+        return 0;
+    if (resident_check(&cfg->model, &cfg->optimizer,
+                       s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1,
+                       cfg->zero_stage && s->comm->world > 1, &why)) {
+        if ((enum collectives_backend)cfg->backend == COLLECTIVES_NCCL) {
+            *err = why;
+            return -1;
+        }
+        snprintf(s->gpu.note, sizeof(s->gpu.note), "the GPU is not used: %s", why.msg);
+        return 0;
+    }
+    s->ctx = s->plugin->device_open(s->gpu.device, PRECISION_F32, err);
+    if (!s->ctx)
+        return -1;
+    if (s->nccl && !(s->device_comm = s->plugin->nccl_open(s->comm, NULL, s->timeout_ms, err)))
+        return -1;
+    return 0;
+}
+
 static bool stopped(void *stop)
 {
     return stop_poll(stop) != 0;
@@ -289,7 +324,7 @@ static int say_start(struct rig *s, struct err *err)
     struct lines_values v = rig_lines(s, 0);
 
     report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
-                 device_name(s->ctx), kctx_threads(s->ctx));
+                 device_name(s->ctx), device_is_host(s->ctx) ? kctx_threads(s->ctx) : 1);
     if (!cfg->lines.start)
         return 0;
     if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
@@ -334,8 +369,9 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
-    s->ctx = kctx_make(&machine, err);
-    if (!s->ctx || open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
+    if (open_device(s, err) || (!s->ctx && !(s->ctx = kctx_make(&machine, err))))
+        return -1;
+    if (open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
         make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);

@@ -36,6 +36,8 @@ struct rig {
     struct collectives_config ranks;
     const struct gpu_plugin *plugin; /* NULL: this rank computes on the CPU */
     struct gpu_choice gpu;
+    bool nccl; /* several ranks exchange on their GPUs: */
+    struct device_comm *device_comm;
     struct collectives *comm;
     struct kctx *ctx;
     struct pod_data data;

@@ -55,6 +55,8 @@ int rig_gather(struct rig *s, struct err *err)
 {
     struct model *whole;
 
+    if (train_pull(&s->train, err))
+        return -1;
     if (s->shard.each)
         return gather_parts(s, err);
     if (s->pipeline.at.stages == 1)
@@ -99,6 +101,7 @@ int rig_begin(struct rig *s, struct err *err)
     if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)))
         return -1;
+    train_push(&s->train);
     rig_gathered(s);
     if (s->resumed.resumed)
         run_id_take_over(&s->run_id, s->resumed.run_id);

@@ -37,7 +37,7 @@ static int save(struct rig *s, struct err *err)
 {
     struct model *whole;
 
-    if (pipeline_whole(&s->pipeline, &whole, err))
+    if (train_pull(&s->train, err) || pipeline_whole(&s->pipeline, &whole, err))
         return -1;
     if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
         return err_wrap(err, "--save_path");

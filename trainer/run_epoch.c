@@ -22,20 +22,32 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
 }
 
 /* Weights as histograms and images, when they are asked for. */
-static void describe_step(struct rig *s)
+static int describe_step(struct rig *s, struct err *ret)
 {
     const struct config *cfg = s->cfg;
     struct events *events = report_events(s->report);
     int64_t step = s->cursor.step;
+    bool histograms = cfg->log_histograms && step % cfg->log_histograms == 0;
+    bool images = cfg->log_images && step % cfg->log_images == 0;
     struct err err;
 
-    if (!events)
-        return;
-    if ((cfg->log_histograms && step % cfg->log_histograms == 0 &&
-         describe_weights(events, s->model, step, &err)) ||
-        (cfg->log_images && step % cfg->log_images == 0 &&
-         describe_filters(events, s->model, &cfg->model.input, step, &err)))
+    if (!events || (!histograms && !images))
+        return 0;
+    if (train_pull(&s->train, ret))
+        return -1;
+    if ((histograms && describe_weights(events, s->model, step, &err)) ||
+        (images && describe_filters(events, s->model, &cfg->model.input, step, &err)))
         report_events_failed(s->report, &err);
+    return 0;
+}
+
+/* Is the loss of the coming step asked for at once? Of others a device may tell later. */
+static bool wants_loss(const struct rig *s, int64_t steps)
+{
+    const struct cursor *c = &s->cursor;
+
+    return (c->epoch_step + 1) % log_interval(s->cfg, s->pipeline.at.replicas) == 0 ||
+           c->epoch_step + 1 == steps;
 }
 
 /* What a step leaves behind: how far we are, and what is told about it. */
@@ -54,8 +66,10 @@ static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct 
         report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
         run_report_speed(s);
     }
-    report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
-    describe_step(s);
+    if (r->known)
+        report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    if (describe_step(s, err))
+        return -1;
     s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
@@ -91,17 +105,18 @@ int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
             break;
         s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
         s->train.raise = saver_flags(&s->saver);
+        s->train.exact = wants_loss(s, steps);
         if (train_step(&s->train, taken, s->lr, &r, err))
             return -1;
-        own += r.own;
-        mean += (double)r.loss;
         if (r.flags & COLLECTIVES_NONFINITE)
-            return not_finite(r.loss, c->epoch, c->epoch_step + 1, c->step + 1, err);
+            return not_finite(r.loss, c->epoch, c->epoch_step + 1 - r.back, c->step + 1 - r.back, err);
         if (after_step(s, steps, taken + 1, &r, stop, err))
             return -1;
         if (r.flags & STOP)
             run_say_stop(s, *stop = r.flags & STOP, NULL);
     }
+    if (train_sums(&s->train, &own, &mean, err))
+        return -1;
     *ended = c->epoch_step == steps;
     s->times.train_s += run_seconds_since(s, start);
     s->times.samples += c->consumed - consumed;

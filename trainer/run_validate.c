@@ -20,6 +20,7 @@ struct evaluate_parts run_part_of(struct rig *s, bool test)
     struct evaluate_parts p = {.comm = s->comm,
                                .ctx = s->ctx,
                                .pipeline = &s->pipeline,
+                               .resident = s->train.resident,
                                .loss = cfg->loss,
                                .stop = s->env->stop,
                                .items = files ? set->test.items : s->split.second_items,

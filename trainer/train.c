@@ -1,7 +1,9 @@
 /* train.c - the step. */
 #include "trainer/train.h"
 
+#include "kernels/device.h"
 #include "trainer/model/loss.h"
+#include "trainer/resident.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,14 +27,19 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
-    if (t->x && t->dlogits && t->labels && t->values && t->places && t->order)
-        return 0;
+    if (t->x && t->dlogits && t->labels && t->values && t->places && t->order) {
+        if (device_is_host(p->ctx) || (t->resident = resident_open(p, err)))
+            return 0;
+        train_release(t);
+        return -1;
+    }
     train_release(t);
     return err_set(err, ERR_FATAL, "no memory for a batch of %zu samples", batch);
 }
 
 void train_release(struct train *t)
 {
+    resident_close(t->resident);
     free(t->x);
     free(t->dlogits);
     free(t->labels);
@@ -51,6 +58,26 @@ void train_epoch(struct train *t, int64_t epoch)
 {
     t->p.sampler.first = 0;
     sampler_epoch(&t->p.sampler, epoch, t->order);
+    t->own_sum = 0;
+    t->mean_sum = 0;
+}
+
+int train_sums(struct train *t, double *own, double *mean, struct err *err)
+{
+    *own = t->own_sum;
+    *mean = t->mean_sum;
+    return t->resident ? resident_sums(t->resident, own, mean, err) : 0;
+}
+
+void train_push(struct train *t)
+{
+    if (t->resident)
+        resident_push(t->resident);
+}
+
+int train_pull(struct train *t, struct err *err)
+{
+    return t->resident ? resident_pull(t->resident, err) : 0;
 }
 
 /* Where a micro-batch's gradient of the outputs lies. Without stages it goes back at once, and the next takes its place. */
@@ -161,6 +188,11 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     const struct train_parts *p = &t->p;
     uint32_t flags = t->raise | (p->stop ? stop_poll(p->stop) : 0);
 
+    if (t->resident && step == 0 && resident_order(t->resident, &p->sampler, t->order, err))
+        return -1;
+    if (t->resident)
+        return resident_step(t->resident, step, lr, flags, t->exact, t->grad, ret, err);
+    *ret = (struct train_result){.known = true};
     if (own_gradient(t, step, &ret->own, err))
         return -1;
     if (!isfinite(t->grad[t->loss_at]))
@@ -173,6 +205,8 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     if (!isfinite(ret->loss))
         flags |= COLLECTIVES_NONFINITE;
     ret->flags = flags;
+    t->own_sum += ret->own;
+    t->mean_sum += (double)ret->loss;
     if (flags & COLLECTIVES_NONFINITE)
         return 0;
     if (p->shard.each)

@@ -22,8 +22,11 @@
 #include "trainer/shard.h"
 #include "trainer/stop.h"
 
+struct device_comm;
+
 struct train_parts {
     struct collectives *comm;
+    struct device_comm *device_comm; /* sums on the device, where ctx is one; NULL: by comm */
     struct kctx *ctx;
     struct pipeline *pipeline;
     struct optim *optim;
@@ -45,14 +48,19 @@ struct train {
     float *x;        /* (batch, elements of an input) */
     float *
         dlogits; /* (batch, classes); of what a head takes, and of one micro-batch where there are no stages */
-    int32_t *labels;  /* (batch, labels of a sample), or */
-    float *values;    /* (batch, values) */
-    uint32_t *places; /* (batch) */
-    uint32_t *order;  /* (items) of the epoch */
-    uint32_t raise;   /* flags that this rank raises with the next step */
+    int32_t *labels;           /* (batch, labels of a sample), or */
+    float *values;             /* (batch, values) */
+    uint32_t *places;          /* (batch) */
+    uint32_t *order;           /* (items) of the epoch */
+    uint32_t raise;            /* flags that this rank raises with the next step */
+    bool exact;                /* the next step's own loss is wanted: a device is then waited for */
+    double own_sum, mean_sum;  /* losses of the epoch */
+    struct resident *resident; /* the training on a device; NULL: here */
 };
 
 struct train_result {
+    int back;       /* all this is about the step so many before; a device may be ahead of what is known */
+    bool known;     /* false: of no step yet */
     float loss;     /* mean over all ranks */
     double own;     /* this rank's; where it is not the last stage, the mean */
     uint32_t flags; /* enum collectives_flag, of all ranks: they do the same about them after this step */
@@ -67,6 +75,14 @@ void train_epoch(struct train *t, int64_t epoch);
 
 /* The first `places` of it are taken already: step 0 is what comes behind them. */
 void train_skip(struct train *t, int64_t places);
+
+/* Sums of the epoch's losses: of this rank's, and of the means. */
+int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST_CHECK;
+
+/* The model and the moments in the process's memory become those of the training, and the other way round: before they
+ * are read, and after they were written by anyone else. Nothing to do but on a device. */
+void train_push(struct train *t);
+int train_pull(struct train *t, struct err *err) MUST_CHECK;
 
 /* Step `step` (from 0) of what is left of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and leaves the
  * parameters as they were. */

@@ -190,6 +190,16 @@ static int cuda_wait(struct kctx *ctx, int i, struct err *err)
     return c->error == cudaSuccess ? 0 : failed(err, c->error, c->where);
 }
 
+static void *cuda_event(struct kctx *ctx, int i)
+{
+    return cuda_of(ctx)->mark[i];
+}
+
+static void *cuda_stream(struct kctx *ctx)
+{
+    return cuda_of(ctx)->stream;
+}
+
 static void cuda_free(struct kctx *ctx)
 {
     struct cuda *c = cuda_of(ctx);
@@ -221,6 +231,8 @@ static const struct kernel_ops cuda_ops = {.name = cuda_name,
                                            .shared_free = cuda_shared_free,
                                            .mark = cuda_mark,
                                            .wait = cuda_wait,
+                                           .event = cuda_event,
+                                           .stream = cuda_stream,
                                            .graph_begin = cuda_graph_begin,
                                            .graph_end = cuda_graph_end,
                                            .graph_launch = cuda_graph_launch,
@@ -267,9 +279,4 @@ struct kctx *cuda_make(int device, enum precision precision, struct err *err)
         return NULL;
     }
     return ctx;
-}
-
-void *cuda_stream(struct kctx *ctx)
-{
-    return cuda_of(ctx)->stream;
 }

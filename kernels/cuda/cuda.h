@@ -49,9 +49,6 @@ struct cuda {
  * ERR_FATAL. */
 struct kctx *cuda_make(int device, enum precision precision, struct err *err) MUST_CHECK;
 
-/* The stream of all work: a cudaStream_t, for collectives. */
-void *cuda_stream(struct kctx *ctx);
-
 static inline struct cuda *cuda_of(struct kctx *ctx)
 {
     return (struct cuda *)ctx;

@@ -11,7 +11,7 @@ __global__ void take(struct gather g, struct gather_batch to, const uint32_t *it
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         const int64_t r = i / len;
         const int64_t at = i % len;
-        const uint32_t place = order[*first + r];
+        const uint32_t place = order ? order[*first + r] : (uint32_t)(*first + r);
         const int64_t item = items ? items[place] : place;
         const int64_t from = item * len + at;
         to.x[i] = g.bytes ? g.table[at % g.stats * 256 + g.bytes[from]] : g.floats[from];

@@ -4,18 +4,23 @@
 namespace
 {
 
-__global__ void begin(struct step_state *state, const struct step_order *orders, int ring)
+__global__ void begin(struct step_state *state, const struct step_order *orders, int ring, float *flags)
 {
     state->now = orders[state->steps % ring];
+    for (int i = 0; i < QUEUED_FLAGS && flags; i++)
+        flags[i] = (float)(state->now.flags >> i & 1);
 }
 
 __global__ void end(struct step_state *state, const struct queued_loss *own, int rows, const float *loss,
-                    struct step_record *records, int ring)
+                    const float *flags, struct step_record *records, int ring)
 {
     struct step_record r;
     r.loss = *loss;
     r.own = (float)(own->sum / rows);
     r.halted = state->halted || !isfinite(r.loss);
+    r.flags = 0;
+    for (int i = 0; i < QUEUED_FLAGS && flags; i++)
+        r.flags |= (flags[i] > 0 ? 1U : 0U) << i;
     if (!r.halted) {
         state->own_sum += own->sum / rows;
         state->mean_sum += (double)r.loss;
@@ -33,15 +38,15 @@ __global__ void count(int64_t *x)
 } // namespace
 
 void cuda_queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders,
-                           int ring)
+                           int ring, float *flags)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, begin, state, orders, ring);
+    LAUNCH(cuda_of(ctx), 1, 1, begin, state, orders, ring, flags);
 }
 
 void cuda_queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                         const float *loss, struct step_record *records, int ring)
+                         const float *loss, const float *flags, struct step_record *records, int ring)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, end, state, own, rows, loss, records, ring);
+    LAUNCH(cuda_of(ctx), 1, 1, end, state, own, rows, loss, flags, records, ring);
 }
 
 void cuda_queue_count(struct kctx *ctx, int64_t *x)

@@ -43,6 +43,7 @@ struct layer_buffer {
 struct model_step {
     uint64_t seed;
     int64_t step;            /* of the run, from 0 */
+    const int64_t *step_at;  /* on a device: where it is read when the work is done; NULL: `step` counts */
     const uint32_t *samples; /* (batch) their places in the data set */
 };
 

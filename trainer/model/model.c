@@ -1,51 +1,9 @@
-/* model.c - layers in a row: planning, memory, forward, backward. */
-#include "trainer/model/model.h"
+/* model.c - layers in a row: planning, forward, backward. */
+#include "trainer/model/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ALIGN_BYTES = 64 };
-
-struct model {
-    int batch_max, batch; /* batch: of the last forward pass */
-    bool train;           /* so was that pass */
-    bool twin;            /* values, buffers and grad are another's */
-    int layers;
-    int rows, states;
-    int first_grad; /* the layer where the backward pass ends: nothing before it has parameters */
-    size_t len, workspace_bytes, thread_bytes;
-    size_t buffers_bytes;
-    float *values;
-    uint8_t *buffers;
-    float *grad[2]; /* gradients of activations: one is read while the other is written */
-    void *scratch;  /* of one layer at a time */
-    struct layer layer[MODEL_LAYERS_MAX];
-    int row_of[MODEL_LAYERS_MAX][LAYER_PARAMS_MAX];
-    const float *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
-    float *out[MODEL_LAYERS_MAX];      /* NULL: alias */
-    uint8_t *saved[MODEL_LAYERS_MAX];
-    void *kept[MODEL_LAYERS_MAX];
-    struct param_row row[MODEL_LAYERS_MAX * LAYER_PARAMS_MAX];
-    void *buffer[MODEL_LAYERS_MAX][LAYER_BUFFERS_MAX];
-    struct state_row state[MODEL_LAYERS_MAX * (LAYER_PARAMS_MAX + LAYER_BUFFERS_MAX)];
-};
-
-static void *zeroed(size_t bytes, struct err *err)
-{
-    void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
-
-    if (!p) {
-        err_set(err, ERR_FATAL, "no memory for %zu bytes of the model", bytes);
-        return NULL;
-    }
-    return memset(p, 0, bytes);
-}
-
-static void name_of(const struct layer *l, const char *suffix, char name[static PARAM_NAME_BYTES])
-{
-    snprintf(name, PARAM_NAME_BYTES, "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "", suffix);
-}
 
 static bool ends_in(const char *name, const char *suffix)
 {
@@ -85,7 +43,7 @@ static int add_rows(struct model *m, int i, struct err *err)
         }
         m->row_of[i][p] = m->rows;
         struct param_row *row = &m->row[m->rows++];
-        name_of(l, l->param[p].suffix, row->name);
+        model_name(l, l->param[p].suffix, row->name);
         row->dims = l->param[p].dims;
         memcpy(row->dim, l->param[p].dim, sizeof(row->dim));
         row->offset = m->len;
@@ -159,87 +117,6 @@ static int plan_layers(struct model *m, const struct model_spec *spec, struct er
     return 0;
 }
 
-static void fill_buffer(const struct layer_buffer *b, size_t bytes, void *data)
-{
-    if (b->type == STATE_I64)
-        for (size_t i = 0; i < bytes / sizeof(int64_t); i++)
-            ((int64_t *)data)[i] = (int64_t)b->start;
-    else
-        for (size_t i = 0; i < bytes / sizeof(float); i++)
-            ((float *)data)[i] = (float)b->start;
-}
-
-static void add_layer_state(struct model *m, int i, size_t *at)
-{
-    const struct layer *l = &m->layer[i];
-
-    for (int p = 0; p < l->params; p++) {
-        const struct param_row *row = &m->row[m->row_of[i][p]];
-        struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p]};
-        s->bytes = row->len * sizeof(float);
-        if (s->tied)
-            name_of(l, l->param[p].suffix, s->name);
-        else
-            memcpy(s->name, row->name, sizeof(s->name));
-        memcpy(s->dim, row->dim, sizeof(s->dim));
-    }
-    for (int b = 0; b < l->buffers; b++) {
-        const struct layer_buffer *from = &l->buffer[b];
-        struct state_row *s = &m->state[m->states++];
-        *s = (struct state_row){.type = from->type, .buffer = true, .dims = from->dims};
-        name_of(l, from->suffix, s->name);
-        memcpy(s->dim, from->dim, sizeof(s->dim));
-        s->bytes = layer_buffer_bytes(from);
-        s->data = m->buffer[i][b] = m->buffers + *at;
-        fill_buffer(from, s->bytes, s->data);
-        *at += (s->bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-    }
-}
-
-static int make_state(struct model *m, struct err *err)
-{
-    size_t at = 0;
-
-    for (int i = 0; i < m->layers; i++)
-        for (int b = 0; b < m->layer[i].buffers; b++)
-            m->buffers_bytes +=
-                (layer_buffer_bytes(&m->layer[i].buffer[b]) + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-    if (!(m->values = zeroed(m->len * sizeof(float), err)) || !(m->buffers = zeroed(m->buffers_bytes, err)))
-        return -1;
-    for (int i = 0; i < m->layers; i++)
-        add_layer_state(m, i, &at);
-    return 0;
-}
-
-static int make_activations(struct model *m, struct err *err)
-{
-    size_t batch = (size_t)m->batch_max;
-    size_t widest = 0;
-    size_t scratch = 0;
-
-    for (int i = 0; i < m->layers; i++) {
-        const struct layer *l = &m->layer[i];
-        size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out) * batch;
-        if (len > widest)
-            widest = len;
-        if (l->scratch_bytes > scratch)
-            scratch = l->scratch_bytes;
-        if (len && !l->alias && !(m->out[i] = zeroed(len * sizeof(float), err)))
-            return -1;
-        if (l->saved_bytes && !(m->saved[i] = zeroed(l->saved_bytes * batch, err)))
-            return -1;
-        if (l->kept_bytes && !(m->kept[i] = zeroed(l->kept_bytes, err)))
-            return -1;
-    }
-    if (m->twin)
-        return 0;
-    if (!(m->grad[0] = zeroed(widest * sizeof(float), err)) ||
-        !(m->grad[1] = zeroed(widest * sizeof(float), err)) || !(m->scratch = zeroed(scratch * batch, err)))
-        return -1;
-    return 0;
-}
-
 struct model *model_make(const struct model_spec *spec, int batch_max, struct err *err)
 {
     cleanup_model struct model *m = calloc(1, sizeof(*m));
@@ -249,44 +126,9 @@ struct model *model_make(const struct model_spec *spec, int batch_max, struct er
         return NULL;
     }
     m->batch_max = batch_max;
-    if (plan_layers(m, spec, err) || make_state(m, err) || make_activations(m, err))
+    if (plan_layers(m, spec, err) || model_make_state(m, err) || model_make_activations(m, err))
         return NULL;
     return TAKE(m);
-}
-
-struct model *model_twin(const struct model *m, struct err *err)
-{
-    cleanup_model struct model *t = malloc(sizeof(*t));
-
-    if (!t) {
-        err_set(err, ERR_FATAL, "no memory for another batch of the model");
-        return NULL;
-    }
-    *t = *m;
-    t->twin = true;
-    memset(t->out, 0, sizeof(t->out));
-    memset(t->saved, 0, sizeof(t->saved));
-    memset(t->kept, 0, sizeof(t->kept));
-    return make_activations(t, err) ? NULL : TAKE(t);
-}
-
-void model_free(struct model *m)
-{
-    if (!m)
-        return;
-    for (int i = 0; i < m->layers; i++) {
-        free(m->out[i]);
-        free(m->saved[i]);
-        free(m->kept[i]);
-    }
-    if (!m->twin) {
-        free(m->values);
-        free(m->buffers);
-        free(m->grad[0]);
-        free(m->grad[1]);
-        free(m->scratch);
-    }
-    free(m);
 }
 
 void model_init(struct model *m, struct torch_rng *g)
@@ -385,8 +227,9 @@ static struct layer_pass pass_of(struct model *m, int i)
                            .scratch = m->scratch};
 
     for (int k = 0; k < m->layer[i].params; k++)
-        p.param[k] = m->values + m->row[m->row_of[i][k]].offset;
-    memcpy(p.buffer, m->buffer[i], sizeof(p.buffer));
+        p.param[k] = m->here.values + m->row[m->row_of[i][k]].offset;
+    for (int k = 0; k < m->layer[i].buffers; k++)
+        p.buffer[k] = m->here.buffers + ((uint8_t *)m->buffer[i][k] - m->buffers);
     return p;
 }
 

@@ -95,6 +95,14 @@ void model_backward(struct model *m, struct kctx *ctx, const float *doutput, flo
 void model_backward_input(struct model *m, struct kctx *ctx, const float *doutput, float *grad,
                           float *dinput);
 
+/* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
+ * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
+ * brings them back. Before any twin is made. */
+int model_place(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
+void model_push(struct model *m);
+int model_pull(struct model *m, struct err *err) MUST_CHECK;
+float *model_device_values(struct model *m);
+
 /* The same network for another batch that is under way at the same time: parameters, buffers and scratch are m's, the
  * activations its own. To be freed before m. One thread uses both. */
 struct model *model_twin(const struct model *m, struct err *err) MUST_CHECK;

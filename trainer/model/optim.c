@@ -1,9 +1,7 @@
 /* optim.c - which kernel updates the parameters, and at what rate. */
 #include "trainer/model/optim.h"
 
-#include "kernels/adam.h"
 #include "kernels/reduce.h"
-#include "kernels/sgd.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -82,33 +80,41 @@ void optim_release(struct optim *o)
     o->spans = 0;
 }
 
+struct adam_options optim_adam(const struct optim *o, double lr, bool decay)
+{
+    return (struct adam_options){.lr = lr,
+                                 .beta1 = o->spec.beta1,
+                                 .beta2 = o->spec.beta2,
+                                 .eps = o->spec.eps,
+                                 .weight_decay = decay ? o->spec.weight_decay : 0,
+                                 .decoupled = o->spec.type == OPTIMIZER_ADAMW};
+}
+
+/* torch starts from the first gradient as it is. */
+struct sgd_options optim_sgd(const struct optim *o, double lr, bool decay, int64_t step)
+{
+    return (struct sgd_options){.lr = lr,
+                                .momentum = o->spec.momentum,
+                                .dampening = step == 1 ? 0 : o->spec.dampening,
+                                .weight_decay = decay ? o->spec.weight_decay : 0,
+                                .nesterov = o->spec.nesterov};
+}
+
 static void step_span(struct optim *o, const struct optim_span *at, struct kctx *ctx, double lr,
                       float *values, const float *grad)
 {
-    const struct optimizer_spec *spec = &o->spec;
-    double decay = at->decay ? spec->weight_decay : 0;
     float *m = o->m ? o->m + (at->offset - o->first) : NULL;
 
-    switch (spec->type) {
+    switch (o->spec.type) {
     case OPTIMIZER_ADAM:
     case OPTIMIZER_ADAMW: {
-        struct adam_options adam = {.lr = lr,
-                                    .beta1 = spec->beta1,
-                                    .beta2 = spec->beta2,
-                                    .eps = spec->eps,
-                                    .weight_decay = decay,
-                                    .decoupled = spec->type == OPTIMIZER_ADAMW};
+        struct adam_options adam = optim_adam(o, lr, at->decay);
         adam_step(ctx, &adam, o->step, values + at->offset, m, o->v + (at->offset - o->first),
                   grad + at->offset, at->len);
         break;
     }
     case OPTIMIZER_SGD: {
-        /* torch starts from the first gradient as it is. */
-        struct sgd_options sgd = {.lr = lr,
-                                  .momentum = spec->momentum,
-                                  .dampening = o->step == 1 ? 0 : spec->dampening,
-                                  .weight_decay = decay,
-                                  .nesterov = spec->nesterov};
+        struct sgd_options sgd = optim_sgd(o, lr, at->decay, o->step);
         sgd_step(ctx, &sgd, values + at->offset, m, grad + at->offset, at->len);
         break;
     }

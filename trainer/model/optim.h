@@ -11,7 +11,9 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
+#include "kernels/adam.h"
 #include "kernels/kctx.h"
+#include "kernels/sgd.h"
 #include "trainer/model/model.h"
 #include "trainer/model/spec.h"
 
@@ -51,6 +53,10 @@ void optim_step(struct optim *o, struct kctx *ctx, double lr, float *values, flo
 double optim_squares(struct optim *o, struct kctx *ctx, const float *grad);
 void optim_step_within(struct optim *o, struct kctx *ctx, double lr, float *values, float *grad,
                        double squares);
+
+/* What the kernels are told of a step; that of SGD differs in the first (from 1). */
+struct adam_options optim_adam(const struct optim *o, double lr, bool decay);
+struct sgd_options optim_sgd(const struct optim *o, double lr, bool decay, int64_t step);
 
 /* The schedule of a run of so many epochs of so many steps: its open end set. Pure, as the next. */
 struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epochs, int64_t steps);

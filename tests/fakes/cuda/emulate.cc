@@ -55,6 +55,12 @@ struct machine {
     int pieces;
     bool descending;
     unsigned long launches;
+
+    ~machine()
+    {
+        for (fiber &f : fibers)
+            free(f.stack);
+    }
 } m;
 
 [[noreturn]] void broken(const char *what)

@@ -3,6 +3,8 @@
 #include "trainer/model/layer.h"
 
 #include "kernels/batchnorm.h"
+#include "kernels/device.h"
+#include "kernels/queued.h"
 
 enum { EPS, MOMENTUM };
 enum { RUNNING_MEAN, RUNNING_VAR, BATCHES };
@@ -65,8 +67,10 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
 
     batchnorm_forward(ctx, &s, p->train, p->out, mean, mean + s.channels, p->buffer[RUNNING_MEAN],
                       p->buffer[RUNNING_VAR], p->in, p->param[0], p->param[1]);
-    if (p->train)
+    if (p->train && device_is_host(ctx))
         ++*(int64_t *)p->buffer[BATCHES];
+    else if (p->train)
+        queue_count(ctx, p->buffer[BATCHES]);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)

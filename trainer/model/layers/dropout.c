@@ -1,9 +1,8 @@
 /* dropout.c - {type: dropout, p}: as torch.nn.Dropout, with random numbers of our own. */
 #include "trainer/model/layer.h"
 
+#include "kernels/device.h"
 #include "kernels/dropout.h"
-
-#include <string.h>
 
 enum { P };
 
@@ -31,11 +30,12 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
     struct dropout_shape s = shape_of(l, p->batch);
 
     if (!p->train) {
-        memcpy(p->out, p->in, s.len * (size_t)p->batch * sizeof(float));
+        device_copy(ctx, p->out, p->in, s.len * (size_t)p->batch * sizeof(float));
         return;
     }
     struct dropout_draw draw = {.seed = p->step->seed,
                                 .step = (uint64_t)p->step->step,
+                                .step_at = p->step->step_at,
                                 .layer = (uint32_t)l->spec->place,
                                 .samples = p->step->samples};
     dropout_forward(ctx, &s, &draw, p->out, p->saved, p->in);
@@ -48,7 +48,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     if (p->din && p->train)
         dropout_backward(ctx, &s, p->din, p->dout, p->saved);
     else if (p->din)
-        memcpy(p->din, p->dout, s.len * (size_t)p->batch * sizeof(float));
+        device_copy(ctx, p->din, p->dout, s.len * (size_t)p->batch * sizeof(float));
 }
 
 const struct layer_ops layer_dropout = {

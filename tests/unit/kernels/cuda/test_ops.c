@@ -712,8 +712,9 @@ int main(void)
     struct kctx *device = device_open(PRECISION_F32, &err);
 
     if (!device) {
-        fprintf(stderr, "skipped: %s\n", err.msg);
-        return 77;
+        bool required = getenv("TK_GPU_REQUIRED");
+        fprintf(stderr, "%s: %s\n", required ? "no GPU to test on" : "skipped", err.msg);
+        return required ? 1 : 77;
     }
     printf("on %s\n", device_name(device));
     kctx_free(device);

@@ -1,0 +1,223 @@
+/* memory.c - weights and buffers in the process, for whoever reads and writes files, and all that passes use, where they
+ * run: the same on the CPU, another copy on a device. */
+#include "trainer/model/memory.h"
+
+#include "kernels/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN_BYTES = 64 };
+
+/* Of the process, whatever the device. */
+static void *zeroed(size_t bytes, struct err *err)
+{
+    void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
+
+    if (!p) {
+        err_set(err, ERR_FATAL, "no memory for %zu bytes of the model", bytes);
+        return NULL;
+    }
+    return memset(p, 0, bytes);
+}
+
+static void *taken(struct model *m, size_t bytes, struct err *err)
+{
+    return m->device ? device_alloc(m->device, bytes, err) : zeroed(bytes, err);
+}
+
+static void give(const struct model *m, void *p)
+{
+    if (m->device)
+        device_free(m->device, p);
+    else
+        free(p);
+}
+
+void model_name(const struct layer *l, const char *suffix, char name[static PARAM_NAME_BYTES])
+{
+    snprintf(name, PARAM_NAME_BYTES, "%s%s%s", l->spec->name, l->spec->name[0] ? "." : "", suffix);
+}
+
+static void fill_buffer(const struct layer_buffer *b, size_t bytes, void *data)
+{
+    if (b->type == STATE_I64)
+        for (size_t i = 0; i < bytes / sizeof(int64_t); i++)
+            ((int64_t *)data)[i] = (int64_t)b->start;
+    else
+        for (size_t i = 0; i < bytes / sizeof(float); i++)
+            ((float *)data)[i] = (float)b->start;
+}
+
+static void add_layer_state(struct model *m, int i, size_t *at)
+{
+    const struct layer *l = &m->layer[i];
+
+    for (int p = 0; p < l->params; p++) {
+        const struct param_row *row = &m->row[m->row_of[i][p]];
+        struct state_row *s = &m->state[m->states++];
+        *s = (struct state_row){.dims = row->dims, .data = m->values + row->offset, .tied = l->tied[p]};
+        s->bytes = row->len * sizeof(float);
+        if (s->tied)
+            model_name(l, l->param[p].suffix, s->name);
+        else
+            memcpy(s->name, row->name, sizeof(s->name));
+        memcpy(s->dim, row->dim, sizeof(s->dim));
+    }
+    for (int b = 0; b < l->buffers; b++) {
+        const struct layer_buffer *from = &l->buffer[b];
+        struct state_row *s = &m->state[m->states++];
+        *s = (struct state_row){.type = from->type, .buffer = true, .dims = from->dims};
+        model_name(l, from->suffix, s->name);
+        memcpy(s->dim, from->dim, sizeof(s->dim));
+        s->bytes = layer_buffer_bytes(from);
+        s->data = m->buffer[i][b] = m->buffers + *at;
+        fill_buffer(from, s->bytes, s->data);
+        *at += (s->bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    }
+}
+
+int model_make_state(struct model *m, struct err *err)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < m->layers; i++)
+        for (int b = 0; b < m->layer[i].buffers; b++)
+            m->buffers_bytes +=
+                (layer_buffer_bytes(&m->layer[i].buffer[b]) + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+    if (!(m->values = zeroed(m->len * sizeof(float), err)) || !(m->buffers = zeroed(m->buffers_bytes, err)))
+        return -1;
+    m->here.values = m->values;
+    m->here.buffers = m->buffers;
+    for (int i = 0; i < m->layers; i++)
+        add_layer_state(m, i, &at);
+    return 0;
+}
+
+int model_make_activations(struct model *m, struct err *err)
+{
+    size_t batch = (size_t)m->batch_max;
+    size_t widest = 0;
+    size_t scratch = 0;
+
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out) * batch;
+        if (len > widest)
+            widest = len;
+        if (l->scratch_bytes > scratch)
+            scratch = l->scratch_bytes;
+        if (len && !l->alias && !(m->out[i] = taken(m, len * sizeof(float), err)))
+            return -1;
+        if (l->saved_bytes && !(m->saved[i] = taken(m, l->saved_bytes * batch, err)))
+            return -1;
+        if (l->kept_bytes && !(m->kept[i] = taken(m, l->kept_bytes, err)))
+            return -1;
+    }
+    if (m->twin)
+        return 0;
+    if (!(m->grad[0] = taken(m, widest * sizeof(float), err)) ||
+        !(m->grad[1] = taken(m, widest * sizeof(float), err)) ||
+        !(m->scratch = taken(m, scratch * batch, err)))
+        return -1;
+    return 0;
+}
+
+static void release_activations(struct model *m)
+{
+    for (int i = 0; i < m->layers; i++) {
+        give(m, m->out[i]);
+        give(m, m->saved[i]);
+        give(m, m->kept[i]);
+    }
+    if (!m->twin) {
+        give(m, m->grad[0]);
+        give(m, m->grad[1]);
+        give(m, m->scratch);
+    }
+    memset(m->out, 0, sizeof(m->out));
+    memset(m->saved, 0, sizeof(m->saved));
+    memset(m->kept, 0, sizeof(m->kept));
+    memset(m->grad, 0, sizeof(m->grad));
+    m->scratch = NULL;
+}
+
+struct model *model_twin(const struct model *m, struct err *err)
+{
+    cleanup_model struct model *t = malloc(sizeof(*t));
+
+    if (!t) {
+        err_set(err, ERR_FATAL, "no memory for another batch of the model");
+        return NULL;
+    }
+    *t = *m;
+    t->twin = true;
+    memset(t->out, 0, sizeof(t->out));
+    memset(t->saved, 0, sizeof(t->saved));
+    memset(t->kept, 0, sizeof(t->kept));
+    return model_make_activations(t, err) ? NULL : TAKE(t);
+}
+
+static void release_here(struct model *m)
+{
+    if (!m->device || m->twin)
+        return;
+    device_free(m->device, m->here.values);
+    device_free(m->device, m->here.buffers);
+    m->here.values = NULL;
+    m->here.buffers = NULL;
+}
+
+void model_free(struct model *m)
+{
+    if (!m)
+        return;
+    release_activations(m);
+    release_here(m);
+    if (!m->twin) {
+        free(m->values);
+        free(m->buffers);
+    }
+    free(m);
+}
+
+int model_place(struct model *m, struct kctx *ctx, struct err *err)
+{
+    if (device_is_host(ctx))
+        return 0;
+    release_activations(m);
+    release_here(m);
+    m->device = ctx;
+    m->here.values = NULL;
+    m->here.buffers = NULL;
+    if (model_make_activations(m, err) ||
+        !(m->here.values = device_alloc(ctx, m->len * sizeof(float), err)) ||
+        !(m->here.buffers = device_alloc(ctx, m->buffers_bytes, err)))
+        return -1;
+    model_push(m);
+    return 0;
+}
+
+void model_push(struct model *m)
+{
+    if (!m->device)
+        return;
+    device_put(m->device, m->here.values, m->values, m->len * sizeof(float));
+    device_put(m->device, m->here.buffers, m->buffers, m->buffers_bytes);
+}
+
+int model_pull(struct model *m, struct err *err)
+{
+    if (!m->device)
+        return 0;
+    return device_get(m->device, m->values, m->here.values, m->len * sizeof(float), err) ||
+                   device_get(m->device, m->buffers, m->here.buffers, m->buffers_bytes, err)
+               ? -1
+               : 0;
+}
+
+float *model_device_values(struct model *m)
+{
+    return m->here.values;
+}

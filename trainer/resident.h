@@ -1,0 +1,56 @@
+/* resident.h - a training that lives on a device with graphs: data, weights and moments stay in its memory, and a step is
+ * recorded once and launched again and again.
+ *
+ * What goes over to the device for a step is one struct step_order, what comes back one struct step_record, both in memory
+ * that the two share. The process reads a record RESIDENT_LAG steps late, so that the device never waits for it; who needs
+ * a step's loss at once asks (train.exact) and waits.
+ *
+ * Alone, and with NCCL, a step is one graph, the exchange in it; flags then ride behind the gradient, and all ranks learn
+ * of them after the same step, RESIDENT_LAG steps late. Where the process takes the sums (gloo) it is two graphs around
+ * all_reduce, and every step is waited for.
+ *
+ * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
+ * Order:     the first step of a size is queued as it is, the second is recorded: what CUDA and cuBLAS load when they are
+ *            first used cannot be loaded while a graph is recorded.
+ * Errors:    ERR_INVALID (a model in stages), ERR_FATAL (memory; the device), those of the collectives.
+ */
+#ifndef TK_TRAINER_RESIDENT_H
+#define TK_TRAINER_RESIDENT_H
+
+#include "kernels/queued.h"
+#include "trainer/train.h"
+
+enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 4 };
+
+struct resident;
+
+/* What a device does not do yet, as ERR_INVALID: stages, bounded gradients, shared-out optimisers, sequences. */
+int resident_check(const struct model_spec *model, const struct optimizer_spec *optimizer, int stages,
+                   bool shared_out, struct err *err) MUST_CHECK;
+
+struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
+void resident_close(struct resident *r);
+
+/* The places that this rank takes from now on: an epoch's order, of which the sampler says what is left. */
+int resident_order(struct resident *r, const struct sampler *s, const uint32_t *order,
+                   struct err *err) MUST_CHECK;
+
+/* As train_step. grad: (model_len + 1) for the sums of the ranks, where the process takes them. */
+int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,
+                  struct train_result *ret, struct err *err) MUST_CHECK;
+
+/* Losses added up since resident_order: this rank's, and the means over all. Waits. */
+int resident_sums(struct resident *r, double *own, double *mean, struct err *err) MUST_CHECK;
+
+/* Weights, buffers and moments, to the device and back. pull waits. */
+void resident_push(struct resident *r);
+int resident_pull(struct resident *r, struct err *err) MUST_CHECK;
+
+/* Evaluation. begin: of this part of the data, and `items` places of its subset; chunk: add n samples from place `first` on;
+ * end: what they add up to. */
+int resident_evaluate_begin(struct resident *r, const struct feed *f, int64_t items,
+                            struct err *err) MUST_CHECK;
+void resident_evaluate_chunk(struct resident *r, int64_t first, int n);
+int resident_evaluate_end(struct resident *r, struct queued_loss *ret, struct err *err) MUST_CHECK;
+
+#endif
