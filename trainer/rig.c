@@ -270,7 +270,7 @@ static int open_device(struct rig *s, struct err *err)
         snprintf(s->gpu.note, sizeof(s->gpu.note), "the GPU is not used: %s", why.msg);
         return 0;
     }
-    s->ctx = s->plugin->device_open(s->gpu.device, PRECISION_F32, err);
+    s->ctx = s->plugin->context(s->gpu.device, (enum precision)s->cfg->precision, err);
     if (!s->ctx)
         return -1;
     if (s->nccl && !(s->device_comm = s->plugin->nccl_open(s->comm, NULL, s->timeout_ms, err)))
@@ -369,7 +369,11 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
-    if (open_device(s, err) || (!s->ctx && !(s->ctx = kctx_make(&machine, err))))
+    if (open_device(s, err))
+        return -1;
+    if (!s->ctx && cfg->precision != PRECISION_F32)
+        return err_set(err, ERR_INVALID, "--precision: expected f32 on CPUs; the others need a GPU");
+    if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
         return -1;
     if (open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
         make_report(s, err) || tell_saving(s, err) || say_start(s, err))

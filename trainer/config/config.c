@@ -144,6 +144,7 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->total_batch_tokens,
         cfg->val_every,
         cfg->val_steps,
+        cfg->precision,
     };
     uint64_t h = mix_model(HASH_FNV1A, &cfg->model);
 

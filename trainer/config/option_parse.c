@@ -23,14 +23,6 @@ const struct option_row *option_find(const struct option_table *t, struct sv giv
     return NULL;
 }
 
-static int apply_fixed(const struct option_row *o, const char *value, struct err *err)
-{
-    if (strcmp(value, o->only) != 0)
-        return err_set(err, ERR_INVALID, "--%s %.60s: not in this version, expected %s", o->name, value,
-                       o->only);
-    return 0;
-}
-
 static int apply_choice(const struct option_row *o, const char *value, void *field, struct err *err)
 {
     enum dataset_name dataset;
@@ -45,6 +37,14 @@ static int apply_choice(const struct option_row *o, const char *value, void *fie
         if (collectives_backend_parse(value, &backend, err))
             return err_wrap(err, "--backend");
         *(int *)field = (int)backend;
+    } else if (o->kind == OPTION_PRECISION) {
+        static const char *const names[] = {"f32", "tf32", "bf16"};
+        int i = 0;
+        while (i < (int)ARRAY_LEN(names) && strcmp(value, names[i]) != 0)
+            i++;
+        if (i == (int)ARRAY_LEN(names))
+            return err_set(err, ERR_INVALID, "--precision: expected f32, tf32 or bf16, got \"%.60s\"", value);
+        *(int *)field = i;
     } else {
         if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
             return err_set(err, ERR_INVALID, "--log_format: expected text or json, got \"%.60s\"", value);
@@ -84,9 +84,8 @@ int option_apply(const struct option_row *o, const char *value, void *into, stru
     case OPTION_DATASET:
     case OPTION_BACKEND:
     case OPTION_LOG_FORMAT:
+    case OPTION_PRECISION:
         return apply_choice(o, value, field, err);
-    case OPTION_FIXED:
-        return apply_fixed(o, value, err);
     }
     return 0;
 }

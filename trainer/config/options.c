@@ -137,7 +137,10 @@ static const struct option_row OPTIONS[] = {
              "on from its own. The same number of ranks "
              "gives the same bits as a run that was never interrupted."},
     {.group = "Not in this version (refused)"},
-    {"precision", "f32", OPTION_FIXED, .only = "f32", .help = "Only f32."},
+    {"precision", "f32|tf32|bf16", OPTION_PRECISION, AT(precision),
+     .help = "How a GPU multiplies matrices of linear layers: numbers are rounded to that for the product "
+             "alone, sums and "
+             "memory stay f32. CPUs have f32, the default."},
     {.group = "Other"},
     {"show", NULL, OPTION_FLAG, AT(show),
      .help = "Print the model file of this preset: a start for your own."},

@@ -18,7 +18,7 @@ enum option_kind {
     OPTION_BACKEND,
     OPTION_LOG_FORMAT,
     OPTION_GPT2_SIZE,
-    OPTION_FIXED, /* no field: one value is accepted (`only`) */
+    OPTION_PRECISION,
 };
 
 struct option_row {
@@ -28,7 +28,6 @@ struct option_row {
     size_t offset; /* of the field in struct config */
     int64_t min, max;
     double min_number, max_number;
-    const char *only;
     bool gpt2;   /* for models that are a GPT-2 alone */
     bool tokens; /* for data in tokens alone */
     const char *group;

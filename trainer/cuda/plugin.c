@@ -5,11 +5,6 @@
 #include "trainer/collectives/nccl/nccl.h"
 #include "trainer/cuda/facts.h"
 
-static struct kctx *device_open(int device, int precision, struct err *err)
-{
-    return cuda_make(device, (enum precision)precision, err);
-}
-
 extern const struct gpu_plugin tk_gpu_plugin;
 
 __attribute__((visibility("default"))) const struct gpu_plugin tk_gpu_plugin = {
@@ -17,5 +12,4 @@ __attribute__((visibility("default"))) const struct gpu_plugin tk_gpu_plugin = {
     .facts = facts_read,
     .context = cuda_make,
     .nccl_open = nccl_open,
-    .device_open = device_open,
 };

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of the tables and structs that cross over: both sides are built together. */
-enum { GPU_PLUGIN_ABI = 2 };
+enum { GPU_PLUGIN_ABI = 1 };
 #define GPU_PLUGIN_SYMBOL "tk_gpu_plugin"
 
 enum { GPU_DEVICES_MAX = 64 };
@@ -35,7 +35,6 @@ struct gpu_facts {
 
 struct collectives;
 struct device_comm;
-struct kctx;
 
 struct gpu_plugin {
     uint32_t abi;
@@ -46,8 +45,6 @@ struct gpu_plugin {
     /* Collectives over NCCL on this thread's current device: trainer/collectives/nccl/nccl.h. Only for several ranks. */
     struct device_comm *(*nccl_open)(struct collectives *host, const char *library, int64_t timeout_ms,
                                      struct err *err);
-    /* A context on that device (kernels/device.h), which becomes this thread's; for kctx_free. precision: enum precision. */
-    struct kctx *(*device_open)(int device, int precision, struct err *err);
 };
 
 #ifdef __cplusplus

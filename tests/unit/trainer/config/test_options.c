@@ -37,7 +37,7 @@ static void takes_every_option(void **state)
     char line[] =
         "--data d --dataset=fashion-mnist --epochs 3 --max-steps=7 --batch_size 16 --lr 5e-3 --seed 9 "
         "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
-        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision f32 --resume never "
+        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision bf16 --resume never "
         "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2 "
         "--log_histograms 6 --log-images 8";
 
@@ -58,6 +58,7 @@ static void takes_every_option(void **state)
     assert_int_equal(c.log_format, LOG_FORMAT_JSON);
     assert_string_equal(c.log_dir, "l");
     assert_string_equal(c.save_path, "m.pt");
+    assert_int_equal(c.precision, 2);
     assert_string_equal(c.resume, "never");
     assert_string_equal(c.ckpt_dir, "c");
     assert_int_equal(c.save_steps, 5);
@@ -129,7 +130,7 @@ static void refuses(void **state)
         {"extra", "\"extra\": expected an option"},
         {"-e 3", "\"-e\": expected an option"},
         {"--", "--: unknown option"},
-        {"--precision bf16", "--precision bf16: not in this version, expected f32"},
+        {"--precision f16", "--precision: expected f32, tf32 or bf16, got \"f16\""},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
