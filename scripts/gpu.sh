@@ -34,6 +34,12 @@ benches() {
         say "$bench"
         "$BIN/$bench"
     done
+    # PyTorch beside it, where there is one that sees the GPU.
+    local python=${PYTHON:-build/venv/bin/python}
+    if [ -x "$python" ] && "$python" -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+        say "PyTorch on the same GPU"
+        "$python" bench/gpu/pytorch.py
+    fi
 }
 
 case ${1:-} in

@@ -1,0 +1,201 @@
+/* gpu_bench.c - gpu-bench [steps [net batch]]: time per training step of the seed nets on a GPU, as recorded graphs.
+ *
+ * Samples are random bytes: what is measured does not depend on them. Printed per net and size of batch: the time until the
+ * first step is done (context, data, weights, kernels loaded, without the process's own start), the median and the best of
+ * the rounds' times per step, and samples per second. Steps of a round are queued one behind the other, as in a training that
+ * shows no loss meanwhile.
+ *
+ * Exit status: 0, 77 without a GPU, 1 for what fails.
+ */
+#include "common/arena.h"
+#include "common/sv.h"
+#include "kernels/device.h"
+#include "trainer/config/config.h"
+#include "trainer/gpu/load.h"
+#include "trainer/resident.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 9, STEPS = 200, TIMEOUT_MS = 60000 };
+
+struct net {
+    struct config cfg;
+    struct collectives *comm;
+    struct kctx *ctx;
+    struct pipeline pipeline;
+    struct optim optim;
+    struct train train;
+    uint8_t *x;
+    int32_t *labels;
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int make_data(struct net *n, size_t items, size_t len, struct err *err)
+{
+    uint32_t x = 1;
+
+    n->x = malloc(items * len);
+    n->labels = calloc(items, sizeof(*n->labels));
+    if (!n->x || !n->labels)
+        return err_set(err, ERR_FATAL, "no memory for %zu samples", items);
+    for (size_t i = 0; i < items * len; i++) {
+        x = x * 1664525u + 1013904223u;
+        n->x[i] = (uint8_t)(x >> 24);
+    }
+    for (size_t i = 0; i < items; i++)
+        n->labels[i] = (int32_t)(i % 10);
+    return 0;
+}
+
+/* The net as its preset says, on `items` samples that are made up. */
+static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batch, int64_t items,
+                    struct err *err)
+{
+    static const struct data_spec decode = {.stats = 1, .mean = {0.5}, .std = {0.5}};
+    const struct shape *in = &n->cfg.model.input;
+    struct torch_rng rng;
+    int rows;
+
+    n->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, err);
+    if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, err)) ||
+        make_data(n, (size_t)items, shape_len(in), err))
+        return -1;
+    struct pipeline_options o = {
+        .spec = &n->cfg.model, .comm = n->comm, .ctx = n->ctx, .batch = (int)batch, .timeout_ms = TIMEOUT_MS};
+    if (pipeline_open(&n->pipeline, &o, err))
+        return -1;
+    torch_rng_seed(&rng, 1);
+    const struct param_row *row = model_params(n->pipeline.model, &rows);
+    if (pipeline_init(&n->pipeline, &rng, err) || optim_make(&n->optim, &n->cfg.optimizer, row, rows, err))
+        return -1;
+    const struct dataset set = {.layout = {.train_items = (int32_t)items,
+                                           .rows = in->rows,
+                                           .cols = in->cols,
+                                           .channels = in->channels},
+                                .train = {.items = (int32_t)items, .x = n->x, .labels = n->labels}};
+    struct train_parts p = {.comm = n->comm,
+                            .ctx = n->ctx,
+                            .pipeline = &n->pipeline,
+                            .optim = &n->optim,
+                            .sampler = {.items = items, .world = 1, .shuffle = true},
+                            .batch_size = batch,
+                            .timeout_ms = TIMEOUT_MS,
+                            .loss = n->cfg.loss,
+                            .seed = 1};
+    feed_init(&p.feed, &set, false, NULL, &decode);
+    return train_make(&n->train, &p, err);
+}
+
+static void close_net(struct net *n)
+{
+    train_release(&n->train);
+    optim_release(&n->optim);
+    pipeline_release(&n->pipeline);
+    kctx_free(n->ctx);
+    collectives_close(n->comm);
+    free(n->x);
+    free(n->labels);
+}
+
+/* So many steps, of as many epochs as they take; returns the seconds, or -1. */
+static double run_steps(struct net *n, int64_t steps, int64_t per_epoch, struct err *err)
+{
+    double start = now_s();
+    struct train_result r;
+
+    for (int64_t i = 0; i < steps; i++) {
+        if (i % per_epoch == 0)
+            train_epoch(&n->train, i / per_epoch);
+        n->train.exact = i + 1 == steps;
+        if (train_step(&n->train, i % per_epoch, 1e-3, &r, err))
+            return -1;
+    }
+    return now_s() - start;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int measure(const struct gpu_plugin *plugin, const char *preset, int64_t batch, int64_t steps,
+                   struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    struct net n = {0};
+    double round[ROUNDS];
+    int64_t per_epoch = steps < 64 ? steps : 64;
+    double start = now_s();
+
+    if (config_load(preset, &a, &n.cfg, err))
+        return -1;
+    int failed = open_net(&n, plugin, batch, batch * per_epoch, err) || run_steps(&n, 1, per_epoch, err) < 0;
+    double first = now_s() - start;
+    failed = failed || run_steps(&n, 2, per_epoch, err) < 0; /* recorded now */
+    for (int i = 0; i < ROUNDS && !failed; i++) {
+        round[i] = run_steps(&n, steps, per_epoch, err);
+        failed = round[i] < 0;
+    }
+    if (!failed) {
+        qsort(round, ROUNDS, sizeof(*round), compare);
+        double median = round[ROUNDS / 2] / (double)steps;
+        printf("%-12s %6lld %10.1f ms %10.1f us %10.1f us %12.0f\n", preset, (long long)batch, first * 1e3,
+               median * 1e6, round[0] / (double)steps * 1e6, (double)batch / median);
+    }
+    close_net(&n);
+    return failed ? -1 : 0;
+}
+
+static int told(const struct gpu_plugin *plugin, const char *preset, int64_t batch, int64_t steps)
+{
+    struct err err;
+
+    if (!measure(plugin, preset, batch, steps, &err))
+        return 0;
+    fprintf(stderr, "gpu-bench: %s, batch %lld: %s\n", preset, (long long)batch, err.msg);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const nets[] = {"fashion-mlp", "mnist-cnn", "convnet"};
+    static const int64_t batches[] = {32, 512, 8192};
+    int64_t steps = STEPS;
+    int64_t only = 0;
+    struct gpu_facts facts;
+    struct err err;
+
+    if (argc == 3 || argc > 4 || (argc > 1 && !sv_i64(sv_from(argv[1]), 2, 1000000, &steps)) ||
+        (argc == 4 && !sv_i64(sv_from(argv[3]), 1, 65536, &only))) {
+        fprintf(stderr, "usage: gpu-bench [STEPS [NET BATCH]], 2..1000000 steps, batches of 1..65536\n");
+        return 2;
+    }
+    const struct gpu_plugin *plugin = gpu_plugin_load(getenv("TK_GPU_PLUGIN_DIR"), &err);
+    if (!plugin || plugin->facts(&facts, &err)) {
+        fprintf(stderr, "gpu-bench: skipped: %s\n", err.msg);
+        return 77;
+    }
+    if (!facts.devices) {
+        fprintf(stderr, "gpu-bench: skipped: no GPU: %s\n", facts.why_none);
+        return 77;
+    }
+    printf("%-12s %6s %13s %13s %13s %12s\n", "net", "batch", "first step", "step, median", "step, best",
+           "samples/s");
+    int failed = only ? told(plugin, argv[2], only, steps) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(nets) && !only && !failed; i++)
+        for (size_t b = 0; b < ARRAY_LEN(batches) && !failed; b++)
+            failed = told(plugin, nets[i], batches[b], steps);
+    return failed;
+}
