@@ -1,6 +1,7 @@
 /* test_member.c - two members, one of them behind a wire that the test holds: reset, and cut for good. */
 #include "common/clock.h"
 #include "rendezvous/member.h"
+#include "rendezvous/store.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -177,28 +178,53 @@ static void finish(struct pair *p)
     pthread_join(p->wire.thread, NULL);
 }
 
-/* Something on the way resets all connections, again and again: they are made anew and nobody is lost. */
+/* Resets all connections, again and again: they are made anew and nobody is lost. */
+static void reset_twice(struct pair *p, int64_t pause_ms)
+{
+    const struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000};
+
+    const int before = atomic_load(&p->wire.made);
+    for (int i = 0; i < 2; i++) {
+        atomic_fetch_add(&p->wire.resets, 1);
+        nanosleep(&pause, NULL);
+    }
+    assert_true(atomic_load(&p->wire.made) > before);
+    member_look(p->guest, &view);
+    assert_int_equal(view.link, MEMBER_IN);
+    assert_int_equal(view.state.stage, STAGE_RUNNING);
+    say(p->guest, NODE_DONE, 0);
+    say(p->host, NODE_DONE, 0);
+    await(p->guest, STAGE_ENDED, 0);
+    assert_int_equal(view.state.end, END_SUCCESS);
+    finish(p);
+}
+
 static void test_reset(void **state)
 {
     static struct pair p;
-    const struct timespec pause = {.tv_nsec = 700000000}; /* longer than what a cut node is given */
 
     (void)state;
     p = (struct pair){.wire = {.listener = -1}};
     begin(&p);
-    const int before = atomic_load(&p.wire.made);
-    for (int i = 0; i < 2; i++) {
-        atomic_fetch_add(&p.wire.resets, 1);
-        nanosleep(&pause, NULL);
-    }
-    assert_true(atomic_load(&p.wire.made) > before);
-    member_look(p.guest, &view);
-    assert_int_equal(view.link, MEMBER_IN);
-    say(p.guest, NODE_DONE, 0);
-    say(p.host, NODE_DONE, 0);
-    await(p.guest, STAGE_ENDED, 0);
-    assert_int_equal(view.state.end, END_SUCCESS);
-    finish(&p);
+    reset_twice(&p, 700); /* longer than what a cut node is given */
+}
+
+/* The chair needs longer to hear all nodes than a cut one is given: what it has not heard yet is no silence. */
+static void test_reset_under_a_slow_chair(void **state)
+{
+    static struct pair p;
+    struct err err = {0};
+    int64_t tickets;
+
+    (void)state;
+    p = (struct pair){.wire = {.listener = -1}};
+    begin(&p);
+    struct store *s = store_connect("127.0.0.1", p.wire.to, "r", LONG_MS, &err);
+    assert_non_null(s);
+    /* Each of them is waited for a little. */
+    assert_int_equal(store_add(s, "tickets", 900, &tickets, LONG_MS, &err), 0);
+    store_close(s);
+    reset_twice(&p, 3000);
 }
 
 /* The wire is cut for good: each side knows without any heartbeat. */
@@ -222,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_reset_under_a_slow_chair),
         cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
