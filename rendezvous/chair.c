@@ -111,7 +111,8 @@ static int turn(struct chair *c, struct err *err)
             return -1;
     if (look_for_cuts(c, tickets, err) < 0)
         return -1;
-    while (quorum_step(&c->quorum, clock_mono_ms()))
+    /* By the time at which the look began: what was said since has not been heard yet, and is no silence. */
+    while (quorum_step(&c->quorum, c->now_ms))
         if (publish(c, err) < 0)
             return -1;
     if (quorum_over(&c->quorum))

@@ -84,6 +84,19 @@ void member_disconnect(struct connection *l)
     resolver_free(TAKE(l->at));
 }
 
+/* Where the chair is will not change, and its name need not be looked up again: there is no time for that when the
+ * connection has to be mended. */
+static void keep_address(struct connection *l)
+{
+    char addr[MEETING_NAME_BYTES];
+    struct err ignored;
+
+    if (store_peer_address(l->store, addr, sizeof(addr), &ignored) < 0)
+        return;
+    resolver_free(l->at);
+    l->at = resolver_new(addr, l->m->config.port);
+}
+
 static int reach_within(struct connection *l, int64_t timeout_ms, struct err *err)
 {
     const struct member_config *c = &l->m->config;
@@ -91,6 +104,7 @@ static int reach_within(struct connection *l, int64_t timeout_ms, struct err *er
     l->store = store_connect_by(l->at, c->host, c->port, c->run_id, timeout_ms, err);
     if (l->store && check_chair(l, err) == 0) {
         l->ok_ms = clock_mono_ms();
+        keep_address(l);
         return 0;
     }
     store_close(TAKE(l->store));

@@ -29,7 +29,7 @@ struct member {
 struct connection {
     struct member *m;
     struct store *store;
-    struct resolver *at; /* of the store's host */
+    struct resolver *at; /* of the store's host; once reached, of its address */
     int64_t ok_ms;       /* the last time that the store answered */
 };
 

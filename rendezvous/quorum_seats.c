@@ -120,6 +120,16 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
     return is_replaced(q, i) ? "its place was taken" : NULL;
 }
 
+/* Is it missed, now that it is gone? */
+static bool is_missed(const struct quorum *q, int i)
+{
+    const struct quorum_seat *s = &q->seats[i];
+
+    if (q->state.stage == STAGE_FORMING)
+        return s->node.phase != NODE_LEAVING && !is_replaced(q, i);
+    return quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE;
+}
+
 int64_t quorum_expire(struct quorum *q, int64_t now_ms)
 {
     const int64_t gap = now_ms - q->stepped_ms;
@@ -138,7 +148,7 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
         s->gone = true;
         q->gone_how = how;
         meeting_node_name(&s->node, q->gone);
-        if (quorum_is_member(q, s->ticket) && s->node.phase != NODE_DONE)
+        if (is_missed(q, i))
             lost = s->ticket;
     }
     return lost;

@@ -11,7 +11,8 @@ bool quorum_is_member(const struct quorum *q, int64_t ticket);
 int64_t quorum_silence_ms(const struct quorum *q);
 
 /* Forget nodes that are lost: cut off, silent, replaced. If we were stopped ourselves, the others' words wait in the store: their silence counts only
- * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none. */
+ * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none; while a round forms,
+ * of any node that may come again. */
 int64_t quorum_expire(struct quorum *q, int64_t now_ms);
 
 /* Did this member fail after the connection of another, which had not done its part, had ended? */

@@ -73,16 +73,27 @@ bool store_usable(const struct store *s)
     return !s->broken;
 }
 
-int store_local_address(const struct store *s, char *out, size_t size, struct err *err)
+static int address_of(const struct store *s, int (*get)(int fd, struct sockaddr *addr, socklen_t *len),
+                      char *out, size_t size, struct err *err)
 {
     struct sockaddr_storage addr;
     socklen_t len = sizeof(addr);
 
-    if (getsockname(s->fd, (struct sockaddr *)&addr, &len) < 0)
-        return err_errno(err, ERR_FATAL, errno, "store %s: getsockname", s->where);
+    if (get(s->fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "store %s: no address of its connection", s->where);
     if (getnameinfo((struct sockaddr *)&addr, len, out, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
-        return err_set(err, ERR_FATAL, "store %s: no address of our own", s->where);
+        return err_set(err, ERR_FATAL, "store %s: no text for an address", s->where);
     return 0;
+}
+
+int store_local_address(const struct store *s, char *out, size_t size, struct err *err)
+{
+    return address_of(s, getsockname, out, size, err);
+}
+
+int store_peer_address(const struct store *s, char *out, size_t size, struct err *err)
+{
+    return address_of(s, getpeername, out, size, err);
 }
 
 int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,

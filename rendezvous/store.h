@@ -33,8 +33,9 @@ void store_close(struct store *s);
 /* False when the connection has failed: what follows on it fails too. */
 bool store_usable(const struct store *s);
 
-/* Our own address on the way to the server, as text. */
+/* Our own address on the way to the server, and the server's, as text. */
 int store_local_address(const struct store *s, char *out, size_t size, struct err *err) MUST_CHECK;
+int store_peer_address(const struct store *s, char *out, size_t size, struct err *err) MUST_CHECK;
 
 int store_set(struct store *s, const char *key, const void *value, size_t len, int64_t timeout_ms,
               struct err *err) MUST_CHECK;

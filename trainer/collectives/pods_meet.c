@@ -105,8 +105,8 @@ static int join_watch(struct pods *p, const struct collectives_config *cfg, cons
             return -1;
         if (found > 0) {
             memcpy(p->token, b.token, sizeof(p->token));
-            switch (
-                watch_join(&p->watch, host, (int)b.port, p->rank, p->world, b.token, me, deadline_ms, &why)) {
+            cleanup_resolver struct resolver *at = resolver_new(host, (int)b.port);
+            switch (watch_join(&p->watch, at, p->rank, p->world, b.token, me, deadline_ms, &why)) {
             case WATCH_JOINED:
                 return 0;
             case WATCH_FAILED:

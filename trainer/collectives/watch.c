@@ -1,7 +1,6 @@
 /* watch.c - a rank's connection to the watch. */
 #include "trainer/collectives/watch.h"
 #include "common/clock.h"
-#include "common/resolve.h"
 #include "trainer/collectives/net.h"
 
 #include <errno.h>
@@ -12,7 +11,6 @@
 #include <sys/socket.h>
 
 enum {
-    DIAL_MS = 2000,
     SLICE_MS = 100,
     REASON_MS = 300,
     PARTING_MS = 500,
@@ -244,7 +242,7 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
     return WATCH_JOINED;
 }
 
-enum watch_joined watch_join(struct watch *w, const char *host, int port, int rank, int world,
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
                              const uint8_t token[WATCH_TOKEN_BYTES], const struct member *me,
                              int64_t deadline_ms, struct err *err)
 {
@@ -260,16 +258,14 @@ enum watch_joined watch_join(struct watch *w, const char *host, int port, int ra
     if (!w->members || !w->left)
         abort();
     memcpy(r.token, token, WATCH_TOKEN_BYTES);
-    const int64_t soon_ms = clock_mono_ms() + DIAL_MS;
-    cleanup_resolver struct resolver *at = resolver_new(host, port);
-    w->fd = resolver_dial(at, deadline_ms < soon_ms ? deadline_ms : soon_ms);
+    w->fd = resolver_dial(at, deadline_ms);
     enum watch_joined rc = WATCH_AGAIN;
     if (w->fd >= 0) {
         net_tune(w->fd, true);
         say(w, &head, &r);
         rc = wait_for_all(w, deadline_ms, err);
     } else
-        err_set(err, ERR_TRANSIENT, "open: cannot connect to rank 0 at %.100s:%d", host, port);
+        err_set(err, ERR_TRANSIENT, "open: cannot connect to its watch");
     if (rc != WATCH_JOINED)
         watch_close(w, false);
     return rc;

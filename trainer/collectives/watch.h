@@ -9,6 +9,7 @@
 #define TK_TRAINER_COLLECTIVES_WATCH_H
 
 #include "common/buf.h"
+#include "common/resolve.h"
 #include "trainer/collectives/watch_wire.h"
 
 #include <stdbool.h>
@@ -34,8 +35,9 @@ struct watch {
 
 enum watch_joined { WATCH_JOINED, WATCH_AGAIN, WATCH_FAILED };
 
-/* Register, and wait for all. WATCH_AGAIN: this watch is another round's, or has ended; look for the next one. */
-enum watch_joined watch_join(struct watch *w, const char *host, int port, int rank, int world,
+/* Register at the watch that listens there, and wait for all; finding the host's address may take all the time there is.
+ * WATCH_AGAIN: this watch is another round's, or has ended; look for the next one. */
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
                              const uint8_t token[WATCH_TOKEN_BYTES], const struct member *me,
                              int64_t deadline_ms, struct err *err);
 

@@ -323,6 +323,34 @@ static void test_a_connection_ends(void **state)
     quorum_release(&q);
 }
 
+/* A node that is lost while a round forms may come again, as one that is lost while it runs: the rest waits for the last
+ * call. One that was told to go will not. */
+static void test_a_loss_while_forming(void **state)
+{
+    const int64_t at = 30001;
+    const struct quorum_config c = elastic(1, 3);
+    struct quorum q;
+
+    (void)state;
+    for (int leaves = 0; leaves < 2; leaves++) {
+        begin(&q, &c, 3);
+        fails(&q, 3, 7, false, at);
+        assert_true(quorum_step(&q, at));
+        assert_int_equal(q.state.stage, STAGE_FORMING);
+        hear(&q, 2, NODE_JOINING, at + 1);
+        hear(&q, 3, NODE_JOINING, at + 1);
+        if (leaves)
+            hear(&q, 1, NODE_LEAVING, at + 1);
+        quorum_cut(&q, 1, 1, at + 1);
+        const bool at_once = quorum_step(&q, at + 1) || quorum_step(&q, at + 1 + QUORUM_CUT_MS);
+        assert_int_equal(at_once, leaves);
+        if (!leaves)
+            assert_true(quorum_step(&q, at + 1 + 30000));
+        MEMBERS(&q, 2, 3);
+        quorum_release(&q);
+    }
+}
+
 /* Ranks whose peers' node is gone fail too, in their own ways: that uses no restart and is not the cause. */
 static void test_failures_of_a_loss(void **state)
 {
@@ -498,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_a_node_comes),
         cmocka_unit_test(test_a_node_is_lost),
         cmocka_unit_test(test_a_connection_ends),
+        cmocka_unit_test(test_a_loss_while_forming),
         cmocka_unit_test(test_failures_of_a_loss),
         cmocka_unit_test(test_last_words),
         cmocka_unit_test(test_a_stopped_chair_loses_nobody),

@@ -9,16 +9,19 @@ static const char *op_name(uint32_t op)
         [MPI_CALL_REDUCE] = "all_reduce",      [MPI_CALL_REDUCE_F64] = "all_reduce_f64",
         [MPI_CALL_SCATTER] = "reduce_scatter", [MPI_CALL_BROADCAST] = "broadcast",
         [MPI_CALL_GATHER] = "all_gather",      [MPI_CALL_BARRIER] = "barrier",
-        [MPI_CALL_SHARED] = "shared",
+        [MPI_CALL_SHARED] = "shared",          [MPI_CALL_CLOSE] = "close",
     };
 
     return op < ARRAY_LEN(names) && names[op] ? names[op] : "something unknown";
 }
 
-static int compare(const struct mpi *m, struct err *err)
+static int compare(const struct mpi *m, const char *what, struct err *err)
 {
     const struct mpi_block *a = &m->blocks[0];
 
+    for (int r = 0; r < m->world; r++)
+        if (m->blocks[r].op == MPI_CALL_CLOSE)
+            return err_set(err, ERR_PEER, "%s: rank %d went away", what, r);
     for (int r = 1; r < m->world; r++) {
         const struct mpi_block *b = &m->blocks[r];
         if (a->op != b->op || a->n != b->n || a->root != b->root || a->has_flags != b->has_flags ||
@@ -32,17 +35,23 @@ static int compare(const struct mpi *m, struct err *err)
     return 0;
 }
 
-int mpi_agree(struct mpi *m, const char *what, int64_t deadline_ms, struct err *err)
+int mpi_exchange(struct mpi *m, const char *what, int64_t deadline_ms, struct err *err)
 {
     const int size = (int)sizeof(m->mine);
     MPI_Request rq;
-    struct err why = {0};
 
     m->mine.seq = ++m->seq;
     const int code = MPI_Iallgather(&m->mine, size, MPI_BYTE, m->blocks, size, MPI_BYTE, m->comm, &rq);
-    if (mpi_wait(m, code, &rq, what, deadline_ms, err) < 0)
+    return mpi_wait(m, code, &rq, what, deadline_ms, err);
+}
+
+int mpi_agree(struct mpi *m, const char *what, int64_t deadline_ms, struct err *err)
+{
+    struct err why = {0};
+
+    if (mpi_exchange(m, what, deadline_ms, err) < 0)
         return -1;
-    if (compare(m, &why) == 0)
+    if (compare(m, what, &why) == 0)
         return 0;
     m->all_failed = true;
     return mpi_fail(m, &why, err);

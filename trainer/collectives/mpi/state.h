@@ -5,7 +5,9 @@
  * Numerics:  the library's own reductions promise no order; numbers are moved by it and added by us.
  * Errors:    the first failure stays in `failed`. After one, requests may be under way for ever: the table does nothing
  *            more, and MPI is not finalized, by which the launcher knows that this rank has failed. Only ranks that disagree
- *            part in peace: all know it, and nothing is under way.
+ *            part in peace: all know it, and nothing is under way. To leave is a call too: a rank that does so while others
+ *            are in another one is what they disagree about (ERR_PEER), and it waits until they have left as well. Who waits
+ *            for its message learns it at the deadline.
  */
 #ifndef TK_TRAINER_COLLECTIVES_MPI_STATE_H
 #define TK_TRAINER_COLLECTIVES_MPI_STATE_H
@@ -29,6 +31,7 @@ enum mpi_op {
     MPI_CALL_GATHER,
     MPI_CALL_BARRIER,
     MPI_CALL_SHARED,
+    MPI_CALL_CLOSE,
 };
 
 struct mpi_block {
@@ -63,6 +66,8 @@ int mpi_wait(struct mpi *m, int code, MPI_Request *rq, const char *what, int64_t
 int mpi_fail(struct mpi *m, const struct err *why, struct err *err);
 
 /* agree.c: exchange m->mine, of which op, n, root, flags, has_flags and data are set; then m->blocks are all ranks'. */
+int mpi_exchange(struct mpi *m, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
+/* The same, and all are in the same call. */
 int mpi_agree(struct mpi *m, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
 /* sum.c, move.c: the table's entries. */

@@ -73,22 +73,33 @@ static float *mpi_shared(struct collectives *c, size_t n, int64_t timeout_ms, st
     return m->shared[m->n_shared++] = x;
 }
 
-/* MPI's own end waits without a deadline: enter it with all the others, or not at all. */
+static bool all_leave(const struct mpi *m)
+{
+    for (int r = 0; r < m->world; r++)
+        if (m->blocks[r].op != MPI_CALL_CLOSE)
+            return false;
+    return true;
+}
+
+/* MPI's own end waits without a deadline: enter it with all the others, or not at all. Those who were in a call learn that
+ * it has failed, and come here next. */
 static void mpi_close(struct collectives *c)
 {
     struct mpi *m = c->state;
-    MPI_Request rq;
+    const int64_t deadline_ms = clock_mono_ms() + m->patience_ms;
+    bool idle = m->failed.kind == ERR_NONE || m->all_failed, all = false;
     struct err ignored;
 
-    if (m->failed.kind == ERR_NONE || m->all_failed) {
-        const int code = MPI_Ibarrier(m->comm, &rq);
-        if (mpi_wait(m, code, &rq, "close", clock_mono_ms() + m->patience_ms, &ignored) == 0) {
-            (void)MPI_Comm_free(&m->comm);
-            (void)MPI_Finalize();
-        }
+    while (idle && !all) {
+        m->mine = (struct mpi_block){.op = MPI_CALL_CLOSE};
+        idle = mpi_exchange(m, "close", deadline_ms, &ignored) == 0;
+        all = idle && all_leave(m);
     }
-    if (m->failed.kind == ERR_NONE || m->all_failed) /* else what is under way may still write */
-        free_state(m);
+    if (!all) /* what is under way may still write */
+        return;
+    (void)MPI_Comm_free(&m->comm);
+    (void)MPI_Finalize();
+    free_state(m);
 }
 
 /* Another thread's work needs no MPI, but it is not always the first thread that calls. */

@@ -11,6 +11,7 @@ int main(void)
     return 77;
 }
 #else
+#include "common/clock.h"
 #include "trainer/collectives/mpi/state.h"
 
 #include <setjmp.h>
@@ -50,6 +51,21 @@ static int lose_last(struct collectives *c, int signo, int64_t timeout_ms)
     return collectives_exit_code(&err);
 }
 
+/* The last rank ends by itself, and closes its table as it should, while the others go on. */
+static int leave_early(struct collectives *c)
+{
+    struct err err = {0};
+    float x = 1;
+
+    RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    if (c->rank == c->world - 1)
+        return 0;
+    RANK_CHECK(c->all_reduce(c, &x, 1, NULL, RANKS_TIMEOUT_MS, &err) < 0);
+    RANK_CHECK(err.kind == ERR_PEER && strstr(err.msg, "went away"));
+    RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0);
+    return collectives_exit_code(&err);
+}
+
 static int rank_main(const char *mode)
 {
     struct collectives table, *c = open_table(&table);
@@ -61,6 +77,8 @@ static int rank_main(const char *mode)
         rc = lose_last(c, SIGSTOP, 500);
     else if (strcmp(mode, "die") == 0)
         rc = lose_last(c, SIGKILL, RANKS_TIMEOUT_MS);
+    else if (strcmp(mode, "leave") == 0)
+        rc = leave_early(c);
     else
         rc = calls_body(c);
     c->close(c);
@@ -111,6 +129,15 @@ static void test_killed_peer(void **state)
     assert_true(code == 128 + SIGKILL || code == 140);
 }
 
+static void test_peer_that_leaves(void **state)
+{
+    const int64_t began_ms = clock_mono_ms();
+
+    (void)state;
+    assert_int_equal(run_ranks(3, "leave"), 140);
+    assert_true(clock_mono_ms() - began_ms < RANKS_TIMEOUT_MS / 2);
+}
+
 static void test_trainer_ends_with_the_same_bits(void **state)
 {
     char dir[] = "/tmp/test-mpi-XXXXXX";
@@ -142,6 +169,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_stopped_peer),
         cmocka_unit_test(test_killed_peer),
+        cmocka_unit_test(test_peer_that_leaves),
         cmocka_unit_test(test_trainer_ends_with_the_same_bits),
         cmocka_unit_test(test_without_a_launcher),
     };
