@@ -371,6 +371,22 @@ static void max_steps_and_eval_only_end_early(void **state)
                  (const char *const[]){"tiny: 1490 parameters", "test loss: %, test accuracy: %\n", NULL});
 }
 
+/* The next epoch has no step, and so no lines of its own. */
+static void max_steps_may_be_whole_epochs(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.max_steps = 4;
+    f->cfg.lines.epoch_start = "begin {epoch}";
+    f->cfg.lines.epoch_end = "end {epoch} {loss}";
+    assert_int_equal(go(f), 0);
+    assert_non_null(strstr(f->text, "begin 0\n"));
+    assert_non_null(strstr(f->text, "epoch 1/2 with val"));
+    assert_non_null(strstr(f->text, "test loss: "));
+    assert_null(strstr(f->text, "begin 1\n"));
+    assert_null(strstr(f->text, "end 1 "));
+}
+
 static void a_signal_ends_the_run(void **state)
 {
     struct fixture *f = *state;
@@ -653,6 +669,7 @@ int main(void)
         TEST(a_seed_decides_everything),
         TEST(the_rate_follows_steps_or_epochs),
         TEST(max_steps_and_eval_only_end_early),
+        TEST(max_steps_may_be_whole_epochs),
         TEST(a_signal_ends_the_run),
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),
