@@ -92,6 +92,8 @@ static int check_fit(const struct rig *s, struct err *err)
     const struct shape *in = &s->cfg->model.input;
     const struct data_spec *d = &s->cfg->data;
 
+    if (in->sequence && !l->steps) /* an embedding aborts at numbers that nobody has checked */
+        return err_set(err, ERR_INVALID, "model.input: tokens, expected data: {format: tokens, ...}");
     if (!same_input(in, l))
         return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx%d", in->rows,
                        in->cols, in->channels, l->rows, l->cols, l->channels);
