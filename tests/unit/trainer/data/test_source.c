@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 struct fixture {
     char folder[PATH_MAX];
@@ -262,6 +263,25 @@ static void a_teacher_answers(void **state)
     }
 }
 
+/* The folder is none of the pattern's: [a] is not a. */
+static void a_folder_of_tokens_is_no_pattern(void **state)
+{
+    struct fixture *f = *state;
+    char folder[PATH_MAX + 8];
+    struct err err;
+
+    snprintf(folder, sizeof(folder), "%s/[a]", f->folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put(f, "[a]/1.txt", "abcde", 5);
+    put(f, "[a]/2.txt", "abcde", 5);
+    f->spec = (struct data_spec){.format = SOURCE_TOKENS, .rows = 4, .train = "?.txt"};
+    const struct source_options o = {.spec = &f->spec, .dir = folder};
+    cleanup_source struct source *s = source_open(&o, &err);
+    if (!s)
+        fail_msg("%s", err.msg);
+    assert_int_equal(source_layout(s)->train_items, 2);
+}
+
 static void layouts_are_bounded(void **state)
 {
     (void)state;
@@ -305,6 +325,7 @@ int main(void)
         TEST(idx_files_of_any_name),
         TEST(synthetic_rows_are_drawn_as_pytorch_draws_them),
         TEST(a_teacher_answers),
+        TEST(a_folder_of_tokens_is_no_pattern),
         TEST(layouts_are_bounded),
     };
 
