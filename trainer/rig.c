@@ -4,7 +4,6 @@
 #include "common/cpus.h"
 #include "kernels/device.h"
 #include "trainer/describe.h"
-#include "trainer/init_from.h"
 #include "trainer/model/loss.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
@@ -158,8 +157,6 @@ static int make_model(struct rig *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    if (cfg->init_from && init_from(cfg->init_from, &s->pipeline, err))
-        return err_wrap(err, "--init_from");
     if (cfg->zero_stage && s->pipeline.at.stages > 1)
         return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
     s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);

@@ -46,7 +46,8 @@ static const struct option_row OPTIONS[] = {
     {"init_from", "FILE", OPTION_TEXT, AT(init_from),
      .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
              "GPT-2 may "
-             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before."},
+             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before: FILE is "
+             "then not read."},
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},
