@@ -263,6 +263,24 @@ static void a_teacher_answers(void **state)
     }
 }
 
+/* What lies behind the last field does not count. */
+static void layouts_are_compared_by_their_fields(void **state)
+{
+    (void)state;
+    struct data_layout a, b;
+
+    memset(&a, 0xff, sizeof(a));
+    memset(&b, 0, sizeof(b));
+    a.train_items = a.test_items = 0;
+    a.rows = a.cols = a.channels = a.floats = a.values = a.steps = a.classes = 0;
+    assert_true(layout_same(&a, &b));
+    a.classes = 1;
+    assert_false(layout_same(&a, &b));
+    a.classes = 0;
+    a.test_items = 1;
+    assert_false(layout_same(&a, &b));
+}
+
 /* The folder is none of the pattern's: [a] is not a. */
 static void a_folder_of_tokens_is_no_pattern(void **state)
 {
@@ -325,6 +343,7 @@ int main(void)
         TEST(idx_files_of_any_name),
         TEST(synthetic_rows_are_drawn_as_pytorch_draws_them),
         TEST(a_teacher_answers),
+        TEST(layouts_are_compared_by_their_fields),
         TEST(a_folder_of_tokens_is_no_pattern),
         TEST(layouts_are_bounded),
     };
