@@ -102,7 +102,7 @@ static int check_offers(const struct offer *all, struct collectives *comm, int l
         if (all[r].local_rank == 0 && !all[r].loaded && r != comm->rank)
             return err_set(err, ERR_PEER, "rank %d could not load the data set", r);
     for (int r = 0; r < comm->world; r++)
-        if (all[r].loaded && memcmp(&all[r].layout, &all[0].layout, sizeof(all[r].layout)) != 0)
+        if (all[r].loaded && !layout_same(&all[r].layout, &all[0].layout))
             return err_set(err, ERR_INVALID, "ranks 0 and %d have data sets of different sizes", r);
     if (leader < 0 || all[leader].local_rank != 0)
         return err_set(err, ERR_INVALID, "LOCAL_RANK: %d on rank %d: rank %d should have LOCAL_RANK 0",
@@ -121,8 +121,8 @@ static int exchange(const struct offer *mine, struct offer *all, struct collecti
     return failed || own->kind ? -1 : check_offers(all, comm, comm->rank - mine->local_rank, err);
 }
 
-/* A rank that does not lead: the leader's copy, else one of its own. */
-static int follow(struct pod_data *d, const struct pod_data_options *o, const struct offer *leader,
+/* A rank that does not lead: the leader's copy, else one of its own, of files that may have changed meanwhile. */
+static int follow(struct pod_data *d, const struct pod_data_options *o, int rank, const struct offer *leader,
                   struct err *err)
 {
     cleanup_close int fd = -1;
@@ -130,7 +130,14 @@ static int follow(struct pod_data *d, const struct pod_data_options *o, const st
     /* The layout is another process's word: it must not make this one read beyond what it maps. */
     if (layout_check(&leader->layout, err))
         return -1;
-    return !leader->layout.steps && borrow(d, leader) ? 0 : load(d, o, &fd, err);
+    if (!leader->layout.steps && borrow(d, leader))
+        return 0;
+    if (load(d, o, &fd, err))
+        return -1;
+    return layout_same(&d->set.layout, &leader->layout)
+               ? 0
+               : err_set(err, ERR_INVALID, "ranks %d and %d have data sets of different sizes",
+                         rank - o->local_rank, rank);
 }
 
 int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod_data_options *o,
@@ -151,7 +158,7 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
         mine.fd = fd;
     }
     int failed = exchange(&mine, all, comm, o->timeout_ms, &own, err);
-    if (!failed && o->local_rank != 0 && follow(d, o, &all[comm->rank - o->local_rank], &own))
+    if (!failed && o->local_rank != 0 && follow(d, o, comm->rank, &all[comm->rank - o->local_rank], &own))
         *err = own;
     if (!failed)
         failed = comm->barrier(comm, o->timeout_ms, own.kind ? &(struct err){0} : err) || own.kind;

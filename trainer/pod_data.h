@@ -7,7 +7,7 @@
  * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
  * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
  * Errors:    those of the data set on the rank that loads; ERR_PEER on the others (that rank says why);
- *            ERR_INVALID when ranks were started with different configurations.
+ *            ERR_INVALID when ranks were started with different configurations, or found different data.
  */
 #ifndef TK_TRAINER_POD_DATA_H
 #define TK_TRAINER_POD_DATA_H

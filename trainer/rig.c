@@ -5,7 +5,6 @@
 #include "kernels/device.h"
 #include "trainer/collectives/device.h"
 #include "trainer/describe.h"
-#include "trainer/init_from.h"
 #include "trainer/model/loss.h"
 #include "trainer/resident.h"
 #include "trainer/save.h"
@@ -100,6 +99,8 @@ static int check_fit(const struct rig *s, struct err *err)
     const struct shape *in = &s->cfg->model.input;
     const struct data_spec *d = &s->cfg->data;
 
+    if (in->sequence && !l->steps) /* an embedding aborts at numbers that nobody has checked */
+        return err_set(err, ERR_INVALID, "model.input: tokens, expected data: {format: tokens, ...}");
     if (!same_input(in, l))
         return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx%d", in->rows,
                        in->cols, in->channels, l->rows, l->cols, l->channels);
@@ -164,8 +165,6 @@ static int make_model(struct rig *s, struct err *err)
     skip_data(s, &rng);
     if (pipeline_init(&s->pipeline, &rng, err))
         return -1;
-    if (cfg->init_from && init_from(cfg->init_from, &s->pipeline, err))
-        return err_wrap(err, "--init_from");
     if (cfg->zero_stage && s->pipeline.at.stages > 1)
         return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
     s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);

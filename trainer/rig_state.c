@@ -1,6 +1,8 @@
 /* rig_state.c - what a run keeps on disk: where it begins, what a checkpoint holds, who saves. */
 #include "trainer/rig.h"
 
+#include "trainer/init_from.h"
+
 struct snapshot rig_snapshot(struct rig *s)
 {
     if (s->shard.each)
@@ -103,6 +105,9 @@ int rig_begin(struct rig *s, struct err *err)
         return -1;
     train_push(&s->train);
     rig_gathered(s);
+    /* A later attempt needs the first weights no more, and they may be gone. */
+    if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
+        return err_wrap(err, "--init_from");
     if (s->resumed.resumed)
         run_id_take_over(&s->run_id, s->resumed.run_id);
     s->saver = (struct saver){.dir = cfg->ckpt_dir,

@@ -50,7 +50,8 @@ static const struct option_row OPTIONS[] = {
     {"init_from", "FILE", OPTION_TEXT, AT(init_from),
      .help = "Begin with the weights of FILE: .safetensors, .pt (torch.save's), or llm.c's .bin. Those of a "
              "GPT-2 may "
-             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before."},
+             "be Hugging Face's or nanoGPT's. A checkpoint that the run resumes from goes before: FILE is "
+             "then not read."},
     {"val_every", "N", OPTION_INTEGER, AT(val_every), 1, INT32_MAX,
      .help = "Validate after every N-th step too, and after --max_steps. Default: behind epochs alone."},
     {"val_steps", "N", OPTION_INTEGER, AT(val_steps), 1, INT32_MAX,

@@ -42,6 +42,13 @@ int layout_check(const struct data_layout *l, struct err *err)
     return 0;
 }
 
+bool layout_same(const struct data_layout *a, const struct data_layout *b)
+{
+    return a->train_items == b->train_items && a->test_items == b->test_items && a->rows == b->rows &&
+           a->cols == b->cols && a->channels == b->channels && a->floats == b->floats &&
+           a->values == b->values && a->steps == b->steps && a->classes == b->classes;
+}
+
 static size_t round_up(size_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;

@@ -60,6 +60,9 @@ static inline size_t layout_target_len(const struct data_layout *l)
     return n ? (size_t)n : 1;
 }
 
+/* Field by field: what lies behind the last is anything. */
+bool layout_same(const struct data_layout *a, const struct data_layout *b);
+
 /* Bytes of the whole block: 0 for sequences. */
 size_t layout_bytes(const struct data_layout *l);
 

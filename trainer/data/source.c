@@ -5,12 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Files of tokens are named by a pattern: in it the folder stands for itself. */
 static int path_of(const struct source *s, const char *name, char out[static PATH_MAX], struct err *err)
 {
+    char dir[PATH_MAX] = "";
+    size_t len = 0;
+
     if (!name)
         return 0;
-    int len =
-        snprintf(out, PATH_MAX, "%s%s%s", name[0] == '/' ? "" : s->o.dir, name[0] == '/' ? "" : "/", name);
+    if (name[0] != '/')
+        len = s->o.spec->format == SOURCE_TOKENS ? tokens_pattern_of(s->o.dir, dir, sizeof(dir))
+                                                 : (size_t)snprintf(dir, sizeof(dir), "%s", s->o.dir);
+    if (len < sizeof(dir))
+        len = (size_t)snprintf(out, PATH_MAX, "%s%s%s", dir, name[0] == '/' ? "" : "/", name);
     return len < PATH_MAX ? 0 : err_set(err, ERR_INVALID, "%.60s...: path too long", name);
 }
 

@@ -12,11 +12,12 @@ enum { BUFFER = 1 << 18 };
 /* A glob of the user's training would take them too. */
 static int check_none(const char *prefix, const char *kind, struct err *err)
 {
-    char pattern[PATH_MAX];
+    char start[PATH_MAX], pattern[PATH_MAX + 64];
     glob_t found = {0};
 
-    if (snprintf(pattern, sizeof(pattern), "%s%s_[0-9][0-9][0-9][0-9][0-9][0-9].bin", prefix, kind) >=
-        (int)sizeof(pattern))
+    if (tokens_pattern_of(prefix, start, sizeof(start)) >= sizeof(start) ||
+        snprintf(pattern, sizeof(pattern), "%s%s_[0-9][0-9][0-9][0-9][0-9][0-9].bin", start, kind) >=
+            (int)sizeof(pattern))
         return err_set(err, ERR_INVALID, "--output: a path of %zu bytes", strlen(prefix));
     int rc = glob(pattern, GLOB_NOSORT, NULL, &found);
     if (!rc)

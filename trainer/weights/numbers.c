@@ -105,7 +105,8 @@ bool numbers_equal(const struct pt_tensor *a, const struct pt_tensor *b)
     float x[PIECE], y[PIECE];
     size_t len = (size_t)pt_tensor_bytes(a) / pt_dtype_bytes(a->dtype);
 
-    if (len != (size_t)pt_tensor_bytes(b) / pt_dtype_bytes(b->dtype))
+    if (!numbers_are_floats(a->dtype) || !numbers_are_floats(b->dtype) ||
+        len != (size_t)pt_tensor_bytes(b) / pt_dtype_bytes(b->dtype))
         return false;
     for (size_t first = 0; first < len; first += PIECE) {
         size_t n = len - first < PIECE ? len - first : PIECE;

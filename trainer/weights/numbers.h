@@ -13,7 +13,7 @@ bool numbers_are_floats(enum pt_dtype dtype);
 /* `n` elements from the `first` on, of data that may be unaligned. */
 void numbers_to_f32(const void *data, enum pt_dtype dtype, size_t first, size_t n, float *out);
 
-/* Have two tensors of floats the same elements, whatever types they are in? */
+/* Have two tensors the same elements, whatever floats they are? Of others: no. */
 bool numbers_equal(const struct pt_tensor *a, const struct pt_tensor *b);
 
 /* dtype: PT_F32, PT_BF16 or PT_F16. */

@@ -86,7 +86,10 @@ int weights_open(struct weights *w, const char *path, struct err *err)
     *w = (struct weights){0};
     if (map(w, path, err))
         return -1;
-    if (!parse(w, err))
+    int rc = parse(w, err);
+    if (!rc && w->list.len > WEIGHTS_TENSORS_MAX)
+        rc = err_set(err, ERR_INVALID, "%zu tensors, expected at most %d", w->list.len, WEIGHTS_TENSORS_MAX);
+    if (!rc)
         return 0;
     weights_close(w);
     return err_wrap(err, "%.120s", path);

@@ -9,6 +9,8 @@
 
 #include "trainer/checkpoint/safetensors.h"
 
+enum { WEIGHTS_TENSORS_MAX = 1 << 14 }; /* a GPT-2 of 1024 layers has 12293 */
+
 struct weights {
     struct arena arena;
     void *map;

@@ -148,6 +148,45 @@ static void ranks_that_disagree_are_refused(void **state)
     small_data_remove(task.dir);
 }
 
+/* Files that come or go while a pod starts: each rank maps what it finds. */
+static int finds_other_tokens(struct collectives *c, void *arg)
+{
+    const char *dir = arg;
+    const struct data_spec spec = {.format = SOURCE_TOKENS, .rows = 4, .train = c->rank ? "*.txt" : "a.txt"};
+    const struct task task = {0};
+    struct pod_data_options o = options(&task, c);
+    struct err err = {0};
+    struct pod_data d;
+
+    o.source = (struct source_options){.spec = &spec, .dir = dir};
+    int rc = pod_data_open(&d, c, &o, &err);
+    if (c->rank == 0) {
+        pod_data_close(&d);
+        return rc;
+    }
+    RANK_CHECK(rc == -1 && err.kind == ERR_INVALID);
+    RANK_CHECK(strstr(err.msg, "ranks 0 and 1 have data sets of different sizes"));
+    RANK_CHECK(!d.source);
+    return 0;
+}
+
+static void tokens_are_the_same_for_a_pod(void **state)
+{
+    (void)state;
+    char dir[SMALL_DATA_DIR_BYTES], path[128];
+
+    small_data_make(dir);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%c.txt", dir, 'a' + i);
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fputs("0123456789", f);
+        assert_int_equal(fclose(f), 0);
+    }
+    ranks_run(2, finds_other_tokens, dir);
+    small_data_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +194,7 @@ int main(void)
         cmocka_unit_test(ranks_that_may_not_share_load_their_own),
         cmocka_unit_test(only_the_loader_says_what_is_wrong),
         cmocka_unit_test(ranks_that_disagree_are_refused),
+        cmocka_unit_test(tokens_are_the_same_for_a_pod),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

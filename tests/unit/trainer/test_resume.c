@@ -544,6 +544,30 @@ static void a_path_is_where_a_job_begins(void **state)
     assert_true(says(f, arena_printf(&f->arena, "resumed from %s:", f->cfg.resume)));
 }
 
+/* What a run began with need not lie there for ever: what it has learnt goes before. */
+static void first_weights_are_read_once(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    const char *first = path_in(f, "first.safetensors");
+    int codes[RANKS];
+
+    undisturbed(f, 1, &want);
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+    assert_int_equal(rename(f->cfg.save_path, first), 0);
+    forget(f);
+    f->cfg.init_from = first;
+    undisturbed(f, 2, &want);
+    int code = go(f, (struct plan){.world = 2, .job = "j", .signal = SIGTERM, .calls = 9}, codes);
+    assert_int_equal(code, 143);
+    assert_int_equal(unlink(first), 0);
+    assert_int_equal(go(f, (struct plan){.world = 2, .job = "j"}, codes), 0);
+    assert_true(says(f, "resumed from "));
+    expect_weights(f, &want);
+    assert_int_equal(go(f, (struct plan){.world = 2, .job = "k"}, codes), 2);
+    assert_true(says(f, "--init_from: "));
+}
+
 static void a_path_is_taken_or_refused(void **state)
 {
     struct fixture *f = *state;
@@ -650,6 +674,7 @@ int main(void)
         TEST(a_folder_of_several_runs_is_no_riddle),
         TEST(the_restarts_of_a_nameless_launch_go_on),
         TEST(a_path_is_where_a_job_begins),
+        TEST(first_weights_are_read_once),
         TEST(a_path_is_taken_or_refused),
         TEST(a_damaged_one_is_passed_over),
         TEST(a_full_disk_does_not_end_a_training),

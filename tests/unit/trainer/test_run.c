@@ -259,6 +259,32 @@ static void trains_on_a_table(void **state)
     assert_non_null(strstr(f->err.msg, "--eval_only: this data set has no test data"));
 }
 
+/* Numbers of a table are no tokens: nobody has checked that the model's table has them. */
+static void a_model_of_tokens_wants_tokens(void **state)
+{
+    struct fixture *f = *state;
+    static const char model[] = "name: table\n"
+                                "model:\n"
+                                "  input: {tokens: 2}\n"
+                                "  layers:\n"
+                                "    - {type: embedding, name: e, vocab: 8, width: 4}\n"
+                                "    - flatten\n"
+                                "    - {type: linear, name: o, out: 2}\n"
+                                "loss: cross_entropy\n"
+                                "optimizer: {type: sgd, lr: 0.1}\n"
+                                "data: {format: csv, train: t.csv}\n";
+    FILE *out = fopen(path_in(f, "t.csv"), "w");
+
+    assert_non_null(out);
+    fputs("1,2,0\n1,-1,1\n", out);
+    assert_int_equal(fclose(out), 0);
+    assert_int_equal(config_decode("table.yaml", model, strlen(model), &f->arena, &f->cfg, &f->err), 0);
+    f->cfg.data_dir = f->dir;
+    assert_int_equal(go(f), -1);
+    assert_int_equal(f->result.exit_code, EXIT_CODE_USAGE);
+    assert_non_null(strstr(f->err.msg, "model.input: tokens, expected data: {format: tokens, ...}"));
+}
+
 static bool holds(const struct buf *b, const char *text)
 {
     return memmem(buf_str(b), b->len, text, strlen(text)) != NULL;
@@ -369,6 +395,22 @@ static void max_steps_and_eval_only_end_early(void **state)
     assert_int_equal(go(f), 0);
     expect_lines(f->text,
                  (const char *const[]){"tiny: 1490 parameters", "test loss: %, test accuracy: %\n", NULL});
+}
+
+/* The next epoch has no step, and so no lines of its own. */
+static void max_steps_may_be_whole_epochs(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.max_steps = 4;
+    f->cfg.lines.epoch_start = "begin {epoch}";
+    f->cfg.lines.epoch_end = "end {epoch} {loss}";
+    assert_int_equal(go(f), 0);
+    assert_non_null(strstr(f->text, "begin 0\n"));
+    assert_non_null(strstr(f->text, "epoch 1/2 with val"));
+    assert_non_null(strstr(f->text, "test loss: "));
+    assert_null(strstr(f->text, "begin 1\n"));
+    assert_null(strstr(f->text, "end 1 "));
 }
 
 static void a_signal_ends_the_run(void **state)
@@ -648,11 +690,13 @@ int main(void)
         TEST(prints_as_the_original_does),
         TEST(prints_json),
         TEST(trains_on_a_table),
+        TEST(a_model_of_tokens_wants_tokens),
         TEST(a_preset_may_have_lines_of_its_own),
         TEST(writes_events_and_weights),
         TEST(a_seed_decides_everything),
         TEST(the_rate_follows_steps_or_epochs),
         TEST(max_steps_and_eval_only_end_early),
+        TEST(max_steps_may_be_whole_epochs),
         TEST(a_signal_ends_the_run),
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 struct fixture {
     char folder[PATH_MAX];
@@ -262,6 +263,43 @@ static void a_teacher_answers(void **state)
     }
 }
 
+/* What lies behind the last field does not count. */
+static void layouts_are_compared_by_their_fields(void **state)
+{
+    (void)state;
+    struct data_layout a, b;
+
+    memset(&a, 0xff, sizeof(a));
+    memset(&b, 0, sizeof(b));
+    a.train_items = a.test_items = 0;
+    a.rows = a.cols = a.channels = a.floats = a.values = a.steps = a.classes = 0;
+    assert_true(layout_same(&a, &b));
+    a.classes = 1;
+    assert_false(layout_same(&a, &b));
+    a.classes = 0;
+    a.test_items = 1;
+    assert_false(layout_same(&a, &b));
+}
+
+/* The folder is none of the pattern's: [a] is not a. */
+static void a_folder_of_tokens_is_no_pattern(void **state)
+{
+    struct fixture *f = *state;
+    char folder[PATH_MAX + 8];
+    struct err err;
+
+    snprintf(folder, sizeof(folder), "%s/[a]", f->folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    put(f, "[a]/1.txt", "abcde", 5);
+    put(f, "[a]/2.txt", "abcde", 5);
+    f->spec = (struct data_spec){.format = SOURCE_TOKENS, .rows = 4, .train = "?.txt"};
+    const struct source_options o = {.spec = &f->spec, .dir = folder};
+    cleanup_source struct source *s = source_open(&o, &err);
+    if (!s)
+        fail_msg("%s", err.msg);
+    assert_int_equal(source_layout(s)->train_items, 2);
+}
+
 static void layouts_are_bounded(void **state)
 {
     (void)state;
@@ -305,6 +343,8 @@ int main(void)
         TEST(idx_files_of_any_name),
         TEST(synthetic_rows_are_drawn_as_pytorch_draws_them),
         TEST(a_teacher_answers),
+        TEST(layouts_are_compared_by_their_fields),
+        TEST(a_folder_of_tokens_is_no_pattern),
         TEST(layouts_are_bounded),
     };
 

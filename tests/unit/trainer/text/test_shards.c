@@ -147,6 +147,20 @@ static void others_files_are_left_alone(void **state)
     expect(f, "*", 1, 0, 2);
 }
 
+/* A prefix is no pattern. */
+static void whatever_their_folder_is_called(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+
+    snprintf(f->prefix, sizeof(f->prefix), "%s/[a]*\\?", f->folder);
+    assert_int_equal(mkdir(f->prefix, 0700), 0);
+    snprintf(f->prefix, sizeof(f->prefix), "%s/[a]*\\?/t", f->folder);
+    assert_int_equal(write_shards(f, 4, 0, 2, &err), 0);
+    assert_int_equal(write_shards(f, 4, 0, 3, &err), -1);
+    assert_non_null(strstr(err.msg, "t_000000.bin: is there already"));
+}
+
 static void a_failure_leaves_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -172,6 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_first_validate, setup, teardown),
         cmocka_unit_test_setup_teardown(larger_than_the_buffer, setup, teardown),
         cmocka_unit_test_setup_teardown(others_files_are_left_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(whatever_their_folder_is_called, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failure_leaves_nothing, setup, teardown),
     };
 

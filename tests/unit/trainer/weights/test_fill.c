@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GOLDEN TK_SOURCE_DIR "/tests/golden/weights/"
 
@@ -210,6 +211,32 @@ static void files_of_something_else(void **state)
     assert_int_equal(err.kind, ERR_INVALID);
 }
 
+/* Names are looked for one by one: a file of a million would keep that busy for hours. */
+static void files_of_too_many_tensors(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_arena struct arena a = {0};
+    static const float one = 1;
+    struct tensor_row *row = arena_array(&a, WEIGHTS_TENSORS_MAX + 1, struct tensor_row);
+    struct tensor_list list = {row, WEIGHTS_TENSORS_MAX + 1};
+    char path[] = "/tmp/test_fill.XXXXXX";
+    int fd = mkstemp(path);
+    struct err err;
+
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t i = 0; i < list.len; i++)
+        row[i] = (struct tensor_row){arena_printf(&a, "%zu", i), {&one, PT_F32, 0, {0}}};
+    assert_int_equal(export_safetensors(path, &list, &err), 0);
+    int rc = weights_open(&f->w, path, &err);
+    list.len--;
+    assert_int_equal(export_safetensors(path, &list, &err), 0);
+    read_file(f, path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rc, -1);
+    assert_int_equal(f->w.list.len, WEIGHTS_TENSORS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +246,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_head_of_its_own_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(layouts_are_the_same_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_something_else, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_of_too_many_tensors, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,12 +74,27 @@ static void tensors_are_compared_by_value(void **state)
     assert_false(numbers_equal(&a, &c));
 }
 
+/* Bytes are no halves: read as such they would end behind the tensor. */
+static void integers_equal_no_floats(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[2 * 16];
+    static const float f[16];
+    const struct pt_tensor a = {.data = f, .dtype = PT_F32, .dims = 1, .dim = {16}};
+    const struct pt_tensor b = {.data = bytes, .dtype = PT_BOOL8, .dims = 1, .dim = {16}};
+
+    assert_false(numbers_equal(&a, &b));
+    assert_false(numbers_equal(&b, &a));
+    assert_false(numbers_equal(&b, &b));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_short_floats),
         cmocka_unit_test(known_values),
         cmocka_unit_test(tensors_are_compared_by_value),
+        cmocka_unit_test(integers_equal_no_floats),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
