@@ -145,6 +145,7 @@ static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *r
         static const char *const reasons[] = {"Expired", "TooManyRequests", "InternalError"};
         const char *reason = f->status == 410 ? reasons[0] : f->status == 429 ? reasons[1] : reasons[2];
         *ret_status = f->status;
+        c->location = f->location;
         answer_json(c,
                     world_error(f->status, f->status == 409 ? "Conflict" : reason, "a fault was asked for"),
                     f->retry_after_s, f->fault, false);

@@ -94,8 +94,9 @@ struct fake_fault_plan {
     const char *path_part; /* NULL: any */
     bool writes;           /* only those that change something, and no leases */
     enum fake_fault fault;
-    int status;        /* FAKE_STATUS */
-    int retry_after_s; /* FAKE_STATUS; 0: no header */
+    int status;           /* FAKE_STATUS */
+    int retry_after_s;    /* FAKE_STATUS; 0: no header */
+    const char *location; /* FAKE_STATUS; NULL: no header */
 };
 
 /* Replaces the plan before it; strings are borrowed until the next one. NULL: no more faults. */

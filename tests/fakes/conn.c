@@ -58,6 +58,9 @@ void conn_answer(struct conn *c, int status, int retry_after_s, const char *body
                     len));
     if (retry_after_s)
         must(buf_printf(&c->out, &err, "Retry-After: %d\r\n", retry_after_s));
+    if (c->location)
+        must(buf_printf(&c->out, &err, "Location: %s\r\n", c->location));
+    c->location = NULL;
     must(buf_puts(&c->out, "\r\n", &err));
     must(buf_append(&c->out, body, cut >= 0 && (size_t)cut < len ? (size_t)cut : len, &err));
     c->closing = c->closing || cut >= 0;

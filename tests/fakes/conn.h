@@ -20,6 +20,7 @@ struct conn {
     size_t next_change;
     bool bare, cut;
     int status, retry_after_s;
+    const char *location; /* of the next answer; NULL: no such header */
 };
 
 struct http_message {

@@ -444,6 +444,33 @@ static void test_errors_name_the_request_but_no_secret(void **ctx)
     assert_null(strstr(reply.err.msg, "secret-token"));
 }
 
+/* Whoever can make the server send us elsewhere gets neither the token nor the object. */
+static void test_redirects_are_not_followed(void **ctx)
+{
+    static const int codes[] = {301, 302, 303, 307, 308};
+    struct rig *r = *ctx;
+    struct fake_apiserver *elsewhere = fake_apiserver_start();
+    char url[128];
+
+    fake_put(elsewhere, "/api/v1/namespaces/ns/pods/a", "{}");
+    snprintf(url, sizeof(url), "%s/api/v1/namespaces/ns/pods/a", fake_apiserver_url(elsewhere));
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        struct kube_request create = create_pod("{\"metadata\":{\"name\":\"a\"}}");
+        const struct kube_request *const requests[] = {GET_POD, &create};
+        for (size_t k = 0; k < ARRAY_LEN(requests); k++) {
+            struct rig_reply reply;
+            fake_plan_fault(r->server, &(struct fake_fault_plan){
+                                           .fault = FAKE_STATUS, .status = codes[i], .location = url});
+            rig_call(r, requests[k], &reply);
+            if (reply.err.kind == ERR_NONE || fake_faults_done(r->server) != 1)
+                fail_msg("%d: %d answers: %s", codes[i], fake_faults_done(r->server), reply.err.msg);
+            rig_reply_release(&reply);
+        }
+    }
+    assert_int_equal(fake_connections(elsewhere), 0);
+    fake_apiserver_stop(elsewhere);
+}
+
 static void write_token(const char *path, const char *token)
 {
     struct err err;
@@ -522,6 +549,7 @@ int main(void)
         T(test_connections_are_kept_beside_watches),
         T(test_rate_limit),
         T(test_errors_name_the_request_but_no_secret),
+        T(test_redirects_are_not_followed),
         T(test_token_is_read_again_after_401),
         T(test_servers_that_cannot_be),
         T(test_nobody_there),

@@ -90,6 +90,32 @@ static void test_authority_and_name(void **ctx)
     tls_stop(&s);
 }
 
+/* The right name in all of them, and one thing wrong in each; with -k, as it were, each server does answer. */
+static void test_bad_certificates(void **ctx)
+{
+    static const char *const chain[] = {"-cert_chain", "local.crt", NULL};
+    static const struct {
+        const char *cert;
+        const char *const *extra;
+        const char *word; /* of OpenSSL, for people */
+    } rows[] = {
+        {"expired", NULL, "expired"},
+        {"self", NULL, "self-signed"},
+        {"forged", chain, "CA certificate"},
+        {"for-clients", NULL, "certificate purpose"},
+    };
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct tls_server s = tls_serve(rows[i].cert, rows[i].extra);
+        struct result r = get(s.port, (struct given){.ca = "ca.crt"});
+        if (r.status != 0 || r.err.kind != ERR_TRANSIENT || !strstr(r.err.msg, rows[i].word))
+            fail_msg("%s: %d %s", rows[i].cert, r.status, r.err.msg);
+        assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .insecure = true}).status, 200);
+        tls_stop(&s);
+    }
+}
+
 static void test_server_name(void **ctx)
 {
     struct tls_server s = tls_serve("server", NULL);
@@ -157,8 +183,11 @@ static void test_old_protocols_are_refused(void **ctx)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_authority_and_name),        cmocka_unit_test(test_server_name),
-        cmocka_unit_test(test_client_certificate),        cmocka_unit_test(test_certificate_of_a_plugin),
+        cmocka_unit_test(test_authority_and_name),
+        cmocka_unit_test(test_bad_certificates),
+        cmocka_unit_test(test_server_name),
+        cmocka_unit_test(test_client_certificate),
+        cmocka_unit_test(test_certificate_of_a_plugin),
         cmocka_unit_test(test_old_protocols_are_refused),
     };
 

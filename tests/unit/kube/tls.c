@@ -23,13 +23,19 @@ static const char make_certs[] =
     "set -e\n"
     "key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }\n"
     "ca() { key $1; openssl req -x509 -new -key $1.key -days 2 -subj /CN=$1 -out $1.crt; }\n"
-    "sign() { key $1; openssl req -new -key $1.key -subj /CN=$1 -out $1.csr;\n"
-    "  printf \"$2\" > $1.ext; openssl x509 -req -in $1.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 "
-    "-extfile $1.ext -out $1.crt; }\n"
+    "sign() { key $1; openssl req -new -key $1.key -subj /CN=$1 -out $1.csr; issuer=${4:-ca};\n"
+    "  printf \"$2\" > $1.ext; openssl x509 -req -in $1.csr -CA $issuer.crt -CAkey $issuer.key "
+    "-CAcreateserial -days ${3:-2} -extfile $1.ext -out $1.crt; }\n"
     "ca ca; ca stranger\n"
     "sign server 'subjectAltName=DNS:api.example'\n"
     "sign local 'subjectAltName=IP:127.0.0.1'\n"
-    "sign client 'extendedKeyUsage=clientAuth'\n";
+    "sign client 'extendedKeyUsage=clientAuth'\n"
+    "sign expired 'subjectAltName=IP:127.0.0.1' -1\n"
+    "sign for-clients 'subjectAltName=IP:127.0.0.1\\nextendedKeyUsage=clientAuth'\n"
+    "sign forged 'subjectAltName=IP:127.0.0.1' 2 local\n"
+    "key self\n"
+    "openssl req -x509 -new -key self.key -days 2 -subj /CN=self -addext subjectAltName=IP:127.0.0.1 -out "
+    "self.crt\n";
 
 static int run_script(const char *script)
 {

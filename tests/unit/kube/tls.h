@@ -1,5 +1,7 @@
 /* tls.h - openssl's own server with throw-away certificates: in the present folder ca, stranger (.crt, .key), server
- * for the name "api.example", local for 127.0.0.1 and client, the last three signed by ca.
+ * for the name "api.example", local for 127.0.0.1 and client, the last three signed by ca. For 127.0.0.1 as well, and
+ * each with one thing wrong: expired, self (signed by itself), forged (signed by local, which is no authority),
+ * for-clients (what it may be used for).
  */
 #ifndef TK_TESTS_UNIT_KUBE_TLS_H
 #define TK_TESTS_UNIT_KUBE_TLS_H
