@@ -45,7 +45,7 @@ int topology_core(const char *root, int cpu, int *ret, struct err *err) MUST_CHE
 int topology_cache(const char *root, int cpu, int *ret, struct err *err) MUST_CHECK;
 
 /* The NUMA node of each GPU that a rank may see, in the order of their PCI addresses (CUDA's own order for equal GPUs),
- * or as `visible` (CUDA_VISIBLE_DEVICES; NULL: not set) lists them. */
+ * or as `visible` (CUDA_VISIBLE_DEVICES; NULL: not set) lists them, up to a -1. */
 int topology_gpu_nodes(const char *root, const char *visible, struct arena *a, int **ret, int *n,
                        struct err *err) MUST_CHECK;
 

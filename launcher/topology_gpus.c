@@ -107,6 +107,8 @@ int topology_gpu_nodes(const char *root, const char *visible, struct arena *a, i
         if (node_of(root, &all[i], &nodes[shown++], err) < 0)
             return -1;
     while (rest.len && shown < GPUS_MAX && sv_next(&rest, ',', &entry)) {
+        if (sv_eq(sv_trim(entry), "-1")) /* CUDA's own way to end the list, and to hide all */
+            break;
         const struct gpu *g = find_gpu(all, count, sv_trim(entry));
         if (!g)
             return err_set(err, ERR_INVALID, "CUDA_VISIBLE_DEVICES=%.60s: no such GPU of %d here: %.*s",

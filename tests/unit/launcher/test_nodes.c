@@ -109,8 +109,8 @@ static void test_restarts_are_counted_over_all_nodes(void **state)
     crew_open(&c, 2);
     crew_start_all(
         &c, RUN_ARGS("--nnodes=2", "--max-restarts=2"),
-        "touch try$TORCHELASTIC_RESTART_COUNT; case $NODE$TORCHELASTIC_RESTART_COUNT in 00 | 11) exit 5 "
-        ";; *2) exit 0 ;; esac; sleep 1000");
+        "touch try$TORCHELASTIC_RESTART_COUNT; case $NODE$TORCHELASTIC_RESTART_COUNT in "
+        "00 | 11) sleep 0.5; exit 5 ;; *2) exit 0 ;; esac; sleep 1000"); /* the other's rank begins meanwhile */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(crew_wait(&c, i), 0);
         assert_true(run_has_file(&c.runs[i], "try0") && run_has_file(&c.runs[i], "try1") &&

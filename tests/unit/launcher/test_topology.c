@@ -61,7 +61,7 @@ static void expect_gpus(const char *root, const char *visible, const char *want)
     int *nodes, n;
 
     if (topology_gpu_nodes(root, visible, &a, &nodes, &n, &err) < 0) {
-        if (!strstr(err.msg, want))
+        if (!*want || !strstr(err.msg, want))
             fail_msg("%s: %s", want, err.msg);
         return;
     }
@@ -84,6 +84,9 @@ static void test_gpus(void **state)
     expect_gpus(root, "3,0", "5 0 ");
     expect_gpus(root, " 2 , GPU-0000", "1 0 ");
     expect_gpus(root, "", "");
+    /* The list ends before -1, which hides all by itself. */
+    expect_gpus(root, "-1", "");
+    expect_gpus(root, "3,-1,0", "5 ");
     expect_gpus(root, "4", "CUDA_VISIBLE_DEVICES=4");
     expect_gpus(root, "0,MIG-1", "no such GPU of 4 here: MIG-1");
     expect_gpus(root, "GPU-", "no such GPU");
