@@ -145,7 +145,8 @@ void help_preset(FILE *out, const struct config *cfg)
         "and --resume with its folder, or the job's next attempt, goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
-          "    1    error; among others a loss that is not finite\n"
+          "    1    error; among others a loss, of a step or an evaluation,\n"
+          "         that is not finite\n"
           "    2    usage: options, model file or data that cannot be used; data that are\n"
           "         not there and that no server can be reached for\n"
           "    130  stopped by SIGINT\n"

@@ -25,13 +25,16 @@ static void note(struct resume_result *r, bool warning, const char *fmt, ...)
     r->notes++;
 }
 
-static int take(const struct snapshot *into, const char *path, struct resume_result *r, struct err *err)
+static int take(const struct snapshot *into, const char *path, uint32_t config, struct resume_result *r,
+                struct err *err)
 {
     const struct cursor *c = into->cursor;
     struct manifest m;
 
     if (ckpt_manifest(path, &m, err) || snapshot_read(into, path, &m, err))
         return -1;
+    if (m.config != config)
+        note(r, false, "%.120s is of another configuration", path);
     note(r, false, "resumed from %.120s: epoch %lld, batch %lld, step %lld", path, (long long)c->epoch,
          (long long)c->epoch_step, (long long)c->step);
     r->resumed = true;
@@ -40,11 +43,12 @@ static int take(const struct snapshot *into, const char *path, struct resume_res
 }
 
 /* The first that can be read. 1: resumed, 0: there is none. */
-static int first_of(const struct snapshot *into, const struct candidates *c, struct resume_result *ret)
+static int first_of(const struct snapshot *into, const struct candidates *c, uint32_t config,
+                    struct resume_result *ret)
 {
     for (size_t i = 0; i < c->len; i++) {
         struct err damage = c->of[i].why;
-        if (!c->of[i].damaged && take(into, c->of[i].path, ret, &damage) == 0)
+        if (!c->of[i].damaged && take(into, c->of[i].path, config, ret, &damage) == 0)
             return 1;
         note(ret, true, "damaged checkpoint skipped: %s", damage.msg);
     }
@@ -64,7 +68,7 @@ static int own(const struct snapshot *into, const struct resume_options *o, bool
             note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
         return 0;
     }
-    if (first_of(into, &all, ret))
+    if (first_of(into, &all, o->config, ret))
         return 1;
     if (tell && all.foreign && all.foreign->same_config)
         note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
@@ -85,28 +89,17 @@ static bool is_checkpoint(const char *path)
     return !ckpt_path(file, path, "manifest.json", &ignored) && !stat(file, &st);
 }
 
-static void note_foreign(const char *path, const struct resume_options *o, struct resume_result *ret)
-{
-    struct manifest m;
-    struct err ignored;
-
-    if (!ckpt_manifest(path, &m, &ignored) && m.config != o->config)
-        note(ret, false, "%.120s is of another configuration", path);
-}
-
 static int from_path(const struct snapshot *into, const struct resume_options *o, struct resume_result *ret,
                      struct err *err)
 {
     cleanup_arena struct arena a = {0};
     struct candidates all;
 
-    if (is_checkpoint(o->how)) {
-        note_foreign(o->how, o, ret);
-        return take(into, o->how, ret, err) ? err_wrap(err, "--resume") : 1;
-    }
+    if (is_checkpoint(o->how))
+        return take(into, o->how, o->config, ret, err) ? err_wrap(err, "--resume") : 1;
     if (candidates_find(o->how, o->run_id, o->config, false, &a, &all, err))
         return err_wrap(err, "--resume");
-    if (first_of(into, &all, ret))
+    if (first_of(into, &all, o->config, ret))
         return 1;
     return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read", o->how);
 }

@@ -130,6 +130,8 @@ static int finish(struct rig *s, uint32_t *stop, struct err *err)
             run_say_stop(s, r.stop, "test");
             return cfg->eval_only ? 0 : stop_together(s, err);
         }
+        if (run_check_loss(s, "test", r.loss, err))
+            return -1;
         report_test(s->report, s->cursor.step, r.loss, r.accuracy);
     }
     if (s->saves && !s->save_every && save(s, err))

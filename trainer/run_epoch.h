@@ -22,6 +22,9 @@ struct evaluate_parts run_part_of(struct rig *s, bool test);
 /* Of an epoch of so many steps: is a validation due behind the cursor's? */
 bool run_validates_now(const struct rig *s, int64_t steps);
 
+/* ERR_FATAL, the same on all ranks: an evaluation's loss is not finite, and what is wrong came with the last step. */
+int run_check_loss(const struct rig *s, const char *part, double loss, struct err *err) MUST_CHECK;
+
 /* All ranks. *stop: it was interrupted. */
 int run_validate(struct rig *s, uint32_t *stop, struct err *err) MUST_CHECK;
 

@@ -42,6 +42,15 @@ bool run_validates_now(const struct rig *s, int64_t steps)
     return every && c->epoch_step < steps && (c->step % every == 0 || c->step == s->cfg->max_steps);
 }
 
+int run_check_loss(const struct rig *s, const char *part, double loss, struct err *err)
+{
+    if (isfinite(loss))
+        return 0;
+    return err_set(err, ERR_FATAL, "the %s loss is %s behind step %lld%s", part,
+                   isinf(loss) ? "infinite" : "not a number", (long long)s->cursor.step,
+                   s->cfg->eval_only ? "" : ": try a lower --lr");
+}
+
 int run_validate(struct rig *s, uint32_t *stop, struct err *err)
 {
     struct evaluate_parts p = run_part_of(s, false);
@@ -57,6 +66,8 @@ int run_validate(struct rig *s, uint32_t *stop, struct err *err)
         run_say_stop(s, r.stop, "validation");
         return 0;
     }
+    if (run_check_loss(s, "validation", r.loss, err))
+        return -1;
     report_val(s->report, s->cursor.epoch, s->cursor.epoch_step, r.loss, r.accuracy);
     s->times.val_s += run_seconds_since(s, start);
     return 0;

@@ -155,6 +155,15 @@ uint32_t config_fingerprint(const struct config *cfg)
     return (uint32_t)(h ^ h >> 32); /* JSON's numbers do not hold 64 bits */
 }
 
+/* The same bits, from less memory. */
+static void forget_recompute(struct model_spec *m)
+{
+    for (int i = 0; i < m->layers; i++)
+        for (int k = 0; m->layer[i].ops->options[k].key; k++)
+            if (strcmp(m->layer[i].ops->options[k].key, "recompute") == 0)
+                m->layer[i].option[k] = 0;
+}
+
 uint32_t config_resumable(const struct config *cfg)
 {
     struct config c = *cfg;
@@ -164,6 +173,7 @@ uint32_t config_resumable(const struct config *cfg)
     c.val_every = 0; /* decides no weight */
     c.val_steps = 0;
     c.eval_only = false;
+    forget_recompute(&c.model);
     if (!rate_depends_on_end)
         c.epochs = 0;
     return config_fingerprint(&c);

@@ -100,7 +100,8 @@ int config_load(const char *name_or_path, struct arena *a, struct config *ret, s
 /* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */
 uint32_t config_fingerprint(const struct config *cfg);
 
-/* The same less what may change when a run is resumed: where it ends (unless the schedule depends on that). */
+/* The same less what may change when a run is resumed: where it ends (unless the schedule depends on that),
+ * and what is kept for the backward pass. */
 uint32_t config_resumable(const struct config *cfg);
 
 #endif

@@ -131,7 +131,7 @@ static const struct option_row OPTIONS[] = {
      .help = "auto, the default: go on from the newest whole checkpoint in --ckpt_dir of the same run "
              "(PTJ_JOB_UID, "
              "else the launcher's --rdzv_id, else the same launch of a launcher) and configuration "
-             "(--epochs and --max_steps may differ), else "
+             "(--epochs, --max_steps and --recompute may differ), else "
              "start afresh: a run that was started by hand goes on only when it is told from where. "
              "PATH: a checkpoint, or a folder of them such as --ckpt_dir, of which the last written one of "
              "this configuration is taken, whoever wrote it; a later attempt of the same job or launch goes "

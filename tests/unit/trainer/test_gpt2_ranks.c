@@ -89,9 +89,10 @@ static const char *path_in(struct fixture *f, const char *name)
     return arena_printf(&f->arena, "%s/%s", f->dir, name);
 }
 
-static int one_rank(const struct config *cfg)
+static int one_rank(struct fixture *f)
 {
-    cleanup_fclose FILE *out = fopen("/dev/null", "w");
+    const struct config *cfg = &f->cfg;
+    cleanup_fclose FILE *out = fopen(the_rank ? "/dev/null" : path_in(f, "out"), "w");
     struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
     struct run_result result;
     struct err err = {0};
@@ -118,7 +119,7 @@ static struct buf weights_of(struct fixture *f, int world)
         assert_true(pids[r] >= 0);
         the_rank = r;
         if (!pids[r])
-            _exit(one_rank(&f->cfg));
+            _exit(one_rank(f));
     }
     for (int r = 0; r < world; r++) {
         int status;
@@ -129,6 +130,16 @@ static struct buf weights_of(struct fixture *f, int world)
         fail_msg("%s", err.msg);
     unlink(f->cfg.save_path);
     return bytes;
+}
+
+/* The last run went on: afresh it would have ended with the same weights. */
+static void assert_resumed(struct fixture *f)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    struct err err;
+
+    assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
+    assert_non_null(strstr(buf_str(&out), "resumed from "));
 }
 
 static void assert_same(const struct buf *a, const struct buf *b)
@@ -183,6 +194,7 @@ static void goes_on_bit_by_bit(void **state)
         f->cfg.save_steps = 0;
         f->cfg.resume = "auto";
         cleanup_buf struct buf rest = weights_of(f, 2);
+        assert_resumed(f);
         assert_true(memcmp(half.data, whole.data, whole.len) != 0);
         assert_same(&whole, &rest);
     }
@@ -204,8 +216,10 @@ static void parts_do_not_show_on_disk(void **state)
     f->cfg.save_steps = 0;
     f->cfg.resume = "auto";
     cleanup_buf struct buf plain = weights_of(f, 4);
+    assert_resumed(f);
     f->cfg.zero_stage = 1;
     cleanup_buf struct buf parts = weights_of(f, 4);
+    assert_resumed(f);
     assert_same(&plain, &parts);
 }
 

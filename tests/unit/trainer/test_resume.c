@@ -493,6 +493,10 @@ static void a_folder_of_several_runs_is_no_riddle(void **state)
     assert_false(says(f, "step 30"));
     assert_false(says(f, "another configuration"));
     expect_weights(f, &want);
+    f->cfg.seed += 7; /* nobody's: what is taken then is told */
+    assert_int_equal(go(f, (struct plan){BY_HAND}, codes), 0);
+    assert_true(says(f, "resumed from "));
+    assert_true(says(f, " is of another configuration"));
 }
 
 /* A launcher that was given no id: its restarts go on, the next launch does not. */

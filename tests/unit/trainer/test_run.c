@@ -488,6 +488,25 @@ static void a_loss_that_is_not_finite_ends_the_run(void **state)
     assert_non_null(strstr(f->err.msg, "try a lower --lr"));
 }
 
+/* The last step can be the one that spoils the weights: no loss of a step tells. */
+static void nor_may_an_evaluation_be_not_finite(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.optimizer.type = OPTIMIZER_SGD;
+    f->cfg.optimizer.lr = 1e30;
+    f->cfg.batch_size = 48;
+    f->cfg.epochs = 1;
+    f->cfg.save_path = path_in(f, "m.pt");
+    expect_failure(f, 1, "the validation loss is ");
+    assert_non_null(strstr(f->err.msg, " behind step 1: try a lower --lr"));
+    f->cfg.data.split.val_items = 0;
+    f->cfg.data.split.train_items = 0;
+    f->cfg.batch_size = 64;
+    expect_failure(f, 1, "the test loss is ");
+    assert_int_equal(access(f->cfg.save_path, F_OK), -1);
+}
+
 /* ---- several ranks: each a process with an environment of its own ---- */
 
 static int the_rank;
@@ -700,6 +719,7 @@ int main(void)
         TEST(a_signal_ends_the_run),
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),
+        TEST(nor_may_an_evaluation_be_not_finite),
         TEST(only_rank_0_speaks),
         TEST(every_rank_speaks_its_own_lines),
         TEST(evaluation_does_not_depend_on_ranks),

@@ -263,6 +263,22 @@ static void samples_are_taken(void **state)
     }
 }
 
+/* --recompute saves memory and changes no bit: a run that had too little goes on with it. */
+static void so_may_what_is_recomputed(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct config c, d;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(config_load("gpt2", &a, &c, &err), 0);
+    d = c;
+    assert_int_equal(apply("--recompute", &d, &err), 0);
+    assert_int_equal(config_resumable(&c), config_resumable(&d));
+    assert_int_equal(apply("--n_head=6", &d, &err), 0);
+    assert_int_not_equal(config_resumable(&c), config_resumable(&d));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +287,7 @@ int main(void)
         cmocka_unit_test(takes_arguments_without_names),
         cmocka_unit_test(refuses),
         cmocka_unit_test(where_a_run_ends_may_change),
+        cmocka_unit_test(so_may_what_is_recomputed),
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(a_gpt2_has_any_size),
         cmocka_unit_test(samples_are_taken),
