@@ -21,7 +21,7 @@ void report_speed(struct report *r, int64_t epoch, int64_t step, const struct re
     report_begin_json(r, "speed");
     fprintf(r->o.out, ",\"global_step\":%lld", (long long)report_global_step(r, epoch, step));
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        if (!isnan(all[i].value))
+        if (isfinite(all[i].value))
             fprintf(r->o.out, ",\"%s\":%.9g", all[i].tag, all[i].value);
     report_end(r);
 }

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "trainer/report.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,23 @@ static void json_lines(void **state)
 
 /* On a terminal: one line redrawn, not more often than five times a second, gone before the next whole line.
  * */
+/* JSON has neither NaN nor infinity: gradients may overflow behind a loss that does not. */
+static void numbers_that_are_none_are_left_out(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_JSON);
+    const struct report_speed v = {.lr = 0.5, .grad_norm = INFINITY, .tokens_per_s = 7, .mfu = NAN};
+    struct err err;
+    struct report *r = report_open(&o, &err);
+
+    report_speed(r, 1, 1, &v);
+    assert_int_equal(report_close(r, &err), 0);
+    fclose(f.out);
+    assert_non_null(strstr(f.text, "\"lr\":0.5,\"tokens_per_second\":7}"));
+    free(f.text);
+}
+
 static void progress_is_one_line(void **state)
 {
     (void)state;
@@ -168,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_lines),
         cmocka_unit_test(json_lines),
+        cmocka_unit_test(numbers_that_are_none_are_left_out),
         cmocka_unit_test(progress_is_one_line),
         cmocka_unit_test(without_a_report_nothing_happens),
         cmocka_unit_test(a_full_disk_is_told_at_the_end),
