@@ -82,8 +82,7 @@ static const struct option_row OPTIONS[] = {
     {"backend", "NAME", OPTION_BACKEND, AT(backend),
      .help = "How ranks reach each other: gloo (shared memory, the default), nccl or mpi. What this build or "
              "machine does not have is refused."},
-    {"no_cuda", NULL, OPTION_FLAG, AT(no_cuda),
-     .help = "Train on the CPU even where there is a GPU."},
+    {"no_cuda", NULL, OPTION_FLAG, AT(no_cuda), .help = "Train on the CPU even where there is a GPU."},
     {"threads", "N", OPTION_INTEGER, AT(threads), 1, 256,
      .help =
          "Threads of one rank. Default: OMP_NUM_THREADS, else the CPUs this process may use, shared by the "
