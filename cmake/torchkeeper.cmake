@@ -4,7 +4,9 @@
 # the include root of a library holds a single link to its own folder, so a dependency that CMake was not told of
 # does not compile.
 
-# Compiler flags: OpenSSF's hardening guide for C, less what gcc 12 and clang 14 do not know.
+# Compiler flags: OpenSSF's hardening guide for C; what gcc 12 and clang 14 do not know yet is asked for where it is known.
+include(CheckCCompilerFlag)
+check_c_compiler_flag(-fstrict-flex-arrays=3 TK_STRICT_FLEX_ARRAYS) # gcc 13, clang 16
 add_library(tk_flags INTERFACE)
 target_compile_definitions(tk_flags INTERFACE _GNU_SOURCE)
 target_compile_options(tk_flags INTERFACE
@@ -24,6 +26,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(tk_flags INTERFACE -fcf-protection=full)
 endif()
 target_compile_options(tk_flags INTERFACE -fstack-clash-protection)
+if(TK_STRICT_FLEX_ARRAYS)
+  target_compile_options(tk_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-fstrict-flex-arrays=3>)
+endif()
 target_link_options(tk_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 if(TK_SANITIZE)
   # gcc's own documentation: sanitizers make -Wmaybe-uninitialized cry wolf. The other builds keep it.
@@ -32,6 +37,10 @@ if(TK_SANITIZE)
   target_link_options(tk_flags INTERFACE -fsanitize=${TK_SANITIZE})
 elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(tk_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
+  # The same bytes wherever it is built: debug information names files from the top of the tree. Later ones win.
+  target_compile_options(tk_flags INTERFACE
+      $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>
+      $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_BINARY_DIR}=./build>)
 endif()
 
 # tk_library(NAME DIR folder SOURCES a.c ... DEPS lib ...)

@@ -37,7 +37,7 @@ die() {
 # sources NAME: what the image is made of, relative to the top of the tree.
 sources() {
     case $1 in
-    operator) echo CMakeLists.txt cmake common kube operator ;;
+    operator) echo CMakeLists.txt cmake common kube operator deploy/images/sbom.sh ;;
     trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer ;;
     trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py ;;
     tensorboard) echo deploy/images/tensorboard.requirements.txt ;;
@@ -176,6 +176,8 @@ build_with_buildah() {
     if grep -q ' AS libraries$' "$recipe"; then
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
+    # Nothing in it goes by dates, and so it has none: the same image from the same tree and the same packages.
+    [ "$name" != operator ] || common+=(--timestamp 0)
     # One layer: the base's apt settings (mirror, proxy) are this machine's, and a removed file stays in its layer.
     in_store bud "${common[@]}" "${arguments[@]}" --squash --tag "$PREFIX/$name:$TAG" "$REPO" &&
         in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&

@@ -1,4 +1,4 @@
-# The operator: one static, position-independent program in an empty image.
+# The operator: one static, position-independent program in an empty image, and beside it what it was made of (SPDX).
 ARG BASE=debian:bookworm-slim
 
 # Debian has no static libcurl without Kerberos and LDAP, and no static cJSON: both are built here from Debian's own
@@ -24,16 +24,22 @@ RUN if [ -f /etc/apt/sources.list.d/debian.sources ]; then \
         -DCURL_ZSTD=OFF -DUSE_NGHTTP2=OFF -DUSE_LIBIDN2=OFF -DCURL_USE_LIBSSH2=OFF -DCURL_DISABLE_ALTSVC=ON -DCURL_DISABLE_HSTS=ON \
         -DCURL_DISABLE_NETRC=ON -DCURL_DISABLE_NTLM=ON -DCURL_CA_BUNDLE=none -DCURL_CA_PATH=none \
  && cmake --build /src/build-curl && cmake --install /src/build-curl \
+ && for name in curl cjson; do \
+        echo "lib$name.a $name $(dpkg-parsechangelog -l $name-*/debian/changelog -S Version)" >>/usr/local/share/sources; \
+    done \
  && rm -rf /src /var/lib/apt/lists/* /var/cache/apt/*
 
 FROM libraries AS build
 COPY . /source
 RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF -DTK_STATIC=ON \
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,-Map=/build/map \
  && cmake --build /build --target ptj-operator \
- && strip /build/bin/ptj-operator
+ && strip /build/bin/ptj-operator \
+ && version=$(/build/bin/ptj-operator --version) \
+ && /source/deploy/images/sbom.sh /build/bin/ptj-operator "${version##* }" /build/map /build /usr/local/share/sources >/build/sbom.spdx.json
 
 FROM scratch
-COPY --from=build /build/bin/ptj-operator /ptj-operator
+COPY --from=build /build/bin/ptj-operator /build/sbom.spdx.json /
 USER 65534:65534
 EXPOSE 8080 8081
 ENTRYPOINT ["/ptj-operator"]

@@ -27,7 +27,8 @@ cases() {
     say "Kubernetes $release ${*:2}"
     "$SERVERS" up "$folder" --version "$1" --controller-manager "${@:2}" || return 1
     (cd "$REPO/e2e" && RELEASE=$release TORCHKEEPER_STATE=$folder KUBECONFIG=$folder/admin.conf PATH=$REPO/build/tools:$PATH \
-        "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_versions.py "${pytest[@]}") || result=1
+        "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_versions.py versions/test_admission.py \
+        "${pytest[@]}") || result=1
     "$SERVERS" down "$folder" || result=1
     return "$result"
 }

@@ -1,0 +1,104 @@
+"""The optional admission policy: a job is no way around the rights of who creates it; and Pod Security, as installed."""
+
+import copy
+import json
+import subprocess
+
+import jobs
+import pytest
+from kube import GROUP, REPO, SYSTEM, apply, get, kubectl, wait_for, wait_phase
+
+POLICY = REPO / "deploy" / "admission" / "service-accounts.yaml"
+EVE = "eve@example.com"
+RBAC = "rbac.authorization.k8s.io"
+
+
+def grant(namespace, name, group, resource):
+    apply({"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": {"name": name},
+           "rules": [{"apiGroups": [group], "resources": [resource], "verbs": ["create", "get", "patch", "update"]}]},
+          {"apiVersion": f"{RBAC}/v1", "kind": "RoleBinding", "metadata": {"name": name},
+           "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
+           "subjects": [{"apiGroup": RBAC, "kind": "User", "name": EVE}]}, namespace=namespace)
+
+
+def job(name, **pod):
+    made = jobs.job(name, copy.deepcopy(jobs.replica("true")), suspend=True)
+    made["spec"]["replicaSpecs"][0]["template"]["spec"].update(pod)
+    return made
+
+
+def create(namespace, obj, *args):
+    return subprocess.run(["kubectl", "-n", namespace, "create", *args, "-f", "-"], input=json.dumps(obj), text=True,
+                          capture_output=True)
+
+
+def refusal(namespace, obj, *args):
+    """Why Eve may not create it; nothing when she may."""
+    done = create(namespace, obj, f"--as={EVE}", *args)
+    return done.stderr if done.returncode else ""
+
+
+def patched(namespace, name, change):
+    done = subprocess.run(["kubectl", "-n", namespace, f"--as={EVE}", "patch", "ptj", name, "--type=json", "-p",
+                           json.dumps([change])], text=True, capture_output=True)
+    return done.stderr if done.returncode else ""
+
+
+def account(name):
+    return {"op": "add", "path": "/spec/replicaSpecs/0/template/spec/serviceAccountName", "value": name}
+
+
+@pytest.fixture
+def policy(installed):
+    kubectl("apply", "-f", str(POLICY))
+    yield
+    kubectl("delete", "-f", str(POLICY))
+
+
+def test_a_job_gives_no_account_that_its_author_could_not_use(ns, policy):
+    grant(ns, "jobs", GROUP, "pytorchtrainingjobs")
+    other = job("other", serviceAccountName="builder")
+    wait_for("the policy to be in force", lambda: "create pods" in refusal(ns, other, "--dry-run=server"), 60)
+    assert f'"{ns}", which {EVE} does not have' in refusal(ns, other)
+    assert "create pods" in refusal(ns, job("old-name", serviceAccount="builder"))
+    for name, pod in (("plain", {}), ("named", {"serviceAccountName": "default"}), ("empty", {"serviceAccountName": ""})):
+        assert refusal(ns, job(name, **pod)) == ""
+    # The operator's own writes go through.
+    wait_phase("plain", ns, "Paused")
+    # Nor by a change of a job; what is not in its spec may change, whoever made it.
+    assert "create pods" in patched(ns, "plain", account("builder"))
+    assert create(ns, job("theirs", serviceAccountName="builder")).returncode == 0
+    assert patched(ns, "theirs", {"op": "add", "path": "/metadata/labels", "value": {"team": "blue"}}) == ""
+    assert "create pods" in patched(ns, "theirs", {"op": "replace", "path": "/spec/suspend", "value": False})
+    # Who may create pods could use the account anyway.
+    grant(ns, "pods", "", "pods")
+    wait_for("the right to count", lambda: refusal(ns, other) == "", 60)
+    assert get("ptj", "other", ns)
+
+
+def test_pod_security_is_enforced_where_the_operator_runs(installed):
+    """The API server refuses there what is not restricted, and takes the operator's own pod, without a warning."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain"},
+           "spec": {"containers": [{"name": "c", "image": "none"}]}}
+    refused = create(SYSTEM, pod, "--dry-run=server")
+    assert refused.returncode != 0
+    assert 'violates PodSecurity "restricted' in refused.stderr
+    template = get("deployment", "torchkeeper-operator", SYSTEM)["spec"]["template"]
+    own = create(SYSTEM, {**pod, "metadata": {"name": "own"}, "spec": template["spec"]}, "--dry-run=server")
+    assert (own.returncode, own.stderr) == (0, "")
+
+
+def test_tensorboard_is_restricted(ns):
+    """Where only restricted pods are let in, the one of TensorBoard is."""
+    board = {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "logs"}]}}
+    apply(jobs.job("board", jobs.replica("true"), tensorboardSpec=board), namespace=ns)
+    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
+    kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted",
+            "pod-security.kubernetes.io/warn=restricted")
+    template = get("deployment", "board-tensorboard", ns)["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "like-it"}, "spec": template["spec"]}
+    weak = copy.deepcopy(pod)
+    del weak["spec"]["containers"][0]["securityContext"]
+    wait_for("Pod Security to be in force", lambda: "violates PodSecurity" in create(ns, weak, "--dry-run=server").stderr, 60)
+    done = create(ns, pod, "--dry-run=server")
+    assert (done.returncode, done.stderr) == (0, "")
