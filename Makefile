@@ -28,6 +28,10 @@ fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on 
 	@scripts/deps.sh build test
 	@scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)
 
+coverage: ## lines and branches that the unit tests run, per program; below tests/coverage.floors it fails
+	@scripts/deps.sh build test coverage
+	@scripts/coverage.sh
+
 test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
 	@e2e/versions/run.sh
 

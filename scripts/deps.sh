@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test cuda cluster images e2e servers bench peers
+#   scripts/deps.sh build test coverage cuda cluster images e2e servers bench peers
 set -euo pipefail
 
 packages() {
@@ -11,6 +11,7 @@ packages() {
         echo libopenmpi-dev openmpi-bin # --backend mpi; everything else is built and tested without
         [ "$(id -u)" -ne 0 ] || echo iptables iproute2 # tests whose packets vanish need root anyway
         ;;
+    coverage) echo llvm python3 ;;
     cuda) echo python3 python3-venv ;; # scripts/cuda-kit.py fetches the rest
     cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
@@ -18,7 +19,7 @@ packages() {
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cuda, cluster, images, e2e, servers, bench or peers" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, bench or peers" >&2 && exit 2 ;;
     esac
 }
 
