@@ -13,6 +13,8 @@ help: ## show this text
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
 	@printf '  PYTHON=FILE       bench-trainer, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
+	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
+	@printf '  SECONDS=60        fuzz: so long each; what is found stays in build/fuzz-found\n'
 	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
@@ -21,6 +23,14 @@ demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN,
 
 test: ## every test; as root also those against a real Kubernetes
 	@scripts/test.sh
+
+fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on that alone), SECONDS each
+	@scripts/deps.sh build test
+	@scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)
+
+coverage: ## lines and branches that the unit tests run, per program; below tests/coverage.floors it fails
+	@scripts/deps.sh build test coverage
+	@scripts/coverage.sh
 
 test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
 	@e2e/versions/run.sh

@@ -1,4 +1,5 @@
 /* main.c - ptj-operator: its flags, its log, its controller under a manager. */
+#include "common/json.h"
 #include "kube/manager.h"
 #include "operator/metrics.h"
 #include "operator/options.h"
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
     cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
+    json_abort_without_memory();
     if (options_parse(&p.options, argc, argv, &err) < 0) {
         fprintf(stderr, "ptj-operator: %s\n", err.msg);
         return 2;

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test cuda cluster images e2e servers bench peers
+#   scripts/deps.sh build test coverage cuda cluster images e2e servers bench peers
 set -euo pipefail
 
 packages() {
     case $1 in
     build) echo build-essential cmake ninja-build pkg-config libcurl4-openssl-dev libcjson-dev libyaml-dev zlib1g-dev ;;
     test)
-        echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist python3
+        echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist python3 valgrind
         echo libopenmpi-dev openmpi-bin # --backend mpi; everything else is built and tested without
         [ "$(id -u)" -ne 0 ] || echo iptables iproute2 # tests whose packets vanish need root anyway
         ;;
+    coverage) echo llvm python3 ;;
     cuda) echo python3 python3-venv ;; # scripts/cuda-kit.py fetches the rest
     cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
@@ -18,7 +19,7 @@ packages() {
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, cuda, cluster, images, e2e, servers, bench or peers" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, bench or peers" >&2 && exit 2 ;;
     esac
 }
 

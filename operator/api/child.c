@@ -26,7 +26,7 @@ struct child *child_decode(const cJSON *object, struct err *err)
     const char *owner = api_controller_uid(meta);
     const char *hash = json_str(at(meta, "annotations", NULL), ANNOTATION_SPEC_HASH);
 
-    if (!ns || !name || !uid) {
+    if (!ns || !ns[0] || !name || !name[0] || !uid || !uid[0]) {
         err_set(err, ERR_INVALID, "an object without namespace, name or uid");
         return NULL;
     }

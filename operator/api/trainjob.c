@@ -28,6 +28,12 @@ const cJSON *trainjob_training_container(const cJSON *pod_spec)
     return containers->child;
 }
 
+/* An empty UID would own whatever has no owner. */
+static bool is_given(const char *text)
+{
+    return text && text[0];
+}
+
 static int read_metadata(struct trainjob *job, struct err *err)
 {
     const cJSON *meta = member(job->tree, "metadata");
@@ -37,7 +43,7 @@ static int read_metadata(struct trainjob *job, struct err *err)
     job->name = json_str(meta, "name");
     job->uid = json_str(meta, "uid");
     job->resource_version = json_str(meta, "resourceVersion");
-    if (!job->ns || !job->name || !job->uid || !job->resource_version)
+    if (!is_given(job->ns) || !is_given(job->name) || !is_given(job->uid) || !is_given(job->resource_version))
         return err_set(err, ERR_INVALID,
                        TRAINJOB_KIND ": metadata without namespace, name, uid or resourceVersion");
     job->generation = json_i64(meta, "generation", 0);

@@ -285,6 +285,10 @@ static void test_child(void **state)
     child_free(c);
     cleanup_json cJSON *empty = cJSON_CreateObject();
     assert_null(child_decode(empty, &err));
+    cJSON_ReplaceItemInObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(j, "metadata"), "uid",
+                                           cJSON_CreateString(""));
+    assert_null(child_decode(j, &err));
+    assert_int_equal(err.kind, ERR_INVALID);
 }
 
 int main(void)

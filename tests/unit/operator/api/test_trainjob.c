@@ -322,7 +322,9 @@ static void test_name_lengths(void **state)
 
 static void test_metadata(void **state)
 {
-    static const char *const BAD[] = {"{}", "[]", "{\"metadata\":{\"name\":\"j\"}}", "{\"metadata\":7}"};
+    static const char *const BAD[] = {
+        "{}", "[]", "{\"metadata\":{\"name\":\"j\"}}", "{\"metadata\":7}",
+        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"\",\"resourceVersion\":\"1\"}}"};
     struct err err;
 
     (void)state;

@@ -1,0 +1,30 @@
+/* fuzz_file.h - for readers that take a path: the input lies in memory that has one. */
+#ifndef TK_TESTS_FUZZ_FUZZ_FILE_H
+#define TK_TESTS_FUZZ_FUZZ_FILE_H
+
+#include "fuzz.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct fuzz_file {
+    int fd;
+    char path[64];
+};
+
+static inline struct fuzz_file fuzz_file_make(const uint8_t *data, size_t size)
+{
+    struct fuzz_file f = {.fd = memfd_create("fuzz", MFD_CLOEXEC)};
+
+    MUST(f.fd >= 0 && write(f.fd, data, size) == (ssize_t)size);
+    snprintf(f.path, sizeof(f.path), "/proc/self/fd/%d", f.fd);
+    return f;
+}
+
+static inline void fuzz_file_close(struct fuzz_file *f)
+{
+    close(f->fd);
+}
+#define cleanup_fuzz_file __attribute__((cleanup(fuzz_file_close)))
+
+#endif

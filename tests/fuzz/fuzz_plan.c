@@ -1,0 +1,163 @@
+/* fuzz_plan.c - whatever a job, its status and its pods say: each plan is one that may be carried out, and made again it
+ * is the same. The input: {"job": ..., "pods": [...], "gone": [uid, ...], "now": ms, "live": true}. */
+#include "fuzz.h"
+
+#include "operator/plan/plan.h"
+
+#include <string.h>
+
+enum { PODS_MAX = 16 };
+
+struct state {
+    struct trainjob *job;
+    struct pod *pods[PODS_MAX];
+    const char *gone[PODS_MAX];
+    struct plan_input in;
+};
+
+static const cJSON *get(const cJSON *o, const char *key)
+{
+    return json_find(o, (const char *[]){key, NULL});
+}
+
+/* As the snapshot of a cache has it: the job's own, and neither name nor UID twice. */
+static bool belongs(const struct state *s, const struct pod *pod)
+{
+    if (strcmp(pod->owner_uid, s->job->uid) != 0 || strcmp(pod->ns, s->job->ns) != 0)
+        return false;
+    for (int i = 0; i < s->in.n_pods; i++)
+        if (strcmp(s->pods[i]->name, pod->name) == 0 || strcmp(s->pods[i]->uid, pod->uid) == 0)
+            return false;
+    return true;
+}
+
+static void read_state(struct state *s, const cJSON *doc)
+{
+    const cJSON *m;
+    struct err err;
+
+    cJSON_ArrayForEach(m, get(doc, "pods"))
+    {
+        struct pod *pod = s->in.n_pods < PODS_MAX ? pod_decode(m, &err) : NULL;
+        if (pod && belongs(s, pod))
+            s->pods[s->in.n_pods++] = pod;
+        else
+            pod_free(pod);
+    }
+    cJSON_ArrayForEach(m, get(doc, "gone"))
+    {
+        if (cJSON_IsString(m) && s->in.n_gone_uids < PODS_MAX)
+            s->gone[s->in.n_gone_uids++] = m->valuestring;
+    }
+    s->in.job = s->job;
+    s->in.job_is_live = cJSON_IsTrue(get(doc, "live"));
+    s->in.pods = (const struct pod *const *)s->pods;
+    s->in.gone_uids = s->gone;
+    s->in.now_ms = INT64_C(1767225600000) + json_i64(doc, "now", 0) % INT64_C(1000000000000);
+    s->in.tensorboard_image = "tb";
+}
+
+static const struct pod *pod_of_uid(const struct state *s, const char *uid)
+{
+    for (int i = 0; i < s->in.n_pods; i++)
+        if (strcmp(s->pods[i]->uid, uid) == 0)
+            return s->pods[i];
+    return NULL;
+}
+
+static void check_create(const struct state *s, const struct plan *plan, int at)
+{
+    const struct action *act = &plan->actions[at];
+    struct err err;
+
+    cleanup_json cJSON *body = json_parse(act->body, strlen(act->body), &err);
+    MUST(body && strcmp(json_str(get(body, "metadata"), "name"), act->name) == 0);
+    MUST(strcmp(api_controller_uid(get(body, "metadata")), s->job->uid) == 0);
+    MUST(!s->job->spec_error);
+    for (int i = 0; i < at; i++) {
+        const struct action *other = &plan->actions[i];
+        MUST(other->kind != ACTION_CREATE || other->child != act->child ||
+             strcmp(other->name, act->name) != 0);
+    }
+    for (int i = 0; act->child == CHILD_POD && i < s->in.n_pods; i++)
+        MUST(strcmp(s->pods[i]->name, act->name) != 0);
+}
+
+static void check_action(const struct state *s, const struct plan *plan, int at)
+{
+    const struct action *act = &plan->actions[at];
+    struct err err;
+
+    switch (act->kind) {
+    case ACTION_STATUS: {
+        cleanup_json cJSON *body = json_parse(act->body, strlen(act->body), &err);
+        MUST(at == 0 && get(body, "status"));
+        MUST(strcmp(json_str(get(body, "metadata"), "resourceVersion"), s->job->resource_version) == 0);
+        break;
+    }
+    case ACTION_EVENT:
+        MUST(act->reason[0] && act->message[0]);
+        break;
+    case ACTION_CHECK:
+        MUST(pod_of_uid(s, act->uid) == NULL);
+        break;
+    case ACTION_DELETE:
+        MUST(act->child != CHILD_POD || pod_of_uid(s, act->uid));
+        for (int i = 0; i < at; i++)
+            MUST(plan->actions[i].kind != ACTION_DELETE || strcmp(plan->actions[i].uid, act->uid) != 0);
+        break;
+    case ACTION_CREATE:
+        check_create(s, plan, at);
+        break;
+    case ACTION_PATCH:
+        MUST(act->body && strstr(act->body, "\"uid\""));
+        break;
+    }
+}
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static void check_again(const struct state *s, const struct plan *plan)
+{
+    cleanup_arena struct arena a = {0};
+    struct plan again;
+
+    plan_trainjob(&s->in, &a, &again);
+    MUST(again.n_actions == plan->n_actions && again.requeue_ms == plan->requeue_ms);
+    for (int i = 0; i < plan->n_actions; i++) {
+        const struct action *x = &plan->actions[i];
+        const struct action *y = &again.actions[i];
+        MUST(x->kind == y->kind && x->child == y->child && x->force == y->force);
+        MUST(same(x->name, y->name) && same(x->uid, y->uid) && same(x->body, y->body));
+        MUST(same(x->reason, y->reason) && same(x->message, y->message));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_arena struct arena a = {0};
+    struct state s = {0};
+    struct plan plan;
+    struct err err;
+    cleanup_json cJSON *doc = size < 100000 ? json_parse((const char *)data, size, &err) : NULL;
+
+    s.job = trainjob_decode(cJSON_Duplicate(get(doc, "job"), true), &err);
+    if (!s.job)
+        return 0;
+    read_state(&s, doc);
+    plan_trainjob(&s.in, &a, &plan);
+    for (int i = 0; i < plan.n_actions; i++)
+        check_action(&s, &plan, i);
+    MUST(!s.job->deleting || plan.n_actions == 0);
+    MUST(!plan.refetch || (!s.in.job_is_live && plan.n_actions == 0));
+    /* A timer that is due is followed, not set again: else the pass would come back for ever. */
+    MUST(!plan.requeue_ms || plan.requeue_ms > s.in.now_ms || plan.n_actions > 0);
+    check_again(&s, &plan);
+    for (int i = 0; i < s.in.n_pods; i++)
+        pod_free(s.pods[i]);
+    trainjob_free(s.job);
+    return 0;
+}

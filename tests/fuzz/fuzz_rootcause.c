@@ -1,0 +1,25 @@
+/* fuzz_rootcause.c - a cause that is found in any text is one that a process can have. */
+#include "fuzz.h"
+
+#include "operator/plan/rootcause.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct rootcause cause = {.rank = -2};
+    char *text = malloc(size + 1);
+
+    MUST(text);
+    if (size)
+        memcpy(text, data, size);
+    text[size] = '\0';
+    if (rootcause_parse(text, &cause)) {
+        MUST(cause.exit_code >= 1 && cause.exit_code <= 255 && cause.rank >= -1);
+        MUST(cause.signal >= 0 && cause.signal <= 64);
+        MUST(!cause.signal || cause.exit_code == 128 + cause.signal);
+    } else
+        MUST(cause.rank == -2);
+    free(text);
+    return 0;
+}
