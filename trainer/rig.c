@@ -15,9 +15,12 @@
 
 enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
 
+/* An NCCL that has not come up may still be at it, on threads of its own. */
 bool rig_device_lost(const struct rig *s)
 {
-    return s->device_comm && s->device_comm->lost;
+    bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);
+
+    return s->device_comm ? s->device_comm->lost : asked;
 }
 
 void rig_release(struct rig *s)
