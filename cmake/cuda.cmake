@@ -10,6 +10,7 @@
 # know nothing of them). Targets: tk_cuda_headers, tk_cudart (the runtime, static: it loads the driver when first used).
 set(WITH_CUDA auto CACHE STRING "GPU support: auto, on or off")
 set(TK_CUDA_MIN 12.8) # the first that knows sm_100
+set(TK_NCCL_MIN 2.30) # of the header: its windows and its errors; which library serves is asked at run time
 set(TK_CUDA_ARCHITECTURES 80 90 100 CACHE STRING "GPU architectures; those the compiler does not know are left out")
 set(TK_CUDA_KIT "${PROJECT_SOURCE_DIR}/build/tools/cuda" CACHE PATH "where the fetched toolkit lies")
 
@@ -18,6 +19,13 @@ function(tk_cuda_installed)
   find_path(TK_NCCL_INCLUDE nccl.h PATHS ${CUDAToolkit_INCLUDE_DIRS})
   find_path(TK_CUBLAS_INCLUDE cublasLt.h PATHS ${CUDAToolkit_INCLUDE_DIRS})
   if(NOT TARGET CUDA::cudart_static OR NOT TK_NCCL_INCLUDE OR NOT TK_CUBLAS_INCLUDE)
+    return()
+  endif()
+  file(STRINGS "${TK_NCCL_INCLUDE}/nccl.h" nccl REGEX "^#define NCCL_(MAJOR|MINOR) +[0-9]+")
+  string(REGEX REPLACE "[^0-9;]+" "" nccl "${nccl}")
+  string(REPLACE ";" "." nccl "${nccl}")
+  if(nccl VERSION_LESS TK_NCCL_MIN)
+    message(STATUS "CUDA: ${TK_NCCL_INCLUDE}/nccl.h is NCCL ${nccl}, expected ${TK_NCCL_MIN} or newer")
     return()
   endif()
   get_target_property(runtime CUDA::cudart_static IMPORTED_LOCATION)

@@ -117,8 +117,9 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     if (!x || !labels || !values || !places)
         return err_set(err, ERR_FATAL, "no memory for an evaluation");
     const struct feed_targets to = {labels, values};
-    if (share_buffers(p, err) ||
-        (p->resident && resident_evaluate_begin(p->resident, &p->feed, p->items, err)))
+    /* A device is waited for there, under a deadline. */
+    if ((p->resident && resident_evaluate_begin(p->resident, &p->feed, p->items, err)) ||
+        share_buffers(p, err))
         return -1;
     *ret = (struct evaluate_result){0};
     if (add_shard(p, chunk, x, &to, places, sums, &ret->stop, err))

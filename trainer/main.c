@@ -46,10 +46,13 @@ static int train(const struct config *cfg, struct run_env *env)
 
     env->stop = &stop;
     if (run(cfg, env, &result, &err))
-        return fail(env, result.rank, result.exit_code, &err);
-    if (result.warning.kind)
+        result.exit_code = fail(env, result.rank, result.exit_code, &err);
+    else if (result.warning.kind)
         say(result.rank, &result.warning);
-    return result.exit_code;
+    if (!result.device_lost)
+        return result.exit_code;
+    fflush(stdout);
+    _exit(result.exit_code);
 }
 
 static int command(const struct command *c, int argc, char **argv)

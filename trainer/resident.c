@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { CLOSE_MS = 500 }; /* for steps that are in flight when a run ends early */
+
 /* Of a number of rows: the whole step, or its two halves around the exchange. */
 struct recorded {
     int rows;
@@ -154,6 +156,35 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     return r;
 }
 
+/* With NCCL under a deadline: a rank that is gone leaves the others in a sum that never ends. */
+static int wait_for(struct resident *r, int mark, struct err *err)
+{
+    struct device_comm *c = r->p.device_comm;
+
+    if (c && c->wait(c, device_mark_event(r->ctx, mark), "a step", r->p.timeout_ms, err))
+        return -1;
+    return device_wait(r->ctx, mark, err);
+}
+
+/* What was launched is done. Whoever waits for the device in any other way asks for this first: nothing else has a
+ * deadline. */
+static int settle(struct resident *r, struct err *err)
+{
+    return r->launched ? wait_for(r, (int)((r->launched - 1) % RESIDENT_RING), err) : 0;
+}
+
+/* Is the device there to give anything back to? Steps that nobody asks about any more may wait for a rank that is gone. */
+static bool is_ours(struct resident *r)
+{
+    struct device_comm *c = r->p.device_comm;
+    struct err ignored;
+
+    if (!c)
+        return true;
+    void *last = r->launched ? device_mark_event(r->ctx, (int)((r->launched - 1) % RESIDENT_RING)) : NULL;
+    return !c->lost && (!last || !c->wait(c, last, "the last steps", CLOSE_MS, &ignored));
+}
+
 static void forget_graph(struct resident *r, struct recorded *g)
 {
     device_graph_free(r->ctx, g->half[0]);
@@ -165,6 +196,10 @@ void resident_close(struct resident *r)
 {
     if (!r)
         return;
+    if (!is_ours(r)) {
+        free(r);
+        return;
+    }
     if (r->p.device_comm)
         r->grad = NULL;
     void *own[] = {r->batch.x, r->batch.labels, r->batch.values, r->batch.samples,
@@ -193,11 +228,25 @@ void resident_push(struct resident *r)
         device_put(r->ctx, r->v, o->v, r->len * sizeof(float));
 }
 
+/* Behind a loss that is no number the device takes no more steps, and what it has is not what the counters say. Who has been
+ * told may look at it. */
+static int check_steps(const struct resident *r, struct err *err)
+{
+    for (int64_t i = r->seen; i < r->launched && !r->last.halted; i++) {
+        const struct step_record *at = &r->records[i % RESIDENT_RING];
+        if (at->halted)
+            return err_set(err, ERR_FATAL, "the loss is %s (step %lld): try a lower --lr",
+                           isinf(at->loss) ? "infinite" : "not a number",
+                           (long long)(r->p.optim->step - (r->launched - 1 - i)));
+    }
+    return 0;
+}
+
 int resident_pull(struct resident *r, struct err *err)
 {
     const struct optim *o = r->p.optim;
 
-    return model_pull(r->model, err) ||
+    return settle(r, err) || check_steps(r, err) || model_pull(r->model, err) ||
                    (r->m && device_get(r->ctx, o->m, r->m, r->len * sizeof(float), err)) ||
                    (r->v && device_get(r->ctx, o->v, r->v, r->len * sizeof(float), err))
                ? -1
@@ -217,6 +266,8 @@ int resident_order(struct resident *r, const struct sampler *s, const uint32_t *
                        (long long)r->order_len, (long long)r->order_max);
     for (int64_t i = 0; i < r->order_len; i++)
         mine[i] = sampler_at(s, order, i);
+    if (settle(r, err))
+        return -1;
     device_put(r->ctx, r->order, mine, (size_t)r->order_len * sizeof(*mine));
     if (device_get(r->ctx, &now, r->state, sizeof(now), err))
         return -1;
@@ -230,7 +281,7 @@ int resident_sums(struct resident *r, double *own, double *mean, struct err *err
 {
     struct step_state now;
 
-    if (device_get(r->ctx, &now, r->state, sizeof(now), err))
+    if (settle(r, err) || device_get(r->ctx, &now, r->state, sizeof(now), err))
         return -1;
     *own = now.own_sum;
     *mean = now.mean_sum;
@@ -349,16 +400,6 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
     return 0;
 }
 
-/* With NCCL under a deadline: a rank that is gone leaves the others in a sum that never ends. */
-static int wait_for(struct resident *r, int mark, struct err *err)
-{
-    struct device_comm *c = r->p.device_comm;
-
-    if (c && c->wait(c, device_mark_event(r->ctx, mark), "a step", r->p.timeout_ms, err))
-        return -1;
-    return device_wait(r->ctx, mark, err);
-}
-
 /* The records of all steps before `end`. */
 static int read_records(struct resident *r, int64_t end, uint32_t *flags, struct err *err)
 {
@@ -428,6 +469,8 @@ static int take_subset(struct resident *r, const struct feed *f, int64_t items, 
 
 int resident_evaluate_begin(struct resident *r, const struct feed *f, int64_t items, struct err *err)
 {
+    if (settle(r, err))
+        return -1;
     r->evaluated = f->part.x == r->train.of ? &r->train : &r->test;
     r->chunks = 0;
     device_zero(r->ctx, r->sum, sizeof(*r->sum));

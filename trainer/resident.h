@@ -12,7 +12,9 @@
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
  * Order:     the first step of a size is queued as it is, the second is recorded: what CUDA and cuBLAS load when they are
  *            first used cannot be loaded while a graph is recorded.
- * Errors:    ERR_INVALID (a model in stages), ERR_FATAL (memory; the device), those of the collectives.
+ * Errors:    ERR_INVALID (a model in stages), ERR_FATAL (memory; the device), those of the collectives: with NCCL whatever
+ *            waits for the device has their deadline. resident_close gives a lost device (collectives/device.h) nothing
+ *            back, and waits half a second at most to find out: look at device_comm->lost behind it.
  */
 #ifndef TK_TRAINER_RESIDENT_H
 #define TK_TRAINER_RESIDENT_H
@@ -42,7 +44,8 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
 /* Losses added up since resident_order: this rank's, and the means over all. Waits. */
 int resident_sums(struct resident *r, double *own, double *mean, struct err *err) MUST_CHECK;
 
-/* Weights, buffers and moments, to the device and back. pull waits. */
+/* Weights, buffers and moments, to the device and back. pull waits; ERR_FATAL when the loss of a step that nobody has read
+ * yet is not finite: the weights are not those of as many steps as were launched. */
 void resident_push(struct resident *r);
 int resident_pull(struct resident *r, struct err *err) MUST_CHECK;
 

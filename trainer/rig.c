@@ -15,19 +15,32 @@
 
 enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
 
+/* An NCCL that has not come up may still be at it, on threads of its own. */
+bool rig_device_lost(const struct rig *s)
+{
+    bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);
+
+    return s->device_comm ? s->device_comm->lost : asked;
+}
+
 void rig_release(struct rig *s)
 {
     struct err ignored;
 
     (void)report_close(s->report, &ignored);
     train_release(&s->train);
+    /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
+    const bool lost = rig_device_lost(s);
     free(s->split_order);
     optim_release(&s->optim);
     optim_release(&s->whole_optim);
-    pipeline_release(&s->pipeline);
+    if (!lost)
+        pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
-    device_comm_close(s->device_comm);
-    kctx_free(s->ctx);
+    if (!lost) {
+        device_comm_close(s->device_comm);
+        kctx_free(s->ctx);
+    }
     collectives_close(s->comm);
 }
 

@@ -83,6 +83,8 @@ int64_t rig_steps(const struct rig *s);
 struct lines_values rig_lines(const struct rig *s, int64_t epoch);
 
 void rig_release(struct rig *s);
+/* Behind train_release: the device is not there to give anything back to (collectives/device.h). */
+bool rig_device_lost(const struct rig *s);
 #define cleanup_rig __attribute__((cleanup(rig_release)))
 
 #endif

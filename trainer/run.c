@@ -148,14 +148,13 @@ static int exit_code_of(const struct err *err, bool set_up_done)
     return collectives_exit_code(err);
 }
 
-int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
+static int run_with(struct rig *s, const struct config *cfg, const struct run_env *env,
+                    struct run_result *ret, struct err *err)
 {
-    cleanup_rig struct rig s;
     uint32_t stop = 0;
 
-    *ret = (struct run_result){.rank = -1};
-    if (rig_open(&s, cfg, env, err)) {
-        ret->rank = s.comm ? s.comm->rank : -1;
+    if (rig_open(s, cfg, env, err)) {
+        ret->rank = s->comm ? s->comm->rank : -1;
         ret->exit_code = exit_code_of(err, false);
         /* Who was told to stop meanwhile has nothing to try again. */
         stop = env->stop ? stop_poll(env->stop) : 0;
@@ -163,13 +162,24 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
             ret->exit_code = stop_exit_code(stop);
         return -1;
     }
-    ret->rank = s.comm->rank;
-    if ((!cfg->eval_only && train_all(&s, &stop, err)) || (!stop && finish(&s, &stop, err))) {
+    ret->rank = s->comm->rank;
+    if ((!cfg->eval_only && train_all(s, &stop, err)) || (!stop && finish(s, &stop, err))) {
         ret->exit_code = exit_code_of(err, true);
         return -1;
     }
-    (void)report_close(TAKE(s.report), &ret->warning);
+    (void)report_close(TAKE(s->report), &ret->warning);
     if (stop)
         ret->exit_code = stop_exit_code(stop);
     return 0;
+}
+
+int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
+{
+    cleanup_rig struct rig s;
+
+    *ret = (struct run_result){.rank = -1};
+    int rc = run_with(&s, cfg, env, ret, err);
+    train_release(&s.train); /* now it shows whether steps in flight come to an end */
+    ret->device_lost = rig_device_lost(&s);
+    return rc;
 }

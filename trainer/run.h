@@ -12,6 +12,7 @@
 #include "trainer/config/config.h"
 #include "trainer/stop.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -30,6 +31,9 @@ struct run_result {
     int rank;      /* for the message; -1 before it is known */
     struct err
         warning; /* kind ERR_NONE: none. Something that did not end the run, such as a full disk of log_dir */
+    bool
+        device_lost; /* a GPU hangs, or what runs there waits for a rank that is gone: whoever calls must leave by
+                         _exit, since what the driver does at an exit may never end */
 };
 
 /* 0 or -1; *ret is filled in both cases. */

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { ITEMS = 50, SIDE = 8, PIXELS = SIDE * SIDE, BATCH = 12, EPOCHS = 4, STEPS = 5, TIMEOUT_MS = 10000 };
 
@@ -407,6 +409,7 @@ struct exchange {
     struct kctx **ctx;
     void *memory;
     int sums, waits;
+    bool gone; /* a rank whose part of the sums never comes */
 };
 
 static int sum_of_one(struct device_comm *c, void *x, size_t n, enum device_type type, void *stream,
@@ -436,11 +439,12 @@ static int waited(struct device_comm *c, void *event, const char *what, int64_t 
 {
     struct exchange *e = c->state;
 
-    (void)timeout_ms;
-    (void)err;
-    assert_true(event && what);
+    assert_true(event && what && timeout_ms > 0);
     e->waits++;
-    return 0;
+    if (!e->gone)
+        return 0;
+    c->lost = true;
+    return err_set(err, ERR_PEER, "rank 1 went away");
 }
 
 /* Recorded with the step; and what a rank raises comes back once, as late for itself as for all others. */
@@ -488,6 +492,114 @@ static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
     assert_int_equal(fake_cudart_pieces(), 0);
 }
 
+static struct exchange exchange_of(struct training *t)
+{
+    return (struct exchange){
+        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited}, .ctx = &t->ctx};
+}
+
+/* Steps are in flight when the rank goes; what would wait for the device says so instead, and waits for nothing. */
+static int what_is_told(int (*ask)(struct training *t, struct err *err))
+{
+    struct training t;
+    struct exchange e = exchange_of(&t);
+    struct task task = SGD;
+    struct train_result r;
+    struct err err = {0};
+
+    e.comm.state = &e;
+    task.device_comm = &e.comm;
+    open_training(&t, &task, true);
+    train_epoch(&t.train, 0);
+    for (int step = 0; step < 3; step++)
+        run_step(&t, step, 0.05, false, &r);
+    e.gone = true;
+    fake_cudart_fail("cudaStreamSynchronize", 0);
+    if (ask(&t, &err) == 0 || err.kind != ERR_PEER)
+        return 1;
+    int pieces = fake_cudart_pieces();
+    train_release(&t.train);
+    if (!e.comm.lost || fake_cudart_pieces() != pieces)
+        return 2;
+    return device_sync(t.ctx, &err) == 0 ? 3 : 0; /* the first that has waited for all */
+}
+
+static int ask_weights(struct training *t, struct err *err)
+{
+    return train_pull(&t->train, err);
+}
+
+static int ask_sums(struct training *t, struct err *err)
+{
+    double own;
+    double mean;
+
+    return train_sums(&t->train, &own, &mean, err);
+}
+
+static int ask_epoch(struct training *t, struct err *err)
+{
+    struct train_result r;
+
+    train_epoch(&t->train, 1);
+    return train_step(&t->train, 0, 0.05, &r, err);
+}
+
+static int ask_evaluation(struct training *t, struct err *err)
+{
+    struct evaluate_result r;
+
+    return evaluate(&t->part, &r, err);
+}
+
+/* Nobody asked: another failure ends the run. */
+static int ask_nothing(struct training *t, struct err *err)
+{
+    (void)t;
+    return err_set(err, ERR_PEER, "rank 1 went away");
+}
+
+/* In processes of their own: what is left of a lost device ends with them. */
+static void a_rank_that_is_gone_leaves_nobody_waiting(void **state)
+{
+    int (*const ask[])(struct training *, struct err *) = {ask_weights, ask_sums, ask_epoch, ask_evaluation,
+                                                           ask_nothing};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ask); i++) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(what_is_told(ask[i]));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
+/* Steps that the device has not taken, since a loss was no number, are not weights to be kept. */
+static void weights_behind_a_bad_loss_are_refused(void **state)
+{
+    struct training t;
+    struct train_result r;
+    struct err err = {0};
+
+    (void)state;
+    open_training(&t, &SGD, true);
+    train_epoch(&t.train, 0);
+    run_step(&t, 0, 0.05, false, &r);
+    assert_int_equal(train_pull(&t.train, &err), 0);
+    model_values(t.pipeline.model)[model_len(t.pipeline.model) - 1] = NAN;
+    train_push(&t.train);
+    run_step(&t, 1, 0.05, false, &r);
+    run_step(&t, 2, 0.05, false, &r);
+    assert_int_equal(r.flags & COLLECTIVES_NONFINITE, 0);
+    assert_int_equal(train_pull(&t.train, &err), -1);
+    assert_int_equal(err.kind, ERR_FATAL);
+    assert_non_null(strstr(err.msg, "(step 2)"));
+    close_training(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +608,8 @@ int main(void)
         cmocka_unit_test(a_loss_that_is_no_number_stops_the_weights),
         cmocka_unit_test(a_resumed_training_goes_on_with_what_it_is_given),
         cmocka_unit_test(an_exchange_on_the_device_is_a_part_of_the_step),
+        cmocka_unit_test(a_rank_that_is_gone_leaves_nobody_waiting),
+        cmocka_unit_test(weights_behind_a_bad_loss_are_refused),
         cmocka_unit_test(a_device_that_fails_is_told),
         cmocka_unit_test(memory_that_is_not_there_is_told),
     };

@@ -1,6 +1,6 @@
 /* test_nccl_gpu.c - the table over the real NCCL, on whatever GPUs there are: two ranks, on one GPU if need be.
  *
- * Without a device, or without NCCL, it says so and is skipped (77).
+ * Without a device, or without NCCL, it says so and is skipped (77); TK_GPU_REQUIRED makes that a failure.
  */
 #include "trainer/collectives/nccl/nccl.h"
 
@@ -12,6 +12,7 @@
 #include <cuda_runtime_api.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -240,6 +241,14 @@ static void test_stopped_rank(void **state)
     run_losing(stopped_body, 138);
 }
 
+static int cannot(const char *why)
+{
+    const bool required = getenv("TK_GPU_REQUIRED");
+
+    fprintf(stderr, "%s: %s\n", required ? "TK_GPU_REQUIRED is set" : "skipped", why);
+    return required ? 1 : SKIPPED;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,13 +260,9 @@ int main(void)
     struct err err;
 
     devices = count_devices();
-    if (!devices) {
-        fprintf(stderr, "skipped: no GPU\n");
-        return SKIPPED;
-    }
-    if (nccl_api_load(&api, NULL, &err)) {
-        fprintf(stderr, "skipped: %s\n", err.msg);
-        return SKIPPED;
-    }
+    if (!devices)
+        return cannot("no GPU");
+    if (nccl_api_load(&api, NULL, &err))
+        return cannot(err.msg);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
