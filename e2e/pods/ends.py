@@ -50,3 +50,5 @@ def main():
 
 
 main()
+# Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.
+os._exit(0)
