@@ -44,7 +44,7 @@ size_t attention_thread_bytes(const struct attention_shape *s)
     return w.used_bytes;
 }
 
-struct attention_lane attention_lane_of(const struct attention_job *j, int lane)
+static struct attention_lane lane_of(const struct attention_job *j, int lane)
 {
     size_t bytes = attention_thread_bytes(j->s);
     struct scratch w = {.base = j->lanes + (size_t)lane * bytes, .cap_bytes = bytes};
@@ -52,7 +52,7 @@ struct attention_lane attention_lane_of(const struct attention_job *j, int lane)
     return take_lane(&w, j->s, j->ops->panel);
 }
 
-struct attention_head attention_head_of(const struct attention_job *j, int number)
+static struct attention_head head_of(const struct attention_job *j, int number)
 {
     const struct attention_shape *s = j->s;
     ptrdiff_t width = (ptrdiff_t)s->heads * s->size;
@@ -73,26 +73,34 @@ struct attention_head attention_head_of(const struct attention_job *j, int numbe
     return ret;
 }
 
-void attention_run(struct kctx *ctx, struct attention_job *j, run_fn *lane)
+static void run_lanes(void *arg, int first, int last)
+{
+    const struct attention_job *j = arg;
+    const int64_t heads = (int64_t)j->s->batch * j->s->heads;
+
+    for (int i = first; i < last; i++) {
+        const struct attention_lane lane = lane_of(j, i);
+        const int end = (int)(heads * (i + 1) / j->n_lanes);
+        for (int number = (int)(heads * i / j->n_lanes); number < end; number++) {
+            const struct attention_head h = head_of(j, number);
+            j->each(j, &h, &lane);
+        }
+    }
+}
+
+void attention_run(struct kctx *ctx, struct attention_job *j, attention_each *each)
 {
     const struct attention_shape *s = j->s;
     struct scratch w = scratch_open(ctx);
 
     j->ops = kctx_ops(ctx);
+    j->each = each;
     j->n_lanes = kctx_threads(ctx);
     j->lanes = scratch_take(&w, (size_t)j->n_lanes, attention_thread_bytes(s));
     j->scale = 1.0F / sqrtf((float)s->size);
     j->out_row = (ptrdiff_t)s->heads * s->size;
     j->row = 3 * j->out_row;
-    kctx_run(ctx, j->n_lanes, lane, j);
-}
-
-void attention_share(const struct attention_job *j, int lane, int *begin, int *end)
-{
-    int64_t heads = (int64_t)j->s->batch * j->s->heads;
-
-    *begin = (int)(heads * lane / j->n_lanes);
-    *end = (int)(heads * (lane + 1) / j->n_lanes);
+    kctx_run(ctx, j->n_lanes, run_lanes, j);
 }
 
 static const int32_t origin = 0;
@@ -207,9 +215,7 @@ static void forward_head(const struct attention_job *j, const struct attention_h
                                 keys - k < j->ops->panel ? keys - k : j->ops->panel, j->s->size);
         attention_pack(j, l->values, h->v + k0 * j->row, j->row, keys, KEYS);
         for (int q0 = k0; q0 < time; q0 += QUERIES) {
-            struct attention_block b = {q0, time - q0 < QUERIES ? time - q0 : QUERIES, k0, keys};
-            if (b.q0 + b.queries - k0 < keys)
-                b.keys = b.q0 + b.queries - k0;
+            const struct attention_block b = attention_block_of(q0, k0, keys, time);
             forward_block(j, h, l, &b);
         }
     }
@@ -220,25 +226,10 @@ static void forward_head(const struct attention_job *j, const struct attention_h
     }
 }
 
-static void forward_lanes(void *arg, int first, int last)
-{
-    const struct attention_job *j = arg;
-
-    for (int i = first; i < last; i++) {
-        struct attention_lane lane = attention_lane_of(j, i);
-        int begin, end;
-        attention_share(j, i, &begin, &end);
-        for (int number = begin; number < end; number++) {
-            struct attention_head h = attention_head_of(j, number);
-            forward_head(j, &h, &lane);
-        }
-    }
-}
-
 void cpu_attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
                            const float *qkv)
 {
     struct attention_job j = {.s = s, .out = out, .lse = lse, .qkv = qkv};
 
-    attention_run(ctx, &j, forward_lanes);
+    attention_run(ctx, &j, forward_head);
 }

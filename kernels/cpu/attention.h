@@ -21,9 +21,15 @@ struct attention_lane {
     float *most, *sum;                  /* (T); backward: dot in `sum` */
 };
 
+struct attention_job;
+struct attention_head;
+typedef void attention_each(const struct attention_job *j, const struct attention_head *h,
+                            const struct attention_lane *l);
+
 struct attention_job {
     const struct attention_shape *s;
     const struct isa_ops *ops;
+    attention_each *each; /* a pass over one head */
     char *lanes;
     int n_lanes;
     float scale;
@@ -46,12 +52,8 @@ struct attention_block {
     int q0, queries, k0, keys;
 };
 
-struct attention_head attention_head_of(const struct attention_job *j, int number);
-struct attention_lane attention_lane_of(const struct attention_job *j, int lane);
-
-/* Heads are shared by as many lanes as there are threads. */
-void attention_run(struct kctx *ctx, struct attention_job *j, run_fn *lane);
-void attention_share(const struct attention_job *j, int lane, int *begin, int *end);
+/* Every head, shared by as many lanes as there are threads. */
+void attention_run(struct kctx *ctx, struct attention_job *j, attention_each *each);
 
 /* c (queries, WEIGHTS) = rows of a times the panels of `across`: the products with every key of the block. */
 void attention_scores(const struct attention_job *j, const struct attention_block *b, float *c,
@@ -73,6 +75,16 @@ void attention_multiply(const struct attention_job *j, const struct attention_pr
 /* (rows, S) at `row` floats apart into panels of `height` rows. */
 void attention_pack(const struct attention_job *j, float *to, const float *from, ptrdiff_t row, int rows,
                     int height);
+
+/* The block of queries from q0 on: keys from k0 on that its last query may see, of `keys` at the most. */
+static inline struct attention_block attention_block_of(int q0, int k0, int keys, int time)
+{
+    struct attention_block b = {q0, time - q0 < QUERIES ? time - q0 : QUERIES, k0, keys};
+
+    if (b.q0 + b.queries - k0 < keys)
+        b.keys = b.q0 + b.queries - k0;
+    return b;
+}
 
 /* The keys up to which a query may look, of a block's. */
 static inline int attention_seen(const struct attention_block *b, int query)

@@ -85,25 +85,8 @@ static void backward_head(const struct attention_job *j, const struct attention_
         attention_pack(j, l->keys, h->k + k0 * j->row, j->row, keys, KEYS);
         clear_unseen(j, h, k0, keys);
         for (int q0 = k0; q0 < time; q0 += QUERIES) {
-            struct attention_block b = {q0, time - q0 < QUERIES ? time - q0 : QUERIES, k0, keys};
-            if (b.q0 + b.queries - k0 < keys)
-                b.keys = b.q0 + b.queries - k0;
+            const struct attention_block b = attention_block_of(q0, k0, keys, time);
             backward_block(j, h, l, &b);
-        }
-    }
-}
-
-static void backward_lanes(void *arg, int first, int last)
-{
-    const struct attention_job *j = arg;
-
-    for (int i = first; i < last; i++) {
-        struct attention_lane lane = attention_lane_of(j, i);
-        int begin, end;
-        attention_share(j, i, &begin, &end);
-        for (int number = begin; number < end; number++) {
-            struct attention_head h = attention_head_of(j, number);
-            backward_head(j, &h, &lane);
         }
     }
 }
@@ -113,5 +96,5 @@ void cpu_attention_backward(struct kctx *ctx, const struct attention_shape *s, f
 {
     struct attention_job j = {.s = s, .dqkv = dqkv, .dout = dout, .out_in = out, .lse_in = lse, .qkv = qkv};
 
-    attention_run(ctx, &j, backward_lanes);
+    attention_run(ctx, &j, backward_head);
 }

@@ -105,36 +105,6 @@ static void products(struct kctx *ctx, const struct job *j, const float *in, con
     }
 }
 
-static void gradients(struct kctx *ctx, const struct job *j, float *din, float *dweight, const float *in,
-                      const float *weight, bool more)
-{
-    const struct linear_shape *s = j->s;
-    struct product di = {.a = j->logits,
-                         .a_row = s->out,
-                         .a_step = 1,
-                         .b = weight,
-                         .b_row = s->in,
-                         .c = din,
-                         .c_row = s->in,
-                         .m = j->rows,
-                         .n = s->in,
-                         .k = s->out};
-    struct product dw = {.a = j->logits,
-                         .a_row = 1,
-                         .a_step = s->out,
-                         .b = in,
-                         .b_row = s->in,
-                         .c = dweight,
-                         .c_row = s->in,
-                         .m = s->out,
-                         .n = s->in,
-                         .k = j->rows,
-                         .accumulate = more};
-
-    product_run(ctx, &di, NULL);
-    product_run(ctx, &dw, NULL);
-}
-
 int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
                    float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
                    float share, struct err *err)
@@ -156,7 +126,8 @@ int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_
         products(ctx, &j, x, weight);
         kctx_run(ctx, j.rows, loss_rows, &j);
         if (dweight)
-            gradients(ctx, &j, din + first * s->in, dweight, x, weight, first > 0);
+            product_gradients(ctx, &(struct linear_shape){.rows = j.rows, .in = s->in, .out = s->out},
+                              din + first * s->in, dweight, first > 0, j.logits, x, weight);
         for (int r = 0; r < j.rows; r++) {
             sum.loss_sum += j.loss[r];
             sum.correct += j.correct[r];

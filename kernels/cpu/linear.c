@@ -82,32 +82,9 @@ static void many_forward(struct kctx *ctx, const struct linear_shape *s, float *
 static void many_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight,
                           float *dbias, const float *dy, const float *in, const float *weight)
 {
-    struct product dw = {.a = dy,
-                         .a_row = 1,
-                         .a_step = s->out,
-                         .b = in,
-                         .b_row = s->in,
-                         .c = dweight,
-                         .c_row = s->in,
-                         .m = s->out,
-                         .n = s->in,
-                         .k = s->rows};
-    struct product di = {.a = dy,
-                         .a_row = s->out,
-                         .a_step = 1,
-                         .b = weight,
-                         .b_row = s->in,
-                         .c = din,
-                         .c_row = s->in,
-                         .m = s->rows,
-                         .n = s->in,
-                         .k = s->out};
-
     if (dbias)
         product_col_sum(ctx, dbias, dy, s->rows, s->out);
-    product_run(ctx, &dw, NULL);
-    if (din)
-        product_run(ctx, &di, NULL);
+    product_gradients(ctx, s, din, dweight, false, dy, in, weight);
 }
 
 struct forward {

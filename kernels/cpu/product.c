@@ -133,3 +133,33 @@ void product_col_sum(struct kctx *ctx, float *sum, const float *x, int rows, int
 
     kctx_run(ctx, (cols + SUM_COLUMNS - 1) / SUM_COLUMNS, sum_columns, &s);
 }
+
+void product_gradients(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight, bool more,
+                       const float *dy, const float *in, const float *weight)
+{
+    const struct product dw = {.a = dy,
+                               .a_row = 1,
+                               .a_step = s->out,
+                               .b = in,
+                               .b_row = s->in,
+                               .c = dweight,
+                               .c_row = s->in,
+                               .m = s->out,
+                               .n = s->in,
+                               .k = s->rows,
+                               .accumulate = more};
+    const struct product di = {.a = dy,
+                               .a_row = s->out,
+                               .a_step = 1,
+                               .b = weight,
+                               .b_row = s->in,
+                               .c = din,
+                               .c_row = s->in,
+                               .m = s->rows,
+                               .n = s->in,
+                               .k = s->out};
+
+    product_run(ctx, &dw, NULL);
+    if (din)
+        product_run(ctx, &di, NULL);
+}

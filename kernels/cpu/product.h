@@ -9,6 +9,7 @@
 #define TK_KERNELS_CPU_PRODUCT_H
 
 #include "kernels/cpu/run.h"
+#include "kernels/linear.h"
 
 struct product {
     const float *a;
@@ -29,6 +30,11 @@ size_t product_scratch(int n, int k, bool b_across, int panel);
 
 /* `packed`: that much, or NULL when it is 0. */
 void product_run(struct kctx *ctx, const struct product *p, float *packed);
+
+/* The gradients of y = x W^T, W (out,in), from dy: din = dy W (NULL: not wanted), dweight = dy^T x, added to it when
+ * `more`. */
+void product_gradients(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight, bool more,
+                       const float *dy, const float *in, const float *weight);
 
 /* A panel of a matrix that lies along: to (steps, w), of which n columns are from's and the rest 0. */
 void product_pack(float *to, const float *from, ptrdiff_t row, int n, int steps, int w);
