@@ -36,6 +36,33 @@ static inline void files_write(const char *path, const void *bytes, size_t len)
         abort();
 }
 
+/* A folder for a test, and a name in it. */
+struct files_fixture {
+    char folder[PATH_MAX];
+    char path[PATH_MAX + 16];
+};
+
+static inline int files_setup(void **state, const char *name)
+{
+    struct files_fixture *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        abort();
+    files_folder(f->folder);
+    snprintf(f->path, sizeof(f->path), "%s/%s", f->folder, name);
+    *state = f;
+    return 0;
+}
+
+static inline int files_teardown(void **state)
+{
+    struct files_fixture *f = *state;
+
+    files_remove(f->folder);
+    free(f);
+    return 0;
+}
+
 /* Compress into `out`; returns the length. */
 static inline size_t files_gzip(const void *bytes, size_t len, uint8_t *out, size_t max)
 {

@@ -7,38 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct fixture {
-    char folder[PATH_MAX];
-    char path[PATH_MAX + 16];
-};
-
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-
-    files_folder(f->folder);
-    snprintf(f->path, sizeof(f->path), "%s/a.csv", f->folder);
-    *state = f;
-    return 0;
+    return files_setup(state, "a.csv");
 }
 
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    files_remove(f->folder);
-    free(f);
-    return 0;
-}
-
-static void put(const struct fixture *f, const char *text)
+static void put(const struct files_fixture *f, const char *text)
 {
     files_write(f->path, text, strlen(text));
 }
 
 static void cells_go_to_their_places(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     float x[6];
     float values[4];
     int32_t labels[2];
@@ -66,7 +47,7 @@ static void cells_go_to_their_places(void **state)
 /* Lines that do not end where a read does. */
 static void long_files_are_read_in_pieces(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     enum { ROWS = 200000 };
     cleanup_free char *text = malloc(ROWS * 16);
     cleanup_free float *x = calloc(ROWS, sizeof(*x));
@@ -91,7 +72,7 @@ static void long_files_are_read_in_pieces(void **state)
 
 static void refuses_with_line_and_column(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     static const struct {
         const char *text, *says;
     } cases[] = {
@@ -129,7 +110,7 @@ static void refuses_with_line_and_column(void **state)
 
 static void a_line_without_end_is_refused(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     cleanup_free char *text = malloc(CSV_LINE_MAX + 100);
     struct csv c;
     struct err err;
@@ -142,7 +123,7 @@ static void a_line_without_end_is_refused(void **state)
 
 static void a_file_that_grew_is_noticed(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     float x[2];
     int32_t labels[2];
     struct csv c;
@@ -161,7 +142,7 @@ static void a_file_that_grew_is_noticed(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, files_teardown)
 
 int main(void)
 {

@@ -9,28 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct fixture {
-    char folder[PATH_MAX];
-    char path[PATH_MAX + 16];
-};
-
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-
-    files_folder(f->folder);
-    snprintf(f->path, sizeof(f->path), "%s/a.npy", f->folder);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    files_remove(f->folder);
-    free(f);
-    return 0;
+    return files_setup(state, "a.npy");
 }
 
 /* A file with that dictionary: `len` bytes of elements behind it. */
@@ -50,7 +31,8 @@ static size_t make(int version, const char *dict, const void *elements, size_t l
     return start + n + len;
 }
 
-static void put(const struct fixture *f, int version, const char *dict, const void *elements, size_t len)
+static void put(const struct files_fixture *f, int version, const char *dict, const void *elements,
+                size_t len)
 {
     uint8_t bytes[8192];
 
@@ -59,7 +41,7 @@ static void put(const struct fixture *f, int version, const char *dict, const vo
 
 static void takes_every_type_and_version(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     const uint8_t u1[] = {0, 1, 200};
     const int32_t i4[] = {0, 1, 200};
     const int64_t i8[] = {0, 1, 200};
@@ -101,7 +83,7 @@ static void takes_every_type_and_version(void **state)
 
 static void takes_gzip_and_many_blocks(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     enum { N = 20000 };
     cleanup_free int32_t *v = calloc(N, sizeof(*v));
     cleanup_free uint8_t *bytes = malloc(N * 4 + 256);
@@ -124,7 +106,7 @@ static void takes_gzip_and_many_blocks(void **state)
 
 static void refuses_what_it_does_not_know(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     static const struct {
         const char *dict, *says;
     } cases[] = {
@@ -163,7 +145,7 @@ static void refuses_what_it_does_not_know(void **state)
 /* Cut anywhere, or with any header byte turned over: an answer, never a crash. */
 static void survives_damage(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     const float v[] = {1, 2, 3, 4};
     uint8_t good[256];
     size_t len = make(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }\n", v, sizeof(v), good);
@@ -189,7 +171,7 @@ static void survives_damage(void **state)
 
 static void names_the_element(void **state)
 {
-    const struct fixture *f = *state;
+    const struct files_fixture *f = *state;
     const double bad[] = {1, 1e300};
     const double nan[] = {NAN, 1};
     const int64_t negative[] = {3, -1};
@@ -215,7 +197,7 @@ static void names_the_element(void **state)
     assert_non_null(strstr(err.msg, "element 1: -1, expected a label 0..16777215"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, files_teardown)
 
 int main(void)
 {

@@ -10,31 +10,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-struct fixture {
-    char folder[PATH_MAX];
-    char pattern[PATH_MAX + 16];
-};
-
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-
-    files_folder(f->folder);
-    snprintf(f->pattern, sizeof(f->pattern), "%s/*", f->folder);
-    *state = f;
-    return 0;
+    return files_setup(state, "*");
 }
 
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    files_remove(f->folder);
-    free(f);
-    return 0;
-}
-
-static void put(const struct fixture *f, const char *name, const void *bytes, size_t len)
+static void put(const struct files_fixture *f, const char *name, const void *bytes, size_t len)
 {
     char path[PATH_MAX + 64];
 
@@ -43,7 +24,7 @@ static void put(const struct fixture *f, const char *name, const void *bytes, si
 }
 
 /* Tokens first, first + 1, ... as little-endian uint16 behind what `start` says. */
-static void put_tokens(const struct fixture *f, const char *name, const void *start, size_t start_len,
+static void put_tokens(const struct files_fixture *f, const char *name, const void *start, size_t start_len,
                        int first, int n)
 {
     uint8_t bytes[4096];
@@ -56,7 +37,7 @@ static void put_tokens(const struct fixture *f, const char *name, const void *st
     put(f, name, bytes, start_len + 2 * (size_t)n);
 }
 
-static void put_shard(const struct fixture *f, const char *name, int first, int n)
+static void put_shard(const struct files_fixture *f, const char *name, int first, int n)
 {
     uint8_t header[TOKENS_SHARD_HEADER];
 
@@ -64,7 +45,7 @@ static void put_shard(const struct fixture *f, const char *name, int first, int 
     put_tokens(f, name, header, sizeof(header), first, n);
 }
 
-static void put_npy(const struct fixture *f, const char *name, const char *descr, const char *shape,
+static void put_npy(const struct files_fixture *f, const char *name, const char *descr, const char *shape,
                     int first, int n)
 {
     char start[128] = "\x93NUMPY\1";
@@ -91,14 +72,14 @@ static void expect_window(const struct tokens *t, int64_t window, int first, int
 /* 9 tokens are two windows of four and one behind them; the files stand in their names' order, and no window spans two. */
 static void windows_of_all_kinds(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
     put_npy(f, "b.npy", "<u2", "(13,)", 40000, 13);
     put_shard(f, "a.bin", 1000, 9);
     put(f, "c.txt", "abcdefgh", 8);
     put_shard(f, "aa.bin", 7, 4); /* too short for any */
-    cleanup_tokens struct tokens *t = tokens_open(f->pattern, 4, &err);
+    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
     assert_non_null(t);
     assert_int_equal(tokens_files(t), 4);
     assert_int_equal(tokens_count(t), 9 + 4 + 13 + 8);
@@ -113,11 +94,11 @@ static void windows_of_all_kinds(void **state)
 
 static void plain_bytes_have_a_vocabulary(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
     put(f, "poem", "\xff\x80 two", 6);
-    cleanup_tokens struct tokens *t = tokens_open(f->pattern, 2, &err);
+    cleanup_tokens struct tokens *t = tokens_open(f->path, 2, &err);
     assert_non_null(t);
     assert_int_equal(tokens_vocab(t), TOKENS_BYTES_VOCAB);
     float x[2];
@@ -128,13 +109,13 @@ static void plain_bytes_have_a_vocabulary(void **state)
 
 static void tokens_beyond_the_vocabulary_are_named(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     float x[4];
     int32_t next[4];
     struct err err;
 
     put_shard(f, "a.bin", 50250, 20);
-    cleanup_tokens struct tokens *t = tokens_open(f->pattern, 4, &err);
+    cleanup_tokens struct tokens *t = tokens_open(f->path, 4, &err);
     assert_non_null(t);
     assert_int_equal(tokens_window(t, 0, 50257, x, next, &err), 0);
     assert_int_equal(tokens_window(t, 1, 50257, x, next, &err), -1);
@@ -144,7 +125,7 @@ static void tokens_beyond_the_vocabulary_are_named(void **state)
 /* More than 4 GiB: places are 64 bits wide everywhere. Sparse: only its end takes space. */
 static void large_shards(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     const int64_t count = INT64_C(2200000001);
     const off_t end = TOKENS_SHARD_HEADER + 2 * (off_t)count;
     uint8_t header[TOKENS_SHARD_HEADER];
@@ -167,7 +148,7 @@ static void large_shards(void **state)
     assert_true(x[0] == 0 && x[2] == 5 && x[3] == 6 && next[2] == 6 && next[3] == 7);
 }
 
-static void refuse(struct fixture *f, const char *name, enum err_kind kind, const char *want)
+static void refuse(struct files_fixture *f, const char *name, enum err_kind kind, const char *want)
 {
     char path[PATH_MAX + 64];
     struct err err = {0};
@@ -180,7 +161,7 @@ static void refuse(struct fixture *f, const char *name, enum err_kind kind, cons
 
 static void hostile_files_are_refused(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     uint8_t header[TOKENS_SHARD_HEADER + 4] = {0};
 
     refuse(f, "none-*.bin", ERR_NOT_FOUND, "none-*.bin: no such file");
@@ -216,7 +197,7 @@ static void hostile_files_are_refused(void **state)
 
 static void compressed_arrays_are_refused(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     char start[256] = "\x93NUMPY\1";
     uint8_t packed[512];
     int len = snprintf(start + 10, 100, "{'descr': '<u2', 'fortran_order': False, 'shape': (40,), }\n");
@@ -229,12 +210,12 @@ static void compressed_arrays_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(windows_of_all_kinds, setup, teardown),
-        cmocka_unit_test_setup_teardown(plain_bytes_have_a_vocabulary, setup, teardown),
-        cmocka_unit_test_setup_teardown(tokens_beyond_the_vocabulary_are_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(large_shards, setup, teardown),
-        cmocka_unit_test_setup_teardown(hostile_files_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(compressed_arrays_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(windows_of_all_kinds, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(plain_bytes_have_a_vocabulary, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(tokens_beyond_the_vocabulary_are_named, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(large_shards, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(hostile_files_are_refused, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(compressed_arrays_are_refused, setup, files_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

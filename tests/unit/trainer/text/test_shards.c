@@ -9,35 +9,16 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-struct fixture {
-    char folder[PATH_MAX];
-    char prefix[PATH_MAX + 8];
-};
-
 static int setup(void **state)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-
-    files_folder(f->folder);
-    snprintf(f->prefix, sizeof(f->prefix), "%s/t", f->folder);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-
-    files_remove(f->folder);
-    free(f);
-    return 0;
+    return files_setup(state, "t");
 }
 
 /* 0, 1, 2, ... */
-static int write_shards(const struct fixture *f, int64_t shard, int64_t val, int n, struct err *err)
+static int write_shards(const struct files_fixture *f, int64_t shard, int64_t val, int n, struct err *err)
 {
     cleanup_shards struct shards s = {.file = {.fd = -1}};
-    const struct shards_options o = {f->prefix, shard, val};
+    const struct shards_options o = {f->path, shard, val};
 
     if (shards_make(&s, &o, err))
         return -1;
@@ -49,7 +30,7 @@ static int write_shards(const struct fixture *f, int64_t shard, int64_t val, int
     return shards_end(&s, err);
 }
 
-static void expect(const struct fixture *f, const char *pattern, size_t files, int first, int n)
+static void expect(const struct files_fixture *f, const char *pattern, size_t files, int first, int n)
 {
     char path[PATH_MAX + 32];
     float x[1];
@@ -68,7 +49,7 @@ static void expect(const struct fixture *f, const char *pattern, size_t files, i
     assert_int_equal(next[0], first + n - 1);
 }
 
-static size_t entries(const struct fixture *f)
+static size_t entries(const struct files_fixture *f)
 {
     char pattern[PATH_MAX + 8];
     glob_t found = {0};
@@ -82,7 +63,7 @@ static size_t entries(const struct fixture *f)
 
 static void so_many_in_each(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
     assert_int_equal(write_shards(f, 60000, 0, 60000, &err), 0);
@@ -99,7 +80,7 @@ static void so_many_in_each(void **state)
 
 static void the_first_validate(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
     assert_int_equal(write_shards(f, 4, 6, 14, &err), 0);
@@ -110,9 +91,9 @@ static void the_first_validate(void **state)
 
 static void larger_than_the_buffer(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     cleanup_shards struct shards s = {.file = {.fd = -1}};
-    const struct shards_options o = {f->prefix, TOKENS_SHARD_MAX, 0};
+    const struct shards_options o = {f->path, TOKENS_SHARD_MAX, 0};
     uint16_t block[1000];
     struct err err;
 
@@ -126,7 +107,7 @@ static void larger_than_the_buffer(void **state)
     char path[PATH_MAX + 32];
     float x[999];
     int32_t next[999];
-    snprintf(path, sizeof(path), "%s_000000.bin", f->prefix);
+    snprintf(path, sizeof(path), "%s_000000.bin", f->path);
     cleanup_tokens struct tokens *t = tokens_open(path, 999, &err);
     assert_non_null(t);
     assert_int_equal(tokens_count(t), 300000);
@@ -137,7 +118,7 @@ static void larger_than_the_buffer(void **state)
 
 static void others_files_are_left_alone(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
     assert_int_equal(write_shards(f, 4, 0, 2, &err), 0);
@@ -150,12 +131,12 @@ static void others_files_are_left_alone(void **state)
 /* A prefix is no pattern. */
 static void whatever_their_folder_is_called(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
-    snprintf(f->prefix, sizeof(f->prefix), "%s/[a]*\\?", f->folder);
-    assert_int_equal(mkdir(f->prefix, 0700), 0);
-    snprintf(f->prefix, sizeof(f->prefix), "%s/[a]*\\?/t", f->folder);
+    snprintf(f->path, sizeof(f->path), "%s/[a]*\\?", f->folder);
+    assert_int_equal(mkdir(f->path, 0700), 0);
+    snprintf(f->path, sizeof(f->path), "%s/[a]*\\?/t", f->folder);
     assert_int_equal(write_shards(f, 4, 0, 2, &err), 0);
     assert_int_equal(write_shards(f, 4, 0, 3, &err), -1);
     assert_non_null(strstr(err.msg, "t_000000.bin: is there already"));
@@ -163,16 +144,16 @@ static void whatever_their_folder_is_called(void **state)
 
 static void a_failure_leaves_nothing(void **state)
 {
-    struct fixture *f = *state;
+    struct files_fixture *f = *state;
     struct err err;
 
-    snprintf(f->prefix, sizeof(f->prefix), "%s/none/t", f->folder);
+    snprintf(f->path, sizeof(f->path), "%s/none/t", f->folder);
     assert_int_equal(write_shards(f, 4, 0, 2, &err), -1);
     assert_int_equal(err.kind, ERR_FATAL);
-    snprintf(f->prefix, sizeof(f->prefix), "%s/t", f->folder);
+    snprintf(f->path, sizeof(f->path), "%s/t", f->folder);
     {
         cleanup_shards struct shards s = {.file = {.fd = -1}};
-        const struct shards_options o = {f->prefix, 9, 0};
+        const struct shards_options o = {f->path, 9, 0};
         assert_int_equal(shards_make(&s, &o, &err), 0);
         assert_int_equal(shards_put(&s, (const uint16_t[]){1, 2}, 2, &err), 0);
     }
@@ -182,12 +163,12 @@ static void a_failure_leaves_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(so_many_in_each, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_first_validate, setup, teardown),
-        cmocka_unit_test_setup_teardown(larger_than_the_buffer, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_files_are_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(whatever_their_folder_is_called, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failure_leaves_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(so_many_in_each, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(the_first_validate, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(larger_than_the_buffer, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(others_files_are_left_alone, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(whatever_their_folder_is_called, setup, files_teardown),
+        cmocka_unit_test_setup_teardown(a_failure_leaves_nothing, setup, files_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
