@@ -1,0 +1,40 @@
+/* graph.c - steps that were recorded, by their number of rows. */
+#include "trainer/resident/state.h"
+
+void resident_forget(struct resident *r, struct recorded *g)
+{
+    device_graph_free(r->ctx, g->half[0]);
+    device_graph_free(r->ctx, g->half[1]);
+    *g = (struct recorded){0};
+}
+
+struct recorded *resident_graph(struct resident *r, int rows)
+{
+    struct recorded *least = &r->graph[0];
+
+    for (int i = 0; i < RESIDENT_GRAPHS; i++) {
+        if (r->graph[i].rows == rows)
+            return &r->graph[i];
+        if (r->graph[i].used < least->used)
+            least = &r->graph[i];
+    }
+    resident_forget(r, least);
+    least->rows = rows;
+    return least;
+}
+
+int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err)
+{
+    if (g->used == 0)
+        return resident_queue_half(r, half, g->rows, err);
+    if (!g->half[half]) {
+        struct err ignored;
+        if (device_graph_begin(r->ctx, err))
+            return -1;
+        int failed = resident_queue_half(r, half, g->rows, err);
+        g->half[half] = device_graph_end(r->ctx, failed ? &ignored : err);
+        if (failed || !g->half[half])
+            return -1;
+    }
+    return device_graph_launch(r->ctx, g->half[half], err);
+}

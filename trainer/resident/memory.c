@@ -1,0 +1,138 @@
+/* memory.c - what a resident training takes of a device, and gives back. */
+#include "trainer/resident/state.h"
+
+#include "trainer/model/loss.h"
+
+#include <stdlib.h>
+
+_Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say");
+
+/* NCCL's own memory where there is NCCL: the table frees it. */
+static bool take_gradient(struct resident *r, struct err *err)
+{
+    struct device_comm *c = r->p.device_comm;
+    size_t n = r->len + 1;
+
+    r->grad = c ? c->buffer(c, (n + QUEUED_FLAGS) * sizeof(float), r->p.timeout_ms, err)
+                : device_alloc(r->ctx, n * sizeof(float), err);
+    r->flags = c && r->grad ? r->grad + n : NULL;
+    return r->grad;
+}
+
+static int take_memory(struct resident *r, struct err *err)
+{
+    const struct train_parts *p = &r->p;
+    size_t batch = (size_t)model_batch_max(r->model);
+    struct sampler whole = p->sampler;
+    size_t values = (size_t)(p->feed.values ? p->feed.values : 1);
+    struct kctx *ctx = r->ctx;
+
+    whole.first = 0;
+    r->order_max = sampler_len(&whole);
+    r->batch = (struct gather_batch){.x = device_alloc(ctx, batch * p->feed.len * sizeof(float), err),
+                                     .labels = device_alloc(ctx, batch * sizeof(int32_t), err),
+                                     .values = device_alloc(ctx, batch * values * sizeof(float), err),
+                                     .samples = device_alloc(ctx, batch * sizeof(uint32_t), err)};
+    return r->batch.x && r->batch.labels && r->batch.values && r->batch.samples &&
+                   (r->order = device_alloc(ctx, (size_t)r->order_max * sizeof(uint32_t), err)) &&
+                   (r->dlogits = device_alloc(ctx, batch * (size_t)r->classes * sizeof(float), err)) &&
+                   take_gradient(r, err) &&
+                   (!p->optim->m || (r->m = device_alloc(ctx, r->len * sizeof(float), err))) &&
+                   (!p->optim->v || (r->v = device_alloc(ctx, r->len * sizeof(float), err))) &&
+                   (r->loss = device_alloc(ctx, sizeof(*r->loss), err)) &&
+                   (r->sum = device_alloc(ctx, sizeof(*r->sum), err)) &&
+                   (r->first = device_alloc(ctx, sizeof(*r->first), err)) &&
+                   (r->state = device_alloc(ctx, sizeof(*r->state), err)) &&
+                   (r->span = device_alloc(ctx, (size_t)p->optim->spans * sizeof(*r->span), err)) &&
+                   (r->orders = device_shared(ctx, RESIDENT_RING * sizeof(*r->orders), err)) &&
+                   (r->records = device_shared(ctx, RESIDENT_RING * sizeof(*r->records), err))
+               ? 0
+               : -1;
+}
+
+static int put_spans(struct resident *r, struct err *err)
+{
+    const struct optim *o = r->p.optim;
+    cleanup_free struct queued_span *span = calloc((size_t)o->spans, sizeof(*span));
+
+    if (!span)
+        return err_set(err, ERR_FATAL, "no memory for %d groups of parameters", o->spans);
+    for (int i = 0; i < o->spans; i++)
+        span[i] = (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len), o->span[i].decay};
+    device_put(r->ctx, r->span, span, (size_t)o->spans * sizeof(*span));
+    return 0;
+}
+
+uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n, struct err *err)
+{
+    uint32_t *p = device_alloc(r->ctx, (size_t)n * sizeof(*p), err);
+
+    if (p)
+        device_put(r->ctx, p, items, (size_t)n * sizeof(*p));
+    return p;
+}
+
+int resident_check(const struct model_spec *model, const struct optimizer_spec *optimizer, int stages,
+                   bool shared_out, struct err *err)
+{
+    const char *what = model->input.sequence ? "a model of sequences"
+                       : stages > 1          ? "a model in stages"
+                       : shared_out          ? "an optimiser whose state is shared out"
+                       : optimizer->clip > 0 ? "a bound on the gradient's norm"
+                                             : NULL;
+
+    return what ? err_set(err, ERR_INVALID, "%s is for CPUs alone so far: expected --no_cuda", what) : 0;
+}
+
+struct resident *resident_open(const struct train_parts *p, struct err *err)
+{
+    if (resident_check(p->pipeline->o.spec, &p->optim->spec, p->pipeline->at.stages, p->shard.each, err))
+        return NULL;
+    struct resident *r = calloc(1, sizeof(*r));
+    if (!r) {
+        err_set(err, ERR_FATAL, "no memory for the training");
+        return NULL;
+    }
+    r->p = *p;
+    r->ctx = p->ctx;
+    r->model = p->pipeline->model;
+    r->len = model_len(r->model);
+    r->whole = p->device_comm || p->pipeline->replicas->world == 1;
+    r->labels = !loss_wants_values(&p->loss);
+    r->classes = (int)p->pipeline->forward_len;
+    if (model_place(r->model, r->ctx, err) || take_memory(r, err) || put_spans(r, err) ||
+        resident_data_open(&r->train, r->ctx, &p->feed, err) ||
+        (p->feed.subset &&
+         !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
+        device_sync(r->ctx, err)) {
+        resident_close(r);
+        return NULL;
+    }
+    resident_push(r);
+    return r;
+}
+
+void resident_close(struct resident *r)
+{
+    if (!r)
+        return;
+    if (!resident_is_ours(r)) {
+        free(r);
+        return;
+    }
+    if (r->p.device_comm)
+        r->grad = NULL;
+    void *own[] = {r->batch.x, r->batch.labels, r->batch.values, r->batch.samples,
+                   r->order,   r->dlogits,      r->grad,         r->m,
+                   r->v,       r->loss,         r->sum,          r->first,
+                   r->state,   r->span,         r->train_items,  r->subset_items};
+    for (int i = 0; i < RESIDENT_GRAPHS; i++)
+        resident_forget(r, &r->graph[i]);
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        device_free(r->ctx, own[i]);
+    device_shared_free(r->ctx, r->orders);
+    device_shared_free(r->ctx, r->records);
+    resident_data_close(&r->train, r->ctx);
+    resident_data_close(&r->test, r->ctx);
+    free(r);
+}

@@ -1,0 +1,73 @@
+/* state.h - what the rooms of a resident training share: its memory, and who does what for whom.
+ *
+ * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); graph.c records and launches;
+ * step.c says what a step is; evaluate.c what an evaluation is.
+ */
+#ifndef TK_TRAINER_RESIDENT_STATE_H
+#define TK_TRAINER_RESIDENT_STATE_H
+
+#include "kernels/device.h"
+#include "trainer/collectives/device.h"
+#include "trainer/resident.h"
+#include "trainer/resident_data.h"
+
+/* Of a number of rows: the whole step, or its two halves around the exchange. */
+struct recorded {
+    int rows;
+    int64_t used; /* how often */
+    struct device_graph *half[2];
+};
+
+struct resident {
+    struct train_parts p;
+    struct kctx *ctx;
+    struct model *model;
+    size_t len;   /* parameters */
+    bool whole;   /* a step is one graph */
+    float *flags; /* behind the gradient and the loss, with NCCL */
+    bool labels;  /* else values */
+    int classes;
+
+    struct resident_data train, test;
+    struct gather_batch batch;
+    uint32_t *order; /* this rank's places, in turn; (sampler_len of a whole epoch) */
+    int64_t order_len, order_max;
+    float *dlogits, *grad, *m, *v;
+    struct queued_loss *loss, *sum; /* of a step; of an evaluation */
+    int64_t *first;                 /* an evaluation's next place */
+    struct step_state *state;
+    struct queued_span *span;
+    struct step_order *orders; /* (RESIDENT_RING), shared with the device, as the next */
+    struct step_record *records;
+
+    uint32_t *train_items;  /* the split's sample numbers; NULL: all */
+    const uint32_t *subset; /* of which subset_items is the copy, for evaluations */
+    uint32_t *subset_items;
+    const struct resident_data *evaluated;
+    int64_t launched, seen; /* steps; of how many the record was read */
+    int64_t chunks;
+    struct step_record last; /* that was read */
+    struct recorded graph[RESIDENT_GRAPHS];
+};
+
+/* memory.c: sample numbers, copied to the device. */
+uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n,
+                             struct err *err) MUST_CHECK;
+
+/* ring.c: wait for a mark, with NCCL under a deadline; for all that was launched. */
+int resident_wait(struct resident *r, int mark, struct err *err) MUST_CHECK;
+int resident_settle(struct resident *r, struct err *err) MUST_CHECK;
+bool resident_is_ours(struct resident *r);
+struct step_order resident_order_of(const struct resident *r, int64_t step, double lr);
+int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *err) MUST_CHECK;
+int resident_check_steps(const struct resident *r, struct err *err) MUST_CHECK;
+
+/* graph.c: the recording for a number of rows; queue, record or launch one of its halves; give it up. */
+struct recorded *resident_graph(struct resident *r, int rows);
+int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err) MUST_CHECK;
+void resident_forget(struct resident *r, struct recorded *g);
+
+/* step.c: what is recorded. */
+int resident_queue_half(struct resident *r, int half, int rows, struct err *err) MUST_CHECK;
+
+#endif
