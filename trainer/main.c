@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     struct config cfg;
     struct err err;
     int ranks;
-    struct run_env env = {.get = getenv, .clock = clock_system(), .out = stdout};
+    struct run_env env = {.get = getenv, .clock = clock_system(), .out = stdout, .gpu = {.dev = "/dev"}};
 
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.terminal = isatty(STDOUT_FILENO);
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
     }
     if (cfg.backend == COLLECTIVES_MPI)
         env.get = collectives_mpi_getenv;
-    if (spawn_count(&cfg, env.get, "/dev", &ranks, &err) ||
+    if (spawn_count(&cfg, env.get, env.gpu.dev, &ranks, &err) ||
         (ranks > 1 && spawn_ranks(ranks, argc, argv, &err)))
         return fail(&env, -1, err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err);
     return train(&cfg, &env);

@@ -5,8 +5,6 @@
 #include "kernels/device.h"
 #include "trainer/collectives/device.h"
 #include "trainer/describe.h"
-#include "trainer/model/loss.h"
-#include "trainer/resident.h"
 #include "trainer/save.h"
 #include "trainer/threads.h"
 
@@ -14,14 +12,6 @@
 #include <stdlib.h>
 
 enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
-
-/* An NCCL that has not come up may still be at it, on threads of its own. */
-bool rig_device_lost(const struct rig *s)
-{
-    bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);
-
-    return s->device_comm ? s->device_comm->lost : asked;
-}
 
 void rig_release(struct rig *s)
 {
@@ -44,85 +34,13 @@ void rig_release(struct rig *s)
     collectives_close(s->comm);
 }
 
-static int find_gpu(struct rig *s, struct err *err)
-{
-    const struct gpu_ask ask = {.backend = s->ranks.backend,
-                                .no_cuda = s->cfg->no_cuda,
-                                .local_rank = s->ranks.local_rank,
-                                .local_world = s->ranks.local_world,
-                                .visible = s->env->get("CUDA_VISIBLE_DEVICES"),
-                                .shared = s->env->get("NCCL_MULTI_RANK_GPU_ENABLE")};
-
-    return gpu_find(&ask, &(struct gpu_where){.dev = "/dev"}, &s->plugin, &s->gpu, err);
-}
-
 static int open_ranks(struct rig *s, struct err *err)
 {
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
-    if (collectives_config_read(&s->ranks, s->env->get, err) || find_gpu(s, err))
+    if (collectives_config_read(&s->ranks, s->env->get, err) || rig_find_device(s, err))
         return -1;
-    /* What lies in the process's memory goes the usual way beside NCCL. */
-    s->nccl = s->plugin && s->ranks.backend == COLLECTIVES_NCCL && s->ranks.world > 1;
-    if (s->plugin && s->ranks.backend == COLLECTIVES_NCCL)
-        s->ranks.backend = COLLECTIVES_GLOO;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
     return s->comm ? 0 : -1;
-}
-
-/* An input of the data may be told to the model as it lies there: the same shape, or a vector for pixels of one
- * channel. */
-static bool same_input(const struct shape *in, const struct data_layout *l)
-{
-    if (in->rows == l->rows && in->cols == l->cols && in->channels == l->channels)
-        return true;
-    bool vector = l->rows == 1 && l->cols == 1;
-    return shape_len(in) == layout_input_len(l) &&
-           (vector ? in->channels == 1 : in->flat && l->channels == 1);
-}
-
-static int check_targets(const struct rig *s, const struct data_layout *l, struct err *err)
-{
-    struct shape out = s->pipeline.output;
-    bool values = loss_wants_values(&s->cfg->loss);
-
-    if (values != (l->values > 0))
-        return err_set(err, ERR_INVALID, "loss: %s",
-                       values ? "mse needs values as targets, but the data set has labels"
-                              : "cross_entropy needs labels as targets, but the data set has values");
-    if (l->values && l->values != out.channels)
-        return err_set(err, ERR_INVALID, "model: %d outputs, but a target of the data has %d values",
-                       out.channels, l->values);
-    if ((out.sequence ? out.rows : 0) != l->steps)
-        return err_set(err, ERR_INVALID, "model: outputs for %d steps, but a target of the data has %d",
-                       out.sequence ? out.rows : 1, l->steps ? l->steps : 1);
-    if (model_has_head(s->model) && s->cfg->loss.label_smoothing > 0)
-        return err_set(err, ERR_INVALID,
-                       "loss: label_smoothing: %g, expected 0 for a model that ends in lm_head",
-                       s->cfg->loss.label_smoothing);
-    if (!l->values && out.channels < l->classes)
-        return err_set(err, ERR_INVALID, "model: %d outputs, expected at least one per class (%d)",
-                       out.channels, l->classes);
-    return 0;
-}
-
-/* The data and the model must fit each other. */
-static int check_fit(const struct rig *s, struct err *err)
-{
-    const struct data_layout *l = &s->data.set.layout;
-    const struct shape *in = &s->cfg->model.input;
-    const struct data_spec *d = &s->cfg->data;
-
-    if (in->sequence && !l->steps) /* an embedding aborts at numbers that nobody has checked */
-        return err_set(err, ERR_INVALID, "model.input: tokens, expected data: {format: tokens, ...}");
-    if (!same_input(in, l))
-        return err_set(err, ERR_INVALID, "model.input: %dx%dx%d, but the images are %dx%dx%d", in->rows,
-                       in->cols, in->channels, l->rows, l->cols, l->channels);
-    if (d->stats != 1 && d->stats != l->channels)
-        return err_set(err, ERR_INVALID, "data: mean and std of %d channels, expected 1 or %d", d->stats,
-                       l->channels);
-    if (s->cfg->eval_only && !l->test_items)
-        return err_set(err, ERR_INVALID, "--eval_only: this data set has no test data");
-    return check_targets(s, l, err);
 }
 
 /* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
@@ -171,7 +89,7 @@ static int make_model(struct rig *s, struct err *err)
     if (pipeline_open(&s->pipeline, &o, err))
         return -1;
     s->model = s->pipeline.model;
-    if (check_fit(s, err))
+    if (rig_check_fit(s, err))
         return -1;
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
@@ -261,32 +179,6 @@ static int tell_saving(struct rig *s, struct err *err)
         return -1;
     s->saves = told[0];
     s->save_every = told[1];
-    return 0;
-}
-
-/* A GPU that this run cannot use yet is a note, but for those who asked for nothing else. */
-static int open_device(struct rig *s, struct err *err)
-{
-    const struct config *cfg = s->cfg;
-    struct err why;
-
-    if (!s->plugin)
-        return 0;
-    if (resident_check(&cfg->model, &cfg->optimizer,
-                       s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1,
-                       cfg->zero_stage && s->comm->world > 1, &why)) {
-        if ((enum collectives_backend)cfg->backend == COLLECTIVES_NCCL) {
-            *err = why;
-            return -1;
-        }
-        snprintf(s->gpu.note, sizeof(s->gpu.note), "the GPU is not used: %s", why.msg);
-        return 0;
-    }
-    s->ctx = s->plugin->context(s->gpu.device, (enum precision)s->cfg->precision, err);
-    if (!s->ctx)
-        return -1;
-    if (s->nccl && !(s->device_comm = s->plugin->nccl_open(s->comm, NULL, s->timeout_ms, err)))
-        return -1;
     return 0;
 }
 
@@ -381,10 +273,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
-    if (open_device(s, err))
+    if (rig_open_device(s, err))
         return -1;
-    if (!s->ctx && cfg->precision != PRECISION_F32)
-        return err_set(err, ERR_INVALID, "--precision: expected f32 on CPUs; the others need a GPU");
     if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
         return -1;
     if (open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||

@@ -64,7 +64,17 @@ struct rig {
 
 int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
 
-/* The run's name, where it begins, and who saves. Part of rig_open. */
+/* The rest of this block are parts of rig_open. The GPU of this rank, if it gets one, before the ranks meet: *err is one
+ * line that says what was asked, what there is and what would do. */
+int rig_find_device(struct rig *s, struct err *err) MUST_CHECK;
+
+/* Its context, and NCCL, behind the meeting; s->ctx stays NULL for who computes on the CPU. */
+int rig_open_device(struct rig *s, struct err *err) MUST_CHECK;
+
+/* Inputs, targets and classes of the data are those of the model. */
+int rig_check_fit(const struct rig *s, struct err *err) MUST_CHECK;
+
+/* The run's name, where it begins, and who saves. */
 int rig_begin(struct rig *s, struct err *err) MUST_CHECK;
 
 /* What a checkpoint holds of this run. */

@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "trainer/config/config.h"
+#include "trainer/gpu/find.h"
 #include "trainer/stop.h"
 
 #include <stdbool.h>
@@ -22,6 +23,8 @@ struct run_env {
     int64_t started_ms; /* clock.mono_ms when the program began */
     FILE *out;
     bool terminal; /* `out` is one */
+    struct gpu_where
+        gpu; /* a program's: {.dev = "/dev"}; zeros: no GPU, unless --backend nccl asks for one */
     struct stop
         *stop; /* closed; opened when the ranks have met, closed by its owner. NULL: signals as they are */
 };

@@ -12,7 +12,7 @@ static bool has_driver(const char *dev)
     static const char *const names[] = {"nvidiactl", "dxg"};
     char path[256];
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+    for (size_t i = 0; dev && i < ARRAY_LEN(names); i++) {
         snprintf(path, sizeof(path), "%.200s/%s", dev, names[i]);
         if (access(path, F_OK) == 0)
             return true;

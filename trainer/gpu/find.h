@@ -9,7 +9,7 @@
 
 struct gpu_where {
     const char *dir; /* of the plug-in, as gpu_plugin_load takes it */
-    const char *dev; /* "/dev": where a driver's devices show */
+    const char *dev; /* "/dev": where a driver's devices show; NULL: nowhere, there are none */
 };
 
 /* *plugin: NULL when no device was chosen. Costs nothing on a machine without a driver, nccl aside. */
