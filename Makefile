@@ -24,6 +24,9 @@ demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN,
 test: ## every test; as root also those against a real Kubernetes
 	@scripts/test.sh
 
+faults: build ## every class of faults for the operator, counted, in one table (root; part of it runs in test)
+	@scripts/faults.sh
+
 fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on that alone), SECONDS each
 	@scripts/deps.sh build test
 	@scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)

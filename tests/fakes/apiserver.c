@@ -22,43 +22,16 @@ static const char *verb_of(const struct http_message *m, const struct route *r)
     return r->watch ? "WATCH" : "LIST";
 }
 
-static int remember(struct fake_apiserver *s, const struct http_message *m, const char *verb)
-{
-    if (s->n_log == s->cap_log) {
-        s->cap_log = s->cap_log ? s->cap_log * 2 : 64;
-        s->log = reallocarray(s->log, (size_t)s->cap_log, sizeof(*s->log));
-        if (!s->log)
-            abort();
-    }
-    struct fake_request *q = &s->log[s->n_log];
-    snprintf(q->method, sizeof(q->method), "%s", verb);
-    snprintf(q->path, sizeof(q->path), "%s", m->target);
-    snprintf(q->authorization, sizeof(q->authorization), "%s", m->authorization);
-    q->body = strndup(m->body, m->body_len);
-    q->status = 0;
-    return s->n_log++;
-}
-
-bool server_fits(const char *verb, const char *path, const char *want_verb, const char *want_part)
-{
-    return (!want_verb || strcmp(verb, want_verb) == 0) && (!want_part || strstr(path, want_part));
-}
-
-static bool is_write(const char *verb, const char *path)
-{
-    return strcmp(verb, "GET") != 0 && strcmp(verb, "LIST") != 0 && strcmp(verb, "WATCH") != 0 &&
-           !strstr(path, "/leases");
-}
-
 static const struct fake_fault_plan *fault_for(struct fake_apiserver *s, const char *verb, const char *path)
 {
     if (!s->planned || !server_fits(verb, path, s->plan.method, s->plan.path_part) ||
-        (s->plan.writes && !is_write(verb, path)))
+        (s->plan.writes && !server_writes(verb, path)))
         return NULL;
     s->plan_seen++;
     if (s->plan.request && s->plan_seen != s->plan.request)
         return NULL;
     s->plan_done++;
+    s->plan_last = s->n_log - 1;
     return &s->plan;
 }
 
@@ -162,7 +135,7 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
     struct err err;
     bool known = world_route(&s->world, m->target, &r);
     const char *verb = verb_of(m, &r);
-    int entry = remember(s, m, verb);
+    int entry = server_remember(s, m, verb);
     const struct fake_fault_plan *f = fault_for(s, verb, m->target);
     cleanup_json cJSON *body = m->body_len ? json_parse(m->body, m->body_len, &err) : NULL;
 
@@ -302,6 +275,7 @@ struct fake_apiserver *fake_apiserver_alone(void)
     if (!s)
         abort();
     world_init(&s->world);
+    s->plan_last = -1;
     for (size_t i = 0; i < CONNS_MAX; i++)
         s->conns[i].fd = -1;
     s->listener = s->wake = -1;

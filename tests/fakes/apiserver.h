@@ -102,6 +102,7 @@ struct fake_fault_plan {
 /* Replaces the plan before it; strings are borrowed until the next one. NULL: no more faults. */
 void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan);
 int fake_faults_done(struct fake_apiserver *s); /* how often the present plan struck */
+int fake_fault_last(struct fake_apiserver *s);  /* the request in the log that was struck last; -1: none */
 
 void fake_compact(struct fake_apiserver *s);       /* every resourceVersion up to now is expired */
 void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that asked for them */
@@ -127,6 +128,9 @@ void fake_settle(struct fake_apiserver *s);
 /* A request is in the log once it was carried out. False beyond the end. */
 bool fake_log_at(struct fake_apiserver *s, int i, struct fake_request *ret);
 int fake_log_count(struct fake_apiserver *s, const char *method, const char *path_part); /* NULL: any */
+
+/* Whether it was to change something, and no lease. */
+bool fake_log_is_write(struct fake_apiserver *s, int i);
 void fake_log_clear(struct fake_apiserver *s);
 
 #endif

@@ -154,6 +154,11 @@ bool conn_due(struct conn *c, const struct world *w)
     return c->watching && c->next_change < w->n_changes;
 }
 
+const char *conn_due_type(const struct conn *c, const struct world *w)
+{
+    return event_type(c, &w->changes[c->next_change]);
+}
+
 void conn_tell(struct conn *c, const struct world *w)
 {
     const struct change *change = &w->changes[c->next_change++];

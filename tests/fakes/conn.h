@@ -49,6 +49,9 @@ void conn_bookmark(struct conn *c, uint64_t version, bool initial_events_end);
 /* Whether there is a change that this watch has not been told: the one at next_change. */
 bool conn_due(struct conn *c, const struct world *w);
 
+/* "ADDED", "MODIFIED" or "DELETED", of one that is due. */
+const char *conn_due_type(const struct conn *c, const struct world *w);
+
 /* Tell it, and go on to the next. */
 void conn_tell(struct conn *c, const struct world *w);
 

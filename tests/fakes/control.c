@@ -17,7 +17,7 @@ static void wake(struct fake_apiserver *s)
         abort();
 }
 
-static void unlock(struct fake_apiserver *s)
+void server_unlock(struct fake_apiserver *s)
 {
     pthread_mutex_unlock(&s->lock);
     wake(s);
@@ -42,7 +42,7 @@ void fake_apiserver_stop(struct fake_apiserver *s)
     if (s->wake >= 0) {
         pthread_mutex_lock(&s->lock);
         s->stop = true;
-        unlock(s);
+        server_unlock(s);
         pthread_join(s->thread, NULL);
         close(s->listener);
         close(s->wake);
@@ -67,28 +67,28 @@ void fake_add_kind(struct fake_apiserver *s, const char *group_version, const ch
 {
     pthread_mutex_lock(&s->lock);
     world_add_kind(&s->world, group_version, plural, kind);
-    unlock(s);
+    server_unlock(s);
 }
 
 void fake_pods_linger(struct fake_apiserver *s, bool linger)
 {
     pthread_mutex_lock(&s->lock);
     s->world.pods_linger = linger;
-    unlock(s);
+    server_unlock(s);
 }
 
 void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how)
 {
     pthread_mutex_lock(&s->lock);
     s->watchlist = how;
-    unlock(s);
+    server_unlock(s);
 }
 
 void fake_set_time(struct fake_apiserver *s, int64_t wall_ms)
 {
     pthread_mutex_lock(&s->lock);
     s->world.now_s = wall_ms / 1000;
-    unlock(s);
+    server_unlock(s);
 }
 
 bool fake_put(struct fake_apiserver *s, const char *path, const char *json)
@@ -119,7 +119,7 @@ bool fake_put(struct fake_apiserver *s, const char *path, const char *json)
         ok = o.status == 200;
         cJSON_Delete(o.body);
     }
-    unlock(s);
+    server_unlock(s);
     return ok;
 }
 
@@ -135,7 +135,7 @@ char *fake_get(struct fake_apiserver *s, const char *path)
     pthread_mutex_lock(&s->lock);
     const struct object *o = find(s, path);
     char *text = o ? cJSON_PrintUnformatted(o->json) : NULL;
-    unlock(s);
+    server_unlock(s);
     return text;
 }
 
@@ -144,7 +144,7 @@ cJSON *fake_json(struct fake_apiserver *s, const char *path)
     pthread_mutex_lock(&s->lock);
     const struct object *o = find(s, path);
     cJSON *copy = o ? cJSON_Duplicate(o->json, true) : NULL;
-    unlock(s);
+    server_unlock(s);
     return copy;
 }
 
@@ -152,7 +152,7 @@ uint64_t fake_version(struct fake_apiserver *s)
 {
     pthread_mutex_lock(&s->lock);
     uint64_t version = s->world.version;
-    unlock(s);
+    server_unlock(s);
     return version;
 }
 
@@ -162,7 +162,7 @@ bool fake_remove(struct fake_apiserver *s, const char *path)
     struct object *o = find(s, path);
     if (o)
         world_remove(&s->world, o);
-    unlock(s);
+    server_unlock(s);
     return o != NULL;
 }
 
@@ -177,7 +177,7 @@ bool fake_delete(struct fake_apiserver *s, const char *path)
         ok = o.status == 200;
         cJSON_Delete(o.body);
     }
-    unlock(s);
+    server_unlock(s);
     return ok;
 }
 
@@ -191,7 +191,7 @@ bool fake_change_at(struct fake_apiserver *s, int i, struct fake_change *ret)
         ret->kind = c->kind->name;
         ret->object = c->after ? c->after : c->before;
     }
-    unlock(s);
+    server_unlock(s);
     return there;
 }
 
@@ -211,7 +211,7 @@ static int walk(struct fake_apiserver *s, const char *collection, int n, cJSON *
             *nth = cJSON_Duplicate(o->json, true);
         count++;
     }
-    unlock(s);
+    server_unlock(s);
     return known ? count : -1;
 }
 
@@ -242,14 +242,14 @@ void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *pla
     if (plan)
         s->plan = *plan;
     s->plan_seen = s->plan_done = 0;
-    unlock(s);
+    server_unlock(s);
 }
 
 int fake_faults_done(struct fake_apiserver *s)
 {
     pthread_mutex_lock(&s->lock);
     int n = s->plan_done;
-    unlock(s);
+    server_unlock(s);
     return n;
 }
 
@@ -258,7 +258,7 @@ void fake_compact(struct fake_apiserver *s)
     pthread_mutex_lock(&s->lock);
     /* A list from now on gets a version that is still good. */
     s->world.oldest = ++s->world.version;
-    unlock(s);
+    server_unlock(s);
 }
 
 void fake_bookmark(struct fake_apiserver *s)
@@ -271,7 +271,7 @@ void fake_bookmark(struct fake_apiserver *s)
         conn_pump(c, &s->world);
         conn_bookmark(c, s->world.version, false);
     }
-    unlock(s);
+    server_unlock(s);
 }
 
 void fake_close_watches(struct fake_apiserver *s)
@@ -280,7 +280,7 @@ void fake_close_watches(struct fake_apiserver *s)
     for (size_t i = 0; i < CONNS_MAX; i++)
         if (s->conns[i].fd >= 0 && s->conns[i].watching)
             conn_end_watch(&s->conns[i]);
-    unlock(s);
+    server_unlock(s);
 }
 
 void fake_watch_raw(struct fake_apiserver *s, const char *bytes)
@@ -289,7 +289,7 @@ void fake_watch_raw(struct fake_apiserver *s, const char *bytes)
     for (size_t i = 0; i < CONNS_MAX; i++)
         if (s->conns[i].fd >= 0 && s->conns[i].watching)
             conn_chunk(&s->conns[i], bytes, strlen(bytes));
-    unlock(s);
+    server_unlock(s);
 }
 
 int fake_open_watches(struct fake_apiserver *s)
@@ -299,7 +299,7 @@ int fake_open_watches(struct fake_apiserver *s)
     pthread_mutex_lock(&s->lock);
     for (size_t i = 0; i < CONNS_MAX; i++)
         n += s->conns[i].fd >= 0 && s->conns[i].watching;
-    unlock(s);
+    server_unlock(s);
     return n;
 }
 
@@ -307,36 +307,6 @@ int fake_connections(struct fake_apiserver *s)
 {
     pthread_mutex_lock(&s->lock);
     int n = s->connections;
-    unlock(s);
+    server_unlock(s);
     return n;
-}
-
-bool fake_log_at(struct fake_apiserver *s, int i, struct fake_request *ret)
-{
-    pthread_mutex_lock(&s->lock);
-    bool there = i >= 0 && i < s->n_log;
-    if (there)
-        *ret = s->log[i];
-    unlock(s);
-    return there;
-}
-
-int fake_log_count(struct fake_apiserver *s, const char *method, const char *path_part)
-{
-    int n = 0;
-
-    pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < s->n_log; i++)
-        n += server_fits(s->log[i].method, s->log[i].path, method, path_part);
-    unlock(s);
-    return n;
-}
-
-void fake_log_clear(struct fake_apiserver *s)
-{
-    pthread_mutex_lock(&s->lock);
-    for (int i = 0; i < s->n_log; i++)
-        free(s->log[i].body);
-    s->n_log = 0;
-    unlock(s);
 }

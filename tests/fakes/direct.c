@@ -267,6 +267,7 @@ static void tamper_with(struct call *c)
     struct fake_tamper *t = c->d->tamper;
 
     t->done++;
+    snprintf(t->told, sizeof(t->told), "%.40s/%s", conn->route.kind->plural, conn_due_type(conn, w));
     switch (t->how) {
     case FAKE_TELL:
         conn_tell(conn, w);

@@ -33,6 +33,7 @@ struct fake_tamper {
     enum fake_tampering how;
     int64_t late_ms;
     int seen, done; /* written: events so far, and how often the plan struck */
+    char told[64];  /* written: the event that was struck last, "pods/MODIFIED" */
     int repeats;    /* strike this many events in a row; 0 is 1 */
 };
 

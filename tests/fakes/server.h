@@ -21,7 +21,7 @@ struct fake_apiserver {
     struct conn conns[CONNS_MAX];
     struct fake_fault_plan plan;
     bool planned;
-    int plan_seen, plan_done;
+    int plan_seen, plan_done, plan_last;
     int connections;
     struct fake_request *log;
     int n_log, cap_log;
@@ -29,6 +29,15 @@ struct fake_apiserver {
 
 /* Carry one request out and leave the answer in the connection. */
 void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_message *m);
+
+/* Note a request; its place in the log. */
+int server_remember(struct fake_apiserver *s, const struct http_message *m, const char *verb);
+
+/* Unlock, and let the thread look at what changed. */
+void server_unlock(struct fake_apiserver *s);
+
+/* Whether such a request is to change something, leases left aside. */
+bool server_writes(const char *verb, const char *path);
 
 /* Whether a request is of this verb (NULL: any) and has this in its path (NULL: any). */
 bool server_fits(const char *verb, const char *path, const char *want_verb, const char *want_part);

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "faults.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +26,7 @@ struct story {
     const struct scenario *s;
     const struct trouble *t;
     bool struck, struck_again, finished;
+    bool wrote;           /* the first of them was a write */
     int64_t reconnect_ms; /* 0: nobody is cut off */
 };
 
@@ -90,10 +93,12 @@ static void strike(struct story *st)
 
     if (t->crash_at && !st->struck && fake_log_count(l->server, NULL, NULL) >= t->crash_at) {
         st->struck = true;
+        st->wrote = fake_log_is_write(l->server, t->crash_at - 1);
         lab_crash(l);
     }
     if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
         st->struck = true;
+        st->wrote = fake_log_is_write(l->server, fake_fault_last(l->server));
         follow(st, t->follows);
         if (t->then.request)
             fake_plan_fault(l->server, &t->then);
@@ -172,7 +177,8 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         if (turns > TURNS_MAX)
             fail_story(&st, "it did not come to an end");
     }
-    *ret = (struct ending){.struck = struck(&st), .events = l->tamper.seen};
+    *ret = (struct ending){.struck = struck(&st), .events = l->tamper.seen, .wrote = st.wrote};
+    snprintf(ret->tampered, sizeof(ret->tampered), "%s", l->tamper.told);
     ret->requests = fake_log_count(l->server, NULL, NULL) - fake_log_count(l->server, NULL, LAB_LEASES);
     const char *broken = lab_broken_rule(l, t->ghosts);
     if (broken)
@@ -205,6 +211,48 @@ struct ending converge_untroubled(const struct scenario *s, int operators)
     return e;
 }
 
+/* Whether this run was a case of its own. */
+static bool is_a_case(struct converge_row *row, const struct ending *e)
+{
+    if (row->trouble->counting == COUNTS_WRITES)
+        return e->struck && e->wrote;
+    if (row->trouble->counting == COUNTS_NOTHING || !e->struck)
+        return false;
+    for (int i = 0; i < row->n_events; i++)
+        if (strcmp(row->events[i], e->tampered) == 0)
+            return false;
+    assert_true(row->n_events < CONVERGE_EVENTS_MAX);
+    snprintf(row->events[row->n_events++], sizeof(row->events[0]), "%s", e->tampered);
+    return true;
+}
+
+bool converge_case(struct converge_row *row, const struct trouble *t, const struct ending *untroubled,
+                   struct ending *ret)
+{
+    row->cases++; /* a run that fails does not come back */
+    bool struck = converge_check(row->scenario, t, untroubled, ret);
+    if (is_a_case(row, ret))
+        row->passed++;
+    else
+        row->cases--;
+    return struck;
+}
+
+static void report(const struct converge_row *rows, size_t n_rows, const struct trouble *troubles,
+                   size_t n_troubles)
+{
+    for (size_t t = 0; t < n_troubles; t++) {
+        int cases = 0;
+        int passed = 0;
+        for (size_t i = 0; i < n_rows; i++) {
+            cases += rows[i].trouble == &troubles[t] ? rows[i].cases : 0;
+            passed += rows[i].trouble == &troubles[t] ? rows[i].passed : 0;
+        }
+        if (troubles[t].class && cases)
+            faults_report(troubles[t].class, cases, passed);
+    }
+}
+
 int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n_troubles,
                   void (*test)(void **state))
 {
@@ -218,7 +266,8 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
             if ((argc > 1 && strcmp(argv[1], SCENARIOS[s].name) != 0) ||
                 (argc > 2 && strcmp(argv[2], troubles[t].name) != 0))
                 continue;
-            rows[n] = (struct converge_row){&SCENARIOS[s], &troubles[t], argc > 3 ? argv[3] : NULL};
+            rows[n] = (struct converge_row){
+                .scenario = &SCENARIOS[s], .trouble = &troubles[t], .seed = argc > 3 ? argv[3] : NULL};
             snprintf(names[n], sizeof(names[n]), "%s/%s", SCENARIOS[s].name, troubles[t].name);
             tests[n] = (struct CMUnitTest){names[n], test, NULL, NULL, &rows[n]};
             n++;
@@ -228,5 +277,7 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
         fprintf(stderr, "usage: %s [scenario [trouble [seed]]]: no such scenario or trouble\n", argv[0]);
         return 2;
     }
-    return _cmocka_run_group_tests(argv[0], tests, n, NULL, NULL);
+    int failed = _cmocka_run_group_tests(argv[0], tests, n, NULL, NULL);
+    report(rows, n, troubles, n_troubles);
+    return failed;
 }

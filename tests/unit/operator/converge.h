@@ -32,8 +32,17 @@ enum follows {
     FOLLOWS_HANDOVER, /* the leader is told to stop */
 };
 
+/* What counts as one case of a fault class. */
+enum counting {
+    COUNTS_NOTHING,
+    COUNTS_WRITES, /* each run in which a write was struck */
+    COUNTS_EVENTS, /* each kind of object and type of event that was struck */
+};
+
 struct trouble {
     const char *name;
+    const char *class; /* of tests/faults.goals */
+    enum counting counting;
     struct fake_fault_plan fault; /* request 0: none */
     enum follows follows;
     struct fake_fault_plan then; /* when the first has struck, and counted from there; request 0: none */
@@ -50,7 +59,9 @@ struct ending {
     char left[CONVERGE_TEXT_BYTES]; /* the same without what is gone again */
     bool struck;                    /* all that was planned happened */
     int requests;
-    int events; /* that watches told */
+    int events;        /* that watches told */
+    char tampered[64]; /* the event: "pods/MODIFIED" */
+    bool wrote;        /* what was struck, or done last before a crash, was a write */
 };
 
 void converge_run(const struct scenario *s, const struct trouble *t, struct ending *ret);
@@ -63,12 +74,21 @@ bool converge_check(const struct scenario *s, const struct trouble *t, const str
 /* A run without any trouble, which has to end as the scenario says. */
 struct ending converge_untroubled(const struct scenario *s, int operators);
 
+enum { CONVERGE_EVENTS_MAX = 32 };
+
 /* What a test's state points to. */
 struct converge_row {
     const struct scenario *scenario;
     const struct trouble *trouble;
-    const char *seed; /* argv[3]; NULL: none was given */
+    const char *seed;  /* argv[3]; NULL: none was given */
+    int cases, passed; /* of the trouble's class */
+    char events[CONVERGE_EVENTS_MAX][64];
+    int n_events;
 };
+
+/* converge_check of one variant of the row's trouble, counted as a case of its class. */
+bool converge_case(struct converge_row *row, const struct trouble *t, const struct ending *untroubled,
+                   struct ending *ret);
 
 /* A cmocka main: one test for each pair of a scenario (all, or argv[1]) and a trouble (all, or argv[2]). */
 int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n,

@@ -26,14 +26,14 @@ static const struct trouble TROUBLES[] = {
     {"timeout-after", .fault = {.fault = FAKE_HANG_AFTER}},
     {"reset-body", .fault = {.fault = FAKE_RESET_BODY}},
     {"garbage-body", .fault = {.fault = FAKE_GARBAGE_BODY}},
-    {"killed-before", .fault = {.fault = FAKE_HANG_BEFORE}, .follows = FOLLOWS_CRASH},
-    {"killed-after", .fault = {.fault = FAKE_HANG_AFTER}, .follows = FOLLOWS_CRASH},
-    {"killed-answered", .crash_at = 1},
+    {"killed-before", "F1", COUNTS_WRITES, .fault = {.fault = FAKE_HANG_BEFORE}, .follows = FOLLOWS_CRASH},
+    {"killed-after", "F1", COUNTS_WRITES, .fault = {.fault = FAKE_HANG_AFTER}, .follows = FOLLOWS_CRASH},
+    {"killed-answered", "F1", COUNTS_WRITES, .crash_at = 1},
 };
 
 static void sweep(void **state)
 {
-    const struct converge_row *row = *state;
+    struct converge_row *row = *state;
     struct trouble t = *row->trouble;
     struct ending e;
     bool kills = t.crash_at > 0;
@@ -44,7 +44,7 @@ static void sweep(void **state)
         n++;
         t.crash_at = kills ? n : 0;
         t.fault.request = kills ? 0 : n;
-    } while (converge_check(row->scenario, &t, &untroubled, &e));
+    } while (converge_case(row, &t, &untroubled, &e));
     assert_true(n > ENOUGH);
     print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, n - 1, e.text);
 }

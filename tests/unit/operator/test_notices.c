@@ -17,26 +17,26 @@
 enum { ENOUGH = 5, LATE_MS = 7000, VERY_LATE_MS = 40000 };
 
 static const struct trouble TROUBLES[] = {
-    {"lost-with-stream", .tamper = {.how = FAKE_CUT_BEFORE}},
+    {"lost-with-stream", "F3", COUNTS_EVENTS, .tamper = {.how = FAKE_CUT_BEFORE}},
     {"stream-ends-after", .tamper = {.how = FAKE_CUT_AFTER}},
     {"told-twice", .tamper = {.how = FAKE_REPEAT}},
     {"late", .tamper = {.how = FAKE_LATE, .late_ms = LATE_MS}},
     {"very-late", .tamper = {.how = FAKE_LATE, .late_ms = VERY_LATE_MS}},
-    {"merged", .tamper = {.how = FAKE_MERGE, .late_ms = LATE_MS}},
-    {"gone-in-stream", .tamper = {.how = FAKE_GONE_STREAM}},
-    {"gone-at-request", .tamper = {.how = FAKE_GONE_REQUEST}},
+    {"merged", "F3", COUNTS_EVENTS, .tamper = {.how = FAKE_MERGE, .late_ms = LATE_MS}},
+    {"gone-in-stream", "F3", COUNTS_EVENTS, .tamper = {.how = FAKE_GONE_STREAM}},
+    {"gone-at-request", "F3", COUNTS_EVENTS, .tamper = {.how = FAKE_GONE_REQUEST}},
 };
 
 static void sweep(void **state)
 {
-    const struct converge_row *row = *state;
+    struct converge_row *row = *state;
     struct trouble t = *row->trouble;
     struct ending e;
 
     struct ending untroubled = converge_untroubled(row->scenario, 1);
     do
         t.tamper.event++;
-    while (converge_check(row->scenario, &t, &untroubled, &e));
+    while (converge_case(row, &t, &untroubled, &e));
     assert_true(t.tamper.event > ENOUGH);
     print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, t.tamper.event - 1, e.text);
 }
