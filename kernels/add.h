@@ -7,6 +7,6 @@
 
 #include "kernels/kctx.h"
 
-void add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n);
+void add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n);
 
 #endif

@@ -20,10 +20,10 @@ size_t classifier_workspace_bytes(const struct linear_shape *s);
 /* The loss, and the gradients of `share` times its sum over the rows; din and dweight NULL: an evaluation. */
 int classifier(struct kctx *ctx, const struct linear_shape *s,
                struct cross_entropy_result *result, /* written */
-               float *din,                          /* (R,I) written, or NULL */
+               void *din,                           /* (R,I) written, or NULL */
                float *dweight,                      /* (O,I) written, or NULL */
-               const float *in,                     /* (R,I) */
-               const float *weight,                 /* (O,I) */
+               const void *in,                      /* (R,I) */
+               const void *weight,                  /* (O,I) */
                const int32_t *labels,               /* (R) */
                float share, struct err *err) MUST_CHECK;
 

@@ -20,7 +20,7 @@
 
 struct device_graph;
 
-/* How matrix products are computed; in memory all numbers are f32. The CPU has f32 alone. */
+/* How matrix products of f32 elements are computed. The CPU has f32 alone. */
 enum precision { PRECISION_F32, PRECISION_TF32, PRECISION_BF16 };
 
 enum { DEVICE_MARKS = 16 };
@@ -31,6 +31,10 @@ bool device_has_graphs(const struct kctx *ctx);
 
 /* It has the operations of models of sequences (ops.h). */
 bool device_has_sequences(const struct kctx *ctx);
+
+/* Activations, their gradients and copies of weights are made of these; see kctx.h. Operations whose parameters are all
+ * float know nothing of it. */
+enum element device_element(const struct kctx *ctx);
 
 /* What computes, for people: "avx512", "NVIDIA H200 (sm_90)". */
 const char *device_name(const struct kctx *ctx);

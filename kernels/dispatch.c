@@ -1,14 +1,14 @@
 /* dispatch.c - every operation, and the care of memory, handed to the device of the context. */
 #include "kernels/ops.h"
 
-void linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, const float *in,
-                    const float *weight, const float *bias, bool relu)
+void linear_forward(struct kctx *ctx, const struct linear_shape *s, void *out, const void *in,
+                    const void *weight, const void *bias, bool relu)
 {
     ctx->ops->linear_forward(ctx, s, out, in, weight, bias, relu);
 }
 
-void linear_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight, float *dbias,
-                     const float *dout, const float *out, const float *in, const float *weight)
+void linear_backward(struct kctx *ctx, const struct linear_shape *s, void *din, float *dweight, float *dbias,
+                     const void *dout, const void *out, const void *in, const void *weight)
 {
     ctx->ops->linear_backward(ctx, s, din, dweight, dbias, dout, out, in, weight);
 }
@@ -57,12 +57,12 @@ void relu_backward(struct kctx *ctx, float *din, const float *dout, const float 
     ctx->ops->relu_backward(ctx, din, dout, out, n);
 }
 
-void gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n)
+void gelu_forward(struct kctx *ctx, enum gelu_form form, void *out, const void *in, size_t n)
 {
     ctx->ops->gelu_forward(ctx, form, out, in, n);
 }
 
-void gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
+void gelu_backward(struct kctx *ctx, enum gelu_form form, void *din, const void *dout, const void *in,
                    size_t n)
 {
     ctx->ops->gelu_backward(ctx, form, din, dout, in, n);
@@ -79,38 +79,38 @@ void softmax_backward(struct kctx *ctx, float *din, const float *dout, const flo
     ctx->ops->softmax_backward(ctx, din, dout, out, rows, classes);
 }
 
-void add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n)
+void add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n)
 {
     ctx->ops->add(ctx, out, a, b, n);
 }
 
-void attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
-                       const float *qkv)
+void attention_forward(struct kctx *ctx, const struct attention_shape *s, void *out, float *lse,
+                       const void *qkv)
 {
     ctx->ops->attention_forward(ctx, s, out, lse, qkv);
 }
 
-void attention_backward(struct kctx *ctx, const struct attention_shape *s, float *dqkv, const float *dout,
-                        const float *out, const float *lse, const float *qkv)
+void attention_backward(struct kctx *ctx, const struct attention_shape *s, void *dqkv, const void *dout,
+                        const void *out, const float *lse, const void *qkv)
 {
     ctx->ops->attention_backward(ctx, s, dqkv, dout, out, lse, qkv);
 }
 
-void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, const float *tokens,
-                       const float *table, const float *positions)
+void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, void *out, const float *tokens,
+                       const void *table, const void *positions)
 {
     ctx->ops->embedding_forward(ctx, s, out, tokens, table, positions);
 }
 
 void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more, float *dtable,
-                        float *dpositions, const float *dout, const float *tokens)
+                        float *dpositions, const void *dout, const float *tokens)
 {
     ctx->ops->embedding_backward(ctx, s, more, dtable, dpositions, dout, tokens);
 }
 
-int classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
-               float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
-               float share, struct err *err)
+int classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result, void *din,
+               float *dweight, const void *in, const void *weight, const int32_t *labels, float share,
+               struct err *err)
 {
     return ctx->ops->classifier(ctx, s, result, din, dweight, in, weight, labels, share, err);
 }
@@ -137,12 +137,12 @@ double mse(struct kctx *ctx, float *dout, const float *out, const float *target,
 }
 
 void dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
-                     float *out, uint8_t *keep, const float *in)
+                     void *out, uint8_t *keep, const void *in)
 {
     ctx->ops->dropout_forward(ctx, s, draw, out, keep, in);
 }
 
-void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, const float *dout,
+void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, void *din, const void *dout,
                       const uint8_t *keep)
 {
     ctx->ops->dropout_backward(ctx, s, din, dout, keep);
@@ -162,15 +162,15 @@ void batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, bool 
     ctx->ops->batchnorm_backward(ctx, s, train, din, dweight, dbias, dout, in, mean, rstd, weight);
 }
 
-void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, float *mean,
-                       float *rstd, const float *in, const float *weight, const float *bias)
+void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, void *out, float *mean, float *rstd,
+                       const void *in, const float *weight, const float *bias)
 {
     ctx->ops->layernorm_forward(ctx, s, out, mean, rstd, in, weight, bias);
 }
 
-void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, float *din, float *dweight,
-                        float *dbias, const float *dout, const float *in, const float *mean,
-                        const float *rstd, const float *weight)
+void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, void *din, float *dweight,
+                        float *dbias, const void *dout, const void *in, const float *mean, const float *rstd,
+                        const float *weight)
 {
     ctx->ops->layernorm_backward(ctx, s, din, dweight, dbias, dout, in, mean, rstd, weight);
 }
@@ -229,17 +229,23 @@ void queue_step_end(struct kctx *ctx, struct step_state *state, const struct que
     ctx->ops->queue_step_end(ctx, state, own, rows, loss, flags, records, ring);
 }
 
-void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss,
-                const struct queued_span *span, int spans, float *p, float *m, float *v, const float *g,
-                size_t n)
+void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
 {
-    ctx->ops->queue_adam(ctx, state, loss, span, spans, p, m, v, g, n);
+    ctx->ops->queue_round(ctx, w, steps);
 }
 
-void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss,
-               const struct queued_span *span, int spans, float *p, float *u, const float *g, size_t n)
+void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
+                const struct queued_span *span, int spans, const struct queued_params *w, float *m, float *v,
+                const float *g)
 {
-    ctx->ops->queue_sgd(ctx, state, loss, span, spans, p, u, g, n);
+    ctx->ops->queue_adam(ctx, state, loss, scale, span, spans, w, m, v, g);
+}
+
+void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
+               const struct queued_span *span, int spans, const struct queued_params *w, float *u,
+               const float *g)
+{
+    ctx->ops->queue_sgd(ctx, state, loss, scale, span, spans, w, u, g);
 }
 
 void queue_count(struct kctx *ctx, int64_t *x)
@@ -260,6 +266,11 @@ bool device_has_sequences(const struct kctx *ctx)
 bool device_has_graphs(const struct kctx *ctx)
 {
     return ctx->ops->graph_begin;
+}
+
+enum element device_element(const struct kctx *ctx)
+{
+    return ctx->element;
 }
 
 const char *device_name(const struct kctx *ctx)

@@ -26,12 +26,12 @@ struct dropout_draw {
 };
 
 void dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
-                     float *out,       /* (B,N) written */
-                     uint8_t *keep,    /* (B,N) written: 1 stays */
-                     const float *in); /* (B,N) */
+                     void *out,       /* (B,N) written */
+                     uint8_t *keep,   /* (B,N) written: 1 stays */
+                     const void *in); /* (B,N) */
 
-void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, /* (B,N) written */
-                      const float *dout,                                           /* (B,N) */
+void dropout_backward(struct kctx *ctx, const struct dropout_shape *s, void *din, /* (B,N) written */
+                      const void *dout,                                           /* (B,N) */
                       const uint8_t *keep); /* (B,N) as the forward pass left it */
 
 #endif

@@ -20,15 +20,15 @@ struct embedding_shape {
 /* ERR_INVALID naming the field: sizes under 1, too many tokens, or tensors over 2^31 - 1 elements. */
 int embedding_check(const struct embedding_shape *s, struct err *err) MUST_CHECK;
 
-void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, /* (B,T,C) written */
-                       const float *tokens,                                           /* (B,T) */
-                       const float *table,                                            /* (V,C) */
-                       const float *positions);                                       /* (T,C) */
+void embedding_forward(struct kctx *ctx, const struct embedding_shape *s, void *out, /* (B,T,C) written */
+                       const float *tokens,                                          /* (B,T) */
+                       const void *table,                                            /* (V,C) */
+                       const void *positions);                                       /* (T,C) */
 
 void embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool more,
                         float *dtable,        /* (V,C) written; with `more` added to */
                         float *dpositions,    /* (T,C) written */
-                        const float *dout,    /* (B,T,C) */
+                        const void *dout,     /* (B,T,C) */
                         const float *tokens); /* (B,T) */
 
 #endif

@@ -8,6 +8,8 @@
  * Alignment: buffers given to operations need a float's alignment only; 64 bytes is faster.
  * Errors:    shapes are checked once, at set-up, by <op>_check (ERR_INVALID naming the field). The operations
  *            themselves cannot fail; one called with too little scratch memory aborts.
+ * Elements:  a parameter of type float is f32 on every device. One of type void is of the context's own kind of element:
+ *            activations, their gradients, and the weights that products read. On CPUs that is f32 too.
  * Numerics:  every output element is summed in an order that depends on the shape and the instruction set
  *            only, never on the number of threads. Products are fused (FMA) where the set has it.
  */
@@ -21,6 +23,14 @@
 #include <stddef.h>
 
 struct kctx;
+
+/* What activations are made of: for the life of a context, chosen when it is made (device.h). */
+enum element { ELEMENT_F32, ELEMENT_BF16 };
+
+static inline size_t element_bytes(enum element e)
+{
+    return e == ELEMENT_BF16 ? 2 : sizeof(float);
+}
 
 enum kctx_isa {
     KCTX_ISA_AUTO = 0, /* the value of TK_ISA (plain, avx2, avx512, auto) when set, else the best there is */

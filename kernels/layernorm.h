@@ -17,20 +17,20 @@ struct layernorm_shape {
 /* ERR_INVALID naming the field: sizes under 1 or tensors over 2^31 - 1 elements. */
 int layernorm_check(const struct layernorm_shape *s, struct err *err) MUST_CHECK;
 
-void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, /* (R,C) written */
+void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, void *out, /* (R,C) written */
                        float *mean,         /* (R) written, for the backward pass */
                        float *rstd,         /* (R) written, for the backward pass */
-                       const float *in,     /* (R,C) */
+                       const void *in,      /* (R,C) */
                        const float *weight, /* (C) */
                        const float *bias);  /* (C) or NULL */
 
 /* Gradients are written, not added to. */
 void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s,
-                        float *din,           /* (R,C) written, or NULL for a first layer */
+                        void *din,            /* (R,C) written, or NULL for a first layer */
                         float *dweight,       /* (C) written */
                         float *dbias,         /* (C) written, or NULL */
-                        const float *dout,    /* (R,C) */
-                        const float *in,      /* (R,C) */
+                        const void *dout,     /* (R,C) */
+                        const void *in,       /* (R,C) */
                         const float *mean,    /* (R) */
                         const float *rstd,    /* (R) */
                         const float *weight); /* (C) */

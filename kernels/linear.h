@@ -17,21 +17,21 @@ struct linear_shape {
 int linear_check(const struct linear_shape *s, struct err *err) MUST_CHECK;
 size_t linear_workspace_bytes(const struct linear_shape *s);
 
-void linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, /* (R,O) written */
-                    const float *in,                                            /* (R,I) */
-                    const float *weight,                                        /* (O,I) */
-                    const float *bias,                                          /* (O) or NULL */
-                    bool relu);                                                 /* out = max(out, 0) */
+void linear_forward(struct kctx *ctx, const struct linear_shape *s, void *out, /* (R,O) written */
+                    const void *in,                                            /* (R,I) */
+                    const void *weight,                                        /* (O,I) */
+                    const void *bias,                                          /* (O) or NULL */
+                    bool relu);                                                /* out = max(out, 0) */
 
 /* Gradients are written, not added to. `out` is linear_forward's output when it applied the ReLU (its
  * gradient is then taken where out > 0), else NULL. */
 void linear_backward(struct kctx *ctx, const struct linear_shape *s,
-                     float *din,           /* (R,I) written, or NULL for a first layer */
-                     float *dweight,       /* (O,I) written */
-                     float *dbias,         /* (O) written, or NULL */
-                     const float *dout,    /* (R,O) */
-                     const float *out,     /* (R,O) or NULL */
-                     const float *in,      /* (R,I) */
-                     const float *weight); /* (O,I) */
+                     void *din,           /* (R,I) written, or NULL for a first layer */
+                     float *dweight,      /* (O,I) written */
+                     float *dbias,        /* (O) written, or NULL */
+                     const void *dout,    /* (R,O) */
+                     const void *out,     /* (R,O) or NULL */
+                     const void *in,      /* (R,I) */
+                     const void *weight); /* (O,I) */
 
 #endif

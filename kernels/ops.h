@@ -75,6 +75,7 @@
     X(queue_gather)                                                                                          \
     X(queue_step_begin)                                                                                      \
     X(queue_step_end)                                                                                        \
+    X(queue_round)                                                                                           \
     X(queue_adam)                                                                                            \
     X(queue_sgd)                                                                                             \
     X(queue_count)
@@ -122,6 +123,7 @@ struct kernel_ops {
 /* The head of every device's own context. */
 struct kctx {
     const struct kernel_ops *ops;
+    enum element element;
 };
 
 #endif

@@ -99,12 +99,28 @@ struct queued_span {
     int32_t decay; /* which scalars */
 };
 
-/* One optimiser step, by state->now's scalars; none when the run is halted, or *loss is not finite. */
-void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss,
-                const struct queued_span *span, int spans, float *p, float *m, float *v, const float *g,
-                size_t n);
-void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss,
-               const struct queued_span *span, int spans, float *p, float *u, const float *g, size_t n);
+/* What is trained, in f32, and the copies that passes read instead where elements are bf16. */
+struct queued_params {
+    float *p;   /* (n) */
+    void *copy; /* (n) bf16; NULL: passes read p */
+    bool
+        by_chance; /* a copy goes up or down by chance, so that its mean is p; else to the nearest, ties to even */
+    uint64_t seed;  /* of that chance, which depends on it, on how many steps were taken, and on the place */
+    uint32_t first; /* p[0]'s place among all parameters: below 2^32, more fit no GPU */
+    size_t n;
+};
+
+/* The copies, as the run's first `steps` steps leave them. */
+void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps);
+
+/* One optimiser step with the gradients times *scale (NULL: as they are), by state->now's scalars, copies in the same pass;
+ * none when the run is halted, or *loss is not finite. m, v, u and g have as many elements as p. */
+void queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
+                const struct queued_span *span, int spans, const struct queued_params *w, float *m, float *v,
+                const float *g);
+void queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
+               const struct queued_span *span, int spans, const struct queued_params *w, float *u,
+               const float *g);
 
 /* x[0] += 1 */
 void queue_count(struct kctx *ctx, int64_t *x);

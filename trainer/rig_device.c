@@ -39,7 +39,7 @@ static int take_gpu(struct rig *s, struct err *err)
         snprintf(s->gpu.note, sizeof(s->gpu.note), "the GPU is not used: %s", why.msg);
         return 0;
     }
-    s->ctx = s->plugin->context(s->gpu.device, (enum precision)s->cfg->precision, err);
+    s->ctx = s->plugin->context(s->gpu.device, (enum precision)s->cfg->precision, ELEMENT_F32, err);
     if (!s->ctx)
         return -1;
     if (s->nccl && !(s->device_comm = s->plugin->nccl_open(s->comm, NULL, s->timeout_ms, err)))

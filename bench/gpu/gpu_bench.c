@@ -67,7 +67,7 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
     int rows;
 
     n->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, err);
-    if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, err)) ||
+    if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, ELEMENT_F32, err)) ||
         make_data(n, (size_t)items, shape_len(in), err))
         return -1;
     struct pipeline_options o = {

@@ -226,8 +226,8 @@ static void forward_head(const struct attention_job *j, const struct attention_h
     }
 }
 
-void cpu_attention_forward(struct kctx *ctx, const struct attention_shape *s, float *out, float *lse,
-                           const float *qkv)
+void cpu_attention_forward(struct kctx *ctx, const struct attention_shape *s, void *out, float *lse,
+                           const void *qkv)
 {
     struct attention_job j = {.s = s, .out = out, .lse = lse, .qkv = qkv};
 

@@ -91,8 +91,8 @@ static void backward_head(const struct attention_job *j, const struct attention_
     }
 }
 
-void cpu_attention_backward(struct kctx *ctx, const struct attention_shape *s, float *dqkv, const float *dout,
-                            const float *out, const float *lse, const float *qkv)
+void cpu_attention_backward(struct kctx *ctx, const struct attention_shape *s, void *dqkv, const void *dout,
+                            const void *out, const float *lse, const void *qkv)
 {
     struct attention_job j = {.s = s, .dqkv = dqkv, .dout = dout, .out_in = out, .lse_in = lse, .qkv = qkv};
 

@@ -106,7 +106,7 @@ static void products(struct kctx *ctx, const struct job *j, const float *in, con
 }
 
 int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_entropy_result *result,
-                   float *din, float *dweight, const float *in, const float *weight, const int32_t *labels,
+                   void *din, float *dweight, const void *in, const void *weight, const int32_t *labels,
                    float share, struct err *err)
 {
     struct scratch w = scratch_open(ctx);
@@ -120,14 +120,14 @@ int cpu_classifier(struct kctx *ctx, const struct linear_shape *s, struct cross_
     take(&j, &w, j.ops->panel);
     const int most = block_rows(s);
     for (ptrdiff_t first = 0; first < s->rows; first += most) {
-        const float *x = in + first * s->in;
+        const float *x = (const float *)in + first * s->in;
         j.rows = s->rows - first < most ? (int)(s->rows - first) : most;
         j.labels = labels + first;
         products(ctx, &j, x, weight);
         kctx_run(ctx, j.rows, loss_rows, &j);
         if (dweight)
             product_gradients(ctx, &(struct linear_shape){.rows = j.rows, .in = s->in, .out = s->out},
-                              din + first * s->in, dweight, first > 0, j.logits, x, weight);
+                              (float *)din + first * s->in, dweight, first > 0, j.logits, x, weight);
         for (int r = 0; r < j.rows; r++) {
             sum.loss_sum += j.loss[r];
             sum.correct += j.correct[r];

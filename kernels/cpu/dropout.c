@@ -45,7 +45,7 @@ static void forward_samples(void *arg, int begin, int end)
 }
 
 void cpu_dropout_forward(struct kctx *ctx, const struct dropout_shape *s, const struct dropout_draw *draw,
-                         float *out, uint8_t *keep, const float *in)
+                         void *out, uint8_t *keep, const void *in)
 {
     struct job j = {.s = s, .draw = draw, .ops = kctx_ops(ctx), .to = out, .keep = keep, .from = in};
     kctx_run(ctx, s->batch, forward_samples, &j);
@@ -67,7 +67,7 @@ static void backward_samples(void *arg, int begin, int end)
     j->ops->dropout_grad(j->din + at, j->dout + at, j->keep + at, scale_of(j->s), n);
 }
 
-void cpu_dropout_backward(struct kctx *ctx, const struct dropout_shape *s, float *din, const float *dout,
+void cpu_dropout_backward(struct kctx *ctx, const struct dropout_shape *s, void *din, const void *dout,
                           const uint8_t *keep)
 {
     struct back_job j = {.s = s, .ops = kctx_ops(ctx), .din = din, .dout = dout, .keep = keep};

@@ -49,8 +49,8 @@ static void forward_rows(void *arg, int begin, int end)
     }
 }
 
-void cpu_embedding_forward(struct kctx *ctx, const struct embedding_shape *s, float *out, const float *tokens,
-                           const float *table, const float *positions)
+void cpu_embedding_forward(struct kctx *ctx, const struct embedding_shape *s, void *out, const float *tokens,
+                           const void *table, const void *positions)
 {
     struct job j = {
         .s = s, .ops = kctx_ops(ctx), .out = out, .tokens = tokens, .table = table, .positions = positions};
@@ -81,7 +81,7 @@ static void backward_columns(void *arg, int begin, int end)
 }
 
 void cpu_embedding_backward(struct kctx *ctx, const struct embedding_shape *s, bool add, float *dtable,
-                            float *dpositions, const float *dout, const float *tokens)
+                            float *dpositions, const void *dout, const float *tokens)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),

@@ -66,7 +66,7 @@ static void gelu_chunks(void *arg, int begin, int end)
     f->form(f->a + i, f->x + i, chunk_end(f, end) - i);
 }
 
-void cpu_gelu_forward(struct kctx *ctx, enum gelu_form form, float *out, const float *in, size_t n)
+void cpu_gelu_forward(struct kctx *ctx, enum gelu_form form, void *out, const void *in, size_t n)
 {
     const struct isa_ops *ops = kctx_ops(ctx);
     struct flat f = {.a = out, .x = in, .n = n, .form = form == GELU_TANH ? ops->gelu_tanh : ops->gelu};
@@ -80,7 +80,7 @@ static void gelu_grad_chunks(void *arg, int begin, int end)
     f->form_grad(f->a + i, f->x + i, f->y + i, chunk_end(f, end) - i);
 }
 
-void cpu_gelu_backward(struct kctx *ctx, enum gelu_form form, float *din, const float *dout, const float *in,
+void cpu_gelu_backward(struct kctx *ctx, enum gelu_form form, void *din, const void *dout, const void *in,
                        size_t n)
 {
     const struct isa_ops *ops = kctx_ops(ctx);
@@ -132,7 +132,7 @@ void cpu_reduce_scale(struct kctx *ctx, float *x, float scale, size_t n)
     run_chunks(ctx, &(struct flat){.a = x, .scale = scale, .n = n}, scale_chunks);
 }
 
-void cpu_add(struct kctx *ctx, float *out, const float *a, const float *b, size_t n)
+void cpu_add(struct kctx *ctx, void *out, const void *a, const void *b, size_t n)
 {
     reduce_sum(ctx, out, (const float *const[]){a, b}, 2, n, 1);
 }

@@ -29,8 +29,8 @@ static void forward_rows(void *arg, int begin, int end)
                           j->s->eps, n);
 }
 
-void cpu_layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, float *mean,
-                           float *rstd, const float *in, const float *weight, const float *bias)
+void cpu_layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, void *out, float *mean,
+                           float *rstd, const void *in, const float *weight, const float *bias)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),
@@ -70,8 +70,8 @@ static void backward_rows(void *arg, int begin, int end)
                                j->in_rstd[r], n);
 }
 
-void cpu_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, float *din, float *dweight,
-                            float *dbias, const float *dout, const float *in, const float *mean,
+void cpu_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, void *din, float *dweight,
+                            float *dbias, const void *dout, const void *in, const float *mean,
                             const float *rstd, const float *weight)
 {
     struct job j = {.s = s,

@@ -104,8 +104,8 @@ static void forward_outs(void *arg, int begin, int end)
     f->ops->dot(&d);
 }
 
-void cpu_linear_forward(struct kctx *ctx, const struct linear_shape *s, float *out, const float *in,
-                        const float *weight, const float *bias, bool relu)
+void cpu_linear_forward(struct kctx *ctx, const struct linear_shape *s, void *out, const void *in,
+                        const void *weight, const void *bias, bool relu)
 {
     struct forward f = {.s = s,
                         .ops = kctx_ops(ctx),
@@ -196,9 +196,8 @@ static void fill_offsets(struct backward *b)
     }
 }
 
-void cpu_linear_backward(struct kctx *ctx, const struct linear_shape *s, float *din, float *dweight,
-                         float *dbias, const float *dout, const float *out, const float *in,
-                         const float *weight)
+void cpu_linear_backward(struct kctx *ctx, const struct linear_shape *s, void *din, float *dweight,
+                         float *dbias, const void *dout, const void *out, const void *in, const void *weight)
 {
     struct backward b = {
         .s = s, .ops = kctx_ops(ctx), .din = din, .dweight = dweight, .dy = dout, .in = in, .weight = weight};

@@ -8,7 +8,7 @@
 #ifndef TK_KERNELS_CUDA_COLUMNS_CUH
 #define TK_KERNELS_CUDA_COLUMNS_CUH
 
-#include "kernels/cuda/grid.h"
+#include "kernels/cuda/element.cuh"
 
 namespace
 {
@@ -80,9 +80,9 @@ void columns_sum(struct cuda *c, int rows, int cols, Values values, Finish finis
 }
 
 /* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU. */
-struct masked_gradient {
+template <class E> struct masked_gradient {
     static constexpr int N = 1;
-    const float *dout, *out;
+    const E *dout, *out;
     int cols;
     __device__ void at(int row, int col, double *v) const
     {

@@ -260,7 +260,7 @@ static int open_device(struct cuda *c, struct err *err)
     return 0;
 }
 
-struct kctx *cuda_make(int device, enum precision precision, struct err *err)
+struct kctx *cuda_make(int device, enum precision precision, enum element element, struct err *err)
 {
     struct cuda *c = calloc(1, sizeof(*c));
 
@@ -268,7 +268,7 @@ struct kctx *cuda_make(int device, enum precision precision, struct err *err)
         err_set(err, ERR_FATAL, "out of memory");
         return NULL;
     }
-    c->ctx.ops = &cuda_ops;
+    c->ctx = (struct kctx){&cuda_ops, element};
     c->device = device;
     c->precision = precision;
     struct kctx *ctx = &c->ctx;

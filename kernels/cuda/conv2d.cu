@@ -304,7 +304,8 @@ void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float 
     const gradient from = {dout, out};
 
     if (dbias)
-        columns_sum(c, s->batch * g.oh * g.ow, g.o, masked_gradient{dout, out, g.o}, store_column{dbias});
+        columns_sum(c, s->batch * g.oh * g.ow, g.o, masked_gradient<float>{dout, out, g.o},
+                    store_column{dbias});
     weight_gradient(c, s, g, dweight, from, in);
     if (din)
         tile_launch(c, s->batch * g.h * g.w, g.c, g.taps * g.o, 1, gradient_windows{g, from},

@@ -47,7 +47,8 @@ struct cuda {
 
 /* device: as CUDA counts. Errors: ERR_INVALID (no such device; a precision that needs cuBLAS, which is not there),
  * ERR_FATAL. */
-struct kctx *cuda_make(int device, enum precision precision, struct err *err) MUST_CHECK;
+struct kctx *cuda_make(int device, enum precision precision, enum element element,
+                       struct err *err) MUST_CHECK;
 
 static inline struct cuda *cuda_of(struct kctx *ctx)
 {

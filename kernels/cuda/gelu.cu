@@ -1,5 +1,5 @@
 /* gelu.cu - by the GPU's own erfc, exp and tanh. */
-#include "kernels/cuda/grid.h"
+#include "kernels/cuda/element.cuh"
 
 namespace
 {
@@ -16,16 +16,16 @@ __device__ float form(float x, float *slope)
     return tanhf(0.797884561F * (x + 0.044715F * x * x * x));
 }
 
-__global__ void forward(enum gelu_form how, float *out, const float *in, int64_t n)
+template <class E> __global__ void forward(enum gelu_form how, E *out, const E *in, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         float x = in[i];
         float slope;
-        out[i] = x * (how == GELU_TANH ? 0.5F * (1.0F + form(x, &slope)) : normal(x));
+        out[i] = (E)(x * (how == GELU_TANH ? 0.5F * (1.0F + form(x, &slope)) : normal(x)));
     }
 }
 
-__global__ void backward(enum gelu_form how, float *din, const float *dout, const float *in, int64_t n)
+template <class E> __global__ void backward(enum gelu_form how, E *din, const E *dout, const E *in, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         float x = in[i];
@@ -39,23 +39,35 @@ __global__ void backward(enum gelu_form how, float *din, const float *dout, cons
         } else {
             d = normal(x) + x * 0.398942280F * expf(-0.5F * x * x);
         }
-        din[i] = dout[i] * d;
+        din[i] = (E)(dout[i] * d);
     }
+}
+
+template <class E> void run_forward(struct cuda *c, enum gelu_form how, void *out, const void *in, int64_t n)
+{
+    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, forward<E>, how, (E *)out, (const E *)in, n);
+}
+
+template <class E>
+void run_backward(struct cuda *c, enum gelu_form how, void *din, const void *dout, const void *in, int64_t n)
+{
+    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, backward<E>, how, (E *)din, (const E *)dout,
+           (const E *)in, n);
 }
 
 } // namespace
 
-void cuda_gelu_forward(struct kctx *ctx, enum gelu_form how, float *out, const float *in, size_t n)
+void cuda_gelu_forward(struct kctx *ctx, enum gelu_form how, void *out, const void *in, size_t n)
 {
+    struct cuda *c = cuda_of(ctx);
     if (n)
-        LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, forward, how, out, in,
-               (int64_t)n);
+        ELEMENT_CALL(c, run_forward, c, how, out, in, (int64_t)n);
 }
 
-void cuda_gelu_backward(struct kctx *ctx, enum gelu_form how, float *din, const float *dout, const float *in,
+void cuda_gelu_backward(struct kctx *ctx, enum gelu_form how, void *din, const void *dout, const void *in,
                         size_t n)
 {
+    struct cuda *c = cuda_of(ctx);
     if (n)
-        LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, backward, how, din, dout, in,
-               (int64_t)n);
+        ELEMENT_CALL(c, run_backward, c, how, din, dout, in, (int64_t)n);
 }

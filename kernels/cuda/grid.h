@@ -9,6 +9,8 @@
 
 #include "kernels/cuda/cuda.h"
 
+#include <string.h>
+
 #ifdef __CUDACC__
 
 #include <cuda_runtime.h>
@@ -40,6 +42,20 @@ constexpr int EACH_THREADS = 256;
 __host__ __device__ inline int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+__host__ __device__ inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+__host__ __device__ inline float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
 }
 
 /* Blocks for n elements, one per thread. n is below 2^31 in every tensor, flat buffers may be longer. */

@@ -1,15 +1,17 @@
 /* layernorm.cu - a warp per row; the parameters' gradients are sums of columns. */
 #include "kernels/cuda/columns.cuh"
+#include "kernels/cuda/element.cuh"
 #include "kernels/cuda/rows.cuh"
 
 namespace
 {
 
-__global__ void forward(float *out, float *mean, float *rstd, const float *in, const float *weight,
-                        const float *bias, double eps, int rows, int cols)
+template <class E>
+__global__ void forward(E *out, float *mean, float *rstd, const E *in, const float *weight, const float *bias,
+                        double eps, int rows, int cols)
 {
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
-        const float *x = in + r * cols;
+        const E *x = in + r * cols;
         double sum = 0;
         double square = 0;
         for (int c = lane(); c < cols; c += WARP)
@@ -20,7 +22,7 @@ __global__ void forward(float *out, float *mean, float *rstd, const float *in, c
         const float mean32 = (float)m;
         const float rstd32 = (float)(1 / sqrt(warp_sum(square) / cols + eps));
         for (int c = lane(); c < cols; c += WARP)
-            out[r * cols + c] = __fmaf_rn((x[c] - mean32) * rstd32, weight[c], bias ? bias[c] : 0.0F);
+            out[r * cols + c] = (E)(__fmaf_rn((x[c] - mean32) * rstd32, weight[c], bias ? bias[c] : 0.0F));
         if (lane() == 0) {
             mean[r] = mean32;
             rstd[r] = rstd32;
@@ -28,12 +30,13 @@ __global__ void forward(float *out, float *mean, float *rstd, const float *in, c
     }
 }
 
-__global__ void input_gradient(float *din, const float *dout, const float *in, const float *weight,
-                               const float *mean, const float *rstd, int rows, int cols)
+template <class E>
+__global__ void input_gradient(E *din, const E *dout, const E *in, const float *weight, const float *mean,
+                               const float *rstd, int rows, int cols)
 {
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
-        const float *x = in + r * cols;
-        const float *dy = dout + r * cols;
+        const E *x = in + r * cols;
+        const E *dy = dout + r * cols;
         double sum = 0;
         double dot = 0;
         for (int c = lane(); c < cols; c += WARP) {
@@ -44,13 +47,15 @@ __global__ void input_gradient(float *din, const float *dout, const float *in, c
         const float dmean = (float)(warp_sum(sum) / cols);
         const float dvar = (float)(warp_sum(dot) / cols);
         for (int c = lane(); c < cols; c += WARP)
-            din[r * cols + c] = rstd[r] * (dy[c] * weight[c] - dmean - (x[c] - mean[r]) * rstd[r] * dvar);
+            din[r * cols + c] =
+                (E)(rstd[r] * (dy[c] * weight[c] - dmean - (x[c] - mean[r]) * rstd[r] * dvar));
     }
 }
 
-struct gradients_of {
+template <class E> struct gradients_of {
     static constexpr int N = 2;
-    const float *dout, *x, *mean, *rstd;
+    const E *dout, *x;
+    const float *mean, *rstd;
     int cols;
     __device__ void at(int row, int col, double *v) const
     {
@@ -70,24 +75,41 @@ struct store_gradients {
     }
 };
 
-} // namespace
-
-void cuda_layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, float *out, float *mean,
-                            float *rstd, const float *in, const float *weight, const float *bias)
+template <class E>
+void run_forward(struct cuda *c, const struct layernorm_shape *s, void *out, float *mean, float *rstd,
+                 const void *in, const float *weight, const float *bias)
 {
-    LAUNCH(cuda_of(ctx), row_blocks(s->rows), ROW_THREADS, forward, out, mean, rstd, in, weight, bias, s->eps,
-           s->rows, s->channels);
+    LAUNCH(c, row_blocks(s->rows), ROW_THREADS, forward<E>, (E *)out, mean, rstd, (const E *)in, weight, bias,
+           s->eps, s->rows, s->channels);
 }
 
-void cuda_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, float *din, float *dweight,
-                             float *dbias, const float *dout, const float *in, const float *mean,
+template <class E>
+void run_backward(struct cuda *c, const struct layernorm_shape *s, void *din, float *dweight, float *dbias,
+                  const void *dout, const void *in, const float *mean, const float *rstd, const float *weight)
+{
+    const E *dy = (const E *)dout;
+    const E *x = (const E *)in;
+
+    columns_sum(c, s->rows, s->channels, gradients_of<E>{dy, x, mean, rstd, s->channels},
+                store_gradients{dweight, dbias});
+    if (din)
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, input_gradient<E>, (E *)din, dy, x, weight, mean, rstd,
+               s->rows, s->channels);
+}
+
+} // namespace
+
+void cuda_layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, void *out, float *mean,
+                            float *rstd, const void *in, const float *weight, const float *bias)
+{
+    struct cuda *c = cuda_of(ctx);
+    ELEMENT_CALL(c, run_forward, c, s, out, mean, rstd, in, weight, bias);
+}
+
+void cuda_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, void *din, float *dweight,
+                             float *dbias, const void *dout, const void *in, const float *mean,
                              const float *rstd, const float *weight)
 {
     struct cuda *c = cuda_of(ctx);
-
-    columns_sum(c, s->rows, s->channels, gradients_of{dout, in, mean, rstd, s->channels},
-                store_gradients{dweight, dbias});
-    if (din)
-        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, input_gradient, din, dout, in, weight, mean, rstd,
-               s->rows, s->channels);
+    ELEMENT_CALL(c, run_backward, c, s, din, dweight, dbias, dout, in, mean, rstd, weight);
 }

@@ -12,7 +12,8 @@ enum { PLANS_MAX = 512, ALIGN_MAX = 256 };
 /* What an algorithm is chosen by. No padding: compared as bytes. */
 struct key {
     int m, n, k, lda, ldb;
-    int a_transposed, b_transposed, bias, relu;
+    int a_transposed, b_transposed, bias, relu, more;
+    int of, to;
     unsigned align_a, align_b, align_c, align_bias;
 };
 
@@ -108,14 +109,20 @@ static struct key key_of(const struct product *p)
                         .b_transposed = p->b_transposed,
                         .bias = p->bias != NULL,
                         .relu = p->relu,
+                        .more = p->more,
+                        .of = (int)p->of,
+                        .to = (int)p->to,
                         .align_a = align_of(p->a),
                         .align_b = align_of(p->b),
                         .align_c = align_of(p->c),
                         .align_bias = p->bias ? align_of(p->bias) : 0};
 }
 
-static cublasComputeType_t compute_type(enum precision precision)
+/* bf16 operands need no word about it. */
+static cublasComputeType_t compute_type(enum precision precision, int of)
 {
+    if (of == ELEMENT_BF16)
+        return CUBLAS_COMPUTE_32F;
     switch (precision) {
     case PRECISION_TF32:
         return CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -127,8 +134,13 @@ static cublasComputeType_t compute_type(enum precision precision)
     return CUBLAS_COMPUTE_32F;
 }
 
+static cudaDataType_t type_of(int element)
+{
+    return element == ELEMENT_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
 /* 0 as long as all went well, like cuBLAS's own status. */
-static int describe(const struct matmul *m, struct plan *p, const float *bias)
+static int describe(const struct matmul *m, struct plan *p, const void *bias)
 {
     const struct blas *b = &m->blas;
     const struct key *k = &p->key;
@@ -142,15 +154,15 @@ static int describe(const struct matmul *m, struct plan *p, const float *bias)
     uint64_t b_rows = (uint64_t)(k->b_transposed ? k->n : k->k);
     uint64_t b_cols = (uint64_t)(k->b_transposed ? k->k : k->n);
 
-    return b->MatmulDescCreate(&p->desc, compute_type(m->precision), CUDA_R_32F) ||
+    return b->MatmulDescCreate(&p->desc, compute_type(m->precision, k->of), CUDA_R_32F) ||
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof(ta)) ||
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof(tb)) ||
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)) ||
            /* Its alignment is a part of the question. */
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)) ||
-           b->MatrixLayoutCreate(&p->a, CUDA_R_32F, a_rows, a_cols, k->lda) ||
-           b->MatrixLayoutCreate(&p->b, CUDA_R_32F, b_rows, b_cols, k->ldb) ||
-           b->MatrixLayoutCreate(&p->c, CUDA_R_32F, (uint64_t)k->m, (uint64_t)k->n, k->m);
+           b->MatrixLayoutCreate(&p->a, type_of(k->of), a_rows, a_cols, k->lda) ||
+           b->MatrixLayoutCreate(&p->b, type_of(k->of), b_rows, b_cols, k->ldb) ||
+           b->MatrixLayoutCreate(&p->c, type_of(k->to), (uint64_t)k->m, (uint64_t)k->n, k->m);
 }
 
 static int choose(const struct matmul *m, struct plan *p)
@@ -188,7 +200,7 @@ static int choose(const struct matmul *m, struct plan *p)
     return 0;
 }
 
-static struct plan *plan_of(struct matmul *m, const struct key *key, const float *bias)
+static struct plan *plan_of(struct matmul *m, const struct key *key, const void *bias)
 {
     int i = 0;
 
@@ -209,7 +221,7 @@ bool matmul_run(struct cuda *c, const struct product *p)
 {
     struct matmul *m = c->matmul;
     const float one = 1;
-    const float zero = 0;
+    const float kept = p->more ? 1 : 0; /* of what C holds */
 
     if (!m->loaded)
         return false;
@@ -220,7 +232,7 @@ bool matmul_run(struct cuda *c, const struct product *p)
     if (p->bias && m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
                                                   sizeof(p->bias)))
         return false;
-    return m->blas.Matmul(m->handle, plan->desc, &one, p->a, plan->a, p->b, plan->b, &zero, p->c, plan->c,
+    return m->blas.Matmul(m->handle, plan->desc, &one, p->a, plan->a, p->b, plan->b, &kept, p->c, plan->c,
                           p->c, plan->c, &plan->algo, c->parts, plan->workspace_bytes,
                           c->stream) == CUBLAS_STATUS_SUCCESS;
 }

@@ -2,8 +2,9 @@
  *
  * Shapes:   column-major, as cuBLAS counts: C (m,n) = op(A) (m,k) op(B) (k,n), each with its leading dimension. A
  *           row-major matrix (R,C) is a column-major one (C,R).
- * Numerics: f32 in memory; products in f32, TF32 or bf16 as the context says, sums in f32. Algorithms that add by atomics
- *           are left out: the same bits in every run on the same kind of GPU.
+ * Elements: A and B are of one kind, C and the bias of one kind: both f32, both bf16, or C f32 of bf16.
+ * Numerics: products of f32 as the context says (f32, TF32, bf16), sums in f32 always. Algorithms that add by atomics are
+ *           left out: the same bits in every run on the same kind of GPU.
  */
 #ifndef TK_KERNELS_CUDA_MATMUL_H
 #define TK_KERNELS_CUDA_MATMUL_H
@@ -17,11 +18,13 @@ extern "C" {
 struct product {
     int m, n, k;
     bool a_transposed, b_transposed;
-    const float *a, *b;
+    enum element of, to; /* of A and B; of C and the bias */
+    const void *a, *b;
     int lda, ldb;
-    float *c;          /* ldc = m */
-    const float *bias; /* (m): added to every column; or NULL */
+    void *c;          /* ldc = m */
+    const void *bias; /* (m): added to every column; or NULL */
     bool relu;
+    bool more; /* added to what C holds; without bias and ReLU */
 };
 
 /* Without cuBLAS, or with TK_CUBLAS=off in the environment, it is made all the same, and matmul_run does nothing. ERR_INVALID: a precision that only cuBLAS has. */

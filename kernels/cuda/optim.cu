@@ -1,7 +1,8 @@
 /* optim.cu - one kernel over the flat buffers. Operations are rounded as on the CPU (kernels/cpu/isa/optim.c), each where
  * it is there, so both give the same bits: nothing is left for the compiler to fuse.
  */
-#include "kernels/cuda/grid.h"
+#include "kernels/cuda/chance.cuh"
+#include "kernels/cuda/element.cuh"
 
 namespace
 {
@@ -62,22 +63,55 @@ __device__ int scalars_of(const struct queued_span *span, int spans, int64_t i)
     return span[low].decay;
 }
 
-__global__ void adam_queued(const struct step_state *state, const float *loss, const struct queued_span *span,
-                            int spans, float *p, float *m, float *v, const float *g, int64_t n)
+/* A parameter's copy, behind so many steps of the run. */
+__device__ void put_copy(const struct queued_params &w, uint64_t key, int64_t i)
 {
-    if (!goes_on(state, loss))
-        return;
-    for (int64_t i = each_first(); i < n; i += each_stride())
-        adam_element(state->now.adam[scalars_of(span, spans, i)], p + i, m + i, v + i, g[i]);
+    const uint32_t place = w.first + (uint32_t)i;
+    bf16 *to = (bf16 *)w.copy + i;
+    *to = w.by_chance ? bf16(w.p[i], chance_at(key, place) & 0xffffU) : (bf16)w.p[i];
 }
 
-__global__ void sgd_queued(const struct step_state *state, const float *loss, const struct queued_span *span,
-                           int spans, float *p, float *u, const float *g, int64_t n)
+__device__ uint64_t copy_key(const struct queued_params &w, int64_t steps)
+{
+    return spread(spread(w.seed) ^ (uint64_t)steps);
+}
+
+__global__ void round_all(struct queued_params w, int64_t steps)
+{
+    const uint64_t key = copy_key(w, steps);
+    for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride())
+        put_copy(w, key, i);
+}
+
+__global__ void adam_queued(const struct step_state *state, const float *loss, const float *scale,
+                            const struct queued_span *span, int spans, struct queued_params w, float *m,
+                            float *v, const float *g)
 {
     if (!goes_on(state, loss))
         return;
-    for (int64_t i = each_first(); i < n; i += each_stride())
-        sgd_element(state->now.sgd[scalars_of(span, spans, i)], p + i, u ? u + i : nullptr, g[i]);
+    const float by = scale ? *scale : 1.0F;
+    const uint64_t key = copy_key(w, state->now.step + 1);
+    for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride()) {
+        adam_element(state->now.adam[scalars_of(span, spans, i)], w.p + i, m + i, v + i, __fmul_rn(g[i], by));
+        if (w.copy)
+            put_copy(w, key, i);
+    }
+}
+
+__global__ void sgd_queued(const struct step_state *state, const float *loss, const float *scale,
+                           const struct queued_span *span, int spans, struct queued_params w, float *u,
+                           const float *g)
+{
+    if (!goes_on(state, loss))
+        return;
+    const float by = scale ? *scale : 1.0F;
+    const uint64_t key = copy_key(w, state->now.step + 1);
+    for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride()) {
+        sgd_element(state->now.sgd[scalars_of(span, spans, i)], w.p + i, u ? u + i : nullptr,
+                    __fmul_rn(g[i], by));
+        if (w.copy)
+            put_copy(w, key, i);
+    }
 }
 
 } // namespace
@@ -96,17 +130,23 @@ void cuda_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, floa
            o->momentum != 0 ? u : nullptr, g, (int64_t)n);
 }
 
-void cuda_queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss,
-                     const struct queued_span *span, int spans, float *p, float *m, float *v, const float *g,
-                     size_t n)
+void cuda_queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, adam_queued, state, loss, span,
-           spans, p, m, v, g, (int64_t)n);
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, round_all, *w, steps);
 }
 
-void cuda_queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss,
-                    const struct queued_span *span, int spans, float *p, float *u, const float *g, size_t n)
+void cuda_queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
+                     const struct queued_span *span, int spans, const struct queued_params *w, float *m,
+                     float *v, const float *g)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, sgd_queued, state, loss, span,
-           spans, p, u, g, (int64_t)n);
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, adam_queued, state, loss,
+           scale, span, spans, *w, m, v, g);
+}
+
+void cuda_queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
+                    const struct queued_span *span, int spans, const struct queued_params *w, float *u,
+                    const float *g)
+{
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, sgd_queued, state, loss,
+           scale, span, spans, *w, u, g);
 }

@@ -13,7 +13,7 @@
 #ifndef TK_KERNELS_CUDA_TILE_CUH
 #define TK_KERNELS_CUDA_TILE_CUH
 
-#include "kernels/cuda/grid.h"
+#include "kernels/cuda/element.cuh"
 
 namespace
 {
@@ -148,11 +148,11 @@ inline int tile_parts(int k, int splits)
 }
 
 /* A row-major matrix: element (outer, k) at p[outer * by_outer + k * by_k]. */
-template <bool FAST> struct tile_matrix {
+template <bool FAST, class E = float> struct tile_matrix {
     static constexpr bool K_FAST = FAST;
     typedef int64_t outer;
     typedef int64_t step;
-    const float *p;
+    const E *p;
     int64_t by_outer, by_k;
 
     __device__ outer at_outer(int i) const

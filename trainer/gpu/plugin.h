@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Changes with every change of the tables and structs that cross over: both sides are built together. */
-enum { GPU_PLUGIN_ABI = 1 };
+enum { GPU_PLUGIN_ABI = 2 };
 #define GPU_PLUGIN_SYMBOL "tk_gpu_plugin"
 
 enum { GPU_DEVICES_MAX = 64 };
@@ -41,7 +41,7 @@ struct gpu_plugin {
     /* Fails only when the runtime itself does; no device is a fact, not an error. */
     int (*facts)(struct gpu_facts *ret, struct err *err) MUST_CHECK;
     /* A context on that device, which becomes this thread's current one; ended by kctx_free. */
-    struct kctx *(*context)(int device, enum precision precision, struct err *err);
+    struct kctx *(*context)(int device, enum precision precision, enum element element, struct err *err);
     /* Collectives over NCCL on this thread's current device: trainer/collectives/nccl/nccl.h. Only for several ranks. */
     struct device_comm *(*nccl_open)(struct collectives *host, const char *library, int64_t timeout_ms,
                                      struct err *err);

@@ -86,12 +86,12 @@ static void queue_update(struct resident *r, int rows)
 {
     const struct optim *o = r->p.optim;
     const float *loss = r->grad + r->len;
-    float *values = model_device_values(r->model);
+    const struct queued_params w = {.p = model_device_values(r->model), .n = r->len};
 
     if (o->spec.type == OPTIMIZER_SGD)
-        queue_sgd(r->ctx, r->state, loss, r->span, o->spans, values, r->m, r->grad, r->len);
+        queue_sgd(r->ctx, r->state, loss, NULL, r->span, o->spans, &w, r->m, r->grad);
     else
-        queue_adam(r->ctx, r->state, loss, r->span, o->spans, values, r->m, r->v, r->grad, r->len);
+        queue_adam(r->ctx, r->state, loss, NULL, r->span, o->spans, &w, r->m, r->v, r->grad);
     queue_step_end(r->ctx, r->state, r->loss, rows, loss, r->flags, r->records, RESIDENT_RING);
 }
 

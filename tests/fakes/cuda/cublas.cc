@@ -6,6 +6,7 @@
 #include "emulate.h"
 
 #include "kernels/cuda/blas.h"
+#include "kernels/cuda/element.cuh"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,10 +19,11 @@ struct desc {
     cublasComputeType_t compute;
     cublasOperation_t ta, tb;
     cublasLtEpilogue_t epilogue;
-    const float *bias;
+    const void *bias;
 };
 
 struct layout {
+    cudaDataType type;
     uint64_t rows, cols;
     int64_t ld;
 };
@@ -96,9 +98,9 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t w
 cublasStatus_t layout_create(cublasLtMatrixLayout_t *ret, cudaDataType type, uint64_t rows, uint64_t cols,
                              int64_t ld)
 {
-    if (type != CUDA_R_32F || ld < (int64_t)rows)
+    if ((type != CUDA_R_32F && type != CUDA_R_16BF) || ld < (int64_t)rows)
         return CUBLAS_STATUS_INVALID_VALUE;
-    *ret = (cublasLtMatrixLayout_t) new layout{rows, cols, ld};
+    *ret = (cublasLtMatrixLayout_t) new layout{type, rows, cols, ld};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -160,30 +162,43 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixL
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* An element of either type. */
+float get(const void *p, cudaDataType type, uint64_t i)
+{
+    return type == CUDA_R_16BF ? (float)((const bf16 *)p)[i] : ((const float *)p)[i];
+}
+
+void put(void *p, cudaDataType type, uint64_t i, float x)
+{
+    if (type == CUDA_R_16BF)
+        ((bf16 *)p)[i] = (bf16)x;
+    else
+        ((float *)p)[i] = x;
+}
+
 bool aligned(const void *p, uint32_t to)
 {
     return ((uintptr_t)p & (to - 1)) == 0;
 }
 
-cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *pa,
-                      cublasLtMatrixLayout_t ha, const void *pb, cublasLtMatrixLayout_t hb, const void *beta,
-                      const void *pc, cublasLtMatrixLayout_t, void *pd, cublasLtMatrixLayout_t hd,
-                      const cublasLtMatmulAlgo_t *algo, void *workspace, size_t workspace_bytes,
-                      cudaStream_t stream)
+cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *pa,
+                        cublasLtMatrixLayout_t ha, const void *pb, cublasLtMatrixLayout_t hb,
+                        const void *beta, const void *pc, cublasLtMatrixLayout_t, void *pd,
+                        cublasLtMatrixLayout_t hd, const cublasLtMatmulAlgo_t *algo, void *workspace,
+                        size_t workspace_bytes, cudaStream_t stream)
 {
     const desc how = *of(d);
     const layout la = *of(ha), lb = *of(hb), ld = *of(hd);
-    const float *a = (const float *)pa, *b = (const float *)pb;
-    float *out = (float *)pd;
     const float by = *(const float *)alpha;
+    const float kept = *(const float *)beta;
     preference promised;
     memcpy(&promised, algo, sizeof(promised));
     uint64_t k = how.ta == CUBLAS_OP_T ? la.rows : la.cols;
     if ((how.tb == CUBLAS_OP_T ? lb.cols : lb.rows) != k ||
         (how.ta == CUBLAS_OP_T ? la.cols : la.rows) != ld.rows ||
-        (how.tb == CUBLAS_OP_T ? lb.rows : lb.cols) != ld.cols || *(const float *)beta != 0 || pc != pd)
+        (how.tb == CUBLAS_OP_T ? lb.rows : lb.cols) != ld.cols || la.type != lb.type || pc != pd)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!aligned(a, promised.align_a) || !aligned(b, promised.align_b) || !aligned(out, promised.align_d) ||
+    if (!aligned(pa, promised.align_a) || !aligned(pb, promised.align_b) || !aligned(pd, promised.align_d) ||
         workspace_bytes > promised.workspace)
         return CUBLAS_STATUS_INVALID_VALUE;
     bool bias = how.epilogue == CUBLASLT_EPILOGUE_BIAS || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
@@ -194,10 +209,14 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alph
             for (uint64_t i = 0; i < ld.rows; i++) {
                 float sum = 0;
                 for (uint64_t l = 0; l < k; l++)
-                    sum += a[how.ta == CUBLAS_OP_T ? i * (uint64_t)la.ld + l : l * (uint64_t)la.ld + i] *
-                           b[how.tb == CUBLAS_OP_T ? l * (uint64_t)lb.ld + j : j * (uint64_t)lb.ld + l];
-                sum = by * sum + (bias ? how.bias[i] : 0);
-                out[j * (uint64_t)ld.ld + i] = relu && sum < 0 ? 0 : sum;
+                    sum += get(pa, la.type,
+                               how.ta == CUBLAS_OP_T ? i * (uint64_t)la.ld + l : l * (uint64_t)la.ld + i) *
+                           get(pb, lb.type,
+                               how.tb == CUBLAS_OP_T ? l * (uint64_t)lb.ld + j : j * (uint64_t)lb.ld + l);
+                const uint64_t at = j * (uint64_t)ld.ld + i;
+                sum = by * sum + (kept != 0 ? kept * get(pd, ld.type, at) : 0) +
+                      (bias ? get(how.bias, ld.type, i) : 0);
+                put(pd, ld.type, at, relu && sum < 0 ? 0 : sum);
             }
     });
     return CUBLAS_STATUS_SUCCESS;
@@ -209,6 +228,6 @@ extern "C" int blas_load(struct blas *b, struct err *err)
 {
     (void)err;
     *b = blas{create,         destroy,           desc_create,        desc_destroy,   desc_set,  layout_create,
-              layout_destroy, preference_create, preference_destroy, preference_set, heuristic, matmul};
+              layout_destroy, preference_create, preference_destroy, preference_set, heuristic, multiply};
     return 0;
 }

@@ -6,13 +6,13 @@
 
 enum { NAN_BYTE = 0xff, SHIFT_BYTES = 4 };
 
-void beside_open(struct beside *s, enum precision precision)
+void beside_open(struct beside *s, enum precision precision, enum element element)
 {
     struct err err = {0};
 
     *s = (struct beside){.nmse = 1e-11, .seed = 1};
     s->cpu = kctx_make(&(struct kctx_options){.threads = 1}, &err);
-    s->device = device_open(precision, &err);
+    s->device = device_open(precision, element, &err);
     if (!s->cpu || !s->device)
         fail_msg("%s", err.msg);
 }

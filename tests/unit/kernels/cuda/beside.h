@@ -35,10 +35,10 @@ struct beside {
 };
 
 /* device.c of the program that tests: a context, or NULL and why there is none. */
-struct kctx *device_open(enum precision precision, struct err *err);
+struct kctx *device_open(enum precision precision, enum element element, struct err *err);
 void device_disturb(bool on);
 
-void beside_open(struct beside *s, enum precision precision);
+void beside_open(struct beside *s, enum precision precision, enum element element);
 void beside_close(struct beside *s);
 
 /* Add a buffer; its number is returned. floats: in [-1, 1). */

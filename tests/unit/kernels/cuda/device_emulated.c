@@ -4,9 +4,9 @@
 
 void emulate_order(bool descending);
 
-struct kctx *device_open(enum precision precision, struct err *err)
+struct kctx *device_open(enum precision precision, enum element element, struct err *err)
 {
-    return cuda_make(0, precision, err);
+    return cuda_make(0, precision, element, err);
 }
 
 void device_disturb(bool on)

@@ -2,9 +2,9 @@
 #include "beside.h"
 #include "kernels/cuda/cuda.h"
 
-struct kctx *device_open(enum precision precision, struct err *err)
+struct kctx *device_open(enum precision precision, enum element element, struct err *err)
 {
-    return cuda_make(0, precision, err);
+    return cuda_make(0, precision, element, err);
 }
 
 /* A GPU takes blocks in whatever order it likes. */

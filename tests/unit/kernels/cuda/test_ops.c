@@ -10,7 +10,7 @@ static struct beside *open_all(void)
 {
     static struct beside s;
 
-    beside_open(&s, PRECISION_F32);
+    beside_open(&s, PRECISION_F32, ELEMENT_F32);
     return &s;
 }
 
@@ -709,7 +709,7 @@ int main(void)
         cmocka_unit_test(optimisers_are_the_cpus_to_the_bit),
     };
     struct err err = {0};
-    struct kctx *device = device_open(PRECISION_F32, &err);
+    struct kctx *device = device_open(PRECISION_F32, ELEMENT_F32, &err);
 
     if (!device) {
         bool required = getenv("TK_GPU_REQUIRED");

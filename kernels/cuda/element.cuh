@@ -1,0 +1,47 @@
+/* element.cuh - what activations are made of (enum element), as kernels see it: read as f32, computed in f32, rounded once
+ * when they are written.
+ *
+ * An operation is a template of its element, and ELEMENT_CALL picks the one of the context:
+ *
+ *     template <class E> __global__ void forward(E *out, const E *in, ...)     out[i] = (E)f(in[i]);
+ *     template <class E> void run_forward(struct cuda *c, void *out, const void *in, ...)
+ *     void cuda_op_forward(struct kctx *ctx, void *out, const void *in, ...)   ELEMENT_CALL(c, run_forward, c, out, in, ...);
+ *
+ * Numerics: f32 to bf16 goes to the nearest, ties to even; what is not a number stays so, quiet. As the trainer's own
+ *           conversion of files does.
+ */
+#ifndef TK_KERNELS_CUDA_ELEMENT_CUH
+#define TK_KERNELS_CUDA_ELEMENT_CUH
+
+#include "kernels/cuda/grid.h"
+
+#define ELEMENT_CALL(c, fn, ...)                                                                             \
+    ((c)->ctx.element == ELEMENT_BF16 ? fn<bf16>(__VA_ARGS__) : fn<float>(__VA_ARGS__))
+
+namespace
+{
+
+/* The upper half of an f32, which it reads as. */
+struct bf16 {
+    uint16_t bits;
+
+    bf16() = default;
+    __device__ explicit bf16(float x) : bf16(x, 0x7fffU + (bits_of(x) >> 16 & 1U))
+    {
+    }
+    /* By chance: `part` is any of 0..65535 alike, and the way to the next bf16 says how often that is taken. */
+    __device__ bf16(float x, uint32_t part)
+    {
+        const uint32_t all = bits_of(x);
+        const bool number = (all & 0x7fffffffU) <= 0x7f800000U;
+        bits = (uint16_t)((number ? all + part : all | 0x400000U) >> 16);
+    }
+    __device__ operator float() const
+    {
+        return float_of((uint32_t)bits << 16);
+    }
+};
+
+} // namespace
+
+#endif
