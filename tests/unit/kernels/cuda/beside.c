@@ -1,10 +1,26 @@
 #include "beside.h"
+#include "trainer/weights/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAN_BYTE = 0xff, SHIFT_BYTES = 4 };
+enum { NAN_BYTE = 0xff };
+
+int beside_none(void)
+{
+    struct err err = {0};
+    struct kctx *device = device_open(PRECISION_F32, ELEMENT_F32, &err);
+
+    if (!device) {
+        bool required = getenv("TK_GPU_REQUIRED");
+        fprintf(stderr, "%s: %s\n", required ? "no GPU to test on" : "skipped", err.msg);
+        return required ? 1 : 77;
+    }
+    printf("on %s\n", device_name(device));
+    kctx_free(device);
+    return 0;
+}
 
 void beside_open(struct beside *s, enum precision precision, enum element element)
 {
@@ -23,32 +39,68 @@ void beside_close(struct beside *s)
     kctx_free(s->device);
 }
 
+static bool is_bf16(const struct beside *s, enum beside_type type)
+{
+    return type == BESIDE_ELEMENTS && device_element(s->device) == ELEMENT_BF16;
+}
+
+static size_t size_of(const struct beside *s, enum beside_type type)
+{
+    return type == BESIDE_ELEMENTS ? element_bytes(device_element(s->device)) : sizeof(float);
+}
+
 static int add(struct beside *s, enum beside_kind kind, enum beside_type type, size_t bytes)
 {
     struct beside_buffer *b = &s->b[s->n];
     struct err err = {0};
 
     assert_true(s->n < BESIDE_MAX);
-    *b = (struct beside_buffer){.kind = kind, .type = type, .bytes = bytes};
+    *b = (struct beside_buffer){.kind = kind, .type = type, .bytes = bytes, .device_bytes = bytes};
+    if (is_bf16(s, type))
+        b->device_bytes = bytes / 2;
     b->start = malloc(bytes);
     b->host = malloc(bytes);
-    b->block = device_alloc(s->device, bytes + SHIFT_BYTES, &err);
+    b->block = device_alloc(s->device, b->device_bytes + size_of(s, type), &err);
     assert_true(b->start && b->host && b->block);
     memset(b->start, NAN_BYTE, bytes);
-    b->device = (char *)b->block + SHIFT_BYTES * (s->n % 2);
+    b->device = (char *)b->block + size_of(s, type) * (size_t)(s->n % 2);
     return s->n++;
 }
 
-int beside_floats(struct beside *s, enum beside_kind kind, size_t n)
+/* Numbers that the device has, too. */
+static void round_start(const struct beside *s, struct beside_buffer *b)
 {
-    int at = add(s, kind, BESIDE_F32, n * sizeof(float));
+    const size_t n = b->bytes / sizeof(float);
+    cleanup_free uint16_t *half = malloc(n * sizeof(*half));
+
+    if (!is_bf16(s, b->type))
+        return;
+    assert_non_null(half);
+    numbers_from_f32(b->start, n, PT_BF16, half);
+    numbers_to_f32(half, PT_BF16, 0, n, b->start);
+}
+
+static int add_floats(struct beside *s, enum beside_kind kind, enum beside_type type, size_t n)
+{
+    int at = add(s, kind, type, n * sizeof(float));
     float *x = s->b[at].start;
 
     for (size_t i = 0; i < n; i++) {
         s->seed = s->seed * 1664525U + 1013904223U;
         x[i] = (float)(s->seed >> 8) / 8388608.0F - 1;
     }
+    round_start(s, &s->b[at]);
     return at;
+}
+
+int beside_floats(struct beside *s, enum beside_kind kind, size_t n)
+{
+    return add_floats(s, kind, BESIDE_F32, n);
+}
+
+int beside_elements(struct beside *s, enum beside_kind kind, size_t n)
+{
+    return add_floats(s, kind, BESIDE_ELEMENTS, n);
 }
 
 int beside_copy(struct beside *s, enum beside_kind kind, enum beside_type type, const void *from,
@@ -57,6 +109,7 @@ int beside_copy(struct beside *s, enum beside_kind kind, enum beside_type type, 
     int at = add(s, kind, type, bytes);
 
     memcpy(s->b[at].start, from, bytes);
+    round_start(s, &s->b[at]);
     return at;
 }
 
@@ -75,22 +128,46 @@ static void run_cpu(struct beside *s, beside_fn *fn, struct beside_run *r)
     fn(r);
 }
 
+static void put(struct beside *s, const struct beside_buffer *b)
+{
+    cleanup_free void *half = malloc(b->bytes);
+
+    assert_non_null(half);
+    if (b->device_bytes < b->bytes)
+        numbers_from_f32(b->start, b->bytes / sizeof(float), PT_BF16, half);
+    device_put(s->device, b->device, b->device_bytes < b->bytes ? half : b->start, b->device_bytes);
+}
+
+/* On the heap, in f32 if it is numbers. */
+static void *get(struct beside *s, const struct beside_buffer *b)
+{
+    struct err err = {0};
+    void *got = malloc(b->device_bytes);
+
+    assert_non_null(got);
+    if (device_get(s->device, got, b->device, b->device_bytes, &err))
+        fail_msg("%s", err.msg);
+    if (b->device_bytes == b->bytes)
+        return got;
+    float *wide = malloc(b->bytes);
+    assert_non_null(wide);
+    numbers_to_f32(got, PT_BF16, 0, b->bytes / sizeof(float), wide);
+    free(got);
+    return wide;
+}
+
 /* got[i]: what buffer i holds afterwards, on the heap. */
 static void run_device(struct beside *s, beside_fn *fn, struct beside_run *r, void *got[static BESIDE_MAX])
 {
-    struct err err = {0};
-
     r->ctx = s->device;
     for (int i = 0; i < s->n; i++) {
-        device_put(s->device, s->b[i].device, s->b[i].start, s->b[i].bytes);
+        put(s, &s->b[i]);
         r->p[i] = s->b[i].device;
     }
     fn(r);
     for (int i = 0; i < s->n; i++) {
-        got[i] = malloc(s->b[i].bytes);
+        got[i] = get(s, &s->b[i]);
         assert_non_null(got[i]);
-        if (device_get(s->device, got[i], s->b[i].device, s->b[i].bytes, &err))
-            fail_msg("%s", err.msg);
     }
 }
 
@@ -108,6 +185,20 @@ static double nmse(const float *got, const float *want, size_t n)
     return wrong == 0 ? 0 : wrong / all;
 }
 
+/* What was rounded to bf16 once is within 2^-8 of itself, and of what f32 leaves of a sum of numbers like these. */
+static void compare_rounded(const float *got, const float *want, size_t n, int buffer, const char *what)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs((double)want[i]));
+    for (size_t i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - (double)want[i]) <= 0x1p-8 * fabs((double)want[i]) + 2e-6 * largest) &&
+            !(isnan(got[i]) && isnan(want[i])))
+            fail_msg("%s: element %zu of buffer %d is %.9g, the CPU has %.9g", what, i, buffer,
+                     (double)got[i], (double)want[i]);
+}
+
 static void compare(const struct beside *s, void *const *got, const char *what)
 {
     for (int i = 0; i < s->n; i++) {
@@ -116,6 +207,10 @@ static void compare(const struct beside *s, void *const *got, const char *what)
             const void *want = b->kind == BESIDE_IN ? b->start : b->host;
             if (memcmp(got[i], want, b->bytes) != 0)
                 fail_msg("%s: buffer %d has other bits than the CPU's", what, i);
+            continue;
+        }
+        if (b->device_bytes < b->bytes) {
+            compare_rounded(got[i], b->host, b->bytes / sizeof(float), i, what);
             continue;
         }
         double far = nmse(got[i], b->host, b->bytes / sizeof(float));

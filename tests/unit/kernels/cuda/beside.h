@@ -3,6 +3,9 @@
  * A device's result is within `nmse` of the CPU's, and the same to the bit when it is computed again, with blocks and threads
  * in another order where the device can be told to (device_disturb). Buffers begin anywhere at a multiple of 4 bytes, as
  * parameters in a flat buffer do; results hold NaN before.
+ *
+ * Elements (kctx.h) are f32 here and on the CPU whatever the device's are: those of bf16 begin as numbers that bf16 has, and
+ * what the device makes of them is rounded once.
  */
 #ifndef TK_TESTS_KERNELS_CUDA_BESIDE_H
 #define TK_TESTS_KERNELS_CUDA_BESIDE_H
@@ -16,14 +19,15 @@
 enum { BESIDE_MAX = 12 };
 
 enum beside_kind { BESIDE_IN, BESIDE_OUT, BESIDE_INOUT };
-enum beside_type { BESIDE_F32, BESIDE_BITS }; /* compared by NMSE, or to the bit */
+enum beside_type { BESIDE_F32, BESIDE_ELEMENTS, BESIDE_BITS }; /* compared by NMSE, or to the bit */
 
 struct beside_buffer {
     enum beside_kind kind;
     enum beside_type type;
     size_t bytes;
     void *start, *host;   /* what it holds before; the CPU's */
-    void *block, *device; /* the device's, in its block */
+    void *block, *device; /* the device's, in its block, */
+    size_t device_bytes;  /* and how much that is */
 };
 
 struct beside {
@@ -38,11 +42,16 @@ struct beside {
 struct kctx *device_open(enum precision precision, enum element element, struct err *err);
 void device_disturb(bool on);
 
+/* The exit status of a test that finds no device to run on, which is said: 77, or 1 with TK_GPU_REQUIRED. 0: there is
+ * one. */
+int beside_none(void);
+
 void beside_open(struct beside *s, enum precision precision, enum element element);
 void beside_close(struct beside *s);
 
 /* Add a buffer; its number is returned. floats: in [-1, 1). */
 int beside_floats(struct beside *s, enum beside_kind kind, size_t n);
+int beside_elements(struct beside *s, enum beside_kind kind, size_t n);
 int beside_copy(struct beside *s, enum beside_kind kind, enum beside_type type, const void *from,
                 size_t bytes);
 int beside_out(struct beside *s, enum beside_type type, size_t bytes);

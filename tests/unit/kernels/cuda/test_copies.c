@@ -1,0 +1,274 @@
+/* test_copies.c - bf16 copies of weights: rounded as files are, to the nearest or by chance, and written by the optimisers
+ * in passing. */
+#include "beside.h"
+#include "kernels/queued.h"
+#include "trainer/weights/numbers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N = 3001, STEP = 41 };
+
+struct device {
+    struct kctx *ctx;
+    float *p, *m, *v, *g, *scale, *loss;
+    uint16_t *copy;
+    struct step_state *state;
+    struct queued_span *span;
+};
+
+static void *space(struct device *d, size_t bytes)
+{
+    struct err err = {0};
+    void *p = device_alloc(d->ctx, bytes, &err);
+
+    assert_non_null(p);
+    return p;
+}
+
+static void get(struct device *d, void *to, const void *from, size_t bytes)
+{
+    struct err err = {0};
+
+    if (device_get(d->ctx, to, from, bytes, &err))
+        fail_msg("%s", err.msg);
+}
+
+static struct device open_device(size_t n)
+{
+    struct err err = {0};
+    struct device d = {.ctx = device_open(PRECISION_F32, ELEMENT_BF16, &err)};
+
+    assert_non_null(d.ctx);
+    assert_int_equal(device_element(d.ctx), ELEMENT_BF16);
+    d.p = space(&d, n * sizeof(float));
+    d.m = space(&d, n * sizeof(float));
+    d.v = space(&d, n * sizeof(float));
+    d.g = space(&d, n * sizeof(float));
+    d.copy = space(&d, n * sizeof(*d.copy));
+    d.scale = space(&d, sizeof(float));
+    d.loss = space(&d, sizeof(float));
+    d.state = space(&d, sizeof(*d.state));
+    d.span = space(&d, 2 * sizeof(*d.span));
+    return d;
+}
+
+static void close_device(struct device *d)
+{
+    void *all[] = {d->p, d->m, d->v, d->g, d->copy, d->scale, d->loss, d->state, d->span};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        device_free(d->ctx, all[i]);
+    kctx_free(d->ctx);
+}
+
+static void round_on(struct device *d, const struct queued_params *w, int64_t steps, const float *x,
+                     uint16_t *ret)
+{
+    device_put(d->ctx, w->p, x, w->n * sizeof(float));
+    queue_round(d->ctx, w, steps);
+    get(d, ret, w->copy, w->n * sizeof(*ret));
+}
+
+/* Every upper half there is, numbers and not, with lower halves around a half. */
+static void to_the_nearest_as_files_are(void **state)
+{
+    static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
+    enum { ALL = 6 << 16 };
+    struct device d = open_device(ALL);
+    float *x = malloc(ALL * sizeof(*x));
+    uint16_t *want = malloc(ALL * sizeof(*want)), *got = malloc(ALL * sizeof(*got));
+
+    (void)state;
+    assert_true(x && want && got);
+    for (uint32_t i = 0; i < ALL; i++) {
+        uint32_t bits = (i / 6) << 16 | lower[i % 6];
+        memcpy(&x[i], &bits, sizeof(bits));
+    }
+    numbers_from_f32(x, ALL, PT_BF16, want);
+    round_on(&d, &(struct queued_params){.p = d.p, .copy = d.copy, .n = ALL}, 0, x, got);
+    for (int i = 0; i < ALL; i++)
+        if (got[i] != want[i])
+            fail_msg("%.9g becomes 0x%04x, expected 0x%04x", (double)x[i], got[i], want[i]);
+    free(x);
+    free(want);
+    free(got);
+    close_device(&d);
+}
+
+/* 1 + 1/4 of the way to the next bf16: a quarter of the copies goes up, others every step, the same ones for the same step. */
+static void by_chance_the_mean_stays(void **state)
+{
+    struct device d = open_device(N);
+    struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = true, .seed = 5, .n = N};
+    float x[N];
+    uint16_t first[N], again[N], later[N];
+    int up = 0, moved = 0;
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        x[i] = 1 + 0x1p-9F;
+    round_on(&d, &w, STEP, x, first);
+    round_on(&d, &w, STEP, x, again);
+    round_on(&d, &w, STEP + 1, x, later);
+    assert_memory_equal(first, again, sizeof(first));
+    for (int i = 0; i < N; i++) {
+        assert_true(first[i] == 0x3f80 || first[i] == 0x3f81);
+        up += first[i] & 1;
+        moved += first[i] != later[i];
+    }
+    /* Five times the spread of so many draws, sqrt(n p (1 - p)). */
+    assert_in_range(up, N / 4 - 119, N / 4 + 119);
+    assert_in_range(moved, N * 3 / 8 - 133, N * 3 / 8 + 133);
+    /* A part of the parameters draws what it would as a part of all. */
+    w.first = 1000;
+    w.n = N - 1000;
+    round_on(&d, &w, STEP, x, again);
+    assert_memory_equal(first + 1000, again, w.n * sizeof(*again));
+    close_device(&d);
+}
+
+static void by_chance_a_bf16_stays_what_it_is(void **state)
+{
+    const float x[] = {0, -0.0F, 1, -2.5F, INFINITY, -INFINITY, 0x1p-133F, NAN};
+    uint16_t want[8], got[8];
+    struct device d = open_device(8);
+    const struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = true, .n = 8};
+
+    (void)state;
+    numbers_from_f32(x, 8, PT_BF16, want);
+    for (int64_t steps = 0; steps < 20; steps++) {
+        round_on(&d, &w, steps, x, got);
+        assert_memory_equal(got, want, sizeof(got));
+    }
+    close_device(&d);
+}
+
+static const struct adam_options ADAM = {
+    .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .decoupled = true};
+static const struct sgd_options SGD = {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.01};
+
+/* Numbers to begin a step from. Half of the parameters are decayed. */
+static void begin(struct device *d, bool adam, float loss, float scale, float gradients)
+{
+    float x[N];
+    struct step_state state = {.now = {.step = STEP}};
+    const struct queued_span span[] = {{N / 2, 0}, {N, 1}};
+
+    for (int decay = 0; decay < 2; decay++) {
+        struct adam_options a = ADAM;
+        struct sgd_options s = SGD;
+        a.weight_decay *= decay;
+        s.weight_decay *= decay;
+        if (adam)
+            state.now.adam[decay] = adam_scalars_of(&a, STEP + 1);
+        else
+            state.now.sgd[decay] = sgd_scalars_of(&s);
+    }
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 101) / 64 - 0.7F;
+    device_put(d->ctx, d->p, x, sizeof(x));
+    for (int i = 0; i < N; i++)
+        x[i] = gradients * ((float)(i % 37) / 32 - 0.5F);
+    device_put(d->ctx, d->g, x, sizeof(x));
+    device_zero(d->ctx, d->m, sizeof(x));
+    device_zero(d->ctx, d->v, sizeof(x));
+    device_zero(d->ctx, d->copy, N * sizeof(*d->copy));
+    device_put(d->ctx, d->state, &state, sizeof(state));
+    device_put(d->ctx, d->span, span, sizeof(span));
+    device_put(d->ctx, d->loss, &loss, sizeof(loss));
+    device_put(d->ctx, d->scale, &scale, sizeof(scale));
+}
+
+struct after {
+    float p[N], m[N], v[N];
+    uint16_t copy[N];
+};
+
+static void step(struct device *d, bool adam, const float *scale, const struct queued_params *w,
+                 struct after *ret)
+{
+    if (adam)
+        queue_adam(d->ctx, d->state, d->loss, scale, d->span, 2, w, d->m, d->v, d->g);
+    else
+        queue_sgd(d->ctx, d->state, d->loss, scale, d->span, 2, w, d->m, d->g);
+    get(d, ret->p, d->p, sizeof(ret->p));
+    get(d, ret->m, d->m, sizeof(ret->m));
+    get(d, ret->v, d->v, sizeof(ret->v));
+    get(d, ret->copy, d->copy, sizeof(ret->copy));
+}
+
+/* The step's own numbers are those without copies, and the copies are those of queue_round after so many steps. */
+static void optimisers_write_copies_in_passing(void **state)
+{
+    static struct after plain, with;
+    struct device d = open_device(N);
+    uint16_t want[N];
+
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        const bool adam = how & 1;
+        const struct queued_params bare = {.p = d.p, .n = N};
+        const struct queued_params w = {.p = d.p, .copy = d.copy, .by_chance = how & 2, .seed = 9, .n = N};
+        begin(&d, adam, 1, 1, 1);
+        step(&d, adam, NULL, &bare, &plain);
+        begin(&d, adam, 1, 1, 1);
+        step(&d, adam, NULL, &w, &with);
+        assert_memory_equal(plain.p, with.p, sizeof(plain.p));
+        assert_memory_equal(plain.m, with.m, sizeof(plain.m));
+        assert_memory_equal(plain.v, with.v, sizeof(plain.v));
+        round_on(&d, &w, STEP + 1, with.p, want);
+        assert_memory_equal(with.copy, want, sizeof(want));
+    }
+    close_device(&d);
+}
+
+/* A power of two, so that both ways round alike. */
+static void gradients_are_scaled_on_the_device(void **state)
+{
+    static struct after want, got;
+    struct device d = open_device(N);
+    const struct queued_params w = {.p = d.p, .copy = d.copy, .n = N};
+
+    (void)state;
+    for (int adam = 0; adam < 2; adam++) {
+        begin(&d, adam, 1, 1, 0.25F);
+        step(&d, adam, NULL, &w, &want);
+        begin(&d, adam, 1, 0.25F, 1);
+        step(&d, adam, d.scale, &w, &got);
+        assert_memory_equal(&want, &got, sizeof(got));
+    }
+    close_device(&d);
+}
+
+static void a_loss_that_is_no_number_changes_no_copy(void **state)
+{
+    static struct after got;
+    static const uint16_t zeros[N];
+    struct device d = open_device(N);
+    const struct queued_params w = {.p = d.p, .copy = d.copy, .n = N};
+
+    (void)state;
+    for (int adam = 0; adam < 2; adam++) {
+        begin(&d, adam, NAN, 1, 1);
+        step(&d, adam, NULL, &w, &got);
+        assert_memory_equal(got.copy, zeros, sizeof(zeros));
+    }
+    close_device(&d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(to_the_nearest_as_files_are),
+        cmocka_unit_test(by_chance_the_mean_stays),
+        cmocka_unit_test(by_chance_a_bf16_stays_what_it_is),
+        cmocka_unit_test(optimisers_write_copies_in_passing),
+        cmocka_unit_test(gradients_are_scaled_on_the_device),
+        cmocka_unit_test(a_loss_that_is_no_number_changes_no_copy),
+    };
+    int none = beside_none();
+
+    return none ? none : cmocka_run_group_tests(tests, NULL, NULL);
+}
