@@ -173,7 +173,7 @@ static cJSON *new_object(const struct lease *l)
 const char *lease_body(const struct lease *l, int64_t wall_ms, struct arena *a)
 {
     cleanup_json cJSON *o =
-        l->step == LEASE_CREATE || !l->seen ? new_object(l) : cJSON_Duplicate(l->seen, true);
+        l->step == LEASE_CREATE || !cJSON_IsObject(l->seen) ? new_object(l) : cJSON_Duplicate(l->seen, true);
     cJSON *spec = cJSON_GetObjectItemCaseSensitive(o, "spec");
     bool ours = lease_is_ours(l);
     int64_t transitions = json_i64(spec, "leaseTransitions", 0);

@@ -117,7 +117,7 @@ static const char *decode(const char *p, struct arena *a)
                 p++;
             out[n++] = '?';
         } else
-            out[n++] = kind == 'n' ? '\n' : strchr("tbfr", kind) ? ' ' : kind;
+            out[n++] = kind == 'n' ? '\n' : strchr("tbfr", kind) || iscntrl((unsigned char)kind) ? ' ' : kind;
     }
     return out;
 }

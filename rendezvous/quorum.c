@@ -68,6 +68,7 @@ static void choose(struct quorum *q)
     }
     s->stage = STAGE_RUNNING;
     s->version++;
+    q->last_call_ms = 0; /* else the chair would turn without a pause until the round ends */
 }
 
 static bool fixed_size(const struct quorum *q)

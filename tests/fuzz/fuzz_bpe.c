@@ -1,5 +1,5 @@
 /* fuzz_bpe.c - a vocabulary that is opened writes every text in tokens that say it again. */
-#include "fuzz.h"
+#include "fuzz_file.h"
 
 #include "trainer/text/bpe.h"
 
@@ -23,12 +23,12 @@ static void put_vocab(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char folder[] = "/tmp/fuzz_bpe.XXXXXX";
+    char folder[FUZZ_FOLDER_BYTES];
     char vocab[64], merges[64];
     uint16_t token[256];
     struct err err = {0};
 
-    MUST(mkdtemp(folder));
+    fuzz_folder_make(folder);
     snprintf(vocab, sizeof(vocab), "%s/v", folder);
     snprintf(merges, sizeof(merges), "%s/m", folder);
     put_vocab(vocab);

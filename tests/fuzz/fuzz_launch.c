@@ -1,43 +1,8 @@
 /* fuzz_launch.c - a command line that torchrun takes comes to values within their bounds; else it says which option is
- * wrong. The input is words, one per line; those that begin with '$' are the environment ("$PET_NNODES=2"). Byte 0:
- * GPUs, and under which name it is called. */
-#include "fuzz.h"
+ * wrong. Byte 0: GPUs, and under which name it is called. */
+#include "fuzz_argv.h"
 
 #include "launcher/options.h"
-
-#include <string.h>
-
-enum { WORDS_MAX = 64 };
-
-struct words {
-    char *argv[WORDS_MAX + 1];
-    char *env[WORDS_MAX];
-    int argc, n_env;
-};
-
-static const struct words *current; /* getenv has no context */
-
-static char *get(const char *name)
-{
-    for (int i = 0; i < current->n_env; i++) {
-        char *entry = current->env[i];
-        if (strncmp(entry, name, strlen(name)) == 0 && entry[strlen(name)] == '=')
-            return entry + strlen(name) + 1;
-    }
-    return NULL;
-}
-
-static void split(struct words *w, char *text)
-{
-    for (char *next = text; next;) {
-        char *word = strsep(&next, "\n");
-        if (word[0] == '$' && w->n_env < WORDS_MAX)
-            w->env[w->n_env++] = word + 1;
-        else if (w->argc < WORDS_MAX)
-            w->argv[w->argc++] = word;
-    }
-    w->argv[w->argc] = NULL;
-}
 
 static void check(const struct options *o)
 {
@@ -61,12 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1 || size > 4096)
         return 0;
-    const struct options_host host = {.get = get, .cpus = 6, .gpus = data[0] & 7};
+    const struct options_host host = {.get = words_getenv, .cpus = 6, .gpus = data[0] & 7};
     char name[] = "torchrun", other[] = "launch";
     w.argv[w.argc++] = data[0] & 8 ? other : name;
     char *text = arena_strndup(&a, (const char *)data + 1, size - 1);
-    split(&w, text);
-    current = &w;
+    words_split(&w, text);
     if (options_parse(w.argc, w.argv, &host, &a, &o, &err) < 0)
         MUST(err.kind == ERR_INVALID && err.msg[0]);
     else

@@ -34,7 +34,7 @@ static void set_failed(struct watch *w, uint64_t from, enum err_kind kind, const
 {
     if (w->failed.kind != ERR_NONE)
         return;
-    err_set(&w->failed, kind, "%s", msg);
+    err_set(&w->failed, kind, "%s", msg[0] ? msg : "a rank failed and did not say why");
     w->failed_from = from;
 }
 
@@ -70,12 +70,12 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
         w->answered = true;
         return true;
     case WATCH_LEAVE:
+        if (head->rank >= (uint32_t)w->world)
+            return false;
         if (head->seq < w->left_after) {
             w->left_after = head->seq;
             w->left_rank = (int)head->rank;
         }
-        if (head->rank >= (uint32_t)w->world)
-            return false;
         w->left[head->rank] = true;
         w->orphaned = w->orphaned || head->rank == 0;
         return true;

@@ -367,6 +367,25 @@ static void test_what_others_write_is_not_trusted(void **ctx)
     }
 }
 
+/* A server that answers with what is no object is not sent that back. */
+static void test_no_object(void **ctx)
+{
+    cleanup_arena struct arena a = {0};
+    struct server s = {0};
+    struct lease *l = candidate("a");
+    struct err err;
+    cleanup_json cJSON *nine = json_parse("[9]", 3, &err);
+
+    (void)ctx;
+    lease_sent(l, 0);
+    lease_answer(l, nine, &NONE, 0);
+    assert_int_equal(lease_next(l, 0), LEASE_WRITE);
+    store(&s, lease_body(l, 1000000000000, &a));
+    assert_string_equal(json_str(spec(&s), "holderIdentity"), "a");
+    lease_free(l);
+    cJSON_Delete(s.lease);
+}
+
 static void test_foreign_members_stay(void **ctx)
 {
     struct server s = {0};
@@ -398,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_a_write_whose_answer_was_lost),
         cmocka_unit_test(test_deleted),
         cmocka_unit_test(test_what_others_write_is_not_trusted),
+        cmocka_unit_test(test_no_object),
         cmocka_unit_test(test_foreign_members_stay),
     };
 

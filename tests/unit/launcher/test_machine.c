@@ -20,6 +20,7 @@ static void test_error_messages(void **state)
         {"{\"message\": {\"extraInfo\": {}, \"message\" : \"late\"}}", "late"},
         {"{\"message\":\"\\u00e9x", "?x"},
         {"{\"message\":\"cut\\", "cut"},
+        {"{\"message\":\"red \033[31m, \\\033[31m\\\177\"}", "red  [31m,  [31m "}, /* no word to a terminal */
         {"{\"message\": 3}", NULL},
         {"", NULL},
         {"\"message\"", NULL},

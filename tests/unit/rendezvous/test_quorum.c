@@ -142,6 +142,7 @@ static void test_last_call(void **state)
     }
     assert_true(quorum_step(&q, 30100));
     MEMBERS(&q, 2, 1, 3);
+    assert_true(quorum_next_ms(&q, 30100) == 35100); /* heartbeats: the call is over */
     quorum_release(&q);
     /* Full: nothing is waited for. One that has no place waits. */
     quorum_init(&q, &c, 0);

@@ -1,0 +1,106 @@
+/* fuzz_meeting.c - what nodes write for the chair. Byte 0, bit 0: the others are the chair's word, which says the same when
+ * it is written again. Else they are words of nodes, separated by zero bytes, with a byte before each: its low bits are
+ * the node, the others the time that passes. Whatever nodes say, the chair's word can be written and read, and names only
+ * nodes that it has heard. */
+#include "fuzz.h"
+
+#include "rendezvous/quorum.h"
+#include "rendezvous/store.h"
+
+#include <string.h>
+
+enum { NODES = 4 };
+
+static void check_state(const struct meeting_state *s)
+{
+    static struct meeting_state again;
+    cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+    struct err err;
+
+    MUST(s->n >= 0 && s->n <= MEETING_NODES_MAX);
+    MUST(meeting_put_state(s, &text, &err) == 0);
+    MUST(meeting_get_state(text.data, text.len, &again, &err) == 0);
+    MUST(again.version == s->version && again.stage == s->stage && again.round == s->round &&
+         again.n == s->n);
+    MUST(strcmp(again.why, s->why) == 0 && strcmp(again.cause.message, s->cause.message) == 0);
+    MUST(memcmp(again.members, s->members, (size_t)s->n * sizeof(s->members[0])) == 0);
+}
+
+static void hear(struct quorum *q, const char *text, size_t len, int64_t ticket, int64_t now_ms)
+{
+    struct meeting_node node;
+    struct err err;
+
+    if (meeting_get_node(text, len, &node, &err) < 0)
+        MUST(err.kind == ERR_INVALID && err.msg[0]);
+    else
+        quorum_hear(q, ticket, &node, now_ms);
+}
+
+/* The chair goes round as long as there is something to decide; that ends. */
+static void step(struct quorum *q, int64_t now_ms)
+{
+    int64_t version = q->state.version;
+    int turns = 0;
+
+    while (quorum_step(q, now_ms)) {
+        MUST(q->state.version > version && ++turns < 100);
+        version = q->state.version;
+        check_state(&q->state);
+    }
+    MUST(quorum_next_ms(q, now_ms) > now_ms || q->state.stage == STAGE_ENDED);
+    MUST(q->state.n <= q->config.max && q->state.restarts <= q->config.restarts);
+    for (int64_t i = 0; i < q->state.n; i++)
+        MUST(quorum_knows(q, q->state.members[i].ticket));
+}
+
+static void words(const char *text, size_t len, bool fixed)
+{
+    struct quorum q;
+    const struct quorum_config c = {.min = 2,
+                                    .max = fixed ? 2 : 3,
+                                    .fixed_ranks = fixed,
+                                    .restarts = 2,
+                                    .join_ms = 60000,
+                                    .last_call_ms = 3000,
+                                    .keep_alive_ms = 5000,
+                                    .keep_alive_attempts = 3};
+    int64_t now_ms = 1000;
+
+    quorum_init(&q, &c, now_ms);
+    while (len > 1) {
+        const unsigned char head = (unsigned char)text[0];
+        const char *end = memchr(text + 1, '\0', len - 1);
+        const size_t n = end ? (size_t)(end - text) - 1 : len - 1;
+        now_ms += (head >> 3) * 100;
+        if (head & 4)
+            quorum_cut(&q, 1 + head % NODES, head >> 3, now_ms);
+        hear(&q, text + 1, n, 1 + head % NODES, now_ms);
+        step(&q, now_ms);
+        text += n + 1 + (end != NULL);
+        len -= n + 1 + (end != NULL);
+    }
+    /* All fall silent. */
+    for (int i = 0; i < 60; i++)
+        step(&q, now_ms += 3000);
+    MUST(q.state.stage == STAGE_ENDED);
+    quorum_release(&q);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct meeting_state s;
+    struct err err;
+
+    if (size < 2 || size > STORE_VALUE_BYTES)
+        return 0;
+    const char *text = (const char *)data + 1;
+    if (data[0] & 1) {
+        if (meeting_get_state(text, size - 1, &s, &err) == 0)
+            check_state(&s);
+        else
+            MUST(err.kind == ERR_INVALID && err.msg[0]);
+    } else
+        words(text, size - 1, data[0] & 2);
+    return 0;
+}

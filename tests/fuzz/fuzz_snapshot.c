@@ -1,0 +1,137 @@
+/* fuzz_snapshot.c - a checkpoint whose files are whole, but of whatever somebody put into them: a run goes on from it with
+ * numbers of its own shapes, or refuses it and is left as it was. Byte 0, bit 0: the others are model.safetensors; else the
+ * pickle of state.pt. */
+#include "fuzz_file.h"
+
+#include "trainer/checkpoint/unpickle.h"
+#include "trainer/config/config.h"
+#include "trainer/snapshot.h"
+
+#include <string.h>
+
+static const char MODEL[] = "name: tiny\n"
+                            "model:\n"
+                            "  input: {rows: 1, cols: 1, channels: 2}\n"
+                            "  layers:\n"
+                            "    - flatten\n"
+                            "    - {type: linear, name: out, out: 2}\n"
+                            "loss: cross_entropy\n"
+                            "optimizer: {type: adam, lr: 0.01}\n"
+                            "data: {format: idx, mean: 0.5, std: 0.5, train_items: 4, val_items: 2}\n"
+                            "defaults: {epochs: 1, batch_size: 1}\n";
+
+enum { FLOATS_MAX = 16 };
+
+struct input {
+    const uint8_t *p;
+    size_t len;
+    const struct pt_value *state; /* NULL: the bytes themselves */
+};
+
+static struct config cfg;
+static struct arena arena;
+
+/* Every key names the whole input. */
+static int storage(void *ctx, const char *key, const void **ret, size_t *ret_bytes, struct err *err)
+{
+    const struct input *in = ctx;
+
+    (void)key;
+    (void)err;
+    *ret = in->p;
+    *ret_bytes = in->len;
+    return 0;
+}
+
+static int put(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    const struct input *in = ctx;
+
+    return in->state ? torch_zip_write(in->state, "state", sink, err)
+                     : sink->write(sink->ctx, in->p, in->len, err);
+}
+
+/* A checkpoint of the run, in which `name` is the input. -1: there can be none. */
+static int write_with(const struct snapshot *s, const char *dir, const char *name, struct input *in)
+{
+    cleanup_ckpt_writer struct ckpt_writer w = {0};
+    const struct manifest m = {.step = 3, .config = 1, .run_id = "ours"};
+    struct err err;
+    char path[PATH_MAX];
+
+    MUST(ckpt_begin(&w, dir, &m, &err) == 0 && snapshot_write(s, &w, &err) == 0);
+    for (int i = 0; i < w.manifest.files; i++) {
+        if (strcmp(w.manifest.file[i].name, name) != 0)
+            continue;
+        MUST(ckpt_path(path, w.tmp, name, &err) == 0 && unlink(path) == 0);
+        w.manifest.file[i] = w.manifest.file[--w.manifest.files];
+        if (ckpt_file(&w, name, put, in, &err) < 0)
+            return -1;
+    }
+    return ckpt_commit(&w, 1, &err);
+}
+
+static void read_back(const struct snapshot *s, const char *dir)
+{
+    float before[FLOATS_MAX];
+    struct manifest m;
+    struct err err = {0};
+    char path[PATH_MAX];
+    const size_t bytes = model_len(s->model) * sizeof(float);
+
+    MUST(bytes <= sizeof(before));
+    memcpy(before, model_values(s->model), bytes);
+    MUST(ckpt_path(path, dir, "step-0000000003", &err) == 0 && ckpt_manifest(path, &m, &err) == 0);
+    if (snapshot_read(s, path, &m, &err) < 0) {
+        MUST(err.kind == ERR_INVALID && err.msg[0]);
+        MUST(memcmp(before, model_values(s->model), bytes) == 0 && s->cursor->epoch == 1);
+    } else {
+        MUST(s->cursor->epoch >= 1 && s->cursor->consumed >= 0 && s->cursor->step >= 0);
+    }
+}
+
+static void clean(const char *dir)
+{
+    static const char *const names[] = {"model.pt", "model.safetensors", "state.pt", "manifest.json"};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(path, sizeof(path), "%s/step-0000000003/%s", dir, names[i]);
+        (void)unlink(path);
+    }
+    snprintf(path, sizeof(path), "%s/step-0000000003", dir);
+    (void)rmdir(path);
+    MUST(rmdir(dir) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_arena struct arena a = {0};
+    char dir[FUZZ_FOLDER_BYTES];
+    struct input in = {data + 1, size - 1, NULL};
+    struct unpickle_source source = {storage, &in};
+    struct pt_value state;
+    struct cursor cursor = {.epoch = 1};
+    struct err err;
+    int rows;
+
+    if (!cfg.name)
+        MUST(config_decode("tiny.yaml", MODEL, strlen(MODEL), &arena, &cfg, &err) == 0);
+    if (size < 1 || size > 65536)
+        return 0;
+    const bool weights = data[0] & 1;
+    if (!weights && unpickle(in.p, in.len, &source, &a, &state, &err) < 0)
+        return 0;
+    in.state = weights ? NULL : &state;
+    cleanup_model struct model *model = model_make(&cfg.model, 1, &err);
+    MUST(model);
+    cleanup_optim struct optim optim = {0};
+    const struct param_row *row = model_params(model, &rows);
+    MUST(optim_make(&optim, &cfg.optimizer, row, rows, &err) == 0);
+    const struct snapshot s = {.model = model, .optim = &optim, .cursor = &cursor};
+    fuzz_folder_make(dir);
+    if (write_with(&s, dir, weights ? "model.safetensors" : "state.pt", &in) == 0)
+        read_back(&s, dir);
+    clean(dir);
+    return 0;
+}

@@ -1,0 +1,110 @@
+/* fuzz_watch.c - the ranks' watch. Byte 0, bit 0: the others are what somebody says to the watch (bit 1: who is rank 1);
+ * else what a watch says to rank 1. Nobody is let in without the token, only ranks are told anything, and a rank that was
+ * told nonsense has an error to show. */
+#include "fuzz.h"
+
+#include "trainer/collectives/watch.h"
+#include "trainer/collectives/watch_room.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+enum { WORLD = 3 };
+
+static const uint8_t TOKEN[WATCH_TOKEN_BYTES] = "the run's token";
+
+static void join(int fds[2], const uint8_t *data, size_t size)
+{
+    MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) == 0);
+    MUST(size == 0 || send(fds[1], data, size, 0) == (ssize_t)size);
+    MUST(shutdown(fds[1], SHUT_WR) == 0);
+}
+
+static bool has_token(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i + sizeof(TOKEN) <= size; i++)
+        if (memcmp(data + i, TOKEN, sizeof(TOKEN)) == 0)
+            return true;
+    return false;
+}
+
+static void to_watch(const uint8_t *data, size_t size, bool known)
+{
+    struct member members[WORLD] = {0};
+    struct watch_seat *by_rank[WORLD] = {0}, *seats[WORLD];
+    uint64_t reported[WORLD] = {0};
+    struct watch_room room = {.world = WORLD,
+                              .members = members,
+                              .by_rank = by_rank,
+                              .reported = reported,
+                              .seats = seats,
+                              .max_seats = WORLD};
+    int fds[2];
+
+    memcpy(room.token, TOKEN, sizeof(TOKEN));
+    join(fds, data, size);
+    struct watch_seat *t = watch_seat_new(fds[0]);
+    seats[room.n_seats++] = t;
+    if (known) {
+        room.gone = true;
+        by_rank[t->rank = 1] = t;
+        room.n_registered = 1;
+    }
+    while (!t->broken)
+        watch_seat_read(&room, t);
+    MUST(t->said <= sizeof(t->in));
+    MUST(known || t->rank < 0 || has_token(data, size));
+    MUST(known || room.gone == false);
+    if (t->answer_ms)
+        watch_room_answer(&room, t);
+    MUST(t->rank >= 0 || t->out.len == 0 || has_token(data, size));
+    const bool stranger = t->rank < 0;
+    watch_room_drop(&room, 0);
+    MUST(room.n_seats == 0 && room.strangers == stranger && !by_rank[1] && !watch_room_owes(&room));
+    close(fds[1]);
+}
+
+static void to_rank(const uint8_t *data, size_t size)
+{
+    struct member members[WORLD] = {0};
+    bool left[WORLD] = {0};
+    struct watch w = {.rank = 1,
+                      .world = WORLD,
+                      .members = members,
+                      .left = left,
+                      .left_after = UINT64_MAX,
+                      .in = BUF_INIT(sizeof(members) + 2 * WATCH_SAID_BYTES + 4096)};
+    struct layout layout;
+    struct err err = {0};
+    int fds[2];
+
+    join(fds, data, size);
+    w.fd = fds[0];
+    watch_enter(&w, false);
+    const int rc = watch_look(&w, "all_reduce", &err);
+    MUST(w.fd < 0); /* the watch hung up */
+    MUST(rc == 0 || (err.kind != ERR_NONE && err.msg[0]));
+    MUST(rc < 0 || w.orphaned || w.failed.kind != ERR_NONE); /* told of a later call */
+    MUST(w.left_rank >= 0 && w.left_rank < WORLD);
+    MUST(strlen(w.answer) < sizeof(w.answer));
+    if (w.met && layout_make(&layout, members, WORLD, &err) == 0) {
+        MUST(layout.n_pods >= 1 && layout.n_pods <= WORLD && layout.lanes >= 1);
+        MUST(layout.lanes <= LAYOUT_LANES_MAX && layout.first[layout.n_pods] == WORLD);
+        for (int i = 0; i < layout.n_pods; i++)
+            MUST(layout.first[i] < layout.first[i + 1]);
+        layout_release(&layout);
+    }
+    buf_release(&w.in);
+    close(fds[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 1 || size > 65536)
+        return 0;
+    if (data[0] & 1)
+        to_watch(data + 1, size - 1, data[0] & 2);
+    else
+        to_rank(data + 1, size - 1);
+    return 0;
+}
