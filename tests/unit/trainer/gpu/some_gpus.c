@@ -20,9 +20,10 @@ static int facts(struct gpu_facts *ret, struct err *err)
     return 0;
 }
 
-static struct kctx *context(int device, enum precision precision, struct err *err)
+static struct kctx *context(int device, enum precision precision, enum element element, struct err *err)
 {
     (void)precision;
+    (void)element;
     err_set(err, ERR_FATAL, "GPU %d was taken", device);
     return NULL;
 }
