@@ -8,6 +8,7 @@
 #include "cudart.h"
 #include "emulate.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +16,11 @@
 #include <unistd.h>
 #include <vector>
 
+/* False: not done yet, to be asked again. */
+typedef std::function<bool()> piece_of_work;
+
 struct CUgraph_st {
-    std::vector<std::function<void()>> work;
+    std::vector<piece_of_work> work;
 };
 
 struct CUgraphExec_st : CUgraph_st {
@@ -26,10 +30,11 @@ struct CUgraphExec_st : CUgraph_st {
 struct CUevent_st {
     CUstream_st *stream;
     size_t behind;
+    bool asked;
 };
 
 struct CUstream_st {
-    std::vector<std::function<void()>> pending;
+    std::vector<piece_of_work> pending;
     size_t done;
     CUgraph_st *capture;
 };
@@ -47,7 +52,7 @@ struct runtime {
     int open; /* how many run queued work right now */
     char fails[64];
     int left; /* calls until it does */
-    cudaError_t sticky;
+    cudaError_t last;
 } r;
 
 bool fails(const char *function)
@@ -65,18 +70,32 @@ void allow(int protection)
             abort();
 }
 
-/* The first n pieces of what waits. */
-void run_some(CUstream_st *s, size_t n)
+/* The first n pieces of what waits, or as many of them as are done without waiting for other ranks. */
+void run_some(CUstream_st *s, size_t n, bool patient)
 {
-    std::vector<std::function<void()>> work(s->pending.begin(), s->pending.begin() + (long)n);
-    s->pending.erase(s->pending.begin(), s->pending.begin() + (long)n);
-    s->done += n;
+    size_t done = 0;
+
     if (!r.open++)
         allow(PROT_READ | PROT_WRITE);
-    for (auto &each : work)
-        each();
+    while (done < n) {
+        piece_of_work next = s->pending[done];
+        if (next())
+            done++;
+        else if (!patient || sched_yield() != 0)
+            break;
+    }
     if (!--r.open)
         allow(PROT_NONE);
+    s->pending.erase(s->pending.begin(), s->pending.begin() + (long)done);
+    s->done += done;
+}
+
+/* What the runtime remembers until somebody asks (cudaGetLastError): every answer but success, even "not ready". */
+cudaError_t told(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        r.last = e;
+    return e;
 }
 
 /* New memory holds NaN. */
@@ -87,6 +106,14 @@ void spoil(char *map, size_t bytes)
     memset(map, 0xff, bytes);
     if (!r.open && mprotect(map, bytes, PROT_NONE) != 0)
         abort();
+}
+
+void queue(cudaStream_t stream, piece_of_work work)
+{
+    if (stream->capture)
+        stream->capture->work.push_back(work);
+    else
+        stream->pending.push_back(work);
 }
 
 } // namespace
@@ -104,10 +131,20 @@ int fake_cudart_pieces(void)
 
 void emulate_queue(cudaStream_t stream, std::function<void()> work)
 {
-    if (stream->capture)
-        stream->capture->work.push_back(work);
-    else
-        stream->pending.push_back(work);
+    queue(stream, [=] {
+        work();
+        return true;
+    });
+}
+
+void fake_stream_push(cudaStream_t stream, bool (*step)(void *arg), void *arg)
+{
+    queue(stream, [=] { return step(arg); });
+}
+
+bool fake_stream_records(cudaStream_t stream)
+{
+    return stream->capture != nullptr;
 }
 
 extern "C" {
@@ -115,7 +152,7 @@ extern "C" {
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
     if (fails("cudaMalloc") || bytes > (size_t)1 << 40)
-        return cudaErrorMemoryAllocation;
+        return told(cudaErrorMemoryAllocation);
     if (bytes == 0) {
         *ret = nullptr;
         return cudaSuccess;
@@ -147,7 +184,7 @@ cudaError_t cudaFree(void *p)
 cudaError_t cudaMallocHost(void **ret, size_t bytes)
 {
     if (fails("cudaMallocHost") || !(*ret = calloc(1, bytes)))
-        return cudaErrorMemoryAllocation;
+        return told(cudaErrorMemoryAllocation);
     return cudaSuccess;
 }
 
@@ -188,13 +225,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (stream->capture)
         return cudaErrorStreamCaptureUnsupported;
-    run_some(stream, stream->pending.size());
+    run_some(stream, stream->pending.size(), true);
     return fails("cudaStreamSynchronize") ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned)
 {
-    *ret = new CUevent_st();
+    *ret = new CUevent_st{};
     return cudaSuccess;
 }
 
@@ -208,9 +245,21 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     if (stream->capture)
         return cudaErrorStreamCaptureUnsupported;
-    event->stream = stream;
-    event->behind = stream->done + stream->pending.size();
+    *event = CUevent_st{stream, stream->done + stream->pending.size(), false};
     return cudaSuccess;
+}
+
+/* Never done when it is asked for the first time. */
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    CUstream_st *s = event->stream;
+    bool first = !event->asked;
+    if (!s || event->behind <= s->done)
+        return cudaSuccess;
+    event->asked = true;
+    if (!first)
+        run_some(s, event->behind - s->done, false);
+    return event->behind <= s->done ? cudaSuccess : told(cudaErrorNotReady);
 }
 
 /* What stands behind the mark is not done. */
@@ -219,7 +268,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     CUstream_st *s = event->stream;
     if (!s || event->behind <= s->done)
         return cudaSuccess;
-    run_some(s, event->behind - s->done);
+    run_some(s, event->behind - s->done, true);
     return cudaSuccess;
 }
 
@@ -270,13 +319,13 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     if (fails("cudaGraphLaunch"))
         return cudaErrorLaunchFailure;
     for (auto &each : exec->work)
-        emulate_queue(stream, each);
+        queue(stream, each);
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+    return device >= 0 && device < FAKE_CUDART_DEVICES ? cudaSuccess : told(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int)
@@ -288,15 +337,23 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int)
     return cudaSuccess;
 }
 
+cudaError_t cudaPeekAtLastError(void)
+{
+    return r.last;
+}
+
 cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    cudaError_t last = r.last;
+    r.last = cudaSuccess;
+    return last;
 }
 
 const char *cudaGetErrorString(cudaError_t e)
 {
     return e == cudaErrorMemoryAllocation ? "out of memory"
            : e == cudaErrorInvalidDevice  ? "invalid device ordinal"
+           : e == cudaErrorNotReady       ? "device not ready"
                                           : "an error of the fake runtime";
 }
 }

@@ -2,6 +2,11 @@
 #ifndef TK_TESTS_FAKES_CUDA_CUDART_H
 #define TK_TESTS_FAKES_CUDA_CUDART_H
 
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+enum { FAKE_CUDART_DEVICES = 2 };
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -11,6 +16,11 @@ void fake_cudart_fail(const char *function, int calls);
 
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
+
+/* For an NCCL that is none (tests/unit/trainer/collectives/nccl): a step that is asked until it is done; and whether the
+ * stream is being recorded, so that the step will be asked once per launch. */
+void fake_stream_push(cudaStream_t stream, bool (*step)(void *arg), void *arg);
+bool fake_stream_records(cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_MAX = 256 };
+enum { STEPS_MAX = 256, MEMORY_ALIGN = 4096 };
 
 struct step {
     bool (*run)(void *arg);
@@ -33,6 +33,12 @@ void fake_stream_push(cudaStream_t s, bool (*run)(void *arg), void *arg)
     if (s->pushed - s->done == STEPS_MAX)
         abort();
     s->steps[s->pushed++ % STEPS_MAX] = (struct step){run, arg};
+}
+
+bool fake_stream_records(cudaStream_t s)
+{
+    (void)s;
+    return false;
 }
 
 void fake_stream_break(cudaStream_t s, cudaError_t error)
@@ -86,6 +92,20 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
     if (e->stream->error)
         return e->stream->error;
     return e->stream->done >= e->until ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaMalloc(void **ret, size_t bytes)
+{
+    *ret = aligned_alloc(MEMORY_ALIGN, (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN);
+    if (*ret)
+        memset(*ret, 0x5a, bytes); /* not zero, as a GPU's memory need not be */
+    return *ret ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFree(void *p)
+{
+    free(p);
+    return cudaSuccess;
 }
 
 static bool fill(void *arg)

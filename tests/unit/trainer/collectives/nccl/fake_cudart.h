@@ -12,6 +12,9 @@
 /* True when done; then it is not asked again. */
 void fake_stream_push(cudaStream_t stream, bool (*step)(void *arg), void *arg);
 
+/* Is the stream being recorded? None of these ever is; those of tests/fakes/cuda are. */
+bool fake_stream_records(cudaStream_t stream);
+
 /* The next query answers this, as a GPU that fails does. */
 void fake_stream_break(cudaStream_t stream, cudaError_t error);
 

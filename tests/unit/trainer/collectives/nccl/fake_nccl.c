@@ -140,16 +140,15 @@ ncclResult_t ncclCommAbort(ncclComm_t c)
 ncclResult_t ncclMemAlloc(void **ret, size_t bytes)
 {
     counts.allocated++;
-    *ret = aligned_alloc(NCCL_WIN_REQUIRED_ALIGNMENT, bytes);
-    if (*ret)
-        memset(*ret, 0x5a, bytes); /* not zero, as a GPU's memory need not be */
-    return *ret ? ncclSuccess : ncclSystemError;
+    return cudaMalloc(ret, bytes) == cudaSuccess && (uintptr_t)*ret % NCCL_WIN_REQUIRED_ALIGNMENT == 0
+               ? ncclSuccess
+               : ncclSystemError;
 }
 
 ncclResult_t ncclMemFree(void *p)
 {
     counts.allocated--;
-    free(p);
+    (void)cudaFree(p);
     return ncclSuccess;
 }
 

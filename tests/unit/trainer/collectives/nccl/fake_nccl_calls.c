@@ -104,15 +104,35 @@ static bool step_mail(struct call *k)
     return true;
 }
 
+/* Its turn: numbers and faults go by the order in which calls begin. */
+static void meet(struct call *k)
+{
+    struct ncclComm *c = k->comm;
+    bool now = c->calls++ >= c->fault_call;
+
+    k->met = true;
+    if (k->op != OP_SEND && k->op != OP_RECV)
+        k->number = c->collectives++;
+    k->stuck = now && (faulty(c, "stall") || faulty(c, "hang") || faulty(c, "remote") || faulty(c, "system"));
+    if (now && faulty(c, "remote"))
+        c->state = ncclRemoteError;
+    if (now && faulty(c, "system"))
+        c->state = ncclSystemError;
+}
+
 /* An aborted kernel ends, its work undone. */
 bool fake_nccl_step(void *arg)
 {
     struct call *k = arg;
     bool done = k->comm->aborted;
 
+    if (!done && !k->met)
+        meet(k);
     if (!done && !k->stuck)
         done = k->op == OP_SEND || k->op == OP_RECV ? step_mail(k) : step_collective(k);
-    if (done)
+    if (done && k->recorded)
+        k->met = k->begun = false; /* until the next launch */
+    else if (done)
         free(k);
     return done;
 }
@@ -120,21 +140,12 @@ bool fake_nccl_step(void *arg)
 static ncclResult_t queue(ncclComm_t c, struct call k, cudaStream_t stream)
 {
     struct call *kept = malloc(sizeof(*kept));
-    unsigned number = c->calls++;
-    bool now = number >= c->fault_call;
 
     if (!kept || k.bytes > HALF)
         abort();
     *kept = k;
     kept->comm = c;
-    if (k.op != OP_SEND && k.op != OP_RECV)
-        kept->number = c->collectives++;
-    kept->stuck =
-        now && (faulty(c, "stall") || faulty(c, "hang") || faulty(c, "remote") || faulty(c, "system"));
-    if (now && faulty(c, "remote"))
-        c->state = ncclRemoteError;
-    if (now && faulty(c, "system"))
-        c->state = ncclSystemError;
+    kept->recorded = fake_stream_records(stream);
     if (faulty(c, "slow")) {
         c->looks_left = (int)c->fault_call;
         c->untaken = kept;
@@ -142,8 +153,10 @@ static ncclResult_t queue(ncclComm_t c, struct call k, cudaStream_t stream)
         c->state = ncclInProgress;
         return ncclInProgress;
     }
-    if (now && faulty(c, "usage"))
+    if (c->queued++ >= c->fault_call && faulty(c, "usage")) {
+        free(kept);
         return ncclInvalidUsage;
+    }
     fake_stream_push(stream, fake_nccl_step, kept);
     return ncclSuccess;
 }

@@ -27,11 +27,11 @@ struct segment {
 struct ncclComm {
     struct segment *shared;
     int rank, world;
-    unsigned calls, collectives;
-    int looks_left;          /* until a slow call is taken */
-    struct call *untaken;    /* that one */
-    cudaStream_t untaken_on; /* and where it goes */
-    void *window;            /* being made */
+    unsigned queued, calls, collectives; /* calls: that have begun, each launch of a recorded one */
+    int looks_left;                      /* until a slow call is taken */
+    struct call *untaken;                /* that one */
+    cudaStream_t untaken_on;             /* and where it goes */
+    void *window;                        /* being made */
     ncclWindow_t *window_to;
     ncclResult_t state;
     bool met, aborted;
@@ -45,10 +45,12 @@ struct call {
     enum op op;
     const void *in;
     void *out;
-    size_t bytes;     /* that this rank puts */
-    int peer;         /* or root */
-    unsigned number;  /* among the collectives */
-    bool bf16, stuck; /* stuck: never begins */
+    size_t bytes;    /* that this rank puts */
+    int peer;        /* or root */
+    unsigned number; /* among the collectives */
+    bool bf16, recorded;
+    bool met;   /* its turn has come: it has a number */
+    bool stuck; /* it never begins */
     bool begun;
 };
 

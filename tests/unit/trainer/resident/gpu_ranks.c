@@ -1,0 +1,131 @@
+/* gpu_ranks.c - forked ranks that do what the program does. */
+#include "gpu_ranks.h"
+
+#include "common/contract.h"
+#include "test.h"
+#include "trainer/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FAILED = 99 };
+
+struct gpu_ranks_machine gpu_ranks;
+
+/* Batches of 24, 24 and 16 of 64 samples: steps of two sizes, each recorded. */
+static const char MODEL[] = "name: tiny\n"
+                            "model:\n"
+                            "  input: {rows: 8, cols: 8, channels: 1}\n"
+                            "  layers:\n"
+                            "    - {type: conv2d, name: conv, out: 4, kernel: 3}\n"
+                            "    - relu\n"
+                            "    - flatten\n"
+                            "    - {type: linear, name: out, out: 10}\n"
+                            "loss: cross_entropy\n"
+                            "optimizer: {type: sgd, lr: 0.02, momentum: 0.9}\n"
+                            "data: {format: idx, mean: 0.5, std: 0.5}\n"
+                            "defaults: {epochs: 4, batch_size: 24, log_interval: 1}\n";
+
+static int the_rank, the_world;
+
+static char *environment(const char *name)
+{
+    static char rank[8], world[8], id[32];
+
+    snprintf(rank, sizeof(rank), "%d", the_rank);
+    snprintf(world, sizeof(world), "%d", the_world);
+    snprintf(id, sizeof(id), "gpu-ranks-%d", (int)getppid());
+    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
+        return rank;
+    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
+        return world;
+    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
+        return (char *)"127.0.0.1";
+    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
+        return (char *)"29513";
+    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : getenv(name);
+}
+
+/* A rank's whole life, as the program's. */
+static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
+{
+    cleanup_arena struct arena arena = {0};
+    struct config cfg;
+    struct run_result result;
+    struct err err = {0};
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    the_rank = rank;
+    the_world = t->world;
+    if (t->fault)
+        setenv("FAKE_NCCL", t->fault, 1);
+    if (!gpu_ranks.emulated)
+        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1); /* where there is a GPU for each, it changes nothing */
+    if (config_decode("tiny.yaml", MODEL, strlen(MODEL), &arena, &cfg, &err))
+        return FAILED;
+    cfg.data_dir = gpu_ranks.data;
+    cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
+    cfg.resume = "never";
+    cfg.backend = t->backend;
+    cfg.no_cuda = t->no_cuda;
+    cfg.batch_size = GPU_RANKS_BATCH / t->world;
+    cfg.log_interval = t->log_interval;
+    cfg.log_format = LOG_FORMAT_JSON;
+    cfg.epochs = t->epochs ? t->epochs : 4;
+    cfg.timeout_s = (double)(t->timeout_s ? t->timeout_s : 60);
+    struct run_env env = {
+        .get = environment, .clock = clock_system(), .out = fdopen(out, "w"), .gpu = gpu_ranks.gpu};
+    env.started_ms = env.clock.mono_ms(env.clock.ctx);
+    setvbuf(env.out, NULL, _IOLBF, 0);
+    if (run(&cfg, &env, &result, &err))
+        fprintf(stderr, "rank %d: exit status %d: %s\n", rank, result.exit_code, err.msg);
+    fflush(env.out);
+    return result.exit_code;
+}
+
+struct gpu_ranks gpu_ranks_start(const struct gpu_ranks_task *t)
+{
+    struct gpu_ranks r = {.world = t->world};
+    int ends[2];
+
+    assert_int_equal(pipe(ends), 0);
+    fflush(NULL);
+    for (int i = 0; i < t->world; i++) {
+        r.pid[i] = fork();
+        assert_true(r.pid[i] >= 0);
+        if (r.pid[i])
+            continue;
+        close(ends[0]);
+        int out = i == 0 ? ends[1] : open("/dev/null", O_WRONLY);
+        if (i != 0)
+            close(ends[1]); /* the end of rank 0's output is rank 0's end */
+        _exit(rank_main(t, i, out));
+    }
+    close(ends[1]);
+    r.out = fdopen(ends[0], "r");
+    return r;
+}
+
+void gpu_ranks_read(struct gpu_ranks *r)
+{
+    char line[1024];
+
+    while (fgets(line, sizeof(line), r->out))
+        continue;
+    fclose(r->out);
+}
+
+int gpu_ranks_ended(pid_t pid)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        assert_int_equal(errno, EINTR);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_CODE_SIGNAL_BASE + WTERMSIG(status);
+}

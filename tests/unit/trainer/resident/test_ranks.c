@@ -1,0 +1,196 @@
+/* test_ranks.c - whole runs of several ranks on GPUs: they learn what one rank learns, and a rank that dies, stops or aborts
+ * between steps takes the others with it, under the deadline and with the right exit status.
+ *
+ *   test_ranks emulated FOLDER   on GPUs that are none, and an NCCL that is none, both in FOLDER
+ *   test_ranks gpu FOLDER        on this machine's: libtk_cuda.so in FOLDER; two ranks may share one GPU. Without a GPU it is
+ *                                skipped (77); TK_GPU_REQUIRED makes that a failure
+ */
+#include "test.h"
+
+#include "common/contract.h"
+#include "gpu_ranks.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORLD = GPU_RANKS, LOSSES_MAX = 64, SKIPPED = 77 };
+
+/* All that is called a loss, in the order of the lines. */
+static int losses(const struct gpu_ranks_task *t, double loss[LOSSES_MAX], bool *on_gpu)
+{
+    struct gpu_ranks r = gpu_ranks_start(t);
+    char line[1024];
+    int n = 0;
+
+    *on_gpu = false;
+    while (fgets(line, sizeof(line), r.out)) {
+        const char *at = strstr(line, "\"loss\":");
+        if (strstr(line, "sm_"))
+            *on_gpu = true;
+        assert_true(n < LOSSES_MAX);
+        if (at)
+            loss[n++] = strtod(at + strlen("\"loss\":"), NULL);
+    }
+    fclose(r.out);
+    for (int i = 0; i < r.world; i++)
+        assert_int_equal(gpu_ranks_ended(r.pid[i]), 0);
+    return n;
+}
+
+static void check_same(const struct gpu_ranks_task *one, const struct gpu_ranks_task *several, int least,
+                       const char *what)
+{
+    double want[LOSSES_MAX], got[LOSSES_MAX];
+    bool on_gpu;
+    int n = losses(one, want, &on_gpu);
+
+    assert_int_equal(on_gpu, !one->no_cuda);
+    assert_int_equal(losses(several, got, &on_gpu), n);
+    assert_true(on_gpu && n >= least);
+    for (int i = 0; i < n; i++)
+        if (!(fabs(got[i] - want[i]) <= 1e-5 * fabs(want[i])))
+            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, n, got[i], want[i]);
+}
+
+#define NCCL .backend = COLLECTIVES_NCCL
+#define GLOO .backend = COLLECTIVES_GLOO
+
+static void ranks_learn_what_one_learns(void **state)
+{
+    const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .log_interval = 1};
+    const struct gpu_ranks_task alone = {GLOO, .world = 1, .log_interval = 1};
+    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .log_interval = 1};
+    const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .log_interval = 1};
+
+    (void)state;
+    check_same(&cpu, &alone, 12, "a GPU beside the CPU");
+    check_same(&alone, &nccl, 12, "two ranks over NCCL");
+    check_same(&alone, &gloo, 12, "two ranks over gloo");
+}
+
+/* Nobody asks for a step's loss, so steps are in flight; the evaluation says what came of them. */
+static void steps_in_flight_too(void **state)
+{
+    const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .epochs = 10};
+    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .epochs = 10};
+
+    (void)state;
+    check_same(&cpu, &nccl, 1, "two ranks over NCCL, steps in flight");
+}
+
+/* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. */
+static void check_signal(enum collectives_backend backend, int signal, int exit_code)
+{
+    const struct gpu_ranks_task t = {
+        .backend = backend, .world = WORLD, .log_interval = 1, .epochs = 1000000, .timeout_s = 3};
+    struct gpu_ranks r = gpu_ranks_start(&t);
+    char line[1024];
+
+    for (int shown = 0; shown < 4;) {
+        assert_non_null(fgets(line, sizeof(line), r.out));
+        shown += strstr(line, "\"loss\":") != NULL;
+    }
+    assert_int_equal(kill(r.pid[1], signal), 0);
+    gpu_ranks_read(&r);
+    int code = gpu_ranks_ended(r.pid[0]);
+    kill(r.pid[1], SIGKILL);
+    assert_int_equal(gpu_ranks_ended(r.pid[1]), EXIT_CODE_SIGNAL_BASE + SIGKILL);
+    assert_int_equal(code, exit_code);
+}
+
+static void a_rank_that_dies_or_stops_ends_the_others(void **state)
+{
+    (void)state;
+    check_signal(COLLECTIVES_NCCL, SIGKILL, EXIT_CODE_PEER_LOST);
+    check_signal(COLLECTIVES_NCCL, SIGSTOP, EXIT_CODE_RETRYABLE);
+    check_signal(COLLECTIVES_GLOO, SIGKILL, EXIT_CODE_PEER_LOST);
+    check_signal(COLLECTIVES_GLOO, SIGSTOP, EXIT_CODE_RETRYABLE);
+}
+
+/* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
+ * recorded one. */
+static void an_nccl_that_fails_between_launches_ends_all(void **state)
+{
+    static const struct {
+        const char *fault;
+        int64_t log_interval;
+        int code[WORLD];
+    } rows[] = {
+        {"stall:1:6", 0, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"hang:1:6", 1, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"system:1:6", 0, {EXIT_CODE_PEER_LOST, EXIT_CODE_RETRYABLE}},
+        {"remote:1:6", 1, {EXIT_CODE_PEER_LOST, EXIT_CODE_PEER_LOST}},
+    };
+
+    (void)state;
+    if (!gpu_ranks.emulated)
+        skip();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct gpu_ranks_task t = {
+            NCCL,           .world = WORLD,        .log_interval = rows[i].log_interval, .epochs = 1000000,
+            .timeout_s = 3, .fault = rows[i].fault};
+        struct gpu_ranks r = gpu_ranks_start(&t);
+        gpu_ranks_read(&r);
+        for (int k = 0; k < WORLD; k++) {
+            int code = gpu_ranks_ended(r.pid[k]);
+            if (code != rows[i].code[k])
+                fail_msg("%s: rank %d ended with %d, expected %d", rows[i].fault, k, code, rows[i].code[k]);
+        }
+    }
+}
+
+static int make(void **state)
+{
+    (void)state;
+    small_data_make(gpu_ranks.data);
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    (void)state;
+    small_data_remove(gpu_ranks.data);
+    return 0;
+}
+
+static bool has_gpu(void)
+{
+    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    static char dev[] = "/tmp/gpu-ranks-XXXXXX"; /* a /dev with a driver in it */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_learn_what_one_learns),
+        cmocka_unit_test(steps_in_flight_too),
+        cmocka_unit_test(a_rank_that_dies_or_stops_ends_the_others),
+        cmocka_unit_test(an_nccl_that_fails_between_launches_ends_all),
+    };
+    char path[64];
+
+    assert_int_equal(argc, 3);
+    const bool emulated = strcmp(argv[1], "emulated") == 0;
+    gpu_ranks.emulated = emulated;
+    gpu_ranks.gpu = (struct gpu_where){.dir = argv[2], .dev = emulated ? mkdtemp(dev) : "/dev"};
+    if (!emulated && !has_gpu()) {
+        const bool required = getenv("TK_GPU_REQUIRED");
+        fprintf(stderr, "%s: no NVIDIA GPU on this machine\n",
+                required ? "TK_GPU_REQUIRED is set" : "skipped");
+        return required ? 1 : SKIPPED;
+    }
+    snprintf(path, sizeof(path), "%s/nvidiactl", dev);
+    int fd = emulated ? open(path, O_CREAT | O_WRONLY, 0600) : -1;
+    setenv("FAKE_GPUS", "2", 1);
+    int failed = cmocka_run_group_tests(tests, make, unmake);
+    if (emulated) {
+        close(fd);
+        unlink(path);
+        rmdir(dev);
+    }
+    return failed;
+}
