@@ -211,6 +211,22 @@ void queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, float 
     ctx->ops->queue_mse(ctx, result, mean, dout, out, target, rows, cols, share, add);
 }
 
+void queue_classifier(struct kctx *ctx, const struct linear_shape *s, struct queued_loss *result, float *mean,
+                      void *din, float *dweight, const void *in, const void *weight, const int32_t *labels,
+                      float share, bool add)
+{
+    ctx->ops->queue_classifier(ctx, s, result, mean, din, dweight, in, weight, labels, share, add);
+}
+
+size_t queued_classifier_bytes(const struct linear_shape *s)
+{
+    size_t row = ((size_t)s->out + QUEUED_LOGITS_ALIGN - 1) / QUEUED_LOGITS_ALIGN * QUEUED_LOGITS_ALIGN;
+    size_t fit = QUEUED_LOGITS_MAX / row;
+    size_t rows = fit > (size_t)s->rows ? (size_t)s->rows : fit;
+
+    return (rows ? rows : 1) * row * sizeof(float);
+}
+
 void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
                   const uint32_t *items, const uint32_t *order, const int64_t *first, int rows)
 {

@@ -71,6 +71,7 @@
 /* X(name) for what only devices with graphs have. */
 #define KERNEL_QUEUED(X)                                                                                     \
     X(queue_cross_entropy)                                                                                   \
+    X(queue_classifier)                                                                                      \
     X(queue_mse)                                                                                             \
     X(queue_gather)                                                                                          \
     X(queue_step_begin)                                                                                      \

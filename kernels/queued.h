@@ -9,6 +9,7 @@
 
 #include "kernels/adam.h"
 #include "kernels/kctx.h"
+#include "kernels/linear.h"
 #include "kernels/sgd.h"
 
 #include <stdint.h>
@@ -28,6 +29,21 @@ void queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, float *me
                          float share, bool add);
 void queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, float *dout, /* or NULL */
                const float *out, const float *target, int rows, int cols, float share, bool add);
+
+/* A classifier (classifier.h), its weight and inputs of the context's elements: the loss's sum over the rows, *mean that
+ * sum times `share`, and the gradients of that; din and dweight NULL: an evaluation. Logits exist for as many rows at a time
+ * as the reserved scratch memory holds: queued_classifier_bytes are enough for speed, a row's are needed. */
+void queue_classifier(struct kctx *ctx, const struct linear_shape *s, struct queued_loss *result, float *mean,
+                      void *din,             /* (R,I) written, or NULL */
+                      float *dweight,        /* (O,I) written, or NULL */
+                      const void *in,        /* (R,I) */
+                      const void *weight,    /* (O,I) */
+                      const int32_t *labels, /* (R) */
+                      float share, bool add);
+
+/* Rows of logits begin at multiples of so many elements: 16 bytes, and whole lines, whatever the number of classes. */
+enum { QUEUED_LOGITS_ALIGN = 64, QUEUED_LOGITS_MAX = 1 << 28 };
+size_t queued_classifier_bytes(const struct linear_shape *s);
 
 /* A data set in device memory. A sample's input becomes floats as trainer/feed.h decodes it. */
 struct gather {

@@ -238,7 +238,8 @@ static const struct kernel_ops cuda_ops = {.name = cuda_name,
                                            .graph_launch = cuda_graph_launch,
                                            .graph_free = cuda_graph_free,
 #define KERNEL_CUDA_ROW(op) .op = cuda_##op,
-                                           KERNEL_OPS(KERNEL_CUDA_ROW) KERNEL_QUEUED(KERNEL_CUDA_ROW)
+                                           KERNEL_OPS(KERNEL_CUDA_ROW) KERNEL_SEQUENCE_OPS(KERNEL_CUDA_ROW)
+                                               KERNEL_QUEUED(KERNEL_CUDA_ROW)
 #undef KERNEL_CUDA_ROW
 };
 

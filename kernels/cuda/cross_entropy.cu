@@ -104,20 +104,8 @@ int cuda_cross_entropy(struct kctx *ctx, struct cross_entropy_result *result, fl
                        struct err *err)
 {
     struct cuda *c = cuda_of(ctx);
-    struct queued_loss r;
 
     cuda_queue_cross_entropy(ctx, c->loss, nullptr, dlogits, logits, labels, rows, classes, smoothing, 1,
                              false);
-    if (c->ctx.ops->get(ctx, &r, c->loss, sizeof(r), err))
-        return -1;
-    if (r.bad_row >= 0) {
-        int32_t label;
-        if (c->ctx.ops->get(ctx, &label, labels + r.bad_row, sizeof(label), err))
-            return -1;
-        return err_set(err, ERR_INVALID, "cross_entropy: the label of row %d is %d, expected 0..%d",
-                       r.bad_row, label, classes - 1);
-    }
-    result->loss_sum = r.sum;
-    result->correct = r.correct;
-    return 0;
+    return loss_get(c, result, "cross_entropy", labels, classes, err);
 }

@@ -21,6 +21,7 @@ extern "C" {
 /* The operations that this device offers, by name. */
 #define KERNEL_CUDA_DECLARE(op) KERNEL_TYPE(op) cuda_##op;
 KERNEL_OPS(KERNEL_CUDA_DECLARE)
+KERNEL_SEQUENCE_OPS(KERNEL_CUDA_DECLARE)
 KERNEL_QUEUED(KERNEL_CUDA_DECLARE)
 #undef KERNEL_CUDA_DECLARE
 

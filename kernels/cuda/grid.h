@@ -2,7 +2,8 @@
  *
  * nvcc compiles them for the GPU. Any other compiler builds them for the CPU, as tests do (tests/fakes/cuda/emulate.h):
  * the same source, run thread by thread, so every index is checked without a device. For that they keep to what stands
- * here: SHARED for shared memory, LAUNCH for a launch, and the words of CUDA that emulate.h lists.
+ * here: SHARED for shared memory, LAUNCH for a launch, and the words of CUDA that emulate.h lists. What needs more shared
+ * memory than 48 KB says how much at the launch: SHARED_BY_LAUNCH and LAUNCH_SHARED.
  */
 #ifndef TK_KERNELS_CUDA_GRID_H
 #define TK_KERNELS_CUDA_GRID_H
@@ -15,6 +16,8 @@
 
 #include <cuda_runtime.h>
 
+/* Before a loop over an array that has to stay in registers. */
+#define UNROLL _Pragma("unroll")
 /* type name[n] that the block's threads share */
 #define SHARED(type, name, n) __shared__ type name[n]
 #define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
@@ -22,13 +25,26 @@
         kernel<<<(blocks), (threads), 0, (c)->stream>>>(__VA_ARGS__);                                        \
         cuda_note((c), cudaPeekAtLastError(), #kernel);                                                      \
     } while (0)
+#define SHARED_BY_LAUNCH(name) extern __shared__ __align__(16) char name[]
+#define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
+    do {                                                                                                     \
+        cuda_note((c),                                                                                       \
+                  cudaFuncSetAttribute((const void *)(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,  \
+                                       (int)(bytes)),                                                        \
+                  #kernel);                                                                                  \
+        kernel<<<(blocks), (threads), (bytes), (c)->stream>>>(__VA_ARGS__);                                  \
+        cuda_note((c), cudaPeekAtLastError(), #kernel);                                                      \
+    } while (0)
 
 #else
 
 #include "emulate.h"
 
+#define UNROLL
 #define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
-    emulate_launch((c)->stream, (blocks), (threads), (kernel), __VA_ARGS__)
+    emulate_launch((c)->stream, (blocks), (threads), 0, (kernel), __VA_ARGS__)
+#define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
+    emulate_launch((c)->stream, (blocks), (threads), (bytes), (kernel), __VA_ARGS__)
 
 #endif
 

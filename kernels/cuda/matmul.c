@@ -11,7 +11,7 @@ enum { PLANS_MAX = 512, ALIGN_MAX = 256 };
 
 /* What an algorithm is chosen by. No padding: compared as bytes. */
 struct key {
-    int m, n, k, lda, ldb;
+    int m, n, k, lda, ldb, ldc;
     int a_transposed, b_transposed, bias, relu, more;
     int of, to;
     unsigned align_a, align_b, align_c, align_bias;
@@ -105,6 +105,7 @@ static struct key key_of(const struct product *p)
                         .k = p->k,
                         .lda = p->lda,
                         .ldb = p->ldb,
+                        .ldc = p->ldc ? p->ldc : p->m,
                         .a_transposed = p->a_transposed,
                         .b_transposed = p->b_transposed,
                         .bias = p->bias != NULL,
@@ -162,7 +163,7 @@ static int describe(const struct matmul *m, struct plan *p, const void *bias)
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)) ||
            b->MatrixLayoutCreate(&p->a, type_of(k->of), a_rows, a_cols, k->lda) ||
            b->MatrixLayoutCreate(&p->b, type_of(k->of), b_rows, b_cols, k->ldb) ||
-           b->MatrixLayoutCreate(&p->c, type_of(k->to), (uint64_t)k->m, (uint64_t)k->n, k->m);
+           b->MatrixLayoutCreate(&p->c, type_of(k->to), (uint64_t)k->m, (uint64_t)k->n, k->ldc);
 }
 
 static int choose(const struct matmul *m, struct plan *p)

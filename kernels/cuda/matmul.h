@@ -21,7 +21,8 @@ struct product {
     enum element of, to; /* of A and B; of C and the bias */
     const void *a, *b;
     int lda, ldb;
-    void *c;          /* ldc = m */
+    void *c;
+    int ldc;          /* 0: m */
     const void *bias; /* (m): added to every column; or NULL */
     bool relu;
     bool more; /* added to what C holds; without bias and ReLU */

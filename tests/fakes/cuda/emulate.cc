@@ -25,7 +25,14 @@ struct emulate_place emulate_at;
 namespace
 {
 
-enum { STACK_BYTES = 128 * 1024, THREADS_MAX = 1024, VALUE_MAX = 16, SHARED_MAX = 16 };
+/* A block may ask an A100 for so much shared memory, and newer ones for more. */
+enum {
+    STACK_BYTES = 128 * 1024,
+    THREADS_MAX = 1024,
+    VALUE_MAX = 16,
+    SHARED_MAX = 16,
+    SHARED_BYTES_MAX = 163 * 1024
+};
 
 enum state { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 
@@ -53,6 +60,7 @@ struct machine {
     const std::function<void()> *kernel;
     shared piece[SHARED_MAX];
     int pieces;
+    size_t shared_bytes; /* that the launch asked for */
     bool descending;
     unsigned long launches;
 
@@ -179,17 +187,19 @@ void run_block(size_t threads)
 
 } // namespace
 
-void emulate_run(dim3 grid, dim3 threads, const std::function<void()> &kernel)
+void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel)
 {
     size_t n = (size_t)threads.x * threads.y * threads.z;
     size_t blocks = (size_t)grid.x * grid.y * grid.z;
     emulate_at.grid = grid;
     emulate_at.threads = threads;
-    if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > 65535 || grid.z > 65535)
+    if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > 65535 || grid.z > 65535 ||
+        shared_bytes > SHARED_BYTES_MAX)
         broken("a grid that a GPU refuses");
     if (m.fibers.size() < n)
         m.fibers.resize(n);
     m.kernel = &kernel;
+    m.shared_bytes = shared_bytes;
     m.launches++;
     for (size_t i = 0; i < blocks; i++) {
         size_t b = m.descending ? blocks - 1 - i : i;
@@ -210,6 +220,13 @@ void *emulate_shared(const void *place, size_t bytes)
     memset(p, 0xff, bytes);
     m.piece[m.pieces++] = shared{place, p};
     return p;
+}
+
+void *emulate_shared_by_launch(const void *place)
+{
+    if (m.shared_bytes == 0)
+        broken("shared memory that the launch did not ask for");
+    return emulate_shared(place, m.shared_bytes);
 }
 
 void emulate_wait_block(void)

@@ -34,24 +34,32 @@ extern struct emulate_place emulate_at;
     static const char name##_place = 0;                                                                      \
     type *name = (type *)emulate_shared(&name##_place, (n) * sizeof(type))
 
+/* The piece whose size the launch says. */
+#define SHARED_BY_LAUNCH(name)                                                                               \
+    static const char name##_place = 0;                                                                      \
+    char *name = (char *)emulate_shared_by_launch(&name##_place)
+
 void *emulate_shared(const void *place, size_t bytes);
+void *emulate_shared_by_launch(const void *place);
 void emulate_wait_block(void);
 /* Writes the value of this lane, and reads that of lane `from` of the same warp. */
 void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from);
 
 /* Run now, or record it when the stream is being captured. */
 void emulate_queue(cudaStream_t stream, std::function<void()> work);
-void emulate_run(dim3 grid, dim3 threads, const std::function<void()> &kernel);
+void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel);
 
 /* false: blocks and threads in ascending order, the default. */
 extern "C" void emulate_order(bool descending);
 extern "C" unsigned long emulate_launches(void); /* so far */
 
 template <class... P, class... A>
-void emulate_launch(cudaStream_t stream, dim3 grid, dim3 threads, void (*kernel)(P...), A... args)
+void emulate_launch(cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes, void (*kernel)(P...),
+                    A... args)
 {
     std::tuple<P...> kept(args...);
-    emulate_queue(stream, [=] { emulate_run(grid, threads, [=] { std::apply(kernel, kept); }); });
+    emulate_queue(stream,
+                  [=] { emulate_run(grid, threads, shared_bytes, [=] { std::apply(kernel, kept); }); });
 }
 
 static inline void __syncthreads(void)
@@ -64,6 +72,12 @@ template <class T> inline T __shfl_xor_sync(unsigned, T v, int mask)
     T got;
     emulate_exchange(&v, &got, sizeof(v), (threadIdx.x % 32) ^ (unsigned)mask);
     return got;
+}
+
+static inline void __syncwarp(void)
+{
+    int mine = 0, got;
+    emulate_exchange(&mine, &got, sizeof(mine), threadIdx.x % 32);
 }
 
 static inline float __fmaf_rn(float a, float b, float c)

@@ -63,7 +63,7 @@ static int add(struct beside *s, enum beside_kind kind, enum beside_type type, s
     b->block = device_alloc(s->device, b->device_bytes + size_of(s, type), &err);
     assert_true(b->start && b->host && b->block);
     memset(b->start, NAN_BYTE, bytes);
-    b->device = (char *)b->block + size_of(s, type) * (size_t)(s->n % 2);
+    b->device = (char *)b->block + (s->aligned ? 0 : size_of(s, type) * (size_t)(s->n % 2));
     return s->n++;
 }
 

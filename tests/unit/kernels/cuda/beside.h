@@ -2,7 +2,7 @@
  *
  * A device's result is within `nmse` of the CPU's, and the same to the bit when it is computed again, with blocks and threads
  * in another order where the device can be told to (device_disturb). Buffers begin anywhere at a multiple of 4 bytes, as
- * parameters in a flat buffer do; results hold NaN before.
+ * parameters in a flat buffer do, unless `aligned` says otherwise; results hold NaN before.
  *
  * Elements (kctx.h) are f32 here and on the CPU whatever the device's are: those of bf16 begin as numbers that bf16 has, and
  * what the device makes of them is rounded once.
@@ -33,6 +33,7 @@ struct beside_buffer {
 struct beside {
     struct kctx *cpu, *device;
     double nmse;
+    bool aligned; /* every buffer, to 256 bytes */
     uint32_t seed;
     int n;
     struct beside_buffer b[BESIDE_MAX];

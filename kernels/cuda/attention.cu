@@ -1,0 +1,111 @@
+/* attention.cu - the forward pass: a block for each tile of queries, which meets tile after tile of keys; each row's softmax
+ * is made in passing, so the weights of a row exist a tile at a time.
+ */
+#include "kernels/cuda/attention.cuh"
+
+namespace
+{
+
+/* A row's softmax so far. */
+struct softmax_rows {
+    float most[2], sum[2]; /* rows product_row(0) and product_row(2) */
+};
+
+/* Products of a tile into weights: *c becomes e^(c scale - most), 0 for keys behind the query. Returns by how much what was
+ * summed before shrinks. */
+__device__ void weigh(products *c, softmax_rows *rows, int query0, int key0, float scale, float *shrink)
+{
+    for (int half = 0; half < 2; half++) {
+        const int query = query0 + product_row(2 * half);
+        float most = rows->most[half];
+        for (int j = 0; j < EIGHTS; j++)
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                c->v[j][i] = key0 + product_col(j, i) <= query ? c->v[j][i] * scale : -INFINITY;
+                most = c->v[j][i] > most ? c->v[j][i] : most;
+            }
+        most = quad_most(most);
+        float sum = 0;
+        for (int j = 0; j < EIGHTS; j++)
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                c->v[j][i] = expf(c->v[j][i] - most);
+                sum += c->v[j][i];
+            }
+        shrink[half] = expf(rows->most[half] - most);
+        rows->sum[half] = rows->sum[half] * shrink[half] + quad_sum(sum);
+        rows->most[half] = most;
+    }
+}
+
+/* What a block needs of shared memory: queries, keys, values, weights. */
+template <class E> constexpr size_t FORWARD_BYTES = 4 * TILE_ELEMENTS<E> * sizeof(E);
+
+template <class E>
+__global__ void __launch_bounds__(ATTENTION_THREADS)
+    forward(attention_shape s, E *out, float *lse, const E *qkv, float scale, int pieces, bool packed)
+{
+    SHARED_BY_LAUNCH(memory);
+    E *q = (E *)memory;
+    E *k = q + TILE_ELEMENTS<E>;
+    E *v = k + TILE_ELEMENTS<E>;
+    const int number = (int)blockIdx.x;
+    const int piece = (int)blockIdx.z; /* of the values */
+    /* Late queries have the most keys: they go first. */
+    const int query0 = (int)(gridDim.y - 1 - blockIdx.y) * ATTENTION_TILE;
+    const int mine = warp_of() * WARP_ROWS;
+    E *weights = v + TILE_ELEMENTS<E> + mine * TILE_STRIDE<E>;
+    const head_rows<const E> queries = rows_of_qkv(s, qkv, number, 0);
+    const head_rows<const E> keys = rows_of_qkv(s, qkv, number, 1);
+    const head_rows<const E> values = rows_of_qkv(s, qkv, number, 2);
+    softmax_rows rows = {{-INFINITY, -INFINITY}, {0, 0}};
+    products sum;
+
+    clear(&sum);
+    for (int key0 = 0; key0 <= query0; key0 += ATTENTION_TILE) {
+        products c;
+        float shrink[2];
+        clear(&c);
+        for (int p = 0; p < pieces; p++) {
+            __syncthreads();
+            if (key0 == 0 || pieces > 1)
+                load_tile(q, queries, s, query0, p, packed);
+            load_tile(k, keys, s, key0, p, packed);
+            if (p == 0)
+                load_tile(v, values, s, key0, piece, packed);
+            __syncthreads();
+            multiply_rows(&c, q + mine * TILE_STRIDE<E>, k);
+        }
+        weigh(&c, &rows, query0 + mine, key0, scale, shrink);
+        for (int j = 0; j < EIGHTS; j++)
+            for (int i = 0; i < 4; i++)
+                sum.v[j][i] *= shrink[i / 2];
+        store_products(weights, c);
+        multiply_columns(&sum, weights, v);
+    }
+    write_products(rows_of_out(s, out, number), s, query0 + mine, piece, sum, 1.0F / rows.sum[0],
+                   1.0F / rows.sum[1]);
+    for (int half = 0; half < 2 && piece == 0; half++) {
+        const int t = query0 + mine + product_row(2 * half);
+        if (threadIdx.x % 4 == 0 && t < s.time)
+            lse[(int64_t)number * s.time + t] = rows.most[half] + logf(rows.sum[half]);
+    }
+}
+
+template <class E>
+void run_forward(struct cuda *c, const attention_shape *s, void *out, float *lse, const void *qkv)
+{
+    const int pieces = head_pieces(s);
+    const dim3 grid((unsigned)(s->batch * s->heads), (unsigned)time_tiles(s), (unsigned)pieces);
+    const bool packed = pack_aligned(qkv) && s->size % pack<E>::N == 0;
+
+    LAUNCH_SHARED(c, grid, ATTENTION_THREADS, FORWARD_BYTES<E>, forward<E>, *s, (E *)out, lse, (const E *)qkv,
+                  1.0F / sqrtf((float)s->size), pieces, packed);
+}
+
+} // namespace
+
+void cuda_attention_forward(struct kctx *ctx, const struct attention_shape *s, void *out, float *lse,
+                            const void *qkv)
+{
+    struct cuda *c = cuda_of(ctx);
+    ELEMENT_CALL(c, run_forward, c, s, out, lse, qkv);
+}

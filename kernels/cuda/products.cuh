@@ -1,0 +1,92 @@
+/* products.cuh - the three products of a matrix of weights, by cuBLAS or by our own tiles.
+ *
+ * Row-major (R,I) is cuBLAS's (I,R). So out^T (O,R) = weight (O,I) in^T, where weight and in lie there as (I,O) and (I,R).
+ * Rows of outputs, and of their gradients, may lie further apart than they are long: `stride` elements.
+ */
+#ifndef TK_KERNELS_CUDA_PRODUCTS_CUH
+#define TK_KERNELS_CUDA_PRODUCTS_CUH
+
+#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/tile.cuh"
+
+namespace
+{
+
+template <class E> struct store_out {
+    E *out;
+    const E *bias;
+    int stride;
+    bool relu;
+    __device__ void put(int row, int col, int, float v) const
+    {
+        if (bias)
+            v += bias[col];
+        out[(int64_t)row * stride + col] = (E)(relu && v < 0 ? 0.0F : v); /* NaN stays */
+    }
+};
+
+template <class E> struct store_plain {
+    E *to;
+    int cols;
+    bool more;
+    __device__ void put(int row, int col, int, float v) const
+    {
+        E *at = to + (int64_t)row * cols + col;
+        *at = (E)(more ? (float)*at + v : v);
+    }
+};
+
+template <class E>
+void output_product(struct cuda *c, const struct linear_shape *s, E *out, int stride, const E *in,
+                    const E *weight, const E *bias, bool relu)
+{
+    product p = {};
+    p.of = p.to = c->ctx.element;
+    p.m = s->out, p.n = s->rows, p.k = s->in;
+    p.a = weight, p.lda = s->in, p.a_transposed = true;
+    p.b = in, p.ldb = s->in;
+    p.c = out, p.ldc = stride;
+    p.bias = bias, p.relu = relu;
+    if (matmul_run(c, &p))
+        return;
+    tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
+                tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
+}
+
+/* With `more` it is added to what dweight holds. */
+template <class E>
+void weight_product(struct cuda *c, const struct linear_shape *s, float *dweight, bool more, const E *dy,
+                    int stride, const E *in)
+{
+    product p = {};
+    p.of = c->ctx.element, p.to = ELEMENT_F32;
+    p.m = s->in, p.n = s->out, p.k = s->rows;
+    p.a = in, p.lda = s->in;
+    p.b = dy, p.ldb = stride, p.b_transposed = true;
+    p.c = dweight, p.more = more;
+    if (matmul_run(c, &p))
+        return;
+    tile_launch(c, s->out, s->in, s->rows, 1, tile_matrix<false, E>{dy, 1, stride},
+                tile_matrix<false, E>{in, 1, s->in}, store_plain<float>{dweight, s->in, more});
+}
+
+template <class E>
+void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E *dy, int stride,
+                   const E *weight)
+{
+    product p = {};
+    p.of = p.to = c->ctx.element;
+    p.m = s->in, p.n = s->rows, p.k = s->out;
+    p.a = weight, p.lda = s->in;
+    p.b = dy, p.ldb = stride;
+    p.c = din;
+    if (matmul_run(c, &p))
+        return;
+    tile_launch(c, s->rows, s->in, s->out, 1, tile_matrix<true, E>{dy, stride, 1},
+                tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, false});
+}
+
+} // namespace
+
+#endif

@@ -1,0 +1,46 @@
+/* vector.cuh - 16 bytes at a time: what lies side by side is read and written in one piece where addresses allow.
+ */
+#ifndef TK_KERNELS_CUDA_VECTOR_CUH
+#define TK_KERNELS_CUDA_VECTOR_CUH
+
+#include "kernels/cuda/element.cuh"
+
+namespace
+{
+
+constexpr int PACK_BYTES = 16;
+
+template <class E> struct alignas(PACK_BYTES) pack {
+    static constexpr int N = PACK_BYTES / (int)sizeof(E);
+    E v[N];
+};
+
+template <class E> __device__ inline pack<E> load_pack(const E *p)
+{
+    return *(const pack<E> *)p;
+}
+
+template <class E> __device__ inline void store_pack(E *p, const pack<E> &v)
+{
+    *(pack<E> *)p = v;
+}
+
+inline bool pack_aligned(const void *p)
+{
+    return (uintptr_t)p % PACK_BYTES == 0;
+}
+
+/* How n neighbours are taken: packs first, then what is left one by one. Without `aligned` there are no packs. */
+struct pack_walk {
+    int64_t packs, items; /* items: packs and single elements together, one per thread */
+};
+
+template <class E> inline pack_walk pack_walk_of(int64_t n, bool aligned)
+{
+    int64_t packs = aligned ? n / pack<E>::N : 0;
+    return pack_walk{packs, packs + (n - packs * pack<E>::N)};
+}
+
+} // namespace
+
+#endif

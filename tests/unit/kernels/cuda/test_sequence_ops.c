@@ -1,0 +1,342 @@
+/* test_sequence_ops.c - the operations of models of sequences, a GPU's beside the CPU's, over shapes even and odd. */
+#include "beside.h"
+#include "kernels/ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* With addresses at any multiple of 4, and with those that allow 16 bytes at a time. */
+static struct beside *open_all(bool aligned)
+{
+    static struct beside s;
+
+    beside_open(&s, PRECISION_F32, ELEMENT_F32);
+    s.aligned = aligned;
+    return &s;
+}
+
+static void reserve(struct beside *s, size_t cpu_bytes, size_t device_bytes)
+{
+    struct err err = {0};
+
+    assert_int_equal(kctx_reserve(s->cpu, cpu_bytes, &err), 0);
+    assert_int_equal(kctx_reserve(s->device, device_bytes, &err), 0);
+}
+
+/* ---- add, scale, squares ---- */
+
+static void add_of(const struct beside_run *r)
+{
+    add(r->ctx, r->p[0], r->p[1], r->p[2], *(const size_t *)r->shape);
+}
+
+static void scale_of(const struct beside_run *r)
+{
+    reduce_scale(r->ctx, r->p[0], 0.37F, *(const size_t *)r->shape);
+}
+
+struct squares_case {
+    size_t n;
+    double sum[8]; /* the CPU's */
+};
+
+/* Sums are f64: what comes back is compared here. */
+static void squares_of(const struct beside_run *r)
+{
+    struct squares_case *c = (struct squares_case *)(uintptr_t)r->shape;
+    double got[8];
+    struct err err = {0};
+
+    assert_true(reduce_blocks(c->n) <= ARRAY_LEN(got));
+    reduce_squares(r->ctx, r->p[1], r->p[0], c->n);
+    if (device_get(r->ctx, got, r->p[1], reduce_blocks(c->n) * sizeof(*got), &err))
+        fail_msg("%s", err.msg);
+    for (size_t i = 0; i < reduce_blocks(c->n); i++) {
+        if (device_is_host(r->ctx))
+            c->sum[i] = got[i];
+        else if (fabs(got[i] - c->sum[i]) > 1e-12 * c->sum[i])
+            fail_msg("squares of %zu, block %zu: %.17g, expected %.17g", c->n, i, got[i], c->sum[i]);
+    }
+    memset(got, 0, sizeof(got));
+    device_put(r->ctx, r->p[1], got, reduce_blocks(c->n) * sizeof(*got));
+}
+
+static void flat_ones_are_the_cpus(void **state)
+{
+    static const size_t sizes[] = {1, 3, 4, 17, 4096, 4097, 20001};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_LEN(sizes); i++) {
+        struct beside *s = open_all(i % 2);
+        const size_t n = sizes[i / 2];
+        struct squares_case squares = {.n = n};
+        s->nmse = 0;
+        beside_out(s, BESIDE_F32, n * sizeof(float));
+        beside_floats(s, BESIDE_IN, n);
+        beside_floats(s, BESIDE_IN, n);
+        beside_check(s, add_of, &n, "add");
+        beside_floats(s, BESIDE_INOUT, n);
+        beside_check(s, scale_of, &n, "scale");
+        s->aligned = true; /* doubles */
+        beside_floats(s, BESIDE_IN, n);
+        beside_out(s, BESIDE_BITS, reduce_blocks(n) * sizeof(double));
+        beside_check(s, squares_of, &squares, "squares");
+        beside_close(s);
+    }
+}
+
+/* ---- embedding ---- */
+
+struct embedding_case {
+    struct embedding_shape s;
+    bool more;
+};
+
+static void embedding_forward_of(const struct beside_run *r)
+{
+    const struct embedding_case *c = r->shape;
+    embedding_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], r->p[3]);
+}
+
+static void embedding_backward_of(const struct beside_run *r)
+{
+    const struct embedding_case *c = r->shape;
+    embedding_backward(r->ctx, &c->s, c->more, r->p[0], r->p[1], r->p[2], r->p[3]);
+}
+
+/* Some tokens often, most of them once or never. */
+static void add_tokens(struct beside *s, const struct embedding_shape *z)
+{
+    size_t n = (size_t)z->batch * (size_t)z->time;
+    float *tokens = malloc(n * sizeof(*tokens));
+    uint32_t x = 7;
+
+    assert_non_null(tokens);
+    for (size_t i = 0; i < n; i++) {
+        x = x * 1664525u + 1013904223u;
+        tokens[i] = (float)(x >> 31 ? (x >> 8) % (uint32_t)z->vocab : (x >> 16) % 3 % (uint32_t)z->vocab);
+    }
+    beside_copy(s, BESIDE_IN, BESIDE_F32, tokens, n * sizeof(*tokens));
+    free(tokens);
+}
+
+static void check_embedding(struct beside *s, const struct embedding_case *c)
+{
+    const struct embedding_shape *z = &c->s;
+    size_t wide = (size_t)z->channels;
+    size_t out = (size_t)z->batch * (size_t)z->time * wide;
+    size_t table = (size_t)z->vocab * wide;
+    char what[120];
+
+    snprintf(what, sizeof(what), "embedding %dx%d of %d, %d wide%s", z->batch, z->time, z->vocab, z->channels,
+             c->more ? ", more" : "");
+    beside_out(s, BESIDE_F32, out * sizeof(float));
+    add_tokens(s, z);
+    beside_floats(s, BESIDE_IN, table);
+    beside_floats(s, BESIDE_IN, (size_t)z->time * wide);
+    beside_check(s, embedding_forward_of, c, what);
+    if (c->more)
+        beside_floats(s, BESIDE_INOUT, table);
+    else
+        beside_out(s, BESIDE_F32, table * sizeof(float));
+    beside_out(s, BESIDE_F32, (size_t)z->time * wide * sizeof(float));
+    beside_floats(s, BESIDE_IN, out);
+    add_tokens(s, z);
+    beside_check(s, embedding_backward_of, c, what);
+}
+
+/* To the bit: a token's gradients are added in the order of its places, as on the CPU. */
+static void embedding_is_the_cpus_to_the_bit(void **state)
+{
+    static const struct embedding_shape shapes[] = {{1, 1, 1, 1},      {2, 3, 5, 7},       {3, 64, 256, 32},
+                                                    {1, 1030, 300, 4}, {5, 411, 70000, 3}, {2, 9, 11, 260}};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_LEN(shapes); i++) {
+        struct beside *s = open_all(i % 2);
+        s->nmse = 0;
+        check_embedding(s, &(struct embedding_case){shapes[i / 2], false});
+        check_embedding(s, &(struct embedding_case){shapes[i / 2], true});
+        beside_close(s);
+    }
+}
+
+/* ---- attention ---- */
+
+static void attention_forward_of(const struct beside_run *r)
+{
+    attention_forward(r->ctx, r->shape, r->p[0], r->p[1], r->p[2]);
+}
+
+static void attention_backward_of(const struct beside_run *r)
+{
+    attention_backward(r->ctx, r->shape, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4]);
+}
+
+/* What the forward pass leaves for the other: the CPU's. */
+static void forward_results(struct beside *s, const struct attention_shape *z, const float *qkv, float *out,
+                            float *lse)
+{
+    attention_forward(s->cpu, z, out, lse, qkv);
+}
+
+static void check_attention(struct beside *s, const struct attention_shape *z)
+{
+    size_t rows = (size_t)z->batch * (size_t)z->time;
+    size_t out = rows * (size_t)z->heads * (size_t)z->size;
+    float *made = malloc((out + rows * (size_t)z->heads) * sizeof(*made));
+    char what[120];
+
+    assert_non_null(made);
+    snprintf(what, sizeof(what), "attention %dx%d, %d heads of %d", z->batch, z->time, z->heads, z->size);
+    reserve(s, attention_thread_bytes(z), 0);
+    beside_out(s, BESIDE_F32, out * sizeof(float));
+    beside_out(s, BESIDE_F32, rows * (size_t)z->heads * sizeof(float));
+    int qkv = beside_floats(s, BESIDE_IN, 3 * out);
+    forward_results(s, z, s->b[qkv].start, made, made + out);
+    float *same = malloc(3 * out * sizeof(*same));
+    assert_non_null(same);
+    memcpy(same, s->b[qkv].start, 3 * out * sizeof(*same));
+    beside_check(s, attention_forward_of, z, what);
+    beside_out(s, BESIDE_F32, 3 * out * sizeof(float));
+    beside_floats(s, BESIDE_IN, out);
+    beside_copy(s, BESIDE_IN, BESIDE_F32, made, out * sizeof(float));
+    beside_copy(s, BESIDE_IN, BESIDE_F32, made + out, rows * (size_t)z->heads * sizeof(float));
+    beside_copy(s, BESIDE_IN, BESIDE_F32, same, 3 * out * sizeof(float));
+    beside_check(s, attention_backward_of, z, what);
+    free(made);
+    free(same);
+}
+
+static void attention_is_the_cpus(void **state)
+{
+    static const struct attention_shape shapes[] = {{1, 1, 1, 1},   {2, 5, 3, 7},    {1, 64, 2, 64},
+                                                    {1, 65, 1, 32}, {1, 130, 2, 64}, {2, 63, 1, 33},
+                                                    {1, 70, 1, 130}};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * ARRAY_LEN(shapes); i++) {
+        struct beside *s = open_all(i % 2);
+        check_attention(s, &shapes[i / 2]);
+        beside_close(s);
+    }
+}
+
+/* ---- classifier ---- */
+
+struct head_case {
+    struct linear_shape s;
+    bool gradient;
+    double sum; /* both devices write the results here, one after the other */
+    int correct;
+};
+
+static void head_of(const struct beside_run *r)
+{
+    struct head_case *c = (struct head_case *)(uintptr_t)r->shape;
+    struct cross_entropy_result got;
+    struct err err = {0};
+
+    if (classifier(r->ctx, &c->s, &got, c->gradient ? r->p[0] : NULL, c->gradient ? r->p[1] : NULL, r->p[2],
+                   r->p[3], r->p[4], 0.125F, &err))
+        fail_msg("%s", err.msg);
+    if (device_is_host(r->ctx)) {
+        c->sum = got.loss_sum;
+        c->correct = got.correct;
+        return;
+    }
+    if (fabs(got.loss_sum - c->sum) > 1e-6 * fabs(c->sum) + 1e-6)
+        fail_msg("classifier %d x %d -> %d: %.9g, expected %.9g", c->s.rows, c->s.in, c->s.out, got.loss_sum,
+                 c->sum);
+    assert_int_equal(got.correct, c->correct);
+}
+
+static void check_head(struct beside *s, struct head_case *c)
+{
+    const size_t rows = (size_t)c->s.rows, in = (size_t)c->s.in, out = (size_t)c->s.out;
+    int32_t *labels = calloc(rows, sizeof(*labels));
+    char what[120];
+
+    assert_non_null(labels);
+    for (size_t r = 0; r < rows; r++)
+        labels[r] = (int32_t)(r * 7 % out);
+    snprintf(what, sizeof(what), "classifier %zu x %zu -> %zu%s", rows, in, out,
+             c->gradient ? "" : ", loss alone");
+    if (c->gradient) {
+        beside_out(s, BESIDE_F32, rows * in * sizeof(float));
+        beside_out(s, BESIDE_F32, out * in * sizeof(float));
+    } else {
+        beside_floats(s, BESIDE_IN, 1);
+        beside_floats(s, BESIDE_IN, 1);
+    }
+    beside_floats(s, BESIDE_IN, rows * in);
+    beside_floats(s, BESIDE_IN, out * in);
+    beside_copy(s, BESIDE_IN, BESIDE_BITS, labels, rows * sizeof(*labels));
+    beside_check(s, head_of, c, what);
+    free(labels);
+}
+
+static const struct linear_shape HEADS[] = {{1, 1, 1}, {5, 3, 2}, {64, 32, 256}, {33, 7, 1000}, {3, 5, 70}};
+
+/* Scratch memory for all rows at once, and for three at a time. */
+static void classifier_is_the_cpus(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 4 * ARRAY_LEN(HEADS); i++) {
+        struct head_case c = {.s = HEADS[i / 4], .gradient = i % 2};
+        struct linear_shape three = c.s;
+        struct beside *s = open_all(i % 2);
+        if (i % 4 < 2)
+            three.rows = 3;
+        reserve(s, classifier_workspace_bytes(&c.s), queued_classifier_bytes(&three));
+        check_head(s, &c);
+        beside_close(s);
+    }
+}
+
+static void own_products_make_the_same_classifier(void **state)
+{
+    setenv("TK_CUBLAS", "off", 1);
+    classifier_is_the_cpus(state);
+    unsetenv("TK_CUBLAS");
+}
+
+static void a_label_that_is_no_class_is_named(void **state)
+{
+    const struct linear_shape shape = {3, 2, 2};
+    const float zeros[6] = {0};
+    const int32_t labels[3] = {0, 2, -1};
+    struct cross_entropy_result r = {.loss_sum = 7};
+    struct beside *s = open_all(true);
+    struct err err = {0};
+
+    (void)state;
+    reserve(s, 0, queued_classifier_bytes(&shape));
+    float *x = device_alloc(s->device, sizeof(zeros), &err);
+    int32_t *l = device_alloc(s->device, sizeof(labels), &err);
+    assert_true(x && l);
+    device_put(s->device, l, labels, sizeof(labels));
+    assert_int_equal(classifier(s->device, &shape, &r, NULL, NULL, x, x, l, 1, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_string_equal(err.msg, "classifier: the label of row 1 is 2, expected 0..1");
+    assert_true(r.loss_sum == 7);
+    device_free(s->device, x);
+    device_free(s->device, l);
+    beside_close(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(flat_ones_are_the_cpus),
+        cmocka_unit_test(embedding_is_the_cpus_to_the_bit),
+        cmocka_unit_test(attention_is_the_cpus),
+        cmocka_unit_test(classifier_is_the_cpus),
+        cmocka_unit_test(own_products_make_the_same_classifier),
+        cmocka_unit_test(a_label_that_is_no_class_is_named),
+    };
+    int none = beside_none();
+
+    return none ? none : cmocka_run_group_tests(tests, NULL, NULL);
+}
