@@ -78,8 +78,15 @@ struct connection member_connection(struct member *m)
         .m = m, .at = resolver_new(m->config.host, m->config.port), .ok_ms = clock_mono_ms()};
 }
 
+void member_end_aside(struct connection *l)
+{
+    while (l->n_aside)
+        store_close(l->aside[--l->n_aside]);
+}
+
 void member_disconnect(struct connection *l)
 {
+    member_end_aside(l);
     store_close(TAKE(l->store));
     resolver_free(TAKE(l->at));
 }
@@ -123,7 +130,10 @@ int member_mend(struct connection *l, const struct err *why)
     struct err err = *why;
     char text[ERR_MSG_BYTES];
 
+    if (why->kind == ERR_TIMEOUT && l->tied && l->n_aside < CONNECTION_ASIDE_MAX)
+        l->aside[l->n_aside++] = TAKE(l->store);
     store_close(TAKE(l->store));
+    l->tied = false;
     while (!member_over(l->m)) {
         const int64_t left_ms = limit_ms - clock_mono_ms();
         if (reach_within(l, left_ms < 0 ? 0 : left_ms < TRY_MS ? left_ms : TRY_MS, &err) == 0)

@@ -23,12 +23,18 @@ struct member {
     struct meeting_node say;
     struct member_view view;
     char chair_id[32]; /* "": not known */
+    int64_t said_tie;  /* the store has a word of ours that tells this tie */
 };
+
+enum { CONNECTION_ASIDE_MAX = 8 }; /* more than the heartbeats' silence has room for, unless it is set longer */
 
 /* A connection of one thread. */
 struct connection {
     struct member *m;
     struct store *store;
+    bool tied; /* the store will write down its end, for others to take for the end of this process */
+    struct store *aside[CONNECTION_ASIDE_MAX]; /* tied ones that fell silent: see member_mend */
+    size_t n_aside;
     struct resolver *at; /* of the store's host; once reached, of its address */
     int64_t ok_ms;       /* the last time that the store answered */
 };
@@ -64,7 +70,11 @@ void member_rest(void);
 /* Connect once; ERR_INVALID when another run, or another chair than before, is there. */
 int member_reach(struct connection *l, struct err *err) MUST_CHECK;
 
-/* After a failed call: connect again (0), or know that it is over. */
+/* After a failed call: connect again (0), or know that it is over. A tied connection that fell silent is not ended but put
+ * aside, until the store has heard of the next one: it would hear of the end first, and we would be taken for dead. */
 int member_mend(struct connection *l, const struct err *why) MUST_CHECK;
+
+/* The store has heard of a newer one. */
+void member_end_aside(struct connection *l);
 
 #endif

@@ -18,6 +18,7 @@ static int tie(struct connection *l, int64_t number, struct err *err)
     char key[40], text[24];
     int rc;
 
+    l->tied = true;
     snprintf(key, sizeof(key), "cut/%" PRId64, m->view.ticket);
     const int len = snprintf(text, sizeof(text), "%" PRId64, number);
     rc = number == 1 ? store_set(l->store, key, "0", 1, timeout_ms, &why) : 0; /* not to be waited for */
@@ -33,6 +34,16 @@ static int tie(struct connection *l, int64_t number, struct err *err)
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
     return 0;
+}
+
+/* The connections before this one matter to nobody when the store has been told of its tie. */
+static void forget_older(struct connection *l, int64_t tie)
+{
+    pthread_mutex_lock(&l->m->lock);
+    const bool told = l->m->said_tie >= tie;
+    pthread_mutex_unlock(&l->m->lock);
+    if (told)
+        member_end_aside(l);
 }
 
 static int hear(struct connection *l, int64_t *version, struct meeting_state *state, struct err *err)
@@ -80,7 +91,7 @@ void *member_listen_thread(void *arg)
         if (tie(&l, ++ties, &err) < 0)
             continue;
         while (!member_over(l.m) && hear(&l, &version, state, &err) == 0)
-            ;
+            forget_older(&l, ties);
     }
     free(state);
     member_disconnect(&l);

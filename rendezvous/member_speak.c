@@ -90,6 +90,9 @@ static int speak(struct connection *l, const struct meeting_node *node, bool new
     if (news && store_add(l->store, "posts", 1, &ignored, member_silence_ms(l->m), err) < 0)
         return -1;
     l->ok_ms = clock_mono_ms();
+    pthread_mutex_lock(&l->m->lock);
+    l->m->said_tie = node->tie;
+    pthread_mutex_unlock(&l->m->lock);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-/* test_member.c - two members, one of them behind a wire that the test holds: reset, and cut for good. */
+/* test_member.c - two members, one of them behind a wire that the test holds: reset, silent, and cut for good. */
 #include "common/clock.h"
 #include "rendezvous/member.h"
 #include "rendezvous/store.h"
@@ -38,6 +38,8 @@ struct wire {
     int listener, port, to;
     atomic_int resets; /* asked for */
     atomic_int made;   /* connections so far */
+    atomic_bool silent; /* carries nothing, and keeps what it was given */
+    atomic_bool shut;   /* takes no new connection */
     atomic_bool cut, stop;
 };
 
@@ -83,8 +85,12 @@ static void *run_wire(void *arg)
     int n = 1, resets = 0;
 
     while (!atomic_load(&w->stop)) {
-        fds[0] = (struct pollfd){.fd = atomic_load(&w->cut) ? -1 : w->listener, .events = POLLIN};
-        poll(fds, (nfds_t)n, 5);
+        const bool open = !atomic_load(&w->cut) && !atomic_load(&w->shut);
+        fds[0] = (struct pollfd){.fd = open ? w->listener : -1, .events = POLLIN};
+        const bool silent = atomic_load(&w->silent);
+        poll(fds, silent ? 0 : (nfds_t)n, 5);
+        if (silent)
+            continue;
         const bool all = atomic_load(&w->cut) || resets != atomic_load(&w->resets);
         resets = atomic_load(&w->resets);
         for (int i = 1; i < n; i += 2) {
@@ -198,15 +204,20 @@ static void finish(struct pair *p)
     pthread_join(p->wire.thread, NULL);
 }
 
+static void rest(int64_t ms)
+{
+    const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
 /* Resets all connections, again and again: they are made anew and nobody is lost. */
 static void reset_twice(struct pair *p, int64_t pause_ms)
 {
-    const struct timespec pause = {.tv_sec = pause_ms / 1000, .tv_nsec = pause_ms % 1000 * 1000000};
-
     const int before = atomic_load(&p->wire.made);
     for (int i = 0; i < 2; i++) {
         atomic_fetch_add(&p->wire.resets, 1);
-        nanosleep(&pause, NULL);
+        rest(pause_ms);
     }
     assert_true(atomic_load(&p->wire.made) > before);
     member_look(p->guest, &view);
@@ -238,6 +249,24 @@ static void test_reset_with_a_late_name_server(void **state)
     p = (struct pair){.wire = {.listener = -1}};
     begin_at(&p, "late.host");
     reset_twice(&p, 2000);
+}
+
+/* The network is gone for a few seconds, in which the guest gives its connection up. That the store hears of this before
+ * it hears the guest again must not make it believe that the guest is dead. */
+static void test_silence(void **state)
+{
+    static struct pair p;
+
+    (void)state;
+    p = (struct pair){.wire = {.listener = -1}};
+    begin(&p);
+    atomic_store(&p.wire.silent, true);
+    rest(3000); /* it asks for one second, and waits for the answer for one more */
+    atomic_store(&p.wire.shut, true);
+    atomic_store(&p.wire.silent, false);
+    rest(1500); /* longer than what a cut node is given */
+    atomic_store(&p.wire.shut, false);
+    reset_twice(&p, 700);
 }
 
 /* The chair needs longer to hear all nodes than a cut one is given: what it has not heard yet is no silence. */
@@ -281,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_reset),
         cmocka_unit_test(test_reset_under_a_slow_chair),
         cmocka_unit_test(test_reset_with_a_late_name_server),
+        cmocka_unit_test(test_silence),
         cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
