@@ -22,6 +22,8 @@ struct chair {
     struct store_server *server;
     struct store *store;
     struct quorum quorum;
+    int port;
+    char run_id[STORE_RUN_ID_BYTES + 1];
     int64_t posts;  /* read so far */
     int64_t cuts;   /* read so far; -1: to be read again */
     int64_t now_ms; /* what one look finds happened at one time: its order is that of keys */
@@ -120,25 +122,42 @@ static int turn(struct chair *c, struct err *err)
     return 0;
 }
 
-/* The store is in our own process: where it fails, all nodes notice by themselves, and we end as they do. */
+static int reach(struct chair *c, struct err *err)
+{
+    c->store = store_connect("127.0.0.1", c->port, c->run_id, OWN_MS, err);
+    return c->store ? 0 : -1;
+}
+
+/* The store is in our own process, and lives. But when all of the process stood still for a second, the time of a request
+ * has passed before its answer could come. What was decided then may not have been told. */
+static int mend(struct chair *c, struct err *err)
+{
+    store_close(TAKE(c->store));
+    c->cuts = -1;
+    return reach(c, err) < 0 || publish(c, err) < 0 ? -1 : 0;
+}
+
+/* Nodes wait for our word without a time limit. So a store without a chair must not stay: that it goes is noticed. */
 static void *work(void *arg)
 {
     struct chair *c = arg;
     struct err err = {0};
 
-    while (!atomic_load(&c->stop) && !atomic_load(&c->over) && turn(c, &err) == 0)
-        ;
+    while (!atomic_load(&c->stop) && !atomic_load(&c->over))
+        if (turn(c, &err) < 0 && mend(c, &err) < 0) {
+            store_server_stop(TAKE(c->server));
+            break;
+        }
     atomic_store(&c->over, true);
     return NULL;
 }
 
-static int open_store(struct chair *c, const char *run_id, struct err *err)
+static int open_store(struct chair *c, struct err *err)
 {
     unsigned long long id = 0;
     char text[20];
 
-    c->store = store_connect("127.0.0.1", store_server_port(c->server), run_id, OWN_MS, err);
-    if (!c->store)
+    if (reach(c, err) < 0)
         return -1;
     if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
         id = (unsigned long long)clock_mono_ms();
@@ -174,8 +193,10 @@ struct chair *chair_start(int port, const char *run_id, const struct quorum_conf
         abort();
     c->text = (struct buf)BUF_INIT(STORE_VALUE_BYTES);
     quorum_init(&c->quorum, config, clock_mono_ms());
+    snprintf(c->run_id, sizeof(c->run_id), "%s", run_id);
     c->server = store_server_start(port, run_id, &limits, err);
-    if (c->server && open_store(c, run_id, err) == 0 && start_thread(c, err) == 0)
+    c->port = c->server ? store_server_port(c->server) : 0;
+    if (c->server && open_store(c, err) == 0 && start_thread(c, err) == 0)
         return c;
     release(c);
     return NULL;
@@ -183,7 +204,7 @@ struct chair *chair_start(int port, const char *run_id, const struct quorum_conf
 
 int chair_port(const struct chair *c)
 {
-    return store_server_port(c->server);
+    return c->port;
 }
 
 bool chair_over(const struct chair *c)

@@ -26,7 +26,9 @@ struct member {
     int64_t said_tie;  /* the store has a word of ours that tells this tie */
 };
 
-enum { CONNECTION_ASIDE_MAX = 8 }; /* more than the heartbeats' silence has room for, unless it is set longer */
+enum {
+    CONNECTION_ASIDE_MAX = 8
+}; /* more than the heartbeats' silence has room for, unless it is set longer */
 
 /* A connection of one thread. */
 struct connection {

@@ -36,8 +36,8 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 struct wire {
     pthread_t thread;
     int listener, port, to;
-    atomic_int resets; /* asked for */
-    atomic_int made;   /* connections so far */
+    atomic_int resets;  /* asked for */
+    atomic_int made;    /* connections so far */
     atomic_bool silent; /* carries nothing, and keeps what it was given */
     atomic_bool shut;   /* takes no new connection */
     atomic_bool cut, stop;
