@@ -26,9 +26,8 @@ struct member {
     int64_t said_tie;  /* the store has a word of ours that tells this tie */
 };
 
-enum {
-    CONNECTION_ASIDE_MAX = 8
-}; /* more than the heartbeats' silence has room for, unless it is set longer */
+/* More than fit into the heartbeats' silence, unless that is set longer. */
+enum { CONNECTION_ASIDE_MAX = 8 };
 
 /* A connection of one thread. */
 struct connection {
