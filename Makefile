@@ -15,6 +15,7 @@ help: ## show this text
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60        fuzz: so long each; what is found stays in build/fuzz-found\n'
+	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
 	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
@@ -37,6 +38,9 @@ coverage: ## lines and branches that the unit tests run, per program; below test
 
 test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
 	@e2e/versions/run.sh
+
+chaos: ## training jobs struck at random moments, a hundred trials; table and seed at the end (root)
+	@e2e/chaos/run.sh $(foreach o,trials seed trial fault way jobs,$(if $($(shell echo $(o) | tr a-z A-Z)),--$(o) $($(shell echo $(o) | tr a-z A-Z))))
 
 test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
 	@PYTHON='$(PYTHON)' tests/big/run.sh

@@ -48,7 +48,7 @@ def killed_launcher(t):
 
 
 def killed_init(t):
-    pause = t.waited("a pod's init", lambda: pause_of(t.anyone()))
+    pause = t.wait("a pod's init", lambda: pause_of(t.anyone()))
     pause.kill()
     return f"killed {pause}"
 
@@ -57,7 +57,7 @@ def stopped(process, seconds, t):
     process.send(signal.SIGSTOP)
     if seconds is FOR_EVER:
         return f"stopped {process}"
-    t.sleep(seconds)
+    time.sleep(seconds)
     process.send(signal.SIGCONT)
     return f"stopped {process} for {seconds:.1f} s"
 
@@ -92,7 +92,7 @@ def little_cpu(t):
     rank, share, seconds = t.a_rank(), t.dice.uniform(0.05, 0.2), t.dice.uniform(2, 6)
     try:
         set_cpu_limit(rank, share)
-        t.sleep(seconds)
+        time.sleep(seconds)
         set_cpu_limit(rank, None)
     except GONE:
         pass
@@ -140,7 +140,7 @@ def remount(t, how):
 def read_only(t):
     seconds = t.dice.uniform(0.5, 3)
     remount(t, "ro")
-    t.sleep(seconds)
+    time.sleep(seconds)
     remount(t, "rw")
     return f"the volume read-only for {seconds:.1f} s"
 
@@ -198,7 +198,7 @@ def lost_network(t):
 def network_gone_for_a_while(t):
     process, seconds = t.a_rank(), t.dice.uniform(0.3, 3)
     in_network(process, "ip", "link", "set", "eth0", "down")
-    t.sleep(seconds)
+    time.sleep(seconds)
     in_network(process, "ip", "link", "set", "eth0", "up")
     return f"no network for {process.pod} for {seconds:.1f} s"
 
@@ -232,7 +232,7 @@ KUBELET = threading.Lock()
 def killed_kubelet(t):
     with KUBELET:
         os.kill(int(open("/run/torchkeeper/kubelet.pid").read().split()[0]), signal.SIGKILL)
-        t.sleep(t.dice.uniform(0, 3))
+        time.sleep(t.dice.uniform(0, 3))
         subprocess.run([REPO / "deploy" / "local" / "cluster", "up"], check=True, capture_output=True)
     return "killed the kubelet"
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faults import PAIRED, TABLE, TWO
-from jobs import IMAGE, container, job
+from jobs import container, job
 from kube import GROUP, apply, audit, items, kubectl
 from trainjobs import GPT2, MNIST
 from victims import newest_step, processes
@@ -33,15 +33,16 @@ class Failure(Exception):
     """The job did not do as the table says."""
 
 
-def draw(seed, number, only=None):
-    """Trial `number` of a seed: its way, its faults with the moments at which they strike, and the dice for the rest."""
-    kinds = [only] if only else [*TABLE, TWO, TWO, TWO]
+def draw(seed, number, only=None, way=None):
+    """Trial `number` of a seed: its way, its faults with the moments at which they strike, and the dice for the rest.
+    only, way: of this kind, started in this way."""
+    fitting = [name for name in TABLE if way is None or way in TABLE[name].ways]
+    kinds = [only] if only else [*fitting, TWO, TWO, TWO]
     random.Random(f"{seed}").shuffle(kinds)
     dice = random.Random(f"{seed}/{number}")
     kind = kinds[number % len(kinds)]
-    names = dice.sample(PAIRED, 2) if kind == TWO else [kind]
-    ways = [w for w in WAYS if all(w in TABLE[n].ways for n in names)]
-    way = dice.choice(ways)
+    names = dice.sample([n for n in PAIRED if n in fitting], 2) if kind == TWO else [kind]
+    way = way or dice.choice([w for w in WAYS if all(w in TABLE[n].ways for n in names)])
     # A fifth strikes while the job starts, the others at a place in the training.
     moments = sorted(0.0 if dice.random() < 0.2 else dice.uniform(0.05, 0.8) for _ in names)
     return Trial(number, kind, way, list(zip(names, moments)), dice)
@@ -70,11 +71,6 @@ class Trial:
             if time.monotonic() > deadline:
                 raise Failure(f"not within {timeout} s: {what}")
             time.sleep(0.02)
-
-    waited = wait
-
-    def sleep(self, seconds):
-        time.sleep(seconds)
 
     def processes(self):
         return processes(self.uid)
@@ -128,8 +124,8 @@ class Trial:
         text = (f"exec trainer {what} --epochs 100000 --max_steps {self.steps} --threads 1 --timeout {DEADLINE_S} "
                 f"--ckpt_dir /data/checkpoints --save_seconds 0 --save_steps {self.steps // PARTS} --log_dir /tmp/log "
                 f"--save_path /data/weights.safetensors")
-        one = container(text, volumeMounts=[{"name": "data", "mountPath": "/data"}, {"name": "shm", "mountPath": "/dev/shm"}],
-                        securityContext={"runAsUser": 0})
+        mounts = [{"name": "data", "mountPath": "/data"}, {"name": "shm", "mountPath": "/dev/shm"}]
+        one = container(text, volumeMounts=mounts, securityContext={"runAsUser": 0})
         one["resources"] = {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "384Mi"}}
         config = {}
         if torchrun is not None:
@@ -165,7 +161,8 @@ class Trial:
         if end["phase"] == "Succeeded":
             weights = self.data / "weights.safetensors"
             expect(weights.exists(), "no weights were saved")
-            expect(not faults or weights.read_bytes() == self.board.weights[self.way], "other weights than of the undisturbed run")
+            trained = weights.read_bytes()
+            expect(trained == self.board.weights.setdefault(self.way, trained), "not the undisturbed run's weights")
         for fault in faults:
             expect(not fault.says or re.search(fault.says, str(end)), f"the status does not say {fault.says!r}")
         self.board.wait(f"no pod of {self.name} that still runs", lambda: not self.unfinished())
@@ -187,7 +184,8 @@ class Trial:
         expect(len(failures) == end["attempt"] + (end["phase"] == "Failed"), f"{len(failures)} failures recorded")
         for failure in failures:
             what = f"{failure.get('exitCode')} {failure['reason']}"
-            expect(any(f.because and re.fullmatch(f.because, what) for f in faults), f"failed by {what!r}, which no fault here explains")
+            expect(any(f.because and re.fullmatch(f.because, what) for f in faults),
+                   f"failed by {what!r}, which no fault here explains")
 
     def pods(self):
         return items("pods", self.board.namespace, f"{GROUP}/job={self.name}")
@@ -197,10 +195,11 @@ class Trial:
         def ask(*args):
             return kubectl("-n", self.board.namespace, *args, check=False)
 
-        mine = [line for line in ask("get", "events", "--sort-by=.lastTimestamp").splitlines() if f"/{self.name}" in line]
+        events = ask("get", "events", "--sort-by=.lastTimestamp").splitlines()
+        mine = [line for line in events if re.search(rf"/{self.name}(-|\s)", line)]
         logs = [f"--- {self.name}-node-{i}\n" + ask("logs", f"{self.name}-node-{i}", "--tail=80") for i in range(2)]
-        return "\n".join([ask("get", "ptj", self.name, "-o", "yaml"), *mine[-60:], ask("get", "pods", "-o", "wide"), *logs,
-                          "\n".join(f"{p.pid} {p} {p.pod}" for p in self.processes() if self.uid)])
+        left = [f"{p.pid} {p} {p.pod}" for p in self.processes()] if self.uid else []
+        return "\n".join([ask("get", "ptj", self.name, "-o", "yaml"), *mine[-60:], *logs, *left])
 
     def unfinished(self):
         return [p for p in self.pods() if p["status"]["phase"] not in ("Succeeded", "Failed")]

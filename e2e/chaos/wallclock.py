@@ -29,7 +29,8 @@ def functions(seconds):
         b"__vdso_clock_gettime": call(CLOCK_GETTIME) + CLOCKS + b"\x11\x85\xc0\x78\x0d" + add_to + b"\x0e\xc3",
         b"__vdso_gettimeofday": call(GETTIMEOFDAY) + b"\x48\x85\xff\x74\x0d" + add_to + b"\x0f\xc3",
         # the answer is in rax, and where rdi points unless it is 0
-        b"__vdso_time": b"\x57\x31\xff" + call(TIME) + b"\x5f" + offset + b"\x48\x01\xc8\x48\x85\xff\x74\x03\x48\x89\x07\xc3",
+        b"__vdso_time": (b"\x57\x31\xff" + call(TIME) + b"\x5f" + offset
+                         + b"\x48\x01\xc8\x48\x85\xff\x74\x03\x48\x89\x07\xc3"),
     }
 
 
@@ -57,7 +58,7 @@ def vdso_of(pid):
 
 
 def inside(pid, first, size):
-    """Is a thread of it (stopped) just in there? The file gives the place when a thread is not in the kernel's hands."""
+    """Is a thread of it (stopped) just in there? The file tells the place of one that is not in the kernel."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         words = (task / "syscall").read_text().split()
         if words[0] == "running" or (words[0] == "-1" and first <= int(words[2], 16) < first + size):

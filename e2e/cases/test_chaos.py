@@ -1,0 +1,13 @@
+"""A few trials of `make chaos`, always the same ones: our trainer under the operator on bad days."""
+
+from chaos import run
+from trial import draw
+
+SEED = 20261121
+FAULTS = ("rank-killed", "launcher-paused", "torn-newest", "network-lost", "clock-step", "disk-full-for-ever")
+
+
+def test_jobs_on_bad_days_end_as_if_nothing_had_been_or_say_why():
+    rows = run([draw(SEED, k, fault, "torchrun") for k, fault in enumerate(FAULTS)], len(FAULTS))
+    assert len(rows) == len(FAULTS)
+    assert [f"{r['kind']}: {r['wrong']} ({r['told']})" for r in rows if r["wrong"]] == []
