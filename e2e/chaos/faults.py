@@ -15,6 +15,7 @@ from victims import GONE, eat_memory, in_network, newest_step, pause_of, set_cpu
 from wallclock import step as step_clock
 
 FOR_EVER = None
+SUCCEEDED, FAILED, EITHER = ("Succeeded",), ("Failed",), ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Fault:
     restarts: tuple = (1, 1)  # the fewest and the most attempts that may follow
     # What each recorded failure has to look like: "exit code, reason".
     because: str = ""
-    ends: str = "Succeeded"
-    says: str = ""  # stands in the status of a job that fails
+    ends: tuple = SUCCEEDED
+    says: str = ""  # stands in the status of a job that fails of it
     ways: tuple = ("torchrun", "plain", "again", "gpt2")
     job: dict = field(default_factory=dict)  # members of the container
     logs: str = ""  # stands in the log of pod 0 at the end
@@ -32,7 +33,7 @@ class Fault:
 
     def allowed(self, way):
         fewest, most = self.restarts
-        return (fewest if self.whole_pod or self.ends == "Failed" else 0) if way == "again" else fewest, most
+        return (fewest if self.whole_pod or self.ends == FAILED else 0) if way == "again" else fewest, most
 
 
 def killed_rank(t):
@@ -239,6 +240,9 @@ def killed_kubelet(t):
 
 LAUNCHED = ("torchrun", "again", "gpt2")
 KILLED = r"137 \w+"
+# 2: of a rank that the launcher starts again when it could not save.
+UNSAVED = r"[12] PermanentExitCode"
+NO_ROOM, NO_WRITING = "No space left on device", "Read-only file system"
 LOST = r"13[78] \w+|140 PeerLost"
 
 TABLE = {
@@ -249,17 +253,16 @@ TABLE = {
     "rank-paused": Fault(paused_rank, (0, 0)),
     "rank-slow": Fault(slow_rank, (0, 0)),
     "cpu-limit": Fault(little_cpu, (0, 0)),
-    "launcher-stopped": Fault(stopped_launcher, (0, 1), because=r"140 PeerLost", ways=LAUNCHED),
+    "launcher-stopped": Fault(stopped_launcher, (0, 1), because=r"140 PeerLost|138 \w+", ways=LAUNCHED),
     "launcher-paused": Fault(paused_launcher, (0, 0), ways=LAUNCHED),
     "oom": Fault(used_up_memory, because=r"\d+ OOMKilled"),
-    "oom-always": Fault(None, (1, 3), because=r"\d+ OOMKilled", ends="Failed", says=r"OOMKilled",
+    "oom-always": Fault(None, (1, 3), because=r"\d+ OOMKilled", ends=FAILED, says=r"OOMKilled",
                         job={"resources": {"limits": {"memory": "24Mi"}}}),
-    "disk-full": Fault(full_disk, (0, 0)),
-    "disk-full-for-ever": Fault(full_disk_for_ever, (0, 0), because=r"[12] \w+", ends="Failed",
-                                says="No space left on device"),
-    "read-only": Fault(read_only, (0, 0)),
-    "read-only-for-ever": Fault(read_only_for_ever, (0, 0), because=r"[12] \w+", ends="Failed",
-                                says="Read-only file system"),
+    # Who has nowhere to save to goes on training, and fails at the end when there is no room for the weights even then.
+    "disk-full": Fault(full_disk, (0, 0), because=UNSAVED, ends=EITHER, says=NO_ROOM),
+    "disk-full-for-ever": Fault(full_disk_for_ever, (0, 0), because=UNSAVED, ends=FAILED, says=NO_ROOM),
+    "read-only": Fault(read_only, (0, 0), because=UNSAVED, ends=EITHER, says=NO_WRITING),
+    "read-only-for-ever": Fault(read_only_for_ever, (0, 0), because=UNSAVED, ends=FAILED, says=NO_WRITING),
     "torn-newest": Fault(torn_newest, because=KILLED),
     "torn-all": Fault(torn_all, because=KILLED, logs="damaged checkpoint skipped"),
     "network-blip": Fault(network_gone_for_a_while, (0, 1), because=LOST),
@@ -270,5 +273,5 @@ TABLE = {
     "kubelet-killed": Fault(killed_kubelet, (0, 0)),
 }
 # Two at once: drawn from those after which the job has to succeed and whose marks do not hide each other's.
-PAIRED = [name for name, f in TABLE.items() if f.ends == "Succeeded" and not f.logs]
+PAIRED = [name for name, f in TABLE.items() if f.ends == SUCCEEDED and not f.logs]
 TWO = "two-at-once"
