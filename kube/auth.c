@@ -261,10 +261,15 @@ enum auth_state auth_ask(struct auth *a, struct err *err)
     return AUTH_FAILED;
 }
 
+bool auth_renewed(struct auth *a, uint64_t generation)
+{
+    if (a->config->generation == generation)
+        kube_config_refresh(a->config, loop_now_ms(a->loop), true);
+    return a->config->generation != generation;
+}
+
 void auth_answered(struct auth *a, uint64_t serial, int http_status)
 {
-    if (http_status == 401 && !a->config->exec.argv)
-        kube_config_refresh(a->config, loop_now_ms(a->loop), true);
     if (!a->serial || serial != a->serial)
         return;
     if (http_status != 401 && http_status >= 200 && http_status < 500 && http_status != 429) {

@@ -43,6 +43,10 @@ enum auth_state auth_ask(struct auth *a, struct err *err);
 /* Which credential that is. */
 uint64_t auth_serial(const struct auth *a);
 
+/* A request that left with what was there at `generation` of the configuration was not accepted, or did not accept the server's
+ * certificate: whether there is something newer now, with which to try again. */
+bool auth_renewed(struct auth *a, uint64_t generation);
+
 /* What the server said to a request that left with this one. */
 void auth_answered(struct auth *a, uint64_t serial, int http_status);
 

@@ -100,6 +100,17 @@ static int failure(const struct http_call *c, struct err *err)
                    *proxy ? ": " : "", why);
 }
 
+/* Nobody has looked at the request: the credential is not accepted, or the server's certificate is not. */
+static bool is_refused(const struct http_call *c, int status)
+{
+    if (c->again || c->refusal.kind != ERR_NONE || c->idled || c->shut)
+        return false;
+    return c->curl_code == CURLE_OK
+               ? status == 401
+               : c->curl_code == CURLE_PEER_FAILED_VERIFICATION || c->curl_code == CURLE_SSL_CONNECT_ERROR ||
+                     c->curl_code == CURLE_SSL_CERTPROBLEM;
+}
+
 static void finish(struct http_call *c)
 {
     struct http_handler handler = c->handler;
@@ -111,6 +122,8 @@ static void finish(struct http_call *c)
 
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
+    if (is_refused(c, (int)status) && c->refused(c->pool, c, failed ? 0 : (int)status))
+        return;
     if (failed)
         failure(c, &err);
     r.status = (int)status;
@@ -195,6 +208,21 @@ void call_launch(struct http_call *c, int64_t idle_max_s)
         on_transfer_done(c, CURLE_FAILED_INIT);
 }
 
+void call_again(struct http_call *c, int64_t idle_max_s)
+{
+    if (c->running)
+        curl_multi_remove_handle(loop_curl(c->loop), c->easy);
+    curl_slist_free_all(c->headers);
+    c->headers = NULL;
+    c->body.max = c->body_max_bytes;
+    buf_clear(&c->body);
+    c->curl_error[0] = '\0';
+    c->curl_code = CURLE_OK;
+    c->running = c->finished = c->over = c->paused = c->in_chunks = false;
+    c->again = true;
+    call_launch(c, idle_max_s);
+}
+
 static size_t body_limit(const struct http_request *req, const struct http_handler *handler)
 {
     if (handler->chunk)
@@ -219,6 +247,7 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
                             .gate = req->gate,
                             .idle_timeout_ms = req->idle_timeout_ms,
                             .body = BUF_INIT(body_limit(req, handler))};
+    c->body_max_bytes = c->body.max;
     c->transfer = (struct loop_transfer){on_transfer_done, c};
     c->deliver = (struct loop_task){.run = deliver, .ctx = c};
     c->idle = (struct loop_timer){.fire = on_idle, .ctx = c};

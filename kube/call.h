@@ -14,11 +14,13 @@
 
 struct http_call {
     /* for the pool that it belongs to */
-    void (*ended)(void *pool, struct http_call *c, int status); /* status 0: no answer */
+    void (*ended)(void *pool, struct http_call *c, int status);   /* status 0: no answer */
+    bool (*refused)(void *pool, struct http_call *c, int status); /* true: call_again; asked once */
     void *pool;
     struct http_call *next, **prev, *next_waiting;
     struct http_queue *queue; /* where it waits; NULL: launched */
     uint64_t serial;          /* which credential it left with */
+    uint64_t generation;      /* and which state of the configuration */
     bool own_connection, urgent;
     int64_t launched_ms;
     char method[8];
@@ -42,16 +44,19 @@ struct http_call {
     bool running;
     bool in_chunks; /* a 2xx answer to a handler with chunk */
     bool paused;
-    bool finished;
+    bool finished, again;
     bool idled, over, shut;
     bool *gone; /* while the handler runs: told when the call is freed from there */
     int curl_code;
+    size_t body_max_bytes;
 };
 
 struct http_call *call_new(struct loop *l, const struct endpoint *e, const struct http_request *req,
                            const struct http_handler *handler, struct err *err) MUST_CHECK;
 /* It takes a kept connection only if that was used in the last idle_max_s seconds (at least 1). */
 void call_launch(struct http_call *c, int64_t idle_max_s);
+/* Once more, as if nothing had happened: for a request that the server did not look at. */
+void call_again(struct http_call *c, int64_t idle_max_s);
 void call_refuse(struct http_call *c,
                  const struct err *why); /* instead of call_launch: ends with this error */
 void call_free(struct http_call *c);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REREAD_MS = 60000, PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256 };
+enum { PATH_BYTES = 4096, NAMESPACE_MAX_BYTES = 256 };
 
 void kube_config_release(struct kube_config *c)
 {
@@ -18,6 +18,8 @@ void kube_config_release(struct kube_config *c)
     free(c->tls_server_name);
     free(c->proxy_url);
     free(c->environment_proxy);
+    free(c->source);
+    free(c->context);
     kube_secret_release(&c->ca);
     kube_secret_release(&c->client_cert);
     kube_secret_release(&c->client_key);
@@ -135,31 +137,4 @@ const char *kube_config_warning(const struct kube_config *c)
                ? "insecure-skip-tls-verify: the server's certificate is not checked; whoever is between can "
                  "read the credentials and change everything"
                : NULL;
-}
-
-static void reread_token(struct kube_config *c)
-{
-    struct kube_secret fresh = {0};
-    struct err ignored;
-
-    if (!c->token.file)
-        return;
-    if (kube_secret_from_file(&fresh, c->token.file, &ignored) < 0 ||
-        kube_secret_check_token(&fresh, &ignored) < 0) {
-        kube_secret_release(&fresh);
-        return;
-    }
-    kube_secret_release(&c->token);
-    c->token = fresh;
-}
-
-void kube_config_refresh(struct kube_config *c, int64_t now_ms, bool force)
-{
-    if (!force && now_ms - c->read_ms < REREAD_MS)
-        return;
-    c->read_ms = now_ms;
-    reread_token(c);
-    kube_secret_reread(&c->ca);
-    kube_secret_reread(&c->client_cert);
-    kube_secret_reread(&c->client_key);
 }

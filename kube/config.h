@@ -9,6 +9,9 @@
  * Of a kubeconfig: fields that Kubernetes does not define and extensions are ignored, as kubectl does; *-data
  * wins over the file of the same name; tokenFile wins over token once it can be read; a token, a password or a client
  * certificate wins over exec; paths are those of the folder the file is in.
+ *
+ * What is replaced while we run is read again: each file that holds a credential, and a kubeconfig itself as long as it is for
+ * the same server, proxy, user name and impersonation; one for something else needs another process.
  */
 #ifndef TK_KUBE_CONFIG_H
 #define TK_KUBE_CONFIG_H
@@ -43,7 +46,10 @@ struct kube_config {
         exec; /* argv NULL: no credential plugin; else auth.h fills token, client_cert, client_key */
     const char *exec_config; /* JSON for the plugin; NULL: none */
     struct arena arena;      /* what as, exec and exec_config point to */
+    char *source;            /* the kubeconfigs, as $KUBECONFIG lists them; NULL: a pod's own account */
+    char *context;           /* that was asked for; NULL: the current one */
     int64_t read_ms;         /* when the files were last read */
+    uint64_t generation;     /* one more each time a refresh brought something new */
 };
 
 /* The pod's own service account. host and port are the values of KUBERNETES_SERVICE_HOST and _PORT. */
@@ -68,8 +74,8 @@ int kube_config_find(struct kube_config *c, const char *path, struct err *err) M
  * static string. */
 const char *kube_config_warning(const struct kube_config *c);
 
-/* Read the files again when they are older than 60 s, or at once with `force` (the server said 401). A file
- * that cannot be read keeps its old bytes. */
+/* Read the files again when they are older than 60 s, or at once with `force` (the server did not accept them, or we did
+ * not accept the server). What cannot be read keeps its old bytes. */
 void kube_config_refresh(struct kube_config *c, int64_t now_ms, bool force);
 
 void kube_config_release(struct kube_config *c);

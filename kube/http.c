@@ -14,7 +14,9 @@ enum {
     CONNECTIONS_KEPT =
         32, /* in libcurl's cache, which counts those in use too: of ordinary calls and of watches */
     COUNTS_MAX = 64,
-    IDLE_MAX_S = 118, /* libcurl's own limit for a kept connection */
+    /* The API server closes what was idle for 90 s (apiserver: pkg/server/secure_serving.go): a request that leaves just then
+     * dies with the connection. */
+    IDLE_MAX_S = 80,
 };
 
 struct http_queue {
@@ -166,6 +168,18 @@ static void on_ended(void *ctx, struct http_call *c, int status)
     launch_waiting(h);
 }
 
+/* It keeps its place. */
+static bool on_refused(void *ctx, struct http_call *c, int status)
+{
+    struct http *h = ctx;
+
+    if (!auth_renewed(h->auth, c->generation))
+        return false;
+    count(h, c->method, status);
+    call_again(c, idle_max_s(h));
+    return true;
+}
+
 /* Whether the rate limit lets one more go; if not, when to ask again. */
 static bool take_token(struct http *h)
 {
@@ -189,6 +203,7 @@ static void launch(struct http *h, struct http_call *c, enum auth_state state, c
 {
     h->running += !c->own_connection;
     c->serial = auth_serial(h->auth);
+    c->generation = h->endpoint.config->generation;
     if (state == AUTH_FAILED)
         call_refuse(c, why);
     else
@@ -249,6 +264,7 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
     if (!c)
         return NULL;
     c->ended = on_ended;
+    c->refused = on_refused;
     c->pool = h;
     c->next = h->calls;
     c->prev = &h->calls;

@@ -184,13 +184,23 @@ static int read_files(struct kube_config *c, const struct files *f, const char *
     return 0;
 }
 
+/* Where it came from, for refresh.c. */
+static int remember(struct kube_config *c, const char *paths, const char *context)
+{
+    c->source = strdup(paths);
+    c->context = context ? strdup(context) : NULL;
+    if (!c->source || (context && !c->context))
+        abort();
+    return 0;
+}
+
 int kube_config_read(struct kube_config *c, const char *path, const char *context, struct err *err)
 {
     __attribute__((cleanup(files_release))) struct files f = {0};
 
     if (load(&f, sv_from(path), err) < 0)
         return -1;
-    return read_files(c, &f, context, err);
+    return read_files(c, &f, context, err) < 0 ? -1 : remember(c, path, context);
 }
 
 static bool is_loaded(const struct files *f, struct sv path)
@@ -222,5 +232,5 @@ int kube_config_read_list(struct kube_config *c, const char *paths, const char *
     }
     if (!f.n)
         return err_set(err, ERR_NOT_FOUND, "\"%.120s\": no such file", paths);
-    return read_files(c, &f, context, err);
+    return read_files(c, &f, context, err) < 0 ? -1 : remember(c, paths, context);
 }

@@ -72,18 +72,6 @@ void kube_secret_follow(struct kube_secret *s, const char *path)
         abort();
 }
 
-void kube_secret_reread(struct kube_secret *s)
-{
-    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
-    struct err ignored;
-
-    if (!s->file || fs_read(s->file, &bytes, &ignored) < 0 || !bytes.len)
-        return;
-    wipe(&s->bytes);
-    s->bytes = bytes;
-    bytes = (struct buf){0};
-}
-
 void kube_secret_release(struct kube_secret *s)
 {
     wipe(&s->bytes);

@@ -23,9 +23,6 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
 /* What was given outright holds until this file can be read. */
 void kube_secret_follow(struct kube_secret *s, const char *path);
 
-/* Read the file again, if it is one. A file that is gone or empty keeps the old bytes. */
-void kube_secret_reread(struct kube_secret *s);
-
 void kube_secret_release(struct kube_secret *s);
 
 /* For tokens: drop white space around, and refuse what could end an HTTP header. */

@@ -49,6 +49,8 @@ units asan
 races
 [ "${1:-}" = --unit ] && exit 0
 e2e/versions/run.sh
+say "faults of a real API server, in short"
+e2e/faults/run.sh --short
 say "the operator at scale, in small: counts and sizes"
 SMALL=1 bench/operator/run.sh
 if [ "$(id -u)" -eq 0 ]; then

@@ -189,6 +189,69 @@ static void test_kubeconfig(void **ctx)
     assert_non_null(strstr(kube_config_warning(&c), "insecure-skip-tls-verify"));
 }
 
+#define USERS "server: 'https://h', certificate-authority-data: Q0E="
+
+/* Written anew for the same server, by whatever writes such files; one for something else is somebody else's. */
+static void test_kubeconfig_is_read_again(void **ctx)
+{
+    static const char *const others[] = {
+        KUBECONFIG("server: 'https://other'", "token: t3"),
+        KUBECONFIG("server: 'https://h', tls-server-name: x", "token: t3"),
+        KUBECONFIG("server: 'https://h', proxy-url: 'http://p:1'", "token: t3"),
+        KUBECONFIG("server: 'https://h', insecure-skip-tls-verify: true", "token: t3"),
+        KUBECONFIG(USERS, "token: t3, as: jane"),
+        KUBECONFIG(USERS, "username: jane, password: t3"),
+        KUBECONFIG(USERS,
+                   "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}"),
+        KUBECONFIG(USERS, "token: 't 3'"),
+        "{",
+        "",
+    };
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    write_file("config", KUBECONFIG(USERS, "token: t1"));
+    assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
+    kube_config_refresh(&c, 1, true);
+    assert_int_equal(c.generation, 0); /* nothing new */
+    write_file("config", KUBECONFIG("server: 'https://h/', certificate-authority-data: Q0Ey",
+                                    "token: t2, client-certificate-data: Q0VSVA==, client-key-data: S0VZ"));
+    kube_config_refresh(&c, 2, true);
+    assert_int_equal(c.generation, 1);
+    assert_string_equal(buf_str(&c.token.bytes), "t2");
+    assert_string_equal(buf_str(&c.ca.bytes), "CA2");
+    assert_string_equal(buf_str(&c.client_cert.bytes), "CERT");
+    assert_string_equal(buf_str(&c.client_key.bytes), "KEY");
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        write_file("config", others[i]);
+        kube_config_refresh(&c, 3, true);
+        if (c.generation != 1 || strcmp(buf_str(&c.token.bytes), "t2") != 0)
+            fail_msg("row %zu was believed", i);
+    }
+    unlink(path_of("config"));
+    kube_config_refresh(&c, 4, true);
+    assert_string_equal(buf_str(&c.token.bytes), "t2");
+}
+
+/* Of a plugin's configuration only the authority is ours to replace. */
+static void test_kubeconfig_of_a_plugin_is_read_again(void **ctx)
+{
+#define PLUGIN "exec: {apiVersion: client.authentication.k8s.io/v1, command: x, interactiveMode: Never}"
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    write_file("config", KUBECONFIG(USERS, PLUGIN));
+    assert_int_equal(kube_config_read_list(&c, path_of("config"), "c1", &err), 0);
+    assert_int_equal(kube_secret_from_text(&c.token, "from-plugin", &err), 0);
+    write_file("config", KUBECONFIG("server: 'https://h', certificate-authority-data: Q0Ey", PLUGIN));
+    kube_config_refresh(&c, 1, true);
+    assert_int_equal(c.generation, 1);
+    assert_string_equal(buf_str(&c.ca.bytes), "CA2");
+    assert_string_equal(buf_str(&c.token.bytes), "from-plugin");
+}
+
 /* The rarer fields, each seen in what it becomes; what Kubernetes does not define is passed over. */
 static void test_everything_else(void **ctx)
 {
@@ -499,6 +562,8 @@ int main(void)
         T(test_in_cluster_refused),
         T(test_rotation),
         T(test_kubeconfig),
+        T(test_kubeconfig_is_read_again),
+        T(test_kubeconfig_of_a_plugin_is_read_again),
         T(test_everything_else),
         T(test_exec),
         T(test_token_until_its_file_is_there),

@@ -478,7 +478,22 @@ static void write_token(const char *path, const char *token)
     assert_int_equal(fs_write_atomic(path, token, strlen(token), &err), 0);
 }
 
-/* A 401 makes the token be read again: the next request carries the new one. */
+static bool is_over(void *ctx)
+{
+    return ((struct rig_reply *)ctx)->over;
+}
+
+static void on_kube_reply(void *ctx, struct kube_reply *got)
+{
+    struct rig_reply *reply = ctx;
+
+    reply->over = true;
+    reply->status = got->status;
+    if (got->err)
+        reply->err = *got->err;
+}
+
+/* A 401 makes the token be read again: with a new one the request goes out once more, and nobody hears of it. */
 static void test_token_is_read_again_after_401(void **ctx)
 {
     struct rig *r = *ctx;
@@ -494,13 +509,47 @@ static void test_token_is_read_again_after_401(void **ctx)
     write_token(path, "new\n");
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 401});
     rig_call(r, GET_POD, &reply);
-    assert_int_equal(reply.err.kind, ERR_TRANSIENT);
-    assert_int_equal(reply.status.reason, KUBE_REASON_UNAUTHORIZED);
-    rig_call(r, GET_POD, &reply);
+    assert_int_equal(reply.err.kind, ERR_NOT_FOUND);
     assert_true(fake_log_at(r->server, 0, &q));
     assert_string_equal(q.authorization, "Bearer old");
     assert_true(fake_log_at(r->server, 1, &q));
     assert_string_equal(q.authorization, "Bearer new");
+    assert_false(fake_log_at(r->server, 2, &q));
+    /* The same token again, and one that is refused as well: that is the answer. */
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 401});
+    rig_call(r, GET_POD, &reply);
+    assert_int_equal(reply.err.kind, ERR_TRANSIENT);
+    assert_int_equal(reply.status.reason, KUBE_REASON_UNAUTHORIZED);
+    unlink(path);
+}
+
+/* Several left with the old token: the one that comes back first finds the new one for all of them. It is refused as well here,
+ * which is the answer. */
+static void test_all_that_left_with_the_old_token_go_again(void **ctx)
+{
+    enum { N = 6 };
+    struct rig *r = *ctx;
+    struct rig_reply replies[N] = {0};
+    struct fake_request q;
+    struct err err;
+    char path[64];
+    int logged = 0;
+
+    snprintf(path, sizeof(path), "/tmp/test_http_token_%d", (int)getpid());
+    write_token(path, "old");
+    assert_int_equal(kube_secret_from_file(&r->config.token, path, &err), 0);
+    r->config.read_ms = loop_now_ms(r->loop);
+    write_token(path, "new");
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 401});
+    for (int i = 0; i < N; i++)
+        assert_non_null(kube_call_start(&r->api, GET_POD, on_kube_reply, &replies[i], &err));
+    for (int i = 0; i < N; i++) {
+        rig_until(r->loop, is_over, &replies[i]);
+        assert_int_equal(replies[i].status.reason, KUBE_REASON_UNAUTHORIZED);
+    }
+    while (fake_log_at(r->server, logged, &q))
+        logged++;
+    assert_int_equal(logged, 2 * N);
     unlink(path);
 }
 
@@ -551,6 +600,7 @@ int main(void)
         T(test_errors_name_the_request_but_no_secret),
         T(test_redirects_are_not_followed),
         T(test_token_is_read_again_after_401),
+        T(test_all_that_left_with_the_old_token_go_again),
         T(test_servers_that_cannot_be),
         T(test_nobody_there),
     };

@@ -32,9 +32,28 @@ static bool is_over(void *ctx)
 
 struct given {
     const char *ca, *client, *name;
+    const char *renewed; /* "old>new": after the files were read, this one becomes that one */
     bool insecure;
     const struct exec_spec *plugin;
 };
+
+static void copy_file(const char *from, const char *to)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct err err;
+
+    assert_int_equal(fs_read(from, &text, &err), 0);
+    assert_int_equal(fs_write_atomic(to, buf_str(&text), text.len, &err), 0);
+}
+
+static void renew(const char *files)
+{
+    const char *between = strchr(files, '>');
+    char old[32];
+
+    snprintf(old, sizeof(old), "%.*s", (int)(between - files), files);
+    copy_file(between + 1, old);
+}
 
 /* GET / with these credentials. */
 static struct result get(int port, struct given g)
@@ -60,6 +79,9 @@ static struct result get(int port, struct given g)
         snprintf(file, sizeof(file), "%s.key", g.client);
         assert_int_equal(kube_secret_from_file(&c.client_key, file, &err), 0);
     }
+    if (g.renewed)
+        renew(g.renewed);
+    c.read_ms = INT64_MAX / 2; /* not yet time to look again */
     cleanup_loop struct loop *l = loop_new(clock_system(), &err);
     cleanup_http struct http *h = http_new(l, &c, &(struct http_options){0}, &err);
     struct transport t = http_transport(h);
@@ -114,6 +136,29 @@ static void test_bad_certificates(void **ctx)
         assert_int_equal(get(s.port, (struct given){.ca = "ca.crt", .insecure = true}).status, 200);
         tls_stop(&s);
     }
+}
+
+/* The server is not believed, or the key is another certificate's: the files are read again, and the request goes. */
+static void test_files_are_read_again_when_tls_fails(void **ctx)
+{
+    static const char *const ask[] = {"-Verify", "1", "-CAfile", "ca.crt", "-verify_return_error", NULL};
+    struct tls_server s = tls_serve("local", NULL);
+
+    (void)ctx;
+    copy_file("stranger.crt", "now.crt");
+    assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>ca.crt"}).status, 200);
+    copy_file("stranger.crt", "now.crt");
+    assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>self.crt"}).status, 0);
+    tls_stop(&s);
+
+    s = tls_serve("local", ask);
+    copy_file("client.crt", "half.crt");
+    copy_file("stranger.key", "half.key");
+    assert_int_equal(
+        get(s.port, (struct given){.ca = "ca.crt", .client = "half", .renewed = "half.key>client.key"})
+            .status,
+        200);
+    tls_stop(&s);
 }
 
 static void test_server_name(void **ctx)
@@ -185,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_authority_and_name),
         cmocka_unit_test(test_bad_certificates),
+        cmocka_unit_test(test_files_are_read_again_when_tls_fails),
         cmocka_unit_test(test_server_name),
         cmocka_unit_test(test_client_certificate),
         cmocka_unit_test(test_certificate_of_a_plugin),

@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+"""F8: tokens, certificates and authorities change under a running operator, against a real API server. It is never started again.
+Each operator has a namespace and credentials of its own; a job of many pods there makes it use new connections, too."""
+
+import json
+import sys
+import time
+
+from cases import Cases, check
+from jobs import job
+from keys import CACHED_S, Keys, put, stamp
+from plane import Plane, job_path, pod_path
+
+PODS = 12  # more than it keeps connections
+REREAD_S = 61  # files are read again after a minute
+RECOVER_S = 70
+CERTIFICATE_USER = "operator-by-certificate"
+MANY = 40
+
+
+def kubeconfig(plane, ca, user):
+    return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+                       "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{plane.port()}", "certificate-authority": str(ca)}}],
+                       "users": [{"name": "u", "user": user}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]})
+
+
+class Change:
+    """One operator and what happens to its credentials. Sub-classes: `begin` returns the kubeconfig's user, `change` replaces, `outdate`
+    ends the old ones; silent: there was always a good one, so nothing may be said."""
+
+    silent, waits = True, False
+
+    def __init__(self, plane, keys):
+        self.plane, self.keys, self.jobs = plane, keys, 0
+        self.name = type(self).__name__.lower()
+        self.folder = plane.folder / self.name
+        self.folder.mkdir()
+        self.ca = self.folder / "ca.crt"
+        self.ca.write_text(plane.serving_ca.read_text())
+        self.ns = plane.namespace()
+
+    def start(self):
+        self.config = self.folder / "config"
+        put(self.config, kubeconfig(self.plane, self.ca, self.begin()))
+        self.operator = self.plane.operator(self.config, f"--namespace={self.ns}", "--leader-elect=false", name=f"operator-{self.name}")
+
+    def prove(self):
+        """A new job gets all its pods."""
+        self.jobs += 1
+        name = f"j{self.jobs}"
+        self.plane.api.post(job_path(self.ns), job(name, PODS))
+        want = {f"{name}-node-{i}" for i in range(PODS)}
+        have = lambda: {p["metadata"]["name"] for p in self.plane.api.get(pod_path(self.ns))["items"]}
+        self.plane.wait(f"{self.name}: the pods of {name}", lambda: want <= have(), RECOVER_S, 0.2)
+
+    def judge(self):
+        complaints = self.operator.complaints()
+        if self.silent:
+            check(not complaints, f"{self.name}: {complaints[:3]}")
+        check(len(complaints) < MANY, f"{self.name}: {len(complaints)} complaints: {complaints[-3:]}")
+        said = json.dumps(self.operator.said())
+        check(not any(secret in said for secret in self.keys.secrets), f"{self.name}: a credential is in the log")
+        check(self.operator.process.popen.poll() is None, f"{self.name}: the operator ended")
+        self.operator.end()
+
+
+class TokenFile(Change):
+    """Replaced, and the old one is revoked at once: the first 401 leads to the new one."""
+
+    def begin(self):
+        self.file = self.folder / "token"
+        self.old = self.keys.bound(f"{self.name}-old")
+        put(self.file, self.old)
+        return {"tokenFile": str(self.file)}
+
+    def change(self):
+        put(self.file, self.keys.bound(f"{self.name}-new"))
+
+    def outdate(self):
+        self.keys.revoke(f"{self.name}-old")
+        self.keys.await_refused(self.old)
+
+
+class TokenFileInTime(TokenFile):
+    """Replaced a minute before the old one is revoked."""
+
+    waits = True
+
+
+class TokenExpired(Change):
+    """The old one has ended before the new one is there, as when a kubelet is late."""
+
+    silent = False
+
+    def begin(self):
+        self.file = self.folder / "token"
+        self.old = self.keys.token(20)
+        put(self.file, self.old)
+        return {"tokenFile": str(self.file)}
+
+    def change(self):
+        self.keys.await_refused(self.old)
+        self.plane.api.post(job_path(self.ns), job("while-refused"))
+        self.plane.wait("it to be refused", self.operator.complaints)
+        put(self.file, self.keys.token(3600))
+
+    def outdate(self):
+        pass
+
+
+class HalfWritten(Change):
+    """A volume as the kubelet makes it, but written by someone careless: half a token, an empty one, none; at last whole."""
+
+    silent = False
+
+    def begin(self):
+        self.old = self.keys.bound(f"{self.name}-old")
+        self.version("one", self.old)
+        (self.folder / "token").symlink_to("..data/token")
+        return {"tokenFile": str(self.folder / "token")}
+
+    def version(self, name, token):
+        (self.folder / name).mkdir()
+        (self.folder / name / "token").write_text(token)
+        fresh = self.folder / "..data_tmp"
+        fresh.symlink_to(name)
+        fresh.rename(self.folder / "..data")
+
+    def change(self):
+        self.keys.revoke(f"{self.name}-old")
+        self.keys.await_refused(self.old)
+        token = self.keys.bound(f"{self.name}-new")
+        for number, broken in enumerate((token[:len(token) // 2], "", "\n", token[:-1] + "\u00e9")):
+            (self.folder / "one" / "token").write_text(broken)
+            before = len(self.operator.complaints())
+            self.plane.api.post(job_path(self.ns), job(f"while-broken-{number}"))
+            self.plane.wait("it to be refused", lambda b=before: len(self.operator.complaints()) > b)
+        (self.folder / "one" / "token").unlink()
+        (self.folder / "one").rmdir()
+        time.sleep(1)
+        self.version("two", token)
+
+    def outdate(self):
+        pass
+
+
+class Kubeconfig(Change):
+    """The token stands in the kubeconfig, which is written anew."""
+
+    def begin(self):
+        self.old = self.keys.bound(f"{self.name}-old")
+        return {"token": self.old}
+
+    def change(self):
+        self.config.write_text("{")  # someone's editor
+        put(self.config, kubeconfig(self.plane, self.ca, {"token": self.keys.bound(f"{self.name}-new")}))
+
+    def outdate(self):
+        self.keys.revoke(f"{self.name}-old")
+        self.keys.await_refused(self.old)
+
+
+class Plugin(Change):
+    """A credential plugin whose tokens last seconds: each ends while the next one is used."""
+
+    waits = True
+    EVERY_S = 12
+
+    def begin(self):
+        began = int(time.time())
+        for n in range(20):
+            end = self.EVERY_S * (n + 1) + 3
+            token = self.keys.token(end)
+            (self.folder / f"{n}.json").write_text(json.dumps({
+                "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+                "status": {"token": token, "expirationTimestamp": stamp(end)}}))
+        script = self.folder / "plugin"
+        script.write_text(f"#!/bin/sh\ncd {self.folder} && echo run >>runs && cat $((($(date +%s) - {began}) / {self.EVERY_S})).json\n")
+        script.chmod(0o755)
+        return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script), "interactiveMode": "Never"}}
+
+    def change(self):
+        pass
+
+    def outdate(self):
+        for _ in range(2):
+            time.sleep(self.EVERY_S + CACHED_S)
+            self.prove()
+        runs = len((self.folder / "runs").read_text().splitlines())
+        check(3 <= runs <= 20, f"{self.name}: the plugin ran {runs} times")
+
+
+class ClientCertificate(Change):
+    """Both files are replaced, one after the other, a minute before the old certificate ends."""
+
+    waits = True
+
+    def begin(self):
+        self.place("old", REREAD_S + 25)
+        return {"client-certificate": str(self.folder / "client.crt"), "client-key": str(self.folder / "client.key")}
+
+    def place(self, name, seconds):
+        self.ends = time.time() + seconds
+        certificate, key = self.keys.pair(f"{self.name}-{name}", f"/CN={CERTIFICATE_USER}", seconds)
+        put(self.folder / "client.crt", certificate)
+        put(self.folder / "client.key", key)
+
+    def change(self):
+        self.old_ends = self.ends
+        self.place("new", 3600)
+
+    def outdate(self):
+        time.sleep(max(0, self.old_ends + 1 - time.time()))
+
+
+class ClientCertificateLate(ClientCertificate):
+    """The old one has ended before the new one is there, and for a while the key is of another one."""
+
+    silent, waits = False, False
+
+    def begin(self):
+        user = super().begin()
+        self.place("short", 15)
+        return user
+
+    def change(self):
+        time.sleep(max(0, self.ends + 1 - time.time()))
+        self.plane.api.post(job_path(self.ns), job("while-refused"))
+        self.plane.wait("it to be refused", self.operator.complaints)
+        certificate, key = self.keys.pair(f"{self.name}-new", f"/CN={CERTIFICATE_USER}", 3600)
+        put(self.folder / "client.key", key)
+        time.sleep(3)
+        put(self.folder / "client.crt", certificate)
+
+    def outdate(self):
+        pass
+
+
+class Authority(Change):
+    """The file holds both authorities a minute before the server shows a certificate of the new one."""
+
+    waits = True
+
+    def begin(self):
+        put(self.ca, self.plane.old_ca)
+        put(self.folder / "token", self.keys.bound(self.name))
+        return {"tokenFile": str(self.folder / "token")}
+
+    def change(self):
+        put(self.ca, self.plane.old_ca + self.plane.new_ca)
+
+    def outdate(self):
+        self.plane.switch()
+
+
+class AuthorityLate(Authority):
+    """The server is ahead: nobody is believed until the file is replaced."""
+
+    silent = False
+
+    def change(self):
+        pass
+
+    def outdate(self):
+        self.plane.switch()
+        self.plane.api.post(job_path(self.ns), job("while-unknown", PODS))
+        self.plane.wait("it to refuse the server", self.operator.complaints)
+        put(self.ca, self.plane.new_ca)
+
+
+AT_ONCE = [TokenFile, TokenExpired, HalfWritten, Kubeconfig, ClientCertificateLate]
+SHORT = [TokenFile, HalfWritten, Kubeconfig]
+IN_TIME = [TokenFileInTime, ClientCertificate, Plugin, Authority, AuthorityLate]
+
+
+class TlsPlane(Plane):
+    """Its API server can change to a certificate of another authority."""
+
+    switched = False
+
+    def prepare(self, keys):
+        self.old_ca = (self.state / "pki/ca.crt").read_text()
+        self.new_ca, self.certificate, self.key = keys.new_authority()
+        both = self.folder / "both.crt"
+        both.write_text(self.old_ca + self.new_ca)
+        self.serving_ca = both
+        self.kubectl("create", "clusterrolebinding", CERTIFICATE_USER, "--clusterrole=torchkeeper-operator", f"--user={CERTIFICATE_USER}")
+
+    def shown(self):
+        connection = self.api.connect()
+        connection.connect()
+        try:
+            return dict(pair for part in connection.sock.getpeercert()["issuer"] for pair in part)["commonName"]
+        finally:
+            connection.close()
+
+    def switch(self):
+        """It notices by itself."""
+        if not self.switched:
+            put(self.state / "pki/kube-apiserver.key", self.key)
+            put(self.state / "pki/kube-apiserver.crt", self.certificate)
+            self.switched = True
+        self.wait("the API server to show its new certificate", lambda: self.shown() == "new-authority", 90, 0.5)
+
+
+def at_once(cases, changes):
+    for change in changes:
+        with cases(type(change).__doc__.splitlines()[0].rstrip(".")):
+            change.start()
+            change.prove()
+            change.change()
+            change.outdate()
+            change.prove()
+            change.judge()
+
+
+def in_time(cases, changes, started):
+    """Their minute has passed while the others were busy, or nearly."""
+    time.sleep(max(0, started + REREAD_S - time.monotonic()))
+    for change in changes:
+        with cases(type(change).__doc__.splitlines()[0].rstrip(".")):
+            change.outdate()
+            change.prove()
+            change.judge()
+
+
+def main():
+    cases = Cases("F8", __doc__)
+    args = cases.parse()
+    plane = TlsPlane(args.operator, controller_manager=False)
+    wanted = lambda kinds: [kind for kind in kinds if cases.wanted(kind.__name__)]
+    try:
+        plane.up()
+        plane.install()
+        keys = Keys(plane)
+        plane.prepare(keys)
+        slow = [kind(plane, keys) for kind in wanted(IN_TIME)] if not args.short else []
+        for change in slow:
+            change.start()
+        for change in slow:
+            change.prove()
+            change.change()
+        started = time.monotonic()
+        at_once(cases, [kind(plane, keys) for kind in wanted(SHORT if args.short else AT_ONCE)])
+        if slow:
+            in_time(cases, slow, started)
+    finally:
+        plane.close(args.keep or bool(cases.bad))
+        if args.keep or cases.bad:
+            print(f"logs: {plane.folder}")
+    return cases.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

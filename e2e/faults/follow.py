@@ -1,0 +1,75 @@
+"""follow.py - lists a collection, watches it, and does so again after whatever happens to the API server."""
+
+import http.client
+import json
+import threading
+import time
+
+from plane import Refused
+
+AGAIN_S = 0.2
+
+
+class Follow(threading.Thread):
+    """Calls seen(object, gone) for what is there, for each change, and with gone=True for what is there no more."""
+
+    def __init__(self, api, path, seen):
+        super().__init__(daemon=True)
+        self.api, self.path, self.seen = api, path, seen
+        self.known, self.ending = {}, False
+        self.problem = None
+
+    def run(self):
+        while not self.ending and not self.problem:
+            try:
+                self.watch(self.list())
+            except (OSError, http.client.HTTPException, Refused, json.JSONDecodeError):
+                time.sleep(AGAIN_S)
+            except Exception as e:  # a defect of the cases: told to the main thread
+                self.problem = f"{self.path}: {e!r}"
+
+    def list(self):
+        answer = self.api.get(self.path)
+        there = {item["metadata"]["uid"]: item for item in answer["items"]}
+        for uid in self.known.keys() - there.keys():
+            self.seen(self.known.pop(uid), True)
+        for uid, item in there.items():
+            if self.known.get(uid) != item:
+                self.known[uid] = item
+                self.seen(item, False)
+        return answer["metadata"]["resourceVersion"]
+
+    def watch(self, version):
+        connection = self.api.connect(timeout=5)
+        try:
+            connection.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion={version}")
+            answer = connection.getresponse()
+            connection.sock.settimeout(2)  # so that the end of the cases is noticed
+            rest = b""
+            while not self.ending:
+                try:
+                    piece = answer.read1(1 << 18)
+                except TimeoutError:
+                    return  # nothing lost: the list that follows has it all
+                if not piece:
+                    return
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if not self.take(json.loads(line)):
+                        return
+        finally:
+            connection.close()
+
+    def take(self, event):
+        item = event["object"]
+        if event["type"] == "ERROR":
+            return False
+        if event["type"] == "BOOKMARK":
+            return True
+        uid = item["metadata"]["uid"]
+        if event["type"] == "DELETED":
+            self.known.pop(uid, None)
+        else:
+            self.known[uid] = item
+        self.seen(item, event["type"] == "DELETED")
+        return True
