@@ -93,7 +93,7 @@ static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
     if (s->save_due && run_checkpoint(s, false, err))
         return -1;
     s->save_due = false;
-    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step};
+    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
     return 0;
 }
 

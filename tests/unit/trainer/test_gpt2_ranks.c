@@ -238,6 +238,30 @@ static void parts_do_not_show_on_disk(void **state)
     assert_same(&plain, &parts);
 }
 
+/* In the middle of an epoch, with other ranks than before: what one rank would have done alone. */
+static void goes_on_with_other_ranks(void **state)
+{
+    struct fixture *f = *state;
+    static const int ways[][3] = {{1, 4, 1}, {4, 1, 4}};
+    cleanup_buf struct buf whole = weights_of(f, 1);
+
+    f->cfg.save_steps = 1;
+    for (int w = 0; w < 2; w++) {
+        f->cfg.ckpt_dir = path_in(f, w ? "w1" : "w0");
+        for (int part = 0; part < 3; part++) { /* 40 windows, 10 steps an epoch */
+            const int until[] = {3, 17, 0};
+            f->cfg.max_steps = until[part];
+            f->cfg.zero_stage = part == 1; /* nor does it matter who holds the optimiser's state */
+            f->cfg.resume = part ? "auto" : "never";
+            cleanup_buf struct buf got = weights_of(f, ways[w][part]);
+            if (part)
+                assert_resumed(f);
+            if (part == 2)
+                assert_same(&got, &whole);
+        }
+    }
+}
+
 /* Five questions: each rank asks its share, and all together say what one alone does. */
 static void questions_are_shared_out(void **state)
 {
@@ -288,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_of_the_optimiser_change_no_bit, make, unmake),
         cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, make, unmake),
         cmocka_unit_test_setup_teardown(parts_do_not_show_on_disk, make, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_with_other_ranks, make, unmake),
         cmocka_unit_test_setup_teardown(questions_are_shared_out, make, unmake),
         cmocka_unit_test_setup_teardown(batches_that_do_not_divide_are_refused, make, unmake),
     };

@@ -214,6 +214,41 @@ static void goes_on_where_it_was(void **state)
     assert_memory_equal(parts.data, whole.data, whole.len);
 }
 
+/* Other files than the checkpoint was of: it goes on, and says what that means. A run that is not in the middle of an epoch has
+ * nothing to say. */
+static void data_that_are_others_by_now(void **state)
+{
+    struct fixture *f = *state;
+    char text[4 * TRAIN_BYTES];
+
+    memset(text, 'e', sizeof(text));
+    f->cfg.save_steps = 6;
+    f->cfg.max_steps = 6;
+    f->cfg.epochs = 2;
+    assert_int_equal(go(f), 0);
+    f->cfg.resume = f->cfg.ckpt_dir;
+    f->cfg.max_steps = 7;
+    assert_int_equal(go(f), 0);
+    expect(f, "the training data", 0);
+    put(f, "train2.txt", text, TRAIN_BYTES); /* 39 windows more */
+    assert_int_equal(go(f), 0);
+    expect(f,
+           "warning: the training data have 78 samples, and had 39 when the checkpoint was written: what is "
+           "left of "
+           "epoch 1 is drawn from those there are now",
+           1);
+    expect(f, "epoch 1/2, batch    10/20 with loss: ", 0);
+    f->cfg.max_steps = 10;
+    assert_int_equal(go(f), 0);
+    expect(f, "epoch 1/2, batch    10/20 with loss: ", 1); /* 24 places taken, 54 left: 14 steps behind 6 */
+    put(f, "train.txt", text, 17);
+    put(f, "train2.txt", text, 17); /* two windows: fewer than were taken */
+    f->cfg.max_steps = 12;
+    assert_int_equal(go(f), 0);
+    expect(f, "the training data have 2 samples, and had 39", 1);
+    expect(f, "epoch 2/2", 1);
+}
+
 static void refuse(struct fixture *f, int code, const char *want)
 {
     assert_int_equal(go(f), -1);
@@ -311,6 +346,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(validates_on_a_part, setup, teardown),
         cmocka_unit_test_setup_teardown(tells_its_speed, setup, teardown),
         cmocka_unit_test_setup_teardown(goes_on_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(data_that_are_others_by_now, setup, teardown),
         cmocka_unit_test_setup_teardown(asks_questions, setup, teardown),
         cmocka_unit_test_setup_teardown(questions_that_cannot_be, setup, teardown),
         cmocka_unit_test_setup_teardown(tokens_that_cannot_be, setup, teardown),
