@@ -10,6 +10,7 @@ struct cursor {
     int64_t consumed;   /* places of its order that all ranks together have taken, padding included */
     int64_t epoch_step; /* steps taken in it */
     int64_t step;       /* steps of the run */
+    int64_t items;      /* samples that are trained on; 0: not known */
     bool validated;     /* the epoch is over and its validation done */
 };
 

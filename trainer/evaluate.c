@@ -42,13 +42,13 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     return 0;
 }
 
-/* Has any rank been told to stop? */
-static int ask(const struct evaluate_parts *p, uint32_t *ret, struct err *err)
+int evaluate_stopped(struct collectives *comm, struct stop *stop, int64_t timeout_ms, uint32_t *ret,
+                     struct err *err)
 {
-    uint32_t flags = p->stop ? stop_poll(p->stop) : 0;
+    uint32_t flags = stop ? stop_poll(stop) : 0;
     float nothing = 0;
 
-    if (p->comm->all_reduce(p->comm, &nothing, 1, &flags, p->timeout_ms, err))
+    if (comm->all_reduce(comm, &nothing, 1, &flags, timeout_ms, err))
         return -1;
     *ret = flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
     return 0;
@@ -64,7 +64,7 @@ static int add_shard(const struct evaluate_parts *p, int64_t chunk, float *x, co
 
     for (int64_t done = 0; done < longest; done += chunk) {
         int64_t n = shard.count - done < chunk ? shard.count - done : chunk;
-        if (ask(p, ret_stop, err))
+        if (evaluate_stopped(p->comm, p->stop, p->timeout_ms, ret_stop, err))
             return -1;
         if (*ret_stop)
             return 0;

@@ -37,6 +37,10 @@ struct evaluate_result {
     uint32_t stop;   /* enum collectives_flag: stopped, and the rest says nothing; 0: not */
 };
 
+/* Has any rank been told to stop? A collective call. */
+int evaluate_stopped(struct collectives *comm, struct stop *stop, int64_t timeout_ms, uint32_t *ret,
+                     struct err *err) MUST_CHECK;
+
 int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct err *err) MUST_CHECK;
 
 #endif

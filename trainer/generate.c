@@ -6,6 +6,7 @@
 #include "trainer/text/encoder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,9 @@ struct options {
 
 static const struct option_row ROWS[] = {
     SPEAKER_ROWS,
-    {"prompt", "TEXT", OPTION_TEXT, AT(prompt),
-     .help = "What the text begins with. Default: " BPE_END_OF_TEXT ", or of bytes a line's end."},
+    {"prompt", "TEXT", OPTION_WORDS, AT(prompt),
+     .help = "What the text begins with. Default, or when it is empty: " BPE_END_OF_TEXT
+             ", or of bytes a line's end."},
     {"tokens", "N", OPTION_INTEGER, AT(tokens), 1, INT32_MAX,
      .help = "Tokens to write at most; " BPE_END_OF_TEXT " ends the text before. Default 200."},
     {"temperature", "T", OPTION_NUMBER, AT(temperature), .min_number = 0, .max_number = 1000,
@@ -88,6 +90,8 @@ static int take_prompt(struct writer *w, struct err *err)
     cleanup_encoder struct encoder e = {0};
     const char *text = w->o->prompt;
 
+    if (text && !text[0])
+        text = NULL;
     if (!text && bpe_end_of_text(w->speaker.bpe) < 0)
         text = "\n";
     if (encoder_make(&e, w->speaker.bpe, &sink, false, err))
@@ -110,16 +114,28 @@ static int show(struct writer *w, int token, struct err *err)
 /* The logits behind all tokens. Where they are more than the model's positions its later half begins anew. */
 static const float *look(struct writer *w, size_t *seen)
 {
-    const size_t most = (size_t)decoder_positions(w->speaker.decoder);
-    const float *logits = NULL;
+    struct decoder *d = w->speaker.decoder;
+    const size_t most = (size_t)decoder_positions(d);
 
-    if ((size_t)decoder_len(w->speaker.decoder) + (w->len - *seen) > most) {
-        decoder_rewind(w->speaker.decoder, 0);
+    if ((size_t)decoder_len(d) + (w->len - *seen) > most) {
+        decoder_rewind(d, 0);
         *seen = w->len - (w->len < most / 2 ? w->len : most / 2 + (most == 1));
     }
-    for (; *seen < w->len; ++*seen)
-        logits = decoder_next(w->speaker.decoder, w->token[*seen], *seen + 1 == w->len);
-    return logits;
+    const int more = (int)(w->len - *seen);
+    decoder_take(d, w->token + *seen, more);
+    *seen = w->len;
+    return decoder_logits(d, more - 1, 1);
+}
+
+/* Weights that are no numbers give logits that are none. */
+static int check_logits(const float *logits, int n, struct err *err)
+{
+    for (int i = 0; i < n; i++)
+        if (!isfinite(logits[i]))
+            return err_set(err, ERR_INVALID,
+                           "--init_from: the model says nothing: its weights are too large, "
+                           "or not numbers");
+    return 0;
 }
 
 static int write_text(struct writer *w, struct err *err)
@@ -130,12 +146,14 @@ static int write_text(struct writer *w, struct err *err)
     size_t seen = 0;
 
     torch_rng_seed(&g, (uint64_t)o->seed);
-    for (size_t i = 0; o->prompt && i < w->len; i++)
+    for (size_t i = 0; o->prompt && o->prompt[0] && i < w->len; i++)
         if (show(w, w->token[i], err))
             return -1;
     for (int64_t i = 0; i < o->tokens; i++) {
         const float *logits = look(w, &seen);
         /* A padded vocabulary has tokens that nobody can read. */
+        if (check_logits(logits, bpe_vocab(w->speaker.bpe), err))
+            return -1;
         int token = sample(&how, logits, bpe_vocab(w->speaker.bpe), w->heap, &g);
         uint16_t next = (uint16_t)token;
         if (token == bpe_end_of_text(w->speaker.bpe))

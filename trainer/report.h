@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/err.h"
 #include "trainer/config/config.h"
+#include "trainer/generate/choice.h"
 
 #include <stdio.h>
 
@@ -68,6 +69,9 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
 void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 
+/* Questions with endings, asked behind a step. */
+void report_choose(struct report *r, int64_t epoch, int64_t step, const struct choice_counts *v);
+
 struct report_times {
     int64_t samples;  /* trained on, all ranks */
     double train_s;   /* in steps */
@@ -79,7 +83,7 @@ void report_times(struct report *r, const struct report_times *t);
 /* A checkpoint of step `step` of the run is on disk; text says so only when `last`, and with `hint` how to use it. */
 void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last, bool hint);
 
-/* The run ends early: why. during: "validation" or "test", NULL: a step of training. */
+/* The run ends early: why. during: "validation", "questions" or "test", NULL: a step of training. */
 void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step);
 
 /* The event file; NULL: none. What goes wrong in it is told to the report. */

@@ -64,6 +64,29 @@ void report_val(struct report *r, int64_t epoch, int64_t step, double loss, doub
         report_scalar(r, "val/accuracy", global_step, accuracy);
 }
 
+void report_choose(struct report *r, int64_t epoch, int64_t step, const struct choice_counts *v)
+{
+    if (!r)
+        return;
+    int64_t global_step = report_global_step(r, epoch, step);
+    double by_sum = (double)v->by_sum / (double)v->asked;
+    double by_mean = (double)v->by_mean / (double)v->asked;
+    if (report_begin_json(r, "choose"))
+        fprintf(r->o.out,
+                ",\"epoch\":%lld,\"epochs\":%lld,\"global_step\":%lld,\"questions\":%lld,\"accuracy\":%.9g,"
+                "\"accuracy_by_sum\":%.9g",
+                (long long)epoch, (long long)r->o.epochs, (long long)global_step, (long long)v->asked,
+                by_mean, by_sum);
+    else {
+        say_where(r, epoch, step);
+        fprintf(r->o.out, " with choose accuracy: %.4f (%.4f by sums), %lld questions", by_mean, by_sum,
+                (long long)v->asked);
+    }
+    report_end(r);
+    report_scalar(r, "choose/accuracy", global_step, by_mean);
+    report_scalar(r, "choose/accuracy_by_sum", global_step, by_sum);
+}
+
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy)
 {
     if (!r)

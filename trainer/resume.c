@@ -8,11 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void note(struct resume_result *r, bool warning, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* Of more notes than fit the last is the one that is kept: it says what was done. */
-static void note(struct resume_result *r, bool warning, const char *fmt, ...)
+void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
 {
     va_list ap;
 
@@ -34,9 +31,9 @@ static int take(const struct snapshot *into, const char *path, uint32_t config, 
     if (ckpt_manifest(path, &m, err) || snapshot_read(into, path, &m, err))
         return -1;
     if (m.config != config)
-        note(r, false, "%.120s is of another configuration", path);
-    note(r, false, "resumed from %.120s: epoch %lld, batch %lld, step %lld", path, (long long)c->epoch,
-         (long long)c->epoch_step, (long long)c->step);
+        resume_note(r, false, "%.120s is of another configuration", path);
+    resume_note(r, false, "resumed from %.120s: epoch %lld, batch %lld, step %lld", path, (long long)c->epoch,
+                (long long)c->epoch_step, (long long)c->step);
     r->resumed = true;
     memcpy(r->run_id, m.run_id, sizeof(r->run_id));
     return 0;
@@ -50,7 +47,7 @@ static int first_of(const struct snapshot *into, const struct candidates *c, uin
         struct err damage = c->of[i].why;
         if (!c->of[i].damaged && take(into, c->of[i].path, config, ret, &damage) == 0)
             return 1;
-        note(ret, true, "damaged checkpoint skipped: %s", damage.msg);
+        resume_note(ret, true, "damaged checkpoint skipped: %s", damage.msg);
     }
     return 0;
 }
@@ -65,18 +62,18 @@ static int own(const struct snapshot *into, const struct resume_options *o, bool
 
     if (candidates_find(o->dir, o->run_id, o->config, true, &a, &all, &why)) {
         if (tell && why.kind != ERR_NOT_FOUND)
-            note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
+            resume_note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
         return 0;
     }
     if (first_of(into, &all, o->config, ret))
         return 1;
     if (tell && all.foreign && all.foreign->same_config)
-        note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
-             all.foreign->path, o->dir);
+        resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
+                    all.foreign->path, o->dir);
     else if (tell && all.foreign)
-        note(ret, false, "started afresh: %.120s is of another configuration", all.foreign->path);
+        resume_note(ret, false, "started afresh: %.120s is of another configuration", all.foreign->path);
     else if (tell && all.len)
-        note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
+        resume_note(ret, true, "started afresh: no checkpoint in %.80s can be read", o->dir);
     return 0;
 }
 

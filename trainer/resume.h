@@ -37,6 +37,10 @@ struct resume_result {
     } note[RESUME_NOTES_MAX];
 };
 
+/* One line more for a person. */
+void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Fill model, optimiser and cursor of `into`, or leave them as they are. */
 int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
            struct resume_result *ret, struct err *err) MUST_CHECK;

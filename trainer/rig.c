@@ -21,6 +21,7 @@ void rig_release(struct rig *s)
     train_release(&s->train);
     /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
     const bool lost = rig_device_lost(s);
+    chooser_close(&s->chooser);
     free(s->split_order);
     optim_release(&s->optim);
     optim_release(&s->whole_optim);
@@ -277,7 +278,8 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
         return -1;
     if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
         return -1;
-    if (open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
+    if (open_data(s, err) || make_model(s, err) || make_train(s, err) ||
+        chooser_open(&s->chooser, cfg, s->model, s->ctx, machine.threads, err) || rig_begin(s, err) ||
         make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);

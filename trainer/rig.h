@@ -9,6 +9,7 @@
 #ifndef TK_TRAINER_RIG_H
 #define TK_TRAINER_RIG_H
 
+#include "trainer/chooser.h"
 #include "trainer/data/split.h"
 #include "trainer/gpu/find.h"
 #include "trainer/pipeline/pipeline.h"
@@ -49,6 +50,7 @@ struct rig {
     uint32_t *split_order;
     struct split split;
     struct train train;
+    struct chooser chooser;
     struct run_id run_id; /* rank 0's counts */
     struct cursor cursor;
     struct saver saver;

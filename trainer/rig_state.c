@@ -84,6 +84,21 @@ static int scatter(struct rig *s, struct err *err)
                : 0;
 }
 
+/* A place of an epoch's order is another sample where there are more or fewer of them. */
+static void compare_items(struct rig *s)
+{
+    struct cursor *c = &s->cursor;
+    const int64_t items = s->split.first_items;
+
+    if (c->consumed && !c->validated && c->items && c->items != items)
+        resume_note(
+            &s->resumed, true,
+            "the training data have %lld samples, and had %lld when the checkpoint was written: what is left "
+            "of epoch %lld is drawn from those there are now",
+            (long long)items, (long long)c->items, (long long)c->epoch);
+    c->items = items;
+}
+
 int rig_begin(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
@@ -103,6 +118,7 @@ int rig_begin(struct rig *s, struct err *err)
     if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)))
         return -1;
+    compare_items(s);
     train_push(&s->train);
     rig_gathered(s);
     /* A later attempt needs the first weights no more, and they may be gone. */

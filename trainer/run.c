@@ -93,7 +93,7 @@ static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
     if (s->save_due && run_checkpoint(s, false, err))
         return -1;
     s->save_due = false;
-    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step};
+    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
     return 0;
 }
 
@@ -134,6 +134,8 @@ static int finish(struct rig *s, uint32_t *stop, struct err *err)
             return -1;
         report_test(s->report, s->cursor.step, r.loss, r.accuracy);
     }
+    if (cfg->eval_only && s->chooser.questions && run_choose(s, stop, err))
+        return -1;
     if (s->saves && !s->save_every && save(s, err))
         return -1;
     if (!cfg->eval_only)

@@ -73,6 +73,8 @@ static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct 
     s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
+    if (run_chooses_now(s, steps) && !*stop && !(r->flags & STOP) && run_choose(s, stop, err))
+        return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
     if (s->save_due && c->epoch_step < steps) {
         s->save_due = false;

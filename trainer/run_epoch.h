@@ -28,6 +28,10 @@ int run_check_loss(const struct rig *s, const char *part, double loss, struct er
 /* All ranks. *stop: it was interrupted. */
 int run_validate(struct rig *s, uint32_t *stop, struct err *err) MUST_CHECK;
 
+/* Are there questions to ask behind the cursor's step? And asking them, by all ranks; *stop: it was interrupted. */
+bool run_chooses_now(const struct rig *s, int64_t steps);
+int run_choose(struct rig *s, uint32_t *stop, struct err *err) MUST_CHECK;
+
 /* Of models of sequences: rate, norm and tokens per second since the last call. */
 void run_report_speed(struct rig *s);
 

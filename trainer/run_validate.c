@@ -73,6 +73,32 @@ int run_validate(struct rig *s, uint32_t *stop, struct err *err)
     return 0;
 }
 
+bool run_chooses_now(const struct rig *s, int64_t steps)
+{
+    const struct config *cfg = s->cfg;
+    const struct cursor *c = &s->cursor;
+    const bool last = c->step == cfg->max_steps || (c->epoch == cfg->epochs && c->epoch_step == steps);
+
+    return s->chooser.questions && (last || (cfg->choose_every && c->step % cfg->choose_every == 0));
+}
+
+int run_choose(struct rig *s, uint32_t *stop, struct err *err)
+{
+    const struct chooser_ranks ranks = {s->comm, s->env->stop, s->timeout_ms};
+    struct choice_counts counts;
+    int64_t start = run_now_ms(s);
+
+    if (train_pull(&s->train, err) || chooser_ask(&s->chooser, &ranks, &counts, stop, err))
+        return -1;
+    if (*stop) {
+        run_say_stop(s, *stop, "questions");
+        return 0;
+    }
+    report_choose(s->report, s->cursor.epoch, s->cursor.epoch_step, &counts);
+    s->times.val_s += run_seconds_since(s, start);
+    return 0;
+}
+
 /* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and those of
  * attention between positions (llm.c: train_gpt2.cu, gpt2_estimate_mfu). */
 static double operations_per_token(const struct rig *s)

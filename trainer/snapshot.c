@@ -37,6 +37,7 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
         {pt_str("consumed"), pt_int(c->consumed)},
         {pt_str("epoch_step"), pt_int(c->epoch_step)},
         {pt_str("step"), pt_int(c->step)},
+        {pt_str("items"), pt_int(c->items)},
         {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
     };
     const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
@@ -72,6 +73,10 @@ static int get_cursor(const struct pt_value *root, struct cursor *ret, struct er
         get_count(trainer, "consumed", 0, &ret->consumed, err) ||
         get_count(trainer, "epoch_step", 0, &ret->epoch_step, err) ||
         get_count(trainer, "step", 0, &ret->step, err))
+        return -1;
+    /* Checkpoints of before this was counted lack it. */
+    ret->items = 0;
+    if (pt_find(trainer, "items") && get_count(trainer, "items", 0, &ret->items, err))
         return -1;
     if (!validated || validated->type != PT_BOOL)
         return err_set(err, ERR_INVALID, "trainer: validated: expected true or false");

@@ -94,6 +94,8 @@ int speaker_open(struct speaker *s, const struct speaker_options *o, struct err 
     s->bpe = o->vocab ? bpe_open(o->vocab, o->merges, err) : bpe_bytes();
     if (!s->bpe || !(s->ctx = kctx_make(&machine, err)) || open_model(s, o, err))
         return -1;
+    if (o->no_text)
+        return 0;
     if (bpe_vocab(s->bpe) > decoder_vocab(s->decoder) || (!o->vocab && decoder_vocab(s->decoder) > 256))
         return err_set(err, ERR_INVALID, "the model has %d tokens, but %s %d%s", decoder_vocab(s->decoder),
                        o->vocab ? "the vocabulary" : "bytes are", bpe_vocab(s->bpe),

@@ -14,6 +14,7 @@
 struct speaker_options {
     const char *model, *init_from, *vocab, *merges;
     int64_t heads, threads;
+    bool no_text; /* nothing is said in words: any model will do, without a vocabulary */
 };
 
 /* Rows of these options, for a table whose struct begins with them. */

@@ -32,3 +32,7 @@ def test_python_workers_on_gloo_over_two_of_our_launchers():
 
 def test_our_torchrun_knows_the_options_of_pytorchs():
     assert run(sys.executable, REPO / "tests/golden/torch/torchrun_options.py") == 0
+
+
+def test_weights_of_a_gpt2_go_both_ways_in_every_format():
+    assert run(sys.executable, REPO / "tests/golden/torch/gpt2_exports.py", BIN / "bin/trainer") == 0

@@ -7,6 +7,7 @@
 #ifndef TK_TRAINER_COLLECTIVES_REDUCE_H
 #define TK_TRAINER_COLLECTIVES_REDUCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum reduce_type { REDUCE_F32, REDUCE_F64 };
@@ -18,5 +19,11 @@ static inline size_t reduce_size(enum reduce_type type)
 
 void reduce_vectors(enum reduce_type type, void *const *dst, int n_dst, const void *const *src, int n_src,
                     size_t n);
+
+/* The same by instructions that may not be the widest there are; for tests. */
+enum reduce_isa { REDUCE_PLAIN, REDUCE_AVX2, REDUCE_AVX512 };
+bool reduce_isa_supported(enum reduce_isa isa);
+void reduce_vectors_by(enum reduce_isa isa, enum reduce_type type, void *const *dst, int n_dst,
+                       const void *const *src, int n_src, size_t n);
 
 #endif

@@ -144,6 +144,9 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->total_batch_tokens,
         cfg->val_every,
         cfg->val_steps,
+        cfg->choose_data != NULL,
+        cfg->choose_every,
+        cfg->choose_limit,
         cfg->precision,
     };
     uint64_t h = mix_model(HASH_FNV1A, &cfg->model);
@@ -172,6 +175,9 @@ uint32_t config_resumable(const struct config *cfg)
     c.max_steps = 0;
     c.val_every = 0; /* decides no weight */
     c.val_steps = 0;
+    c.choose_data = NULL;
+    c.choose_every = 0;
+    c.choose_limit = 0;
     c.eval_only = false;
     forget_recompute(&c.model);
     if (!rate_depends_on_end)

@@ -59,8 +59,10 @@ struct config {
     int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
     int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
     int64_t seed, sampler_seed;
-    int64_t val_every;              /* steps between validations, besides those behind epochs; 0: none */
-    int64_t val_steps;              /* steps' worth of samples that validate; 0: all */
+    int64_t val_every; /* steps between validations, besides those behind epochs; 0: none */
+    int64_t val_steps; /* steps' worth of samples that validate; 0: all */
+    int64_t choose_every,
+        choose_limit;               /* steps between askings, besides that at the end; questions, 0: all */
     double peak_tflops;             /* of a rank's device; 0: not known */
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
@@ -71,6 +73,7 @@ struct config {
     int precision;   /* of matrix products: 0 f32, 1 tf32, 2 bf16, as enum precision of kernels/device.h */
     double timeout_s;
     const char *init_from;              /* NULL: weights from the seed */
+    const char *choose_data;            /* questions; NULL: none */
     const char *log_dir, *save_path;    /* NULL: none */
     int64_t save_every;                 /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
     int log_format;                     /* enum log_format */

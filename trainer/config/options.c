@@ -56,6 +56,16 @@ static const struct option_row OPTIONS[] = {
      .help = "Validate after every N-th step too, and after --max_steps. Default: behind epochs alone."},
     {"val_steps", "N", OPTION_INTEGER, AT(val_steps), 1, INT32_MAX,
      .help = "Validate on the samples of N steps, always the same. Default: on all there are."},
+    {"choose_data", "FILE", OPTION_TEXT, AT(choose_data), .gpt2 = true,
+     .help =
+         "Questions with several endings, HellaSwag's and its like, asked at the end of the training, or by "
+         "--eval_only: llm.c's "
+         "FILE.bin, or for a model of bytes lines of text too, as `trainer choose` reads them. Shared out "
+         "among all ranks, each of which reads FILE."},
+    {"choose_every", "N", OPTION_INTEGER, AT(choose_every), 1, INT32_MAX, .gpt2 = true,
+     .help = "Ask them after every N-th step too. Default: at the end alone."},
+    {"choose_limit", "N", OPTION_INTEGER, AT(choose_limit), 1, INT32_MAX, .gpt2 = true,
+     .help = "Ask the first N of them. Default: all."},
     {"eval_only", NULL, OPTION_FLAG, AT(eval_only),
      .help = "Do not train: evaluate on the test data the weights that training would begin with, or go on "
              "from."},

@@ -73,7 +73,7 @@ def check(trainer, data, folder, optimiser, make):
         model.load_state_dict(w, strict=True)
         assert all(torch.equal(w[k], weights[0][k]) for k in w)
     state = torch.load(step / "state.pt", weights_only=True)
-    assert state["trainer"] == {"epoch": 1, "consumed": 224, "epoch_step": 7, "step": 7, "validated": False}, state["trainer"]
+    assert state["trainer"] == {"epoch": 1, "consumed": 224, "epoch_step": 7, "step": 7, "items": 60000, "validated": False}, state["trainer"]
     counts = [s["step"].item() for s in state["state"].values() if "step" in s]
     assert all(c == 7 for c in counts), counts
     optim = make(model)

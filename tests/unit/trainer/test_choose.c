@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
+#include "generate/eval.h"
 #include "trainer/checkpoint/export.h"
 #include "trainer/command.h"
 #include "trainer/generate/choice.h"
@@ -63,20 +64,25 @@ static int teardown(void **state)
     return rc;
 }
 
-static int choose(struct fixture *f, const char *questions, const char *more, struct err *err)
+static int ask(struct fixture *f, char *path, const char *more, struct err *err)
 {
     const struct command *c = command_find("choose");
     char option[64];
-    char *const argv[] = {"--init_from", f->weights, "--heads=2", "--questions", f->questions, option};
+    char *const argv[] = {"--init_from", f->weights, "--heads=2", "--questions", path, option};
     size_t len;
 
     snprintf(option, sizeof(option), "%s", more ? more : "--threads=1");
-    assert_int_equal(fs_write_atomic(f->questions, questions, strlen(questions), err), 0);
     free(f->said);
     FILE *out = open_memstream(&f->said, &len);
     int rc = c->main(c, 6, argv, out, err);
     fclose(out);
     return rc;
+}
+
+static int choose(struct fixture *f, const char *questions, const char *more, struct err *err)
+{
+    assert_int_equal(fs_write_atomic(f->questions, questions, strlen(questions), err), 0);
+    return ask(f, f->questions, more, err);
 }
 
 static void counts_what_the_scores_say(void **state)
@@ -110,7 +116,8 @@ static void scores_are_the_models(void **state)
     cleanup_decoder struct decoder *d = decoder_make(f->model, ctx, 2, &err);
     static float logits[16 * 256];
     float x[16] = {0};
-    double want = 0, got;
+    const uint16_t other[] = {'z', 1};
+    double want = 0;
 
     assert_int_equal(kctx_reserve(ctx, model_workspace_bytes(f->model, 1), &err), 0);
     for (int i = 0; i < 14; i++) /* 14 and 2: the model's 16 */
@@ -126,11 +133,51 @@ static void scores_are_the_models(void **state)
             sum += exp((double)row[k]);
         want += (double)row[ending[i]] - log(sum);
     }
-    const struct choice_tokens c = {context, 18}, e = {ending, 3};
-    assert_int_equal(choice_score(d, &c, &e, &got, &err), 0);
-    assert_true(fabs(got - want) < 1e-5);
-    assert_int_equal(choice_score(d, &e, &(struct choice_tokens){context, 17}, &got, &err), -1);
-    assert_int_equal(choice_score(d, &(struct choice_tokens){0}, &e, &got, &err), -1);
+    const struct choice_question q = {
+        .context = {context, 18}, .ending = {{other, 2}, {ending, 3}, {other, 1}, {ending, 1}}, .endings = 4};
+    double got[4], alone[4];
+    assert_int_equal(choice_scores(d, &q, got, &err), 0);
+    assert_true(fabs(got[1] - want) < 1e-5);
+    /* No ending knows of those before it. */
+    for (int i = 0; i < 4; i++) {
+        const struct choice_question one = {
+            .context = q.context, .ending = {q.ending[i], q.ending[i]}, .endings = 2};
+        assert_int_equal(choice_scores(d, &one, alone, &err), 0);
+        assert_true(fabs(alone[0] - got[i]) < 1e-5 && fabs(alone[1] - got[i]) < 1e-5);
+    }
+    const struct choice_question cannot[] = {
+        {.context = q.ending[1], .ending = {q.ending[0], {context, 17}}, .endings = 2},
+        {.ending = {q.ending[0], q.ending[1]}, .endings = 2},
+        {.context = q.context, .ending = {q.ending[0], {0}}, .endings = 2},
+        {.context = q.context, .ending = {{(const uint16_t[]){256}, 1}, q.ending[0]}, .endings = 2}};
+    for (size_t i = 0; i < sizeof(cannot) / sizeof(cannot[0]); i++)
+        assert_int_equal(choice_scores(d, &cannot[i], got, &err), -1);
+}
+
+/* llm.c's file of tokens: the same questions give the same counts. */
+static void tokens_of_llmc(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf file = BUF_INIT(1 << 16);
+    char path[sizeof(f->folder) + 16];
+    struct err err = {0};
+    const char *const words[][3] = {{"a", " x", " yyyyyy"}, {"b", " x", " yyyyyy"}};
+
+    eval_begin(&file, 2);
+    for (int i = 0; i < 2; i++)
+        eval_add(&file, i, i, 3, words[i]);
+    snprintf(path, sizeof(path), "%s/q.bin", f->folder);
+    assert_int_equal(fs_write_atomic(path, file.data, file.len, &err), 0);
+    if (ask(f, path, NULL, &err))
+        fail_msg("%s", err.msg);
+    assert_string_equal(f->said, "2 questions: accuracy 0.5000 by sums, 0.5000 by means\n");
+    assert_int_equal(ask(f, path, "--limit=1", &err), 0);
+    assert_string_equal(f->said, "1 questions: accuracy 1.0000 by sums, 0.0000 by means\n");
+    eval_begin(&file, 1);
+    eval_add(&file, 0, 0, 3, (const char *const[]){"a", " x", "0123456789abcdefg"});
+    assert_int_equal(fs_write_atomic(path, file.data, file.len, &err), 0);
+    assert_int_equal(ask(f, path, NULL, &err), -1);
+    assert_non_null(strstr(err.msg, "q.bin: question 0: an ending of 17 tokens, expected at most 16"));
 }
 
 static void lines_that_cannot_be(void **state)
@@ -170,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(counts_what_the_scores_say, setup, teardown),
         cmocka_unit_test_setup_teardown(scores_are_the_models, setup, teardown),
+        cmocka_unit_test_setup_teardown(tokens_of_llmc, setup, teardown),
         cmocka_unit_test_setup_teardown(lines_that_cannot_be, setup, teardown),
     };
 

@@ -7,6 +7,7 @@
 #include "trainer/model/model.h"
 #include "trainer/state_dict.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,6 +122,53 @@ static void long_prompts(void **state)
     assert_memory_equal(f->said, "a long, long prompt", 19);
 }
 
+/* An empty prompt is none; one of a page is taken whole. */
+static void prompts_of_any_length(void **state)
+{
+    struct fixture *f = *state;
+    char page[6001], none[64];
+    char *argv[] = {"--init_from", f->bytes, "--heads=2", "--tokens=5", "--prompt", page};
+    struct err err;
+
+    assert_int_equal(generate(f, 4, argv, &err), 0);
+    assert_int_equal(f->len, 5 + 1);
+    memcpy(none, f->said, f->len);
+    page[0] = '\0';
+    if (generate(f, 6, argv, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(f->len, 5 + 1);
+    assert_memory_equal(f->said, none, f->len);
+    memset(page, 'a', 6000);
+    page[6000] = '\0';
+    if (generate(f, 6, argv, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(f->len, 6000 + 5 + 1);
+    assert_memory_equal(f->said, page, 6000);
+}
+
+/* However little heat there is, and however many are to be chosen among. */
+static void the_edges_of_sampling(void **state)
+{
+    struct fixture *f = *state;
+    static char *const ways[][3] = {{"--temperature=0", "--top_k=0", "--seed=1"},
+                                    {"--temperature=0", "--top_k=16777216", "--seed=0"},
+                                    {"--temperature=1e-300", "--top_k=0", "--seed=9223372036854775807"},
+                                    {"--temperature=1000", "--top_k=1", "--seed=7"}};
+    char first[64];
+    struct err err;
+
+    for (int i = 0; i < 4; i++) {
+        char *const argv[] = {"--init_from", f->bytes,   "--heads=2", "--prompt=ab",
+                              "--tokens=20", ways[i][0], ways[i][1],  ways[i][2]};
+        if (generate(f, 8, argv, &err))
+            fail_msg("%s", err.msg);
+        assert_int_equal(f->len, 2 + 20 + 1);
+        if (i == 0)
+            memcpy(first, f->said, f->len);
+        assert_memory_equal(f->said, first, f->len); /* each of them: always the likeliest */
+    }
+}
+
 static void the_end_of_text_ends_it(void **state)
 {
     struct fixture *f = *state;
@@ -161,6 +209,9 @@ static void what_cannot_be(void **state)
     refuse(f, 3, (char *const[]){"--init_from", f->bytes, "linear"}, "linear: expected a GPT-2");
     refuse(f, 3, (char *const[]){"linear", "mnist-cnn", "--help"}, "expected one NAME");
     refuse(f, 2, (char *const[]){"--init_from", "/nowhere"}, "/nowhere");
+    put_model(f->words, 256, NAN);
+    refuse(f, 3, (char *const[]){"--init_from", f->words, "--heads=2"},
+           "--init_from: the model says nothing: its weights are too large, or not numbers");
     put_model(f->words, 1201, 1);
     refuse(f, 3, (char *const[]){"--init_from", f->words, "--heads=2"},
            "the model has 1201 tokens, but bytes are 256");
@@ -175,6 +226,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_seed_gives_a_text, setup, teardown),
         cmocka_unit_test_setup_teardown(long_prompts, setup, teardown),
+        cmocka_unit_test_setup_teardown(prompts_of_any_length, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_edges_of_sampling, setup, teardown),
         cmocka_unit_test_setup_teardown(the_end_of_text_ends_it, setup, teardown),
         cmocka_unit_test_setup_teardown(what_cannot_be, setup, teardown),
     };

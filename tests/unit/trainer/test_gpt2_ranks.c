@@ -5,6 +5,7 @@
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "generate/eval.h"
 #include "trainer/run.h"
 
 #include <stdio.h>
@@ -142,6 +143,20 @@ static void assert_resumed(struct fixture *f)
     assert_non_null(strstr(buf_str(&out), "resumed from "));
 }
 
+/* The lines of the last run that say `what`. */
+static char *said_about(struct fixture *f, const char *what)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    struct err err;
+    char *all = arena_strdup(&f->arena, "");
+
+    assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
+    for (char *save = NULL, *line = strtok_r(out.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (strstr(line, what))
+            all = arena_printf(&f->arena, "%s%s\n", all, line);
+    return all;
+}
+
 static void assert_same(const struct buf *a, const struct buf *b)
 {
     assert_int_equal(a->len, b->len);
@@ -223,6 +238,58 @@ static void parts_do_not_show_on_disk(void **state)
     assert_same(&plain, &parts);
 }
 
+/* In the middle of an epoch, with other ranks than before: what one rank would have done alone. */
+static void goes_on_with_other_ranks(void **state)
+{
+    struct fixture *f = *state;
+    static const int ways[][3] = {{1, 4, 1}, {4, 1, 4}};
+    cleanup_buf struct buf whole = weights_of(f, 1);
+
+    f->cfg.save_steps = 1;
+    for (int w = 0; w < 2; w++) {
+        f->cfg.ckpt_dir = path_in(f, w ? "w1" : "w0");
+        for (int part = 0; part < 3; part++) { /* 40 windows, 10 steps an epoch */
+            const int until[] = {3, 17, 0};
+            f->cfg.max_steps = until[part];
+            f->cfg.zero_stage = part == 1; /* nor does it matter who holds the optimiser's state */
+            f->cfg.resume = part ? "auto" : "never";
+            cleanup_buf struct buf got = weights_of(f, ways[w][part]);
+            if (part)
+                assert_resumed(f);
+            if (part == 2)
+                assert_same(&got, &whole);
+        }
+    }
+}
+
+/* Five questions: each rank asks its share, and all together say what one alone does. */
+static void questions_are_shared_out(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf file = BUF_INIT(1 << 16);
+    const char *const words[][3] = {{"\1\2", "\3", "\4"},
+                                    {"\5", "\6\7", "\1"},
+                                    {"\2", "\3\3\3", "\4"},
+                                    {"\7", "\5", "\6\1"},
+                                    {"\1", "\1", "\2"}};
+    struct err err;
+
+    eval_begin(&file, 5);
+    for (int i = 0; i < 5; i++)
+        eval_add(&file, i, i % 2, 3, words[i]);
+    f->cfg.choose_data = path_in(f, "q.bin");
+    f->cfg.choose_every = 7;
+    assert_int_equal(fs_write_atomic(f->cfg.choose_data, file.data, file.len, &err), 0);
+    cleanup_buf struct buf one = weights_of(f, 1);
+    char *alone = said_about(f, " with choose accuracy: ");
+    for (int world = 2; world <= 4; world += 2) {
+        cleanup_buf struct buf all = weights_of(f, world);
+        assert_string_equal(said_about(f, " with choose accuracy: "), alone);
+        assert_true(world == 2 || (all.len == one.len && memcmp(all.data, one.data, one.len) == 0));
+    }
+    assert_non_null(strstr(alone, "5 questions"));
+}
+
 static void batches_that_do_not_divide_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -245,6 +312,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_of_the_optimiser_change_no_bit, make, unmake),
         cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, make, unmake),
         cmocka_unit_test_setup_teardown(parts_do_not_show_on_disk, make, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_with_other_ranks, make, unmake),
+        cmocka_unit_test_setup_teardown(questions_are_shared_out, make, unmake),
         cmocka_unit_test_setup_teardown(batches_that_do_not_divide_are_refused, make, unmake),
     };
 

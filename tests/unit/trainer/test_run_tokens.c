@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
+#include "trainer/command.h"
 #include "trainer/data/tokens.h"
 #include "trainer/run.h"
 
@@ -187,11 +188,12 @@ static void weights_of(struct fixture *f, struct buf *out)
     assert_int_equal(fs_read(f->cfg.save_path, out, &f->err), 0);
 }
 
-/* In the middle of an epoch, in the middle of the files: the bits of a run that was not interrupted. Validating more often
- * than the run before does not keep it from going on. */
+/* In the middle of an epoch, in the middle of the files: the bits of a run that was not interrupted. Validating and asking more
+ * often than the run before does not keep it from going on. */
 static void goes_on_where_it_was(void **state)
 {
     struct fixture *f = *state;
+    static const char question[] = "{\"ctx\": \"a\", \"endings\": [\"x\", \"y\"], \"label\": 0}";
     cleanup_buf struct buf whole = BUF_INIT(1 << 20);
     cleanup_buf struct buf parts = BUF_INIT(1 << 20);
 
@@ -201,12 +203,50 @@ static void goes_on_where_it_was(void **state)
     assert_int_equal(go(f), 0);
     f->cfg.max_steps = 0;
     f->cfg.val_every = 2;
+    put(f, "q", question, strlen(question));
+    f->cfg.choose_data = arena_printf(&f->arena, "%s/q", f->dir);
+    f->cfg.choose_every = 1;
     f->cfg.resume = f->cfg.ckpt_dir;
     weights_of(f, &parts);
     expect(f, "resumed from", 1);
     expect(f, " of another configuration", 0);
     assert_int_equal(parts.len, whole.len);
     assert_memory_equal(parts.data, whole.data, whole.len);
+}
+
+/* Other files than the checkpoint was of: it goes on, and says what that means. A run that is not in the middle of an epoch has
+ * nothing to say. */
+static void data_that_are_others_by_now(void **state)
+{
+    struct fixture *f = *state;
+    char text[4 * TRAIN_BYTES];
+
+    memset(text, 'e', sizeof(text));
+    f->cfg.save_steps = 6;
+    f->cfg.max_steps = 6;
+    f->cfg.epochs = 2;
+    assert_int_equal(go(f), 0);
+    f->cfg.resume = f->cfg.ckpt_dir;
+    f->cfg.max_steps = 7;
+    assert_int_equal(go(f), 0);
+    expect(f, "the training data", 0);
+    put(f, "train2.txt", text, TRAIN_BYTES); /* 39 windows more */
+    assert_int_equal(go(f), 0);
+    expect(f,
+           "warning: the training data have 78 samples, and had 39 when the checkpoint was written: what is "
+           "left of "
+           "epoch 1 is drawn from those there are now",
+           1);
+    expect(f, "epoch 1/2, batch    10/20 with loss: ", 0);
+    f->cfg.max_steps = 10;
+    assert_int_equal(go(f), 0);
+    expect(f, "epoch 1/2, batch    10/20 with loss: ", 1); /* 24 places taken, 54 left: 14 steps behind 6 */
+    put(f, "train.txt", text, 17);
+    put(f, "train2.txt", text, 17); /* two windows: fewer than were taken */
+    f->cfg.max_steps = 12;
+    assert_int_equal(go(f), 0);
+    expect(f, "the training data have 2 samples, and had 39", 1);
+    expect(f, "epoch 2/2", 1);
 }
 
 static void refuse(struct fixture *f, int code, const char *want)
@@ -234,6 +274,71 @@ static void tokens_that_cannot_be(void **state)
     refuse(f, 1, "shard.bin: token 32: 256, expected 0..255");
 }
 
+/* At intervals and at the end, and what is said is what `trainer choose` says of the weights that were saved. */
+static void asks_questions(void **state)
+{
+    struct fixture *f = *state;
+    static const char questions[] =
+        "{\"ctx\": \"a small\", \"endings\": [\"text, of few\", \"tyyy, qq qqq\"], \"label\": 0}\n"
+        "{\"ctx\": \"a small\", \"endings\": [\"text, of few\", \"tyyy, qq qqq\"], \"label\": 1}\n"
+        "{\"ctx\": \"of few\", \"endings\": [\"zzzzzz\", \"words.\", \"ababab\"], \"label\": 1}\n";
+    const struct command *c = command_find("choose");
+    cleanup_buf struct buf events = BUF_INIT(1 << 20);
+    char command[256], *said = NULL;
+    size_t len;
+
+    put(f, "q.jsonl", questions, strlen(questions));
+    f->cfg.choose_data = arena_printf(&f->arena, "%s/q.jsonl", f->dir);
+    f->cfg.choose_every = 4;
+    f->cfg.epochs = 9;
+    f->cfg.save_path = arena_printf(&f->arena, "%s/m.safetensors", f->dir);
+    f->cfg.log_dir = arena_printf(&f->arena, "%s/log", f->dir);
+    if (go(f))
+        fail_msg("%s", f->err.msg);
+    expect(f, " with choose accuracy: ", 22 + 1); /* 90 steps */
+    expect(f, "epoch 1/9, batch     4/10 with choose accuracy: ", 1);
+    expect(f, "epoch 9/9 with choose accuracy: 0.6667 (0.6667 by sums), 3 questions", 1);
+    char *const argv[] = {"--init_from", (char *)f->cfg.save_path, "--heads=2", "--questions",
+                          (char *)f->cfg.choose_data};
+    FILE *out = open_memstream(&said, &len);
+    assert_int_equal(c->main(c, 5, argv, out, &f->err), 0);
+    fclose(out);
+    assert_string_equal(said, "3 questions: accuracy 0.6667 by sums, 0.6667 by means\n");
+    free(said);
+    snprintf(command, sizeof(command), "cat %s/log/*tfevents* > %s/events", f->dir, f->dir);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(fs_read(arena_printf(&f->arena, "%s/events", f->dir), &events, &f->err), 0);
+    assert_non_null(memmem(events.data, events.len, "choose/accuracy", 15));
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    f->cfg.init_from = f->cfg.save_path;
+    f->cfg.save_path = NULL;
+    f->cfg.eval_only = true;
+    assert_int_equal(go(f), 0);
+    expect(f, "\"questions\":3,\"accuracy\":0.666666667,\"accuracy_by_sum\":0.666666667", 1);
+    f->cfg.choose_limit = 2;
+    assert_int_equal(go(f), 0);
+    expect(f, "\"questions\":2,\"accuracy\":0.5,\"accuracy_by_sum\":0.5", 1);
+}
+
+/* They are looked at before the first step: not after hours. */
+static void questions_that_cannot_be(void **state)
+{
+    struct fixture *f = *state;
+    static const char longer[] =
+        "{\"ctx\": \"a\", \"endings\": [\"x\", \"0123456789abcdef\"], \"label\": 0}\n";
+
+    f->cfg.choose_every = 4;
+    refuse(f, 2, "--choose_every: expected --choose_data FILE too");
+    f->cfg.choose_data = arena_printf(&f->arena, "%s/none.bin", f->dir);
+    refuse(f, 2, "--choose_data: ");
+    put(f, "q", longer, strlen(longer));
+    f->cfg.choose_data = arena_printf(&f->arena, "%s/q", f->dir);
+    refuse(f, 2, "/q: question 0: an ending of 17 tokens, expected at most 16");
+    f->cfg.gpt2.vocab = 257;
+    gpt2_layers(&f->cfg.gpt2, &f->cfg.model);
+    refuse(f, 2, "/q: expected tokens (llm.c's .bin)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +346,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(validates_on_a_part, setup, teardown),
         cmocka_unit_test_setup_teardown(tells_its_speed, setup, teardown),
         cmocka_unit_test_setup_teardown(goes_on_where_it_was, setup, teardown),
+        cmocka_unit_test_setup_teardown(data_that_are_others_by_now, setup, teardown),
+        cmocka_unit_test_setup_teardown(asks_questions, setup, teardown),
+        cmocka_unit_test_setup_teardown(questions_that_cannot_be, setup, teardown),
         cmocka_unit_test_setup_teardown(tokens_that_cannot_be, setup, teardown),
     };
 

@@ -1,0 +1,245 @@
+/* test_gpt2_torchrun.c - `torchrun ... trainer gpt2`, the real programs: eight ranks, two nodes, parts of the optimiser's state
+ * and one process without any variable train the same; each window goes to one rank; one rank alone speaks. */
+#include "test.h"
+
+#include "common/cleanup.h"
+#include "common/fsutil.h"
+#include "launcher/run.h"
+#include "trainer/data/tokens.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RANKS = 8, TIME = 8, STEPS = 3, TOKENS_MAX = STEPS * RANKS * TIME + 1 };
+
+static char *trainer;
+
+struct fixture {
+    char dir[64], shard[96], weights[96];
+};
+
+/* So many windows; token `bad` is none of the model's. */
+static void put_shard(const char *path, int windows, int bad)
+{
+    uint8_t shard[TOKENS_SHARD_HEADER + 2 * TOKENS_MAX];
+    const int tokens = windows * TIME + 1;
+    struct err err;
+
+    tokens_shard_header(tokens, shard);
+    for (int i = 0; i < tokens; i++) {
+        shard[TOKENS_SHARD_HEADER + 2 * i] = (uint8_t)(i * i % 31 + i % 7);
+        shard[TOKENS_SHARD_HEADER + 2 * i + 1] = i == bad;
+    }
+    assert_int_equal(fs_write_atomic(path, shard, TOKENS_SHARD_HEADER + 2 * (size_t)tokens, &err), 0);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    char val[96];
+
+    snprintf(f->dir, sizeof(f->dir), "/tmp/test_gpt2_torchrun.XXXXXX");
+    *state = f;
+    if (!mkdtemp(f->dir))
+        return -1;
+    snprintf(f->shard, sizeof(f->shard), "%s/a_train_0.bin", f->dir);
+    snprintf(f->weights, sizeof(f->weights), "%s/m.safetensors", f->dir);
+    put_shard(f->shard, RANKS * STEPS, -1);
+    snprintf(val, sizeof(val), "%s/a_val_0.bin", f->dir);
+    put_shard(val, 3, -1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", f->dir);
+    int rc = system(command);
+    free(f);
+    return rc;
+}
+
+/* A byte model: a window goes through a rank at a time, and 8 of them are a step on however many ranks. */
+#define MODEL                                                                                                \
+    "gpt2", "--no_cuda", "--n_layer=1", "--n_head=2", "--n_embd=16", "--block_size=8", "--vocab_size=64",    \
+        "--batch_size=1", "--total_batch_tokens=64", "--lr=0.1", "--save_seconds=0", "--threads=1", "--data"
+#define TORCHRUN(...) RUN_ARGS(__VA_ARGS__, "--no_python", trainer, MODEL, f->dir, "--save_path", f->weights)
+
+static void take_weights(const struct fixture *f, struct buf *out)
+{
+    struct err err;
+
+    buf_clear(out);
+    if (fs_read(f->weights, out, &err))
+        fail_msg("%s", err.msg);
+    unlink(f->weights);
+}
+
+/* What the run must have said on stdout: one rank's lines. (STEPS losses and that of the validation) */
+static void losses_of(const char *said, double *loss)
+{
+    int n = 0;
+
+    for (const char *at = said; (at = strstr(at, " with loss: ")) != NULL; n++) {
+        if (n < STEPS)
+            loss[n] = strtod(at + 12, NULL);
+        at++;
+    }
+    /* Three windows validate, which not every rank has one of. */
+    const char *val = strstr(said, "epoch 1/1 with val loss: ");
+    loss[STEPS] = val ? strtod(val + 25, NULL) : NAN;
+    if (n != STEPS || !strstr(said, "epoch 1/1, batch     3/3 with loss: "))
+        fail_msg("%d losses, expected %d:\n%s", n, STEPS, said);
+}
+
+/* Weights and losses of a run that ends well. */
+static void train(const struct fixture *f, const char *const *args, struct buf *weights, double *loss)
+{
+    struct run r;
+    int rc = run_once(args, NULL, &r);
+
+    if (rc)
+        fail_msg("%d: %s", rc, buf_str(&r.err));
+    losses_of(buf_str(&r.out), loss);
+    run_release(&r);
+    take_weights(f, weights);
+}
+
+/* One process, as it is started by hand. */
+static void train_alone(const struct fixture *f, struct buf *weights, double *loss)
+{
+    cleanup_buf struct buf said = BUF_INIT(1 << 16);
+    char out[96];
+    struct err err;
+    int status;
+
+    snprintf(out, sizeof(out), "%s/out", f->dir);
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        if (!freopen(out, "w", stdout) || chdir(f->dir))
+            _exit(99);
+        execl(trainer, trainer, MODEL, f->dir, "--save_path", f->weights, (char *)NULL);
+        _exit(98);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(fs_read(out, &said, &err), 0);
+    losses_of(buf_str(&said), loss);
+    take_weights(f, weights);
+}
+
+static void assert_same(const struct buf *a, const struct buf *b)
+{
+    assert_int_equal(a->len, b->len);
+    assert_memory_equal(a->data, b->data, a->len);
+}
+
+static void assert_near(const double *a, const double *b)
+{
+    for (int i = 0; i <= STEPS; i++)
+        assert_true(fabs(a[i] - b[i]) < 2e-4); /* four digits are shown */
+}
+
+/* Eight micro-batches of one process are eight ranks' one, bit by bit; in between sums are grouped otherwise, as one number is
+ * by rounding. */
+static void ranks_train_what_one_process_does(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf one = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20), four = BUF_INIT(1 << 20);
+    double alone[STEPS + 1], loss[STEPS + 1];
+
+    train_alone(f, &one, alone);
+    assert_true(alone[0] != alone[2]);
+    train(f, TORCHRUN("--nproc_per_node=8"), &got, loss);
+    assert_same(&got, &one);
+    assert_near(loss, alone);
+    train(f, TORCHRUN("--nproc_per_node=4"), &four, loss);
+    assert_near(loss, alone);
+    train(f,
+          RUN_ARGS("--nproc_per_node=4", "--no_python", trainer, MODEL, f->dir, "--save_path", f->weights,
+                   "--zero_stage=1"),
+          &got, loss);
+    assert_same(&got, &four);
+}
+
+/* As on two hosts: each launcher has its own half, and only the second one's ranks are silent. */
+static void two_nodes(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf one = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+    double loss[STEPS + 1], alone[STEPS + 1];
+    struct run nodes[2];
+    char port[32];
+
+    snprintf(port, sizeof(port), "--master_port=%d", 20000 + (int)getpid() % 10000);
+    train_alone(f, &one, alone);
+    for (int i = 0; i < 2; i++)
+        run_start(&nodes[i],
+                  TORCHRUN("--nnodes=2", i ? "--node_rank=1" : "--node_rank=0", "--nproc_per_node=4",
+                           "--master_addr=127.0.0.1", port),
+                  NULL);
+    for (int i = 0; i < 2; i++) {
+        int rc = run_wait(&nodes[i]);
+        if (rc)
+            fail_msg("node %d: %d: %s", i, rc, buf_str(&nodes[i].err));
+    }
+    losses_of(buf_str(&nodes[0].out), loss);
+    assert_string_equal(buf_str(&nodes[1].out), "");
+    for (int i = 0; i < 2; i++)
+        run_release(&nodes[i]);
+    take_weights(f, &got);
+    assert_same(&got, &one);
+    assert_near(loss, alone);
+}
+
+/* A token that is none of the model's is met by whoever reads its window, and named with that rank: every window of a step by
+ * another rank, and none by two. */
+static void each_window_goes_to_one_rank(void **state)
+{
+    struct fixture *f = *state;
+    int by_rank[RANKS] = {0};
+
+    for (int window = 0; window < RANKS; window++) {
+        struct run r;
+        int readers = 0;
+        put_shard(f->shard, RANKS, window * TIME + 3);
+        assert_int_equal(run_once(TORCHRUN("--nproc_per_node=8"), NULL, &r), 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            char want[160];
+            snprintf(want, sizeof(want), "trainer: rank %d: %s: token %d: 2", rank, f->shard,
+                     window * TIME + 3);
+            if (!strstr(buf_str(&r.err), want))
+                continue;
+            readers++;
+            by_rank[rank]++;
+        }
+        if (readers != 1)
+            fail_msg("window %d: %d readers, expected 1: %s", window, readers, buf_str(&r.err));
+        run_release(&r);
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        assert_int_equal(by_rank[rank], 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ranks_train_what_one_process_does, setup, teardown),
+        cmocka_unit_test_setup_teardown(two_nodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_window_goes_to_one_rank, setup, teardown),
+    };
+
+    if (argc < 3)
+        return 99;
+    trainer = argv[1];
+    run_torchrun = argv[2];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
