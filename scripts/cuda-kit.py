@@ -3,6 +3,7 @@
 
   scripts/cuda-kit.py compiler  FOLDER   nvcc, runtime, headers (130 MB): all that compiling needs
   scripts/cuda-kit.py libraries FOLDER   cuBLAS and NCCL (750 MB): what a program on a GPU loads
+  scripts/cuda-kit.py sanitizer FOLDER   compute-sanitizer (18 MB), for make gpu-test
 
 FOLDER appears whole or not at all, and is made anew only when cmake/cuda-wheels.txt changes. Wheels come from the
 index that pip is configured for and are checked against the hashes in that file. Of cuBLAS and NCCL the compiler
@@ -26,6 +27,7 @@ import zipfile
 REPO = pathlib.Path(__file__).resolve().parent.parent
 PINS = REPO / "cmake" / "cuda-wheels.txt"
 PLATFORM = ["--only-binary", ":all:", "--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--quiet"]
+PARTS = ("compiler", "libraries", "sanitizer")
 NETWORK_S = 60
 MEMBERS_MAX = 20000
 UNPACKED_MAX = 4 << 30
@@ -54,7 +56,7 @@ def read_pins():
         words = line.split("#")[0].split()
         if len(words) == 3 and words[0] == "headers" and words[1] in pins:
             pins[words[1]].headers = words[2]
-        elif len(words) == 5 and words[3] in ("compiler", "libraries"):
+        elif len(words) == 5 and words[3] in PARTS:
             pins[words[0]] = Pin(*words)
         elif words:
             raise Failed(f"{PINS}:{number}: expected name, version, MB, part and sha256, or headers, name and sha256")
@@ -240,7 +242,7 @@ def make(part, target, stamp):
 
 
 def main(arguments):
-    if len(arguments) != 2 or arguments[0] not in ("compiler", "libraries"):
+    if len(arguments) != 2 or arguments[0] not in PARTS:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     part, target = arguments[0], pathlib.Path(arguments[1]).resolve()

@@ -8,13 +8,14 @@
 #include "cudart.h"
 #include "emulate.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
+
+enum { PAUSE_US = 100 };
 
 /* False: not done yet, to be asked again. */
 typedef std::function<bool()> piece_of_work;
@@ -81,7 +82,7 @@ void run_some(CUstream_st *s, size_t n, bool patient)
         piece_of_work next = s->pending[done];
         if (next())
             done++;
-        else if (!patient || sched_yield() != 0)
+        else if (usleep(PAUSE_US) != 0 || !patient) /* another rank's turn */
             break;
     }
     if (!--r.open)

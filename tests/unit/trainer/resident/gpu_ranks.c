@@ -23,14 +23,14 @@ static const char MODEL[] = "name: tiny\n"
                             "model:\n"
                             "  input: {rows: 8, cols: 8, channels: 1}\n"
                             "  layers:\n"
-                            "    - {type: conv2d, name: conv, out: 4, kernel: 3}\n"
-                            "    - relu\n"
                             "    - flatten\n"
+                            "    - {type: linear, name: hidden, out: 16}\n"
+                            "    - relu\n"
                             "    - {type: linear, name: out, out: 10}\n"
                             "loss: cross_entropy\n"
                             "optimizer: {type: sgd, lr: 0.02, momentum: 0.9}\n"
                             "data: {format: idx, mean: 0.5, std: 0.5}\n"
-                            "defaults: {epochs: 4, batch_size: 24, log_interval: 1}\n";
+                            "defaults: {epochs: 2, batch_size: 24, log_interval: 1}\n";
 
 static int the_rank, the_world;
 
@@ -77,7 +77,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.batch_size = GPU_RANKS_BATCH / t->world;
     cfg.log_interval = t->log_interval;
     cfg.log_format = LOG_FORMAT_JSON;
-    cfg.epochs = t->epochs ? t->epochs : 4;
+    cfg.epochs = t->epochs ? t->epochs : 2;
     cfg.timeout_s = (double)(t->timeout_s ? t->timeout_s : 60);
     struct run_env env = {
         .get = environment, .clock = clock_system(), .out = fdopen(out, "w"), .gpu = gpu_ranks.gpu};

@@ -17,7 +17,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORLD = GPU_RANKS, LOSSES_MAX = 64, SKIPPED = 77 };
+enum {
+    WORLD = GPU_RANKS,
+    LOSSES_MAX = 64,
+    SKIPPED = 77,
+    SOON_S = 5, /* where the deadline is what ends a run; a pretend GPU may take a second for a step */
+    LATE_S = 60
+};
 
 /* All that is called a loss, in the order of the lines. */
 static int losses(const struct gpu_ranks_task *t, double loss[LOSSES_MAX], bool *on_gpu)
@@ -67,16 +73,16 @@ static void ranks_learn_what_one_learns(void **state)
     const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .log_interval = 1};
 
     (void)state;
-    check_same(&cpu, &alone, 12, "a GPU beside the CPU");
-    check_same(&alone, &nccl, 12, "two ranks over NCCL");
-    check_same(&alone, &gloo, 12, "two ranks over gloo");
+    check_same(&cpu, &alone, 6, "a GPU beside the CPU");
+    check_same(&alone, &nccl, 6, "two ranks over NCCL");
+    check_same(&alone, &gloo, 6, "two ranks over gloo");
 }
 
 /* Nobody asks for a step's loss, so steps are in flight; the evaluation says what came of them. */
 static void steps_in_flight_too(void **state)
 {
-    const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .epochs = 10};
-    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .epochs = 10};
+    const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .epochs = 5};
+    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .epochs = 5};
 
     (void)state;
     check_same(&cpu, &nccl, 1, "two ranks over NCCL, steps in flight");
@@ -85,8 +91,11 @@ static void steps_in_flight_too(void **state)
 /* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. */
 static void check_signal(enum collectives_backend backend, int signal, int exit_code)
 {
-    const struct gpu_ranks_task t = {
-        .backend = backend, .world = WORLD, .log_interval = 1, .epochs = 1000000, .timeout_s = 3};
+    const struct gpu_ranks_task t = {.backend = backend,
+                                     .world = WORLD,
+                                     .log_interval = 1,
+                                     .epochs = 1000000,
+                                     .timeout_s = signal == SIGSTOP ? SOON_S : LATE_S};
     struct gpu_ranks r = gpu_ranks_start(&t);
     char line[1024];
 
@@ -117,22 +126,25 @@ static void an_nccl_that_fails_between_launches_ends_all(void **state)
 {
     static const struct {
         const char *fault;
-        int64_t log_interval;
+        int64_t log_interval, timeout_s;
         int code[WORLD];
     } rows[] = {
-        {"stall:1:6", 0, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
-        {"hang:1:6", 1, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
-        {"system:1:6", 0, {EXIT_CODE_PEER_LOST, EXIT_CODE_RETRYABLE}},
-        {"remote:1:6", 1, {EXIT_CODE_PEER_LOST, EXIT_CODE_PEER_LOST}},
+        {"stall:1:6", 0, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"hang:1:6", 1, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"system:1:6", 0, LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_RETRYABLE}},
+        {"remote:1:6", 1, LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_PEER_LOST}},
     };
 
     (void)state;
     if (!gpu_ranks.emulated)
         skip();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct gpu_ranks_task t = {
-            NCCL,           .world = WORLD,        .log_interval = rows[i].log_interval, .epochs = 1000000,
-            .timeout_s = 3, .fault = rows[i].fault};
+        const struct gpu_ranks_task t = {NCCL,
+                                         .world = WORLD,
+                                         .log_interval = rows[i].log_interval,
+                                         .epochs = 1000000,
+                                         .timeout_s = rows[i].timeout_s,
+                                         .fault = rows[i].fault};
         struct gpu_ranks r = gpu_ranks_start(&t);
         gpu_ranks_read(&r);
         for (int k = 0; k < WORLD; k++) {
