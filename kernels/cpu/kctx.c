@@ -159,7 +159,7 @@ struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
         err_set(err, ERR_FATAL, "out of memory");
         return NULL;
     }
-    *c = (struct cpu){.ctx = {&cpu_ops}, .isa = isa, .ops = sets[isa].ops, .threads = threads};
+    *c = (struct cpu){.ctx = {.ops = &cpu_ops}, .isa = isa, .ops = sets[isa].ops, .threads = threads};
     struct kctx *ctx cleanup_kctx = &c->ctx;
     if (threads > 1 && !(c->team = team_make(threads, err)))
         return NULL;

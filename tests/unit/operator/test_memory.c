@@ -1,8 +1,7 @@
 /* test_memory.c - out of memory at each allocation in turn: reading a job and its pod, and planning it, either ends the
  * process, as common/arena.h promises, or comes to the very same plan. Never to half a one.
  *
- * Each try is a process of its own; its n-th allocation fails. The test's own malloc does that, on glibc's: sanitizers
- * have theirs, so there is nothing to be seen with them.
+ * Each try is a process of its own; its n-th allocation fails (failing.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,77 +10,30 @@
 
 #include <cmocka.h>
 
+#include "failing.h"
 #include "operator/plan/plan.h"
 #include "yamldoc.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#ifdef __has_feature
-#define SANITIZER_HERE (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZER_HERE 1
-#else
-#define SANITIZER_HERE 0
-#endif
-
-#if !defined(__GLIBC__) || SANITIZER_HERE
-int main(void)
-{
-    puts("skipped: the allocator is not glibc's own");
-    return 77;
-}
-#else
-
-enum { NO_MORE = 0, FEWEST_ALLOCATIONS = 300, TEXT_BYTES = 1 << 16 };
-
-static long left; /* allocations until one fails; NO_MORE: none does */
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t size);
-
-static bool refused(void)
-{
-    if (left == NO_MORE || --left != NO_MORE)
-        return false;
-    errno = ENOMEM;
-    return true;
-}
-
-void *malloc(size_t size)
-{
-    return refused() ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    return refused() ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-    return refused() ? NULL : __libc_realloc(old, size);
-}
+enum { FEWEST_ALLOCATIONS = 300, TEXT_BYTES = 1 << 16 };
 
 struct material {
     const char *job, *pod; /* JSON */
 };
 
 /* A number for all that the plan says; -1 where reading failed. */
-static int64_t plan_hash(const struct material *m)
+static int64_t plan_hash(void *ctx)
 {
+    const struct material *m = ctx;
     cleanup_arena struct arena a = {0};
     struct err err;
     struct plan plan;
     uint64_t hash = 0;
 
+    failing_begin();
     cJSON *tree = json_parse(m->job, strlen(m->job), &err);
     cleanup_json cJSON *pod_tree = json_parse(m->pod, strlen(m->pod), &err);
     cleanup_trainjob struct trainjob *job = tree ? trainjob_decode(tree, &err) : NULL;
@@ -105,49 +57,17 @@ static int64_t plan_hash(const struct material *m)
     return (int64_t)(hash >> 1);
 }
 
-/* What a process came to whose n-th allocation failed; *ret_failed: there was one. -2: it ended by SIGABRT. */
-static int64_t try_without(const struct material *m, long n, bool *ret_failed)
+static void sweep(struct material m)
 {
-    int fds[2], status;
-    struct {
-        int64_t hash;
-        long left;
-    } said;
-
-    assert_int_equal(pipe(fds), 0);
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-        left = n;
-        said.hash = plan_hash(m);
-        said.left = left;
-        _exit(write(fds[1], &said, sizeof(said)) == sizeof(said) ? 0 : 1);
-    }
-    close(fds[1]);
-    ssize_t got = read(fds[0], &said, sizeof(said));
-    close(fds[0]);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    *ret_failed = true;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT)
-        return -2;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || got != sizeof(said))
-        fail_msg("allocation %ld: status %#x, not an end by SIGABRT", n, (unsigned)status);
-    *ret_failed = said.left == NO_MORE;
-    return said.hash;
-}
-
-static void sweep(const struct material *m)
-{
-    const int64_t want = plan_hash(m);
-    bool failed = true;
+    const int64_t want = plan_hash(&m);
+    struct failing_end end = {.struck = true};
     long n = 0, aborted = 0;
 
     assert_true(want >= 0);
-    while (failed) {
-        int64_t came_to = try_without(m, ++n, &failed);
-        aborted += came_to == -2;
-        if (came_to != -2 && came_to != want)
+    while (end.struck) {
+        failing_try(++n, plan_hash, &m, &end);
+        aborted += end.aborted;
+        if (!end.aborted && end.value != want)
             fail_msg("without allocation %ld it is another plan", n);
     }
     printf("%ld allocations, %ld of them cannot be done without\n", n - 1, aborted);
@@ -179,14 +99,15 @@ static void test_each_allocation(void **state)
     cJSON *status = cJSON_AddObjectToObject(job, "status");
     cJSON_AddStringToObject(status, "phase", "Running");
     snprintf(old, sizeof(old), "%s", json_print(job, &a));
-    sweep(&(struct material){fresh, POD});
-    sweep(&(struct material){old, POD});
+    sweep((struct material){fresh, POD});
+    sweep((struct material){old, POD});
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const int skip = failing_skip();
+
+    return skip ? skip : cmocka_run_group_tests(tests, NULL, NULL);
 }
-#endif

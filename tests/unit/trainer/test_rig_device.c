@@ -72,7 +72,7 @@ static char *train(const struct machine *m, const char *data, int *exit_code, st
     cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", data);
     cfg.resume = "never";
     cfg.timeout_s = 20;
-    cfg.backend = m->backend;
+    cfg.backend = (int)m->backend;
     cfg.no_cuda = m->no_cuda;
     setenv("FAKE_GPUS", m->gpus ? m->gpus : "0", 1);
     setenv("FAKE_DRIVER", m->driver ? m->driver : "13050", 1);
