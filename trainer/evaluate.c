@@ -85,7 +85,7 @@ static int share_buffers(const struct evaluate_parts *p, struct err *err)
         return 0;
     if (model_pull(m, err) || stage->broadcast(stage, model_buffers(m), bytes, 0, p->timeout_ms, err))
         return -1;
-    model_push(m);
+    model_push_buffers(m);
     return 0;
 }
 

@@ -10,7 +10,7 @@ void resident_push(struct resident *r)
 {
     const struct optim *o = r->p.optim;
 
-    model_push(r->model);
+    model_push(r->model, o->step);
     if (r->m)
         device_put(r->ctx, r->m, o->m, r->len * sizeof(float));
     if (r->v)
@@ -86,7 +86,7 @@ static void queue_update(struct resident *r, int rows)
 {
     const struct optim *o = r->p.optim;
     const float *loss = r->grad + r->len;
-    const struct queued_params w = {.p = model_device_values(r->model), .n = r->len};
+    const struct queued_params w = model_trained(r->model);
 
     if (o->spec.type == OPTIMIZER_SGD)
         queue_sgd(r->ctx, r->state, loss, NULL, r->span, o->spans, &w, r->m, r->grad);

@@ -52,11 +52,13 @@ static uint64_t draws(const struct layer *l)
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct linear_shape s = shape_of(l, p->batch);
-    const int rows = s.rows;
+    const size_t rows = (size_t)s.rows;
+    const size_t in_bytes = (size_t)s.in * element_bytes(l->element);
 
     s.rows = 1;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        linear_forward(ctx, &s, p->out + r * s.out, p->in + r * s.in, p->param[0], NULL, false);
+    for (size_t r = 0; r < rows; r++)
+        linear_forward(ctx, &s, layer_at(l, p->out, r * (size_t)s.out), (const char *)p->in + r * in_bytes,
+                       p->param[0], NULL, false);
 }
 
 static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
@@ -76,6 +78,7 @@ const struct layer_ops layer_lm_head = {
     .about = "GPT-2's lm_head, tied to the embedding: ends a model of sequences with their cross entropy",
     .options = OPTIONS,
     .named = true,
+    .elements = true,
     .plan = plan,
     .init = init,
     .forward = forward,
