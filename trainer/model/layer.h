@@ -93,10 +93,17 @@ struct layer_pass {
     bool add[LAYER_PARAMS_MAX]; /* this gradient is added to what a layer tied to the parameter has written */
 };
 
+struct queued_loss;
+
 /* What a head is told: each output's class. */
 struct head_target {
     const int32_t *labels; /* (batch, outputs of a sample) */
     float share;           /* of the loss's sum, whose gradient is wanted */
+
+    /* On a device that nobody waits for: the loss is added here, *mean is its sum times share (NULL: not wanted), and what
+     * the call returns says nothing of either. NULL: waited for. */
+    struct queued_loss *queued;
+    float *mean;
 };
 
 struct loss_result;

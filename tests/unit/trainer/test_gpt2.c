@@ -188,7 +188,7 @@ static void pass(struct fixture *f, bool recompute, int threads, enum kctx_isa i
     memset(r->grad, 0xff, model_len(m) * sizeof(float));
     (void)model_forward(m, ctx, x, BATCH, &step);
     model_head_outputs(m, ctx, r->logits);
-    const struct head_target target = {labels, 1.0F / (BATCH * TIME)};
+    const struct head_target target = {.labels = labels, .share = 1.0F / (BATCH * TIME)};
     assert_int_equal(model_head_loss(m, ctx, &target, dout, r->grad, &loss, &err), 0);
     model_backward(m, ctx, dout, r->grad);
     r->loss = loss.sum / (BATCH * TIME);

@@ -3,6 +3,7 @@
 #include "trainer/model/layer.h"
 
 #include "kernels/classifier.h"
+#include "kernels/queued.h"
 #include "trainer/model/loss.h"
 
 enum { VOCAB };
@@ -67,6 +68,11 @@ static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass
     struct linear_shape s = shape_of(l, p->batch);
     struct cross_entropy_result r;
 
+    if (t->queued) {
+        queue_classifier(ctx, &s, t->queued, t->mean, p->din, p->grad[0], p->in, p->param[0], t->labels,
+                         t->share, true);
+        return 0;
+    }
     if (classifier(ctx, &s, &r, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share, err))
         return -1;
     *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};
