@@ -233,16 +233,43 @@ void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_
     ctx->ops->queue_gather(ctx, g, to, items, order, first, rows);
 }
 
-void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
-                      float *flags)
+void queue_windows(struct kctx *ctx, const struct queued_windows *from, const struct gather_batch *to,
+                   const struct step_state *state, int rows)
 {
-    ctx->ops->queue_step_begin(ctx, state, orders, ring, flags);
+    ctx->ops->queue_windows(ctx, from, to, state, rows);
+}
+
+void queue_accumulate(struct kctx *ctx, float *sum, const float *more, size_t n)
+{
+    ctx->ops->queue_accumulate(ctx, sum, more, n);
+}
+
+void queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n)
+{
+    ctx->ops->queue_squares(ctx, norm, grad, n);
+}
+
+void queue_bound(struct kctx *ctx, struct queued_norm *norm, double bound)
+{
+    ctx->ops->queue_bound(ctx, norm, bound);
+}
+
+void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
+                      struct queued_loss *own, float *flags)
+{
+    ctx->ops->queue_step_begin(ctx, state, orders, ring, own, flags);
+}
+
+void queue_step_advance(struct kctx *ctx, struct step_state *state, int places)
+{
+    ctx->ops->queue_step_advance(ctx, state, places);
 }
 
 void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                    const float *loss, const float *flags, struct step_record *records, int ring)
+                    const float *loss, const struct queued_norm *norm, const float *flags,
+                    struct step_record *records, int ring)
 {
-    ctx->ops->queue_step_end(ctx, state, own, rows, loss, flags, records, ring);
+    ctx->ops->queue_step_end(ctx, state, own, rows, loss, norm, flags, records, ring);
 }
 
 void queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)

@@ -74,7 +74,12 @@
     X(queue_classifier)                                                                                      \
     X(queue_mse)                                                                                             \
     X(queue_gather)                                                                                          \
+    X(queue_windows)                                                                                         \
+    X(queue_accumulate)                                                                                      \
+    X(queue_squares)                                                                                         \
+    X(queue_bound)                                                                                           \
     X(queue_step_begin)                                                                                      \
+    X(queue_step_advance)                                                                                    \
     X(queue_step_end)                                                                                        \
     X(queue_round)                                                                                           \
     X(queue_adam)                                                                                            \

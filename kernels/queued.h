@@ -85,11 +85,26 @@ struct step_order {
 struct step_record {
     float loss;     /* mean over all ranks */
     float own;      /* this rank's */
+    float norm;     /* of the gradient, before it was bounded; NaN where nobody bounds it */
     int32_t halted; /* the loss of this step, or of one before, is not finite: parameters stay as they were */
     uint32_t flags; /* that any rank has raised; 0 where none ride */
 };
 
 enum { QUEUED_FLAGS = 16 };
+
+/* By what gradients of such a norm are multiplied: 1, or less where it is above a bound (torch's clip_grad_norm_, but for one
+ * norm over all). */
+struct queued_norm {
+    double squares;
+    float norm, scale;
+};
+
+/* sum += more, of gradients: f32 whatever the elements. */
+void queue_accumulate(struct kctx *ctx, float *sum, const float *more, size_t n);
+
+/* Of n gradients: the sum of their squares, in f64; and the rest of *norm from that. */
+void queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n);
+void queue_bound(struct kctx *ctx, struct queued_norm *norm, double bound);
 
 /* Where the steps stand. */
 struct step_state {
@@ -99,15 +114,31 @@ struct step_state {
     double own_sum, mean_sum; /* of losses */
 };
 
+/* Windows of tokens that the process has laid out, a slot for each step of a ring, in memory that both share. */
+struct queued_windows {
+    float *x;          /* (ring, rows, time) tokens, as an embedding reads them */
+    int32_t *labels;   /* (ring, rows, time) what follows each */
+    uint32_t *samples; /* (ring, rows) */
+    int64_t rows;      /* of a slot */
+    int time, ring;
+};
+
+/* The slot of state's step, `rows` of its rows from state->now.first on, into a batch. */
+void queue_windows(struct kctx *ctx, const struct queued_windows *from, const struct gather_batch *to,
+                   const struct step_state *state, int rows);
+
 /* Flags (NULL: none ride): a float for each of the QUEUED_FLAGS lowest bits, 0 or 1 at the beginning, and at the end the sum
  * over ranks: a rank has raised it when that is above 0.
  *
- * Begin: what orders[steps % ring] says, becomes state->now. End: record[steps % ring], sums, steps + 1. Orders and records
- * are device_shared memory: the process writes an order before the launch, and reads a record behind its mark. */
+ * Begin: what orders[steps % ring] says, becomes state->now, and *own a loss of no rows. Advance: a part of the step's batch
+ * is done, of so many places. End: record[steps % ring], sums, steps + 1. Orders and records are device_shared memory: the
+ * process writes an order before the launch, and reads a record behind its mark. */
 void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
-                      float *flags);
+                      struct queued_loss *own, float *flags);
+void queue_step_advance(struct kctx *ctx, struct step_state *state, int places);
 void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                    const float *loss, const float *flags, struct step_record *records, int ring);
+                    const float *loss, const struct queued_norm *norm, /* or NULL */
+                    const float *flags, struct step_record *records, int ring);
 
 /* Neighbouring parameters that are decayed alike. */
 struct queued_span {

@@ -16,14 +16,14 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     struct loss_target target = {p->feed.values ? NULL : to->labels, p->feed.values ? to->values : NULL};
     struct loss_result r;
 
-    if (p->resident) {
-        resident_evaluate_chunk(p->resident, first, n);
-        return 0;
-    }
+    if (p->resident && !p->feed.part.tokens)
+        return resident_evaluate_chunk(p->resident, first, n, err);
     for (int i = 0; i < n; i++)
         places[i] = (uint32_t)(first + i);
     if (feed_batch(&p->feed, places, n, x, to, err))
         return -1;
+    if (p->resident)
+        return resident_evaluate_windows(p->resident, x, to->labels, n, err);
     const struct micro_batch all = {.rows = n};
     const float *logits;
     if (pipeline_forward(p->pipeline, &all, x, NULL, &logits, err))
@@ -85,7 +85,7 @@ static int share_buffers(const struct evaluate_parts *p, struct err *err)
         return 0;
     if (model_pull(m, err) || stage->broadcast(stage, model_buffers(m), bytes, 0, p->timeout_ms, err))
         return -1;
-    model_push(m);
+    model_push_buffers(m);
     return 0;
 }
 
@@ -99,7 +99,7 @@ static int device_sums(const struct evaluate_parts *p, double *sums, struct err 
         return -1;
     sums[LOSS] = r.sum;
     sums[CORRECT] = r.correct;
-    sums[COUNT] = (double)mine.count;
+    sums[COUNT] = (double)mine.count * p->feed.labels;
     return 0;
 }
 

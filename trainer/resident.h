@@ -5,6 +5,9 @@
  * that the two share. The process reads a record RESIDENT_LAG steps late, so that the device never waits for it; who needs
  * a step's loss at once asks (train.exact) and waits.
  *
+ * A step of one micro-batch is recorded whole. Of several, one is recorded, and launched for each: gradients are added up,
+ * in their order as on the CPU, and exchanged, bounded and applied once. Tokens are laid out by the process, step by step.
+ *
  * Alone, and with NCCL, a step is one graph, the exchange in it; flags then ride behind the gradient, and all ranks learn
  * of them after the same step, RESIDENT_LAG steps late. Where the process takes the sums (gloo) it is two graphs around
  * all_reduce, and every step is waited for.
@@ -26,9 +29,8 @@ enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 4 };
 
 struct resident;
 
-/* What a device does not do yet, as ERR_INVALID: stages, bounded gradients, shared-out optimisers, sequences. */
-int resident_check(const struct model_spec *model, const struct optimizer_spec *optimizer, int stages,
-                   bool shared_out, struct err *err) MUST_CHECK;
+/* What a device does not do yet, as ERR_INVALID: stages, shared-out optimisers. */
+int resident_check(int stages, bool shared_out, struct err *err) MUST_CHECK;
 
 struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
 void resident_close(struct resident *r);
@@ -49,11 +51,13 @@ int resident_sums(struct resident *r, double *own, double *mean, struct err *err
 void resident_push(struct resident *r);
 int resident_pull(struct resident *r, struct err *err) MUST_CHECK;
 
-/* Evaluation. begin: of this part of the data, and `items` places of its subset; chunk: add n samples from place `first` on;
- * end: what they add up to. */
+/* Evaluation. begin: of this part of the data, and `items` places of its subset; chunk: add n samples from place `first` on,
+ * or of tokens n windows that the caller has read (feed_batch); end: what they add up to. */
 int resident_evaluate_begin(struct resident *r, const struct feed *f, int64_t items,
                             struct err *err) MUST_CHECK;
-void resident_evaluate_chunk(struct resident *r, int64_t first, int n);
+int resident_evaluate_chunk(struct resident *r, int64_t first, int n, struct err *err) MUST_CHECK;
+int resident_evaluate_windows(struct resident *r, const float *x, const int32_t *labels, int n,
+                              struct err *err) MUST_CHECK;
 int resident_evaluate_end(struct resident *r, struct queued_loss *ret, struct err *err) MUST_CHECK;
 
 #endif

@@ -84,7 +84,7 @@ static int make_model(struct rig *s, struct err *err)
                                  .comm = s->comm,
                                  .ctx = s->ctx,
                                  .batch = (int)cfg->batch_size,
-                                 .micro_batches = device_is_host(s->ctx) ? (int)cfg->micro_batches : 1,
+                                 .micro_batches = (int)cfg->micro_batches,
                                  .evaluate = cfg->model.input.sequence ? 0 : most,
                                  .timeout_ms = s->timeout_ms};
     if (pipeline_open(&s->pipeline, &o, err))

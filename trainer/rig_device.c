@@ -23,14 +23,24 @@ int rig_find_device(struct rig *s, struct err *err)
     return 0;
 }
 
+/* On a device. Layers of images know f32 alone. */
+static struct model_numbers numbers_of(const struct config *cfg)
+{
+    const bool bf16 = cfg->precision == PRECISION_BF16 && cfg->model.input.sequence;
+
+    return (struct model_numbers){.elsewhere = true,
+                                  .element = bf16 ? ELEMENT_BF16 : ELEMENT_F32,
+                                  .by_chance = cfg->stochastic_rounding,
+                                  .seed = (uint64_t)cfg->seed};
+}
+
 /* A GPU that this run cannot use yet is a note, but for those who asked for nothing else. */
 static int take_gpu(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct err why;
 
-    if (resident_check(&cfg->model, &cfg->optimizer,
-                       s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1,
+    if (resident_check(s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1,
                        cfg->zero_stage && s->comm->world > 1, &why)) {
         if ((enum collectives_backend)cfg->backend == COLLECTIVES_NCCL) {
             *err = why;
@@ -39,7 +49,10 @@ static int take_gpu(struct rig *s, struct err *err)
         snprintf(s->gpu.note, sizeof(s->gpu.note), "the GPU is not used: %s", why.msg);
         return 0;
     }
-    s->ctx = s->plugin->context(s->gpu.device, (enum precision)s->cfg->precision, ELEMENT_F32, err);
+    s->own.model.numbers = numbers_of(cfg);
+    const enum element element = s->own.model.numbers.element;
+    s->ctx = s->plugin->context(
+        s->gpu.device, element == ELEMENT_F32 ? (enum precision)cfg->precision : PRECISION_F32, element, err);
     if (!s->ctx)
         return -1;
     if (s->nccl && !(s->device_comm = s->plugin->nccl_open(s->comm, NULL, s->timeout_ms, err)))
@@ -53,6 +66,11 @@ int rig_open_device(struct rig *s, struct err *err)
         return -1;
     if (!s->ctx && s->cfg->precision != PRECISION_F32)
         return err_set(err, ERR_INVALID, "--precision: expected f32 on CPUs; the others need a GPU");
+    if (s->cfg->stochastic_rounding && s->cfg->model.numbers.element != ELEMENT_BF16)
+        return err_set(
+            err, ERR_INVALID,
+            "--stochastic_rounding: rounds a model's copies of its weights in bf16: expected --precision "
+            "bf16 and a model of sequences");
     return 0;
 }
 

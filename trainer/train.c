@@ -92,8 +92,8 @@ static float *dlogits_of(const struct train *t, const struct micro_batch *at)
 static int head_loss(struct train *t, const struct micro_batch *at, float share, double *sum, struct err *err)
 {
     const int32_t outputs = t->p.feed.labels;
-    struct head_target target = {t->labels + (size_t)at->first * (size_t)outputs,
-                                 share / (float)(at->rows * outputs)};
+    struct head_target target = {.labels = t->labels + (size_t)at->first * (size_t)outputs,
+                                 .share = share / (float)(at->rows * outputs)};
     struct loss_result loss;
 
     if (pipeline_head_loss(t->p.pipeline, at, &target, dlogits_of(t, at), t->grad, &loss, err))

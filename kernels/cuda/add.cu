@@ -40,3 +40,8 @@ void cuda_add(struct kctx *ctx, void *out, const void *a, const void *b, size_t 
     struct cuda *c = cuda_of(ctx);
     ELEMENT_CALL(c, run_add, c, out, a, b, n);
 }
+
+void cuda_queue_accumulate(struct kctx *ctx, float *sum, const float *more, size_t n)
+{
+    run_add<float>(cuda_of(ctx), sum, sum, more, n);
+}

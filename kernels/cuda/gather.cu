@@ -1,4 +1,4 @@
-/* gather.cu - one thread per element of a batch; those of a sample's first element also see to its target. */
+/* gather.cu - one thread per element of a batch; those of a sample's first element also see to its target, or its number. */
 #include "kernels/cuda/grid.h"
 
 namespace
@@ -25,6 +25,17 @@ __global__ void take(struct gather g, struct gather_batch to, const uint32_t *it
     }
 }
 
+__global__ void take_windows(queued_windows from, gather_batch to, const struct step_state *state, int64_t n)
+{
+    const int64_t row0 = state->steps % from.ring * from.rows + state->now.first;
+    for (int64_t i = each_first(); i < n; i += each_stride()) {
+        to.x[i] = from.x[row0 * from.time + i];
+        to.labels[i] = from.labels[row0 * from.time + i];
+        if (i % from.time == 0)
+            to.samples[i / from.time] = from.samples[row0 + i / from.time];
+    }
+}
+
 } // namespace
 
 void cuda_queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
@@ -32,4 +43,11 @@ void cuda_queue_gather(struct kctx *ctx, const struct gather *g, const struct ga
 {
     const int64_t n = (int64_t)rows * (int64_t)g->len;
     LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, take, *g, *to, items, order, first, n);
+}
+
+void cuda_queue_windows(struct kctx *ctx, const struct queued_windows *from, const struct gather_batch *to,
+                        const struct step_state *state, int rows)
+{
+    const int64_t n = (int64_t)rows * from->time;
+    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, take_windows, *from, *to, state, n);
 }

@@ -1,4 +1,4 @@
-/* reduce.cu - sums of squares, a block of threads for each block of elements; and scaling. */
+/* reduce.cu - sums of squares, a block of threads for each block of elements, and one for all of those; and scaling. */
 #include "kernels/cuda/vector.cuh"
 
 namespace
@@ -6,25 +6,55 @@ namespace
 
 constexpr int REDUCE_THREADS = 256;
 
-__global__ void squares(double *sums, const float *x, int64_t n)
+/* Of what every thread has; thread 0 gets it. */
+__device__ double block_sum(double *mine, double own)
 {
-    SHARED(double, mine, REDUCE_THREADS);
     const int t = (int)threadIdx.x;
-    const int64_t first = (int64_t)blockIdx.x * REDUCE_BLOCK;
-    const int64_t end = n - first < REDUCE_BLOCK ? n : first + REDUCE_BLOCK;
-    double sum = 0;
 
-    for (int64_t i = first + t; i < end; i += REDUCE_THREADS)
-        sum += (double)x[i] * (double)x[i];
-    mine[t] = sum;
+    mine[t] = own;
     __syncthreads();
     for (int half = REDUCE_THREADS / 2; half > 0; half /= 2) {
         if (t < half)
             mine[t] += mine[t + half];
         __syncthreads();
     }
-    if (t == 0)
-        sums[blockIdx.x] = mine[0];
+    return mine[0];
+}
+
+__global__ void squares(double *sums, const float *x, int64_t n)
+{
+    SHARED(double, mine, REDUCE_THREADS);
+    const int64_t first = (int64_t)blockIdx.x * REDUCE_BLOCK;
+    const int64_t end = n - first < REDUCE_BLOCK ? n : first + REDUCE_BLOCK;
+    double sum = 0;
+
+    for (int64_t i = first + (int)threadIdx.x; i < end; i += REDUCE_THREADS)
+        sum += (double)x[i] * (double)x[i];
+    sum = block_sum(mine, sum);
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = sum;
+}
+
+/* One block. */
+__global__ void all_squares(struct queued_norm *norm, const double *sums, int64_t n)
+{
+    SHARED(double, mine, REDUCE_THREADS);
+    double sum = 0;
+
+    for (int64_t i = (int)threadIdx.x; i < n; i += REDUCE_THREADS)
+        sum += sums[i];
+    sum = block_sum(mine, sum);
+    if (threadIdx.x == 0)
+        norm->squares = sum;
+}
+
+__global__ void bound_of(struct queued_norm *norm, double bound)
+{
+    const double is = sqrt(norm->squares);
+    const float scale = (float)(bound / (is + 1e-6));
+
+    norm->norm = (float)is;
+    norm->scale = scale < 1 ? scale : 1.0F; /* what is not a number bounds nothing, as on the CPU */
 }
 
 __global__ void scale_of(float *x, float by, pack_walk walk)
@@ -57,4 +87,21 @@ void cuda_reduce_scale(struct kctx *ctx, float *x, float by, size_t n)
 
     if (n)
         LAUNCH(cuda_of(ctx), blocks_for(walk.items, EACH_THREADS), EACH_THREADS, scale_of, x, by, walk);
+}
+
+void cuda_queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n)
+{
+    struct cuda *c = cuda_of(ctx);
+
+    if (reduce_blocks(n) > CUDA_PARTS_BYTES / sizeof(double)) {
+        cuda_note(c, cudaErrorInvalidConfiguration, "the norm of that many gradients");
+        return;
+    }
+    cuda_reduce_squares(ctx, (double *)c->parts, grad, n);
+    LAUNCH(c, 1, REDUCE_THREADS, all_squares, norm, (const double *)c->parts, (int64_t)reduce_blocks(n));
+}
+
+void cuda_queue_bound(struct kctx *ctx, struct queued_norm *norm, double bound)
+{
+    LAUNCH(cuda_of(ctx), 1, 1, bound_of, norm, bound);
 }

@@ -4,17 +4,25 @@
 namespace
 {
 
-__global__ void begin(struct step_state *state, const struct step_order *orders, int ring, float *flags)
+__global__ void begin(struct step_state *state, const struct step_order *orders, int ring,
+                      struct queued_loss *own, float *flags)
 {
     state->now = orders[state->steps % ring];
+    *own = queued_loss{0, 0, -1};
     for (int i = 0; i < QUEUED_FLAGS && flags; i++)
         flags[i] = (float)(state->now.flags >> i & 1);
 }
 
+__global__ void advance(struct step_state *state, int places)
+{
+    state->now.first += places;
+}
+
 __global__ void end(struct step_state *state, const struct queued_loss *own, int rows, const float *loss,
-                    const float *flags, struct step_record *records, int ring)
+                    const struct queued_norm *norm, const float *flags, struct step_record *records, int ring)
 {
     struct step_record r;
+    r.norm = norm ? norm->norm : NAN;
     r.loss = *loss;
     r.own = (float)(own->sum / rows);
     r.halted = state->halted || !isfinite(r.loss);
@@ -38,15 +46,21 @@ __global__ void count(int64_t *x)
 } // namespace
 
 void cuda_queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders,
-                           int ring, float *flags)
+                           int ring, struct queued_loss *own, float *flags)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, begin, state, orders, ring, flags);
+    LAUNCH(cuda_of(ctx), 1, 1, begin, state, orders, ring, own, flags);
+}
+
+void cuda_queue_step_advance(struct kctx *ctx, struct step_state *state, int places)
+{
+    LAUNCH(cuda_of(ctx), 1, 1, advance, state, places);
 }
 
 void cuda_queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
-                         const float *loss, const float *flags, struct step_record *records, int ring)
+                         const float *loss, const struct queued_norm *norm, const float *flags,
+                         struct step_record *records, int ring)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, end, state, own, rows, loss, flags, records, ring);
+    LAUNCH(cuda_of(ctx), 1, 1, end, state, own, rows, loss, norm, flags, records, ring);
 }
 
 void cuda_queue_count(struct kctx *ctx, int64_t *x)

@@ -148,6 +148,7 @@ uint32_t config_fingerprint(const struct config *cfg)
         cfg->choose_every,
         cfg->choose_limit,
         cfg->precision,
+        cfg->stochastic_rounding,
     };
     uint64_t h = mix_model(HASH_FNV1A, &cfg->model);
 

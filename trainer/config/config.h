@@ -70,7 +70,8 @@ struct config {
     int64_t nprocs;  /* 0: nprocs_default */
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
-    int precision;   /* of matrix products: 0 f32, 1 tf32, 2 bf16, as enum precision of kernels/device.h */
+    int precision;   /* 0 f32, 1 tf32, 2 bf16, as enum precision of kernels/device.h */
+    bool stochastic_rounding;
     double timeout_s;
     const char *init_from;              /* NULL: weights from the seed */
     const char *choose_data;            /* questions; NULL: none */

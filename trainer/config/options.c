@@ -101,6 +101,16 @@ static const struct option_row OPTIONS[] = {
      .help = "Ask for bit-exact repeats. On the CPU they always are: same binary, ranks and instruction set, "
              "same "
              "bits."},
+    {"precision", "f32|tf32|bf16", OPTION_PRECISION, AT(precision),
+     .help =
+         "Numbers on a GPU; CPUs have f32, the default. tf32: matrix products of linear layers round what "
+         "they multiply. bf16: a model of sequences keeps activations, their gradients and copies of its "
+         "weights in bf16, all else (weights, moments, sums, gradients of weights, norms' parameters) in "
+         "f32; other "
+         "models round as with tf32, to bf16. Convolutions are f32 always."},
+    {"stochastic_rounding", NULL, OPTION_FLAG, AT(stochastic_rounding),
+     .help = "With --precision bf16, of a model of sequences: round the copies of the weights up or down by "
+             "chance, so that their mean is the weight. The same seed gives the same bits."},
     {"timeout", "SECONDS", OPTION_NUMBER, AT(timeout_s), .min_number = 0.001, .max_number = 86400,
      .help = "Longest wait for the other ranks in one exchange. Default 600."},
     {.group = "Output"},
@@ -146,11 +156,6 @@ static const struct option_row OPTIONS[] = {
              "this configuration is taken, whoever wrote it; a later attempt of the same job or launch goes "
              "on from its own. The same number of ranks "
              "gives the same bits as a run that was never interrupted."},
-    {.group = "Not in this version (refused)"},
-    {"precision", "f32|tf32|bf16", OPTION_PRECISION, AT(precision),
-     .help = "How a GPU multiplies matrices of linear layers: numbers are rounded to that for the product "
-             "alone, sums and "
-             "memory stay f32. CPUs have f32, the default."},
     {.group = "Other"},
     {"show", NULL, OPTION_FLAG, AT(show),
      .help = "Print the model file of this preset: a start for your own."},

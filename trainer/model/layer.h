@@ -4,6 +4,8 @@
  *
  * Shapes:    activations are (batch, rows, cols, channels), of a sequence (batch, time, 1, channels); parameters keep
  *            PyTorch's own layout.
+ * Elements:  what is `void` is of the layer's kind of element (kernels/kctx.h): a kind of layer that is not `elements` knows
+ *            f32 alone. The input of a model is f32 always.
  * Ownership: a pass borrows every buffer. `plan` fills a layer that model.c owns.
  * Errors:    `plan` alone can fail: ERR_INVALID naming the field. The passes cannot.
  */
@@ -50,9 +52,11 @@ struct model_step {
 struct layer {
     const struct layer_spec *spec;
     struct shape in, out;
+    enum element element;
     struct layer_param param[LAYER_PARAMS_MAX];
     int params;
     const char *tied[LAYER_PARAMS_MAX]; /* it is another layer's: the first before it whose name ends so */
+    bool f32[LAYER_PARAMS_MAX];         /* passes read it in f32, whatever the elements */
     struct layer_buffer buffer[LAYER_BUFFERS_MAX];
     int buffers;
     size_t workspace_bytes; /* of kctx, for the largest batch */
@@ -74,25 +78,32 @@ struct layer_pass {
     int batch;
     bool train;                    /* also in the backward pass: what the forward pass was */
     const struct model_step *step; /* forward, when `train` */
-    const float *in;
-    float *out;
+    const void *in;
+    void *out;
     uint8_t *saved;
     void *kept;
     void *scratch; /* all layers' */
-    const float *param[LAYER_PARAMS_MAX];
+    const void *param[LAYER_PARAMS_MAX];
     void *buffer[LAYER_BUFFERS_MAX]; /* written by the forward pass when `train` */
 
     /* backward only */
-    const float *dout;
-    float *din; /* NULL: not wanted (the first layer with parameters) */
+    const void *dout;
+    void *din; /* NULL: not wanted (the first layer with parameters) */
     float *grad[LAYER_PARAMS_MAX];
     bool add[LAYER_PARAMS_MAX]; /* this gradient is added to what a layer tied to the parameter has written */
 };
+
+struct queued_loss;
 
 /* What a head is told: each output's class. */
 struct head_target {
     const int32_t *labels; /* (batch, outputs of a sample) */
     float share;           /* of the loss's sum, whose gradient is wanted */
+
+    /* On a device that nobody waits for: the loss is added here, *mean is its sum times share (NULL: not wanted), and what
+     * the call returns says nothing of either. NULL: waited for. */
+    struct queued_loss *queued;
+    float *mean;
 };
 
 struct loss_result;
@@ -102,10 +113,11 @@ struct layer_ops {
     const char *about; /* for the manual: one line */
     const struct layer_option *options;
     bool named;      /* has parameters, and with them a name */
+    bool elements;   /* its passes take any kind of element */
     bool takes_relu; /* can apply a ReLU to its own output */
     bool masks_relu; /* its backward pass can take the gradient of a ReLU in front of it */
 
-    /* `in` and `spec` are set: fill out, param, params, buffer, buffers, the bytes, alias. */
+    /* `in`, `spec` and `element` are set: fill out, param, params, buffer, buffers, the bytes, alias. */
     int (*plan)(struct layer *l, int batch_max, struct err *err);
     void (*init)(const struct layer *l, struct torch_rng *g, float *const *param); /* NULL: no parameters */
     void (*forward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
@@ -143,6 +155,12 @@ const struct layer_ops *layer_kind(int i);
 
 /* A layer of that kind with every option at its default (0 where it is required). */
 struct layer_spec layer_spec_of(const struct layer_ops *ops, const char *name);
+
+/* So many elements further on. */
+static inline void *layer_at(const struct layer *l, void *p, size_t elements)
+{
+    return (char *)p + elements * element_bytes(l->element);
+}
 
 static inline size_t shape_len(const struct shape *s)
 {

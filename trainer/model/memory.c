@@ -98,8 +98,12 @@ int model_make_state(struct model *m, struct err *err)
 int model_make_activations(struct model *m, struct err *err)
 {
     size_t batch = (size_t)m->batch_max;
+    size_t each = element_bytes(m->numbers.element);
     size_t widest = 0;
     size_t scratch = 0;
+
+    if (m->numbers.elsewhere && !m->device)
+        return 0;
 
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
@@ -108,7 +112,7 @@ int model_make_activations(struct model *m, struct err *err)
             widest = len;
         if (l->scratch_bytes > scratch)
             scratch = l->scratch_bytes;
-        if (len && !l->alias && !(m->out[i] = taken(m, len * sizeof(float), err)))
+        if (len && !l->alias && !(m->out[i] = taken(m, len * each, err)))
             return -1;
         if (l->saved_bytes && !(m->saved[i] = taken(m, l->saved_bytes * batch, err)))
             return -1;
@@ -117,8 +121,7 @@ int model_make_activations(struct model *m, struct err *err)
     }
     if (m->twin)
         return 0;
-    if (!(m->grad[0] = taken(m, widest * sizeof(float), err)) ||
-        !(m->grad[1] = taken(m, widest * sizeof(float), err)) ||
+    if (!(m->grad[0] = taken(m, widest * each, err)) || !(m->grad[1] = taken(m, widest * each, err)) ||
         !(m->scratch = taken(m, scratch * batch, err)))
         return -1;
     return 0;
@@ -164,8 +167,10 @@ static void release_here(struct model *m)
     if (!m->device || m->twin)
         return;
     device_free(m->device, m->here.values);
+    device_free(m->device, m->here.copies);
     device_free(m->device, m->here.buffers);
     m->here.values = NULL;
+    m->here.copies = NULL;
     m->here.buffers = NULL;
 }
 
@@ -186,25 +191,49 @@ int model_place(struct model *m, struct kctx *ctx, struct err *err)
 {
     if (device_is_host(ctx))
         return 0;
+    if (device_element(ctx) != m->numbers.element)
+        abort(); /* the same who chose the one chose the other */
     release_activations(m);
     release_here(m);
     m->device = ctx;
     m->here.values = NULL;
+    m->here.copies = NULL;
     m->here.buffers = NULL;
     if (model_make_activations(m, err) ||
         !(m->here.values = device_alloc(ctx, m->len * sizeof(float), err)) ||
-        !(m->here.buffers = device_alloc(ctx, m->buffers_bytes, err)))
+        !(m->here.buffers = device_alloc(ctx, m->buffers_bytes, err)) ||
+        (m->numbers.element != ELEMENT_F32 &&
+         !(m->here.copies = device_alloc(ctx, m->len * element_bytes(m->numbers.element), err))))
         return -1;
-    model_push(m);
+    model_push(m, 0);
     return 0;
 }
 
-void model_push(struct model *m)
+struct queued_params model_trained(const struct model *m)
 {
+    return (struct queued_params){.p = m->here.values,
+                                  .copy = m->here.copies,
+                                  .by_chance = m->numbers.by_chance,
+                                  .seed = m->numbers.seed,
+                                  .n = m->len};
+}
+
+void model_push_buffers(struct model *m)
+{
+    if (m->device)
+        device_put(m->device, m->here.buffers, m->buffers, m->buffers_bytes);
+}
+
+void model_push(struct model *m, int64_t steps)
+{
+    const struct queued_params w = model_trained(m);
+
     if (!m->device)
         return;
     device_put(m->device, m->here.values, m->values, m->len * sizeof(float));
-    device_put(m->device, m->here.buffers, m->buffers, m->buffers_bytes);
+    model_push_buffers(m);
+    if (w.copy)
+        queue_round(m->device, &w, steps);
 }
 
 int model_pull(struct model *m, struct err *err)
@@ -215,9 +244,4 @@ int model_pull(struct model *m, struct err *err)
                    device_get(m->device, m->buffers, m->here.buffers, m->buffers_bytes, err)
                ? -1
                : 0;
-}
-
-float *model_device_values(struct model *m)
-{
-    return m->here.values;
 }

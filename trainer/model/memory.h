@@ -1,4 +1,4 @@
-/* memory.h - a model's insides, for model.c and memory.c alone: what there is, and where it lies. */
+/* memory.h - a model's insides, for plan.c, memory.c and model.c alone: what there is, and where it lies. */
 #ifndef TK_TRAINER_MODEL_MEMORY_H
 #define TK_TRAINER_MODEL_MEMORY_H
 
@@ -17,21 +17,26 @@ struct model {
     uint8_t *buffers;
     struct kctx *device; /* where the passes' memory is; NULL: the process's own */
     struct {
-        float *values; /* what the passes read: the process's, or the device's own */
+        float *values; /* what the passes read: the process's, or the device's own, */
+        void *copies;  /* and elements of them, where those are not f32 */
         uint8_t *buffers;
     } here;
-    float *grad[2]; /* gradients of activations: one is read while the other is written */
-    void *scratch;  /* of one layer at a time */
+    struct model_numbers numbers;
+    void *grad[2]; /* gradients of activations: one is read while the other is written */
+    void *scratch; /* of one layer at a time */
     struct layer layer[MODEL_LAYERS_MAX];
     int row_of[MODEL_LAYERS_MAX][LAYER_PARAMS_MAX];
-    const float *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
-    float *out[MODEL_LAYERS_MAX];      /* NULL: alias */
+    const void *in[MODEL_LAYERS_MAX]; /* of the last forward pass */
+    void *out[MODEL_LAYERS_MAX];      /* NULL: alias */
     uint8_t *saved[MODEL_LAYERS_MAX];
     void *kept[MODEL_LAYERS_MAX];
     struct param_row row[MODEL_LAYERS_MAX * LAYER_PARAMS_MAX];
     void *buffer[MODEL_LAYERS_MAX][LAYER_BUFFERS_MAX];
     struct state_row state[MODEL_LAYERS_MAX * (LAYER_PARAMS_MAX + LAYER_BUFFERS_MAX)];
 };
+
+/* Fill the layers and rows of a model that has nothing but its batch_max and numbers. ERR_INVALID names the layer. */
+int model_plan(struct model *m, const struct model_spec *spec, struct err *err) MUST_CHECK;
 
 /* Of a planned model. Errors: ERR_FATAL no memory. */
 int model_make_state(struct model *m, struct err *err) MUST_CHECK;

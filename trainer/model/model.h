@@ -4,6 +4,9 @@
  * Ownership: model_make to model_free; the spec must outlive the model. Gradients go to the caller's buffer.
  * Order:     parameters stand in the order of layers, weight before bias: PyTorch's named_parameters(). The
  *            backward pass belongs to the forward pass just before it (of the same twin).
+ * Elements:  activations and their gradients are of the spec's kind of element (spec.h), of which only a device has others
+ *            than f32: then it has copies of the weights for the passes, too. Weights, buffers and gradients of parameters are
+ *            f32 always.
  * Numerics:  gradients are written, not added to.
  */
 #ifndef TK_TRAINER_MODEL_MODEL_H
@@ -12,6 +15,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 #include "kernels/kctx.h"
+#include "kernels/queued.h"
 #include "trainer/model/layer.h"
 #include "trainer/model/spec.h"
 
@@ -72,36 +76,38 @@ size_t model_buffers_bytes(const struct model *m); /* 0: the model has none */
 
 /* The output of `batch` samples; it and x are kept for the backward pass. `step` makes it a training pass and
  * is borrowed for the call; NULL: an evaluation (no dropout, running statistics, buffers left alone). */
-const float *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch,
-                           const struct model_step *step);
+const void *model_forward(struct model *m, struct kctx *ctx, const float *x, int batch,
+                          const struct model_step *step);
 
 /* A model may end in a head, which takes the loss itself (layer.h). model_forward and the backward pass then end and begin
  * before it. */
 bool model_has_head(const struct model *m);
-size_t model_forward_len(const struct model *m); /* floats per sample of what model_forward gives */
+size_t model_forward_len(const struct model *m); /* elements per sample of what model_forward gives */
 
 /* The head's loss of the forward pass just before; with grad also the gradients: of what that gave into dforward, of the
  * head's parameters into grad (model_len), where the backward pass goes on. ERR_INVALID: a label that is no class. */
-int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, float *dforward,
+int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, void *dforward,
                     float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
 /* The head's outputs, all of them: out (batch, model_output). */
-void model_head_outputs(struct model *m, struct kctx *ctx, float *out);
+void model_head_outputs(struct model *m, struct kctx *ctx, void *out);
 
 /* From the gradient of the output to those of all parameters: grad (model_len). */
-void model_backward(struct model *m, struct kctx *ctx, const float *doutput, float *grad);
+void model_backward(struct model *m, struct kctx *ctx, const void *doutput, float *grad);
 
 /* The same, and the gradient of the input: dinput, of x's shape; NULL: not wanted. */
-void model_backward_input(struct model *m, struct kctx *ctx, const float *doutput, float *grad,
-                          float *dinput);
+void model_backward_input(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput);
 
 /* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
  * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
- * brings them back. Before any twin is made. */
+ * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance. */
 int model_place(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
-void model_push(struct model *m);
+void model_push(struct model *m, int64_t steps);
+void model_push_buffers(struct model *m); /* alone */
 int model_pull(struct model *m, struct err *err) MUST_CHECK;
-float *model_device_values(struct model *m);
+
+/* What a device's optimiser works on: all parameters, there. */
+struct queued_params model_trained(const struct model *m);
 
 /* The same network for another batch that is under way at the same time: parameters, buffers and scratch are m's, the
  * activations its own. To be freed before m. One thread uses both. */

@@ -5,6 +5,8 @@
 #ifndef TK_TRAINER_MODEL_SPEC_H
 #define TK_TRAINER_MODEL_SPEC_H
 
+#include "kernels/kctx.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,6 +48,14 @@ struct shape {
     bool flat, sequence;
 };
 
+/* How its numbers are kept, which is no part of the model: who runs it says so. All 0: on the CPU. */
+struct model_numbers {
+    bool elsewhere;       /* passes run on a device: what they need is made there (model_place) */
+    enum element element; /* of activations and copies of weights */
+    bool by_chance;       /* how copies are rounded, */
+    uint64_t seed;        /* and by which chance (kernels/queued.h) */
+};
+
 struct model_spec {
     struct shape input;
     int32_t layers;
@@ -59,6 +69,8 @@ struct model_spec {
      * more stages follow, so that its output may still be an image. */
     int32_t first;
     bool inner;
+
+    struct model_numbers numbers;
 };
 
 enum loss_type { LOSS_CROSS_ENTROPY, LOSS_MSE };

@@ -23,27 +23,37 @@ int resident_evaluate_begin(struct resident *r, const struct feed *f, int64_t it
     if (resident_settle(r, err))
         return -1;
     r->evaluated = f->part.x == r->train.of ? &r->train : &r->test;
-    r->chunks = 0;
     device_zero(r->ctx, r->sum, sizeof(*r->sum));
+    if (r->sequence)
+        return 0;
     return resident_data_open(f->part.x == r->train.of ? &r->train : &r->test, r->ctx, f, err) ||
                    take_subset(r, f, items, err)
                ? -1
                : 0;
 }
 
-void resident_evaluate_chunk(struct resident *r, int64_t first, int n)
+static int evaluate_batch(struct resident *r, int n, struct err *err)
 {
-    const struct train_parts *p = &r->p;
+    const void *out = model_forward(r->model, r->ctx, r->batch.x, n, NULL);
 
+    return resident_queue_loss(r, out, n, 1, r->sum, NULL, err);
+}
+
+int resident_evaluate_chunk(struct resident *r, int64_t first, int n, struct err *err)
+{
     device_put(r->ctx, r->first, &first, sizeof(first));
     queue_gather(r->ctx, &r->evaluated->gather, &r->batch, r->subset_items, NULL, r->first, n);
-    const float *out = model_forward(r->model, r->ctx, r->batch.x, n, NULL);
-    if (r->labels)
-        queue_cross_entropy(r->ctx, r->sum, NULL, NULL, out, r->batch.labels, n, r->classes,
-                            p->loss.label_smoothing, 1, r->chunks > 0);
-    else
-        queue_mse(r->ctx, r->sum, NULL, NULL, out, r->batch.values, n, r->classes, 1, r->chunks > 0);
-    r->chunks++;
+    return evaluate_batch(r, n, err);
+}
+
+int resident_evaluate_windows(struct resident *r, const float *x, const int32_t *labels, int n,
+                              struct err *err)
+{
+    const size_t tokens = (size_t)n * (size_t)r->outputs;
+
+    device_put(r->ctx, r->batch.x, x, tokens * sizeof(*x));
+    device_put(r->ctx, r->batch.labels, labels, tokens * sizeof(*labels));
+    return evaluate_batch(r, n, err);
 }
 
 int resident_evaluate_end(struct resident *r, struct queued_loss *ret, struct err *err)

@@ -1,4 +1,4 @@
-/* graph.c - steps that were recorded, by their number of rows. */
+/* graph.c - what was recorded, by the sizes of batches. */
 #include "trainer/resident/state.h"
 
 void resident_forget(struct resident *r, struct recorded *g)
@@ -8,30 +8,31 @@ void resident_forget(struct resident *r, struct recorded *g)
     *g = (struct recorded){0};
 }
 
-struct recorded *resident_graph(struct resident *r, int rows)
+struct recorded *resident_graph(struct resident *r, int rows, int total)
 {
     struct recorded *least = &r->graph[0];
 
     for (int i = 0; i < RESIDENT_GRAPHS; i++) {
-        if (r->graph[i].rows == rows)
+        if (r->graph[i].rows == rows && r->graph[i].total == total)
             return &r->graph[i];
         if (r->graph[i].used < least->used)
             least = &r->graph[i];
     }
     resident_forget(r, least);
     least->rows = rows;
+    least->total = total;
     return least;
 }
 
 int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err)
 {
     if (g->used == 0)
-        return resident_queue_half(r, half, g->rows, err);
+        return resident_queue_half(r, half, g, err);
     if (!g->half[half]) {
         struct err ignored;
         if (device_graph_begin(r->ctx, err))
             return -1;
-        int failed = resident_queue_half(r, half, g->rows, err);
+        int failed = resident_queue_half(r, half, g, err);
         g->half[half] = device_graph_end(r->ctx, failed ? &ignored : err);
         if (failed || !g->half[half])
             return -1;

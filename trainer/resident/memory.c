@@ -1,6 +1,8 @@
 /* memory.c - what a resident training takes of a device, and gives back. */
 #include "trainer/resident/state.h"
 
+#include "kernels/queued.h"
+
 #include "trainer/model/loss.h"
 
 #include <stdlib.h>
@@ -29,14 +31,17 @@ static int take_memory(struct resident *r, struct err *err)
 
     whole.first = 0;
     r->order_max = sampler_len(&whole);
-    r->batch = (struct gather_batch){.x = device_alloc(ctx, batch * p->feed.len * sizeof(float), err),
-                                     .labels = device_alloc(ctx, batch * sizeof(int32_t), err),
-                                     .values = device_alloc(ctx, batch * values * sizeof(float), err),
-                                     .samples = device_alloc(ctx, batch * sizeof(uint32_t), err)};
+    r->batch =
+        (struct gather_batch){.x = device_alloc(ctx, batch * p->feed.len * sizeof(float), err),
+                              .labels = device_alloc(ctx, batch * (size_t)r->outputs * sizeof(int32_t), err),
+                              .values = device_alloc(ctx, batch * values * sizeof(float), err),
+                              .samples = device_alloc(ctx, batch * sizeof(uint32_t), err)};
     return r->batch.x && r->batch.labels && r->batch.values && r->batch.samples &&
                    (r->order = device_alloc(ctx, (size_t)r->order_max * sizeof(uint32_t), err)) &&
-                   (r->dlogits = device_alloc(ctx, batch * (size_t)r->classes * sizeof(float), err)) &&
+                   (r->dlogits = device_alloc(ctx, batch * p->pipeline->forward_len * sizeof(float), err)) &&
                    take_gradient(r, err) &&
+                   (r->micro == 1 || (r->more = device_alloc(ctx, r->len * sizeof(float), err))) &&
+                   (!(p->optim->spec.clip > 0) || (r->norm = device_alloc(ctx, sizeof(*r->norm), err))) &&
                    (!p->optim->m || (r->m = device_alloc(ctx, r->len * sizeof(float), err))) &&
                    (!p->optim->v || (r->v = device_alloc(ctx, r->len * sizeof(float), err))) &&
                    (r->loss = device_alloc(ctx, sizeof(*r->loss), err)) &&
@@ -48,6 +53,17 @@ static int take_memory(struct resident *r, struct err *err)
                    (r->records = device_shared(ctx, RESIDENT_RING * sizeof(*r->records), err))
                ? 0
                : -1;
+}
+
+/* For the logits of a head, which never exist all at once: as many as make quick products. */
+static int take_scratch(struct resident *r, struct err *err)
+{
+    const struct pipeline *pl = r->p.pipeline;
+    const struct linear_shape head = {.rows = model_batch_max(r->model) * r->outputs,
+                                      .in = (int)(pl->forward_len / (size_t)r->outputs),
+                                      .out = pl->output.channels};
+
+    return model_has_head(r->model) ? kctx_reserve(r->ctx, queued_classifier_bytes(&head), err) : 0;
 }
 
 static int put_spans(struct resident *r, struct err *err)
@@ -72,21 +88,18 @@ uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t 
     return p;
 }
 
-int resident_check(const struct model_spec *model, const struct optimizer_spec *optimizer, int stages,
-                   bool shared_out, struct err *err)
+int resident_check(int stages, bool shared_out, struct err *err)
 {
-    const char *what = model->input.sequence ? "a model of sequences"
-                       : stages > 1          ? "a model in stages"
-                       : shared_out          ? "an optimiser whose state is shared out"
-                       : optimizer->clip > 0 ? "a bound on the gradient's norm"
-                                             : NULL;
+    const char *what = stages > 1   ? "a model in stages"
+                       : shared_out ? "an optimiser whose state is shared out"
+                                    : NULL;
 
     return what ? err_set(err, ERR_INVALID, "%s is for CPUs alone so far: expected --no_cuda", what) : 0;
 }
 
 struct resident *resident_open(const struct train_parts *p, struct err *err)
 {
-    if (resident_check(p->pipeline->o.spec, &p->optim->spec, p->pipeline->at.stages, p->shard.each, err))
+    if (resident_check(p->pipeline->at.stages, p->shard.each, err))
         return NULL;
     struct resident *r = calloc(1, sizeof(*r));
     if (!r) {
@@ -99,9 +112,13 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->len = model_len(r->model);
     r->whole = p->device_comm || p->pipeline->replicas->world == 1;
     r->labels = !loss_wants_values(&p->loss);
-    r->classes = (int)p->pipeline->forward_len;
-    if (model_place(r->model, r->ctx, err) || take_memory(r, err) || put_spans(r, err) ||
-        resident_data_open(&r->train, r->ctx, &p->feed, err) ||
+    r->outputs = p->feed.labels;
+    r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
+    r->micro = p->pipeline->o.micro_batches;
+    r->sequence = p->feed.part.tokens;
+    if (model_place(r->model, r->ctx, err) || take_memory(r, err) || take_scratch(r, err) ||
+        resident_windows_take(r, err) || put_spans(r, err) ||
+        (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
          !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
         device_sync(r->ctx, err)) {
@@ -122,14 +139,16 @@ void resident_close(struct resident *r)
     }
     if (r->p.device_comm)
         r->grad = NULL;
-    void *own[] = {r->batch.x, r->batch.labels, r->batch.values, r->batch.samples,
-                   r->order,   r->dlogits,      r->grad,         r->m,
-                   r->v,       r->loss,         r->sum,          r->first,
-                   r->state,   r->span,         r->train_items,  r->subset_items};
+    void *own[] = {r->batch.x,     r->batch.labels, r->batch.values, r->batch.samples,
+                   r->order,       r->dlogits,      r->grad,         r->m,
+                   r->v,           r->more,         r->norm,         r->loss,
+                   r->sum,         r->first,        r->state,        r->span,
+                   r->train_items, r->subset_items};
     for (int i = 0; i < RESIDENT_GRAPHS; i++)
         resident_forget(r, &r->graph[i]);
     for (size_t i = 0; i < ARRAY_LEN(own); i++)
         device_free(r->ctx, own[i]);
+    resident_windows_give(r);
     device_shared_free(r->ctx, r->orders);
     device_shared_free(r->ctx, r->records);
     resident_data_close(&r->train, r->ctx);

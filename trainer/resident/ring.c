@@ -37,7 +37,7 @@ bool resident_is_ours(struct resident *r)
 struct step_order resident_order_of(const struct resident *r, int64_t step, double lr)
 {
     const struct optim *o = r->p.optim;
-    struct step_order order = {.first = step * r->p.batch_size, .step = o->step};
+    struct step_order order = {.first = r->sequence ? 0 : step * r->p.batch_size, .step = o->step};
 
     for (int decay = 0; decay < 2; decay++) {
         if (o->spec.type == OPTIMIZER_SGD) {
@@ -61,6 +61,8 @@ int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *
     for (; r->seen < end; r->seen++) {
         r->last = r->records[r->seen % RESIDENT_RING];
         *flags |= r->last.flags;
+        if (r->norm)
+            r->p.optim->grad_norm = (double)r->last.norm;
         if (r->last.halted) {
             *flags |= COLLECTIVES_NONFINITE;
             r->seen++;

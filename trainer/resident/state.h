@@ -1,7 +1,7 @@
 /* state.h - what the rooms of a resident training share: its memory, and who does what for whom.
  *
- * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); graph.c records and launches;
- * step.c says what a step is; evaluate.c what an evaluation is.
+ * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
+ * graph.c records and launches; step.c says what a step is; evaluate.c what an evaluation is.
  */
 #ifndef TK_TRAINER_RESIDENT_STATE_H
 #define TK_TRAINER_RESIDENT_STATE_H
@@ -11,10 +11,11 @@
 #include "trainer/resident.h"
 #include "trainer/resident_data.h"
 
-/* Of a number of rows: the whole step, or its two halves around the exchange. */
+/* Of a batch of one size: the whole step, or its two halves around the exchange. Where a step has several micro-batches one
+ * of them is recorded, and what stands around them is queued as it is: a few kernels. */
 struct recorded {
-    int rows;
-    int64_t used; /* how often */
+    int rows, total; /* of the micro-batch, of the step */
+    int64_t used;    /* how often */
     struct device_graph *half[2];
 };
 
@@ -26,13 +27,21 @@ struct resident {
     bool whole;   /* a step is one graph */
     float *flags; /* behind the gradient and the loss, with NCCL */
     bool labels;  /* else values */
+    int outputs;  /* of a sample: one, or one for each token */
     int classes;
+    int micro;     /* micro-batches of a step */
+    bool sequence; /* samples are windows of tokens */
 
     struct resident_data train, test;
     struct gather_batch batch;
     uint32_t *order; /* this rank's places, in turn; (sampler_len of a whole epoch) */
     int64_t order_len, order_max;
+    struct queued_windows windows; /* shared with the device */
+    struct sampler sampler;        /* windows: where they are taken from */
+    const uint32_t *epoch;
     float *dlogits, *grad, *m, *v;
+    float *more;                    /* a micro-batch's gradient, where there are several */
+    struct queued_norm *norm;       /* where it is bounded */
     struct queued_loss *loss, *sum; /* of a step; of an evaluation */
     int64_t *first;                 /* an evaluation's next place */
     struct step_state *state;
@@ -44,8 +53,7 @@ struct resident {
     const uint32_t *subset; /* of which subset_items is the copy, for evaluations */
     uint32_t *subset_items;
     const struct resident_data *evaluated;
-    int64_t launched, seen; /* steps; of how many the record was read */
-    int64_t chunks;
+    int64_t launched, seen;  /* steps; of how many the record was read */
     struct step_record last; /* that was read */
     struct recorded graph[RESIDENT_GRAPHS];
 };
@@ -62,12 +70,19 @@ struct step_order resident_order_of(const struct resident *r, int64_t step, doub
 int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *err) MUST_CHECK;
 int resident_check_steps(const struct resident *r, struct err *err) MUST_CHECK;
 
-/* graph.c: the recording for a number of rows; queue, record or launch one of its halves; give it up. */
-struct recorded *resident_graph(struct resident *r, int rows);
+/* windows.c: memory for them, and those of a step laid out for the next launch. */
+int resident_windows_take(struct resident *r, struct err *err) MUST_CHECK;
+void resident_windows_give(struct resident *r);
+int resident_windows_put(struct resident *r, int64_t step, struct err *err) MUST_CHECK;
+
+/* graph.c: the recording for such a batch; queue, record or launch one of its halves; give it up. */
+struct recorded *resident_graph(struct resident *r, int rows, int total);
 int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err) MUST_CHECK;
 void resident_forget(struct resident *r, struct recorded *g);
 
-/* step.c: what is recorded. */
-int resident_queue_half(struct resident *r, int half, int rows, struct err *err) MUST_CHECK;
+/* step.c: what is recorded; and the loss of a forward pass: target and share as in layer.h, gradient NULL in an evaluation. */
+int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err) MUST_CHECK;
+int resident_queue_loss(struct resident *r, const void *out, int rows, float share, struct queued_loss *loss,
+                        float *gradient, struct err *err) MUST_CHECK;
 
 #endif

@@ -10,7 +10,7 @@ void resident_push(struct resident *r)
 {
     const struct optim *o = r->p.optim;
 
-    model_push(r->model);
+    model_push(r->model, o->step);
     if (r->m)
         device_put(r->ctx, r->m, o->m, r->len * sizeof(float));
     if (r->v)
@@ -31,6 +31,9 @@ int resident_pull(struct resident *r, struct err *err)
 int resident_order(struct resident *r, const struct sampler *s, const uint32_t *order, struct err *err)
 {
     struct step_state now;
+
+    r->sampler = *s;
+    r->epoch = order;
     cleanup_free uint32_t *mine = calloc((size_t)r->order_max, sizeof(*mine));
 
     r->order_len = sampler_len(s);
@@ -63,50 +66,96 @@ int resident_sums(struct resident *r, double *own, double *mean, struct err *err
     return 0;
 }
 
-static void queue_gradient(struct resident *r, int rows)
+/* The loss of a batch of `rows` samples, added to what *loss holds. With a gradient: that of `share` times the mean over rows,
+ * which stands behind it. */
+int resident_queue_loss(struct resident *r, const void *out, int rows, float share, struct queued_loss *loss,
+                        float *gradient, struct err *err)
+{
+    const struct loss_spec *spec = &r->p.loss;
+    float *mean = gradient ? r->grad + r->len : NULL;
+    float *dout = gradient ? r->dlogits : NULL;
+    const int all = rows * r->outputs;
+    struct loss_result ignored;
+
+    if (model_has_head(r->model)) {
+        const struct head_target target = {
+            .labels = r->batch.labels, .share = share / (float)all, .queued = loss, .mean = mean};
+        return model_head_loss(r->model, r->ctx, &target, dout, gradient, &ignored, err);
+    }
+    if (r->labels)
+        queue_cross_entropy(r->ctx, loss, mean, dout, out, r->batch.labels, all, r->classes,
+                            spec->label_smoothing, share, true);
+    else
+        queue_mse(r->ctx, loss, mean, dout, out, r->batch.values, rows, r->classes, share, true);
+    return 0;
+}
+
+static void queue_begin(struct resident *r)
+{
+    queue_step_begin(r->ctx, r->state, r->orders, RESIDENT_RING, r->loss, r->flags);
+    if (r->micro > 1)
+        device_zero(r->ctx, r->grad, r->len * sizeof(float));
+}
+
+/* From `rows` samples to their part of the gradient. Each loss of a step says the mean so far: the last one counts. */
+static int queue_micro(struct resident *r, int rows, int total, struct err *err)
 {
     const struct train_parts *p = &r->p;
-    const float share = 1.0f / (float)p->pipeline->at.replicas;
+    const float share = 1.0f / (float)p->pipeline->at.replicas * ((float)rows / (float)total);
     const struct model_step this = {
         .seed = p->seed, .step_at = &r->state->now.step, .samples = r->batch.samples};
+    float *grad = r->micro > 1 ? r->more : r->grad;
 
-    queue_step_begin(r->ctx, r->state, r->orders, RESIDENT_RING, r->flags);
-    queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order, &r->state->now.first, rows);
-    const float *out = model_forward(r->model, r->ctx, r->batch.x, rows, &this);
-    if (r->labels)
-        queue_cross_entropy(r->ctx, r->loss, r->grad + r->len, r->dlogits, out, r->batch.labels, rows,
-                            r->classes, p->loss.label_smoothing, share, false);
+    if (r->sequence)
+        queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
     else
-        queue_mse(r->ctx, r->loss, r->grad + r->len, r->dlogits, out, r->batch.values, rows, r->classes,
-                  share, false);
-    model_backward(r->model, r->ctx, r->dlogits, r->grad);
+        queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order, &r->state->now.first,
+                     rows);
+    const void *out = model_forward(r->model, r->ctx, r->batch.x, rows, &this);
+    if (resident_queue_loss(r, out, rows, share, r->loss, grad, err))
+        return -1;
+    model_backward(r->model, r->ctx, r->dlogits, grad);
+    if (r->micro > 1) {
+        queue_accumulate(r->ctx, r->grad, r->more, r->len);
+        queue_step_advance(r->ctx, r->state, rows);
+    }
+    return 0;
 }
 
-static void queue_update(struct resident *r, int rows)
+static int queue_finish(struct resident *r, int total, struct err *err)
 {
     const struct optim *o = r->p.optim;
-    const float *loss = r->grad + r->len;
-    const struct queued_params w = {.p = model_device_values(r->model), .n = r->len};
-
-    if (o->spec.type == OPTIMIZER_SGD)
-        queue_sgd(r->ctx, r->state, loss, NULL, r->span, o->spans, &w, r->m, r->grad);
-    else
-        queue_adam(r->ctx, r->state, loss, NULL, r->span, o->spans, &w, r->m, r->v, r->grad);
-    queue_step_end(r->ctx, r->state, r->loss, rows, loss, r->flags, r->records, RESIDENT_RING);
-}
-
-/* Half 0: up to the gradient, and to the end where a step is whole. Half 1: the rest. */
-int resident_queue_half(struct resident *r, int half, int rows, struct err *err)
-{
     struct device_comm *c = r->p.device_comm;
+    const float *loss = r->grad + r->len;
+    const float *scale = r->norm ? &r->norm->scale : NULL;
+    const struct queued_params w = model_trained(r->model);
 
-    if (half == 0)
-        queue_gradient(r, rows);
     if (c && c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
-    if (half == 1 || r->whole)
-        queue_update(r, rows);
+    if (r->norm) {
+        queue_squares(r->ctx, r->norm, r->grad, r->len);
+        queue_bound(r->ctx, r->norm, o->spec.clip);
+    }
+    if (o->spec.type == OPTIMIZER_SGD)
+        queue_sgd(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->grad);
+    else
+        queue_adam(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v, r->grad);
+    queue_step_end(r->ctx, r->state, r->loss, total * r->outputs, loss, r->norm, r->flags, r->records,
+                   RESIDENT_RING);
     return 0;
+}
+
+/* Half 0: up to the gradient, and to the end where a step is whole. Half 1: the rest. Of several micro-batches, one. */
+int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err)
+{
+    if (r->micro > 1)
+        return queue_micro(r, g->rows, g->total, err);
+    if (half == 0) {
+        queue_begin(r);
+        if (queue_micro(r, g->rows, g->total, err))
+            return -1;
+    }
+    return half == 1 || r->whole ? queue_finish(r, g->total, err) : 0;
 }
 
 /* The gradients of all ranks, by way of the process. */
@@ -125,22 +174,45 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
     return 0;
 }
 
+static int run_whole(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
+{
+    struct recorded *g = resident_graph(r, total, total);
+
+    if (resident_run_half(r, g, 0, err) ||
+        (!r->whole && (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err))))
+        return -1;
+    g->used++;
+    return 0;
+}
+
+static int run_micro_batches(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
+{
+    queue_begin(r);
+    for (int i = 0; i < micro_batches(total, r->micro); i++) {
+        struct recorded *g = resident_graph(r, micro_batch_at(total, r->micro, i).rows, total);
+        if (resident_run_half(r, g, 0, err))
+            return -1;
+        g->used++;
+    }
+    return (!r->whole && exchange(r, grad, flags, err)) || queue_finish(r, total, err) ? -1 : 0;
+}
+
 int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,
                   struct train_result *ret, struct err *err)
 {
     const struct train_parts *p = &r->p;
     int64_t left = r->order_len - step * p->batch_size;
-    struct recorded *g = resident_graph(r, (int)(left < p->batch_size ? left : p->batch_size));
+    int total = (int)(left < p->batch_size ? left : p->batch_size);
+    struct step_order *order = &r->orders[r->launched % RESIDENT_RING];
 
-    r->orders[r->launched % RESIDENT_RING] = resident_order_of(r, step, lr);
-    r->orders[r->launched % RESIDENT_RING].flags = flags;
+    /* Who is RESIDENT_LAG behind has left its slot of the ring long ago. */
+    *order = resident_order_of(r, step, lr);
+    order->flags = flags;
     if (r->flags)
         flags = 0; /* what all ranks hear, this one shall hear when they do */
-    /* Who is RESIDENT_LAG behind has left its slot of the ring long ago. */
-    if (resident_read(r, r->launched - RESIDENT_LAG, &flags, err) || resident_run_half(r, g, 0, err) ||
-        (!r->whole && (exchange(r, grad, &flags, err) || resident_run_half(r, g, 1, err))))
+    if (resident_read(r, r->launched - RESIDENT_LAG, &flags, err) || resident_windows_put(r, step, err) ||
+        (r->micro > 1 ? run_micro_batches : run_whole)(r, total, grad, &flags, err))
         return -1;
-    g->used++;
     device_mark(r->ctx, (int)(r->launched % RESIDENT_RING));
     r->launched++;
     p->optim->step++;

@@ -115,11 +115,11 @@ def text(length):
     return out
 
 
-def train(model, stream):
+def train(model, stream, seed=0):
     """Windows in DistributedSampler's order, as one rank of one has them."""
     windows = (len(stream) - 1) // TIME
     data = torch.tensor(stream)
-    order = list(DistributedSampler(range(windows), num_replicas=1, rank=0))
+    order = list(DistributedSampler(range(windows), num_replicas=1, rank=0, seed=seed))
     matrices = [p for p in model.parameters() if p.dim() >= 2]
     others = [p for p in model.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}],

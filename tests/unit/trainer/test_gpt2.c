@@ -2,15 +2,13 @@
  * outputs, loss, every gradient, ten steps of training. */
 #include "test.h"
 
-#include "common/fsutil.h"
-#include "trainer/checkpoint/torch_unzip.h"
+#include "gpt2_golden.h"
 #include "trainer/model/loss.h"
 #include "trainer/rig.h"
 
 #include <math.h>
 #include <string.h>
 
-#define GOLDEN TK_SOURCE_DIR "/tests/golden/torch"
 enum { BATCH = 3, TIME = 12, VOCAB = 31, STEPS = 10 };
 
 #define GPT2_YAML                                                                                            \
@@ -36,94 +34,21 @@ static char *no_environment(const char *name)
     return NULL;
 }
 
-struct fixture {
-    struct arena a;
-    struct buf file;
-    struct pt_value golden;
-};
-
-static void open_golden(struct fixture *f)
-{
-    struct err err = {0};
-
-    *f = (struct fixture){.file = BUF_INIT(1 << 20)};
-    assert_int_equal(fs_read(GOLDEN "/gpt2.pt", &f->file, &err), 0);
-    if (torch_zip_read(f->file.data, f->file.len, &f->a, &f->golden, &err))
-        fail_msg("%s", err.msg);
-}
-
-static void close_golden(struct fixture *f)
-{
-    arena_release(&f->a);
-    buf_release(&f->file);
-}
-
-static void read_config(struct fixture *f, bool recompute, struct config *cfg)
+static void read_config(struct golden *f, bool recompute, struct config *cfg)
 {
     char text[2048];
-    struct err err = {0};
     const char *word = recompute ? "true" : "false";
 
     snprintf(text, sizeof(text), GPT2_YAML, word, word);
-    if (config_decode("small.yaml", text, strlen(text), &f->a, cfg, &err))
-        fail_msg("%s", err.msg);
-    cfg->data_dir = GOLDEN;
-    cfg->resume = "never";
-    cfg->save_seconds = 0;
-    cfg->timeout_s = 60;
-}
-
-static const struct pt_tensor *tensor(const struct pt_value *in, const char *key, size_t len)
-{
-    const struct pt_value *v = pt_find(in, key);
-
-    assert_non_null(v);
-    assert_int_equal(v->type, PT_TENSOR);
-    assert_int_equal(pt_tensor_bytes(&v->tensor), len * pt_dtype_bytes(v->tensor.dtype));
-    return &v->tensor;
-}
-
-static void take(const struct pt_value *in, const char *key, float *to, size_t len)
-{
-    const struct pt_tensor *t = tensor(in, key, len);
-
-    assert_int_equal(t->dtype, PT_F32);
-    memcpy(to, t->data, len * sizeof(*to));
-}
-
-/* Relative to the tensor as a whole. */
-static double distance(const float *got, const float *want, size_t n)
-{
-    double wrong = 0, all = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        wrong += pow((double)got[i] - (double)want[i], 2);
-        all += pow((double)want[i], 2);
-    }
-    return wrong == 0 ? 0 : sqrt(wrong / all);
+    golden_config(f, text, cfg);
 }
 
 static void assert_near(const char *what, const float *got, const float *want, size_t n, double most)
 {
-    double d = distance(got, want, n);
+    double d = golden_distance(got, want, n);
 
     if (!(d <= most))
         fail_msg("%s: off by %g of it, expected at most %g", what, d, most);
-}
-
-/* All parameters of `key` at once, in the model's order. */
-static float *flat(struct fixture *f, const struct model *m, const char *key)
-{
-    const struct pt_value *dict = pt_find(&f->golden, key);
-    float *all = arena_array(&f->a, model_len(m), float);
-    int rows;
-    const struct param_row *row = model_params(m, &rows);
-
-    assert_non_null(dict);
-    assert_int_equal(dict->dict.len, rows); /* named_parameters() has the shared matrix once */
-    for (int i = 0; i < rows; i++)
-        take(dict, row[i].name, all + row[i].offset, row[i].len);
-    return all;
 }
 
 static void compare_rows(const struct model *m, const float *got, const float *want, double most)
@@ -137,20 +62,20 @@ static void compare_rows(const struct model *m, const float *got, const float *w
 
 static void initial_weights_are_build_nanogpts(void **state)
 {
-    struct fixture f;
+    struct golden f;
     struct config cfg;
     struct err err = {0};
     struct torch_rng g;
 
     (void)state;
-    open_golden(&f);
+    golden_open(&f, "gpt2.pt");
     read_config(&f, false, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     assert_non_null(m);
     torch_rng_seed(&g, 1337);
     model_init(m, &g);
-    compare_rows(m, model_values(m), flat(&f, m, "start"), 3e-7);
-    close_golden(&f);
+    compare_rows(m, model_values(m), golden_flat(&f, m, "start"), 3e-7);
+    golden_close(&f);
 }
 
 struct results {
@@ -159,7 +84,7 @@ struct results {
     double loss;
 };
 
-static void pass(struct fixture *f, bool recompute, int threads, enum kctx_isa isa, struct results *r)
+static void pass(struct golden *f, bool recompute, int threads, enum kctx_isa isa, struct results *r)
 {
     struct config cfg;
     struct err err = {0};
@@ -176,8 +101,8 @@ static void pass(struct fixture *f, bool recompute, int threads, enum kctx_isa i
         .isa = isa, .threads = threads, .workspace_bytes = model_workspace_bytes(m, threads)};
     cleanup_kctx struct kctx *ctx = kctx_make(&o, &err);
     assert_non_null(ctx);
-    memcpy(model_values(m), flat(f, m, "weights"), model_len(m) * sizeof(float));
-    memcpy(tokens, tensor(&f->golden, "tokens", ARRAY_LEN(tokens))->data, sizeof(tokens));
+    memcpy(model_values(m), golden_flat(f, m, "weights"), model_len(m) * sizeof(float));
+    memcpy(tokens, golden_tensor(&f->root, "tokens", ARRAY_LEN(tokens))->data, sizeof(tokens));
     for (int i = 0; i < BATCH * TIME; i++) {
         x[i] = (float)tokens[i / TIME * (TIME + 1) + i % TIME];
         labels[i] = (int32_t)tokens[i / TIME * (TIME + 1) + i % TIME + 1];
@@ -188,7 +113,7 @@ static void pass(struct fixture *f, bool recompute, int threads, enum kctx_isa i
     memset(r->grad, 0xff, model_len(m) * sizeof(float));
     (void)model_forward(m, ctx, x, BATCH, &step);
     model_head_outputs(m, ctx, r->logits);
-    const struct head_target target = {labels, 1.0F / (BATCH * TIME)};
+    const struct head_target target = {.labels = labels, .share = 1.0F / (BATCH * TIME)};
     assert_int_equal(model_head_loss(m, ctx, &target, dout, r->grad, &loss, &err), 0);
     model_backward(m, ctx, dout, r->grad);
     r->loss = loss.sum / (BATCH * TIME);
@@ -196,18 +121,18 @@ static void pass(struct fixture *f, bool recompute, int threads, enum kctx_isa i
 
 static void outputs_loss_and_gradients_are_pytorchs(void **state)
 {
-    struct fixture f;
+    struct golden f;
     struct config cfg;
     struct err err = {0};
     float want[BATCH * TIME * VOCAB], loss;
 
     (void)state;
-    open_golden(&f);
+    golden_open(&f, "gpt2.pt");
     read_config(&f, false, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     assert_non_null(m);
-    take(&f.golden, "logits", want, ARRAY_LEN(want));
-    take(&f.golden, "loss", &loss, 1);
+    golden_take(&f.root, "logits", want, ARRAY_LEN(want));
+    golden_take(&f.root, "loss", &loss, 1);
     for (enum kctx_isa isa = KCTX_ISA_PLAIN; isa <= KCTX_ISA_AVX512; isa++) {
         struct results r;
         if (!kctx_isa_supported(isa))
@@ -215,20 +140,20 @@ static void outputs_loss_and_gradients_are_pytorchs(void **state)
         pass(&f, false, 1, isa, &r);
         assert_near("logits", r.logits, want, ARRAY_LEN(want), 2e-6);
         assert_true(fabs(r.loss / (double)loss - 1) < 1e-6);
-        compare_rows(m, r.grad, flat(&f, m, "grads"), 1e-5);
+        compare_rows(m, r.grad, golden_flat(&f, m, "grads"), 1e-5);
     }
-    close_golden(&f);
+    golden_close(&f);
 }
 
 static void threads_and_recomputing_change_no_bit(void **state)
 {
-    struct fixture f;
+    struct golden f;
     struct config cfg;
     struct err err = {0};
     struct results one, other;
 
     (void)state;
-    open_golden(&f);
+    golden_open(&f, "gpt2.pt");
     read_config(&f, false, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     pass(&f, false, 1, KCTX_ISA_AUTO, &one);
@@ -238,26 +163,26 @@ static void threads_and_recomputing_change_no_bit(void **state)
         assert_memory_equal(one.logits, other.logits, sizeof(one.logits));
         assert_true(one.loss == other.loss);
     }
-    close_golden(&f);
+    golden_close(&f);
 }
 
 static void ten_steps_are_pytorchs(void **state)
 {
-    struct fixture f;
+    struct golden f;
     struct config cfg;
     struct err err = {0};
     float losses[STEPS], norms[STEPS];
 
     (void)state;
-    open_golden(&f);
+    golden_open(&f, "gpt2.pt");
     read_config(&f, true, &cfg);
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
     cleanup_rig struct rig s;
     if (rig_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
-    take(&f.golden, "losses", losses, STEPS);
-    take(&f.golden, "norms", norms, STEPS);
+    golden_take(&f.root, "losses", losses, STEPS);
+    golden_take(&f.root, "norms", norms, STEPS);
     const struct schedule_spec schedule = optim_schedule(&cfg.schedule, 1, STEPS);
     train_epoch(&s.train, 0);
     for (int step = 0; step < STEPS; step++) {
@@ -270,8 +195,8 @@ static void ten_steps_are_pytorchs(void **state)
             fail_msg("step %d: norm %.9g, PyTorch has %.9g", step, s.optim.grad_norm, (double)norms[step]);
     }
     /* The keys' biases change no weight of a softmax: Adam blows up what rounding makes of their gradient. */
-    compare_rows(s.model, model_values(s.model), flat(&f, s.model, "final"), 1e-3);
-    close_golden(&f);
+    compare_rows(s.model, model_values(s.model), golden_flat(&f, s.model, "final"), 1e-3);
+    golden_close(&f);
 }
 
 int main(void)

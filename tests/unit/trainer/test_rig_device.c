@@ -31,6 +31,8 @@ static char dev[] = "/tmp/rig-device-XXXXXX"; /* a /dev with a driver in it */
 struct machine {
     enum collectives_backend backend;
     bool no_cuda;
+    enum precision precision;
+    bool by_chance;
     const char *kind; /* of plug-in; NULL: some_gpus */
     const char *gpus, *driver;
     const char *local_rank, *local_world, *visible, *shared; /* NULL: not set */
@@ -74,6 +76,8 @@ static char *train(const struct machine *m, const char *data, int *exit_code, st
     cfg.timeout_s = 20;
     cfg.backend = (int)m->backend;
     cfg.no_cuda = m->no_cuda;
+    cfg.precision = m->precision;
+    cfg.stochastic_rounding = m->by_chance;
     setenv("FAKE_GPUS", m->gpus ? m->gpus : "0", 1);
     setenv("FAKE_DRIVER", m->driver ? m->driver : "13050", 1);
     the_machine = m;
@@ -104,6 +108,8 @@ static const struct machine refused[] = {
     {NCCL, SECOND, .gpus = "1", .line = "2 ranks here and 1 GPU visible"},
     {NCCL, SECOND, .gpus = "1", .visible = "3", .line = "1 GPU visible in CUDA_VISIBLE_DEVICES=3"},
     {NCCL, SECOND, .gpus = "1", .shared = "0", .line = "expected a GPU for each rank"},
+    {GLOO, .precision = PRECISION_BF16, .line = "--precision: expected f32 on CPUs"},
+    {GLOO, .by_chance = true, .line = "--stochastic_rounding: rounds"},
 };
 
 static void who_needs_a_gpu_and_gets_none_is_told_in_a_line(void **state)

@@ -30,7 +30,7 @@ static void forward(const struct layer *l, struct kctx *ctx, const struct layer_
     struct dropout_shape s = shape_of(l, p->batch);
 
     if (!p->train) {
-        device_copy(ctx, p->out, p->in, s.len * (size_t)p->batch * sizeof(float));
+        device_copy(ctx, p->out, p->in, s.len * (size_t)p->batch * element_bytes(l->element));
         return;
     }
     struct dropout_draw draw = {.seed = p->step->seed,
@@ -48,7 +48,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     if (p->din && p->train)
         dropout_backward(ctx, &s, p->din, p->dout, p->saved);
     else if (p->din)
-        device_copy(ctx, p->din, p->dout, s.len * (size_t)p->batch * sizeof(float));
+        device_copy(ctx, p->din, p->dout, s.len * (size_t)p->batch * element_bytes(l->element));
 }
 
 const struct layer_ops layer_dropout = {
@@ -56,6 +56,7 @@ const struct layer_ops layer_dropout = {
     .about = "torch.nn.Dropout: in training an element is 0 with probability p; the same ones for a seed, "
              "step and sample on any number of ranks",
     .options = OPTIONS,
+    .elements = true,
     .plan = plan,
     .forward = forward,
     .backward = backward,

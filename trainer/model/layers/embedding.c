@@ -69,6 +69,7 @@ const struct layer_ops layer_embedding = {
     .about = "a vector for each token, plus one for its place in the sequence: GPT-2's wte and wpe",
     .options = OPTIONS,
     .named = true,
+    .elements = true,
     .plan = plan,
     .init = init,
     .forward = forward,

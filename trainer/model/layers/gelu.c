@@ -45,6 +45,7 @@ const struct layer_ops layer_gelu = {
     .type = "gelu",
     .about = "torch.nn.GELU: x times the normal distribution at x",
     .options = OPTIONS,
+    .elements = true,
     .plan = plan,
     .forward = forward,
     .backward = backward,

@@ -24,38 +24,45 @@ static const struct layer_option OPTIONS[] = {
 /* weight and bias each */
 enum { LN_1 = 0, C_ATTN = 2, ATTN_PROJ = 4, LN_2 = 6, C_FC = 8, MLP_PROJ = 10, PARAMS = 12 };
 
-/* What the forward pass leaves for the backward pass, per position: floats of each. */
+/* What the forward pass leaves for the backward pass: elements first, then floats. */
 struct kept {
-    float *mean_1, *rstd_1, *norm_1, *qkv, *lse, *heads, *middle, *mean_2, *rstd_2, *norm_2, *fc, *gelu;
+    void *norm_1, *qkv, *heads, *middle, *norm_2, *fc, *gelu;
+    float *mean_1, *rstd_1, *mean_2, *rstd_2, *lse;
 };
 
-static size_t kept_floats(const struct layer *l)
+/* Of so many positions. */
+static size_t element_part(const struct layer *l, size_t rows)
 {
-    size_t c = (size_t)l->in.channels;
+    size_t bytes = (1 + 3 + 1 + 1 + 1 + 4 + 4) * (size_t)l->in.channels * rows * element_bytes(l->element);
 
-    return 4 + (size_t)l->spec->option[HEADS] + (1 + 3 + 1 + 1 + 1 + 4 + 4) * c;
+    return (bytes + sizeof(float) - 1) / sizeof(float) * sizeof(float);
 }
 
-/* The backward pass's own, per position. */
-static size_t work_floats(const struct layer *l)
+static size_t kept_bytes(const struct layer *l, size_t rows)
 {
-    return (4 + 1 + 1) * (size_t)l->in.channels;
+    return element_part(l, rows) + (4 + (size_t)l->spec->option[HEADS]) * rows * sizeof(float);
 }
 
-static struct kept kept_at(const struct layer *l, const struct layer_pass *p, float *at)
+/* The backward pass's own. */
+static size_t work_bytes(const struct layer *l, size_t rows)
+{
+    return (4 + 1 + 1) * (size_t)l->in.channels * rows * element_bytes(l->element);
+}
+
+static struct kept kept_at(const struct layer *l, const struct layer_pass *p, void *at)
 {
     size_t rows = (size_t)p->batch * (size_t)l->in.rows;
     size_t c = (size_t)l->in.channels * rows;
     struct kept k;
 
     k.norm_1 = at;
-    k.qkv = k.norm_1 + c;
-    k.heads = k.qkv + 3 * c;
-    k.middle = k.heads + c;
-    k.norm_2 = k.middle + c;
-    k.fc = k.norm_2 + c;
-    k.gelu = k.fc + 4 * c;
-    k.mean_1 = k.gelu + 4 * c;
+    k.qkv = layer_at(l, k.norm_1, c);
+    k.heads = layer_at(l, k.qkv, 3 * c);
+    k.middle = layer_at(l, k.heads, c);
+    k.norm_2 = layer_at(l, k.middle, c);
+    k.fc = layer_at(l, k.norm_2, c);
+    k.gelu = layer_at(l, k.fc, 4 * c);
+    k.mean_1 = (float *)(void *)((char *)at + element_part(l, rows));
     k.rstd_1 = k.mean_1 + rows;
     k.mean_2 = k.rstd_1 + rows;
     k.rstd_2 = k.mean_2 + rows;
@@ -116,6 +123,7 @@ static void plan_params(struct layer *l)
         l->param[2 * i] =
             (struct layer_param){pair[i].weight, pair[i].in ? 2 : 1, {pair[i].out * c, pair[i].in * c}};
         l->param[2 * i + 1] = (struct layer_param){pair[i].bias, 1, {pair[i].out * c}};
+        l->f32[2 * i] = l->f32[2 * i + 1] = !pair[i].in;
     }
 }
 
@@ -137,11 +145,11 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     l->out = l->in;
     plan_params(l);
     l->thread_bytes = attention_thread_bytes(&attention);
-    l->scratch_bytes = rows * work_floats(l) * sizeof(float);
+    l->scratch_bytes = work_bytes(l, rows);
     if (l->spec->option[RECOMPUTE])
-        l->scratch_bytes += rows * kept_floats(l) * sizeof(float);
+        l->scratch_bytes += kept_bytes(l, rows);
     else
-        l->saved_bytes = rows * kept_floats(l) * sizeof(float);
+        l->saved_bytes = kept_bytes(l, rows);
     return 0;
 }
 
@@ -172,20 +180,15 @@ static uint64_t draws(const struct layer *l)
     return n;
 }
 
-static float *work_of(const struct layer_pass *p)
-{
-    return p->scratch;
-}
-
 static struct kept kept_of(const struct layer *l, const struct layer_pass *p)
 {
     size_t rows = (size_t)p->batch * (size_t)l->in.rows;
 
-    return kept_at(
-        l, p, l->spec->option[RECOMPUTE] ? work_of(p) + rows * work_floats(l) : (float *)(void *)p->saved);
+    return kept_at(l, p,
+                   l->spec->option[RECOMPUTE] ? (char *)p->scratch + work_bytes(l, rows) : (void *)p->saved);
 }
 
-static size_t floats_of(const struct linear_shape *s)
+static size_t len_of(const struct linear_shape *s)
 {
     return (size_t)s->rows * (size_t)s->out;
 }
@@ -193,7 +196,7 @@ static size_t floats_of(const struct linear_shape *s)
 /* All but the last product, which nothing behind it needs again. */
 static void compute(const struct layer *l, struct kctx *ctx, const struct layer_pass *p, const struct kept *k)
 {
-    const float *const *w = p->param;
+    const void *const *w = p->param;
     struct layernorm_shape norm = norm_of(l, p->batch);
     struct attention_shape attention = attention_of(l, p->batch);
     struct linear_shape attn = linear_of(l, p->batch, 1, 3);
@@ -204,52 +207,54 @@ static void compute(const struct layer *l, struct kctx *ctx, const struct layer_
     linear_forward(ctx, &attn, k->qkv, k->norm_1, w[C_ATTN], w[C_ATTN + 1], false);
     attention_forward(ctx, &attention, k->heads, k->lse, k->qkv);
     linear_forward(ctx, &proj, k->norm_2, k->heads, w[ATTN_PROJ], w[ATTN_PROJ + 1], false);
-    add(ctx, k->middle, p->in, k->norm_2, floats_of(&proj));
+    add(ctx, k->middle, p->in, k->norm_2, len_of(&proj));
     layernorm_forward(ctx, &norm, k->norm_2, k->mean_2, k->rstd_2, k->middle, w[LN_2], w[LN_2 + 1]);
     linear_forward(ctx, &fc, k->fc, k->norm_2, w[C_FC], w[C_FC + 1], false);
-    gelu_forward(ctx, GELU_TANH, k->gelu, k->fc, floats_of(&fc));
+    gelu_forward(ctx, GELU_TANH, k->gelu, k->fc, len_of(&fc));
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct linear_shape proj = linear_of(l, p->batch, 4, 1);
     struct kept k = kept_of(l, p);
-    float *last = work_of(p);
+    void *last = p->scratch;
 
     compute(l, ctx, p, &k);
     linear_forward(ctx, &proj, last, k.gelu, p->param[MLP_PROJ], p->param[MLP_PROJ + 1], false);
-    add(ctx, p->out, k.middle, last, floats_of(&proj));
+    add(ctx, p->out, k.middle, last, len_of(&proj));
 }
 
 /* From the block's output to x', whose gradient is left in `middle`. */
 static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
-                         const struct kept *k, float *wide, float *narrow, float *middle)
+                         const struct kept *k, void *wide, void *narrow, void *middle)
 {
-    const float *const *w = p->param;
+    const void *const *w = p->param;
     struct layernorm_shape norm = norm_of(l, p->batch);
     struct linear_shape fc = linear_of(l, p->batch, 1, 4);
     struct linear_shape proj = linear_of(l, p->batch, 4, 1);
-    float *dfc = k->gelu; /* nobody reads the activation again */
+    void *dfc = k->gelu; /* nobody reads the activation again */
 
     linear_backward(ctx, &proj, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout, NULL, k->gelu,
                     w[MLP_PROJ]);
-    gelu_backward(ctx, GELU_TANH, dfc, wide, k->fc, floats_of(&fc));
+    gelu_backward(ctx, GELU_TANH, dfc, wide, k->fc, len_of(&fc));
     linear_backward(ctx, &fc, narrow, p->grad[C_FC], p->grad[C_FC + 1], dfc, NULL, k->norm_2, w[C_FC]);
     layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, k->middle, k->mean_2,
                        k->rstd_2, w[LN_2]);
-    add(ctx, middle, middle, p->dout, floats_of(&proj));
+    add(ctx, middle, middle, p->dout, len_of(&proj));
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
-    const float *const *w = p->param;
+    const void *const *w = p->param;
     struct layernorm_shape norm = norm_of(l, p->batch);
     struct attention_shape attention = attention_of(l, p->batch);
     struct linear_shape attn = linear_of(l, p->batch, 1, 3);
     struct linear_shape proj = linear_of(l, p->batch, 1, 1);
     struct kept k = kept_of(l, p);
-    size_t c = floats_of(&proj);
-    float *wide = work_of(p), *narrow = wide + 4 * c, *middle = narrow + c;
+    size_t c = len_of(&proj);
+    void *wide = p->scratch;
+    void *narrow = layer_at(l, wide, 4 * c);
+    void *middle = layer_at(l, narrow, c);
 
     if (l->spec->option[RECOMPUTE])
         compute(l, ctx, p, &k);
@@ -259,11 +264,11 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     attention_backward(ctx, &attention, wide, narrow, k.heads, k.lse, k.qkv);
     linear_backward(ctx, &attn, narrow, p->grad[C_ATTN], p->grad[C_ATTN + 1], wide, NULL, k.norm_1,
                     w[C_ATTN]);
-    float *din = p->din ? p->din : wide;
+    void *din = p->din ? p->din : wide;
     layernorm_backward(ctx, &norm, din, p->grad[LN_1], p->grad[LN_1 + 1], narrow, p->in, k.mean_1, k.rstd_1,
                        w[LN_1]);
     if (p->din)
-        add(ctx, din, din, middle, floats_of(&proj));
+        add(ctx, din, din, middle, len_of(&proj));
 }
 
 const struct layer_ops layer_gpt2_block = {
@@ -275,6 +280,7 @@ const struct layer_ops layer_gpt2_block = {
              "pass but the input",
     .options = OPTIONS,
     .named = true,
+    .elements = true,
     .plan = plan,
     .init = init,
     .forward = forward,

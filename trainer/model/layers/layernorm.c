@@ -59,6 +59,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
     l->params = l->spec->option[BIAS] ? 2 : 1;
     l->param[0] = param_of(l, "weight");
     l->param[1] = param_of(l, "bias");
+    l->f32[0] = l->f32[1] = true;
     l->saved_bytes = (size_t)(is_image(l) ? 1 : l->in.rows) * 2 * sizeof(float);
     if (turned(l))
         l->kept_bytes = 4 * shape_len(&l->in) * sizeof(float);
@@ -127,6 +128,7 @@ const struct layer_ops layer_layernorm = {
              "columns of an image",
     .options = OPTIONS,
     .named = true,
+    .elements = true,
     .plan = plan,
     .init = init,
     .forward = forward,

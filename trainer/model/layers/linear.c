@@ -62,6 +62,7 @@ const struct layer_ops layer_linear = {
     .about = "torch.nn.Linear: every output from every input",
     .options = OPTIONS,
     .named = true,
+    .elements = true,
     .takes_relu = true,
     .plan = plan,
     .init = init,

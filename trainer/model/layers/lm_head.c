@@ -3,6 +3,7 @@
 #include "trainer/model/layer.h"
 
 #include "kernels/classifier.h"
+#include "kernels/queued.h"
 #include "trainer/model/loss.h"
 
 enum { VOCAB };
@@ -52,11 +53,13 @@ static uint64_t draws(const struct layer *l)
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
 {
     struct linear_shape s = shape_of(l, p->batch);
-    const int rows = s.rows;
+    const size_t rows = (size_t)s.rows;
+    const size_t in_bytes = (size_t)s.in * element_bytes(l->element);
 
     s.rows = 1;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        linear_forward(ctx, &s, p->out + r * s.out, p->in + r * s.in, p->param[0], NULL, false);
+    for (size_t r = 0; r < rows; r++)
+        linear_forward(ctx, &s, layer_at(l, p->out, r * (size_t)s.out), (const char *)p->in + r * in_bytes,
+                       p->param[0], NULL, false);
 }
 
 static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
@@ -65,6 +68,11 @@ static int loss(const struct layer *l, struct kctx *ctx, const struct layer_pass
     struct linear_shape s = shape_of(l, p->batch);
     struct cross_entropy_result r;
 
+    if (t->queued) {
+        queue_classifier(ctx, &s, t->queued, t->mean, p->din, p->grad[0], p->in, p->param[0], t->labels,
+                         t->share, true);
+        return 0;
+    }
     if (classifier(ctx, &s, &r, p->din, p->grad[0], p->in, p->param[0], t->labels, t->share, err))
         return -1;
     *ret = (struct loss_result){.sum = r.loss_sum, .correct = r.correct};
@@ -76,6 +84,7 @@ const struct layer_ops layer_lm_head = {
     .about = "GPT-2's lm_head, tied to the embedding: ends a model of sequences with their cross entropy",
     .options = OPTIONS,
     .named = true,
+    .elements = true,
     .plan = plan,
     .init = init,
     .forward = forward,

@@ -39,7 +39,7 @@ static void takes_every_option(void **state)
         "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
         "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision bf16 --resume never "
         "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2 "
-        "--log_histograms 6 --log-images 8";
+        "--log_histograms 6 --log-images 8 --stochastic_rounding";
 
     assert_int_equal(apply(line, &c, &err), 0);
     assert_string_equal(c.data_dir, "d");
@@ -66,6 +66,7 @@ static void takes_every_option(void **state)
     assert_int_equal(c.keep, 2);
     assert_int_equal(c.log_histograms, 6);
     assert_int_equal(c.log_images, 8);
+    assert_true(c.stochastic_rounding);
 }
 
 static void the_last_of_two_counts(void **state)

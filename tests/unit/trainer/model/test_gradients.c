@@ -202,7 +202,7 @@ static double passes(struct net *n)
     }
     const int rows = BATCH * model_output(n->model).rows;
     cleanup_free float *dout = calloc(BATCH * model_forward_len(n->model), sizeof(float));
-    const struct head_target t = {n->labels, 1.0f / (float)rows};
+    const struct head_target t = {.labels = n->labels, .share = 1.0f / (float)rows};
     assert_int_equal(model_head_loss(n->model, n->ctx, &t, dout, n->grad, &r, &err), 0);
     model_backward(n->model, n->ctx, dout, n->grad);
     return r.sum / rows;

@@ -1,0 +1,90 @@
+#include "gpt2_golden.h"
+#include "test.h"
+
+#include "common/fsutil.h"
+#include "trainer/checkpoint/torch_unzip.h"
+
+#include <math.h>
+#include <string.h>
+
+void golden_open(struct golden *g, const char *name)
+{
+    char path[4096];
+    struct err err = {0};
+
+    *g = (struct golden){.file = BUF_INIT(1 << 20)};
+    snprintf(path, sizeof(path), "%s/%s", GOLDEN_DIR, name);
+    if (fs_read(path, &g->file, &err) || torch_zip_read(g->file.data, g->file.len, &g->a, &g->root, &err))
+        fail_msg("%s: %s", name, err.msg);
+}
+
+void golden_close(struct golden *g)
+{
+    arena_release(&g->a);
+    buf_release(&g->file);
+}
+
+void golden_config(struct golden *g, const char *yaml, struct config *cfg)
+{
+    struct err err = {0};
+
+    if (config_decode("small.yaml", yaml, strlen(yaml), &g->a, cfg, &err))
+        fail_msg("%s", err.msg);
+    cfg->data_dir = GOLDEN_DIR;
+    cfg->resume = "never";
+    cfg->save_seconds = 0;
+    cfg->timeout_s = 60;
+}
+
+const struct pt_tensor *golden_tensor(const struct pt_value *in, const char *key, size_t len)
+{
+    const struct pt_value *v = pt_find(in, key);
+
+    assert_non_null(v);
+    assert_int_equal(v->type, PT_TENSOR);
+    assert_int_equal(pt_tensor_bytes(&v->tensor), len * pt_dtype_bytes(v->tensor.dtype));
+    return &v->tensor;
+}
+
+void golden_take(const struct pt_value *in, const char *key, float *to, size_t len)
+{
+    const struct pt_tensor *t = golden_tensor(in, key, len);
+
+    assert_int_equal(t->dtype, PT_F32);
+    memcpy(to, t->data, len * sizeof(*to));
+}
+
+double golden_number(const struct pt_value *in, const char *key)
+{
+    const struct pt_tensor *t = golden_tensor(in, key, 1);
+    double d;
+
+    assert_int_equal(t->dtype, PT_F64);
+    memcpy(&d, t->data, sizeof(d));
+    return d;
+}
+
+float *golden_flat(struct golden *g, const struct model *m, const char *key)
+{
+    const struct pt_value *dict = pt_find(&g->root, key);
+    float *all = arena_array(&g->a, model_len(m), float);
+    int rows;
+    const struct param_row *row = model_params(m, &rows);
+
+    assert_non_null(dict);
+    assert_int_equal(dict->dict.len, rows); /* named_parameters() has the shared matrix once */
+    for (int i = 0; i < rows; i++)
+        golden_take(dict, row[i].name, all + row[i].offset, row[i].len);
+    return all;
+}
+
+double golden_distance(const float *got, const float *want, size_t n)
+{
+    double wrong = 0, all = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        wrong += pow((double)got[i] - (double)want[i], 2);
+        all += pow((double)want[i], 2);
+    }
+    return wrong == 0 ? 0 : sqrt(wrong / all);
+}

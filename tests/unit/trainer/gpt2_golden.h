@@ -1,0 +1,39 @@
+/* gpt2_golden.h - what PyTorch's record of a GPT-2 says (tests/golden/torch), for the tests that are held against it.
+ *
+ * Ownership: all that is taken lives until golden_close.
+ * Errors:    fail the test.
+ */
+#ifndef TK_TESTS_TRAINER_GPT2_GOLDEN_H
+#define TK_TESTS_TRAINER_GPT2_GOLDEN_H
+
+#include "common/buf.h"
+#include "trainer/checkpoint/pt_value.h"
+#include "trainer/config/config.h"
+#include "trainer/model/model.h"
+
+#define GOLDEN_DIR TK_SOURCE_DIR "/tests/golden/torch"
+
+struct golden {
+    struct arena a;
+    struct buf file;
+    struct pt_value root;
+};
+
+void golden_open(struct golden *g, const char *name); /* "gpt2.pt" */
+void golden_close(struct golden *g);
+
+/* A configuration for tests: data from the folder of records, nothing resumed and nothing saved. */
+void golden_config(struct golden *g, const char *yaml, struct config *cfg);
+
+/* A tensor of so many elements; its f32 or f64 numbers. */
+const struct pt_tensor *golden_tensor(const struct pt_value *in, const char *key, size_t len);
+void golden_take(const struct pt_value *in, const char *key, float *to, size_t len);
+double golden_number(const struct pt_value *in, const char *key);
+
+/* All parameters of `key` at once, in the model's order. */
+float *golden_flat(struct golden *g, const struct model *m, const char *key);
+
+/* Of two tensors: relative to the second as a whole. */
+double golden_distance(const float *got, const float *want, size_t n);
+
+#endif

@@ -1,0 +1,305 @@
+/* test_sequences.c - a GPT-2 on a GPU that is none beside the same on the CPU: losses, norms of gradients, weights and
+ * evaluations, with micro-batches, bounded gradients, decay of matrices alone, and activations computed again.
+ */
+#include "test.h"
+
+#include "cudart.h"
+#include "kernels/cuda/cuda.h"
+#include "trainer/collectives/device.h"
+#include "trainer/data/tokens.h"
+#include "trainer/evaluate.h"
+#include "trainer/model/gpt2.h"
+#include "trainer/resident.h"
+#include "trainer/train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GOLDEN TK_SOURCE_DIR "/tests/golden/torch"
+
+enum { TIME = 12, VOCAB = 31, TIMEOUT_MS = 10000 };
+
+struct task {
+    int batch, micro; /* of a step; how many parts it has */
+    int items;        /* windows of an epoch */
+    double clip;
+    bool recompute;
+    bool cublas;
+};
+
+struct training {
+    struct collectives *comm;
+    struct kctx *ctx;
+    struct tokens *tokens;
+    struct model_spec spec;
+    struct pipeline pipeline;
+    struct optim optim;
+    struct train train;
+    struct evaluate_parts part;
+};
+
+static void open_parts(struct training *t, const struct task *task, const struct optimizer_spec *optimizer)
+{
+    static const struct data_spec decode = {.stats = 1, .mean = {0}, .std = {1}};
+    struct dataset set = {.layout = {.train_items = task->items, .rows = TIME, .cols = 1, .channels = 1}};
+    struct torch_rng rng;
+    struct err err = {0};
+    int rows;
+
+    set.layout.steps = TIME;
+    set.train = (struct data_part){.items = task->items, .tokens = t->tokens};
+    torch_rng_seed(&rng, 3);
+    assert_int_equal(pipeline_init(&t->pipeline, &rng, &err), 0);
+    const struct param_row *row = model_params(t->pipeline.model, &rows);
+    assert_int_equal(optim_make(&t->optim, optimizer, row, rows, &err), 0);
+    struct train_parts p = {.comm = t->comm,
+                            .ctx = t->ctx,
+                            .pipeline = &t->pipeline,
+                            .optim = &t->optim,
+                            .sampler = {.items = task->items, .world = 1, .shuffle = true},
+                            .batch_size = task->batch,
+                            .timeout_ms = TIMEOUT_MS,
+                            .loss = {.type = LOSS_CROSS_ENTROPY},
+                            .seed = 77};
+    feed_init(&p.feed, &set, false, NULL, &decode);
+    p.feed.vocab = VOCAB;
+    if (train_make(&t->train, &p, &err))
+        fail_msg("%s", err.msg);
+    t->part = (struct evaluate_parts){.comm = t->comm,
+                                      .ctx = t->ctx,
+                                      .pipeline = &t->pipeline,
+                                      .resident = t->train.resident,
+                                      .loss = p.loss,
+                                      .feed = p.feed,
+                                      .items = task->items - 1,
+                                      .timeout_ms = TIMEOUT_MS};
+}
+
+static void open_training(struct training *t, const struct task *task, bool device)
+{
+    const struct gpt2_spec gpt2 = {.vocab = VOCAB,
+                                   .block_size = TIME,
+                                   .n_layer = 2,
+                                   .n_head = 2,
+                                   .n_embd = 16,
+                                   .recompute = task->recompute};
+    const struct optimizer_spec optimizer = {.type = OPTIMIZER_ADAMW,
+                                             .beta1 = 0.9,
+                                             .beta2 = 0.95,
+                                             .eps = 1e-8,
+                                             .weight_decay = 0.1,
+                                             .decay_matrices_only = true,
+                                             .clip = task->clip};
+    struct err err = {0};
+
+    *t = (struct training){0};
+    setenv("TK_CUBLAS", task->cublas ? "on" : "off", 1);
+    gpt2_layers(&gpt2, &t->spec);
+    t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
+    t->ctx =
+        device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
+    t->tokens = tokens_open(GOLDEN "/gpt2.bin", TIME, &err);
+    const struct pipeline_options o = {.spec = &t->spec,
+                                       .comm = t->comm,
+                                       .ctx = t->ctx,
+                                       .batch = task->batch,
+                                       .micro_batches = task->micro,
+                                       .timeout_ms = TIMEOUT_MS};
+    if (!t->comm || !t->ctx || !t->tokens || pipeline_open(&t->pipeline, &o, &err))
+        fail_msg("%s", err.msg);
+    assert_true(task->items <= tokens_windows(t->tokens));
+    open_parts(t, task, &optimizer);
+}
+
+static void close_training(struct training *t)
+{
+    train_release(&t->train);
+    optim_release(&t->optim);
+    pipeline_release(&t->pipeline);
+    tokens_free(t->tokens);
+    kctx_free(t->ctx);
+    collectives_close(t->comm);
+    unsetenv("TK_CUBLAS");
+}
+
+static double nmse(const float *a, const float *b, size_t n)
+{
+    double wrong = 0;
+    double all = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        wrong += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        all += (double)b[i] * (double)b[i];
+    }
+    return wrong / all;
+}
+
+static void run_step(struct training *t, int64_t step, double lr, bool exact, struct train_result *r)
+{
+    struct err err = {0};
+
+    t->train.exact = exact;
+    if (train_step(&t->train, step, lr, r, &err))
+        fail_msg("%s", err.msg);
+}
+
+static void check_evaluation(struct training *device, struct training *cpu)
+{
+    struct evaluate_result a, b;
+    struct err err = {0};
+
+    if (evaluate(&device->part, &a, &err) || evaluate(&cpu->part, &b, &err))
+        fail_msg("%s", err.msg);
+    if (fabs(a.loss - b.loss) > 1e-5 * b.loss || fabs(a.accuracy - b.accuracy) > 1e-9)
+        fail_msg("evaluation: loss %.9g, accuracy %.9g, expected %.9g, %.9g", a.loss, a.accuracy, b.loss,
+                 b.accuracy);
+}
+
+static void check_step(struct training *device, struct training *cpu, int epoch, int64_t step)
+{
+    const double lr = 0.01 / (1 + epoch);
+    struct train_result a, b;
+
+    run_step(device, step, lr, true, &a);
+    run_step(cpu, step, lr, true, &b);
+    assert_true(a.known && a.back == 0 && a.flags == 0);
+    if (fabsf(a.loss - b.loss) > 1e-5f * fabsf(b.loss) || fabs(a.own - b.own) > 1e-5 * b.own)
+        fail_msg("epoch %d, step %d: loss %.9g (own %.9g), expected %.9g (%.9g)", epoch, (int)step,
+                 (double)a.loss, a.own, (double)b.loss, b.own);
+    if (cpu->optim.spec.clip > 0 &&
+        !(fabs(device->optim.grad_norm - cpu->optim.grad_norm) <= 1e-4 * cpu->optim.grad_norm))
+        fail_msg("epoch %d, step %d: norm %.9g, expected %.9g", epoch, (int)step, device->optim.grad_norm,
+                 cpu->optim.grad_norm);
+}
+
+static void check_task(const struct task *task)
+{
+    const int64_t steps = (task->items + task->batch - 1) / task->batch;
+    struct training device, cpu;
+    struct err err = {0};
+    float first = 0;
+
+    open_training(&device, task, true);
+    open_training(&cpu, task, false);
+    check_evaluation(&device, &cpu);
+    for (int epoch = 0; epoch < 3; epoch++) {
+        train_epoch(&device.train, epoch);
+        train_epoch(&cpu.train, epoch);
+        for (int64_t step = 0; step < steps; step++) {
+            check_step(&device, &cpu, epoch, step);
+            if (epoch == 0 && step == 0)
+                first = (float)cpu.train.own_sum;
+        }
+    }
+    check_evaluation(&device, &cpu);
+    assert_true(cpu.train.own_sum / (double)steps < 0.95 * (double)first); /* it has learnt something */
+    assert_int_equal(train_pull(&device.train, &err), 0);
+    struct model *a = device.pipeline.model;
+    struct model *b = cpu.pipeline.model;
+    assert_true(nmse(model_values(a), model_values(b), model_len(a)) < 1e-7);
+    assert_true(nmse(device.optim.v, cpu.optim.v, model_len(a)) < 1e-6);
+    close_training(&device);
+    close_training(&cpu);
+    assert_int_equal(fake_cudart_pieces(), 0);
+}
+
+static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
+{
+    (void)state;
+    check_task(&(struct task){.batch = 4, .micro = 1, .items = 10, .clip = 0.5, .cublas = true});
+    check_task(&(struct task){.batch = 4, .micro = 4, .items = 10, .clip = 0.5});
+    check_task(
+        &(struct task){.batch = 5, .micro = 2, .items = 12, .clip = 1e6, .recompute = true, .cublas = true});
+    check_task(&(struct task){.batch = 3, .micro = 2, .items = 9});
+}
+
+/* As many steps in flight as there may be: windows of a slot are not overwritten before the device has read them. */
+static void steps_in_flight_change_nothing(void **state)
+{
+    const struct task task = {.batch = 3, .micro = 2, .items = 39, .clip = 1, .cublas = true};
+    struct training hurried, patient;
+    struct train_result r;
+    struct err err = {0};
+    int behind = 0;
+
+    (void)state;
+    open_training(&hurried, &task, true);
+    open_training(&patient, &task, true);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        train_epoch(&hurried.train, epoch);
+        train_epoch(&patient.train, epoch);
+        for (int64_t step = 0; step < 13; step++) {
+            run_step(&hurried, step, 0.01, false, &r);
+            behind = r.back > behind ? r.back : behind;
+            run_step(&patient, step, 0.01, true, &r);
+        }
+    }
+    assert_int_equal(behind, RESIDENT_LAG + 1);
+    assert_int_equal(train_pull(&hurried.train, &err), 0);
+    assert_int_equal(train_pull(&patient.train, &err), 0);
+    assert_memory_equal(model_values(hurried.pipeline.model), model_values(patient.pipeline.model),
+                        model_len(patient.pipeline.model) * sizeof(float));
+    close_training(&hurried);
+    close_training(&patient);
+}
+
+/* A token that the model does not have is named before anything is launched for it. */
+static void a_token_that_is_none_is_named(void **state)
+{
+    const struct task task = {.batch = 4, .micro = 2, .items = 10, .cublas = true};
+    struct training t;
+    struct train_result r;
+    struct err err = {0};
+
+    (void)state;
+    open_training(&t, &task, true);
+    resident_close(t.train.resident);
+    t.train.p.feed.vocab = 2;
+    t.train.resident = resident_open(&t.train.p, &err);
+    assert_non_null(t.train.resident);
+    train_epoch(&t.train, 0);
+    assert_int_equal(train_step(&t.train, 0, 0.01, &r, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "gpt2.bin: token"));
+    close_training(&t);
+}
+
+static void memory_that_is_not_there_is_told(void **state)
+{
+    const struct task task = {.batch = 4, .micro = 2, .items = 10, .clip = 1, .cublas = true};
+    static const char *const functions[] = {"cudaMalloc", "cudaMallocHost"};
+    struct training t;
+    struct err err = {0};
+    int refused = 0;
+
+    (void)state;
+    open_training(&t, &task, true);
+    resident_close(t.train.resident);
+    for (size_t f = 0; f < ARRAY_LEN(functions); f++)
+        for (int i = 0;; i++) {
+            fake_cudart_fail(functions[f], i);
+            t.train.resident = resident_open(&t.train.p, &err);
+            fake_cudart_fail("", 0);
+            if (t.train.resident)
+                break;
+            assert_int_equal(err.kind, ERR_FATAL);
+            refused++;
+            assert_true(i < 200);
+        }
+    assert_true(refused > 20);
+    close_training(&t);
+    assert_int_equal(fake_cudart_pieces(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpt2_learns_what_it_learns_on_the_cpu),
+        cmocka_unit_test(steps_in_flight_change_nothing),
+        cmocka_unit_test(a_token_that_is_none_is_named),
+        cmocka_unit_test(memory_that_is_not_there_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,139 @@
+/* plan.c - layers in a row: what shapes they have, which parameters, how much memory. */
+#include "trainer/model/memory.h"
+
+#include <string.h>
+
+static bool ends_in(const char *name, const char *suffix)
+{
+    size_t len = strlen(name), n = strlen(suffix);
+
+    return len >= n && strcmp(name + len - n, suffix) == 0 && (len == n || name[len - n - 1] == '.');
+}
+
+/* The row that a tied parameter is. */
+static int tie(struct model *m, const struct layer_param *p, const char *to, int *ret, struct err *err)
+{
+    for (int i = 0; i < m->rows; i++) {
+        const struct param_row *row = &m->row[i];
+        if (!ends_in(row->name, to))
+            continue;
+        if (row->dims != p->dims || memcmp(row->dim, p->dim, sizeof(row->dim)) != 0)
+            return err_set(err, ERR_INVALID, "is tied to %s of %lld x %lld, expected %lld x %lld", row->name,
+                           (long long)row->dim[0], (long long)row->dim[1], (long long)p->dim[0],
+                           (long long)p->dim[1]);
+        m->row[i].tied = true;
+        *ret = i;
+        return 0;
+    }
+    return err_set(err, ERR_INVALID, "is tied to a layer's %s, but no layer before it (in its stage) has one",
+                   to);
+}
+
+static int add_rows(struct model *m, int i, struct err *err)
+{
+    struct layer *l = &m->layer[i];
+
+    for (int p = 0; p < l->params; p++) {
+        if (l->tied[p]) {
+            if (tie(m, &l->param[p], l->tied[p], &m->row_of[i][p], err))
+                return -1;
+            continue;
+        }
+        m->row_of[i][p] = m->rows;
+        struct param_row *row = &m->row[m->rows++];
+        model_name(l, l->param[p].suffix, row->name);
+        row->dims = l->param[p].dims;
+        memcpy(row->dim, l->param[p].dim, sizeof(row->dim));
+        row->offset = m->len;
+        row->len = layer_param_len(&l->param[p]);
+        m->len += row->len;
+    }
+    return 0;
+}
+
+/* A ReLU behind a layer that can apply it is no layer of its own; behind a max-pool, whose backward pass
+ * touches the values anyway, its gradient is taken there. */
+static bool take_relu(struct model *m, const struct layer_spec *next)
+{
+    struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
+
+    if (next->ops == &layer_relu && last && last->spec->ops->takes_relu && !last->relu) {
+        last->relu = true;
+        last->relu_grad = true;
+        return true;
+    }
+    if (next->ops->masks_relu && last && last->relu_grad)
+        last->relu_grad = false;
+    return false;
+}
+
+/* Nothing stands behind a head. */
+static int check_head(const struct model *m, struct err *err)
+{
+    const struct layer *last = m->layers ? &m->layer[m->layers - 1] : NULL;
+
+    if (last && last->spec->ops->loss)
+        return err_set(err, ERR_INVALID, "stands behind %s, expected that to be the last layer",
+                       last->spec->ops->type);
+    return 0;
+}
+
+/* Of the layer that is being planned. A model's input is f32 always, which the embedding knows. */
+static int check_element(const struct model *m, struct err *err)
+{
+    const struct layer *l = &m->layer[m->layers];
+
+    if (l->element == ELEMENT_F32 ||
+        (l->spec->ops->elements && (m->layers || l->spec->ops == &layer_embedding)))
+        return 0;
+    return err_set(err, ERR_INVALID, "computes in f32 alone: expected --precision f32 or tf32");
+}
+
+/* Of all. What a model without a head gives is for losses, in f32. */
+static int check_output(const struct model *m, struct shape out, bool inner, struct err *err)
+{
+    if (!out.flat && !out.sequence && !inner)
+        return err_set(err, ERR_INVALID,
+                       "model: the output is an image of %dx%dx%d, expected a vector: end with "
+                       "flatten and linear",
+                       out.rows, out.cols, out.channels);
+    if (m->numbers.element != ELEMENT_F32 && !model_has_head(m))
+        return err_set(err, ERR_INVALID,
+                       "model: without an lm_head at its end: expected --precision f32 or tf32");
+    return 0;
+}
+
+int model_plan(struct model *m, const struct model_spec *spec, struct err *err)
+{
+    struct shape shape = spec->input;
+
+    if (shape.sequence && (int64_t)shape.rows * m->batch_max > INT32_MAX)
+        return err_set(err, ERR_INVALID,
+                       "model: %d sequences of %d tokens at a time, expected at most %d tokens", m->batch_max,
+                       shape.rows, INT32_MAX);
+    for (int i = 0; i < spec->layers; i++) {
+        const struct layer_spec *ls = &spec->layer[i];
+        bool masked = m->layers && m->layer[m->layers - 1].relu_grad && ls->ops->masks_relu;
+        if (take_relu(m, ls))
+            continue;
+        struct layer *l = &m->layer[m->layers];
+        *l = (struct layer){.spec = ls, .in = shape, .element = m->numbers.element, .out_masked = masked};
+        if (check_head(m, err) || check_element(m, err) || ls->ops->plan(l, m->batch_max, err) ||
+            add_rows(m, m->layers, err))
+            return err_wrap(err, "model.layers[%d] (%s%s%s)", spec->first + i, ls->ops->type,
+                            ls->name[0] ? " " : "", ls->name);
+        if (l->workspace_bytes > m->workspace_bytes)
+            m->workspace_bytes = l->workspace_bytes;
+        if (l->thread_bytes > m->thread_bytes)
+            m->thread_bytes = l->thread_bytes;
+        shape = l->out;
+        m->layers++;
+    }
+    if (check_output(m, shape, spec->inner, err))
+        return -1;
+    if (!m->rows)
+        return err_set(err, ERR_INVALID, "model: no layer has parameters: nothing to train");
+    while (!m->layer[m->first_grad].params)
+        m->first_grad++;
+    return 0;
+}
