@@ -281,8 +281,10 @@ static void memory_that_is_not_there_is_told(void **state)
             fake_cudart_fail(functions[f], i);
             t.train.resident = resident_open(&t.train.p, &err);
             fake_cudart_fail("", 0);
-            if (t.train.resident)
+            if (t.train.resident) {
+                resident_close(TAKE(t.train.resident));
                 break;
+            }
             assert_int_equal(err.kind, ERR_FATAL);
             refused++;
             assert_true(i < 200);
