@@ -13,11 +13,14 @@ struct softmax_rows {
 
 /* Products of a tile into weights: *c becomes e^(c scale - most), 0 for keys behind the query. Returns by how much what was
  * summed before shrinks. */
+template <class E>
 __device__ void weigh(products *c, softmax_rows *rows, int query0, int key0, float scale, float *shrink)
 {
+    UNROLL
     for (int half = 0; half < 2; half++) {
         const int query = query0 + product_row(2 * half);
         float most = rows->most[half];
+        UNROLL
         for (int j = 0; j < EIGHTS; j++)
             for (int i = 2 * half; i < 2 * half + 2; i++) {
                 c->v[j][i] = key0 + product_col(j, i) <= query ? c->v[j][i] * scale : -INFINITY;
@@ -25,12 +28,13 @@ __device__ void weigh(products *c, softmax_rows *rows, int query0, int key0, flo
             }
         most = quad_most(most);
         float sum = 0;
+        UNROLL
         for (int j = 0; j < EIGHTS; j++)
             for (int i = 2 * half; i < 2 * half + 2; i++) {
-                c->v[j][i] = expf(c->v[j][i] - most);
+                c->v[j][i] = weight_of<E>(c->v[j][i] - most);
                 sum += c->v[j][i];
             }
-        shrink[half] = expf(rows->most[half] - most);
+        shrink[half] = weight_of<E>(rows->most[half] - most);
         rows->sum[half] = rows->sum[half] * shrink[half] + quad_sum(sum);
         rows->most[half] = most;
     }
@@ -74,7 +78,8 @@ __global__ void __launch_bounds__(ATTENTION_THREADS)
             __syncthreads();
             multiply_rows(&c, q + mine * TILE_STRIDE<E>, k);
         }
-        weigh(&c, &rows, query0 + mine, key0, scale, shrink);
+        weigh<E>(&c, &rows, query0 + mine, key0, scale, shrink);
+        UNROLL
         for (int j = 0; j < EIGHTS; j++)
             for (int i = 0; i < 4; i++)
                 sum.v[j][i] *= shrink[i / 2];

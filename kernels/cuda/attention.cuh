@@ -3,13 +3,14 @@
  * A block has ATTENTION_WARPS warps; each computes 16 rows and ATTENTION_TILE columns of a product, whose elements lie in
  * its lanes' registers as the tensor cores' own instructions leave them (m16n8, PTX ISA "mma"): lane l holds of every 8
  * columns rows l / 4 and l / 4 + 8, columns 2 (l % 4) and the next. So a row's four lanes agree by two shuffles, and what
- * stands around a product does not depend on what computes it.
+ * stands around a product does not depend on what computes it: tensor cores for bf16, fused products for f32.
  *
  * A head is taken HEAD numbers at a time: one piece of it is all there is up to 64, GPT-2's size.
  */
 #ifndef TK_KERNELS_CUDA_ATTENTION_CUH
 #define TK_KERNELS_CUDA_ATTENTION_CUH
 
+#include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 
 namespace
@@ -95,6 +96,7 @@ struct products {
 
 __device__ inline void clear(products *c)
 {
+    UNROLL
     for (int j = 0; j < EIGHTS; j++)
         for (int i = 0; i < 4; i++)
             c->v[j][i] = 0;
@@ -182,10 +184,68 @@ template <class E> __device__ inline void multiply_columns(products *c, const E 
     }
 }
 
+/* The same by the tensor cores. */
+template <> __device__ inline void multiply_rows<bf16>(products *c, const bf16 *a, const bf16 *b)
+{
+    constexpr int LD = TILE_STRIDE<bf16>;
+    const int pair = (int)threadIdx.x % 4 * 2;
+    const bf16 *low = a + product_row(0) * LD + pair;
+    const bf16 *high = a + product_row(2) * LD + pair;
+    const bf16 *column =
+        b + product_row(0) * LD + pair; /* a row of b is a column of what it is multiplied as */
+
+    UNROLL
+    for (int k = 0; k < HEAD; k += 16) {
+        const uint32_t x[4] = {pair_at(low + k), pair_at(high + k), pair_at(low + k + 8),
+                               pair_at(high + k + 8)};
+        UNROLL
+        for (int j = 0; j < EIGHTS; j++) {
+            const bf16 *at = column + j * 8 * LD + k;
+            const uint32_t y[2] = {pair_at(at), pair_at(at + 8)};
+            multiply_m16n8k16(c->v[j], x, y);
+        }
+    }
+}
+
+template <> __device__ inline void multiply_columns<bf16>(products *c, const bf16 *a, const bf16 *b)
+{
+    constexpr int LD = TILE_STRIDE<bf16>;
+    const int lane = (int)threadIdx.x % WARP;
+    const int pair = lane % 4 * 2;
+    const bf16 *low = a + product_row(0) * LD + pair;
+    const bf16 *high = a + product_row(2) * LD + pair;
+    const bf16 *row = b + lane % 16 * LD + lane / 16 * 8; /* 16 rows of 8 columns, and of the next 8 */
+
+    UNROLL
+    for (int k = 0; k < ATTENTION_TILE; k += 16) {
+        const uint32_t x[4] = {pair_at(low + k), pair_at(high + k), pair_at(low + k + 8),
+                               pair_at(high + k + 8)};
+        UNROLL
+        for (int j = 0; j < EIGHTS; j += 2) {
+            uint32_t y[4];
+            load_turned(y, row + k * LD + j * 8);
+            multiply_m16n8k16(c->v[j], x, y);
+            multiply_m16n8k16(c->v[j + 1], x, y + 2);
+        }
+    }
+}
+
+/* e^x, as exact as what becomes of it: a weight is rounded to an element. */
+template <class E> __device__ inline float weight_of(float x)
+{
+    return expf(x);
+}
+
+template <> __device__ inline float weight_of<bf16>(float x)
+{
+    return exp2f(x * 1.44269504F); /* one instruction, and a product */
+}
+
 /* The warp's products into its own 16 rows of a tile, to be multiplied with again: no other warp reads them. */
 template <class E> __device__ inline void store_products(E *tile, const products &c)
 {
     __syncwarp(); /* the rows' last readers are done */
+    UNROLL
     for (int j = 0; j < EIGHTS; j++)
         for (int i = 0; i < 4; i++)
             tile[product_row(i) * TILE_STRIDE<E> + product_col(j, i)] = (E)(c.v[j][i]);
@@ -197,6 +257,7 @@ template <class E>
 __device__ inline void write_products(head_rows<E> to, const attention_shape &s, int first, int piece,
                                       const products &c, float by_low, float by_high)
 {
+    UNROLL
     for (int j = 0; j < EIGHTS; j++)
         for (int i = 0; i < 4; i++) {
             const int t = first + product_row(i);

@@ -103,10 +103,11 @@ __device__ void two_products(const backward_job<E> &j, const backward_head<E> &h
 
 /* c[0] the product of a query and a key, c[1] that of the query's dout and the key's value: they become the weight and its
  * product's gradient. */
+template <class E>
 __device__ inline void weigh_again(float *product, float *gradient, float scale, float lse, float dot,
                                    bool seen)
 {
-    const float w = seen ? expf(*product * scale - lse) : 0.0F;
+    const float w = seen ? weight_of<E>(*product * scale - lse) : 0.0F;
     *gradient = seen ? w * (*gradient - dot) * scale : 0.0F;
     *product = w;
 }
@@ -128,13 +129,15 @@ template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) keys_and
     for (int query0 = key0; query0 < j.s.time; query0 += ATTENTION_TILE) {
         products c[2];
         two_products(j, h, tiles, own, key0, met, query0, piece, query0 == key0, c);
+        UNROLL
         for (int e = 0; e < EIGHTS; e++)
             for (int i = 0; i < 4; i++) {
                 const int query = query0 + product_col(e, i);
                 const bool inside = query < j.s.time;
-                weigh_again(&c[0].v[e][i], &c[1].v[e][i], j.scale, inside ? h.lse[query] : 0.0F,
-                            inside ? h.dot[query] : 0.0F, inside && mine + product_row(i) <= query);
+                weigh_again<E>(&c[0].v[e][i], &c[1].v[e][i], j.scale, inside ? h.lse[query] : 0.0F,
+                               inside ? h.dot[query] : 0.0F, inside && mine + product_row(i) <= query);
             }
+        UNROLL
         for (int i = 0; i < 2; i++)
             store_products(tiles.weights[i], c[i]);
         multiply_columns(&dvalues, tiles.weights[0], tiles.theirs[1]);
@@ -159,6 +162,7 @@ template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) queries(
     float lse[2], dot[2];
     products dqueries;
 
+    UNROLL
     for (int half = 0; half < 2; half++) {
         const int t = mine + product_row(2 * half);
         lse[half] = t < j.s.time ? h.lse[t] : 0.0F;
@@ -168,11 +172,12 @@ template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) queries(
     for (int key0 = 0; key0 <= query0; key0 += ATTENTION_TILE) {
         products c[2];
         two_products(j, h, tiles, own, query0, met, key0, piece, key0 == 0, c);
+        UNROLL
         for (int e = 0; e < EIGHTS; e++)
             for (int i = 0; i < 4; i++) {
                 const int query = mine + product_row(i);
-                weigh_again(&c[0].v[e][i], &c[1].v[e][i], j.scale, lse[i / 2], dot[i / 2],
-                            query < j.s.time && key0 + product_col(e, i) <= query);
+                weigh_again<E>(&c[0].v[e][i], &c[1].v[e][i], j.scale, lse[i / 2], dot[i / 2],
+                               query < j.s.time && key0 + product_col(e, i) <= query);
             }
         store_products(tiles.weights[1], c[1]);
         multiply_columns(&dqueries, tiles.weights[1], tiles.theirs[0]);

@@ -29,7 +29,7 @@ namespace
 enum {
     STACK_BYTES = 128 * 1024,
     THREADS_MAX = 1024,
-    VALUE_MAX = 16,
+    VALUE_MAX = 32,
     SHARED_MAX = 16,
     SHARED_BYTES_MAX = 163 * 1024
 };
@@ -73,8 +73,7 @@ struct machine {
 
 [[noreturn]] void broken(const char *what)
 {
-    fprintf(stderr, "emulated kernel, block %u,%u,%u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, what);
-    abort();
+    emulate_broken(what);
 }
 
 void leaves(void **fake, const void *stack, size_t bytes)
@@ -232,6 +231,25 @@ void *emulate_shared_by_launch(const void *place)
 void emulate_wait_block(void)
 {
     go_home(WAITS_BLOCK);
+}
+
+void emulate_broken(const char *what)
+{
+    fprintf(stderr, "emulated kernel, block %u,%u,%u: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, what);
+    abort();
+}
+
+void emulate_share(const void *mine, size_t bytes, void *all)
+{
+    size_t self = threadIdx.x + blockDim.x * (threadIdx.y + (size_t)blockDim.y * threadIdx.z);
+    size_t first = self / 32 * 32;
+    if (bytes > VALUE_MAX || first + 32 > (size_t)blockDim.x * blockDim.y * blockDim.z)
+        broken("a warp that is not whole");
+    memcpy(m.now->value, mine, bytes);
+    go_home(WAITS_WARP);
+    for (size_t i = 0; i < 32; i++)
+        memcpy((char *)all + i * bytes, m.fibers[first + i].value, bytes);
+    go_home(WAITS_WARP);
 }
 
 void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from)

@@ -44,6 +44,10 @@ void *emulate_shared_by_launch(const void *place);
 void emulate_wait_block(void);
 /* Writes the value of this lane, and reads that of lane `from` of the same warp. */
 void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from);
+/* The same of all 32, one behind the other. */
+void emulate_share(const void *mine, size_t bytes, void *all);
+/* What a GPU would not do: says so and ends the program. */
+[[noreturn]] void emulate_broken(const char *what);
 
 /* Run now, or record it when the stream is being captured. */
 void emulate_queue(cudaStream_t stream, std::function<void()> work);

@@ -5,7 +5,7 @@
  * parameters in a flat buffer do, unless `aligned` says otherwise; results hold NaN before.
  *
  * Elements (kctx.h) are f32 here and on the CPU whatever the device's are: those of bf16 begin as numbers that bf16 has, and
- * what the device makes of them is rounded once.
+ * what the device makes of them is rounded once, or as rounds_inside says.
  */
 #ifndef TK_TESTS_KERNELS_CUDA_BESIDE_H
 #define TK_TESTS_KERNELS_CUDA_BESIDE_H
@@ -33,7 +33,8 @@ struct beside_buffer {
 struct beside {
     struct kctx *cpu, *device;
     double nmse;
-    bool aligned; /* every buffer, to 256 bytes */
+    bool aligned;       /* every buffer, to 256 bytes */
+    bool rounds_inside; /* bf16 is rounded on the way, too: compared by NMSE alone */
     uint32_t seed;
     int n;
     struct beside_buffer b[BESIDE_MAX];
