@@ -23,8 +23,11 @@ void pipeline_stage_spec(const struct model_spec *whole, int stage, int stages, 
     int first = stages > 1 ? whole->stage_first[stage] : 0;
     int end = stage + 1 < stages ? whole->stage_first[stage + 1] : whole->layers;
 
-    *ret = (struct model_spec){
-        .input = *input, .layers = end - first, .first = whole->first + first, .inner = stage + 1 < stages};
+    *ret = (struct model_spec){.input = *input,
+                               .layers = end - first,
+                               .first = whole->first + first,
+                               .inner = stage + 1 < stages,
+                               .numbers = whole->numbers};
     memcpy(ret->layer, whole->layer + first, (size_t)ret->layers * sizeof(*ret->layer));
 }
 

@@ -7,6 +7,23 @@
 #include <math.h>
 #include <string.h>
 
+const char golden_bf16_yaml[] =
+    "name: small\n"
+    "model:\n"
+    "  input: {tokens: 32}\n"
+    "  layers:\n"
+    "    - {type: embedding, name: transformer, vocab: 61, width: 32}\n"
+    "    - {type: gpt2_block, name: transformer.h.0, heads: 4, blocks: 2}\n"
+    "    - {type: gpt2_block, name: transformer.h.1, heads: 4, blocks: 2}\n"
+    "    - {type: layernorm, name: transformer.ln_f}\n"
+    "    - {type: lm_head, name: lm_head, vocab: 61}\n"
+    "loss: cross_entropy\n"
+    "optimizer: {type: adamw, lr: 0.006, beta1: 0.9, beta2: 0.95, weight_decay: 0.1, decay: matrices, clip: "
+    "1.0}\n"
+    "schedule: {type: cosine, per: step, warmup: 3, warmup_full: last, min_lr: 0.0006}\n"
+    "data: {format: tokens, train: gpt2_bf16.bin}\n"
+    "defaults: {epochs: 1, batch_size: 4, micro_batches: 2, seed: 1337}\n";
+
 void golden_open(struct golden *g, const char *name)
 {
     char path[4096];

@@ -13,6 +13,9 @@
 
 #define GOLDEN_DIR TK_SOURCE_DIR "/tests/golden/torch"
 
+/* The network of gpt2_bf16.pt, and its training. */
+extern const char golden_bf16_yaml[];
+
 struct golden {
     struct arena a;
     struct buf file;

@@ -1,9 +1,10 @@
-/* test_gpt2_bf16.c - GPT-2 in bf16 on a GPU that is none: how far outputs, loss and every gradient are from f32, beside how
+/* test_gpt2_bf16.c - GPT-2 in bf16 on a GPU, or on one that is none: how far outputs, loss and every gradient are from f32, beside how
  * far PyTorch's own autocast is (tests/golden/torch/gpt2_bf16.py). */
 #include "test.h"
 
 #include "../gpt2_golden.h"
-#include "kernels/cuda/cuda.h"
+#include "a_gpu.h"
+#include "kernels/device.h"
 #include "trainer/model/loss.h"
 #include "trainer/weights/numbers.h"
 
@@ -16,22 +17,7 @@ enum { SETS = 8, LOSSES = 32, TIME = 32, VOCAB = 61, WIDTH = 32 };
 /* How much farther from f32 than autocast a tensor may be. */
 static const double MORE_THAN_AUTOCAST = 1.5;
 
-static const char YAML[] =
-    "name: small\n"
-    "model:\n"
-    "  input: {tokens: 32}\n"
-    "  layers:\n"
-    "    - {type: embedding, name: transformer, vocab: 61, width: 32}\n"
-    "    - {type: gpt2_block, name: transformer.h.0, heads: 4, blocks: 2}\n"
-    "    - {type: gpt2_block, name: transformer.h.1, heads: 4, blocks: 2}\n"
-    "    - {type: layernorm, name: transformer.ln_f}\n"
-    "    - {type: lm_head, name: lm_head, vocab: 61}\n"
-    "loss: cross_entropy\n"
-    "optimizer: {type: adamw, lr: 0.006, beta1: 0.9, beta2: 0.95, weight_decay: 0.1, decay: matrices, clip: "
-    "1.0}\n"
-    "schedule: {type: cosine, per: step, warmup: 3, warmup_full: last, min_lr: 0.0006}\n"
-    "data: {format: tokens, train: gpt2_bf16.bin}\n"
-    "defaults: {epochs: 1, batch_size: 4, micro_batches: 2, seed: 1337}\n";
+static const struct gpu_plugin *plugin;
 
 /* One network, on the CPU in f32 or on the device in bf16. */
 struct net {
@@ -65,11 +51,11 @@ static struct net open_net(struct golden *g, bool device)
     struct config *cfg = arena_array(&g->a, 1, struct config); /* the model goes on reading it */
     struct err err = {0};
 
-    golden_config(g, YAML, cfg);
+    golden_config(g, golden_bf16_yaml, cfg);
     cfg->model.numbers = (struct model_numbers){.elsewhere = device, .element = n.element};
     n.model = model_make(&cfg->model, 1, &err);
-    n.ctx =
-        device ? cuda_make(0, PRECISION_F32, ELEMENT_BF16, &err) : kctx_make(&(struct kctx_options){0}, &err);
+    n.ctx = device ? plugin->context(0, PRECISION_F32, ELEMENT_BF16, &err)
+                   : kctx_make(&(struct kctx_options){0}, &err);
     if (!n.model || !n.ctx || kctx_reserve(n.ctx, model_workspace_bytes(n.model, 1), &err))
         fail_msg("%s", err.msg);
     memcpy(model_values(n.model), golden_flat(g, n.model, "weights"), model_len(n.model) * sizeof(float));
@@ -202,7 +188,7 @@ static void errors_are_not_far_above_autocasts(void **state)
     golden_take(&g.root, "loss", recorded, LOSSES);
     for (int i = 0; i < LOSSES; i++)
         assert_true(fabs((double)want.loss[i] / (double)recorded[i] - 1) < 1e-6);
-    golden_config(&g, YAML, &cfg);
+    golden_config(&g, golden_bf16_yaml, &cfg);
     cleanup_model struct model *m = model_make(&cfg.model, 1, &err);
     const struct param_row *row = model_params(m, &rows);
     for (int cublas = 0; cublas < 2; cublas++) {
@@ -221,11 +207,13 @@ static void errors_are_not_far_above_autocasts(void **state)
     golden_close(&g);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_not_far_above_autocasts),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(argc, 2);
+    int none = a_gpu(argv[1], &plugin);
+    return none ? none : cmocka_run_group_tests(tests, NULL, NULL);
 }
