@@ -116,7 +116,8 @@ static void open_training(struct training *t, const struct task *task, bool devi
     set.train.values = task->values ? data.value : NULL;
     make_net(&t->spec);
     t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
-    t->ctx = device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
+    t->ctx =
+        device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
     struct pipeline_options o = {.spec = &t->spec,
                                  .comm = t->comm,
                                  .ctx = t->ctx,
