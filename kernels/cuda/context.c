@@ -8,7 +8,8 @@
 
 void cuda_note(struct cuda *c, cudaError_t e, const char *where)
 {
-    if (e == cudaSuccess || c->error != cudaSuccess)
+    /* An event that was looked at before it was done is nobody's failure, whatever the runtime remembers of it. */
+    if (e == cudaSuccess || e == cudaErrorNotReady || c->error != cudaSuccess)
         return;
     c->error = e;
     c->where = where;

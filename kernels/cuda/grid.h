@@ -41,10 +41,12 @@
 #include "emulate.h"
 
 #define UNROLL
-#define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
-    emulate_launch((c)->stream, (blocks), (threads), 0, (kernel), __VA_ARGS__)
+#define LAUNCH(c, blocks, threads, kernel, ...) LAUNCH_SHARED(c, blocks, threads, 0, kernel, __VA_ARGS__)
 #define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
-    emulate_launch((c)->stream, (blocks), (threads), (bytes), (kernel), __VA_ARGS__)
+    do {                                                                                                     \
+        emulate_launch((c)->stream, (blocks), (threads), (bytes), (kernel), __VA_ARGS__);                    \
+        cuda_note((c), cudaPeekAtLastError(), #kernel);                                                      \
+    } while (0)
 
 #endif
 

@@ -2,6 +2,7 @@
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/blas.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ struct key {
 
 struct plan {
     struct key key;
-    bool none; /* cuBLAS has nothing for it */
+    bool none;       /* cuBLAS has nothing for it */
+    bool relu_apart; /* not cuBLAS's */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algo;
@@ -147,9 +149,10 @@ static int describe(const struct matmul *m, struct plan *p, const void *bias)
     const struct key *k = &p->key;
     cublasOperation_t ta = k->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t tb = k->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    cublasLtEpilogue_t epilogue = k->bias   ? k->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
-                                  : k->relu ? CUBLASLT_EPILOGUE_RELU
-                                            : CUBLASLT_EPILOGUE_DEFAULT;
+    const bool relu = k->relu && !p->relu_apart;
+    cublasLtEpilogue_t epilogue = k->bias ? relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
+                                  : relu  ? CUBLASLT_EPILOGUE_RELU
+                                          : CUBLASLT_EPILOGUE_DEFAULT;
     uint64_t a_rows = (uint64_t)(k->a_transposed ? k->k : k->m);
     uint64_t a_cols = (uint64_t)(k->a_transposed ? k->m : k->k);
     uint64_t b_rows = (uint64_t)(k->b_transposed ? k->n : k->k);
@@ -171,6 +174,9 @@ static int choose(const struct matmul *m, struct plan *p)
     const struct blas *b = &m->blas;
     const uint64_t workspace = CUDA_PARTS_BYTES;
     const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* split sums by way of the workspace */
+    /* There is no word for the bias: PyTorch tells of it as if it were D. */
+    const uint32_t align_d =
+        p->key.align_bias && p->key.align_bias < p->key.align_c ? p->key.align_bias : p->key.align_c;
     cublasLtMatmulPreference_t like = NULL;
     cublasLtMatmulHeuristicResult_t best = {0};
     int found = 0;
@@ -184,7 +190,7 @@ static int choose(const struct matmul *m, struct plan *p)
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p->key.align_a, sizeof(uint32_t)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->key.align_b, sizeof(uint32_t)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->key.align_c, sizeof(uint32_t)},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->key.align_c, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align_d, sizeof(uint32_t)},
     };
 
     cublasStatus_t bad = b->MatmulPreferenceCreate(&like);
@@ -201,8 +207,47 @@ static int choose(const struct matmul *m, struct plan *p)
     return 0;
 }
 
-static struct plan *plan_of(struct matmul *m, const struct key *key, const void *bias)
+static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by)
 {
+    const struct matmul *m = c->matmul;
+    const float kept = p->more ? 1 : 0; /* of what C holds */
+
+    if (p->bias && m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
+                                                  sizeof(p->bias)))
+        return false;
+    return m->blas.Matmul(m->handle, plan->desc, &by, p->a, plan->a, p->b, plan->b, &kept, p->c, plan->c,
+                          p->c, plan->c, &plan->algo, c->parts, plan->workspace_bytes,
+                          c->stream) == CUBLAS_STATUS_SUCCESS;
+}
+
+static bool is_recorded(const struct cuda *c)
+{
+    enum cudaStreamCaptureStatus is;
+
+    return cudaStreamIsCapturing(c->stream, &is) != cudaSuccess || is != cudaStreamCaptureStatusNone;
+}
+
+/* A run that has diverged must show: where activations are no numbers, a ReLU that makes 0 of them leaves a loss that is
+ * one. The manual does not say what cuBLAS's does, so each plan is asked: times NaN, every element is none. What it writes
+ * is written again. */
+static bool keeps_nan(struct cuda *c, struct plan *plan, const struct product *p)
+{
+    union {
+        float f32;
+        uint16_t half[2]; /* a bf16 is the upper half */
+    } first = {.f32 = 0};
+    const bool bf16 = p->to == ELEMENT_BF16;
+    struct err late; /* kept in the context as well */
+
+    return !is_recorded(c) && run_plan(c, plan, p, NAN) &&
+           !c->ctx.ops->get(&c->ctx, bf16 ? &first.half[1] : &first.half[0], p->c,
+                            bf16 ? sizeof(first.half[1]) : sizeof(first.f32), &late) &&
+           isnan(first.f32);
+}
+
+static struct plan *plan_of(struct cuda *c, const struct key *key, const struct product *product)
+{
+    struct matmul *m = c->matmul;
     int i = 0;
 
     while (i < m->plans && memcmp(&m->plan[i].key, key, sizeof(*key)) != 0)
@@ -212,28 +257,25 @@ static struct plan *plan_of(struct matmul *m, const struct key *key, const void 
         return p;
     if (m->plans < PLANS_MAX)
         m->plans++;
-    release_plan(&m->blas, p);
-    p->key = *key;
-    p->none = describe(m, p, bias) || choose(m, p);
+    for (int apart = 0; apart < 2; apart++) {
+        release_plan(&m->blas, p);
+        p->key = *key;
+        p->relu_apart = apart;
+        p->none = describe(m, p, product->bias) || choose(m, p);
+        if (p->none || !key->relu || apart || keeps_nan(c, p, product))
+            break;
+    }
     return p;
 }
 
-bool matmul_run(struct cuda *c, const struct product *p)
+bool matmul_run(struct cuda *c, struct product *p)
 {
-    struct matmul *m = c->matmul;
-    const float one = 1;
-    const float kept = p->more ? 1 : 0; /* of what C holds */
-
-    if (!m->loaded)
+    if (!c->matmul->loaded)
         return false;
     struct key key = key_of(p);
-    struct plan *plan = plan_of(m, &key, p->bias);
-    if (plan->none)
+    struct plan *plan = plan_of(c, &key, p);
+    if (plan->none || !run_plan(c, plan, p, 1))
         return false;
-    if (p->bias && m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
-                                                  sizeof(p->bias)))
-        return false;
-    return m->blas.Matmul(m->handle, plan->desc, &one, p->a, plan->a, p->b, plan->b, &kept, p->c, plan->c,
-                          p->c, plan->c, &plan->algo, c->parts, plan->workspace_bytes,
-                          c->stream) == CUBLAS_STATUS_SUCCESS;
+    p->relu = p->relu && plan->relu_apart;
+    return true;
 }

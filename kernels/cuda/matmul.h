@@ -24,8 +24,8 @@ struct product {
     void *c;
     int ldc;          /* 0: m */
     const void *bias; /* (m): added to every column; or NULL */
-    bool relu;
-    bool more; /* added to what C holds; without bias and ReLU */
+    bool relu;        /* left true by matmul_run: C still needs it */
+    bool more;        /* added to what C holds; without bias and ReLU */
 };
 
 /* Without cuBLAS, or with TK_CUBLAS=off in the environment, it is made all the same, and matmul_run does nothing. ERR_INVALID: a precision that only cuBLAS has. */
@@ -33,8 +33,9 @@ struct matmul *matmul_make(enum precision precision, struct err *err) MUST_CHECK
 void matmul_free(struct matmul *m);
 bool matmul_has_cublas(const struct matmul *m);
 
-/* Queue it. false: cuBLAS is not there, or has nothing for this product. */
-bool matmul_run(struct cuda *c, const struct product *p);
+/* Queue it. false: cuBLAS is not there, or has nothing for this product. A ReLU of cuBLAS's that makes 0 of what is no
+ * number is not used. The first of a kind waits for the stream, unless that is being recorded. */
+bool matmul_run(struct cuda *c, struct product *p) MUST_CHECK;
 
 #ifdef __cplusplus
 }

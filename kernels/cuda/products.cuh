@@ -37,6 +37,18 @@ template <class E> struct store_plain {
     }
 };
 
+/* In place. */
+template <class E> __global__ void relu_of(E *out, int rows, int cols, int stride)
+{
+    const int64_t n = (int64_t)rows * cols;
+
+    for (int64_t i = each_first(); i < n; i += each_stride()) {
+        E *at = out + i / cols * stride + i % cols;
+        if ((float)*at < 0)
+            *at = (E)0.0F; /* NaN stays */
+    }
+}
+
 template <class E>
 void output_product(struct cuda *c, const struct linear_shape *s, E *out, int stride, const E *in,
                     const E *weight, const E *bias, bool relu)
@@ -48,8 +60,12 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
     p.b = in, p.ldb = s->in;
     p.c = out, p.ldc = stride;
     p.bias = bias, p.relu = relu;
-    if (matmul_run(c, &p))
+    if (matmul_run(c, &p)) {
+        if (p.relu)
+            LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, relu_of<E>, out,
+                   s->rows, s->out, stride);
         return;
+    }
     tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
                 tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
 }

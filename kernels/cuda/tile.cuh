@@ -28,6 +28,7 @@ constexpr int MINE = 4;                            /* rows, and columns, of C th
 struct tile_shape {
     int rows, cols, k;
     int k_part; /* of one split; a multiple of TILE_K */
+    int row_tiles;
 };
 
 __device__ inline int smaller(int a, int b)
@@ -86,8 +87,8 @@ __global__ void __launch_bounds__(TILE_THREADS) tile_kernel(tile_shape s, A a, B
     SHARED(float, tile_a, TILE_K *TILE_LD);
     SHARED(float, tile_b, TILE_K *TILE_LD);
     const int t = (int)threadIdx.x;
-    const int row0 = (int)blockIdx.x * TILE;
-    const int col0 = (int)blockIdx.y * TILE;
+    const int row0 = (int)blockIdx.x % s.row_tiles * TILE;
+    const int col0 = (int)blockIdx.x / s.row_tiles * TILE;
     const int begin = (int)blockIdx.z * s.k_part;
     const int end = s.k - begin < s.k_part ? s.k : begin + s.k_part;
     const int row = t / (TILE / MINE) * MINE;
@@ -130,13 +131,13 @@ inline int tile_splits(const struct cuda *c, int rows, int cols, int k, size_t r
     return n > 1 ? (int)n : 1;
 }
 
-/* The rows of C may be many (blockIdx.x), its columns are channels. */
+/* Tiles of C lie in blockIdx.x alone, rows first: the other two end at 65,535, and C may be wide. */
 template <class A, class B, class Store>
 void tile_launch(struct cuda *c, int rows, int cols, int k, int splits, A a, B b, Store store)
 {
     int part = (int)(ceil_div(ceil_div(k, splits), TILE_K) * TILE_K);
-    tile_shape s = {rows, cols, k, part};
-    dim3 grid((unsigned)ceil_div(rows, TILE), (unsigned)ceil_div(cols, TILE), (unsigned)ceil_div(k, part));
+    tile_shape s = {rows, cols, k, part, (int)ceil_div(rows, TILE)};
+    dim3 grid((unsigned)(s.row_tiles * ceil_div(cols, TILE)), 1, (unsigned)ceil_div(k, part));
     LAUNCH(c, grid, TILE_THREADS, (tile_kernel<A, B, Store>), s, a, b, store);
 }
 

@@ -1,8 +1,10 @@
-/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul.
+/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul. What its ReLU
+ * makes of NaN the manual leaves open: both can be had.
  *
  * It refuses what it was not asked to expect: addresses less aligned than the preference promised, more workspace than
  * allowed, and reduction schemes that add in no fixed order.
  */
+#include "cudart.h"
 #include "emulate.h"
 
 #include "kernels/cuda/blas.h"
@@ -176,6 +178,13 @@ void put(void *p, cudaDataType type, uint64_t i, float x)
         ((float *)p)[i] = x;
 }
 
+bool loses_nan;
+
+float rectified(float x, bool loses)
+{
+    return x < 0 || (loses && isnan(x)) ? 0 : x;
+}
+
 bool aligned(const void *p, uint32_t to)
 {
     return ((uintptr_t)p & (to - 1)) == 0;
@@ -202,6 +211,9 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
         workspace_bytes > promised.workspace)
         return CUBLAS_STATUS_INVALID_VALUE;
     bool bias = how.epilogue == CUBLASLT_EPILOGUE_BIAS || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    if (bias && !aligned(how.bias, promised.align_d))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    bool loses = loses_nan;
     bool relu = how.epilogue == CUBLASLT_EPILOGUE_RELU || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
     emulate_queue(stream, [=] {
         memset(workspace, 0xff, workspace_bytes);
@@ -216,13 +228,18 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
                 const uint64_t at = j * (uint64_t)ld.ld + i;
                 sum = by * sum + (kept != 0 ? kept * get(pd, ld.type, at) : 0) +
                       (bias ? get(how.bias, ld.type, i) : 0);
-                put(pd, ld.type, at, relu && sum < 0 ? 0 : sum);
+                put(pd, ld.type, at, relu ? rectified(sum, loses) : sum);
             }
     });
     return CUBLAS_STATUS_SUCCESS;
 }
 
 } // namespace
+
+extern "C" void fake_cublas_loses_nan(bool on)
+{
+    loses_nan = on;
+}
 
 extern "C" int blas_load(struct blas *b, struct err *err)
 {

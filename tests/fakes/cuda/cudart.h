@@ -14,6 +14,9 @@ extern "C" {
 /* The call of `function` behind the next `calls` ones fails, once. */
 void fake_cudart_fail(const char *function, int calls);
 
+/* What cuBLAS's own ReLU makes of NaN from now on: 0, or NaN (the default). */
+void fake_cublas_loses_nan(bool on);
+
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
 

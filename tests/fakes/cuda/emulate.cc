@@ -63,6 +63,7 @@ struct machine {
     size_t shared_bytes; /* that the launch asked for */
     bool descending;
     unsigned long launches;
+    unsigned grid_y; /* 0: as many as a GPU takes */
 
     ~machine()
     {
@@ -192,8 +193,8 @@ void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::functi
     size_t blocks = (size_t)grid.x * grid.y * grid.z;
     emulate_at.grid = grid;
     emulate_at.threads = threads;
-    if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > 65535 || grid.z > 65535 ||
-        shared_bytes > SHARED_BYTES_MAX)
+    if (n == 0 || n > THREADS_MAX || blocks == 0 || grid.y > (m.grid_y ? m.grid_y : 65535) ||
+        grid.z > 65535 || shared_bytes > SHARED_BYTES_MAX)
         broken("a grid that a GPU refuses");
     if (m.fibers.size() < n)
         m.fibers.resize(n);
@@ -262,6 +263,11 @@ void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned fro
     go_home(WAITS_WARP);
     memcpy(theirs, m.fibers[other].value, bytes);
     go_home(WAITS_WARP);
+}
+
+void emulate_grid_y(unsigned most)
+{
+    m.grid_y = most;
 }
 
 void emulate_order(bool descending)

@@ -53,6 +53,9 @@ void emulate_share(const void *mine, size_t bytes, void *all);
 void emulate_queue(cudaStream_t stream, std::function<void()> work);
 void emulate_run(dim3 grid, dim3 threads, size_t shared_bytes, const std::function<void()> &kernel);
 
+/* The most blocks along y that are taken from now on; 0: as many as a GPU takes, the default. */
+extern "C" void emulate_grid_y(unsigned most);
+
 /* false: blocks and threads in ascending order, the default. */
 extern "C" void emulate_order(bool descending);
 extern "C" unsigned long emulate_launches(void); /* so far */

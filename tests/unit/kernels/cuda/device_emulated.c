@@ -3,6 +3,8 @@
 #include "kernels/cuda/cuda.h"
 
 void emulate_order(bool descending);
+void emulate_grid_y(unsigned most);
+void fake_cublas_loses_nan(bool on);
 
 struct kctx *device_open(enum precision precision, enum element element, struct err *err)
 {
@@ -12,4 +14,14 @@ struct kctx *device_open(enum precision precision, enum element element, struct 
 void device_disturb(bool on)
 {
     emulate_order(on);
+}
+
+void device_lose_nan(bool on)
+{
+    fake_cublas_loses_nan(on);
+}
+
+void device_grid_y(unsigned most)
+{
+    emulate_grid_y(most);
 }

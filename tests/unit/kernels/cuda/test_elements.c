@@ -108,6 +108,49 @@ static void own_products_are_the_cpus(void **state)
     unsetenv("TK_CUBLAS");
 }
 
+/* A hidden activation that is no number reaches the loss, whatever cuBLAS's ReLU makes of it. */
+static void check_nan(enum element element, bool lost)
+{
+    const struct linear_case c = {.s = {5, 7, 3}, .relu = true, .bias = true};
+    struct beside *s;
+
+    device_lose_nan(lost);
+    s = open_all(element);
+    for (int again = 0; again < 2; again++) { /* a product of a kind that is known, too */
+        beside_out(s, BESIDE_ELEMENTS, 5 * 3 * sizeof(float));
+        ((float *)s->b[beside_elements(s, BESIDE_IN, 5 * 7)].start)[2 * 7] = NAN;
+        beside_elements(s, BESIDE_IN, 3 * 7);
+        beside_elements(s, BESIDE_IN, 3);
+        beside_check(s, linear_forward_of, &c, lost ? "a ReLU that loses NaN" : "a ReLU that keeps NaN");
+    }
+    beside_close(s);
+    device_lose_nan(false);
+}
+
+static void what_is_no_number_stays_none(void **state)
+{
+    (void)state;
+    for (int e = 0; e < ELEMENTS; e++)
+        for (int lost = 0; lost < 2; lost++)
+            check_nan((enum element)e, lost);
+}
+
+/* CUDA takes 65,535 blocks along y, a matrix may have more tiles side by side. */
+static void matrices_are_as_wide_as_they_like(void **state)
+{
+    struct beside *s;
+
+    (void)state;
+    setenv("TK_CUBLAS", "off", 1);
+    device_grid_y(8); /* as many parts as sums of columns have */
+    s = open_all(ELEMENT_F32);
+    check_linear(s, &(struct linear_case){{3, 2, 10 * 64}, .bias = true, .din = true});
+    check_linear(s, &(struct linear_case){{2, 10 * 64, 3}, .bias = true, .din = true});
+    beside_close(s);
+    device_grid_y(0);
+    unsetenv("TK_CUBLAS");
+}
+
 struct gelu_case {
     enum gelu_form form;
     size_t n;
@@ -293,8 +336,12 @@ static void layernorm_is_the_cpus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_is_the_cpus),    cmocka_unit_test(own_products_are_the_cpus),
-        cmocka_unit_test(gelu_is_the_cpus),      cmocka_unit_test(dropout_is_the_cpus),
+        cmocka_unit_test(linear_is_the_cpus),
+        cmocka_unit_test(own_products_are_the_cpus),
+        cmocka_unit_test(what_is_no_number_stays_none),
+        cmocka_unit_test(matrices_are_as_wide_as_they_like),
+        cmocka_unit_test(gelu_is_the_cpus),
+        cmocka_unit_test(dropout_is_the_cpus),
         cmocka_unit_test(layernorm_is_the_cpus),
     };
     int none = beside_none();
