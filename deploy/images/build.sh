@@ -38,9 +38,9 @@ die() {
 sources() {
     case $1 in
     operator) echo CMakeLists.txt cmake common kube operator deploy/images/sbom.sh ;;
-    trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer ;;
-    trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py ;;
-    tensorboard) echo deploy/images/tensorboard.requirements.txt ;;
+    trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer deploy/images/sbom-image.sh ;;
+    trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py deploy/images/sbom-image.sh ;;
+    tensorboard) echo deploy/images/tensorboard.requirements.txt deploy/images/sbom-image.sh ;;
     esac
 }
 
@@ -144,7 +144,7 @@ make_base() {
     container=$(in_store from scratch)
     in_store add --quiet "$container" "$OUT/base.new.tar" / >/dev/null
     in_store config --cmd /bin/bash "$container"
-    in_store commit --quiet --rm "$container" "$name" >/dev/null
+    in_store commit --quiet --rm --timestamp 0 "$container" "$name" >/dev/null # images name it in their history
     rm -f -- "$OUT/base.new.tar"
     base_stamp >"$OUT/base.stamp"
 }
@@ -176,8 +176,8 @@ build_with_buildah() {
     if grep -q ' AS libraries$' "$recipe"; then
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
-    # Nothing in it goes by dates, and so it has none: the same image from the same tree and the same packages.
-    [ "$name" != operator ] || common+=(--timestamp 0)
+    # Nothing in them goes by dates, and so they have none: the same image from the same tree and the same packages.
+    case $name in operator | trainer) common+=(--timestamp 0) ;; esac
     # One layer: the base's apt settings (mirror, proxy) are this machine's, and a removed file stays in its layer.
     in_store bud "${common[@]}" "${arguments[@]}" --squash --tag "$PREFIX/$name:$TAG" "$REPO" &&
         in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&

@@ -20,14 +20,23 @@ RUN cd /opt/tensorboard \
  && find . \( -name '*.pyi' -o -name '*.pxd' -o -name '*.c' -o -name '*.h' -o -name '*.proto' -o -name '*_test.py' \) -delete \
  && python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash .
 
-FROM ${BASE}
+FROM ${BASE} AS image
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
-        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
+        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list /var/cache/ldconfig \
  && printf '#!/bin/sh\nexec python3 -m tensorboard.main "$@"\n' >/usr/local/bin/tensorboard \
  && chmod 755 /usr/local/bin/tensorboard
 COPY --from=wheels /opt/tensorboard /opt/tensorboard
+
+# What is in it (SPDX): Debian's packages and PyPI's wheels.
+FROM image AS listed
+COPY deploy/images/sbom-image.sh /
+RUN version=$(ls -d /opt/tensorboard/tensorboard-*.dist-info) && version=${version##*/tensorboard-} \
+ && /sbom-image.sh tensorboard "${version%.dist-info}" --dists /opt/tensorboard >/sbom.spdx.json
+
+FROM image
+COPY --from=listed /sbom.spdx.json /
 ENV PYTHONPATH=/opt/tensorboard PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
 USER 65534:65534
 EXPOSE 6006

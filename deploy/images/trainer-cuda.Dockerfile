@@ -24,16 +24,27 @@ RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR
  && cmake --build /build --target torchrun trainer tk_cuda \
  && strip /build/bin/torchrun /build/bin/trainer /build/bin/libtk_cuda.so
 
-FROM ${BASE}
+FROM ${BASE} AS image
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g libcurl4 libstdc++6 ca-certificates dataset-fashion-mnist \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
-        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
- && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
+        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list /var/cache/ldconfig \
+ && export SOURCE_DATE_EPOCH=0 && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
  && ln -s torchrun /usr/local/bin/launch
 COPY --from=libraries /used /usr/local/lib/torchkeeper/
 COPY --from=build /build/bin/libtk_cuda.so /usr/local/lib/torchkeeper/
 COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/
+
+# What is in it (SPDX): Debian's packages, NVIDIA's wheels (the runtime is linked into our library), our own files.
+FROM image AS listed
+COPY deploy/images/sbom-image.sh cmake/cuda-wheels.txt /
+RUN version=$(torchrun --version) \
+ && /sbom-image.sh trainer-cuda "${version##* }" --file /usr/local/bin/torchrun --file /usr/local/bin/trainer \
+        --file /usr/local/lib/torchkeeper/libtk_cuda.so --wheels /cuda-wheels.txt nvidia-cuda-runtime \
+        --wheels /cuda-wheels.txt nvidia-cublas --wheels /cuda-wheels.txt nvidia-nccl-cu13 >/sbom.spdx.json
+
+FROM image
+COPY --from=listed /sbom.spdx.json /
 # What the nodes' container runtime goes by.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 1000:1000

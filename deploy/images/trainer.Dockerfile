@@ -13,14 +13,23 @@ RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR
  && cmake --build /build --target torchrun trainer \
  && strip /build/bin/torchrun /build/bin/trainer
 
-FROM ${BASE}
+FROM ${BASE} AS image
 RUN apt-get update \
  && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g libcurl4 ca-certificates dataset-fashion-mnist \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
-        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
- && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
+        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list /var/cache/ldconfig \
+ && export SOURCE_DATE_EPOCH=0 && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
  && ln -s torchrun /usr/local/bin/launch
 COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/
+
+# What is in it (SPDX): Debian's packages and our own files.
+FROM image AS listed
+COPY deploy/images/sbom-image.sh /
+RUN version=$(torchrun --version) \
+ && /sbom-image.sh trainer "${version##* }" --file /usr/local/bin/torchrun --file /usr/local/bin/trainer >/sbom.spdx.json
+
+FROM image
+COPY --from=listed /sbom.spdx.json /
 USER 1000:1000
 WORKDIR /workspace
 CMD ["torchrun", "--help"]

@@ -246,6 +246,11 @@ static const struct row REFUSED[] = {
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"a\",\"subPath\":[\"x,y\"]}]}}"),
      "spec.tensorboardSpec.logDir.pvc[0].subPath[0]: expected a path without ',' and ':', got \"x,y\""},
+    {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"a\",\"subPath\":[\"log\",\"./a//../../"
+          "b\"]}]}}"),
+     "spec.tensorboardSpec.logDir.pvc[0].subPath[1]: expected a path inside the claim, got \"./a//../../b\""},
+    {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"../a\"}]}}"),
+     "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[]}"),
      "spec.tensorboardSpec.trainingLogFilesets: not supported by this version"},
 };
