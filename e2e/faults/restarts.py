@@ -128,11 +128,15 @@ def cold(world, prefix):
     world.plane.up()
 
 
-def crd_late(world, prefix):
+def await_crd(world):
     """At the start of the operator there was none."""
     world.plane.wait("the operator to miss it", world.operator.complaints)
     time.sleep(5)
     world.plane.install_crd()
+
+
+def crd_late(world, prefix):
+    await_crd(world)
     through(world, prefix, lambda: None)
     missed = sum(e["responseStatus"].get("code") == 404 and e["verb"] in ("list", "watch") for e in Audit(world.plane.audit_log).read())
     check(0 < missed < 30, f"{missed} lists and watches of what was not there for some seconds")
@@ -199,7 +203,19 @@ CASES = {
     "etcd comes back as it was earlier": restored,
     "etcd comes back empty": wiped,
 }
-SHORT = ("CRD installed after the start", "API server killed")
+
+
+def all_cases(cases, world):
+    for number, (name, fault) in enumerate(CASES.items()):
+        if fault == crd_late or cases.wanted(name):
+            with cases(name):
+                fault(world, f"c{number}")
+
+
+def shortest(cases, world):
+    with cases("CRD installed after the start, API server killed"):
+        await_crd(world)
+        CASES["API server killed"](world, "c")
 
 
 def main():
@@ -210,10 +226,7 @@ def main():
         plane.up()
         plane.install(crd=False)
         world = World(plane)
-        for number, (name, fault) in enumerate(CASES.items()):
-            if name == "CRD installed after the start" or cases.wanted(name) and (name in SHORT or not args.short):
-                with cases(name):
-                    fault(world, f"c{number}")
+        (shortest if args.short else all_cases)(cases, world)
         world.close()
         with cases("the operator ends well", counts=False):
             world.operator.end()
