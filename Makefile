@@ -13,6 +13,7 @@ help: ## show this text
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
 	@printf '  PYTHON=FILE       bench-trainer, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
+	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60        fuzz: so long each; what is found stays in build/fuzz-found\n'
 	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
@@ -27,6 +28,9 @@ test: ## every test; as root also those against a real Kubernetes
 
 faults: build ## every class of faults for the operator, counted, in one table (root; part of it runs in test)
 	@scripts/faults.sh
+
+soak: ## 10,000 lives of jobs at random, twice (release, ASan), on a real API server; SHORT=1: 1,000; no root
+	@e2e/faults/run.sh $(if $(SHORT),--short) soak
 
 fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on that alone), SECONDS each
 	@scripts/deps.sh build test

@@ -28,7 +28,8 @@ struct watcher {
     bool broken;     /* feed failed: why and stream_status say how */
     struct err why;
     struct kube_status stream_status;
-    int resumes; /* watches or streams that failed in a row */
+    int resumes;     /* watches or streams that failed in a row */
+    int64_t lost_ms; /* when the first of these watches failed */
     struct backoff backoff;
     int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
 };
@@ -105,8 +106,23 @@ int watcher_request(struct watcher *w, struct arena *a, struct http_request *out
     return 0;
 }
 
+/* Everything again: as a stream, unless the server has none, the last ones all failed, or a list in one piece is due. */
+static void start_over(struct watcher *w, bool expired)
+{
+    bool in_vain = w->state == STREAM && !expired && ++w->resumes >= WATCHER_RESUMES;
+    bool stream = !w->stats.no_streams && !w->whole_list && !in_vain;
+
+    if (w->state != STREAM || !stream)
+        w->resumes = 0;
+    w->state = stream ? STREAM : LIST;
+    w->replacing = false;
+    set_text(&w->continue_token, NULL);
+}
+
 void watcher_begin(struct watcher *w, int64_t now_ms)
 {
+    if (w->state == WATCH && w->resumes && now_ms - w->lost_ms >= WATCHER_AWAY_MS)
+        start_over(w, false);
     w->begin_ms = now_ms;
     w->byte_ms = now_ms;
     w->broken = false;
@@ -254,19 +270,6 @@ int64_t watcher_deadline_ms(const struct watcher *w)
     return w->state == STREAM ? w->byte_ms + TRANSPORT_TIMEOUT_MS : INT64_MAX;
 }
 
-/* Everything again: as a stream, unless the server has none, the last ones all failed, or a list in one piece is due. */
-static void start_over(struct watcher *w, bool expired)
-{
-    bool in_vain = w->state == STREAM && !expired && ++w->resumes >= WATCHER_RESUMES;
-    bool stream = !w->stats.no_streams && !w->whole_list && !in_vain;
-
-    if (w->state != STREAM || !stream)
-        w->resumes = 0;
-    w->state = stream ? STREAM : LIST;
-    w->replacing = false;
-    set_text(&w->continue_token, NULL);
-}
-
 /* True when this was the server's way to say that it has no such stream: a refused parameter (422; 400 from older ones),
  * or one that it ignores. client-go asks for a list then, too, but would wait for the end of an ignored one for ever. */
 static bool refused_stream(struct watcher *w, const struct kube_status *status)
@@ -287,6 +290,8 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
         start_over(w, false);
         return 0;
     }
+    if (w->state == WATCH && !w->resumes)
+        w->lost_ms = now_ms;
     bool resume = w->state == WATCH && !expired && err->kind != ERR_INVALID && err->kind != ERR_NOT_FOUND &&
                   ++w->resumes < WATCHER_RESUMES;
     w->stats.failures++;

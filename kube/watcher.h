@@ -30,6 +30,9 @@ enum {
     WATCHER_BACKOFF_MAX_MS = BACKOFF_MAX_MS,
     WATCHER_QUIET_MS = BACKOFF_QUIET_MS,
     WATCHER_SHORT_MS = 1000, /* a watch shorter than this that brought nothing is a failure */
+    /* A watch that was lost for so long is not resumed: the store may have been put back from a copy meanwhile, and the server
+     * would say nothing until it has given all numbers up to ours again. */
+    WATCHER_AWAY_MS = 10000,
     WATCHER_RESUMES = 3, /* failed watches in a row before a new list; failed streams before one in pages */
 };
 

@@ -261,7 +261,7 @@ class Mutations:
         taken = self.fresh(every)
         chosen = [(what, path, spec) for path, some in taken.items() for what, spec in some[:1 if short else 3]]
         self.in_flight(chosen[::2] if short else chosen)
-        with self.cases("the operator turned in no circles"):
+        with self.cases("the operator turned in no circles", counts=False):
             self.judge_circles()
         self.operator.end()
         for outcome, n in sorted(self.outcomes.items(), key=lambda row: -row[1]):

@@ -1,10 +1,28 @@
 #!/usr/bin/env bash
-# run.sh - the operator against the faults of a real API server: classes F8 and F9. No root, no node.
-#   e2e/faults/run.sh [--short] [CLASS]...      CLASS: credentials, mutations; --short: a minute or two in all
+# run.sh - the operator against the faults of a real API server: classes F7 (its real part), F8, F9, F12; and the soak, F13. No
+# root, no node.
+#   e2e/faults/run.sh [--short] [CLASS]...    CLASS: leader, credentials, mutations, restarts; soak only when it is named
 # Environment: OPERATOR=FILE tests this program. Each class prints "faults CLASS CASES PASSED", which scripts/faults.sh adds up.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
+
+build() { # build PRESET: prints the operator's path
+    {
+        cmake --preset "$1" && cmake --build "build/$1" --target ptj-operator
+    } >"$LOGS/faults-$1.log" 2>&1 || die "compiling failed: $LOGS/faults-$1.log"
+    printf '%s' "build/$1/bin/ptj-operator"
+}
+
+# The same lives twice: as it is shipped, and with every mistake in memory an end with a message.
+soak() {
+    local preset program seed
+    seed=$(od -An -N4 -tu4 /dev/urandom)
+    for preset in release asan; do
+        program=$(build "$preset") || return 1
+        python3 e2e/faults/soak.py --operator "$program" --csv "build/soak-$preset.csv" --seed "${seed// /}" "$@" || return 1
+    done
+}
 
 options=() classes=()
 for word in "$@"; do
@@ -13,21 +31,23 @@ for word in "$@"; do
     *) classes+=("$word") ;;
     esac
 done
-[ ${#classes[@]} -gt 0 ] || classes=(credentials mutations)
+# The leader's class waits for leases to end, half a minute a trial.
+[ ${#classes[@]} -gt 0 ] || case " ${options[*]} " in
+*" --short "*) classes=(credentials mutations restarts) ;;
+*) classes=(leader credentials mutations restarts) ;;
+esac
 cd "$REPO"
 "$REPO/scripts/deps.sh" build servers
 "$REPO/deploy/local/servers" build 1.34
-program=${OPERATOR:-}
-if [ -z "$program" ]; then
-    program=build/release/bin/ptj-operator
-    {
-        cmake --preset release && cmake --build build/release --target ptj-operator
-    } >"$LOGS/faults-operator.log" 2>&1 || die "compiling failed: $LOGS/faults-operator.log"
-fi
 export PYTHONPATH=$REPO/bench/operator
 failed=()
 for class in "${classes[@]}"; do
     say "faults: $class"
+    if [ "$class" = soak ]; then
+        soak "${options[@]}" || failed+=("$class")
+        continue
+    fi
+    program=${OPERATOR:-$(build release)}
     python3 "e2e/faults/$class.py" --operator "$program" "${options[@]}" || failed+=("$class")
 done
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"

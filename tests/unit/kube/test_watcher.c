@@ -319,6 +319,21 @@ static void test_stream_errors_resume_then_relist(void **ctx)
     asks(r, "limit=500");
 }
 
+/* Whoever was away for long may have come back as he was earlier. */
+static void test_long_outages_relist(void **ctx)
+{
+    struct rig *r = *ctx;
+
+    synced(r);
+    asks(r, "resourceVersion=10");
+    assert_true(breaks(r, ERR_TRANSIENT) > 0);
+    r->now += WATCHER_AWAY_MS - 1;
+    asks(r, "resourceVersion=10");
+    assert_true(breaks(r, ERR_TRANSIENT) > 0);
+    r->now += 1; /* since the first one failed */
+    asks(r, "limit=500");
+}
+
 static void test_progress_resets_the_resumes(void **ctx)
 {
     struct rig *r = *ctx;
@@ -789,6 +804,7 @@ int main(void)
         T(test_gone_as_http_status),
         T(test_gone_inside_the_stream),
         T(test_stream_errors_resume_then_relist),
+        T(test_long_outages_relist),
         T(test_progress_resets_the_resumes),
         T(test_useless_streams_relist),
         T(test_useless_lists_are_asked_again),
