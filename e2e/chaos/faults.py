@@ -248,7 +248,8 @@ LOST = r"13[78] \w+|140 PeerLost"
 TABLE = {
     "rank-killed": Fault(killed_rank, because=KILLED),
     "launcher-killed": Fault(killed_launcher, because=KILLED, ways=LAUNCHED, whole_pod=True),
-    "init-killed": Fault(killed_init, because=r"(137|143) \w+", whole_pod=True),
+    # The kubelet needs a moment to see it, in which the training may end.
+    "init-killed": Fault(killed_init, (0, 1), because=r"(137|143) \w+", whole_pod=True),
     "rank-stopped": Fault(stopped_rank, because=r"138 \w+"),
     "rank-paused": Fault(paused_rank, (0, 0)),
     "rank-slow": Fault(slow_rank, (0, 0)),
