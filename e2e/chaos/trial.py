@@ -15,15 +15,15 @@ from kube import GROUP, apply, audit, items, kubectl
 from trainjobs import GPT2, MNIST
 from victims import newest_step, processes
 
-# How a job is started, what it trains and how far: seconds of two ranks or four. "again": the launcher restarts ranks, and
-# waits for a pod whose launcher fell silent, by itself for an hour.
-AGAIN = {"procPerNode": 1, "maxRestarts": 2, "extraOptions": ["--rdzv_conf=join_timeout=60"]}
+# How a job is started, what it trains and how far: seconds of two ranks or four. "again": the launcher restarts ranks.
 WAYS = {
     "torchrun": ({"procPerNode": 2}, MNIST, 144),
     "plain": (None, MNIST, 192),
-    "again": (AGAIN, MNIST, 192),
+    "again": ({"procPerNode": 1, "maxRestarts": 2}, MNIST, 192),
     "gpt2": ({"procPerNode": 1}, GPT2, 12),
 }
+# A pod whose launcher says nothing may still be pulling its image: the others wait for it, by themselves for an hour.
+JOIN = {"extraOptions": ["--rdzv_conf=join_timeout=60"]}
 PARTS = 12  # checkpoints on the way
 PATIENCE_S = 240  # a hang is bounded; no speed is judged
 # Ranks that wait for a stopped one give up after this long.
@@ -135,7 +135,7 @@ class Trial:
         config = {}
         if torchrun is not None:
             one["args"] = one.pop("command")
-            config = {"torchrunConfig": {"enabled": True, **torchrun}}
+            config = {"torchrunConfig": {"enabled": True, **JOIN, **torchrun}}
         for name, _ in self.plan:
             one.update(TABLE[name].job)
         volumes = [{"name": "data", "hostPath": {"path": str(self.data), "type": "Directory"}},
