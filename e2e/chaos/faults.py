@@ -129,6 +129,8 @@ def full_disk(t):
 
 def full_disk_for_ever(t):
     threading.Thread(target=fill, args=(t, t.over.is_set), daemon=True).start()
+    t.wait("a full volume", lambda: os.statvfs(t.data).f_bfree == 0)
+    t.in_time()
     return "no room on the volume any more"
 
 
@@ -148,6 +150,7 @@ def read_only(t):
 
 def read_only_for_ever(t):
     remount(t, "ro")
+    t.in_time()
     return "the volume read-only"
 
 

@@ -78,6 +78,10 @@ class Trial:
                 raise Failure(f"not within {timeout} s: {what}")
             time.sleep(0.02)
 
+    def in_time(self):
+        if (self.data / "weights.safetensors").exists():
+            raise Late("all was saved before")
+
     def processes(self):
         return processes(self.uid)
 
