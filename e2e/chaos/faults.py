@@ -54,12 +54,19 @@ def killed_init(t):
     return f"killed {pause}"
 
 
+def go_on(process, t):
+    """Unless another fault has stopped it for ever."""
+    if process.pid not in t.frozen:
+        process.send(signal.SIGCONT)
+
+
 def stopped(process, seconds, t):
     process.send(signal.SIGSTOP)
     if seconds is FOR_EVER:
+        t.frozen.add(process.pid)
         return f"stopped {process}"
     time.sleep(seconds)
-    process.send(signal.SIGCONT)
+    go_on(process, t)
     return f"stopped {process} for {seconds:.1f} s"
 
 
@@ -83,7 +90,7 @@ def slow_rank(t):
     rank, until, turns = t.a_rank(), time.monotonic() + t.dice.uniform(2, 6), 0
     while time.monotonic() < until and rank.send(signal.SIGSTOP):
         time.sleep(t.dice.uniform(0.05, 0.4))
-        rank.send(signal.SIGCONT)
+        go_on(rank, t)
         time.sleep(t.dice.uniform(0.01, 0.1))
         turns += 1
     return f"stopped and continued {rank} {turns} times"
@@ -219,7 +226,7 @@ def wall_clock(t):
     struck = [p for p in t.processes() if p.pod == process.pod]
     for one in struck:
         try:
-            step_clock(one.pid, seconds)
+            step_clock(one.pid, seconds, go_on=one.pid not in t.frozen)
         except GONE:
             pass
     return f"wall clock of {process.pod} stepped by {seconds} s"

@@ -61,6 +61,7 @@ class Trial:
         self.steps = WAYS[way][2]
         self.over = threading.Event()
         self.told, self.seen, self.end = [], "", {}
+        self.frozen = set()  # processes that a fault has stopped for ever
         self.data = self.board = self.uid = self.dice = None
 
     # --- what faults ask of it
