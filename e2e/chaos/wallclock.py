@@ -67,7 +67,7 @@ def inside(pid, first, size):
 
 
 def step(pid, seconds, go_on=True):
-    """This process's wall clock is so much ahead (or behind) from now on. go_on: it runs; else it is stopped and stays so."""
+    """This process's wall clock is so much ahead (or behind) from now on. go_on: it runs; else it stays stopped."""
     first, size = vdso_of(pid)
     memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
     try:
