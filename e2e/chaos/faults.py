@@ -54,12 +54,19 @@ def killed_init(t):
     return f"killed {pause}"
 
 
+def go_on(process, t):
+    """Unless another fault has stopped it for ever."""
+    if process.pid not in t.frozen:
+        process.send(signal.SIGCONT)
+
+
 def stopped(process, seconds, t):
     process.send(signal.SIGSTOP)
     if seconds is FOR_EVER:
+        t.frozen.add(process.pid)
         return f"stopped {process}"
     time.sleep(seconds)
-    process.send(signal.SIGCONT)
+    go_on(process, t)
     return f"stopped {process} for {seconds:.1f} s"
 
 
@@ -83,7 +90,7 @@ def slow_rank(t):
     rank, until, turns = t.a_rank(), time.monotonic() + t.dice.uniform(2, 6), 0
     while time.monotonic() < until and rank.send(signal.SIGSTOP):
         time.sleep(t.dice.uniform(0.05, 0.4))
-        rank.send(signal.SIGCONT)
+        go_on(rank, t)
         time.sleep(t.dice.uniform(0.01, 0.1))
         turns += 1
     return f"stopped and continued {rank} {turns} times"
@@ -129,6 +136,8 @@ def full_disk(t):
 
 def full_disk_for_ever(t):
     threading.Thread(target=fill, args=(t, t.over.is_set), daemon=True).start()
+    t.wait("a full volume", lambda: os.statvfs(t.data).f_bfree == 0)
+    t.in_time()
     return "no room on the volume any more"
 
 
@@ -148,6 +157,7 @@ def read_only(t):
 
 def read_only_for_ever(t):
     remount(t, "ro")
+    t.in_time()
     return "the volume read-only"
 
 
@@ -216,7 +226,7 @@ def wall_clock(t):
     struck = [p for p in t.processes() if p.pod == process.pod]
     for one in struck:
         try:
-            step_clock(one.pid, seconds)
+            step_clock(one.pid, seconds, go_on=one.pid not in t.frozen)
         except GONE:
             pass
     return f"wall clock of {process.pod} stepped by {seconds} s"
@@ -248,7 +258,8 @@ LOST = r"13[78] \w+|140 PeerLost"
 TABLE = {
     "rank-killed": Fault(killed_rank, because=KILLED),
     "launcher-killed": Fault(killed_launcher, because=KILLED, ways=LAUNCHED, whole_pod=True),
-    "init-killed": Fault(killed_init, because=r"(137|143) \w+", whole_pod=True),
+    # The kubelet needs a moment to see it, in which the training may end.
+    "init-killed": Fault(killed_init, (0, 1), because=r"(137|143) \w+", whole_pod=True),
     "rank-stopped": Fault(stopped_rank, because=r"138 \w+"),
     "rank-paused": Fault(paused_rank, (0, 0)),
     "rank-slow": Fault(slow_rank, (0, 0)),

@@ -15,15 +15,15 @@ from kube import GROUP, apply, audit, items, kubectl
 from trainjobs import GPT2, MNIST
 from victims import newest_step, processes
 
-# How a job is started, what it trains and how far: seconds of two ranks or four. "again": the launcher restarts ranks, and
-# waits for a pod whose launcher fell silent, by itself for an hour.
-AGAIN = {"procPerNode": 1, "maxRestarts": 2, "extraOptions": ["--rdzv_conf=join_timeout=60"]}
+# How a job is started, what it trains and how far: seconds of two ranks or four. "again": the launcher restarts ranks.
 WAYS = {
     "torchrun": ({"procPerNode": 2}, MNIST, 144),
     "plain": (None, MNIST, 192),
-    "again": (AGAIN, MNIST, 192),
+    "again": ({"procPerNode": 1, "maxRestarts": 2}, MNIST, 192),
     "gpt2": ({"procPerNode": 1}, GPT2, 12),
 }
+# A pod whose launcher says nothing may still be pulling its image: the others wait for it, by themselves for an hour.
+JOIN = {"extraOptions": ["--rdzv_conf=join_timeout=60"]}
 PARTS = 12  # checkpoints on the way
 PATIENCE_S = 240  # a hang is bounded; no speed is judged
 # Ranks that wait for a stopped one give up after this long.
@@ -40,7 +40,7 @@ class Late(Exception):
 
 
 def draw(seed, number, only=None, way=None):
-    """Trial `number` of a seed: its way, its faults with the moments at which they strike, and the dice for the rest.
+    """Trial `number` of a seed: its way, its faults and the moments at which they strike.
     only, way: of this kind, started in this way."""
     fitting = [name for name in TABLE if way is None or way in TABLE[name].ways]
     kinds = [only] if only else [*fitting, TWO, TWO, TWO]
@@ -51,17 +51,18 @@ def draw(seed, number, only=None, way=None):
     way = way or dice.choice([w for w in WAYS if all(w in TABLE[n].ways for n in names)])
     # A fifth strikes while the job starts, the others at a place in the training.
     moments = sorted(0.0 if dice.random() < 0.2 else dice.uniform(0.05, 0.7) for _ in names)
-    return Trial(number, kind, way, list(zip(names, moments)), dice)
+    return Trial(number, kind, way, list(zip(names, moments)), seed)
 
 
 class Trial:
-    def __init__(self, number, kind, way, plan, dice):
-        self.number, self.kind, self.way, self.plan, self.dice = number, kind, way, plan, dice
+    def __init__(self, number, kind, way, plan, seed=0):
+        self.number, self.kind, self.way, self.plan, self.seed = number, kind, way, plan, seed
         self.name = f"t{number}" if number is not None else f"calm-{way}"
         self.steps = WAYS[way][2]
         self.over = threading.Event()
         self.told, self.seen, self.end = [], "", {}
-        self.data = self.board = self.uid = None
+        self.frozen = set()  # processes that a fault has stopped for ever
+        self.data = self.board = self.uid = self.dice = None
 
     # --- what faults ask of it
 
@@ -78,12 +79,15 @@ class Trial:
                 raise Failure(f"not within {timeout} s: {what}")
             time.sleep(0.02)
 
+    def in_time(self):
+        if (self.data / "weights.safetensors").exists():
+            raise Late("all was saved before")
+
     def processes(self):
         return processes(self.uid)
 
     def one(self, what, chosen):
-        found = self.wait(what, lambda: [p for p in self.processes() if chosen(p)])
-        return self.dice.choice(found)
+        return self.wait(what, lambda: [p for p in self.processes() if chosen(p)])[0]
 
     def rank(self, number):
         return self.one(f"rank {number}", lambda p: p.rank == number)
@@ -135,7 +139,7 @@ class Trial:
         config = {}
         if torchrun is not None:
             one["args"] = one.pop("command")
-            config = {"torchrunConfig": {"enabled": True, **torchrun}}
+            config = {"torchrunConfig": {"enabled": True, **JOIN, **torchrun}}
         for name, _ in self.plan:
             one.update(TABLE[name].job)
         volumes = [{"name": "data", "hostPath": {"path": str(self.data), "type": "Directory"}},
@@ -149,6 +153,8 @@ class Trial:
         """What came too late is left out of the plan, and the job judged by the rest."""
         struck = []
         for name, moment in self.plan:
+            # Of its own: what one fault draws may depend on what it finds, and the next one shall not depend on that.
+            self.dice = random.Random(f"{self.seed}/{self.number}/{len(struck)}/{name}")
             try:
                 if TABLE[name].strike:
                     self.strike_once(TABLE[name].strike, int(moment * self.steps))

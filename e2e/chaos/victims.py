@@ -94,7 +94,7 @@ def set_cpu_limit(process, share):
 
 def eat_memory(process):
     """Fill the pod's /dev/shm from within the container's cgroup, by a process that the kernel would take last: it
-    is the container's memory that is used up, and one of its own processes pays for it. Returns the process that fills."""
+    is the container's memory that is used up, and one of its own processes pays for it. Returns who fills."""
     tasks = cgroup(process.pid, "memory") / "cgroup.procs"
     text = 'echo $$ >"$0" && exec dd if=/dev/zero of="$1" bs=1M'
     return subprocess.Popen(["sh", "-c", text, str(tasks), f"/proc/{process.pid}/root/dev/shm/filler"],

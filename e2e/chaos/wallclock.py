@@ -66,8 +66,8 @@ def inside(pid, first, size):
     return False
 
 
-def step(pid, seconds):
-    """This process's wall clock is so much ahead (or behind) from now on."""
+def step(pid, seconds, go_on=True):
+    """This process's wall clock is so much ahead (or behind) from now on. go_on: it runs; else it stays stopped."""
     first, size = vdso_of(pid)
     memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
     try:
@@ -75,7 +75,7 @@ def step(pid, seconds):
         for _ in range(100):
             os.kill(pid, signal.SIGSTOP)
             time.sleep(0.005)
-            if not inside(pid, first, size):
+            if not go_on or not inside(pid, first, size):
                 break
             os.kill(pid, signal.SIGCONT)
         else:
@@ -87,5 +87,6 @@ def step(pid, seconds):
             os.pwrite(memory, code, first + at)
     finally:
         os.close(memory)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
+        if go_on:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
