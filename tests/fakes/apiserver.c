@@ -147,10 +147,12 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
         start_watch(s, c, &r, f);
         return;
     }
+    uint64_t version = s->world.version;
     struct outcome o = !known
                            ? world_error(404, "NotFound", "the server could not find the requested resource")
                        : refused ? world_error(422, "Invalid", "sendInitialEvents: Forbidden")
                                  : world_do(&s->world, m->method, &r, body);
+    s->log[entry].changed = s->world.version != version;
     if (f && (f->fault == FAKE_DROP_AFTER || f->fault == FAKE_HANG_AFTER)) {
         c->closing = f->fault == FAKE_DROP_AFTER;
         c->hanging = f->fault == FAKE_HANG_AFTER;

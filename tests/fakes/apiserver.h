@@ -119,6 +119,7 @@ struct fake_request {
     char authorization[128]; /* the header's value, "" when there was none */
     char *body;              /* "" when there was none; lives until fake_log_clear */
     int status;              /* 0: no answer was sent */
+    bool changed;            /* something is otherwise since then */
 };
 
 /* Returns when the server has carried out what was sent to it before the call and has written all its answers: what a
