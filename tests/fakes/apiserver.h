@@ -85,6 +85,7 @@ enum fake_fault {
     FAKE_RESET_BODY,   /* do it, then close in the middle of the body (of a watch's initial events) */
     FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
+    FAKE_DRIP_BODY,    /* do it, then answer with 64 bytes a second (direct.h only) */
     FAKE_NOTHING,      /* only counted */
 };
 
@@ -103,6 +104,11 @@ struct fake_fault_plan {
 void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *plan);
 int fake_faults_done(struct fake_apiserver *s); /* how often the present plan struck */
 int fake_fault_last(struct fake_apiserver *s);  /* the request in the log that was struck last; -1: none */
+
+/* Lists of a kind (its plural) and first parts of its watches show the state before its last `lag` changes, and its
+ * watches say nothing newer, until NULL is frozen: a server, or a cache before it, that fell behind. Single objects are
+ * read as they are, as from etcd; leases are not even that. Writes take effect. */
+void fake_freeze(struct fake_apiserver *s, const char *plural, int lag);
 
 void fake_compact(struct fake_apiserver *s);       /* every resourceVersion up to now is expired */
 void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that asked for them */
