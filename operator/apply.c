@@ -242,7 +242,7 @@ static void on_checked(struct step *s, struct kube_reply *reply)
         fail_step(s, reply->err, &reply->status);
         return;
     }
-    if (uid && strcmp(uid, s->act->uid) == 0 && existing_is_labelled(reply->object))
+    if (uid && strcmp(uid, s->act->uid) == 0 && existing_is_known(reply->object, s->ap->target.uid))
         s->ap->result.checked_stale = true;
     else
         s->ap->result.gone_uids[s->ap->result.n_gone_uids++] = s->act->uid;

@@ -42,11 +42,21 @@ static void copy(char *to, size_t size, const char *text)
     snprintf(to, size, "%s", text ? text : "");
 }
 
-static struct job *job_of(struct watchman *w, const char *uid)
+/* NULL: there never was such a job. */
+static struct job *known_job(struct watchman *w, const char *uid)
 {
     for (int i = 0; i < w->n_jobs; i++)
         if (strcmp(w->jobs[i].uid, uid) == 0)
             return &w->jobs[i];
+    return NULL;
+}
+
+static struct job *job_of(struct watchman *w, const char *uid)
+{
+    struct job *known = known_job(w, uid);
+
+    if (known)
+        return known;
     if (w->n_jobs == JOBS_MAX)
         abort(); /* a test with more jobs than that needs more room here */
     struct job *j = &w->jobs[w->n_jobs++];
@@ -70,7 +80,7 @@ static struct alive read_pod(const cJSON *object)
 
 static const char *see_new_pod(struct watchman *w, const struct alive *p)
 {
-    const struct job *j = job_of(w, p->owner);
+    const struct job *j = known_job(w, p->owner);
 
     for (int i = 0; i < w->n_alive; i++) {
         const struct alive *other = &w->alive[i];
@@ -81,9 +91,11 @@ static const char *see_new_pod(struct watchman *w, const struct alive *p)
         if (other->index == p->index && strcmp(other->type, p->type) == 0)
             return "a second pod was created for one index";
     }
+    if (!j)
+        return NULL; /* of another controller */
     if (j->end[0])
         return "a pod was created after the job's end";
-    return j->gone ? "a pod was created for a job that does not exist" : NULL;
+    return j->gone ? "a pod was created for a job that is gone" : NULL;
 }
 
 static const char *see_pod(struct watchman *w, const struct fake_change *c)
@@ -91,13 +103,12 @@ static const char *see_pod(struct watchman *w, const struct fake_change *c)
     struct alive p = read_pod(c->object);
     const char *broken = NULL;
 
-    if (!p.owner[0])
-        return NULL;
-    if (c->type == '-')
-        for (int i = 0; i < w->n_alive; i++)
-            if (strcmp(w->alive[i].uid, p.uid) == 0)
-                w->alive[i] = w->alive[--w->n_alive];
-    if (c->type != '+')
+    /* One that somebody gave to another owner is no longer the job's. */
+    for (int i = 0; i < w->n_alive; i++)
+        if (strcmp(w->alive[i].uid, p.uid) == 0 &&
+            (c->type == '-' || strcmp(w->alive[i].owner, p.owner) != 0))
+            w->alive[i] = w->alive[--w->n_alive];
+    if (!p.owner[0] || c->type != '+')
         return NULL;
     if (!(w->leave_out & FAKE_RULES_NO_PODS))
         broken = see_new_pod(w, &p);

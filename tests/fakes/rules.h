@@ -3,7 +3,7 @@
  *
  * For each job (its namespace's pods that its UID controls):
  *   - one live pod at most for a type and an index, and none beside one of another attempt;
- *   - no pod is created after the job's end, or while the job does not exist;
+ *   - no pod is created after the job's end, or when it is gone;
  *   - attempt, restarts, backoffCount and disruptionCount never fall, and backoffCount stays within backoffLimit;
  *   - an end stays as it was, and is success or failure, not both;
  *   - no write of the status is sent that changes nothing.

@@ -36,8 +36,7 @@ static void put_job(struct fake_apiserver *s, const char *status)
 
 static void put_pod(struct fake_apiserver *s, const char *name, int index, int attempt)
 {
-    cJSON *job = fake_json(s, JOB);
-    const char *const uid[] = {"metadata", "uid", NULL};
+    cleanup_json cJSON *job = fake_json(s, JOB);
     char path[128];
     char body[640];
 
@@ -46,8 +45,7 @@ static void put_pod(struct fake_apiserver *s, const char *name, int index, int a
              "{\"metadata\":{\"labels\":{\"" LABEL_TYPE "\":\"node\",\"" LABEL_INDEX
              "\":\"%d\",\"" LABEL_ATTEMPT
              "\":\"%d\"},\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}]}}",
-             index, attempt, job ? cJSON_GetStringValue(json_find(job, uid)) : "gone");
-    cJSON_Delete(job);
+             index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
     assert_true(fake_put(s, path, body));
 }
 
@@ -103,8 +101,15 @@ static void test_after_the_end(void **state)
 
 static void test_without_a_job(void **state)
 {
-    put_pod(*state, "a", 0, 0);
-    expect(*state, FAKE_RULES_ALL, "a pod was created for a job that does not exist");
+    static const char POD[] = "{\"metadata\":{\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}]}}";
+    char body[128];
+
+    put_job(*state, "{}");
+    cleanup_json cJSON *job = fake_json(*state, JOB);
+    assert_true(fake_remove(*state, JOB));
+    snprintf(body, sizeof(body), POD, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+    assert_true(fake_put(*state, PODS "a", body));
+    expect(*state, FAKE_RULES_ALL, "a pod was created for a job that is gone");
 }
 
 static void test_counters(void **state)
