@@ -198,13 +198,16 @@ static void on_created(struct step *s, struct kube_reply *reply)
 }
 
 /* 404: it is gone. 409: another object has the name now, and that one is not meant. With a child the cache has to
- * confirm that; nothing would bring a job back to try again. */
+ * confirm that; nothing would bring a job back to try again. A delete of one version may also have met a newer one. */
 static void on_deleted(struct step *s, struct kube_reply *reply)
 {
-    bool other = reply->err && reply->err->kind == ERR_CONFLICT && s->act->child != CHILD_JOB;
+    bool other =
+        reply->err && reply->err->kind == ERR_CONFLICT && s->act->child != CHILD_JOB && !s->act->version;
     bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || other);
 
-    if (reply->err && !gone) {
+    if (gone && s->act->child == CHILD_JOB)
+        s->ap->result.job_missing = true; /* to be looked into: no later event tells when that was not so */
+    if (reply->err && (!gone || s->act->child == CHILD_JOB)) {
         fail_step(s, reply->err, &reply->status);
         return;
     }
@@ -239,7 +242,7 @@ static void on_checked(struct step *s, struct kube_reply *reply)
         fail_step(s, reply->err, &reply->status);
         return;
     }
-    if (uid && strcmp(uid, s->act->uid) == 0 && existing_is_labelled(reply->object))
+    if (uid && strcmp(uid, s->act->uid) == 0 && existing_is_known(reply->object, s->ap->target.uid))
         s->ap->result.checked_stale = true;
     else
         s->ap->result.gone_uids[s->ap->result.n_gone_uids++] = s->act->uid;

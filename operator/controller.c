@@ -189,7 +189,8 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
     }
     struct keystate *k = state_of(c, p->target.uid);
     snprintf(k->live_version, sizeof(k->live_version), "%s", version ? version : "");
-    k->status_version[0] = '\0';
+    snprintf(k->status_version, sizeof(k->status_version), "%s", version ? version : "");
+    k->confirmed = true;
     k->job_missing = false;
     watches_put_job(&c->watches, p->target.uid, reply->object);
     work_after(w, 0);
@@ -203,6 +204,18 @@ static void read_live(struct pass *p)
               on_read);
 }
 
+/* Whether children are made or removed on the word of a job that nobody vouched for: a status that is written first
+ * carries the version it was planned from, and the API server refuses it when that is old. */
+static bool acts_unconfirmed(const struct plan *plan, const struct keystate *k)
+{
+    if (k->confirmed || (plan->n_actions > 0 && plan->actions[0].kind == ACTION_STATUS))
+        return false;
+    for (int i = 0; i < plan->n_actions; i++)
+        if (plan->actions[i].kind != ACTION_EVENT && plan->actions[i].kind != ACTION_CHECK)
+            return true;
+    return false;
+}
+
 static void plan_and_apply(struct pass *p, const struct trainjob *job, const struct keystate *k)
 {
     struct controller *c = p->c;
@@ -213,7 +226,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, const str
     in.tensorboard_image = c->options.tensorboard_image;
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);
-    if (p->plan.refetch) {
+    if (p->plan.refetch || acts_unconfirmed(&p->plan, k)) {
         read_live(p);
     } else {
         p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);
@@ -234,10 +247,12 @@ static void reconcile(void *ctx, struct work *w)
         return;
     }
     struct keystate *k = state_of(c, uid);
-    if (!keystate_visible(k, &c->watches, cached->resource_version) && now(c) < k->expected_until_ms) {
+    bool visible = keystate_visible(k, &c->watches, cached->resource_version);
+    if (!visible && now(c) < k->expected_until_ms) {
         work_after(w, k->expected_until_ms - now(c));
         return;
     }
+    keystate_expired(k, !visible);
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);
     if (!job) {
         on_problem(c, "pytorchtrainingjobs", &err);

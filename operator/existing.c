@@ -29,6 +29,13 @@ bool existing_is_labelled(const cJSON *there)
     return cJSON_IsString(json_find(there, (const char *[]){"metadata", "labels", LABEL_JOB, NULL}));
 }
 
+bool existing_is_known(const cJSON *there, const char *job_uid)
+{
+    const cJSON *meta = json_find(there, (const char *[]){"metadata", NULL});
+
+    return existing_is_labelled(there) && strcmp(api_controller_uid(meta), job_uid) == 0;
+}
+
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job_uid)
 {
     const cJSON *meta = json_find(there, (const char *[]){"metadata", NULL});

@@ -15,7 +15,10 @@ enum existing {
 /* `act` is the create that met AlreadyExists, `there` the object that is there. */
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job_uid);
 
-/* The pod still carries the label by which we watch it. */
+/* The pod still has the label by which we watch it, and the owner by which we find it. */
+bool existing_is_known(const cJSON *there, const char *job_uid);
+
+/* The first of them. */
 bool existing_is_labelled(const cJSON *there);
 
 #endif

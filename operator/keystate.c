@@ -8,6 +8,8 @@
 
 enum {
     VISIBLE_WAIT_MS = 5000,
+    VISIBLE_WAIT_MAX_MS = 60000,
+    EXPIRED_MAX = 8,
     PROBLEM_DELAY_MS = 1000,
     PROBLEM_DELAY_MAX_MS = 60000,
     GONE_MAX = TRAINJOB_PODS_MAX,
@@ -76,6 +78,14 @@ bool keystate_visible(const struct keystate *k, const struct watches *w, const c
     return true;
 }
 
+void keystate_expired(struct keystate *k, bool in_vain)
+{
+    if (!in_vain)
+        k->expired = 0;
+    else if (k->expired < EXPIRED_MAX)
+        k->expired++;
+}
+
 static void learn_gone(struct keystate *k, const struct apply_result *r, int n_used)
 {
     if (r->status_written && n_used > 0) {
@@ -122,6 +132,7 @@ void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t jo
     k->job_missing = r->job_missing;
     if (r->status_written) {
         k->status_written_ms = wall_ms;
+        k->confirmed = true;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
     }
     free(k->expected);
@@ -133,7 +144,8 @@ void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t jo
             abort();
         memcpy(k->expected, r->expected, (size_t)r->n_expected * sizeof(*k->expected));
     }
-    k->expected_until_ms = mono_ms + VISIBLE_WAIT_MS;
+    int64_t wait_ms = (int64_t)VISIBLE_WAIT_MS << k->expired;
+    k->expected_until_ms = mono_ms + (wait_ms < VISIBLE_WAIT_MAX_MS ? wait_ms : VISIBLE_WAIT_MAX_MS);
 }
 
 /* A changed spec is a new try: at once. */

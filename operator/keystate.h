@@ -12,9 +12,11 @@ struct keystate {
     int n_expected;
     char status_version[APPLY_VERSION_BYTES]; /* the job must be as new as this; "" for no matter */
     int64_t expected_until_ms;                /* monotonic; then it is planned anyway */
+    int expired;                              /* waits in a row that ended so */
     bool job_missing; /* the last pass met a 404 for the job: it is read live before anything else */
     char live_version[APPLY_VERSION_BYTES]; /* the job was read live at this version */
-    char (*gone_uids)[APPLY_UID_BYTES];     /* heap */
+    bool confirmed; /* this process wrote the status, or read the job live: the cache is held against that */
+    char (*gone_uids)[APPLY_UID_BYTES]; /* heap */
     int n_gone_uids;
     enum problem_kind problem;
     enum child_kind problem_child;
@@ -31,6 +33,9 @@ void keystate_free(void *state);
 
 /* The cache, with the job at this resourceVersion, shows what the last pass wrote. */
 bool keystate_visible(const struct keystate *k, const struct watches *w, const char *job_version);
+
+/* It was waited for in vain: the next wait is twice as long, up to a minute. */
+void keystate_expired(struct keystate *k, bool in_vain);
 
 /* The job itself is older than the status we wrote. */
 bool keystate_job_is_old(const struct keystate *k, const char *job_version);

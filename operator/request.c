@@ -34,6 +34,6 @@ struct kube_request request_of(const struct action *act, const char *ns, struct 
     if (act->kind == ACTION_CREATE || act->kind == ACTION_PATCH || act->kind == ACTION_STATUS)
         r.field_manager = "ptj-operator";
     if (act->kind == ACTION_DELETE)
-        r.body = kube_delete_options(a, act->uid, NULL, "Background", act->force ? 0 : -1);
+        r.body = kube_delete_options(a, act->uid, act->version, "Background", act->force ? 0 : -1);
     return r;
 }

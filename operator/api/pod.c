@@ -18,6 +18,7 @@ static const size_t STRINGS[] = {
     offsetof(struct pod, name),
     offsetof(struct pod, uid),
     offsetof(struct pod, owner_uid),
+    offsetof(struct pod, version),
     offsetof(struct pod, type),
     offsetof(struct pod, hash),
     offsetof(struct pod, node),
@@ -80,6 +81,7 @@ static void read_metadata(const cJSON *meta, struct pod *p)
     p->name = or_empty(json_str(meta, "name"));
     p->uid = or_empty(json_str(meta, "uid"));
     p->owner_uid = api_controller_uid(meta);
+    p->version = or_empty(json_str(meta, "resourceVersion"));
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
     p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);

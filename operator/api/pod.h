@@ -38,6 +38,7 @@ struct pod_container {
 
 struct pod {
     const char *ns, *name, *uid, *owner_uid;
+    const char *version; /* resourceVersion */
     const char *type;
     const char *hash;
     const char *node;

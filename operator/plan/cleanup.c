@@ -54,6 +54,17 @@ static void time_to_live(struct planner *p)
         planner_delete(p, &p->deletes, CHILD_JOB, p->job->name, p->job->uid);
 }
 
+/* What is unfinished as far as we know may have finished since, and then it stays. */
+static void delete_pod(struct planner *p, const struct pod *pod, bool by_policy)
+{
+    int before = p->deletes.n;
+
+    planner_delete_pod(p, pod);
+    if (p->deletes.n > before && by_policy && p->spec->run_policy.cleanup_policy == CLEANUP_UNFINISHED &&
+        pod->version[0])
+        p->deletes.items[before].version = arena_strdup(p->a, pod->version);
+}
+
 void cleanup_finished(struct planner *p)
 {
     bool over = grace_over(p);
@@ -62,7 +73,7 @@ void cleanup_finished(struct planner *p)
         const struct pod *pod = p->in->pods[i];
         bool old = pod->attempt < p->st.attempt;
         if (old || (over && !wanted(p, pod)))
-            planner_delete_pod(p, pod);
+            delete_pod(p, pod, !old);
     }
     time_to_live(p);
 }

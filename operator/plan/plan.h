@@ -19,7 +19,7 @@ enum action_kind {
     ACTION_STATUS, /* merge patch of the job's status; body carries the resourceVersion it was planned from */
     ACTION_EVENT,
     ACTION_CHECK,  /* GET the pod: is this very object still there? The next input brings the answer */
-    ACTION_DELETE, /* with the UID as precondition */
+    ACTION_DELETE, /* with the UID, and the version where one is given, as precondition */
     ACTION_CREATE,
     ACTION_PATCH, /* merge patch; body carries the UID */
 };
@@ -29,6 +29,7 @@ struct action {
     enum child_kind child;
     const char *name;
     const char *uid;
+    const char *version; /* delete: only while it is as we know it; NULL: whatever became of it */
     const char *body;    /* JSON: status, create, patch */
     bool force;          /* delete: without waiting for the node */
     bool warning;        /* event */

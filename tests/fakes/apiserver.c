@@ -35,17 +35,22 @@ static const struct fake_fault_plan *fault_for(struct fake_apiserver *s, const c
     return &s->plan;
 }
 
+/* How much of the history there was at a version. */
+static long changes_until(const struct world *w, unsigned long long version)
+{
+    size_t i = 0;
+
+    while (i < w->n_changes && w->changes[i].version <= version)
+        i++;
+    return (long)i;
+}
+
 /* Where in the history a watch begins; -1: expired. */
 static long watch_start(const struct world *w, const struct route *r)
 {
     unsigned long long version = strtoull(r->version, NULL, 10);
-    size_t i = 0;
 
-    if (version < w->oldest)
-        return -1;
-    while (i < w->n_changes && w->changes[i].version <= version)
-        i++;
-    return (long)i;
+    return version < w->oldest ? -1 : changes_until(w, version);
 }
 
 /* What there is, as ADDED. Of `half`, every second one. */
@@ -70,10 +75,11 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
     bool stall = f && f->fault == FAKE_STALL_BODY;
     bool cut =
         r->initial_events && f && (stall || f->fault == FAKE_RESET_BODY || f->fault == FAKE_GARBAGE_BODY);
-    long at = from_now ? (long)s->world.n_changes : watch_start(&s->world, r);
+    const struct world *shown = server_shown(s, "GET", r);
+    long at = from_now ? changes_until(&s->world, shown->version) : watch_start(&s->world, r);
 
     conn_start_watch(c, r);
-    c->closing = f && !stall;
+    c->closing = f && !stall && f->fault != FAKE_DRIP_BODY;
     c->hanging = stall;
     if (at < 0) {
         struct outcome expired = world_error(410, "Expired", "too old resource version");
@@ -84,11 +90,11 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
     }
     c->next_change = (size_t)at;
     if (from_now)
-        send_initial(&s->world, c, cut);
+        send_initial(shown, c, cut);
     if (cut && f->fault == FAKE_GARBAGE_BODY)
         conn_end_watch(c);
     else if (!cut && r->initial_events && r->bookmarks && s->watchlist == FAKE_WATCHLIST_SERVE)
-        conn_bookmark(c, s->world.version, true);
+        conn_bookmark(c, shown->version, true);
     c->watching = c->watching && !stall;
 }
 
@@ -111,19 +117,33 @@ static void answer_json(struct conn *c, struct outcome o, int retry_after_s, enu
     c->closing = c->closing && !c->hanging;
 }
 
+static const char *reason_of(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } REASONS[] = {
+        {401, "Unauthorized"}, {403, "Forbidden"}, {404, "NotFound"},        {409, "Conflict"},
+        {410, "Expired"},      {422, "Invalid"},   {429, "TooManyRequests"}, {503, "ServiceUnavailable"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
+        if (REASONS[i].status == status)
+            return REASONS[i].reason;
+    return "InternalError";
+}
+
 /* True when the fault took the place of the answer. */
 static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *ret_status)
 {
     if (f->fault == FAKE_STATUS) {
-        static const char *const reasons[] = {"Expired", "TooManyRequests", "InternalError"};
-        const char *reason = f->status == 410 ? reasons[0] : f->status == 429 ? reasons[1] : reasons[2];
         *ret_status = f->status;
         c->location = f->location;
-        answer_json(c,
-                    world_error(f->status, f->status == 409 ? "Conflict" : reason, "a fault was asked for"),
+        answer_json(c, world_error(f->status, reason_of(f->status), "a fault was asked for"),
                     f->retry_after_s, f->fault, false);
         return true;
     }
+    c->drips = f->fault == FAKE_DRIP_BODY;
     c->closing = f->fault == FAKE_DROP_BEFORE;
     c->hanging = f->fault == FAKE_HANG_BEFORE;
     return c->closing || c->hanging;
@@ -147,10 +167,12 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
         start_watch(s, c, &r, f);
         return;
     }
+    uint64_t version = s->world.version;
     struct outcome o = !known
                            ? world_error(404, "NotFound", "the server could not find the requested resource")
                        : refused ? world_error(422, "Invalid", "sendInitialEvents: Forbidden")
-                                 : world_do(&s->world, m->method, &r, body);
+                                 : world_do(server_shown(s, m->method, &r), m->method, &r, body);
+    s->log[entry].changed = s->world.version != version;
     if (f && (f->fault == FAKE_DROP_AFTER || f->fault == FAKE_HANG_AFTER)) {
         c->closing = f->fault == FAKE_DROP_AFTER;
         c->hanging = f->fault == FAKE_HANG_AFTER;
@@ -230,7 +252,8 @@ static void turn(struct fake_apiserver *s, const struct pollfd *fds, const size_
         struct conn *c = &s->conns[i];
         if (c->fd < 0)
             continue;
-        conn_pump(c, &s->world);
+        if (!conn_due(c, &s->world) || !server_holds(s, c))
+            conn_pump(c, &s->world);
         write_conn(c);
     }
 }

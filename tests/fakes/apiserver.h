@@ -85,6 +85,7 @@ enum fake_fault {
     FAKE_RESET_BODY,   /* do it, then close in the middle of the body (of a watch's initial events) */
     FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
+    FAKE_DRIP_BODY,    /* do it, then answer with 64 bytes a second (direct.h only) */
     FAKE_NOTHING,      /* only counted */
 };
 
@@ -104,6 +105,11 @@ void fake_plan_fault(struct fake_apiserver *s, const struct fake_fault_plan *pla
 int fake_faults_done(struct fake_apiserver *s); /* how often the present plan struck */
 int fake_fault_last(struct fake_apiserver *s);  /* the request in the log that was struck last; -1: none */
 
+/* Lists of a kind (its plural) and first parts of its watches show the state before its last `lag` changes, and its
+ * watches say nothing newer, until NULL is frozen: a server, or a cache before it, that fell behind. Single objects are
+ * read as they are, as from etcd; leases are not even that. Writes take effect. */
+void fake_freeze(struct fake_apiserver *s, const char *plural, int lag);
+
 void fake_compact(struct fake_apiserver *s);       /* every resourceVersion up to now is expired */
 void fake_bookmark(struct fake_apiserver *s);      /* one for each watch that asked for them */
 void fake_close_watches(struct fake_apiserver *s); /* an orderly end of each */
@@ -119,6 +125,7 @@ struct fake_request {
     char authorization[128]; /* the header's value, "" when there was none */
     char *body;              /* "" when there was none; lives until fake_log_clear */
     int status;              /* 0: no answer was sent */
+    bool changed;            /* something is otherwise since then */
 };
 
 /* Returns when the server has carried out what was sent to it before the call and has written all its answers: what a

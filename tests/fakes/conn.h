@@ -19,6 +19,7 @@ struct conn {
     struct route route;     /* of the watch */
     size_t next_change;
     bool bare, cut;
+    bool drips; /* what is in out comes slowly; bare ones only */
     int status, retry_after_s;
     const char *location; /* of the next answer; NULL: no such header */
 };

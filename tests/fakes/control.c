@@ -52,6 +52,8 @@ void fake_apiserver_stop(struct fake_apiserver *s)
         conn_close(&s->conns[i]);
     fake_log_clear(s);
     world_release(&s->world);
+    if (s->frozen)
+        world_release(&s->past);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->idle);
     free(s->log);

@@ -1,12 +1,14 @@
 /* direct.c - calls as tasks of the loop. */
 #include "tests/fakes/direct.h"
 
-#include "common/json.h"
 #include "tests/fakes/server.h"
+#include "tests/fakes/tamper.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { DRIP_BYTES = 64, DRIP_MS = 1000 };
 
 struct fake_direct {
     struct fake_apiserver *server;
@@ -30,8 +32,9 @@ struct call {
     struct conn *conn; /* NULL: not carried out yet */
     struct loop_task task;
     struct loop_timer timeout;
-    int64_t held_until_ms; /* the stream, by tampering; 0: not */
-    bool merging;
+    struct tamper_hold hold;
+    struct loop_timer drip;
+    size_t arrived; /* of a body that drips */
     bool timed_out;
 };
 
@@ -50,6 +53,7 @@ static void call_free(struct call *c)
         c->next->at = c->at;
     loop_task_cancel(c->d->loop, &c->task);
     loop_timer_cancel(c->d->loop, &c->timeout);
+    loop_timer_cancel(c->d->loop, &c->drip);
     if (c->conn)
         conn_close(c->conn);
     buf_release(&c->body);
@@ -77,22 +81,52 @@ static void finish(struct call *c, const char *problem, enum err_kind kind)
     handler.done(handler.ctx, problem ? NULL : &r, problem ? &err : NULL);
 }
 
-/* False: the handler cancelled the call. */
-static bool give_chunk(struct call *c)
+static bool is_alive(const struct fake_direct *d, unsigned long id)
 {
-    struct fake_direct *d = c->d;
-    cleanup_buf struct buf bytes = c->conn->out;
     const struct call *still;
-    unsigned long id = c->id;
 
-    c->conn->out = (struct buf)BUF_INIT(CONN_OUT_MAX_BYTES);
-    d->told++;
-    if (c->idle_ms)
-        loop_timer_set(d->loop, &c->timeout, loop_now_ms(d->loop) + c->idle_ms);
-    c->handler.chunk(c->handler.ctx, (struct sv){buf_str(&bytes), bytes.len});
     for (still = d->calls; still && still->id != id; still = still->next)
         ;
     return still != NULL;
+}
+
+/* Give out what has come, in pieces where that was asked for. False: the handler cancelled the call. */
+static bool give_chunk(struct call *c, size_t n)
+{
+    struct fake_direct *d = c->d;
+    cleanup_buf struct buf bytes = BUF_INIT(CONN_OUT_MAX_BYTES);
+    unsigned long id = c->id;
+    struct err err;
+
+    if (buf_append(&bytes, c->conn->out.data, n, &err) < 0)
+        abort();
+    buf_consume(&c->conn->out, n);
+    d->told++;
+    if (c->idle_ms)
+        loop_timer_set(d->loop, &c->timeout, loop_now_ms(d->loop) + c->idle_ms);
+    size_t piece = d->tamper && d->tamper->piece_bytes ? d->tamper->piece_bytes : n;
+    for (size_t at = 0; at < n && is_alive(d, id); at += piece)
+        c->handler.chunk(c->handler.ctx, (struct sv){buf_str(&bytes) + at, n - at < piece ? n - at : piece});
+    return is_alive(d, id);
+}
+
+static void on_drip(void *ctx)
+{
+    struct call *c = ctx;
+
+    c->arrived += DRIP_BYTES;
+    loop_task_add(c->d->loop, &c->task);
+}
+
+/* How much of what was sent has come; the rest is on its way. */
+static size_t arrived(struct call *c)
+{
+    size_t sent = c->conn->out.len;
+
+    if (!c->conn->drips || c->arrived >= sent)
+        return sent;
+    loop_timer_set(c->d->loop, &c->drip, loop_now_ms(c->d->loop) + DRIP_MS);
+    return c->arrived;
 }
 
 static void answer(struct call *c)
@@ -102,7 +136,16 @@ static void answer(struct call *c)
     bool over = !conn->watching;
     bool broken = conn->closing || conn->cut;
 
-    if (c->d->cut_off || (stream && conn->out.len && !give_chunk(c)) || conn->hanging)
+    if (c->d->cut_off)
+        return;
+    size_t n = arrived(c);
+    bool whole = n == conn->out.len;
+    if (stream && n) {
+        c->arrived = 0;
+        if (!give_chunk(c, n))
+            return;
+    }
+    if (!whole || conn->hanging)
         return;
     if (broken)
         finish(c, "the connection was closed", ERR_TRANSIENT);
@@ -163,7 +206,8 @@ static struct http_call *start(void *ctx, const struct http_request *req, const 
                        .idle_ms = req->idle_timeout_ms,
                        .body = BUF_INIT(CONN_IN_MAX_BYTES),
                        .task = {.run = step, .ctx = c},
-                       .timeout = {.fire = on_timeout, .ctx = c}};
+                       .timeout = {.fire = on_timeout, .ctx = c},
+                       .drip = {.fire = on_drip, .ctx = c}};
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->target, sizeof(c->target), "%s", req->path);
     if (req->body.len && buf_append(&c->body, req->body.p, req->body.len, err) < 0)
@@ -224,130 +268,11 @@ void fake_direct_cut_off(struct fake_direct *d, bool cut_off)
     }
 }
 
-/* ---- what watches tell */
-
-static bool strikes(struct fake_tamper *t)
-{
-    int repeats = t->repeats ? t->repeats : 1;
-
-    return ++t->seen >= t->event && t->event && t->seen < t->event + repeats;
-}
-
-static void compact(struct world *w)
-{
-    w->oldest = ++w->version;
-}
-
-static void tell_gone(struct call *c)
-{
-    struct outcome gone = world_error(410, "Expired", "too old resource version");
-
-    conn_event(c->conn, "ERROR", gone.body);
-    cJSON_Delete(gone.body);
-    compact(&c->d->server->world);
-    conn_end_watch(c->conn);
-}
-
-static void refuse_next_watch(struct call *c)
-{
-    struct fake_apiserver *s = c->d->server;
-
-    c->conn->closing = true;
-    compact(&s->world);
-    s->plan = (struct fake_fault_plan){.request = 1, .method = "WATCH", .fault = FAKE_STATUS, .status = 410};
-    s->plan.path_part = c->conn->route.kind->plural;
-    s->plan_seen = s->plan_done = 0;
-    s->planned = true;
-}
-
-static void tamper_with(struct call *c)
-{
-    const struct world *w = &c->d->server->world;
-    struct conn *conn = c->conn;
-    struct fake_tamper *t = c->d->tamper;
-
-    t->done++;
-    snprintf(t->told, sizeof(t->told), "%.40s/%s", conn->route.kind->plural, conn_due_type(conn, w));
-    switch (t->how) {
-    case FAKE_TELL:
-        conn_tell(conn, w);
-        break;
-    case FAKE_CUT_BEFORE:
-        conn->closing = true;
-        break;
-    case FAKE_CUT_AFTER:
-        conn_tell(conn, w);
-        conn->closing = true;
-        break;
-    case FAKE_REPEAT:
-        conn_tell(conn, w);
-        conn->next_change--;
-        conn_tell(conn, w);
-        break;
-    case FAKE_MERGE:
-    case FAKE_LATE:
-        c->held_until_ms = loop_now_ms(c->d->loop) + t->late_ms;
-        c->merging = t->how == FAKE_MERGE;
-        break;
-    case FAKE_GONE_STREAM:
-        tell_gone(c);
-        break;
-    case FAKE_GONE_REQUEST:
-        refuse_next_watch(c);
-        break;
-    }
-}
-
-static bool same_object(const struct change *a, const struct change *b)
-{
-    const char *const name[] = {"metadata", "name", NULL};
-    const char *const ns[] = {"metadata", "namespace", NULL};
-    const cJSON *x = a->after ? a->after : a->before;
-    const cJSON *y = b->after ? b->after : b->before;
-
-    return a->kind == b->kind && cJSON_Compare(json_find(x, name), json_find(y, name), true) &&
-           cJSON_Compare(json_find(x, ns), json_find(y, ns), true);
-}
-
-static bool changed_again(const struct world *w, size_t at)
-{
-    for (size_t i = at + 1; i < w->n_changes; i++)
-        if (same_object(&w->changes[at], &w->changes[i]))
-            return true;
-    return false;
-}
-
-/* False: the stream is held. */
-static bool released(struct call *c)
-{
-    const struct world *w = &c->d->server->world;
-
-    if (!c->held_until_ms)
-        return true;
-    if (c->merging && changed_again(w, c->conn->next_change)) {
-        c->conn->next_change++; /* the next one says it all */
-        c->held_until_ms = 0;
-        return true;
-    }
-    if (loop_now_ms(c->d->loop) < c->held_until_ms)
-        return false;
-    c->held_until_ms = 0;
-    conn_tell(c->conn, w);
-    return true;
-}
-
 static void pump(struct call *c)
 {
     struct fake_direct *d = c->d;
 
-    while (!c->conn->closing && conn_due(c->conn, &d->server->world) && released(c)) {
-        if (!conn_due(c->conn, &d->server->world))
-            break;
-        if (d->tamper && strikes(d->tamper))
-            tamper_with(c);
-        else
-            conn_tell(c->conn, &d->server->world);
-    }
+    tamper_pump(d->server, c->conn, d->tamper, &c->hold, loop_now_ms(d->loop));
     if (c->conn->out.len || c->conn->closing || !c->conn->watching)
         loop_task_add(d->loop, &c->task);
 }
@@ -355,6 +280,6 @@ static void pump(struct call *c)
 void fake_direct_turn(struct fake_direct *d)
 {
     for (struct call *c = d->calls; c && !d->cut_off; c = c->next)
-        if (c->conn && c->conn->watching && !c->conn->hanging)
+        if (c->conn && c->conn->route.watch && !c->conn->hanging)
             pump(c);
 }

@@ -25,6 +25,12 @@ enum fake_tampering {
     FAKE_MERGE,        /* left out when the same object changes again in the next `late_ms` */
     FAKE_GONE_STREAM,  /* an ERROR event 410 in its place; all versions up to now are expired */
     FAKE_GONE_REQUEST, /* the stream breaks; the next watch of the kind is answered with HTTP 410 */
+    FAKE_RAW,          /* `raw`, then the event */
+    FAKE_RAW_END,      /* `raw` in its place, and an orderly end */
+    FAKE_HALF_CUT,     /* half of its line, then the stream breaks */
+    FAKE_HALF_END,     /* half of its line, and an orderly end */
+    FAKE_END,          /* an orderly end in its place */
+    FAKE_OLD,          /* the event, then an older state of another object: the version goes back */
 };
 
 /* Events are counted over all watches of all clients that share the plan. */
@@ -32,9 +38,12 @@ struct fake_tamper {
     int event; /* the n-th, from 1; 0: none */
     enum fake_tampering how;
     int64_t late_ms;
-    int seen, done; /* written: events so far, and how often the plan struck */
-    char told[64];  /* written: the event that was struck last, "pods/MODIFIED" */
-    int repeats;    /* strike this many events in a row; 0 is 1 */
+    const char *raw; /* borrowed; "@V" in it becomes a good resourceVersion, "@K" the kind that is watched */
+    size_t raw_len;
+    size_t piece_bytes; /* streams come in pieces of this size; 0: as they are sent */
+    int seen, done;     /* written: events so far, and how often the plan struck */
+    char told[64];      /* written: the event that was struck last, "pods/MODIFIED" */
+    int repeats;        /* strike this many events in a row; 0 is 1 */
 };
 
 struct fake_direct *fake_direct_new(struct fake_apiserver *s, struct loop *l, struct fake_tamper *tamper);

@@ -30,6 +30,7 @@ int server_remember(struct fake_apiserver *s, const struct http_message *m, cons
     snprintf(q->authorization, sizeof(q->authorization), "%s", m->authorization);
     q->body = strndup(m->body, m->body_len);
     q->status = 0;
+    q->changed = false;
     return s->n_log++;
 }
 

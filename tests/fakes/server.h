@@ -18,6 +18,8 @@ struct fake_apiserver {
     char url[64];
     struct world world;
     enum fake_watchlist watchlist;
+    const struct kind *frozen; /* NULL: nothing */
+    struct world past;         /* of that kind */
     struct conn conns[CONNS_MAX];
     struct fake_fault_plan plan;
     bool planned;
@@ -29,6 +31,12 @@ struct fake_apiserver {
 
 /* Carry one request out and leave the answer in the connection. */
 void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_message *m);
+
+/* The world as a read shows it: the past for a kind that is frozen. */
+struct world *server_shown(struct fake_apiserver *s, const char *method, const struct route *r);
+
+/* Whether what this watch would be told next is kept from it. */
+bool server_holds(const struct fake_apiserver *s, const struct conn *c);
 
 /* Note a request; its place in the log. */
 int server_remember(struct fake_apiserver *s, const struct http_message *m, const char *verb);

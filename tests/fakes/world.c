@@ -124,14 +124,44 @@ static void record(struct world *w, const struct kind *k, const cJSON *before, c
         set_member(meta_of(c->before), "resourceVersion", cJSON_CreateString(version));
 }
 
-void world_remove(struct world *w, struct object *o)
+static void take_out(struct world *w, struct object *o)
 {
     size_t i = (size_t)(o - w->objects);
 
-    record(w, o->kind, o->json, NULL);
     object_release(o);
     memmove(o, o + 1, (w->n_objects - i - 1) * sizeof(*o));
     w->n_objects--;
+}
+
+void world_remove(struct world *w, struct object *o)
+{
+    record(w, o->kind, o->json, NULL);
+    take_out(w, o);
+}
+
+static void put_in(struct world *w, const struct kind *k, const char *ns, const char *name, cJSON *json)
+{
+    if (w->n_objects == w->cap_objects) {
+        w->cap_objects = w->cap_objects ? w->cap_objects * 2 : 64;
+        w->objects = checked(reallocarray(w->objects, w->cap_objects, sizeof(*w->objects)));
+    }
+    size_t i = place(w, k, ns, name);
+    memmove(&w->objects[i + 1], &w->objects[i], (w->n_objects - i) * sizeof(*w->objects));
+    w->n_objects++;
+    w->objects[i] = (struct object){k, checked(strdup(ns)), checked(strdup(name)), json};
+}
+
+void world_repeat(struct world *w, const struct change *c)
+{
+    const cJSON *meta = meta_of(c->after ? c->after : c->before);
+    const char *ns = json_str(meta, "namespace");
+    const char *name = json_str(meta, "name");
+    struct object *o = world_find(w, c->kind, ns ? ns : "", name);
+
+    if (o)
+        take_out(w, o);
+    if (c->after)
+        put_in(w, c->kind, ns ? ns : "", name, checked(cJSON_Duplicate(c->after, true)));
 }
 
 static cJSON *now_text(const struct world *w)
@@ -168,14 +198,7 @@ static struct outcome create(struct world *w, const struct route *r, const cJSON
         set_member(meta, "namespace", cJSON_CreateString(r->ns));
     if (r->dry_run)
         return (struct outcome){201, json};
-    if (w->n_objects == w->cap_objects) {
-        w->cap_objects = w->cap_objects ? w->cap_objects * 2 : 64;
-        w->objects = checked(reallocarray(w->objects, w->cap_objects, sizeof(*w->objects)));
-    }
-    size_t i = place(w, r->kind, r->ns, name);
-    memmove(&w->objects[i + 1], &w->objects[i], (w->n_objects - i) * sizeof(*w->objects));
-    w->n_objects++;
-    w->objects[i] = (struct object){r->kind, checked(strdup(r->ns)), checked(strdup(name)), json};
+    put_in(w, r->kind, r->ns, name, json);
     record(w, r->kind, NULL, json);
     return (struct outcome){201, checked(cJSON_Duplicate(json, true))};
 }

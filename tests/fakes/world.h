@@ -67,6 +67,9 @@ struct outcome world_do(struct world *w, const char *method, const struct route 
 
 struct object *world_find(const struct world *w, const struct kind *k, const char *ns, const char *name);
 void world_remove(struct world *w, struct object *o);
+
+/* Make a change of another world here, too: the same object, of the same version. No line of history. */
+void world_repeat(struct world *w, const struct change *c);
 bool world_matches(const struct route *r, const cJSON *object);
 
 struct outcome world_error(int status, const char *reason, const char *message);

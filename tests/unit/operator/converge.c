@@ -17,6 +17,7 @@ enum {
     REQUESTS_MAX = 400,
     TURNS_MAX = 20000,
     CUT_OFF_MS = 25000,
+    FROZEN_MS = 60000,
     HANG_JUMPS = 200 /* a watch without a byte is given up after 150 s */,
     TESTS_MAX = 512
 };
@@ -25,9 +26,12 @@ struct story {
     struct lab lab;
     const struct scenario *s;
     const struct trouble *t;
-    bool struck, struck_again, finished;
+    bool struck, struck_again, finished, crashed;
     bool wrote;           /* the first of them was a write */
     int64_t reconnect_ms; /* 0: nobody is cut off */
+    int64_t heal_ms;      /* 0: no fault lasts */
+    int asked;            /* requests when it began, and then how many there were meanwhile */
+    int64_t thaw_ms;      /* 0: nothing is frozen */
 };
 
 static void submit(struct lab *l, const struct scenario *s)
@@ -86,15 +90,86 @@ static void follow(struct story *st, enum follows follows)
     }
 }
 
+/* What is read from now on is old, by whoever starts now or begins anew. */
+static void freeze(struct story *st)
+{
+    struct lab *l = &st->lab;
+
+    st->thaw_ms = l->offset_ms + FROZEN_MS;
+    fake_freeze(l->server, st->t->stale_kind, st->t->stale_by);
+    if (st->t->stale_reconnect) {
+        fake_compact(l->server);
+        fake_close_watches(l->server);
+    } else if (l->n_operators > 1) {
+        lab_kill(l, 0);
+    } else {
+        lab_crash(l);
+    }
+}
+
+static void fail_story(struct story *st, const char *why)
+{
+    lab_explain(&st->lab);
+    fail_msg("%s/%s at request %d, event %d: %s", st->s->name, st->t->name,
+             st->t->fault.request + st->t->crash_at, st->t->tamper.event, why);
+}
+
+/* Who renews a lease does that by its own clock. */
+static int asked(struct lab *l)
+{
+    return fake_log_count(l->server, NULL, NULL) - fake_log_count(l->server, NULL, LAB_LEASES);
+}
+
+/* A fault has lasted long enough: what was made of it, and an end to it. */
+static void heal(struct story *st)
+{
+    struct lab *l = &st->lab;
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    cleanup_free char *status = cJSON_PrintUnformatted(json_find(job, (const char *[]){"status", NULL}));
+
+    st->heal_ms = 0;
+    st->asked = asked(l) - st->asked;
+    if (st->asked > st->t->lasts_ms / 1000)
+        fail_story(st, "it asked more than once a second while nothing worked");
+    if (st->t->told && (!status || !strstr(status, st->t->told)))
+        fail_story(st, "the status does not say what was refused");
+    fake_plan_fault(l->server, NULL);
+    l->idle = 0;
+}
+
+static void endure(struct story *st)
+{
+    struct lab *l = &st->lab;
+
+    if (!st->t->lasts_ms)
+        return;
+    if (!st->struck && fake_faults_done(l->server) > 0) {
+        st->struck = true;
+        st->heal_ms = l->offset_ms + st->t->lasts_ms;
+        st->asked = asked(l);
+    }
+    if (st->heal_ms && l->offset_ms >= st->heal_ms)
+        heal(st);
+}
+
 static void strike(struct story *st)
 {
     struct lab *l = &st->lab;
     const struct trouble *t = st->t;
 
-    if (t->crash_at && !st->struck && fake_log_count(l->server, NULL, NULL) >= t->crash_at) {
-        st->struck = true;
+    if (t->crash_at && !st->crashed && fake_log_count(l->server, NULL, NULL) >= t->crash_at) {
+        st->crashed = true;
+        st->struck = t->lasts_ms == 0;
         st->wrote = fake_log_is_write(l->server, t->crash_at - 1);
-        lab_crash(l);
+        if (t->stale_kind)
+            freeze(st);
+        else
+            lab_crash(l);
+    }
+    if (st->thaw_ms && l->offset_ms >= st->thaw_ms) {
+        st->thaw_ms = 0;
+        l->idle = 0; /* what was held back is about to be told */
+        fake_freeze(l->server, NULL, 0);
     }
     if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
         st->struck = true;
@@ -112,20 +187,13 @@ static void strike(struct story *st)
     }
 }
 
-static bool struck(struct story *st)
+static bool has_struck(struct story *st)
 {
     const struct trouble *t = st->t;
 
     if (t->tamper.event)
         return st->lab.tamper.done > 0;
     return t->then.request ? st->struck_again : st->struck;
-}
-
-static void fail_story(struct story *st, const char *why)
-{
-    lab_explain(&st->lab);
-    fail_msg("%s/%s at request %d, event %d: %s", st->s->name, st->t->name,
-             st->t->fault.request + st->t->crash_at, st->t->tamper.event, why);
 }
 
 /* What was quiet before the end does not count. */
@@ -139,7 +207,7 @@ static void note_end(struct story *st)
 
 static bool is_over(struct story *st)
 {
-    return st->finished && lab_settled(&st->lab) && !st->reconnect_ms;
+    return st->finished && lab_settled(&st->lab) && !st->reconnect_ms && !st->thaw_ms && !st->heal_ms;
 }
 
 static bool may_hang(const struct trouble *t)
@@ -160,10 +228,12 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         lab_start_direct(l, s->script, t->operators ? t->operators : 1);
     l->collects = true;
     l->gang = s->replicas;
-    l->settle_jumps = may_hang(t) ? HANG_JUMPS : 0;
+    l->settle_jumps = may_hang(t) || t->lasts_ms ? HANG_JUMPS : 0; /* patience grows with failures */
     l->tamper = t->tamper;
     submit(l, s);
-    if (t->fault.request)
+    if (t->pages)
+        fake_watchlist(l->server, FAKE_WATCHLIST_REFUSE);
+    if (t->fault.request || t->lasts_ms)
         fake_plan_fault(l->server, &t->fault);
     for (int turns = 0; !is_over(&st); turns++) {
         bool jumped = lab_turn(l);
@@ -174,13 +244,15 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         if (news)
             note_end(&st);
         strike(&st);
+        endure(&st);
         if (turns > TURNS_MAX)
             fail_story(&st, "it did not come to an end");
     }
-    *ret = (struct ending){.struck = struck(&st), .events = l->tamper.seen, .wrote = st.wrote};
+    *ret = (struct ending){.struck = has_struck(&st), .events = l->tamper.seen, .wrote = st.wrote};
+    ret->meanwhile = st.asked;
     snprintf(ret->tampered, sizeof(ret->tampered), "%s", l->tamper.told);
-    ret->requests = fake_log_count(l->server, NULL, NULL) - fake_log_count(l->server, NULL, LAB_LEASES);
-    const char *broken = lab_broken_rule(l, t->ghosts);
+    ret->requests = asked(l);
+    const char *broken = lab_broken_rule(l, t->ghosts ? FAKE_RULES_NO_PODS : t->leave_out);
     if (broken)
         fail_story(&st, broken);
     if (ret->requests > REQUESTS_MAX)
@@ -188,6 +260,11 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     lab_ending(l, true, ret->text, sizeof(ret->text));
     lab_ending(l, false, ret->left, sizeof(ret->left));
     lab_stop(l);
+}
+
+bool converge_may_leave_ghosts(const struct scenario *s)
+{
+    return strncmp(s->name, "delete-", strlen("delete-")) == 0;
 }
 
 bool converge_check(const struct scenario *s, const struct trouble *t, const struct ending *untroubled,
@@ -218,6 +295,8 @@ static bool is_a_case(struct converge_row *row, const struct ending *e)
         return e->struck && e->wrote;
     if (row->trouble->counting == COUNTS_NOTHING || !e->struck)
         return false;
+    if (row->trouble->counting == COUNTS_ONCE)
+        return row->passed == 0;
     for (int i = 0; i < row->n_events; i++)
         if (strcmp(row->events[i], e->tampered) == 0)
             return false;
@@ -238,19 +317,18 @@ bool converge_case(struct converge_row *row, const struct trouble *t, const stru
     return struck;
 }
 
-static void report(const struct converge_row *rows, size_t n_rows, const struct trouble *troubles,
-                   size_t n_troubles)
+static void report(const struct converge_row *rows, size_t n_rows, const char *class)
 {
-    for (size_t t = 0; t < n_troubles; t++) {
-        int cases = 0;
-        int passed = 0;
-        for (size_t i = 0; i < n_rows; i++) {
-            cases += rows[i].trouble == &troubles[t] ? rows[i].cases : 0;
-            passed += rows[i].trouble == &troubles[t] ? rows[i].passed : 0;
-        }
-        if (troubles[t].class && cases)
-            faults_report(troubles[t].class, cases, passed);
+    int cases = 0;
+    int passed = 0;
+
+    for (size_t i = 0; i < n_rows; i++) {
+        if (!rows[i].trouble->class || strcmp(rows[i].trouble->class, class) != 0)
+            continue;
+        cases += rows[i].cases;
+        passed += rows[i].passed;
     }
+    faults_report(class, cases, passed);
 }
 
 int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n_troubles,
@@ -264,6 +342,7 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
     for (size_t s = 0; s < N_SCENARIOS; s++) {
         for (size_t t = 0; t < n_troubles && n < TESTS_MAX; t++) {
             if ((argc > 1 && strcmp(argv[1], SCENARIOS[s].name) != 0) ||
+                (troubles[t].only && strcmp(troubles[t].only, SCENARIOS[s].name) != 0) ||
                 (argc > 2 && strcmp(argv[2], troubles[t].name) != 0))
                 continue;
             rows[n] = (struct converge_row){
@@ -278,6 +357,8 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
         return 2;
     }
     int failed = _cmocka_run_group_tests(argv[0], tests, n, NULL, NULL);
-    report(rows, n, troubles, n_troubles);
+    for (size_t t = 0; t < n_troubles; t++)
+        if (troubles[t].class && (t == 0 || troubles[t].class != troubles[t - 1].class))
+            report(rows, n, troubles[t].class);
     return failed;
 }

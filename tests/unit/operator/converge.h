@@ -37,6 +37,7 @@ enum counting {
     COUNTS_NOTHING,
     COUNTS_WRITES, /* each run in which a write was struck */
     COUNTS_EVENTS, /* each kind of object and type of event that was struck */
+    COUNTS_ONCE,   /* the trouble, when all of its runs passed */
 };
 
 struct trouble {
@@ -44,10 +45,19 @@ struct trouble {
     const char *class; /* of tests/faults.goals */
     enum counting counting;
     struct fake_fault_plan fault; /* request 0: none */
+    int64_t lasts_ms;             /* every request that fits `fault` is struck for so long; 0: one is */
+    const char *told; /* then this stands in the job's status at the end of that; NULL: no matter */
+    const char *only; /* the scenario that it is for; NULL: all */
+    bool pages;       /* the server has no streamed first list */
     enum follows follows;
     struct fake_fault_plan then; /* when the first has struck, and counted from there; request 0: none */
     enum follows then_follows;
     int crash_at; /* dies when so many requests were carried out; 0: it does not */
+    const char
+        *stale_kind; /* and then, for a minute, its plural is told as before its last `stale_by` changes */
+    int stale_by;
+    unsigned leave_out;   /* rules that do not hold here, enum fake_rules */
+    bool stale_reconnect; /* it does not die, but its watches end and begin anew */
     struct fake_tamper tamper;
     bool sockets;  /* real HTTP */
     int operators; /* 0 is 1 */
@@ -59,6 +69,7 @@ struct ending {
     char left[CONVERGE_TEXT_BYTES]; /* the same without what is gone again */
     bool struck;                    /* all that was planned happened */
     int requests;
+    int meanwhile;     /* of them, while a fault lasted */
     int events;        /* that watches told */
     char tampered[64]; /* the event: "pods/MODIFIED" */
     bool wrote;        /* what was struck, or done last before a crash, was a write */
@@ -70,6 +81,9 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
  * `untroubled`. True: struck. */
 bool converge_check(const struct scenario *s, const struct trouble *t, const struct ending *untroubled,
                     struct ending *ret);
+
+/* Who has not heard yet that the user deleted the job may make children once more, which are collected again. */
+bool converge_may_leave_ghosts(const struct scenario *s);
 
 /* A run without any trouble, which has to end as the scenario says. */
 struct ending converge_untroubled(const struct scenario *s, int operators);

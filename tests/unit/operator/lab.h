@@ -13,6 +13,7 @@
 #include "kube/http.h"
 #include "operator/controller.h"
 #include "tests/fakes/direct.h"
+#include "tests/fakes/rules.h"
 
 #define LAB_JOB "/apis/batch.tensorstack.dev/v1beta1/namespaces/ns/pytorchtrainingjobs/j"
 #define LAB_PODS "/api/v1/namespaces/ns/pods"
@@ -113,9 +114,8 @@ void lab_pod_history(struct lab *l, char *out, size_t size);
  * each pod that was. */
 void lab_ending(struct lab *l, bool history, char *out, size_t size);
 
-/* What has to hold at every moment did not: the rule's name; NULL: all well. No pod beside one of an earlier attempt,
- * none after the job's end, counters that never fall, an end that stays as it is. With ghosts pods are not looked at. */
-const char *lab_broken_rule(struct lab *l, bool ghosts);
+/* What has to hold at every moment (tests/fakes/rules.h) did not: the rule's name; NULL: all well. */
+const char *lab_broken_rule(struct lab *l, unsigned leave_out);
 
 /* ---- for lab.c: what goes on in the cluster besides the operator */
 

@@ -119,72 +119,9 @@ void lab_ending(struct lab *l, bool history, char *out, size_t size)
                  deployments.added - deployments.removed);
 }
 
-/* ---- rules */
-
-struct watchman {
-    struct {
-        char uid[64];
-        int attempt;
-    } alive[LAB_PODS_MAX];
-    int n_alive;
-    int64_t attempt, backoff;
-    char end[64]; /* phase and time of the end */
-};
-
-static const char *see_pod(struct watchman *w, const struct fake_change *c)
+const char *lab_broken_rule(struct lab *l, unsigned leave_out)
 {
-    const char *uid = json_str(json_find(c->object, (const char *[]){"metadata", NULL}), "uid");
-    int attempt = number_label(c->object, LABEL_ATTEMPT);
+    int at;
 
-    if (c->type == '-')
-        for (int i = 0; i < w->n_alive; i++)
-            if (strcmp(w->alive[i].uid, uid) == 0)
-                w->alive[i] = w->alive[--w->n_alive];
-    if (c->type != '+')
-        return NULL;
-    for (int i = 0; i < w->n_alive; i++)
-        if (w->alive[i].attempt != attempt)
-            return "a pod was created beside one of another attempt";
-    if (w->end[0])
-        return "a pod was created after the job's end";
-    assert_true(w->n_alive < LAB_PODS_MAX);
-    snprintf(w->alive[w->n_alive].uid, sizeof(w->alive[0].uid), "%s", uid);
-    w->alive[w->n_alive++].attempt = attempt;
-    return NULL;
-}
-
-static const char *see_job(struct watchman *w, const struct fake_change *c)
-{
-    const cJSON *status = json_find(c->object, (const char *[]){"status", NULL});
-    const char *phase = json_str(status, "phase");
-    const char *completed = json_str(status, "completionTime");
-    int64_t attempt = json_i64(status, "attempt", 0);
-    int64_t backoff = json_i64(status, "backoffCount", 0);
-    char end[sizeof(w->end)] = "";
-
-    if (completed)
-        snprintf(end, sizeof(end), "%s %s", phase ? phase : "-", completed);
-    if (attempt < w->attempt || backoff < w->backoff)
-        return "a counter fell";
-    if (w->end[0] && strcmp(w->end, end) != 0)
-        return "the end did not stay as it was";
-    w->attempt = attempt;
-    w->backoff = backoff;
-    snprintf(w->end, sizeof(w->end), "%s", end);
-    return NULL;
-}
-
-const char *lab_broken_rule(struct lab *l, bool ghosts)
-{
-    struct watchman w = {0};
-    const char *broken = NULL;
-    struct fake_change c;
-
-    for (int i = 0; !broken && fake_change_at(l->server, i, &c); i++) {
-        if (strcmp(c.kind, "Pod") == 0 && !ghosts)
-            broken = see_pod(&w, &c);
-        else if (strcmp(c.kind, TRAINJOB_KIND) == 0)
-            broken = see_job(&w, &c);
-    }
-    return broken;
+    return fake_broken_rule(l->server, leave_out, &at);
 }

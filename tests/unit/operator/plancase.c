@@ -180,8 +180,9 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
         return o;
     }
     cJSON_AddStringToObject(o, act->force ? "force-delete" : VERBS[act->kind],
-                            arena_printf(a, "%s %s%s%s", CHILDREN[act->child], act->name, act->uid ? " " : "",
-                                         act->uid ? act->uid : ""));
+                            arena_printf(a, "%s %s%s%s%s%s", CHILDREN[act->child], act->name,
+                                         act->uid ? " " : "", act->uid ? act->uid : "",
+                                         act->version ? " version " : "", act->version ? act->version : ""));
     static const char *const ATTEMPT[] = {"metadata", "labels", LABEL_ATTEMPT, NULL};
     const cJSON *attempt = json_find(body, ATTEMPT);
     if (attempt)

@@ -113,6 +113,7 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
     snprintf(own, sizeof(own), "uid-%s-%lld", json_str(brief, "name"),
              (long long)json_i64(brief, "attempt", 0));
     cJSON_AddStringToObject(meta, "uid", json_str(brief, "uid") ? json_str(brief, "uid") : own);
+    cJSON_AddStringToObject(meta, "resourceVersion", "7");
     brief_copy(meta, "deletionTimestamp", brief, "terminating");
     brief_copy(meta, "deletionGracePeriodSeconds", brief, "grace");
     cJSON_AddStringToObject(meta, "creationTimestamp",

@@ -62,6 +62,24 @@ static void test_problems_back_off(void **state)
     keystate_free(k);
 }
 
+static void test_waiting_in_vain_takes_longer(void **state)
+{
+    static const int64_t WANT_MS[] = {5000, 10000, 20000, 40000, 60000, 60000};
+    struct keystate *k = keystate_new("u");
+    struct apply_result written = {.ok = true, .status_written = true, .status_version = "5"};
+
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        keystate_expired(k, false);
+        for (size_t i = 0; i < ARRAY_LEN(WANT_MS); i++) {
+            keystate_learn(k, &written, 0, 0, 0, 1000);
+            assert_int_equal(k->expected_until_ms, 1000 + WANT_MS[i]);
+            keystate_expired(k, true);
+        }
+    }
+    keystate_free(k);
+}
+
 static void test_gone_pods_are_remembered_until_used(void **state)
 {
     struct keystate *k = keystate_new("u");
@@ -85,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_status_is_awaited),
         cmocka_unit_test(test_problems_back_off),
+        cmocka_unit_test(test_waiting_in_vain_takes_longer),
         cmocka_unit_test(test_gone_pods_are_remembered_until_used),
     };
 

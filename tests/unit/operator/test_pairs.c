@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { DRAWS = 100, LATE_MS = 7000 };
 
@@ -65,12 +64,6 @@ static void request_and_event(struct trouble *t, uint64_t *state, const struct e
     t->tamper.late_ms = LATE_MS;
 }
 
-/* Who has not heard yet that the user deleted the job may make children once more, which are collected again. */
-static bool may_leave_ghosts(const struct scenario *s)
-{
-    return strncmp(s->name, "delete-", strlen("delete-")) == 0;
-}
-
 static void sample(void **state)
 {
     const struct converge_row *row = *state;
@@ -83,7 +76,7 @@ static void sample(void **state)
     print_message("%s: seed %llu\n", row->scenario->name, (unsigned long long)seed);
     for (int i = 0; i < DRAWS; i++) {
         struct trouble t = *row->trouble;
-        t.ghosts = may_leave_ghosts(row->scenario);
+        t.ghosts = converge_may_leave_ghosts(row->scenario);
         if (t.tamper.event)
             request_and_event(&t, &chance, &untroubled);
         else

@@ -1,0 +1,195 @@
+/* test_rules.c - the rules that every run is held to see each way to break them, and nothing in a decent run. */
+#include "operator/api/pod.h"
+#include "operator/api/trainjob.h"
+#include "test.h"
+#include "tests/fakes/direct.h"
+#include "tests/fakes/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JOB "/apis/" TRAINJOB_GROUP "/" TRAINJOB_VERSION "/namespaces/ns/" TRAINJOB_PLURAL "/j"
+#define PODS "/api/v1/namespaces/ns/pods/"
+
+static int setup(void **state)
+{
+    struct fake_apiserver *s = fake_apiserver_alone();
+
+    fake_add_kind(s, "/apis/" TRAINJOB_GROUP "/" TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND);
+    *state = s;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fake_apiserver_stop(*state);
+    return 0;
+}
+
+static void put_job(struct fake_apiserver *s, const char *status)
+{
+    char body[512];
+
+    snprintf(body, sizeof(body), "{\"spec\":{\"runPolicy\":{\"backoffLimit\":2}},\"status\":%s}", status);
+    assert_true(fake_put(s, JOB, body));
+}
+
+static void put_pod(struct fake_apiserver *s, const char *name, int index, int attempt)
+{
+    cleanup_json cJSON *job = fake_json(s, JOB);
+    char path[128];
+    char body[640];
+
+    snprintf(path, sizeof(path), PODS "%s", name);
+    snprintf(body, sizeof(body),
+             "{\"metadata\":{\"labels\":{\"" LABEL_TYPE "\":\"node\",\"" LABEL_INDEX
+             "\":\"%d\",\"" LABEL_ATTEMPT
+             "\":\"%d\"},\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}]}}",
+             index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+    assert_true(fake_put(s, path, body));
+}
+
+static void expect(struct fake_apiserver *s, unsigned leave_out, const char *want)
+{
+    int at;
+    const char *got = fake_broken_rule(s, leave_out, &at);
+
+    if (!want)
+        assert_null(got);
+    else
+        assert_string_equal(got, want);
+}
+
+static void test_a_decent_run(void **state)
+{
+    put_job(*state, "{\"attempt\":0}");
+    put_pod(*state, "a", 0, 0);
+    put_pod(*state, "b", 1, 0);
+    put_job(*state, "{\"attempt\":1,\"backoffCount\":1}");
+    assert_true(fake_remove(*state, PODS "a"));
+    assert_true(fake_remove(*state, PODS "b"));
+    put_pod(*state, "a", 0, 1);
+    put_job(*state, "{\"phase\":\"Succeeded\",\"completionTime\":\"t\"}");
+    put_job(*state, "{\"ready\":\"0/1\"}");
+    assert_true(fake_put(*state, PODS "stranger", "{}"));
+    expect(*state, FAKE_RULES_ALL, NULL);
+}
+
+static void test_two_attempts(void **state)
+{
+    put_job(*state, "{}");
+    put_pod(*state, "a", 0, 0);
+    put_pod(*state, "b", 1, 1);
+    expect(*state, FAKE_RULES_ALL, "a pod was created beside one of another attempt");
+    expect(*state, FAKE_RULES_NO_PODS, NULL);
+}
+
+static void test_two_of_an_index(void **state)
+{
+    put_job(*state, "{}");
+    put_pod(*state, "a", 0, 0);
+    put_pod(*state, "b", 0, 0);
+    expect(*state, FAKE_RULES_ALL, "a second pod was created for one index");
+}
+
+static void test_after_the_end(void **state)
+{
+    put_job(*state, "{\"phase\":\"Succeeded\",\"completionTime\":\"t\"}");
+    put_pod(*state, "a", 0, 0);
+    expect(*state, FAKE_RULES_ALL, "a pod was created after the job's end");
+}
+
+static void test_without_a_job(void **state)
+{
+    static const char POD[] = "{\"metadata\":{\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}]}}";
+    char body[128];
+
+    put_job(*state, "{}");
+    cleanup_json cJSON *job = fake_json(*state, JOB);
+    assert_true(fake_remove(*state, JOB));
+    snprintf(body, sizeof(body), POD, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+    assert_true(fake_put(*state, PODS "a", body));
+    expect(*state, FAKE_RULES_ALL, "a pod was created for a job that is gone");
+}
+
+static void test_counters(void **state)
+{
+    static const struct {
+        const char *high, *low;
+    } STATUS[] = {
+        {"{\"attempt\":2}", "{\"attempt\":1}"},
+        {"{\"backoffCount\":2}", "{\"backoffCount\":1}"},
+        {"{\"disruptionCount\":2}", "{\"disruptionCount\":1}"},
+        {"{\"tasks\":[{\"restartCount\":2}]}", "{\"tasks\":[{\"restartCount\":1}]}"},
+    };
+
+    for (size_t i = 0; i < sizeof(STATUS) / sizeof(STATUS[0]); i++) {
+        struct fake_apiserver *s;
+        setup((void **)&s);
+        put_job(s, STATUS[i].high);
+        put_job(s, STATUS[i].low);
+        expect(s, FAKE_RULES_ALL, "a counter fell");
+        expect(s, FAKE_RULES_NO_COUNTERS, NULL);
+        fake_apiserver_stop(s);
+    }
+    put_job(*state, "{\"backoffCount\":3}");
+    expect(*state, FAKE_RULES_ALL, "more restarts were counted than backoffLimit allows");
+}
+
+static void test_ends(void **state)
+{
+    put_job(*state, "{\"phase\":\"Succeeded\",\"completionTime\":\"t\"}");
+    put_job(*state, "{\"phase\":\"Failed\"}");
+    expect(*state, FAKE_RULES_ALL, "the end did not stay as it was");
+}
+
+static void test_both_ends(void **state)
+{
+    put_job(*state, "{\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\"},"
+                    "{\"type\":\"Failed\",\"status\":\"True\"}]}");
+    expect(*state, FAKE_RULES_ALL, "a job succeeded and failed");
+}
+
+static void on_done(void *ctx, const struct http_response *r, const struct err *err)
+{
+    (void)err;
+    *(int *)ctx = r ? r->status : -1;
+}
+
+static void test_idle_write(void **state)
+{
+    static const char BODY[] = "{\"status\":{\"phase\":\"Running\"}}";
+    struct fake_tamper none = {0};
+    struct err err;
+    struct loop *loop = loop_new(clock_system(), &err);
+    struct fake_direct *d = fake_direct_new(*state, loop, &none);
+    struct transport t = fake_direct_transport(d);
+
+    put_job(*state, "{}");
+    for (int i = 0; i < 2; i++) {
+        expect(*state, FAKE_RULES_ALL, NULL);
+        int status = 0;
+        struct http_request r = {.method = "PATCH", .path = JOB "/status", .body = {BODY, sizeof(BODY) - 1}};
+        struct http_handler h = {.ctx = &status, .done = on_done};
+        assert_non_null(t.start(t.ctx, &r, &h, &err));
+        while (!status)
+            assert_int_equal(loop_turn(loop, 0, &err), 0);
+        assert_int_equal(status, 200);
+    }
+    expect(*state, FAKE_RULES_ALL, "a write of the status changed nothing");
+    fake_direct_free(d);
+    loop_free(loop);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(test_a_decent_run),  T(test_two_attempts),  T(test_two_of_an_index),
+        T(test_after_the_end), T(test_without_a_job), T(test_counters),
+        T(test_ends),          T(test_both_ends),     T(test_idle_write),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

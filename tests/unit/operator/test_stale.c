@@ -1,0 +1,65 @@
+/* test_stale.c - an API server that fell behind: after a restart of the operator, or when its watches begin anew, one
+ * kind of object is told as it was some changes ago, for a minute. Nothing is made twice, nothing that lives is deleted.
+ * One thing is asked of the API server: that the first list of pods is not old (it promises that, kube/watcher.h). Where it
+ * is, pods of two attempts may meet for a moment; still the end and every count are the same.
+ *
+ * usage: test_stale [scenario [trouble]]
+ */
+#include "converge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "faults.h"
+
+enum { ENOUGH = 5, EVERYTHING = 1000 };
+
+#define STALE(kind) .class = "F2", .counting = COUNTS_ONCE, .crash_at = 1, .stale_kind = kind
+
+static const struct trouble TROUBLES[] = {
+    {"jobs-after-a-restart", STALE(TRAINJOB_PLURAL)},
+    {"pods-after-a-restart", STALE("pods"), .leave_out = FAKE_RULES_MIXED},
+    {"services-after-a-restart", STALE("services")},
+    {"deployments-after-a-restart", STALE("deployments")},
+    {"lease-after-a-death", STALE("leases"), .operators = 2},
+    {"jobs-after-a-reconnect", STALE(TRAINJOB_PLURAL), .stale_reconnect = true},
+    {"pods-after-a-reconnect", STALE("pods"), .stale_reconnect = true},
+    {"services-after-a-reconnect", STALE("services"), .stale_reconnect = true},
+    {"deployments-after-a-reconnect", STALE("deployments"), .stale_reconnect = true},
+    {"lease-for-both", STALE("leases"), .operators = 2, .stale_reconnect = true},
+};
+
+/* How far behind: the last change, the last three, all. */
+static const int LAGS[] = {1, 3, EVERYTHING};
+
+static void sweep(void **state)
+{
+    struct converge_row *row = *state;
+    struct ending e;
+
+    struct ending untroubled = converge_untroubled(row->scenario, row->trouble->operators);
+    /* In short, half way between the others. */
+    size_t first = faults_in_full() ? 0 : 1;
+    size_t end = faults_in_full() ? ARRAY_LEN(LAGS) : 2;
+    for (size_t i = first; i < end; i++) {
+        struct trouble t = *row->trouble;
+        t.stale_by = LAGS[i];
+        t.ghosts = converge_may_leave_ghosts(row->scenario);
+        t.crash_at = 0;
+        do
+            t.crash_at++;
+        while (converge_case(row, &t, &untroubled, &e));
+        assert_true(t.crash_at > ENOUGH);
+        print_message("%s, %s by %d: %d runs, each: %s\n", row->scenario->name, t.name, t.stale_by,
+                      t.crash_at - 1, e.text);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    return CONVERGE_MAIN(argc, argv, TROUBLES, sweep);
+}
