@@ -83,7 +83,9 @@ static int make_between(struct pipeline *p, int micro, int most, struct err *err
         return -1;
     if (!pipeline_is_last(p) && !(p->dout = floats(p->out_len * (size_t)micro, err)))
         return -1;
-    return p->o.micro_batches > 1 && device_is_host(p->o.ctx) && !(p->more = floats(model_len(p->model), err)) ? -1 : 0;
+    return p->o.micro_batches > 1 && device_is_host(p->o.ctx) && !(p->more = floats(model_len(p->model), err))
+               ? -1
+               : 0;
 }
 
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err)
