@@ -77,7 +77,7 @@ static char *train(const struct machine *m, const char *data, int *exit_code, st
     cfg.timeout_s = 20;
     cfg.backend = (int)m->backend;
     cfg.no_cuda = m->no_cuda;
-    cfg.precision = m->precision;
+    cfg.precision = (int)m->precision;
     cfg.stochastic_rounding = m->by_chance;
     setenv("FAKE_GPUS", m->gpus ? m->gpus : "0", 1);
     setenv("FAKE_DRIVER", m->driver ? m->driver : "13050", 1);

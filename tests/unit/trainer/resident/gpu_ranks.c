@@ -72,7 +72,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.data_dir = gpu_ranks.data;
     cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
     cfg.resume = "never";
-    cfg.backend = t->backend;
+    cfg.backend = (int)t->backend;
     cfg.no_cuda = t->no_cuda;
     cfg.batch_size = GPU_RANKS_BATCH / t->world;
     cfg.log_interval = t->log_interval;
