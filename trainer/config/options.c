@@ -26,6 +26,8 @@ static const struct option_row OPTIONS[] = {
              "mirror that does not answer may come up: exit status 138."},
     {.group = "Training"},
     {"epochs", "N", OPTION_INTEGER, AT(epochs), 1, 1000000, .help = "Passes over the training data."},
+    {"max_epochs", "N", OPTION_INTEGER, AT(epochs), 1, 1000000,
+     .help = "The same as --epochs, by the name that it has in PyTorch's example of one linear layer."},
     {"max_steps", "N", OPTION_INTEGER, AT(max_steps), 1, INT32_MAX,
      .help = "Stop training after N steps, wherever that is. Default: none."},
     {"batch_size", "N", OPTION_INTEGER, AT(batch_size), 1, BATCH_SIZE_MAX,

@@ -69,6 +69,18 @@ static void takes_every_option(void **state)
     assert_true(c.stochastic_rounding);
 }
 
+static void max_epochs_is_epochs(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config c = preset(&a);
+    struct err err;
+    char line[] = "--epochs 3 --max_epochs 5";
+
+    assert_int_equal(apply(line, &c, &err), 0);
+    assert_int_equal(c.epochs, 5);
+}
+
 static void the_last_of_two_counts(void **state)
 {
     (void)state;
@@ -284,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_every_option),
+        cmocka_unit_test(max_epochs_is_epochs),
         cmocka_unit_test(the_last_of_two_counts),
         cmocka_unit_test(takes_arguments_without_names),
         cmocka_unit_test(refuses),
