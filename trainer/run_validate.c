@@ -2,6 +2,7 @@
 #include "trainer/run_epoch.h"
 
 #include "trainer/evaluate.h"
+#include "trainer/model/gpt2.h"
 
 #include <math.h>
 
@@ -99,15 +100,6 @@ int run_choose(struct rig *s, uint32_t *stop, struct err *err)
     return 0;
 }
 
-/* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and those of
- * attention between positions (llm.c: train_gpt2.cu, gpt2_estimate_mfu). */
-static double operations_per_token(const struct rig *s)
-{
-    const struct gpt2_spec *g = &s->cfg->gpt2;
-
-    return 6.0 * (double)s->pipeline.whole_len + 6.0 * (double)(g->n_layer * g->n_embd * g->block_size);
-}
-
 void run_report_speed(struct rig *s)
 {
     const struct config *cfg = s->cfg;
@@ -123,7 +115,8 @@ void run_report_speed(struct rig *s)
     if (s->speed.ms && seconds > 0)
         r.tokens_per_s = (double)(c->step - s->speed.step) * tokens_per_step / seconds;
     if (cfg->peak_tflops > 0 && cfg->gpt2.vocab)
-        r.mfu = r.tokens_per_s * operations_per_token(s) / (cfg->peak_tflops * 1e12 * s->comm->world);
+        r.mfu = r.tokens_per_s * gpt2_operations(&cfg->gpt2, s->pipeline.whole_len) /
+                (cfg->peak_tflops * 1e12 * s->comm->world);
     report_speed(s->report, c->epoch, c->epoch_step, &r);
     s->speed = (struct rig_speed){.ms = now, .step = c->step, .val_s = s->times.val_s};
 }

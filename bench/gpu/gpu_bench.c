@@ -1,17 +1,21 @@
 /* gpu_bench.c - gpu-bench [steps [net batch]]: time per training step of the seed nets on a GPU, as recorded graphs.
  *
- * Samples are random bytes: what is measured does not depend on them. Printed per net and size of batch: the time until the
+ * Samples are random bytes, or tokens: what is measured does not depend on them. GPT-2 is trained in bf16 and for a tenth of
+ * the steps; of it tokens per second are printed, too, and which share of the chip's dense bf16 they are. Printed per net and size of batch: the time until the
  * first step is done (context, data, weights, kernels loaded, without the process's own start), the median and the best of
  * the rounds' times per step, and samples per second. Steps of a round are queued one behind the other, as in a training that
  * shows no loss meanwhile.
  *
  * Exit status: 0, 77 without a GPU, 1 for what fails.
  */
+#include "bench_tokens.h"
+
 #include "common/arena.h"
 #include "common/sv.h"
 #include "kernels/device.h"
 #include "trainer/config/config.h"
 #include "trainer/gpu/load.h"
+#include "trainer/model/gpt2.h"
 #include "trainer/resident.h"
 
 #include <stdio.h>
@@ -20,6 +24,9 @@
 #include <time.h>
 
 enum { ROUNDS = 9, STEPS = 200, TIMEOUT_MS = 60000 };
+
+/* H100 SXM and H200: NVIDIA's data sheets, bf16 without sparsity. */
+static const double PEAK_OPERATIONS = 989e12;
 
 struct net {
     struct config cfg;
@@ -30,6 +37,7 @@ struct net {
     struct train train;
     uint8_t *x;
     int32_t *labels;
+    struct tokens *tokens;
 };
 
 static double now_s(void)
@@ -42,7 +50,13 @@ static double now_s(void)
 
 static int make_data(struct net *n, size_t items, size_t len, struct err *err)
 {
+    const struct config *cfg = &n->cfg;
     uint32_t x = 1;
+
+    if (cfg->model.input.sequence) {
+        n->tokens = bench_tokens((int64_t)items, cfg->model.input.rows, cfg->gpt2.vocab, err);
+        return n->tokens ? 0 : -1;
+    }
 
     n->x = malloc(items * len);
     n->labels = calloc(items, sizeof(*n->labels));
@@ -63,13 +77,15 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
 {
     static const struct data_spec decode = {.stats = 1, .mean = {0.5}, .std = {0.5}};
     const struct shape *in = &n->cfg.model.input;
+    const enum element element = in->sequence ? ELEMENT_BF16 : ELEMENT_F32;
     struct torch_rng rng;
     int rows;
 
     n->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, err);
-    if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, ELEMENT_F32, err)) ||
+    if (!n->comm || !(n->ctx = plugin->context(0, PRECISION_F32, element, err)) ||
         make_data(n, (size_t)items, shape_len(in), err))
         return -1;
+    n->cfg.model.numbers = (struct model_numbers){.elsewhere = true, .element = element};
     struct pipeline_options o = {
         .spec = &n->cfg.model, .comm = n->comm, .ctx = n->ctx, .batch = (int)batch, .timeout_ms = TIMEOUT_MS};
     if (pipeline_open(&n->pipeline, &o, err))
@@ -78,11 +94,13 @@ static int open_net(struct net *n, const struct gpu_plugin *plugin, int64_t batc
     const struct param_row *row = model_params(n->pipeline.model, &rows);
     if (pipeline_init(&n->pipeline, &rng, err) || optim_make(&n->optim, &n->cfg.optimizer, row, rows, err))
         return -1;
-    const struct dataset set = {.layout = {.train_items = (int32_t)items,
-                                           .rows = in->rows,
-                                           .cols = in->cols,
-                                           .channels = in->channels},
-                                .train = {.items = (int32_t)items, .x = n->x, .labels = n->labels}};
+    const struct dataset set = {
+        .layout = {.train_items = (int32_t)items,
+                   .rows = in->rows,
+                   .cols = in->cols,
+                   .channels = in->channels,
+                   .steps = in->sequence ? in->rows : 0},
+        .train = {.items = (int32_t)items, .x = n->x, .labels = n->labels, .tokens = n->tokens}};
     struct train_parts p = {.comm = n->comm,
                             .ctx = n->ctx,
                             .pipeline = &n->pipeline,
@@ -103,6 +121,7 @@ static void close_net(struct net *n)
     pipeline_release(&n->pipeline);
     kctx_free(n->ctx);
     collectives_close(n->comm);
+    tokens_free(n->tokens);
     free(n->x);
     free(n->labels);
 }
@@ -130,17 +149,28 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Those of a GPT-2, in a second. */
+static void print_tokens(const struct net *n, double tokens)
+{
+    double done = tokens * gpt2_operations(&n->cfg.gpt2, n->pipeline.whole_len);
+
+    printf("%-12s %.0f tokens/s, %.1f %% of %.0f TFLOPS\n", "", tokens, 100 * done / PEAK_OPERATIONS,
+           PEAK_OPERATIONS / 1e12);
+}
+
 static int measure(const struct gpu_plugin *plugin, const char *preset, int64_t batch, int64_t steps,
                    struct err *err)
 {
     cleanup_arena struct arena a = {0};
     struct net n = {0};
     double round[ROUNDS];
-    int64_t per_epoch = steps < 64 ? steps : 64;
     double start = now_s();
 
     if (config_load(preset, &a, &n.cfg, err))
         return -1;
+    if (n.cfg.model.input.sequence)
+        steps = steps < 20 ? 2 : steps / 10;
+    int64_t per_epoch = steps < 64 ? steps : 64;
     int failed = open_net(&n, plugin, batch, batch * per_epoch, err) || run_steps(&n, 1, per_epoch, err) < 0;
     double first = now_s() - start;
     failed = failed || run_steps(&n, 2, per_epoch, err) < 0; /* recorded now */
@@ -153,6 +183,8 @@ static int measure(const struct gpu_plugin *plugin, const char *preset, int64_t 
         double median = round[ROUNDS / 2] / (double)steps;
         printf("%-12s %6lld %10.1f ms %10.1f us %10.1f us %12.0f\n", preset, (long long)batch, first * 1e3,
                median * 1e6, round[0] / (double)steps * 1e6, (double)batch / median);
+        if (n.tokens)
+            print_tokens(&n, (double)(batch * n.cfg.model.input.rows) / median);
     }
     close_net(&n);
     return failed ? -1 : 0;
@@ -172,6 +204,7 @@ int main(int argc, char **argv)
 {
     static const char *const nets[] = {"fashion-mlp", "mnist-cnn", "convnet"};
     static const int64_t batches[] = {32, 512, 8192};
+    static const int64_t sequences = 64; /* 64 x 1024 tokens: a micro-batch of GPT-2 124M on 80 GB and more */
     int64_t steps = STEPS;
     int64_t only = 0;
     struct gpu_facts facts;
@@ -197,5 +230,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(nets) && !only && !failed; i++)
         for (size_t b = 0; b < ARRAY_LEN(batches) && !failed; b++)
             failed = told(plugin, nets[i], batches[b], steps);
+    if (!only && !failed)
+        failed = told(plugin, "gpt2", sequences, steps);
     return failed;
 }

@@ -66,3 +66,8 @@ void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret)
     l = append(ret, &layer_lm_head, "lm_head");
     set(l, "vocab", g->vocab);
 }
+
+double gpt2_operations(const struct gpt2_spec *g, size_t params)
+{
+    return 6.0 * (double)params + 6.0 * (double)(g->n_layer * g->n_embd * g->block_size);
+}

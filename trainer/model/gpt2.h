@@ -26,4 +26,8 @@ int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err) MUST_CHE
 /* Whether the numbers fit each other is checked where the layers are planned. */
 void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
 
+/* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and those of
+ * attention between positions (llm.c: train_gpt2.cu, gpt2_estimate_mfu): 6 N + 6 L C T. */
+double gpt2_operations(const struct gpt2_spec *g, size_t params);
+
 #endif

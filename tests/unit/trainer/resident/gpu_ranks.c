@@ -32,6 +32,19 @@ static const char MODEL[] = "name: tiny\n"
                             "data: {format: idx, mean: 0.5, std: 0.5}\n"
                             "defaults: {epochs: 2, batch_size: 24, log_interval: 1}\n";
 
+/* 40 windows in order, four a step: ranks together take what one takes alone. */
+static const char GPT2[] = "name: small\n"
+                           "model:\n"
+                           "  gpt2: {vocab: 31, block_size: 12, n_layer: 2, n_head: 2, n_embd: 16}\n"
+                           "loss: cross_entropy\n"
+                           "optimizer: {type: adamw, lr: 0.006, beta1: 0.9, beta2: 0.95, weight_decay: 0.1, "
+                           "decay: matrices, clip: 1.0}\n"
+                           "schedule: {type: cosine, per: step, warmup: 3, warmup_full: last, min_lr: "
+                           "0.0006}\n"
+                           "data: {format: tokens, train: gpt2.bin, val: gpt2.bin, shuffle: false}\n"
+                           "defaults: {epochs: 1, batch_size: 1, total_batch_tokens: 48, val_every: 5, "
+                           "val_steps: 3, log_interval: 1}\n";
+
 static int the_rank, the_world;
 
 static char *environment(const char *name)
@@ -67,17 +80,22 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         setenv("FAKE_NCCL", t->fault, 1);
     if (!gpu_ranks.emulated)
         setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1); /* where there is a GPU for each, it changes nothing */
-    if (config_decode("tiny.yaml", MODEL, strlen(MODEL), &arena, &cfg, &err))
+    const char *model = t->sequences ? GPT2 : MODEL;
+    if (config_decode("tiny.yaml", model, strlen(model), &arena, &cfg, &err)) {
+        fprintf(stderr, "%s\n", err.msg);
         return FAILED;
-    cfg.data_dir = gpu_ranks.data;
+    }
+    cfg.data_dir = t->sequences ? TK_SOURCE_DIR "/tests/golden/torch" : gpu_ranks.data;
     cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
     cfg.resume = "never";
     cfg.backend = (int)t->backend;
     cfg.no_cuda = t->no_cuda;
-    cfg.batch_size = GPU_RANKS_BATCH / t->world;
+    if (!t->sequences)
+        cfg.batch_size = GPU_RANKS_BATCH / t->world;
     cfg.log_interval = t->log_interval;
     cfg.log_format = LOG_FORMAT_JSON;
-    cfg.epochs = t->epochs ? t->epochs : 2;
+    if (t->epochs || !t->sequences)
+        cfg.epochs = t->epochs ? t->epochs : 2;
     cfg.timeout_s = (double)(t->timeout_s ? t->timeout_s : 60);
     struct run_env env = {
         .get = environment, .clock = clock_system(), .out = fdopen(out, "w"), .gpu = gpu_ranks.gpu};

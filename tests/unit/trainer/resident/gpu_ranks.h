@@ -1,4 +1,4 @@
-/* gpu_ranks.h - whole runs of a small net by one rank or two, on GPUs that are there or are none. */
+/* gpu_ranks.h - whole runs of a small net, or a GPT-2, by one rank or two, on GPUs that are there or are none. */
 #ifndef TK_TESTS_TRAINER_GPU_RANKS_H
 #define TK_TESTS_TRAINER_GPU_RANKS_H
 
@@ -22,6 +22,7 @@ struct gpu_ranks_task {
     enum collectives_backend backend;
     int world;
     bool no_cuda;
+    bool sequences;       /* a GPT-2 instead: micro-batches, a bounded norm, evaluations on the way */
     int64_t log_interval; /* 0: evaluations alone, and steps are not waited for */
     int64_t epochs;
     int64_t timeout_s;

@@ -78,6 +78,21 @@ static void ranks_learn_what_one_learns(void **state)
     check_same(&alone, &gloo, 6, "two ranks over gloo");
 }
 
+/* Four micro-batches of a window alone, two on each of two ranks. */
+static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
+{
+    const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .sequences = true,
+                                       .log_interval = 1};
+    const struct gpu_ranks_task alone = {GLOO, .world = 1, .sequences = true, .log_interval = 1};
+    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .sequences = true, .log_interval = 1};
+    const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .sequences = true, .log_interval = 1};
+
+    (void)state;
+    check_same(&cpu, &alone, 12, "a GPT-2 on a GPU beside the CPU");
+    check_same(&alone, &nccl, 12, "a GPT-2, two ranks over NCCL");
+    check_same(&alone, &gloo, 12, "a GPT-2, two ranks over gloo");
+}
+
 /* Nobody asks for a step's loss, so steps are in flight; the evaluation says what came of them. */
 static void steps_in_flight_too(void **state)
 {
@@ -179,6 +194,7 @@ int main(int argc, char **argv)
     static char dev[] = "/tmp/gpu-ranks-XXXXXX"; /* a /dev with a driver in it */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_learn_what_one_learns),
+        cmocka_unit_test(a_gpt2_learns_what_it_learns_on_the_cpu),
         cmocka_unit_test(steps_in_flight_too),
         cmocka_unit_test(a_rank_that_dies_or_stops_ends_the_others),
         cmocka_unit_test(an_nccl_that_fails_between_launches_ends_all),
