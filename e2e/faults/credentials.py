@@ -13,7 +13,7 @@ from plane import Plane, job_path, pod_path
 
 PODS = 12  # more than it keeps connections
 REREAD_S = 61  # files are read again after a minute
-RECOVER_S = 70
+RECOVER_S = 180  # bounds a hang
 CERTIFICATE_USER = "operator-by-certificate"
 MANY = 40
 
@@ -94,7 +94,7 @@ class TokenExpired(Change):
 
     def begin(self):
         self.file = self.folder / "token"
-        self.old = self.keys.token(20)
+        self.old = self.keys.token(40)
         put(self.file, self.old)
         return {"tokenFile": str(self.file)}
 
@@ -168,9 +168,9 @@ class Plugin(Change):
 
     def begin(self):
         began = int(time.time())
-        for n in range(20):
+        for n in range(60):
             end = self.EVERY_S * (n + 1) + 3
-            token = self.keys.token(end)
+            token = self.keys.token(end + 5)
             (self.folder / f"{n}.json").write_text(json.dumps({
                 "apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
                 "status": {"token": token, "expirationTimestamp": stamp(end)}}))
@@ -187,7 +187,7 @@ class Plugin(Change):
             time.sleep(self.EVERY_S + CACHED_S)
             self.prove()
         runs = len((self.folder / "runs").read_text().splitlines())
-        check(3 <= runs <= 20, f"{self.name}: the plugin ran {runs} times")
+        check(3 <= runs <= 60, f"{self.name}: the plugin ran {runs} times")
 
 
 class ClientCertificate(Change):
@@ -220,7 +220,7 @@ class ClientCertificateLate(ClientCertificate):
 
     def begin(self):
         user = super().begin()
-        self.place("short", 15)
+        self.place("short", 30)
         return user
 
     def change(self):

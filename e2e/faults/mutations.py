@@ -15,9 +15,9 @@ from schema import mutations
 
 BATCH = 40
 PODS_MAX = 50  # a job of more is paused from the start: it is the object that is tested, not the size
-SAID_S = 20
+SAID_S = 60  # these two bound a hang
 WRITES_MAX = 12  # of one job's status
-CANARY_S = 20
+CANARY_S = 60
 # Fields of a pod that the schema keeps as they are: the API server judges them when the pod is created.
 POD_FIELDS = [
     ("containers", [{"name": "UPPER CASE", "image": "none"}]),

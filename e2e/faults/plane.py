@@ -179,7 +179,10 @@ class Plane(Rig):
             if not gone_within(pid, READY_S):
                 raise RigError(f"{part} lives {READY_S} s after SIGKILL")
 
-    def end_store(self):
+    def end_store(self, for_another=False):
+        """for_another: what comes back is not what went. Kubernetes' own controllers would not notice, and have to start anew."""
+        if for_another:
+            self.end_part("kube-controller-manager")
         self.end_part("kube-apiserver")
         self.end_part("etcd")
 

@@ -12,7 +12,7 @@ from jobs import Audit, Observer, done, job, phase
 from kubelet import Kubelet
 from plane import ACCOUNT, GROUP, JOBS, SYSTEM, Plane, job_path, pod_path
 
-END_S = 120
+END_S = 300  # bounds a hang
 # Who puts an old copy back needs longer than that. A watch that was away for ten seconds is not resumed; one that is would wait for
 # changes beyond a number that the server has not reached again.
 RESTORE_S = 12
@@ -163,7 +163,7 @@ def wiped(world, prefix):
     plane = world.plane
     post(world, plane.namespace(), mix(f"{prefix}-early"))
     time.sleep(1.5)
-    plane.end_store()
+    plane.end_store(for_another=True)
     plane.wipe_store()
     plane.up()
     plane.install()
@@ -182,7 +182,7 @@ def restored(world, prefix):
     plane.keep_store()
     plane.up()
     await_ends(world, ns, early)
-    plane.end_store()
+    plane.end_store(for_another=True)
     plane.restore_store()
     time.sleep(RESTORE_S)
     plane.up()
