@@ -266,7 +266,8 @@ TABLE = {
     "cpu-limit": Fault(little_cpu, (0, 0)),
     "launcher-stopped": Fault(stopped_launcher, (0, 1), because=r"140 PeerLost|138 \w+", ways=LAUNCHED),
     "launcher-paused": Fault(paused_launcher, (0, 0), ways=LAUNCHED),
-    "oom": Fault(used_up_memory, because=r"\d+ OOMKilled"),
+    # It takes a second to fill, in which the training may end.
+    "oom": Fault(used_up_memory, (0, 1), because=r"\d+ OOMKilled"),
     "oom-always": Fault(None, (1, 3), because=r"\d+ OOMKilled", ends=FAILED, says=r"OOMKilled",
                         job={"resources": {"limits": {"memory": "24Mi"}}}),
     # Who has nowhere to save to goes on training, and fails at the end when there is no room for the weights even then.
