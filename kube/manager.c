@@ -171,11 +171,16 @@ static struct elector *new_elector(struct manager *m, const struct transport *t)
         return NULL;
     (void)gethostname(host, sizeof(host) - 1);
     snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)manager_seed());
-    return elector_new(
-        m->loop, t,
-        &(struct lease_options){
-            .ns = lease_namespace(m), .name = m->o.lease, .identity = identity, .seed = manager_seed()},
-        &sink);
+    return elector_new(m->loop, t,
+                       &(struct lease_options){
+                           .ns = lease_namespace(m),
+                           .name = m->o.lease,
+                           .identity = identity,
+                           .seed = manager_seed(),
+                           .duration_ms = m->o.lease_ms,
+                           .renew_deadline_ms = m->o.lease_ms * LEASE_RENEW_DEADLINE_MS / LEASE_DURATION_MS,
+                           .retry_ms = m->o.lease_ms * LEASE_RETRY_MS / LEASE_DURATION_MS},
+                       &sink);
 }
 
 /* ---- the end, step by step */

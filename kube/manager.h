@@ -42,6 +42,7 @@ struct manager_options {
     int burst;
     const char *lease; /* lead by the Lease of this name; NULL: always */
     const char *lease_ns;
+    int64_t lease_ms; /* its duration; the renewals' times are in proportion to it, lease.h; 0: the default */
     const char *metrics_address, *probe_address; /* as in health.h; NULL or "0": none */
     void *ctx;
     void (*tell)(void *ctx, enum manager_news news, const char *detail); /* for the log; may be NULL */

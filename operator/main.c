@@ -63,6 +63,7 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
                                               .burst = o->burst,
                                               .lease = o->leader_elect ? LEASE_NAME : NULL,
                                               .lease_ns = o->leader_elect_ns,
+                                              .lease_ms = (int64_t)o->lease_duration_s * 1000,
                                               .metrics_address = o->metrics_address,
                                               .probe_address = o->health_address,
                                               .ctx = p,

@@ -40,6 +40,10 @@ const char OPTIONS_HELP[] =
     "    --leader-elect-namespace=NAME      where that Lease is (default: POD_NAMESPACE, else the pod's own, "
     "else the\n"
     "                                       namespace of the kubeconfig's context)\n"
+    "    --leader-elect-lease-duration=S    who leads and does not renew the Lease for so many seconds is "
+    "followed by "
+    "another\n"
+    "                                       one, 2 to 3600 (default 15)\n"
     "    --watch-list=BOOL                  begin each watch with what is there already, as one stream; "
     "false "
     "asks for a\n"
@@ -64,6 +68,8 @@ const char OPTIONS_HELP[] =
     "    0 after a signal, 1 when the API server cannot be configured or an address not be bound, 2 for a "
     "bad flag\n";
 
+enum { LEASE_MIN_S = 2, LEASE_MAX_S = 3600 };
+
 enum flag {
     FLAG_NAMESPACE = 256,
     FLAG_KUBECONFIG,
@@ -71,6 +77,7 @@ enum flag {
     FLAG_HEALTH,
     FLAG_LEADER_ELECT,
     FLAG_LEADER_ELECT_NAMESPACE,
+    FLAG_LEASE_DURATION,
     FLAG_WATCH_LIST,
     FLAG_QPS,
     FLAG_BURST,
@@ -87,6 +94,7 @@ static const struct option FLAGS[] = {
     {"health-probe-bind-address", required_argument, NULL, FLAG_HEALTH},
     {"leader-elect", optional_argument, NULL, FLAG_LEADER_ELECT},
     {"leader-elect-namespace", required_argument, NULL, FLAG_LEADER_ELECT_NAMESPACE},
+    {"leader-elect-lease-duration", required_argument, NULL, FLAG_LEASE_DURATION},
     {"watch-list", optional_argument, NULL, FLAG_WATCH_LIST},
     {"kube-api-qps", required_argument, NULL, FLAG_QPS},
     {"kube-api-burst", required_argument, NULL, FLAG_BURST},
@@ -119,6 +127,7 @@ static int set_namespace(const char **ret, const char *flag, const char *value, 
 
 static int set_number(struct options *o, enum flag flag, const char *value, struct err *err)
 {
+    bool lease = flag == FLAG_LEASE_DURATION;
     int64_t n = 0;
 
     if (flag == FLAG_QPS) {
@@ -126,6 +135,14 @@ static int set_number(struct options *o, enum flag flag, const char *value, stru
             return 0;
         return err_set(err, ERR_INVALID, "--kube-api-qps: expected a number 0..1000000, got \"%s\"", value);
     }
+    if (lease && sv_i64(sv_from(value), LEASE_MIN_S, LEASE_MAX_S, &n)) {
+        o->lease_duration_s = (int)n;
+        return 0;
+    }
+    if (lease)
+        return err_set(err, ERR_INVALID,
+                       "--leader-elect-lease-duration: expected an integer %d..%d, got \"%s\"", LEASE_MIN_S,
+                       LEASE_MAX_S, value);
     if (!sv_i64(sv_from(value), 1, 100000, &n))
         return err_set(err, ERR_INVALID, "--kube-api-burst: expected an integer 1..100000, got \"%s\"",
                        value);
@@ -153,6 +170,7 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
         return set_bool(&o->watch_list, "--watch-list", value, err);
     case FLAG_LEADER_ELECT_NAMESPACE:
         return set_namespace(&o->leader_elect_ns, "--leader-elect-namespace", value, err);
+    case FLAG_LEASE_DURATION:
     case FLAG_QPS:
     case FLAG_BURST:
         return set_number(o, flag, value, err);
@@ -184,6 +202,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
         .burst = 100,
         .leader_elect = true,
+        .lease_duration_s = 15,
         .watch_list = true,
         .log_level = LOG_INFO,
     };

@@ -19,6 +19,7 @@ struct options {
     const char *kubeconfig; /* NULL: the pod's own account, or what kubectl would use */
     const char *tensorboard_image;
     const char *leader_elect_ns; /* NULL: the namespace of the pod, or of the kubeconfig's context */
+    int lease_duration_s;        /* others wait so long */
     double qps;                  /* 0: unlimited */
     int burst;
     enum log_level log_level;

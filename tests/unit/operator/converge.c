@@ -34,7 +34,16 @@ struct story {
     int64_t thaw_ms;      /* 0: nothing is frozen */
 };
 
-static void submit(struct lab *l, const struct scenario *s)
+const struct scenario *converge_scenario(const char *name)
+{
+    for (size_t i = 0; i < N_SCENARIOS; i++)
+        if (strcmp(SCENARIOS[i].name, name) == 0)
+            return &SCENARIOS[i];
+    fail_msg("no scenario %s", name);
+    return NULL;
+}
+
+void converge_submit(struct lab *l, const struct scenario *s)
 {
     char body[1024];
 
@@ -230,7 +239,7 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     l->gang = s->replicas;
     l->settle_jumps = may_hang(t) || t->lasts_ms ? HANG_JUMPS : 0; /* patience grows with failures */
     l->tamper = t->tamper;
-    submit(l, s);
+    converge_submit(l, s);
     if (t->pages)
         fake_watchlist(l->server, FAKE_WATCHLIST_REFUSE);
     if (t->fault.request || t->lasts_ms)
@@ -331,6 +340,14 @@ static void report(const struct converge_row *rows, size_t n_rows, const char *c
     faults_report(class, cases, passed);
 }
 
+static bool is_first_of_class(const struct trouble *troubles, size_t t)
+{
+    for (size_t i = 0; i < t; i++)
+        if (troubles[i].class && troubles[t].class && strcmp(troubles[i].class, troubles[t].class) == 0)
+            return false;
+    return troubles[t].class != NULL;
+}
+
 int converge_main(int argc, char **argv, const struct trouble *troubles, size_t n_troubles,
                   void (*test)(void **state))
 {
@@ -358,7 +375,7 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
     }
     int failed = _cmocka_run_group_tests(argv[0], tests, n, NULL, NULL);
     for (size_t t = 0; t < n_troubles; t++)
-        if (troubles[t].class && (t == 0 || troubles[t].class != troubles[t - 1].class))
+        if (is_first_of_class(troubles, t))
             report(rows, n, troubles[t].class);
     return failed;
 }

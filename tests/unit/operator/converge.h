@@ -23,6 +23,9 @@ struct scenario {
 extern const struct scenario SCENARIOS[];
 extern const size_t N_SCENARIOS;
 
+/* The one of this name, which has to be there. */
+const struct scenario *converge_scenario(const char *name);
+
 /* What follows when the planned fault has struck. */
 enum follows {
     FOLLOWS_NOTHING,
@@ -74,6 +77,9 @@ struct ending {
     char tampered[64]; /* the event: "pods/MODIFIED" */
     bool wrote;        /* what was struck, or done last before a crash, was a write */
 };
+
+/* The scenario's job, as its user creates it. */
+void converge_submit(struct lab *l, const struct scenario *s);
 
 void converge_run(const struct scenario *s, const struct trouble *t, struct ending *ret);
 

@@ -63,6 +63,9 @@ static void test_values(void **state)
     assert_int_equal(parse(&o, &err, "--leader-elect=true", "--leader-elect-namespace="), 0);
     assert_true(o.leader_elect);
     assert_null(o.leader_elect_ns);
+    assert_int_equal(o.lease_duration_s, 15);
+    assert_int_equal(parse(&o, &err, "--leader-elect-lease-duration=3", NULL), 0);
+    assert_int_equal(o.lease_duration_s, 3);
     assert_true(o.watch_list);
     assert_int_equal(parse(&o, &err, "--watch-list=false", NULL), 0);
     assert_false(o.watch_list);
@@ -86,6 +89,8 @@ static void test_refusals(void **state)
         {"--leader-elect=", NULL, "--leader-elect: expected true or false, got \"\""},
         {"--leader-elect-namespace=A/b", NULL,
          "--leader-elect-namespace: expected the name of a namespace, got \"A/b\""},
+        {"--leader-elect-lease-duration=1", NULL,
+         "--leader-elect-lease-duration: expected an integer 2..3600, got \"1\""},
         {"--tensorboard-image=", NULL, "--tensorboard-image: expected an image, got nothing"},
         {"run", NULL, "run: expected flags only; see --help"},
         {"--", "run", "run: expected flags only; see --help"},
@@ -110,6 +115,7 @@ static void test_help_names_the_flags(void **state)
                                         "--health-probe-bind-address",
                                         "--leader-elect=",
                                         "--leader-elect-namespace",
+                                        "--leader-elect-lease-duration",
                                         "--watch-list=",
                                         "--kube-api-qps",
                                         "--kube-api-burst",
