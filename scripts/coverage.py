@@ -15,8 +15,16 @@ PROGRAMS = {
     "trainer": ("trainer/", "kernels/"),
     "common": ("common/",),
 }
-# Benches measure and are no part of a program; these need a GPU, and their tests have one.
-NOT_COUNTED = ("kernels/bench/", "trainer/collectives/bench", "trainer/cuda/", "kernels/cuda/")
+# Benches measure and are no part of a program. The others work on a GPU: their tests have one, or an emulation that is
+# built WITH_CUDA, and this is not.
+NOT_COUNTED = (
+    "kernels/bench/",
+    "trainer/collectives/bench",
+    "kernels/cuda/",
+    "trainer/cuda/",
+    "trainer/resident",
+    "trainer/collectives/nccl/",
+)
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHOWN = 5
 

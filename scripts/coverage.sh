@@ -11,8 +11,8 @@ BUILD=$REPO/build/coverage
 
 # One file of counts for each process, mapped: those that end by _exit or are killed count as well. Such a file is open
 # where the launcher must start ranks with nothing open, and a plug-in would have the same one as its program: those
-# two tests write their counts when they end.
-AT_THEIR_END='launcher/test_torchrun$|collectives/test_mpi$'
+# three tests write their counts when they end.
+AT_THEIR_END='launcher/test_torchrun$|collectives/test_mpi$|trainer/test_rig_device$'
 
 run_tests() { # run_tests PATTERN CTEST-ARGS...
     LLVM_PROFILE_FILE="$BUILD/profiles/$1.profraw" ctest --test-dir "$BUILD" -L unit --no-tests=error -j 2 "${@:2}" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh - every test: style, two compilers, unit tests plain and under sanitizers, API servers of several Kubernetes
-# versions, and as root the real Kubernetes.
+# test.sh - every test: style, two compilers, unit tests plain and under sanitizers, what they cover, API servers of several
+# Kubernetes versions, and as root the real Kubernetes.
 #   scripts/test.sh [--unit]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -48,6 +48,8 @@ units release
 units asan
 races
 [ "${1:-}" = --unit ] && exit 0
+scripts/deps.sh coverage
+scripts/coverage.sh
 e2e/versions/run.sh
 say "faults of a real API server, in short"
 e2e/faults/run.sh --short
