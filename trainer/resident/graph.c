@@ -8,7 +8,9 @@ void resident_forget(struct resident *r, struct recorded *g)
     *g = (struct recorded){0};
 }
 
-struct recorded *resident_graph(struct resident *r, int rows, int total)
+/* What is queued for the first time may wait for the device (cuBLAS is asked what its ReLU does, modules are loaded), so the
+ * steps before it are waited for under the deadline. */
+struct recorded *resident_graph(struct resident *r, int rows, int total, struct err *err)
 {
     struct recorded *least = &r->graph[0];
 
@@ -18,6 +20,8 @@ struct recorded *resident_graph(struct resident *r, int rows, int total)
         if (r->graph[i].used < least->used)
             least = &r->graph[i];
     }
+    if (resident_settle(r, err))
+        return NULL;
     resident_forget(r, least);
     least->rows = rows;
     least->total = total;

@@ -75,8 +75,8 @@ int resident_windows_take(struct resident *r, struct err *err) MUST_CHECK;
 void resident_windows_give(struct resident *r);
 int resident_windows_put(struct resident *r, int64_t step, struct err *err) MUST_CHECK;
 
-/* graph.c: the recording for such a batch; queue, record or launch one of its halves; give it up. */
-struct recorded *resident_graph(struct resident *r, int rows, int total);
+/* graph.c: the recording for such a batch, NULL: a failure; queue, record or launch one of its halves; give it up. */
+struct recorded *resident_graph(struct resident *r, int rows, int total, struct err *err) MUST_CHECK;
 int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err) MUST_CHECK;
 void resident_forget(struct resident *r, struct recorded *g);
 

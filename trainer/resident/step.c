@@ -176,9 +176,9 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
 
 static int run_whole(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
 {
-    struct recorded *g = resident_graph(r, total, total);
+    struct recorded *g = resident_graph(r, total, total, err);
 
-    if (resident_run_half(r, g, 0, err) ||
+    if (!g || resident_run_half(r, g, 0, err) ||
         (!r->whole && (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err))))
         return -1;
     g->used++;
@@ -189,8 +189,8 @@ static int run_micro_batches(struct resident *r, int total, float *grad, uint32_
 {
     queue_begin(r);
     for (int i = 0; i < micro_batches(total, r->micro); i++) {
-        struct recorded *g = resident_graph(r, micro_batch_at(total, r->micro, i).rows, total);
-        if (resident_run_half(r, g, 0, err))
+        struct recorded *g = resident_graph(r, micro_batch_at(total, r->micro, i).rows, total, err);
+        if (!g || resident_run_half(r, g, 0, err))
             return -1;
         g->used++;
     }

@@ -136,7 +136,7 @@ static void a_rank_that_dies_or_stops_ends_the_others(void **state)
 }
 
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
- * recorded one. */
+ * recorded one. Behind 2 stands a step of a size that comes for the first time. */
 static void an_nccl_that_fails_between_launches_ends_all(void **state)
 {
     static const struct {
@@ -145,6 +145,7 @@ static void an_nccl_that_fails_between_launches_ends_all(void **state)
         int code[WORLD];
     } rows[] = {
         {"stall:1:6", 0, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"stall:1:2", 0, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
         {"hang:1:6", 1, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
         {"system:1:6", 0, LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_RETRYABLE}},
         {"remote:1:6", 1, LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_PEER_LOST}},
