@@ -119,11 +119,11 @@ int rig_begin(struct rig *s, struct err *err)
         (s->resumed.resumed && o.in_parts && scatter(s, err)))
         return -1;
     compare_items(s);
-    train_push(&s->train);
     rig_gathered(s);
     /* A later attempt needs the first weights no more, and they may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");
+    train_push(&s->train); /* behind the last that writes weights here */
     if (s->resumed.resumed)
         run_id_take_over(&s->run_id, s->resumed.run_id);
     s->saver = (struct saver){.dir = cfg->ckpt_dir,

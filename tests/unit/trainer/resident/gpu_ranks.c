@@ -90,6 +90,8 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.resume = "never";
     cfg.backend = (int)t->backend;
     cfg.no_cuda = t->no_cuda;
+    cfg.init_from = t->init_from;
+    cfg.save_path = t->save_path;
     if (!t->sequences)
         cfg.batch_size = GPU_RANKS_BATCH / t->world;
     cfg.log_interval = t->log_interval;

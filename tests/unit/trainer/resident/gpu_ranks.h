@@ -27,6 +27,7 @@ struct gpu_ranks_task {
     int64_t epochs;
     int64_t timeout_s;
     const char *fault; /* FAKE_NCCL */
+    const char *init_from, *save_path;
 };
 
 struct gpu_ranks {

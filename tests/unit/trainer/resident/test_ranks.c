@@ -103,6 +103,25 @@ static void steps_in_flight_too(void **state)
     check_same(&cpu, &nccl, 1, "two ranks over NCCL, steps in flight");
 }
 
+/* Weights that somebody else has trained are where the steps are. */
+static void weights_to_begin_with_reach_the_gpu(void **state)
+{
+    char path[SMALL_DATA_DIR_BYTES + 32];
+    double ignored[LOSSES_MAX];
+    bool on_gpu;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/weights.safetensors", gpu_ranks.data);
+    const struct gpu_ranks_task make = {GLOO, .world = 1, .no_cuda = true, .log_interval = 1,
+                                        .save_path = path};
+    const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .log_interval = 1,
+                                       .init_from = path};
+    const struct gpu_ranks_task gpu = {GLOO, .world = 1, .log_interval = 1, .init_from = path};
+    assert_true(losses(&make, ignored, &on_gpu) >= 6);
+    check_same(&cpu, &gpu, 6, "weights of another run");
+    unlink(path);
+}
+
 /* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. */
 static void check_signal(enum collectives_backend backend, int signal, int exit_code)
 {
@@ -197,6 +216,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranks_learn_what_one_learns),
         cmocka_unit_test(a_gpt2_learns_what_it_learns_on_the_cpu),
         cmocka_unit_test(steps_in_flight_too),
+        cmocka_unit_test(weights_to_begin_with_reach_the_gpu),
         cmocka_unit_test(a_rank_that_dies_or_stops_ends_the_others),
         cmocka_unit_test(an_nccl_that_fails_between_launches_ends_all),
     };
