@@ -13,7 +13,7 @@ has_gpu() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
 # cuBLAS and NCCL: the machine's own, where the linker or LD_LIBRARY_PATH knows them, else NVIDIA's wheels.
 libraries() {
     local known dir library dirs
-    known=$(ldconfig -p)
+    known=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p) # Debian keeps it from users
     IFS=: read -ra dirs <<<"${LD_LIBRARY_PATH:-}"
     for dir in "${dirs[@]}"; do
         for library in libcublasLt.so.13 libnccl.so.2; do
