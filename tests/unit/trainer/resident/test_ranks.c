@@ -21,7 +21,8 @@ enum {
     WORLD = GPU_RANKS,
     LOSSES_MAX = 64,
     SKIPPED = 77,
-    SOON_S = 5, /* where the deadline is what ends a run; a pretend GPU may take a second for a step */
+    SOON_S = 5, /* where the deadline is what ends a run; a pretend GPU may take a second for a step, */
+    SOON_ON_A_GPU_S = 20, /* and real libraries some to be loaded and to meet */
     LATE_S = 60
 };
 
@@ -129,7 +130,9 @@ static void check_signal(enum collectives_backend backend, int signal, int exit_
                                      .world = WORLD,
                                      .log_interval = 1,
                                      .epochs = 1000000,
-                                     .timeout_s = signal == SIGSTOP ? SOON_S : LATE_S};
+                                     .timeout_s = signal != SIGSTOP    ? LATE_S
+                                                  : gpu_ranks.emulated ? SOON_S
+                                                                       : SOON_ON_A_GPU_S};
     struct gpu_ranks r = gpu_ranks_start(&t);
     char line[1024];
 
