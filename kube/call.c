@@ -108,7 +108,7 @@ static bool is_refused(const struct http_call *c, int status)
     return c->curl_code == CURLE_OK
                ? status == 401
                : c->curl_code == CURLE_PEER_FAILED_VERIFICATION || c->curl_code == CURLE_SSL_CONNECT_ERROR ||
-                     c->curl_code == CURLE_SSL_CERTPROBLEM;
+                     c->curl_code == CURLE_SSL_CERTPROBLEM || c->curl_code == CURLE_SSL_CACERT_BADFILE;
 }
 
 static void finish(struct http_call *c)

@@ -11,7 +11,8 @@
  * certificate wins over exec; paths are those of the folder the file is in.
  *
  * What is replaced while we run is read again: each file that holds a credential, and a kubeconfig itself as long as it is for
- * the same server, proxy, user name and impersonation; one for something else needs another process.
+ * the same server, proxy, user name and impersonation; one for something else needs another process. The context stays the one
+ * that was read first, whatever is the current one then.
  */
 #ifndef TK_KUBE_CONFIG_H
 #define TK_KUBE_CONFIG_H
@@ -47,7 +48,7 @@ struct kube_config {
     const char *exec_config; /* JSON for the plugin; NULL: none */
     struct arena arena;      /* what as, exec and exec_config point to */
     char *source;            /* the kubeconfigs, as $KUBECONFIG lists them; NULL: a pod's own account */
-    char *context;           /* that was asked for; NULL: the current one */
+    char *context;           /* the one of them that was read; NULL: a pod's own account */
     int64_t read_ms;         /* when the files were last read */
     uint64_t generation;     /* one more each time a refresh brought something new */
 };

@@ -164,7 +164,17 @@ static int read_context(const struct files *f, const char *context, struct kube_
     return read_user(f, user, c, err);
 }
 
-static int read_files(struct kube_config *c, const struct files *f, const char *context, struct err *err)
+/* Where it came from, for refresh.c: the context by its name, since the current one may be another next time. */
+static void remember(struct kube_config *c, const char *paths, const char *context)
+{
+    c->source = strdup(paths);
+    c->context = strdup(context);
+    if (!c->source || !c->context)
+        abort();
+}
+
+static int read_files(struct kube_config *c, const struct files *f, const char *paths, const char *context,
+                      struct err *err)
 {
     cleanup_kube_config struct kube_config fresh = {0};
     const char *current = context ? context : "";
@@ -179,18 +189,9 @@ static int read_files(struct kube_config *c, const struct files *f, const char *
     }
     if (read_context(f, current, &fresh, err) < 0)
         return -1;
+    remember(&fresh, paths, current);
     *c = fresh;
     fresh = (struct kube_config){0};
-    return 0;
-}
-
-/* Where it came from, for refresh.c. */
-static int remember(struct kube_config *c, const char *paths, const char *context)
-{
-    c->source = strdup(paths);
-    c->context = context ? strdup(context) : NULL;
-    if (!c->source || (context && !c->context))
-        abort();
     return 0;
 }
 
@@ -200,7 +201,7 @@ int kube_config_read(struct kube_config *c, const char *path, const char *contex
 
     if (load(&f, sv_from(path), err) < 0)
         return -1;
-    return read_files(c, &f, context, err) < 0 ? -1 : remember(c, path, context);
+    return read_files(c, &f, path, context, err);
 }
 
 static bool is_loaded(const struct files *f, struct sv path)
@@ -232,5 +233,5 @@ int kube_config_read_list(struct kube_config *c, const char *paths, const char *
     }
     if (!f.n)
         return err_set(err, ERR_NOT_FOUND, "\"%.120s\": no such file", paths);
-    return read_files(c, &f, context, err) < 0 ? -1 : remember(c, paths, context);
+    return read_files(c, &f, paths, context, err);
 }

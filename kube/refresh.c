@@ -27,6 +27,14 @@ static bool take(struct kube_secret *to, struct kube_secret *from)
     return news;
 }
 
+/* What stands beside a file is for the time before it can be read, not for the moment in which it is replaced. */
+static bool take_token(struct kube_secret *to, struct kube_secret *from)
+{
+    bool goes_back = from->awaited && !to->awaited && same_text(from->file, to->file);
+
+    return !goes_back && take(to, from);
+}
+
 static bool reread(struct kube_secret *s, bool is_token)
 {
     struct kube_secret fresh = {0};
@@ -72,7 +80,7 @@ static bool reread_kubeconfig(struct kube_config *c, bool *ret_news)
     *ret_news = take(&c->ca, &fresh.ca);
     if (c->exec.argv) /* the rest is the plugin's */
         return true;
-    *ret_news |= take(&c->token, &fresh.token);
+    *ret_news |= take_token(&c->token, &fresh.token);
     *ret_news |= take(&c->client_cert, &fresh.client_cert);
     *ret_news |= take(&c->client_key, &fresh.client_key);
     *ret_news |= take(&c->password, &fresh.password);

@@ -68,6 +68,7 @@ void kube_secret_follow(struct kube_secret *s, const char *path)
 {
     free(s->file);
     s->file = strdup(path);
+    s->awaited = true;
     if (!s->file)
         abort();
 }

@@ -11,9 +11,12 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
+#include <stdbool.h>
+
 struct kube_secret {
     struct buf bytes; /* len 0: not given */
     char *file;       /* NULL: does not change */
+    bool awaited;     /* the file could not be read yet: the bytes are not its */
 };
 
 int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;

@@ -137,6 +137,12 @@ static int mend(struct chair *c, struct err *err)
     return reach(c, err) < 0 || publish(c, err) < 0 ? -1 : 0;
 }
 
+/* Again after a failure? One that left the connection whole is the store's answer, and would be its answer the next time. */
+static bool goes_on(struct chair *c, struct err *err)
+{
+    return !store_usable(c->store) && mend(c, err) == 0;
+}
+
 /* Nodes wait for our word without a time limit. So a store without a chair must not stay: that it goes is noticed. */
 static void *work(void *arg)
 {
@@ -144,7 +150,7 @@ static void *work(void *arg)
     struct err err = {0};
 
     while (!atomic_load(&c->stop) && !atomic_load(&c->over))
-        if (turn(c, &err) < 0 && mend(c, &err) < 0) {
+        if (turn(c, &err) < 0 && !goes_on(c, &err)) {
             store_server_stop(TAKE(c->server));
             break;
         }

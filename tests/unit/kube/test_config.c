@@ -234,6 +234,30 @@ static void test_kubeconfig_is_read_again(void **ctx)
     assert_string_equal(buf_str(&c.token.bytes), "t2");
 }
 
+/* Whoever switches the current context at a desk does not change who we are: it is the context that was read that counts. */
+static void test_switched_context(void **ctx)
+{
+#define TWO_USERS(current, first)                                                                            \
+    "apiVersion: v1\nkind: Config\ncurrent-context: " current "\n"                                           \
+    "clusters:\n- {name: k, cluster: {server: 'https://h'}}\n"                                               \
+    "users:\n- {name: one, user: {token: " first "}}\n- {name: two, user: {token: other}}\n"                 \
+    "contexts:\n- {name: c1, context: {cluster: k, user: one}}\n"                                            \
+    "- {name: c2, context: {cluster: k, user: two}}\n"
+    cleanup_kube_config struct kube_config c = {0};
+    struct err err;
+
+    (void)ctx;
+    write_file("config", TWO_USERS("c1", "t1"));
+    assert_int_equal(kube_config_read(&c, path_of("config"), NULL, &err), 0);
+    assert_string_equal(buf_str(&c.token.bytes), "t1");
+    write_file("config", TWO_USERS("c2", "t1"));
+    kube_config_refresh(&c, 1, true);
+    assert_string_equal(buf_str(&c.token.bytes), "t1");
+    write_file("config", TWO_USERS("c2", "t2"));
+    kube_config_refresh(&c, 2, true);
+    assert_string_equal(buf_str(&c.token.bytes), "t2");
+}
+
 /* Of a plugin's configuration only the authority is ours to replace. */
 static void test_kubeconfig_of_a_plugin_is_read_again(void **ctx)
 {
@@ -319,6 +343,12 @@ static void test_token_until_its_file_is_there(void **ctx)
     write_file("later", "second\n");
     kube_config_refresh(&c, 0, true);
     assert_string_equal(buf_str(&c.token.bytes), "second");
+    unlink(path_of("later")); /* what cannot be read keeps its old bytes */
+    kube_config_refresh(&c, 0, true);
+    assert_string_equal(buf_str(&c.token.bytes), "second");
+    write_file("later", "third\n");
+    kube_config_refresh(&c, 0, true);
+    assert_string_equal(buf_str(&c.token.bytes), "third");
 }
 
 static void test_kubeconfig_refused(void **ctx)
@@ -563,6 +593,7 @@ int main(void)
         T(test_rotation),
         T(test_kubeconfig),
         T(test_kubeconfig_is_read_again),
+        T(test_switched_context),
         T(test_kubeconfig_of_a_plugin_is_read_again),
         T(test_everything_else),
         T(test_exec),

@@ -46,6 +46,16 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(fs_write_atomic(to, buf_str(&text), text.len, &err), 0);
 }
 
+/* Its first half. */
+static void cut_file(const char *from, const char *to)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct err err;
+
+    assert_int_equal(fs_read(from, &text, &err), 0);
+    assert_int_equal(fs_write_atomic(to, buf_str(&text), text.len / 2, &err), 0);
+}
+
 static void renew(const char *files)
 {
     const char *between = strchr(files, '>');
@@ -149,6 +159,8 @@ static void test_files_are_read_again_when_tls_fails(void **ctx)
     assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>ca.crt"}).status, 200);
     copy_file("stranger.crt", "now.crt");
     assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>self.crt"}).status, 0);
+    cut_file("ca.crt", "now.crt"); /* read while it was written */
+    assert_int_equal(get(s.port, (struct given){.ca = "now.crt", .renewed = "now.crt>ca.crt"}).status, 200);
     tls_stop(&s);
 
     s = tls_serve("local", ask);

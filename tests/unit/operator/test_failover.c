@@ -270,6 +270,7 @@ static void trial(void **state)
     wait_for(t, has_struck, "the write");
     usleep(roll(t, 3000));
     stop_where_it_waits(t);
+    bool led = holder(l->server) == 0; /* a machine may be too slow for so short a lease */
     wait_for(t, second_leads, "the takeover");
     fake_plan_fault(l->server, NULL);
     usleep(roll(t, 300000));
@@ -283,7 +284,7 @@ static void trial(void **state)
     end(t, 0);
     end(t, 1);
     int of_first = judge_writers(t);
-    assert_true(of_first >= plan.request);
+    assert_true(of_first >= plan.request || !led);
     const char *broken = fake_broken_rule(l->server, FAKE_RULES_ALL, &at);
     if (broken)
         fail_msg("trial %d of seed %u: %s, at change %d", t->number, seed, broken, at);

@@ -99,10 +99,37 @@ static void test_stops(void **state)
     chair_stop(c);
 }
 
+/* What a chair cannot read will not be right the next time either. It does not try for ever: the store goes, and that is noticed. */
+static void test_spoiled_store(void **state)
+{
+    const struct quorum_config config = {.min = 1,
+                                         .max = 1,
+                                         .join_ms = LONG_MS,
+                                         .last_call_ms = LONG_MS,
+                                         .keep_alive_ms = LONG_MS,
+                                         .keep_alive_attempts = 9};
+    struct err err = {0};
+
+    (void)state;
+    struct chair *c = chair_start(0, "r", &config, &err);
+    if (!c)
+        fail_msg("%s", err.msg);
+    struct store *s = store_connect("127.0.0.1", chair_port(c), "r", LONG_MS, &err);
+    assert_non_null(s);
+    assert_int_equal(store_set(s, "posts", "many", 4, LONG_MS, &err), 0);
+    assert_int_equal(store_wait_count(s, "never", 1, LONG_MS, &err), -1);
+    assert_int_equal(err.kind, ERR_PEER);
+    while (!chair_over(c))
+        rest(1);
+    store_close(s);
+    chair_stop(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_spoiled_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
