@@ -88,17 +88,19 @@ static bool changed_again(const struct world *w, size_t at)
     return false;
 }
 
-/* The first state of another object of the kind that was told already, once more. */
+/* The event, and then the first state of another object of the kind, which was told already, once more. */
 static void tell_old(const struct world *w, struct conn *c)
 {
-    size_t now = c->next_change;
+    const size_t news = c->next_change; /* behind it there need not be a change yet */
 
-    for (c->next_change = 0; conn_due(c, w) && c->next_change < now; c->next_change++)
-        if (!same_object(&w->changes[c->next_change], &w->changes[now])) {
+    conn_tell(c, w);
+    const size_t next = c->next_change;
+    for (c->next_change = 0; conn_due(c, w) && c->next_change < news; c->next_change++)
+        if (!same_object(&w->changes[c->next_change], &w->changes[news])) {
             conn_tell(c, w);
             break;
         }
-    c->next_change = now;
+    c->next_change = next;
 }
 
 static void tamper_with(struct fake_apiserver *s, struct conn *c, struct fake_tamper *t,
@@ -155,7 +157,6 @@ static void tamper_with(struct fake_apiserver *s, struct conn *c, struct fake_ta
         conn_end_watch(c);
         break;
     case FAKE_OLD:
-        conn_tell(c, w);
         tell_old(w, c);
         break;
     }
