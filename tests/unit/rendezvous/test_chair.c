@@ -68,19 +68,21 @@ static void await(struct store *s, enum meeting_stage stage)
     }
 }
 
+/* Nothing in it ends by itself. */
+static const struct quorum_config ONE_NODE = {.min = 1,
+                                              .max = 1,
+                                              .join_ms = LONG_MS,
+                                              .last_call_ms = LONG_MS,
+                                              .keep_alive_ms = LONG_MS,
+                                              .keep_alive_attempts = 9};
+
 static void test_stops(void **state)
 {
-    const struct quorum_config config = {.min = 1,
-                                         .max = 1,
-                                         .join_ms = LONG_MS,
-                                         .last_call_ms = LONG_MS,
-                                         .keep_alive_ms = LONG_MS,
-                                         .keep_alive_attempts = 9};
     struct err err = {0};
     int64_t ticket;
 
     (void)state;
-    struct chair *c = chair_start(0, "r", &config, &err);
+    struct chair *c = chair_start(0, "r", &ONE_NODE, &err);
     if (!c)
         fail_msg("%s", err.msg);
     for (int i = 0; i < STOPS; i++)
@@ -102,16 +104,10 @@ static void test_stops(void **state)
 /* What a chair cannot read will not be right the next time either. It does not try for ever: the store goes, and that is noticed. */
 static void test_spoiled_store(void **state)
 {
-    const struct quorum_config config = {.min = 1,
-                                         .max = 1,
-                                         .join_ms = LONG_MS,
-                                         .last_call_ms = LONG_MS,
-                                         .keep_alive_ms = LONG_MS,
-                                         .keep_alive_attempts = 9};
     struct err err = {0};
 
     (void)state;
-    struct chair *c = chair_start(0, "r", &config, &err);
+    struct chair *c = chair_start(0, "r", &ONE_NODE, &err);
     if (!c)
         fail_msg("%s", err.msg);
     struct store *s = store_connect("127.0.0.1", chair_port(c), "r", LONG_MS, &err);

@@ -33,6 +33,14 @@ void beside_open(struct beside *s, enum precision precision, enum element elemen
         fail_msg("%s", err.msg);
 }
 
+void beside_reserve(struct beside *s, size_t cpu_bytes, size_t device_bytes)
+{
+    struct err err = {0};
+
+    assert_int_equal(kctx_reserve(s->cpu, cpu_bytes, &err), 0);
+    assert_int_equal(kctx_reserve(s->device, device_bytes, &err), 0);
+}
+
 void beside_close(struct beside *s)
 {
     kctx_free(s->cpu);

@@ -54,6 +54,9 @@ int beside_none(void);
 void beside_open(struct beside *s, enum precision precision, enum element element);
 void beside_close(struct beside *s);
 
+/* Scratch memory of either side, before operations that need it. */
+void beside_reserve(struct beside *s, size_t cpu_bytes, size_t device_bytes);
+
 /* Add a buffer; its number is returned. floats: in [-1, 1). */
 int beside_floats(struct beside *s, enum beside_kind kind, size_t n);
 int beside_elements(struct beside *s, enum beside_kind kind, size_t n);

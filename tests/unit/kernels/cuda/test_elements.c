@@ -17,14 +17,6 @@ static struct beside *open_all(enum element element)
     return &s;
 }
 
-static void reserve(struct beside *s, size_t bytes)
-{
-    struct err err = {0};
-
-    assert_int_equal(kctx_reserve(s->cpu, bytes, &err), 0);
-    assert_int_equal(kctx_reserve(s->device, bytes, &err), 0);
-}
-
 static void add_out(struct beside *s, bool wanted, enum beside_type type, size_t n)
 {
     if (wanted)
@@ -58,7 +50,8 @@ static void check_linear(struct beside *s, const struct linear_case *c)
 
     snprintf(what, sizeof(what), "linear %zu x %zu -> %zu%s%s", rows, in, out, c->relu ? " relu" : "",
              c->bias ? " bias" : "");
-    reserve(s, linear_workspace_bytes(&c->s));
+    const size_t scratch = linear_workspace_bytes(&c->s);
+    beside_reserve(s, scratch, scratch);
     beside_out(s, BESIDE_ELEMENTS, rows * out * sizeof(float));
     beside_elements(s, BESIDE_IN, rows * in);
     beside_elements(s, BESIDE_IN, out * in);

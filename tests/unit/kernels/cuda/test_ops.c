@@ -14,14 +14,6 @@ static struct beside *open_all(void)
     return &s;
 }
 
-static void reserve(struct beside *s, size_t bytes)
-{
-    struct err err = {0};
-
-    assert_int_equal(kctx_reserve(s->cpu, bytes, &err), 0);
-    assert_int_equal(kctx_reserve(s->device, bytes, &err), 0);
-}
-
 struct conv_case {
     struct conv2d_shape s;
     bool relu, bias, din;
@@ -54,7 +46,8 @@ static void check_conv(struct beside *s, const struct conv_case *c)
              z->in_h, z->in_w, z->in_c, z->out_c, z->k_h, z->k_w, z->stride, z->pad, z->dilation,
              c->relu ? " relu" : "", c->bias ? " bias" : "");
     assert_int_equal(conv2d_check(z, &err), 0);
-    reserve(s, conv2d_workspace_bytes(z));
+    const size_t scratch = conv2d_workspace_bytes(z);
+    beside_reserve(s, scratch, scratch);
     beside_out(s, BESIDE_F32, out * sizeof(float));
     beside_floats(s, BESIDE_IN, in);
     beside_floats(s, BESIDE_IN, weight);
@@ -372,7 +365,8 @@ static void check_batchnorm(struct beside *s, const struct norm_case *c)
     size_t cols = (size_t)c->cols, n = (size_t)c->rows * cols;
     struct batchnorm_shape z = batch_shape(c);
 
-    reserve(s, batchnorm_workspace_bytes(&z));
+    const size_t scratch = batchnorm_workspace_bytes(&z);
+    beside_reserve(s, scratch, scratch);
     beside_out(s, BESIDE_F32, n * sizeof(float));
     beside_out(s, BESIDE_F32, cols * sizeof(float));
     beside_out(s, BESIDE_F32, cols * sizeof(float));

@@ -19,14 +19,6 @@ static struct beside *open_all(bool aligned, enum element element)
     return &s;
 }
 
-static void reserve(struct beside *s, size_t cpu_bytes, size_t device_bytes)
-{
-    struct err err = {0};
-
-    assert_int_equal(kctx_reserve(s->cpu, cpu_bytes, &err), 0);
-    assert_int_equal(kctx_reserve(s->device, device_bytes, &err), 0);
-}
-
 /* ---- add, scale, squares ---- */
 
 static void add_of(const struct beside_run *r)
@@ -196,7 +188,7 @@ static void check_attention(struct beside *s, const struct attention_shape *z)
 
     assert_non_null(made);
     snprintf(what, sizeof(what), "attention %dx%d, %d heads of %d", z->batch, z->time, z->heads, z->size);
-    reserve(s, attention_thread_bytes(z), 0);
+    beside_reserve(s, attention_thread_bytes(z), 0);
     beside_out(s, BESIDE_ELEMENTS, out * sizeof(float));
     beside_out(s, BESIDE_F32, rows * (size_t)z->heads * sizeof(float));
     int qkv = beside_elements(s, BESIDE_IN, 3 * out);
@@ -298,7 +290,7 @@ static void classifier_is_the_cpus(void **state)
         s->rounds_inside = true; /* logits */
         if (i % 4 < 2)
             three.rows = 3;
-        reserve(s, classifier_workspace_bytes(&c.s), queued_classifier_bytes(&three));
+        beside_reserve(s, classifier_workspace_bytes(&c.s), queued_classifier_bytes(&three));
         check_head(s, &c);
         beside_close(s);
     }
@@ -321,7 +313,7 @@ static void a_label_that_is_no_class_is_named(void **state)
     struct err err = {0};
 
     (void)state;
-    reserve(s, 0, queued_classifier_bytes(&shape));
+    beside_reserve(s, 0, queued_classifier_bytes(&shape));
     float *x = device_alloc(s->device, sizeof(zeros), &err);
     int32_t *l = device_alloc(s->device, sizeof(labels), &err);
     assert_true(x && l);
