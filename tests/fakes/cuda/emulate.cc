@@ -1,10 +1,10 @@
-/* emulate.cc - fibres (ucontext) and whose turn it is. */
+/* emulate.cc - fibres, and whose turn it is. */
 #include "emulate.h"
+#include "stack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 #include <vector>
 #ifdef __has_feature /* clang's way to say it */
 #if __has_feature(address_sanitizer)
@@ -38,7 +38,7 @@ enum {
 enum state { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 
 struct fiber {
-    ucontext_t at;
+    stack_place at;
     char *stack;
     state is;
     uint3 thread;
@@ -53,7 +53,7 @@ struct shared {
 
 struct machine {
     std::vector<fiber> fibers;
-    ucontext_t home;
+    stack_place home;
     void *home_fake;
     const void *home_stack;
     size_t home_bytes;
@@ -101,7 +101,7 @@ void go_home(state is)
     fiber *f = m.now;
     f->is = is;
     leaves(is == DONE ? nullptr : &f->fake, m.home_stack, m.home_bytes);
-    swapcontext(&f->at, &m.home);
+    stack_go(&f->at, &m.home);
     arrives(f->fake, nullptr, nullptr);
 }
 
@@ -117,22 +117,18 @@ void resume(fiber *f)
     m.now = f;
     emulate_at.thread = f->thread;
     leaves(&m.home_fake, f->stack, STACK_BYTES);
-    swapcontext(&m.home, &f->at);
+    stack_go(&m.home, &f->at);
     arrives(m.home_fake, nullptr, nullptr);
 }
 
 void start(fiber *f, uint3 thread)
 {
-    getcontext(&f->at);
     if (!f->stack)
         f->stack = (char *)malloc(STACK_BYTES);
-    f->at.uc_stack.ss_sp = f->stack;
-    f->at.uc_stack.ss_size = STACK_BYTES;
-    f->at.uc_link = nullptr;
+    stack_prepare(&f->at, f->stack, STACK_BYTES, begin);
     f->thread = thread;
     f->is = READY;
     f->fake = nullptr;
-    makecontext(&f->at, begin, 0);
 }
 
 /* Of the fibres first..first+n-1, how many are so. */
