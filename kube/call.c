@@ -245,7 +245,7 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
                             .own_connection = req->own_connection,
                             .urgent = req->urgent,
                             .gate = req->gate,
-                            .idle_timeout_ms = req->idle_timeout_ms,
+                            .idle_timeout_ms = req->idle_timeout_ms / e->hurry,
                             .body = BUF_INIT(body_limit(req, handler))};
     c->body_max_bytes = c->body.max;
     c->transfer = (struct loop_transfer){on_transfer_done, c};

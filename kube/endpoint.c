@@ -10,10 +10,13 @@
 
 enum {
     CONNECT_TIMEOUT_MS = 30000,
+    /* Of the pool. A watch waits less: a request has a timeout of its own, and one that TCP gave up before it would be sent again. */
     KEEPALIVE_IDLE_S = 30,
     KEEPALIVE_INTERVAL_S = 5,
     KEEPALIVE_COUNT = 3,
-    USER_TIMEOUT_MS = 30000, /* sent bytes that nobody acknowledges: the peer is gone */
+    USER_TIMEOUT_MS = 30000, /* sent bytes, probes as well, that nobody acknowledges: the peer is gone */
+    /* A second less than at the probe that finds it so: its timer must not come a tick too early. */
+    WATCH_USER_TIMEOUT_MS = 1000 * ENDPOINT_WATCH_DEAD_S - 1000,
 };
 
 static char *url_part(CURLU *url, CURLUPart part)
@@ -104,11 +107,12 @@ static int parse(struct endpoint *e, CURLU *url, struct err *err)
     return rc;
 }
 
-int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, struct err *err)
+int endpoint_init(struct endpoint *e, struct kube_config *config, const char *user_agent, int hurry,
+                  struct err *err)
 {
     CURLU *url = curl_url();
 
-    *e = (struct endpoint){.config = config, .base = strdup(config->server)};
+    *e = (struct endpoint){.config = config, .base = strdup(config->server), .hurry = hurry > 1 ? hurry : 1};
     e->user_agent = strdup(user_agent ? user_agent : "torchkeeper");
     if (!url || !e->base || !e->user_agent)
         abort();
@@ -135,21 +139,54 @@ void endpoint_release(struct endpoint *e)
     *e = (struct endpoint){0};
 }
 
-static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+/* Both are refinements: a system without them still has the idle timeout. */
+static void refine(curl_socket_t fd, int user_timeout_ms)
 {
     int count = KEEPALIVE_COUNT;
-    unsigned timeout = USER_TIMEOUT_MS;
+    unsigned timeout = (unsigned)user_timeout_ms;
 
-    (void)ctx;
-    (void)purpose;
-    /* Both are refinements: a system without them still has the idle timeout. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+}
+
+static int on_pool_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct endpoint *e = ctx;
+
+    (void)purpose;
+    refine(fd, USER_TIMEOUT_MS / e->hurry);
     return CURL_SOCKOPT_OK;
 }
 
+static int on_watch_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct endpoint *e = ctx;
+
+    (void)purpose;
+    refine(fd, WATCH_USER_TIMEOUT_MS / e->hurry);
+    return CURL_SOCKOPT_OK;
+}
+
+/* The kernel counts whole seconds here. */
+static long sooner_s(const struct endpoint *e, int s)
+{
+    return s > e->hurry ? s / e->hurry : 1;
+}
+
+static void setup_keepalive(const struct endpoint *e, bool watch, CURL *easy)
+{
+    int idle_s = watch ? ENDPOINT_WATCH_IDLE_S : KEEPALIVE_IDLE_S;
+    int interval_s = watch ? ENDPOINT_WATCH_PROBE_S : KEEPALIVE_INTERVAL_S;
+
+    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, sooner_s(e, idle_s));
+    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, sooner_s(e, interval_s));
+    (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, watch ? on_watch_socket : on_pool_socket);
+    (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, e);
+}
+
 /* Options that cannot fail but for lack of memory. */
-static void setup_connection(const struct http_request *req, CURL *easy)
+static void setup_connection(const struct endpoint *e, const struct http_request *req, CURL *easy)
 {
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -158,12 +195,9 @@ static void setup_connection(const struct http_request *req, CURL *easy)
     (void)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     (void)curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, req->own_connection ? 1L : 0L);
     (void)curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, req->own_connection ? 1L : 0L);
-    (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)req->timeout_ms);
-    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_IDLE_S);
-    (void)curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_INTERVAL_S);
-    (void)curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    (void)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS / e->hurry);
+    (void)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)req->timeout_ms / e->hurry);
+    setup_keepalive(e, req->own_connection, easy);
 }
 
 /* What the environment says was decided when the configuration was found: libcurl does not look there again. */
@@ -211,6 +245,6 @@ int endpoint_setup(const struct endpoint *e, const struct http_request *req, CUR
         rc = setup_proxy(e, easy);
     if (rc != CURLE_OK)
         return err_set(err, ERR_TRANSIENT, "%s %.120s: %s", req->method, e->base, curl_easy_strerror(rc));
-    setup_connection(req, easy);
+    setup_connection(e, req, easy);
     return 0;
 }

@@ -73,7 +73,7 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
 
     if (!h)
         abort();
-    if (endpoint_init(&h->endpoint, config, options->user_agent, err) < 0) {
+    if (endpoint_init(&h->endpoint, config, options->user_agent, options->hurry, err) < 0) {
         free(h);
         return NULL;
     }

@@ -22,6 +22,7 @@ struct http_options {
     const char *user_agent; /* "ptj-operator/0.1.0" */
     double qps;             /* requests per second on average; 0: no limit. Streams do not count */
     int burst;              /* requests at once under a limit; at least 1 */
+    int hurry; /* tests of what vanishes: all timeouts, TCP's too, so many times sooner; 0: as they are */
 };
 
 /* How many answers of a kind came: the rows of rest_client_requests_total. */

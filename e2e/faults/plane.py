@@ -159,7 +159,7 @@ class Plane(Rig):
         (self.folder / "audit.yaml").write_text(AUDIT_POLICY)
         self.servers_begun = True
         arguments = (f"--audit-policy-file={self.folder}/audit.yaml", f"--audit-log-path={self.audit_log}",
-                     "--audit-log-maxsize=0", *more)
+                     "--audit-log-maxsize=100000", *more)
         self.servers("up", str(self.state), *self.options, *(["--version", self.version] if self.version else []),
                      *(word for argument in arguments for word in ("--apiserver-arg", argument)))
         self.api = Client(self)

@@ -164,10 +164,12 @@ class Soak:
         for follow in self.follows:
             check(not follow.problem, follow.problem)
 
-    def live(self, cycles):
-        living, begun = [], 0
-        while living or begun < cycles:
-            while begun < cycles and len(living) < AT_ONCE:
+    def live(self, cycles, minutes):
+        """After the minutes no more lives are begun."""
+        living, begun, late = [], 0, False
+        while living or (begun < cycles and not late):
+            late = time.monotonic() - self.started > 60 * minutes
+            while begun < cycles and not late and len(living) < AT_ONCE:
                 life = Life(self, begun)
                 living.append((life, next(life.steps)))
                 begun += 1
@@ -225,6 +227,7 @@ class Soak:
 def main():
     cases = Cases("F13", __doc__)
     cases.parser.add_argument("--cycles", type=int, help="10000, with --short 1000")
+    cases.parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no more lives after these")
     cases.parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     cases.parser.add_argument("--csv", type=Path, default=Path("soak.csv"), help="memory and descriptors over time")
     args = cases.parse()
@@ -233,17 +236,17 @@ def main():
     try:
         plane.up()
         plane.install()
-        print(f"{cycles} lives of jobs with {args.operator}, seed {args.seed}", flush=True)
+        print(f"up to {cycles} lives of jobs with {args.operator}, seed {args.seed}", flush=True)
         soak = Soak(plane, args.seed, args.csv)
-        with cases(f"{cycles} lives"):
+        with cases("lives of jobs"):
             try:
-                soak.live(cycles)
+                soak.live(cycles, args.minutes)
                 soak.nothing_left()
                 pods = soak.pods_right()
             finally:
                 soak.write()
             kinds = Counter(life.kind for life in soak.finished)
-            print(f"        {', '.join(f'{kind} {n}' for kind, n in kinds.most_common())}; {pods} pods; "
+            print(f"        {len(soak.finished)}: {', '.join(f'{kind} {n}' for kind, n in kinds.most_common())}; {pods} pods; "
                   f"{measure.cpu_s(soak.operator.pid):.1f} s of CPU", flush=True)
         with cases("nothing grew", counts=False):
             soak.judge()

@@ -186,13 +186,13 @@ static void prune(const char *dir, const struct manifest *mine, const char *mark
     }
 }
 
-/* Is there a checkpoint at `path` that another run can still want? */
+/* Is there a checkpoint at `path` that another run can still want? One that cannot be opened at this moment may be. */
 static bool taken(const char *path, const struct manifest *mine)
 {
     struct manifest m;
-    struct err ignored;
+    struct err err;
 
-    return ckpt_manifest(path, &m, &ignored) == 0 && !same_run(&m, mine);
+    return ckpt_manifest(path, &m, &err) == 0 ? !same_run(&m, mine) : err.kind == ERR_FATAL;
 }
 
 /* The name and the path of what is written: its step alone, or, where another run's lies there, marked as this run's. */
@@ -224,7 +224,7 @@ int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
         fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) ||
         choose_name(w, mark, name, final, err))
         return -1;
-    /* One of this name is of this run before it was set back, or cannot be read. */
+    /* One of this name is of this run before it was set back, or damaged. */
     remove_checkpoint(w->dir, name, mark);
     if (rename(w->tmp, final))
         return err_errno(err, ERR_FATAL, errno, "%s", final);

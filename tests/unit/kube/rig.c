@@ -22,7 +22,7 @@ static int64_t fast_ms(void *ctx)
     return c.mono_ms(c.ctx) * 20;
 }
 
-static int setup(void **ctx, struct clock clock)
+static int setup(void **ctx, struct clock clock, int hurry)
 {
     struct rig *r = calloc(1, sizeof(*r));
     struct err err;
@@ -31,7 +31,8 @@ static int setup(void **ctx, struct clock clock)
     rig_config(&r->config, fake_apiserver_url(r->server));
     r->loop = loop_new(clock, &err);
     assert_non_null(r->loop);
-    r->http = http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test"}, &err);
+    r->http =
+        http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test", .hurry = hurry}, &err);
     assert_non_null(r->http);
     r->api = http_transport(r->http);
     *ctx = r;
@@ -40,12 +41,17 @@ static int setup(void **ctx, struct clock clock)
 
 int rig_setup(void **ctx)
 {
-    return setup(ctx, clock_system());
+    return setup(ctx, clock_system(), 0);
+}
+
+int rig_setup_hurry(void **ctx, int hurry)
+{
+    return setup(ctx, clock_system(), hurry);
 }
 
 int rig_setup_fast(void **ctx)
 {
-    return setup(ctx, (struct clock){fast_ms, fast_ms, NULL});
+    return setup(ctx, (struct clock){fast_ms, fast_ms, NULL}, 0);
 }
 
 int rig_teardown(void **ctx)

@@ -1,6 +1,6 @@
 /* test_failover.c - two processes of the real program and one lease: the leader is stopped (SIGSTOP) with a write under
- * way or just done, the other one takes over, and then the first one goes on. Nothing that it writes after its lease was
- * taken reaches the API server, and the job ends as if there had been no trouble.
+ * way or just done, or at another moment of a job's life (enum moment), the other one takes over, and then the first one goes
+ * on. Nothing that it writes after its lease was taken reaches the API server, and the job ends as if there had been no trouble.
  *
  * It is stopped where it waits: between the last look at the clock and the kernel's send() lie microseconds that no lease
  * can guard; what arrives late then is harmless by the versions and UIDs that it names (test_takeover).
@@ -16,25 +16,34 @@
 
 #include <cmocka.h>
 
-#include "common/fsutil.h"
 #include "faults.h"
+#include "process.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    TRIALS = 12,
-    TRIALS_IN_FULL = 100,
+    TRIALS_MAX = 180,
     TICK_US = 20000,
     PATIENCE_MS = 240000,
-    STOPS_MAX = 2000,
     QUIET_TICKS = 20,
+};
+
+/* When it is stopped, and how many trials do that: of `make test`, and in full. */
+enum moment { AT_A_WRITE, WHILE_IT_RENEWS, WHEN_TOLD, WHILE_IT_READS, AT_ANY_TIME, MOMENTS };
+
+static const struct {
+    const char *name;
+    int trials, in_full;
+} MOMENT_OF[MOMENTS] = {
+    [AT_A_WRITE] = {"at a write", 6, 100},
+    [WHILE_IT_RENEWS] = {"while it renews its lease", 2, 20},
+    [WHEN_TOLD] = {"when a watch tells something", 2, 20},
+    [WHILE_IT_READS] = {"while its watches begin anew", 1, 20},
+    [AT_ANY_TIME] = {"at any time", 1, 20},
 };
 
 static const char *program;
@@ -47,13 +56,14 @@ static const struct {
 } STORIES[] = {{"success", 6}, {"killed-once", 10}};
 
 struct trial {
-    int number;
+    enum moment moment;
+    int number; /* of those of its moment */
     unsigned dice;
     const struct scenario *scenario;
     int writes;
     struct lab lab; /* without operators: the server, kubelet and garbage collector */
     char dir[64];
-    pid_t pids[2];
+    struct process operators[2];
 };
 
 static int64_t now_ms(void)
@@ -61,54 +71,6 @@ static int64_t now_ms(void)
     struct clock c = clock_system();
 
     return c.mono_ms(c.ctx);
-}
-
-static unsigned roll(struct trial *t, unsigned below)
-{
-    t->dice = t->dice * 1103515245 + 12345;
-    return (t->dice >> 16) % below;
-}
-
-static void path_of(const struct trial *t, const char *name, int i, char *out, size_t size)
-{
-    snprintf(out, size, "%s/%s-%d", t->dir, name, i);
-}
-
-static void write_kubeconfig(const struct trial *t, int i)
-{
-    char path[128];
-    char text[512];
-    struct err err;
-    int n = snprintf(
-        text, sizeof(text),
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n  context: {cluster: "
-        "k, user: u}\nclusters:\n- name: k\n  cluster: {server: \"%s\"}\nusers:\n- name: u\n  user: "
-        "{token: operator-%d}\n",
-        fake_apiserver_url(t->lab.server), i);
-
-    path_of(t, "kubeconfig", i, path, sizeof(path));
-    assert_int_equal(fs_write_atomic(path, text, (size_t)n, &err), 0);
-}
-
-static void start_operator(struct trial *t, int i)
-{
-    char log[128];
-    char config[128];
-    char flag[160];
-
-    write_kubeconfig(t, i);
-    path_of(t, "log", i, log, sizeof(log));
-    path_of(t, "kubeconfig", i, config, sizeof(config));
-    snprintf(flag, sizeof(flag), "--kubeconfig=%s", config);
-    t->pids[i] = fork();
-    assert_true(t->pids[i] >= 0);
-    if (t->pids[i] == 0) {
-        int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        dup2(fd, STDERR_FILENO);
-        execl(program, "ptj-operator", flag, "--metrics-bind-address=0", "--health-probe-bind-address=0",
-              "--leader-elect-namespace=sys", "--leader-elect-lease-duration=3", (char *)NULL);
-        _exit(127);
-    }
 }
 
 /* Which operator sent it; -1: none. */
@@ -137,23 +99,14 @@ static int holder(struct fake_apiserver *s)
     return who;
 }
 
-static bool says(const struct trial *t, int i, const char *want)
-{
-    cleanup_buf struct buf text = BUF_INIT(1 << 20);
-    char path[128];
-    struct err err;
-
-    path_of(t, "log", i, path, sizeof(path));
-    return fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), want);
-}
-
 static void wait_for(struct trial *t, bool (*done)(struct trial *t), const char *what)
 {
     int64_t deadline = now_ms() + PATIENCE_MS;
 
     while (!done(t)) {
         if (now_ms() > deadline)
-            fail_msg("trial %d of seed %u: %s did not happen", t->number, seed, what);
+            fail_msg("trial %d %s of seed %u: %s did not happen", t->number, MOMENT_OF[t->moment].name, seed,
+                     what);
         lab_cluster(&t->lab);
         usleep(TICK_US);
     }
@@ -161,12 +114,12 @@ static void wait_for(struct trial *t, bool (*done)(struct trial *t), const char 
 
 static bool first_leads(struct trial *t)
 {
-    return says(t, 0, "\"leading\"");
+    return process_says(&t->operators[0], "\"leading\"");
 }
 
 static bool second_waits(struct trial *t)
 {
-    return says(t, 1, "waiting for the lease");
+    return process_says(&t->operators[1], "waiting for the lease");
 }
 
 static bool second_leads(struct trial *t)
@@ -179,6 +132,24 @@ static bool has_struck(struct trial *t)
     return fake_faults_done(t->lab.server) > 0;
 }
 
+/* Returns with a change that has just been made. */
+static void let_happen(struct trial *t, int changes)
+{
+    uint64_t then = fake_version(t->lab.server);
+    int64_t deadline = now_ms() + PATIENCE_MS;
+
+    for (int seen = 0; seen < changes;) {
+        if (now_ms() > deadline)
+            fail_msg("trial %d of seed %u: %d changes did not happen", t->number, seed, changes);
+        lab_cluster(&t->lab);
+        uint64_t now = fake_version(t->lab.server);
+        seen += now != then;
+        then = now;
+        if (seen < changes)
+            usleep(TICK_US / 10);
+    }
+}
+
 static bool is_finished(struct trial *t)
 {
     cleanup_json cJSON *job = lab_get(&t->lab, LAB_JOB);
@@ -188,47 +159,7 @@ static bool is_finished(struct trial *t)
 
 static bool first_waits(struct trial *t)
 {
-    return says(t, 0, "waiting for the lease");
-}
-
-/* Whether a stopped process was in a system call that waits. */
-static bool is_waiting(pid_t pid)
-{
-    char path[64];
-    char text[64] = "";
-    long call = -1;
-
-    snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-    cleanup_fclose FILE *f = fopen(path, "re");
-    if (f && fgets(text, sizeof(text), f))
-        call = strtol(text, NULL, 10);
-    return strncmp(text, "running", 7) != 0 &&
-           (call == SYS_poll || call == SYS_ppoll || call == SYS_restart_syscall);
-}
-
-static void stop_where_it_waits(struct trial *t)
-{
-    for (int i = 0; i < STOPS_MAX; i++) {
-        int status;
-        assert_int_equal(kill(t->pids[0], SIGSTOP), 0);
-        assert_int_equal(waitpid(t->pids[0], &status, WUNTRACED), t->pids[0]);
-        assert_true(WIFSTOPPED(status));
-        if (is_waiting(t->pids[0]))
-            return;
-        assert_int_equal(kill(t->pids[0], SIGCONT), 0);
-        usleep(50 + roll(t, 500));
-    }
-    fail_msg("it never waits");
-}
-
-static void end(struct trial *t, int i)
-{
-    int status = 0;
-
-    assert_int_equal(kill(t->pids[i], SIGTERM), 0);
-    assert_int_equal(waitpid(t->pids[i], &status, 0), t->pids[i]);
-    t->pids[i] = 0;
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return process_says(&t->operators[0], "waiting for the lease");
 }
 
 /* Every write but those of the lease was sent by who held it. Returns how many the first one made. */
@@ -251,56 +182,90 @@ static int judge_writers(struct trial *t)
     return of_first;
 }
 
-static void trial(void **state)
+/* The job begins, and the moment has come. Returns how many writes the first one has made by then at least. */
+static int await_moment(struct trial *t)
 {
     static const enum fake_fault WAYS[] = {FAKE_HANG_BEFORE, FAKE_HANG_AFTER, FAKE_NOTHING};
+    struct fake_apiserver *s = t->lab.server;
+    struct fake_fault_plan plan = {.request = 1 + t->number / 6 % t->writes,
+                                   .writes = t->moment == AT_A_WRITE,
+                                   .fault = WAYS[t->number % (int)ARRAY_LEN(WAYS)]};
+
+    if (t->moment == WHILE_IT_RENEWS) {
+        plan.method = "PUT";
+        plan.path_part = "/leases/";
+        plan.request = 1 + (int)process_roll(&t->dice, 4);
+    }
+    if (t->moment == AT_A_WRITE || t->moment == WHILE_IT_RENEWS)
+        fake_plan_fault(s, &plan);
+    converge_submit(&t->lab, t->scenario);
+    if (t->moment == WHEN_TOLD || t->moment == WHILE_IT_READS)
+        let_happen(t, 1 + (int)process_roll(&t->dice, (unsigned)t->writes));
+    if (t->moment == WHILE_IT_READS) {
+        /* Struck by whoever asks first: none of them is kept waiting. */
+        fake_plan_fault(s, &(struct fake_fault_plan){.request = 1 + (int)process_roll(&t->dice, 3),
+                                                     .method = "WATCH",
+                                                     .fault = FAKE_NOTHING});
+        if (process_roll(&t->dice, 2))
+            fake_compact(s);
+        fake_close_watches(s);
+    }
+    if (t->moment == AT_ANY_TIME)
+        for (int64_t until = now_ms() + process_roll(&t->dice, 1500); now_ms() < until; usleep(TICK_US / 10))
+            lab_cluster(&t->lab);
+    if (t->moment != WHEN_TOLD && t->moment != AT_ANY_TIME)
+        wait_for(t, has_struck, "the request");
+    if (t->moment != WHEN_TOLD)
+        usleep(process_roll(&t->dice, 3000));
+    return t->moment == AT_A_WRITE ? plan.request : 0;
+}
+
+static void trial(void **state)
+{
     struct trial *t = *state;
-    struct fake_fault_plan plan = {.request = 1 + t->number / 6 % t->writes, .writes = true};
     struct lab *l = &t->lab;
     char ending[CONVERGE_TEXT_BYTES];
     int at;
 
-    start_operator(t, 0);
+    process_start(&t->operators[0], program, fake_apiserver_url(t->lab.server));
     wait_for(t, first_leads, "leading");
-    start_operator(t, 1);
+    process_start(&t->operators[1], program, fake_apiserver_url(t->lab.server));
     wait_for(t, second_waits, "waiting");
-    plan.fault = WAYS[t->number % (int)ARRAY_LEN(WAYS)];
-    fake_plan_fault(l->server, &plan);
-    converge_submit(l, t->scenario);
-    wait_for(t, has_struck, "the write");
-    usleep(roll(t, 3000));
-    stop_where_it_waits(t);
+    int writes = await_moment(t);
+    process_stop(&t->operators[0], &t->dice);
     bool led = holder(l->server) == 0; /* a machine may be too slow for so short a lease */
     wait_for(t, second_leads, "the takeover");
     fake_plan_fault(l->server, NULL);
-    usleep(roll(t, 300000));
-    assert_int_equal(kill(t->pids[0], SIGCONT), 0);
+    usleep(process_roll(&t->dice, 300000));
+    assert_int_equal(kill(t->operators[0].pid, SIGCONT), 0);
     wait_for(t, is_finished, "the job's end");
     wait_for(t, first_waits, "the first one's insight");
     for (int i = 0; i < QUIET_TICKS; i++) {
         lab_cluster(l);
         usleep(TICK_US);
     }
-    end(t, 0);
-    end(t, 1);
+    process_end(&t->operators[0]);
+    process_end(&t->operators[1]);
     int of_first = judge_writers(t);
-    assert_true(of_first >= plan.request || !led);
+    assert_true(of_first >= writes || !led);
     const char *broken = fake_broken_rule(l->server, FAKE_RULES_ALL, &at);
     if (broken)
         fail_msg("trial %d of seed %u: %s, at change %d", t->number, seed, broken, at);
     lab_ending(l, true, ending, sizeof(ending));
     assert_string_equal(ending, t->scenario->want);
-    print_message("%s: stopped at write %d, %d writes by the first in all\n", t->scenario->name, plan.request,
-                  of_first);
+    print_message("%s: stopped %s, %d writes by the first in all\n", t->scenario->name,
+                  MOMENT_OF[t->moment].name, of_first);
 }
 
 static int setup(void **state)
 {
     struct trial *t = *state;
 
-    t->dice = seed + (unsigned)t->number;
+    t->dice = seed + (unsigned)t->number + 1000 * (unsigned)t->moment;
     snprintf(t->dir, sizeof(t->dir), "/tmp/test_failover.XXXXXX");
     assert_non_null(mkdtemp(t->dir));
+    for (int i = 0; i < 2; i++)
+        t->operators[i] = (struct process){.dir = t->dir, .number = i};
     t->scenario = converge_scenario(STORIES[t->number % 2].scenario);
     t->writes = STORIES[t->number % 2].writes;
     t->lab = (struct lab){.server = fake_apiserver_start(), .script = t->scenario->script, .collects = true};
@@ -313,18 +278,9 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct trial *t = *state;
-    char path[128];
 
-    for (int i = 0; i < 2; i++) {
-        if (t->pids[i] > 0) {
-            kill(t->pids[i], SIGKILL);
-            waitpid(t->pids[i], NULL, 0);
-        }
-        path_of(t, "log", i, path, sizeof(path));
-        unlink(path);
-        path_of(t, "kubeconfig", i, path, sizeof(path));
-        unlink(path);
-    }
+    for (int i = 0; i < 2; i++)
+        process_remove(&t->operators[i]);
     rmdir(t->dir);
     fake_apiserver_stop(t->lab.server);
     return 0;
@@ -332,11 +288,12 @@ static int teardown(void **state)
 
 int main(int argc, char **argv)
 {
-    static struct trial trials[TRIALS_IN_FULL];
-    static struct CMUnitTest tests[TRIALS_IN_FULL];
-    static char names[TRIALS_IN_FULL][32];
+    static struct trial trials[TRIALS_MAX];
+    static struct CMUnitTest tests[TRIALS_MAX];
+    static char names[TRIALS_MAX][48];
     int share = argc > 3 ? atoi(argv[2]) : 0;
     int of = argc > 3 ? atoi(argv[3]) : 1;
+    int all = 0;
     size_t n = 0;
 
     if (argc < 2 || of < 1) {
@@ -345,12 +302,16 @@ int main(int argc, char **argv)
     }
     program = argv[1];
     seed = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : seed;
-    for (int i = share; i < (faults_in_full() ? TRIALS_IN_FULL : TRIALS); i += of) {
-        trials[i].number = i;
-        snprintf(names[n], sizeof(names[n]), "trial-%d", i);
-        tests[n] = (struct CMUnitTest){names[n], trial, setup, teardown, &trials[i]};
-        n++;
-    }
+    for (enum moment m = 0; m < MOMENTS; m++)
+        for (int i = 0; i < (faults_in_full() ? MOMENT_OF[m].in_full : MOMENT_OF[m].trials); i++) {
+            if (all++ % of != share)
+                continue;
+            assert_true(n < TRIALS_MAX);
+            trials[n] = (struct trial){.moment = m, .number = i};
+            snprintf(names[n], sizeof(names[n]), "%s, %d", MOMENT_OF[m].name, i);
+            tests[n] = (struct CMUnitTest){names[n], trial, setup, teardown, &trials[n]};
+            n++;
+        }
     printf("seed %u\n", seed);
     int failed = _cmocka_run_group_tests("failover", tests, n, NULL, NULL);
     faults_report("F7", (int)n, (int)n - failed);

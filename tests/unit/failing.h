@@ -3,8 +3,8 @@
  * The program's own malloc does that, on glibc's; sanitizers have theirs, and then there is nothing to be seen.
  * Order: each try is a child process, forked by failing_try; in it `run` says with failing_begin from where on it counts.
  */
-#ifndef TK_TESTS_OPERATOR_FAILING_H
-#define TK_TESTS_OPERATOR_FAILING_H
+#ifndef TK_TESTS_UNIT_FAILING_H
+#define TK_TESTS_UNIT_FAILING_H
 
 #include <stdbool.h>
 #include <stdint.h>
