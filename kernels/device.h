@@ -70,4 +70,11 @@ int device_wait(struct kctx *ctx, int i, struct err *err) MUST_CHECK;
 void *device_mark_event(struct kctx *ctx, int i);
 void *device_stream(struct kctx *ctx);
 
+/* A second queue, for what may go on beside the first: a stream of a higher priority. device_fork: what is queued there from
+ * now on runs behind all that the first holds now; device_join: the first goes on when the second is done. Where one is
+ * recorded the other is, too, between a fork and the join behind it, without which the recording fails. */
+void device_fork(struct kctx *ctx);
+void device_join(struct kctx *ctx);
+void *device_side_stream(struct kctx *ctx);
+
 #endif

@@ -406,6 +406,21 @@ void *device_stream(struct kctx *ctx)
     return ctx->ops->stream(ctx);
 }
 
+void device_fork(struct kctx *ctx)
+{
+    ctx->ops->fork(ctx);
+}
+
+void device_join(struct kctx *ctx)
+{
+    ctx->ops->join(ctx);
+}
+
+void *device_side_stream(struct kctx *ctx)
+{
+    return ctx->ops->side(ctx);
+}
+
 int device_wait(struct kctx *ctx, int i, struct err *err)
 {
     return ctx->ops->wait(ctx, i, err);

@@ -114,6 +114,9 @@ struct kernel_ops {
     int (*wait)(struct kctx *ctx, int i, struct err *err);
     void *(*event)(struct kctx *ctx, int i);
     void *(*stream)(struct kctx *ctx);
+    void (*fork)(struct kctx *ctx);
+    void (*join)(struct kctx *ctx);
+    void *(*side)(struct kctx *ctx);
     int (*graph_begin)(struct kctx *ctx, struct err *err);
     struct device_graph *(*graph_end)(struct kctx *ctx, struct err *err);
     int (*graph_launch)(struct kctx *ctx, struct device_graph *graph, struct err *err);

@@ -9,8 +9,9 @@
  * in their order as on the CPU, and exchanged, bounded and applied once. Tokens are laid out by the process, step by step.
  *
  * Alone, and with NCCL, a step is one graph, the exchange in it; flags then ride behind the gradient, and all ranks learn
- * of them after the same step, RESIDENT_LAG steps late. Where the process takes the sums (gloo) it is two graphs around
- * all_reduce, and every step is waited for.
+ * of them after the same step, RESIDENT_LAG steps late. A large gradient is summed in buckets, beside the
+ * pass that makes it (--bucket_mb). Where the process takes the sums (gloo) it is two graphs around all_reduce, and every
+ * step is waited for.
  *
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
  * Order:     the first step of a size is queued as it is, the second is recorded: what CUDA and cuBLAS load when they are
@@ -25,7 +26,7 @@
 #include "kernels/queued.h"
 #include "trainer/train.h"
 
-enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 4 };
+enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 
 struct resident;
 

@@ -127,6 +127,7 @@ static int make_train(struct rig *s, struct err *err)
                     .shuffle = !cfg->data.in_order},
         .batch_size = cfg->batch_size,
         .timeout_ms = s->timeout_ms,
+        .bucket_bytes = (size_t)(cfg->bucket_mb * 1048576),
         .loss = cfg->loss,
         .seed = (uint64_t)cfg->seed,
     };

@@ -207,6 +207,7 @@ static void cuda_free(struct kctx *ctx)
 
     if (c->stream)
         (void)cudaStreamSynchronize(c->stream);
+    cuda_side_free(c);
     matmul_free(c->matmul);
     (void)cudaFree(c->parts);
     (void)cudaFree(c->scratch);
@@ -234,6 +235,9 @@ static const struct kernel_ops cuda_ops = {.name = cuda_name,
                                            .wait = cuda_wait,
                                            .event = cuda_event,
                                            .stream = cuda_stream,
+                                           .fork = cuda_fork,
+                                           .join = cuda_join,
+                                           .side = cuda_side_stream,
                                            .graph_begin = cuda_graph_begin,
                                            .graph_end = cuda_graph_end,
                                            .graph_launch = cuda_graph_launch,
@@ -255,6 +259,8 @@ static int open_device(struct cuda *c, struct err *err)
         e = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
     for (int i = 0; i < DEVICE_MARKS && e == cudaSuccess; i++)
         e = cudaEventCreateWithFlags(&c->mark[i], cudaEventDisableTiming);
+    if (e == cudaSuccess)
+        e = cuda_side_open(c);
     if (e != cudaSuccess)
         return err_set(err, ERR_INVALID, "GPU %d: %s", c->device, cudaGetErrorString(e));
     c->sms = about.multiProcessorCount;

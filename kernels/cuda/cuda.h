@@ -1,6 +1,6 @@
 /* cuda.h - a context on an NVIDIA GPU, as the operations' own sources see it.
  *
- * Stream:  all is queued on one stream, in the order of the calls.
+ * Stream:  all is queued on one stream, in the order of the calls; collectives may have another beside it (side.c).
  * Memory:  two pieces of scratch memory, each an operation's own for the length of its call: what layers reserved
  *          (kctx_reserve, as on the CPU), and CUDA_PARTS_BYTES for partial sums and for cuBLAS. Operations choose how
  *          finely they cut their work so that the second is enough: nothing is allocated in a step.
@@ -42,6 +42,8 @@ struct cuda {
     struct matmul *matmul;
     struct queued_loss *loss; /* one, for the calls that wait for their result */
     cudaEvent_t mark[DEVICE_MARKS];
+    cudaStream_t side;
+    cudaEvent_t forked, joined;
     cudaError_t error;
     const char *where;
 };
@@ -58,6 +60,13 @@ static inline struct cuda *cuda_of(struct kctx *ctx)
 
 /* Keep a failure, unless there is one already. `where` is static. */
 void cuda_note(struct cuda *c, cudaError_t e, const char *where);
+
+/* side.c: the second stream. open: a CUDA error, or success; free accepts what was never opened. */
+cudaError_t cuda_side_open(struct cuda *c);
+void cuda_side_free(struct cuda *c);
+void cuda_fork(struct kctx *ctx);
+void cuda_join(struct kctx *ctx);
+void *cuda_side_stream(struct kctx *ctx);
 
 /* The reserved scratch memory; one that is too small aborts, as on the CPU. */
 void *cuda_scratch(struct cuda *c, size_t bytes);

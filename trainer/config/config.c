@@ -115,9 +115,10 @@ uint32_t config_fingerprint(const struct config *cfg)
 {
     const struct optimizer_spec *o = &cfg->optimizer;
     const struct schedule_spec *s = &cfg->schedule;
-    const double numbers[] = {o->lr,       o->beta1,     o->beta2,        o->eps,
-                              o->momentum, o->dampening, o->weight_decay, cfg->loss.label_smoothing,
-                              o->clip,     s->gamma,     s->min_lr,       s->warmup_from};
+    const double numbers[] = {o->lr,         o->beta1,     o->beta2,        o->eps,
+                              o->momentum,   o->dampening, o->weight_decay, cfg->loss.label_smoothing,
+                              o->clip,       s->gamma,     s->min_lr,       s->warmup_from,
+                              cfg->bucket_mb};
     const int64_t integers[] = {
         o->type,
         o->lr_times_world,
@@ -180,6 +181,7 @@ uint32_t config_resumable(const struct config *cfg)
     c.choose_every = 0;
     c.choose_limit = 0;
     c.eval_only = false;
+    c.bucket_mb = 0; /* another may change the order of adding, as other GPUs may */
     forget_recompute(&c.model);
     if (!rate_depends_on_end)
         c.epochs = 0;

@@ -73,6 +73,8 @@ struct config {
     int precision;   /* 0 f32, 1 tf32, 2 bf16, as enum precision of kernels/device.h */
     bool stochastic_rounding;
     double timeout_s;
+    double
+        bucket_mb; /* MiB of gradients that GPUs sum at a time, beside the backward pass; 0: all behind it */
     const char *init_from;              /* NULL: weights from the seed */
     const char *choose_data;            /* questions; NULL: none */
     const char *log_dir, *save_path;    /* NULL: none */

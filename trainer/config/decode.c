@@ -272,6 +272,7 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
     cfg->log_interval_all_ranks = 100;
     cfg->data_dir = "./data";
     cfg->timeout_s = 600;
+    cfg->bucket_mb = 25;
     cfg->ckpt_dir = "./checkpoints";
     cfg->resume = "auto";
     cfg->save_seconds = 60;

@@ -115,6 +115,11 @@ static const struct option_row OPTIONS[] = {
              "chance, so that their mean is the weight. The same seed gives the same bits."},
     {"timeout", "SECONDS", OPTION_NUMBER, AT(timeout_s), .min_number = 0.001, .max_number = 86400,
      .help = "Longest wait for the other ranks in one exchange. Default 600."},
+    {"bucket_mb", "MIB", OPTION_NUMBER, AT(bucket_mb), .min_number = 0, .max_number = 65536,
+     .help =
+         "With --backend nccl: gradients are summed in pieces of at least so many MiB, beside the backward "
+         "pass that makes the others; those of a model smaller than two such pieces at once, behind it. 0: "
+         "always so. Default 25, PyTorch's."},
     {.group = "Output"},
     {"log_interval", "N", OPTION_INTEGER, AT(log_interval), 1, 1000000000,
      .help = "Steps between two lines about the loss."},

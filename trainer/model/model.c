@@ -151,29 +151,74 @@ void model_backward(struct model *m, struct kctx *ctx, const void *doutput, floa
     model_backward_input(m, ctx, doutput, grad, NULL);
 }
 
+static bool has_backward(const struct model *m, int i)
+{
+    return !m->layer[i].alias && !m->layer[i].spec->ops->loss;
+}
+
+struct model_pass model_backward_begin(const struct model *m, const void *doutput, float *grad, void *dinput)
+{
+    struct model_pass pass = {.dout = doutput,
+                              .grad = grad,
+                              .dinput = dinput,
+                              .layer = m->layers - 1,
+                              .last = dinput ? 0 : m->first_grad};
+
+    while (m->layer[pass.last].alias)
+        pass.last++;
+    return pass;
+}
+
+static void backward_layer(struct model *m, struct kctx *ctx, struct model_pass *pass, int i)
+{
+    const struct layer *l = &m->layer[i];
+    struct layer_pass p = pass_of(m, i);
+
+    p.dout = pass->dout;
+    p.din = i > pass->last ? m->grad[pass->spare] : pass->dinput;
+    for (int k = 0; k < l->params; k++) {
+        p.grad[k] = pass->grad + m->row[m->row_of[i][k]].offset;
+        p.add[k] = m->row[m->row_of[i][k]].tied;
+    }
+    l->spec->ops->backward(l, ctx, &p);
+    pass->dout = p.din;
+    pass->spare = !pass->spare;
+}
+
+/* Where the parameters end of the layers before i: who shares one of them adds to it until the first has had its turn. */
+static size_t params_end(const struct model *m, int i)
+{
+    size_t end = 0;
+
+    while (i-- > 0)
+        for (int k = 0; k < m->layer[i].params; k++) {
+            const struct param_row *row = &m->row[m->row_of[i][k]];
+            if (row->offset + row->len > end)
+                end = row->offset + row->len;
+        }
+    return end;
+}
+
+bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *pass, size_t *ret_from)
+{
+    while (pass->layer > pass->last && !has_backward(m, pass->layer))
+        pass->layer--;
+    const bool more = pass->layer > pass->last;
+
+    if (pass->layer >= pass->last && has_backward(m, pass->layer))
+        backward_layer(m, ctx, pass, pass->layer);
+    *ret_from = more ? params_end(m, pass->layer) : 0;
+    pass->layer--;
+    return more;
+}
+
 void model_backward_input(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput)
 {
-    const void *dout = doutput;
-    int spare = 0;
-    int last = dinput ? 0 : m->first_grad; /* the layer with which the pass ends */
+    struct model_pass pass = model_backward_begin(m, doutput, grad, dinput);
+    size_t ignored;
 
-    while (m->layer[last].alias)
-        last++;
-    for (int i = m->layers - 1; i >= last; i--) {
-        const struct layer *l = &m->layer[i];
-        if (l->alias || l->spec->ops->loss)
-            continue;
-        struct layer_pass p = pass_of(m, i);
-        p.dout = dout;
-        p.din = i > last ? m->grad[spare] : dinput;
-        for (int k = 0; k < l->params; k++) {
-            p.grad[k] = grad + m->row[m->row_of[i][k]].offset;
-            p.add[k] = m->row[m->row_of[i][k]].tied;
-        }
-        l->spec->ops->backward(l, ctx, &p);
-        dout = p.din;
-        spare = !spare;
-    }
+    while (model_backward_next(m, ctx, &pass, &ignored))
+        continue;
 }
 
 int model_head_loss(struct model *m, struct kctx *ctx, const struct head_target *t, void *dforward,

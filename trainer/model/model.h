@@ -98,6 +98,17 @@ void model_backward(struct model *m, struct kctx *ctx, const void *doutput, floa
 /* The same, and the gradient of the input: dinput, of x's shape; NULL: not wanted. */
 void model_backward_input(struct model *m, struct kctx *ctx, const void *doutput, float *grad, void *dinput);
 
+/* The same a layer at a time, for who has something to do with gradients as they come: begin, then next until it says that it
+ * was the last. *ret_from: gradients of parameters from there on are what they will be (0 behind the last). */
+struct model_pass {
+    const void *dout;
+    float *grad;
+    void *dinput;
+    int layer, last, spare; /* the next one, and the one with which the pass ends */
+};
+struct model_pass model_backward_begin(const struct model *m, const void *doutput, float *grad, void *dinput);
+bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *pass, size_t *ret_from);
+
 /* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
  * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
  * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance. */

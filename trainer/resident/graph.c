@@ -10,12 +10,12 @@ void resident_forget(struct resident *r, struct recorded *g)
 
 /* What is queued for the first time may wait for the device (cuBLAS is asked what its ReLU does, modules are loaded), so the
  * steps before it are waited for under the deadline. */
-struct recorded *resident_graph(struct resident *r, int rows, int total, struct err *err)
+struct recorded *resident_graph(struct resident *r, int rows, int total, bool last, struct err *err)
 {
     struct recorded *least = &r->graph[0];
 
     for (int i = 0; i < RESIDENT_GRAPHS; i++) {
-        if (r->graph[i].rows == rows && r->graph[i].total == total)
+        if (r->graph[i].rows == rows && r->graph[i].total == total && r->graph[i].last == last)
             return &r->graph[i];
         if (r->graph[i].used < least->used)
             least = &r->graph[i];
@@ -25,6 +25,7 @@ struct recorded *resident_graph(struct resident *r, int rows, int total, struct 
     resident_forget(r, least);
     least->rows = rows;
     least->total = total;
+    least->last = last;
     return least;
 }
 

@@ -1,7 +1,7 @@
 /* state.h - what the rooms of a resident training share: its memory, and who does what for whom.
  *
  * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
- * graph.c records and launches; step.c says what a step is; evaluate.c what an evaluation is.
+ * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it; evaluate.c what an evaluation is.
  */
 #ifndef TK_TRAINER_RESIDENT_STATE_H
 #define TK_TRAINER_RESIDENT_STATE_H
@@ -15,6 +15,7 @@
  * of them is recorded, and what stands around them is queued as it is: a few kernels. */
 struct recorded {
     int rows, total; /* of the micro-batch, of the step */
+    bool last;       /* behind it the gradient is whole: buckets of it are summed */
     int64_t used;    /* how often */
     struct device_graph *half[2];
 };
@@ -76,9 +77,15 @@ void resident_windows_give(struct resident *r);
 int resident_windows_put(struct resident *r, int64_t step, struct err *err) MUST_CHECK;
 
 /* graph.c: the recording for such a batch, NULL: a failure; queue, record or launch one of its halves; give it up. */
-struct recorded *resident_graph(struct resident *r, int rows, int total, struct err *err) MUST_CHECK;
+struct recorded *resident_graph(struct resident *r, int rows, int total, bool last,
+                                struct err *err) MUST_CHECK;
 int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err) MUST_CHECK;
 void resident_forget(struct resident *r, struct recorded *g);
+
+/* buckets.c: gradients are summed in several pieces; the backward pass of a step's last micro-batch, and those sums. `grad` is
+ * the micro-batch's own gradient, or the step's. */
+bool resident_has_buckets(const struct resident *r);
+int resident_queue_buckets(struct resident *r, float *grad, struct err *err) MUST_CHECK;
 
 /* step.c: what is recorded; and the loss of a forward pass: target and share as in layer.h, gradient NULL in an evaluation. */
 int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err) MUST_CHECK;

@@ -98,10 +98,11 @@ static void queue_begin(struct resident *r)
 }
 
 /* From `rows` samples to their part of the gradient. Each loss of a step says the mean so far: the last one counts. */
-static int queue_micro(struct resident *r, int rows, int total, struct err *err)
+static int queue_micro(struct resident *r, const struct recorded *g, struct err *err)
 {
+    const int rows = g->rows;
     const struct train_parts *p = &r->p;
-    const float share = 1.0f / (float)p->pipeline->at.replicas * ((float)rows / (float)total);
+    const float share = 1.0f / (float)p->pipeline->at.replicas * ((float)rows / (float)g->total);
     const struct model_step this = {
         .seed = p->seed, .step_at = &r->state->now.step, .samples = r->batch.samples};
     float *grad = r->micro > 1 ? r->more : r->grad;
@@ -114,11 +115,16 @@ static int queue_micro(struct resident *r, int rows, int total, struct err *err)
     const void *out = model_forward(r->model, r->ctx, r->batch.x, rows, &this);
     if (resident_queue_loss(r, out, rows, share, r->loss, grad, err))
         return -1;
-    model_backward(r->model, r->ctx, r->dlogits, grad);
-    if (r->micro > 1) {
-        queue_accumulate(r->ctx, r->grad, r->more, r->len);
-        queue_step_advance(r->ctx, r->state, rows);
+    if (g->last && resident_has_buckets(r)) {
+        if (resident_queue_buckets(r, grad, err))
+            return -1;
+    } else {
+        model_backward(r->model, r->ctx, r->dlogits, grad);
+        if (r->micro > 1)
+            queue_accumulate(r->ctx, r->grad, r->more, r->len);
     }
+    if (r->micro > 1)
+        queue_step_advance(r->ctx, r->state, rows);
     return 0;
 }
 
@@ -130,7 +136,8 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     const float *scale = r->norm ? &r->norm->scale : NULL;
     const struct queued_params w = model_trained(r->model);
 
-    if (c && c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
+    if (c && !resident_has_buckets(r) &&
+        c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
     if (r->norm) {
         queue_squares(r->ctx, r->norm, r->grad, r->len);
@@ -149,10 +156,10 @@ static int queue_finish(struct resident *r, int total, struct err *err)
 int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err)
 {
     if (r->micro > 1)
-        return queue_micro(r, g->rows, g->total, err);
+        return queue_micro(r, g, err);
     if (half == 0) {
         queue_begin(r);
-        if (queue_micro(r, g->rows, g->total, err))
+        if (queue_micro(r, g, err))
             return -1;
     }
     return half == 1 || r->whole ? queue_finish(r, g->total, err) : 0;
@@ -176,7 +183,7 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
 
 static int run_whole(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
 {
-    struct recorded *g = resident_graph(r, total, total, err);
+    struct recorded *g = resident_graph(r, total, total, true, err);
 
     if (!g || resident_run_half(r, g, 0, err) ||
         (!r->whole && (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err))))
@@ -188,8 +195,10 @@ static int run_whole(struct resident *r, int total, float *grad, uint32_t *flags
 static int run_micro_batches(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
 {
     queue_begin(r);
-    for (int i = 0; i < micro_batches(total, r->micro); i++) {
-        struct recorded *g = resident_graph(r, micro_batch_at(total, r->micro, i).rows, total, err);
+    const int n = micro_batches(total, r->micro);
+    for (int i = 0; i < n; i++) {
+        const bool last = i == n - 1 && resident_has_buckets(r);
+        struct recorded *g = resident_graph(r, micro_batch_at(total, r->micro, i).rows, total, last, err);
         if (!g || resident_run_half(r, g, 0, err))
             return -1;
         g->used++;

@@ -1,12 +1,12 @@
-/* cudart.cc - the part of CUDA's runtime that we call, on a GPU that is none.
+/* cudart.cc - the part of CUDA's runtime that we call, on a GPU that is none: devices, memory, errors. Streams and graphs are
+ * streams.cc's.
  *
- * As late as it may: work is done when somebody waits for its stream, and not before, so a result that is read without
- * waiting is not there yet. As far away as it may: device memory can be touched by queued work alone, anyone else who
- * does so is killed, and behind every piece of it lies a page that nobody may touch. What a stream is told while it is
- * being captured goes into the graph.
+ * As far away as it may: device memory can be touched by queued work alone, anyone else who does so is killed, and behind
+ * every piece of it lies a page that nobody may touch.
  */
 #include "cudart.h"
 #include "emulate.h"
+#include "runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,31 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
-
-enum { PAUSE_US = 100 };
-
-/* False: not done yet, to be asked again. */
-typedef std::function<bool()> piece_of_work;
-
-struct CUgraph_st {
-    std::vector<piece_of_work> work;
-};
-
-struct CUgraphExec_st : CUgraph_st {
-};
-
-/* Work of which stream it stands behind, and how much of it. */
-struct CUevent_st {
-    CUstream_st *stream;
-    size_t behind;
-    bool asked;
-};
-
-struct CUstream_st {
-    std::vector<piece_of_work> pending;
-    size_t done;
-    CUgraph_st *capture;
-};
 
 namespace
 {
@@ -56,47 +31,11 @@ struct runtime {
     cudaError_t last;
 } r;
 
-bool fails(const char *function)
-{
-    if (strcmp(r.fails, function) != 0 || r.left-- > 0)
-        return false;
-    r.fails[0] = '\0';
-    return true;
-}
-
 void allow(int protection)
 {
     for (const piece &a : r.pieces)
         if (mprotect(a.map, a.map_bytes, protection) != 0)
             abort();
-}
-
-/* The first n pieces of what waits, or as many of them as are done without waiting for other ranks. */
-void run_some(CUstream_st *s, size_t n, bool patient)
-{
-    size_t done = 0;
-
-    if (!r.open++)
-        allow(PROT_READ | PROT_WRITE);
-    while (done < n) {
-        piece_of_work next = s->pending[done];
-        if (next())
-            done++;
-        else if (usleep(PAUSE_US) != 0 || !patient) /* another rank's turn */
-            break;
-    }
-    if (!--r.open)
-        allow(PROT_NONE);
-    s->pending.erase(s->pending.begin(), s->pending.begin() + (long)done);
-    s->done += done;
-}
-
-/* What the runtime remembers until somebody asks (cudaGetLastError): every answer but success, even "not ready". */
-cudaError_t told(cudaError_t e)
-{
-    if (e != cudaSuccess)
-        r.last = e;
-    return e;
 }
 
 /* New memory holds NaN. */
@@ -109,15 +48,34 @@ void spoil(char *map, size_t bytes)
         abort();
 }
 
-void queue(cudaStream_t stream, piece_of_work work)
+} // namespace
+
+bool fake_fails(const char *function)
 {
-    if (stream->capture)
-        stream->capture->work.push_back(work);
-    else
-        stream->pending.push_back(work);
+    if (strcmp(r.fails, function) != 0 || r.left-- > 0)
+        return false;
+    r.fails[0] = '\0';
+    return true;
 }
 
-} // namespace
+cudaError_t fake_told(cudaError_t e)
+{
+    if (e != cudaSuccess)
+        r.last = e;
+    return e;
+}
+
+void fake_memory_open(void)
+{
+    if (!r.open++)
+        allow(PROT_READ | PROT_WRITE);
+}
+
+void fake_memory_close(void)
+{
+    if (!--r.open)
+        allow(PROT_NONE);
+}
 
 void fake_cudart_fail(const char *function, int calls)
 {
@@ -130,30 +88,12 @@ int fake_cudart_pieces(void)
     return (int)r.pieces.size();
 }
 
-void emulate_queue(cudaStream_t stream, std::function<void()> work)
-{
-    queue(stream, [=] {
-        work();
-        return true;
-    });
-}
-
-void fake_stream_push(cudaStream_t stream, bool (*step)(void *arg), void *arg)
-{
-    queue(stream, [=] { return step(arg); });
-}
-
-bool fake_stream_records(cudaStream_t stream)
-{
-    return stream->capture != nullptr;
-}
-
 extern "C" {
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
-    if (fails("cudaMalloc") || bytes > (size_t)1 << 40)
-        return told(cudaErrorMemoryAllocation);
+    if (fake_fails("cudaMalloc") || bytes > (size_t)1 << 40)
+        return fake_told(cudaErrorMemoryAllocation);
     if (bytes == 0) {
         *ret = nullptr;
         return cudaSuccess;
@@ -184,8 +124,8 @@ cudaError_t cudaFree(void *p)
 
 cudaError_t cudaMallocHost(void **ret, size_t bytes)
 {
-    if (fails("cudaMallocHost") || !(*ret = calloc(1, bytes)))
-        return told(cudaErrorMemoryAllocation);
+    if (fake_fails("cudaMallocHost") || !(*ret = calloc(1, bytes)))
+        return fake_told(cudaErrorMemoryAllocation);
     return cudaSuccess;
 }
 
@@ -198,7 +138,7 @@ cudaError_t cudaFreeHost(void *p)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
                             cudaStream_t stream)
 {
-    if (fails("cudaMemcpyAsync"))
+    if (fake_fails("cudaMemcpyAsync"))
         return cudaErrorInvalidValue;
     emulate_queue(stream, [=] { memcpy(to, from, bytes); });
     return cudaSuccess;
@@ -210,129 +150,9 @@ cudaError_t cudaMemsetAsync(void *p, int byte, size_t bytes, cudaStream_t stream
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret, unsigned)
-{
-    *ret = new CUstream_st();
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    delete stream;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    if (stream->capture)
-        return cudaErrorStreamCaptureUnsupported;
-    run_some(stream, stream->pending.size(), true);
-    return fails("cudaStreamSynchronize") ? cudaErrorLaunchFailure : cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned)
-{
-    *ret = new CUevent_st{};
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    delete event;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-{
-    if (stream->capture)
-        return cudaErrorStreamCaptureUnsupported;
-    *event = CUevent_st{stream, stream->done + stream->pending.size(), false};
-    return cudaSuccess;
-}
-
-/* Never done when it is asked for the first time. */
-cudaError_t cudaEventQuery(cudaEvent_t event)
-{
-    CUstream_st *s = event->stream;
-    bool first = !event->asked;
-    if (!s || event->behind <= s->done)
-        return cudaSuccess;
-    event->asked = true;
-    if (!first)
-        run_some(s, event->behind - s->done, false);
-    return event->behind <= s->done ? cudaSuccess : told(cudaErrorNotReady);
-}
-
-/* What stands behind the mark is not done. */
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    CUstream_st *s = event->stream;
-    if (!s || event->behind <= s->done)
-        return cudaSuccess;
-    run_some(s, event->behind - s->done, true);
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
-{
-    if (stream->capture || mode != cudaStreamCaptureModeThreadLocal)
-        return cudaErrorIllegalState;
-    stream->capture = new CUgraph_st();
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *ret)
-{
-    *ret = stream->capture ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *ret)
-{
-    *ret = stream->capture;
-    stream->capture = nullptr;
-    if (!*ret)
-        return cudaErrorIllegalState;
-    if (!fails("cudaStreamEndCapture"))
-        return cudaSuccess;
-    delete *ret;
-    *ret = nullptr;
-    return cudaErrorStreamCaptureInvalidated;
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ret, cudaGraph_t graph, unsigned long long)
-{
-    if (fails("cudaGraphInstantiate"))
-        return cudaErrorMemoryAllocation;
-    *ret = new CUgraphExec_st();
-    (*ret)->work = graph->work;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    delete graph;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
-{
-    delete exec;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
-{
-    if (fails("cudaGraphLaunch"))
-        return cudaErrorLaunchFailure;
-    for (auto &each : exec->work)
-        queue(stream, each);
-    return cudaSuccess;
-}
-
 cudaError_t cudaSetDevice(int device)
 {
-    return device >= 0 && device < FAKE_CUDART_DEVICES ? cudaSuccess : told(cudaErrorInvalidDevice);
+    return device >= 0 && device < FAKE_CUDART_DEVICES ? cudaSuccess : fake_told(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret, int)

@@ -5,7 +5,7 @@
  * one piece per SHARED, filled with NaN, so AddressSanitizer sees its bounds. emulate_order turns the order of blocks and
  * threads round: a result that changes with it is a race.
  *
- * What streams, memory and graphs do is cudart.cc's business.
+ * What memory does is cudart.cc's business, what streams and graphs do streams.cc's.
  */
 #ifndef TK_TESTS_FAKES_CUDA_EMULATE_H
 #define TK_TESTS_FAKES_CUDA_EMULATE_H

@@ -79,7 +79,7 @@ static void a_users_model_has_defaults(void **state)
     assert_true(c.data.mean[0] == 0 && c.data.std[0] == 1);
     assert_int_equal(c.data.split.val_items, 0);
     assert_string_equal(c.data_dir, "./data");
-    assert_true(c.timeout_s == 600);
+    assert_true(c.timeout_s == 600 && c.bucket_mb == 25);
 }
 
 /* GOOD with `from` replaced by `to`. */

@@ -39,7 +39,7 @@ static void takes_every_option(void **state)
         "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
         "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision bf16 --resume never "
         "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2 "
-        "--log_histograms 6 --log-images 8 --stochastic_rounding";
+        "--log_histograms 6 --log-images 8 --stochastic_rounding --bucket_mb 0.5";
 
     assert_int_equal(apply(line, &c, &err), 0);
     assert_string_equal(c.data_dir, "d");
@@ -53,7 +53,7 @@ static void takes_every_option(void **state)
     assert_true(c.eval_only && c.no_cuda && c.deterministic && !c.help);
     assert_int_equal(c.backend, COLLECTIVES_GLOO);
     assert_int_equal(c.threads, 2);
-    assert_true(c.timeout_s == 1.5);
+    assert_true(c.timeout_s == 1.5 && c.bucket_mb == 0.5);
     assert_int_equal(c.log_interval, 11);
     assert_int_equal(c.log_format, LOG_FORMAT_JSON);
     assert_string_equal(c.log_dir, "l");
@@ -131,6 +131,7 @@ static void refuses(void **state)
         {"--lr nan", "--lr: expected a number 0..1e+06, got \"nan\""},
         {"--lr=-1", "--lr: expected a number 0..1e+06, got \"-1\""},
         {"--timeout 0", "--timeout: expected a number 0.001..86400, got \"0\""},
+        {"--bucket_mb -1", "--bucket_mb: expected a number 0..65536, got \"-1\""},
         {"--keep 0", "--keep: expected an integer 1..1000000, got \"0\""},
         {"--save_steps 0", "--save_steps: expected an integer 1..2147483647, got \"0\""},
         {"--save-seconds -1", "--save_seconds: expected a number 0..1e+07, got \"-1\""},

@@ -2,6 +2,7 @@
 #include "gpu_ranks.h"
 
 #include "common/contract.h"
+#include "kernels/device.h"
 #include "test.h"
 #include "trainer/run.h"
 
@@ -78,6 +79,8 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     the_world = t->world;
     if (t->fault)
         setenv("FAKE_NCCL", t->fault, 1);
+    if (t->early)
+        setenv("FAKE_STREAMS", "early", 1);
     if (!gpu_ranks.emulated)
         setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1); /* where there is a GPU for each, it changes nothing */
     const char *model = t->sequences ? GPT2 : MODEL;
@@ -90,6 +93,9 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.resume = "never";
     cfg.backend = (int)t->backend;
     cfg.no_cuda = t->no_cuda;
+    if (t->bucket_mb > 0)
+        cfg.bucket_mb = t->bucket_mb;
+    cfg.precision = t->bf16 ? PRECISION_BF16 : PRECISION_F32;
     cfg.init_from = t->init_from;
     cfg.save_path = t->save_path;
     if (!t->sequences)

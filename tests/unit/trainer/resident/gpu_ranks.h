@@ -26,6 +26,9 @@ struct gpu_ranks_task {
     int64_t log_interval; /* 0: evaluations alone, and steps are not waited for */
     int64_t epochs;
     int64_t timeout_s;
+    double bucket_mb; /* 0: the default, more than these nets have */
+    bool early;       /* FAKE_STREAMS */
+    bool bf16;
     const char *fault; /* FAKE_NCCL */
     const char *init_from, *save_path;
 };

@@ -27,40 +27,48 @@ enum {
 };
 
 /* All that is called a loss, in the order of the lines. */
-static int losses(const struct gpu_ranks_task *t, double loss[LOSSES_MAX], bool *on_gpu)
+struct shown {
+    double loss[LOSSES_MAX];
+    int n;
+    bool on_gpu;
+};
+
+static struct shown shown_by(const struct gpu_ranks_task *t)
 {
     struct gpu_ranks r = gpu_ranks_start(t);
+    struct shown s = {.n = 0};
     char line[1024];
-    int n = 0;
 
-    *on_gpu = false;
     while (fgets(line, sizeof(line), r.out)) {
         const char *at = strstr(line, "\"loss\":");
         if (strstr(line, "sm_"))
-            *on_gpu = true;
-        assert_true(n < LOSSES_MAX);
+            s.on_gpu = true;
+        assert_true(s.n < LOSSES_MAX);
         if (at)
-            loss[n++] = strtod(at + strlen("\"loss\":"), NULL);
+            s.loss[s.n++] = strtod(at + strlen("\"loss\":"), NULL);
     }
     fclose(r.out);
     for (int i = 0; i < r.world; i++)
         assert_int_equal(gpu_ranks_ended(r.pid[i]), 0);
-    return n;
+    assert_int_equal(s.on_gpu, !t->no_cuda);
+    return s;
 }
 
-static void check_same(const struct gpu_ranks_task *one, const struct gpu_ranks_task *several, int least,
-                       const char *what)
+/* The task shows the same, but for so small a share. */
+static void check_within(const struct shown *want, const struct gpu_ranks_task *t, double share,
+                         const char *what)
 {
-    double want[LOSSES_MAX], got[LOSSES_MAX];
-    bool on_gpu;
-    int n = losses(one, want, &on_gpu);
+    const struct shown got = shown_by(t);
 
-    assert_int_equal(on_gpu, !one->no_cuda);
-    assert_int_equal(losses(several, got, &on_gpu), n);
-    assert_true(on_gpu && n >= least);
-    for (int i = 0; i < n; i++)
-        if (!(fabs(got[i] - want[i]) <= 1e-5 * fabs(want[i])))
-            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, n, got[i], want[i]);
+    assert_int_equal(got.n, want->n);
+    for (int i = 0; i < got.n; i++)
+        if (!(fabs(got.loss[i] - want->loss[i]) <= share * fabs(want->loss[i])))
+            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, got.n, got.loss[i], want->loss[i]);
+}
+
+static void check_same(const struct shown *want, const struct gpu_ranks_task *t, const char *what)
+{
+    check_within(want, t, 1e-5, what);
 }
 
 #define NCCL .backend = COLLECTIVES_NCCL
@@ -72,14 +80,18 @@ static void ranks_learn_what_one_learns(void **state)
     const struct gpu_ranks_task alone = {GLOO, .world = 1, .log_interval = 1};
     const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .log_interval = 1};
     const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .log_interval = 1};
+    const struct shown want = shown_by(&cpu);
 
     (void)state;
-    check_same(&cpu, &alone, 6, "a GPU beside the CPU");
-    check_same(&alone, &nccl, 6, "two ranks over NCCL");
-    check_same(&alone, &gloo, 6, "two ranks over gloo");
+    assert_true(want.n >= 6);
+    check_same(&want, &alone, "a GPU beside the CPU");
+    check_same(&want, &nccl, "two ranks over NCCL");
+    check_same(&want, &gloo, "two ranks over gloo");
 }
 
-/* Four micro-batches of a window alone, two on each of two ranks. */
+/* Four micro-batches of a window alone, two on each of two ranks. And a gradient of 28 KB in buckets of at least 4, which is
+ * three of them: an NCCL that is none adds in the order of the ranks, whatever the size, and refuses ranks that ask for
+ * different sums. */
 static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
 {
     const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .sequences = true,
@@ -87,11 +99,34 @@ static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
     const struct gpu_ranks_task alone = {GLOO, .world = 1, .sequences = true, .log_interval = 1};
     const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .sequences = true, .log_interval = 1};
     const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .sequences = true, .log_interval = 1};
+    const struct shown want = shown_by(&cpu);
+    struct gpu_ranks_task buckets = nccl;
 
     (void)state;
-    check_same(&cpu, &alone, 12, "a GPT-2 on a GPU beside the CPU");
-    check_same(&alone, &nccl, 12, "a GPT-2, two ranks over NCCL");
-    check_same(&alone, &gloo, 12, "a GPT-2, two ranks over gloo");
+    assert_true(want.n >= 12);
+    check_same(&want, &alone, "a GPT-2 on a GPU beside the CPU");
+    check_same(&want, &gloo, "a GPT-2, two ranks over gloo");
+    const struct shown whole = shown_by(&nccl);
+    buckets.bucket_mb = 4096.0 / 1048576;
+    check_same(&want, &buckets, "a GPT-2, two ranks over NCCL, buckets");
+    buckets.early = true;
+    check_within(&whole, &buckets, gpu_ranks.emulated ? 0 : 1e-5, "buckets beside one piece");
+}
+
+/* bf16 rounds what grows with the batch, sample by sample; gradients of parameters, and what ranks tell each other, are f32.
+ * So two ranks differ from one by the order of adding alone, and by what a weight's copy makes of that: its last bit. */
+static void bf16_is_the_same_on_two_ranks(void **state)
+{
+    struct gpu_ranks_task alone = {GLOO, .world = 1, .sequences = true, .log_interval = 1, .bf16 = true};
+    struct gpu_ranks_task nccl = alone;
+    const struct shown want = shown_by(&alone);
+
+    (void)state;
+    assert_true(want.n >= 12);
+    nccl.backend = COLLECTIVES_NCCL;
+    nccl.world = WORLD;
+    nccl.bucket_mb = 4096.0 / 1048576;
+    check_within(&want, &nccl, 1e-3, "bf16, two ranks over NCCL");
 }
 
 /* Nobody asks for a step's loss, so steps are in flight; the evaluation says what came of them. */
@@ -101,15 +136,15 @@ static void steps_in_flight_too(void **state)
     const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .epochs = 5};
 
     (void)state;
-    check_same(&cpu, &nccl, 1, "two ranks over NCCL, steps in flight");
+    const struct shown want = shown_by(&cpu);
+    assert_true(want.n >= 1);
+    check_same(&want, &nccl, "two ranks over NCCL, steps in flight");
 }
 
 /* Weights that somebody else has trained are where the steps are. */
 static void weights_to_begin_with_reach_the_gpu(void **state)
 {
     char path[SMALL_DATA_DIR_BYTES + 32];
-    double ignored[LOSSES_MAX];
-    bool on_gpu;
 
     (void)state;
     snprintf(path, sizeof(path), "%s/weights.safetensors", gpu_ranks.data);
@@ -118,8 +153,9 @@ static void weights_to_begin_with_reach_the_gpu(void **state)
     const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .log_interval = 1,
                                        .init_from = path};
     const struct gpu_ranks_task gpu = {GLOO, .world = 1, .log_interval = 1, .init_from = path};
-    assert_true(losses(&make, ignored, &on_gpu) >= 6);
-    check_same(&cpu, &gpu, 6, "weights of another run");
+    assert_true(shown_by(&make).n >= 6);
+    const struct shown want = shown_by(&cpu);
+    check_same(&want, &gpu, "weights of another run");
     unlink(path);
 }
 
@@ -218,6 +254,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_learn_what_one_learns),
         cmocka_unit_test(a_gpt2_learns_what_it_learns_on_the_cpu),
+        cmocka_unit_test(bf16_is_the_same_on_two_ranks),
         cmocka_unit_test(steps_in_flight_too),
         cmocka_unit_test(weights_to_begin_with_reach_the_gpu),
         cmocka_unit_test(a_rank_that_dies_or_stops_ends_the_others),

@@ -5,6 +5,7 @@
  */
 #include "fake_nccl_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static float widen(uint16_t x)
@@ -60,6 +61,21 @@ static void take(const struct call *k)
         memcpy((char *)k->out + (size_t)r * k->bytes, c->shared->half[r][half], k->bytes);
 }
 
+/* On GPUs they would wait for each other, or add what does not belong together. */
+static void check_alike(const struct call *k)
+{
+    struct segment *s = k->comm->shared;
+
+    for (int r = 0; r < k->comm->world; r++) {
+        const size_t *asked = s->asked[r][k->number % 2];
+        if (asked[0] == (size_t)k->op && asked[1] == k->bytes)
+            continue;
+        fprintf(stderr, "fake NCCL: call %u: rank %d asks for %zu of %zu bytes, rank %d for %d of %zu\n",
+                k->number, r, asked[0], asked[1], k->comm->rank, (int)k->op, k->bytes);
+        abort();
+    }
+}
+
 static bool all_at_least(const struct ncclComm *c, const _Atomic unsigned *count, unsigned least)
 {
     for (int r = 0; r < c->world; r++)
@@ -77,11 +93,14 @@ static bool step_collective(struct call *k)
         if (k->number >= 2 && !all_at_least(c, s->taken, k->number - 1))
             return false;
         memcpy(s->half[c->rank][k->number % 2], k->in, k->bytes);
+        s->asked[c->rank][k->number % 2][0] = (size_t)k->op;
+        s->asked[c->rank][k->number % 2][1] = k->bytes;
         atomic_store(&s->put[c->rank], k->number + 1);
         k->begun = true;
     }
     if (!all_at_least(c, s->put, k->number + 1))
         return false;
+    check_alike(k);
     take(k);
     atomic_store(&s->taken[c->rank], k->number + 1);
     return true;

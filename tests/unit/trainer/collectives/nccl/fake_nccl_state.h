@@ -21,6 +21,7 @@ struct segment {
     _Atomic int joined;
     _Atomic unsigned put[RANKS], taken[RANKS];
     struct mail mail[RANKS][RANKS];
+    size_t asked[RANKS][2][2]; /* operation and bytes of what is in a half */
     char half[RANKS][2][HALF];
 };
 

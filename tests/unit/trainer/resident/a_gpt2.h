@@ -1,0 +1,38 @@
+/* a_gpt2.h - a training of a small GPT-2, on a GPU that is none or on the CPU. */
+#ifndef TK_TESTS_A_GPT2_H
+#define TK_TESTS_A_GPT2_H
+
+#include "trainer/collectives/device.h"
+#include "trainer/data/tokens.h"
+#include "trainer/evaluate.h"
+#include "trainer/model/gpt2.h"
+#include "trainer/resident.h"
+#include "trainer/train.h"
+
+enum { TIME = 12, VOCAB = 31, TIMEOUT_MS = 10000 };
+
+struct task {
+    int batch, micro; /* of a step; how many parts it has */
+    int items;        /* windows of an epoch */
+    double clip;
+    bool recompute;
+    bool cublas;
+    struct device_comm *device_comm; /* or NULL */
+    size_t bucket_bytes;
+};
+
+struct training {
+    struct collectives *comm;
+    struct kctx *ctx;
+    struct tokens *tokens;
+    struct model_spec spec;
+    struct pipeline pipeline;
+    struct optim optim;
+    struct train train;
+    struct evaluate_parts part;
+};
+
+void open_training(struct training *t, const struct task *task, bool device);
+void close_training(struct training *t);
+
+#endif
