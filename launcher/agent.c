@@ -238,5 +238,5 @@ int agent_run(const struct options *o, char *const *env)
     if (g.signals >= 0)
         close(g.signals);
     arena_release(&g.arena);
-    return rc < 0 ? EXIT_CODE_ERROR : status;
+    return rc < 0 ? exit_error_code(&err) : status;
 }

@@ -97,7 +97,7 @@ int agent_run_nodes(struct agent *g, int *status, struct err *err)
             continue;
         }
         /* The others must not wait for ranks that cannot come. */
-        nodes_broken(&g->nodes, err->msg, g->host);
+        nodes_broken(&g->nodes, err, g->host);
         gather(g);
         nodes_close(&g->nodes);
         return -1;

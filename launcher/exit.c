@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/contract.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,6 +11,18 @@
 int exit_status_code(int status)
 {
     return WIFSIGNALED(status) ? EXIT_CODE_SIGNAL_BASE + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int exit_error_code(const struct err *err)
+{
+    static const int lacks[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOBUFS};
+
+    if (err->kind == ERR_PEER)
+        return EXIT_CODE_PEER_LOST;
+    for (size_t i = 0; i < ARRAY_LEN(lacks); i++)
+        if (err->code == lacks[i])
+            return EXIT_CODE_RETRYABLE;
+    return err->kind == ERR_TIMEOUT ? EXIT_CODE_RETRYABLE : EXIT_CODE_ERROR;
 }
 
 const char *exit_signal_name(int signal, char buf[static 32])

@@ -35,6 +35,10 @@ struct exit_worker {
 /* The status a shell would see: the code, or 128 + signal. */
 int exit_status_code(int status);
 
+/* What the launcher ends with when it cannot go on: 138 for what another try may not meet (a time that passed; memory, threads,
+ * processes or descriptors that the machine did not have), 140 for a peer that went away, else 1. */
+int exit_error_code(const struct err *err);
+
 /* "SIGKILL"; "signal 99" when it has no name. */
 const char *exit_signal_name(int signal, char buf[static 32]);
 

@@ -192,13 +192,13 @@ void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const
     say(n, NODE_FAILED);
 }
 
-void nodes_broken(struct nodes *n, const char *why, const char *host)
+void nodes_broken(struct nodes *n, const struct err *why, const char *host)
 {
     struct meeting_cause *c = &n->say.cause;
 
-    *c = (struct meeting_cause){.rank = -1, .local_rank = -1, .status = EXIT_CODE_ERROR << 8};
+    *c = (struct meeting_cause){.rank = -1, .local_rank = -1, .status = exit_error_code(why) << 8};
     put(c->host, sizeof(c->host), host);
-    snprintf(c->message, sizeof(c->message), "%.200s: %.240s", host, why);
+    snprintf(c->message, sizeof(c->message), "%.200s: %.240s", host, why->msg);
     say(n, NODE_FAILED);
 }
 
@@ -223,9 +223,7 @@ int nodes_verdict(const struct nodes *n, bool *mine)
     if (v->state.stage != STAGE_ENDED) {
         if (v->link != MEMBER_LOST) /* a spare that got no place */
             return EXIT_CODE_RETRYABLE;
-        return v->err.kind == ERR_TIMEOUT ? EXIT_CODE_RETRYABLE
-               : v->err.kind == ERR_PEER  ? EXIT_CODE_PEER_LOST
-                                          : EXIT_CODE_ERROR;
+        return exit_error_code(&v->err);
     }
     switch ((enum meeting_end)v->state.end) {
     case END_NONE:

@@ -47,7 +47,7 @@ int nodes_wait_ms(const struct nodes *n);
 bool nodes_must_stop(const struct nodes *n);
 
 void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host);
-void nodes_broken(struct nodes *n, const char *why, const char *host);
+void nodes_broken(struct nodes *n, const struct err *why, const char *host);
 void nodes_done(struct nodes *n);
 void nodes_leave(struct nodes *n, int signal);
 

@@ -25,12 +25,13 @@ bool member_ended(const struct member *m)
     return m->view.state.stage == STAGE_ENDED;
 }
 
-void member_lose(struct member *m, enum err_kind kind, const char *why)
+void member_lose(struct member *m, enum err_kind kind, int code, const char *why)
 {
     pthread_mutex_lock(&m->lock);
     if (m->view.link != MEMBER_LOST && !member_ended(m)) {
         m->view.link = MEMBER_LOST;
         err_set(&m->view.err, kind, "rendezvous at %.100s:%d: %s", m->config.host, m->config.port, why);
+        m->view.err.code = code;
         member_tell_owner(m);
     }
     pthread_mutex_unlock(&m->lock);
@@ -143,6 +144,6 @@ int member_mend(struct connection *l, const struct err *why)
         member_rest();
     }
     snprintf(text, sizeof(text), "the node that hosts it was lost: %.150s", err.msg);
-    member_lose(l->m, ERR_PEER, text);
+    member_lose(l->m, ERR_PEER, 0, text);
     return -1;
 }

@@ -48,8 +48,8 @@ void member_disconnect(struct connection *l);
 void member_tell_owner(struct member *m);
 bool member_ended(const struct member *m);
 
-/* Set MEMBER_LOST, for the first reason given; nothing that happens after the end of the run is a loss. */
-void member_lose(struct member *m, enum err_kind kind, const char *why);
+/* Set MEMBER_LOST, for the first reason given (code: errno or 0); nothing that happens after the end of the run is a loss. */
+void member_lose(struct member *m, enum err_kind kind, int code, const char *why);
 
 /* Told to stop, lost, or the run has ended. */
 bool member_over(struct member *m);

@@ -39,7 +39,7 @@ static int arrive(struct connection *l, struct chair **chair)
     while (!member_over(m)) {
         if (!*chair && try_host(l, chair, &err) < 0) {
             snprintf(text, sizeof(text), "this node has to host the store: %.150s", err.msg);
-            member_lose(m, ERR_CONFLICT, text);
+            member_lose(m, ERR_CONFLICT, err.code, text);
             return -1;
         }
         if (member_reach(l, &err) == 0)
@@ -47,7 +47,7 @@ static int arrive(struct connection *l, struct chair **chair)
         if (clock_mono_ms() >= limit_ms) {
             snprintf(text, sizeof(text), "not reached within %.3g s: %.150s",
                      (double)m->config.quorum.join_ms / 1000, err.msg);
-            member_lose(m, ERR_TIMEOUT, text);
+            member_lose(m, ERR_TIMEOUT, 0, text);
             return -1;
         }
         member_rest();
@@ -159,8 +159,10 @@ void *member_speak_thread(void *arg)
     struct err err = {0};
 
     if (arrive(&l, &chair) == 0) {
-        if (take_ticket(&l, &err) < 0 || member_start_thread(member_listen_thread, l.m, &err) < 0)
-            member_lose(l.m, ERR_PEER, err.msg);
+        if (take_ticket(&l, &err) < 0)
+            member_lose(l.m, ERR_PEER, 0, err.msg);
+        else if (member_start_thread(member_listen_thread, l.m, &err) < 0)
+            member_lose(l.m, err.kind, err.code, err.msg);
         else
             speak_on(&l);
     }

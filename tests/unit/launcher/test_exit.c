@@ -1,6 +1,7 @@
 /* test_exit.c - who is to blame, and the block that others parse. */
 #include "launcher/exit.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -26,6 +27,27 @@ static struct exit_worker worker(int rank, int how, int order)
 }
 
 enum { SIGNAL = 1000 };
+
+static void test_of_the_launcher_itself(void **state)
+{
+    static const struct {
+        enum err_kind kind;
+        int code, want;
+    } cases[] = {
+        {ERR_FATAL, 0, 1},          {ERR_FATAL, EACCES, 1},
+        {ERR_INVALID, ENOENT, 1},   {ERR_CONFLICT, EADDRINUSE, 1},
+        {ERR_FATAL, EAGAIN, 138},   {ERR_FATAL, ENOMEM, 138},
+        {ERR_INVALID, ENOMEM, 138}, {ERR_CONFLICT, EMFILE, 138},
+        {ERR_FATAL, ENFILE, 138},   {ERR_FATAL, ENOBUFS, 138},
+        {ERR_TIMEOUT, 0, 138},      {ERR_PEER, 0, 140},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct err err = {.kind = cases[i].kind, .code = cases[i].code};
+        assert_int_equal(exit_error_code(&err), cases[i].want);
+    }
+}
 
 static void test_root_cause(void **state)
 {
@@ -116,6 +138,7 @@ static void test_report_fits_a_termination_message(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_the_launcher_itself),
         cmocka_unit_test(test_root_cause),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_report),
