@@ -145,8 +145,10 @@ class Operator:
 
 
 class Plane(Rig):
-    def __init__(self, program, controller_manager=True, version=None, wrap=()):
+    def __init__(self, program, controller_manager=True, version=None, wrap=(), history=False):
+        """history: etcd forgets nothing, as long as it is small."""
         super().__init__()
+        self.always = ["--etcd-compaction-interval=0"] if history else []
         self.program, self.version, self.wrap = Path(program).resolve(), version, list(wrap)
         self.options = ["--controller-manager"] if controller_manager else []
         self.serving_ca = self.state / "pki" / "ca.crt"
@@ -159,13 +161,16 @@ class Plane(Rig):
         (self.folder / "audit.yaml").write_text(AUDIT_POLICY)
         self.servers_begun = True
         arguments = (f"--audit-policy-file={self.folder}/audit.yaml", f"--audit-log-path={self.audit_log}",
-                     "--audit-log-maxsize=100000", *more)
+                     "--audit-log-maxsize=100000", *self.always, *more)
         self.servers("up", str(self.state), *self.options, *(["--version", self.version] if self.version else []),
                      *(word for argument in arguments for word in ("--apiserver-arg", argument)))
         self.api = Client(self)
 
     def port(self):
         return int((self.state / "config/port").read_text())
+
+    def etcd_port(self):
+        return self.port() + 1  # deploy/local/lib/servers.sh
 
     def part_pid(self, part):
         return int((self.state / "run" / f"{part}.pid").read_text().split()[0])
