@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """F12: the API server and its store go away, come back, come back older or empty; the CRD comes late or goes. The operator is
-never started again, all jobs end as without the fault, and no pod is created twice. Pods are counted by what
-etcd remembers: what an API server does just before it is killed stands in no audit log."""
+never started again, all jobs end as without the fault, and no pod is created twice. Pods are counted by what etcd remembers: what
+an API server does just before it is killed stands in no audit log."""
 
 import signal
 import sys
