@@ -27,7 +27,7 @@ compile() {
 
 units() {
     say "unit tests: $1"
-    ctest --test-dir "build/$1" --output-on-failure --no-tests=error -j 2
+    scripts/side-by-side.sh "build/$1" --output-on-failure
 }
 
 # Data races: only what threads share, by tests of its own label.
@@ -36,7 +36,7 @@ races() {
     cmake --preset tsan >"$LOGS/cmake-tsan.log" 2>&1 || die "cmake --preset tsan failed: build/logs/cmake-tsan.log"
     cmake --build build/tsan --target threads_tests >"$LOGS/build-tsan.log" 2>&1 ||
         die "compiling with preset tsan failed: build/logs/build-tsan.log"
-    ctest --test-dir build/tsan -L threads --output-on-failure --no-tests=error -j 2
+    scripts/side-by-side.sh build/tsan -L threads --output-on-failure
 }
 
 scripts/deps.sh build test cuda
