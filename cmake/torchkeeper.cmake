@@ -93,3 +93,15 @@ function(tk_test name)
   add_test(NAME ${rel}/test_${name} COMMAND ${target} ${A_ARGS})
   set_tests_properties(${rel}/test_${name} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "unit;${A_LABELS}" SKIP_RETURN_CODE 77)
 endfunction()
+
+# Which tests run beside which (scripts/side-by-side.sh), called where they were added. What is neither is short.
+# tk_busy(test ...): each keeps a core busy for seconds: as many at once as there are cores, and begun before all others.
+function(tk_busy)
+  set_property(TEST ${ARGN} PROPERTY RESOURCE_GROUPS "cores:1")
+  set_property(TEST ${ARGN} PROPERTY COST 30)
+endfunction()
+
+# tk_waits(test ...): each waits most of ten seconds or more: begun next, beside the busy ones.
+function(tk_waits)
+  set_property(TEST ${ARGN} PROPERTY COST 20)
+endfunction()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # run.sh - the end-to-end cases against the local Kubernetes (root). Arguments go to pytest: e2e/run.sh -k backoff
+#   e2e/run.sh --prepare    only what takes long: the images and the Python environment; no cluster
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../scripts/lib.sh"
@@ -7,6 +8,10 @@ set -euo pipefail
 VENV=$REPO/build/venv
 REQUIREMENTS=$REPO/e2e/requirements.txt
 KUBERNETES_AND_TORCH_GB=22
+
+venv_is_ready() {
+    wait "$venv" || die "the Python environment failed: $(tail -n 1 "$LOGS/venv.log")"
+}
 
 # PyTorch judges what we train: it lives in an environment of its own, never in an image.
 need_root
@@ -18,10 +23,15 @@ trap stop_images EXIT
 start_images
 prepare_venv "$VENV" "$REQUIREMENTS" "PyTorch and TensorBoard (build/venv, 6 GB)" >"$LOGS/venv.log" 2>&1 &
 venv=$!
+if [ "${1:-}" = --prepare ]; then
+    wait_images
+    venv_is_ready
+    exit 0
+fi
 use_local_cluster
 wait_images
 load_images
 install_operator
-wait "$venv" || die "the Python environment failed: $(tail -n 1 "$LOGS/venv.log")"
+venv_is_ready
 cd "$REPO/e2e"
 "$VENV/bin/python" -m pytest -p no:cacheprovider "$@"

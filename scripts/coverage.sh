@@ -15,7 +15,7 @@ BUILD=$REPO/build/coverage
 AT_THEIR_END='launcher/test_torchrun$|collectives/test_mpi$|trainer/test_rig_device$'
 
 run_tests() { # run_tests PATTERN CTEST-ARGS...
-    LLVM_PROFILE_FILE="$BUILD/profiles/$1.profraw" ctest --test-dir "$BUILD" -L unit --no-tests=error -j 2 "${@:2}" \
+    LLVM_PROFILE_FILE="$BUILD/profiles/$1.profraw" scripts/side-by-side.sh "$BUILD" -L unit "${@:2}" \
         >>"$LOGS/ctest-coverage.log" 2>&1 || die "tests failed: build/logs/ctest-coverage.log"
 }
 

@@ -15,6 +15,32 @@ die() {
 
 mkdir -p "$LOGS" 2>/dev/null || die "cannot write to $LOGS"
 
+# begin NAME COMMAND...: runs it beside what follows, as a process group of its own; its words go to build/logs/NAME.log.
+# finish NAME...: waits for these and prints what they said; fails when one of them has, and FAILED holds their names.
+# stop_begun: for the exit trap.
+declare -A BEGUN=()
+begin() {
+    set -m
+    "${@:2}" >"$LOGS/$1.log" 2>&1 </dev/null &
+    set +m
+    BEGUN[$1]=$!
+}
+finish() {
+    local name
+    FAILED=()
+    for name in "$@"; do
+        wait "${BEGUN[$name]}" || FAILED+=("$name")
+        unset "BEGUN[$name]"
+        cat "$LOGS/$name.log"
+    done
+    [ ${#FAILED[@]} -eq 0 ]
+}
+stop_begun() {
+    local pid
+    for pid in "${BEGUN[@]}"; do kill -- "-$pid" 2>/dev/null || true; done
+    for pid in "${BEGUN[@]}"; do wait "$pid" 2>/dev/null || true; done
+}
+
 need_disk() { # need_disk GB: free space where the checkout lives
     local free
     free=$(df -BG --output=avail "$REPO" | tail -n 1 | tr -dc 0-9)

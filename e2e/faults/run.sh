@@ -24,7 +24,7 @@ soak() {
     done
 }
 
-options=() classes=()
+options=() classes=() short=
 for word in "$@"; do
     case $word in
     -*) options+=("$word") ;;
@@ -33,7 +33,7 @@ for word in "$@"; do
 done
 # The leader's class waits for leases to end, half a minute a trial.
 [ ${#classes[@]} -gt 0 ] || case " ${options[*]} " in
-*" --short "*) classes=(credentials mutations restarts) ;;
+*" --short "*) classes=(credentials mutations restarts) short=yes ;;
 *) classes=(leader credentials mutations restarts) ;;
 esac
 cd "$REPO"
@@ -41,6 +41,7 @@ cd "$REPO"
 "$REPO/deploy/local/servers" build 1.34
 export PYTHONPATH=$REPO/bench/operator
 failed=()
+trap stop_begun EXIT
 for class in "${classes[@]}"; do
     say "faults: $class"
     if [ "$class" = soak ]; then
@@ -48,6 +49,9 @@ for class in "${classes[@]}"; do
         continue
     fi
     program=${OPERATOR:-$(build release)}
-    python3 "e2e/faults/$class.py" --operator "$program" "${options[@]}" || failed+=("$class")
+    begin "faults-$class" python3 "e2e/faults/$class.py" --operator "$program" "${options[@]}"
+    # The few cases of each class mostly wait, each with servers of its own; many are too much for one machine.
+    [ -n "$short" ] || finish "faults-$class" || failed+=("$class")
 done
+[ -z "$short" ] || finish "${classes[@]/#/faults-}" || failed+=("${FAILED[@]#faults-}")
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"

@@ -22,8 +22,9 @@ release_of() {
 
 # cases MINOR [SERVER-OPTION...]: all cases against this version, in a folder that is gone afterwards.
 cases() {
-    local release result=0
+    local release folder result=0
     release=$(release_of "$1")
+    folder=$(mktemp -d "$folders/XXXXXX")
     say "Kubernetes $release ${*:2}"
     "$SERVERS" up "$folder" --version "$1" --controller-manager "${@:2}" || return 1
     (cd "$REPO/e2e" && RELEASE=$release TORCHKEEPER_STATE=$folder KUBECONFIG=$folder/admin.conf PATH=$REPO/build/tools:$PATH \
@@ -31,6 +32,27 @@ cases() {
         "${pytest[@]}") || result=1
     "$SERVERS" down "$folder" || result=1
     return "$result"
+}
+
+# Two at a time: half of their time they wait.
+beside() {
+    begin "$@"
+    pair+=("$1")
+    [ ${#pair[@]} -lt 2 ] || finish_pair
+}
+
+finish_pair() {
+    finish "${pair[@]}" || failed+=("${FAILED[@]#versions-}")
+    pair=()
+}
+
+stop_all() {
+    local folder
+    stop_begun
+    for folder in "$folders"/*; do
+        [ ! -d "$folder" ] || "$SERVERS" down "$folder" 2>/dev/null || true
+    done
+    rmdir "$folders" 2>/dev/null || true
 }
 
 minors=() pytest=() all=
@@ -55,15 +77,16 @@ build_operator
 "$SERVERS" build "${minors[@]}"
 say "deploy/local/servers"
 (cd "$REPO/e2e" && "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_servers.py)
-folder=$(mktemp -d)
-trap '"$SERVERS" down "$folder" 2>/dev/null' EXIT
-failed=()
+folders=$(mktemp -d)
+trap stop_all EXIT
+failed=() pair=()
 for minor in "${minors[@]}"; do
-    cases "$minor" || failed+=("$minor")
+    beside "versions-$minor" cases "$minor"
 done
 # Kubernetes 1.33 came without the streamed first list, and anyone may switch it off.
 if [ "$all" = yes ]; then
-    cases "${minors[0]}" --apiserver-arg --feature-gates=WatchList=false || failed+=("${minors[0]} without WatchList")
+    beside "versions-${minors[0]}-without-WatchList" cases "${minors[0]}" --apiserver-arg --feature-gates=WatchList=false
 fi
+finish_pair
 [ ${#failed[@]} -eq 0 ] || die "failed with Kubernetes ${failed[*]}"
 say "passed with Kubernetes ${minors[*]}"
