@@ -118,7 +118,8 @@ static const struct option_row OPTIONS[] = {
     {"bucket_mb", "MIB", OPTION_NUMBER, AT(bucket_mb), .min_number = 0, .max_number = 65536,
      .help =
          "With --backend nccl: gradients are summed in pieces of at least so many MiB, beside the backward "
-         "pass that makes the others; those of a model smaller than two such pieces at once, behind it. 0: "
+         "pass that makes the others; those of a model smaller than two such pieces, or with --zero_stage 1, "
+         "at once, behind it. 0: "
          "always so. Default 25, PyTorch's."},
     {.group = "Output"},
     {"log_interval", "N", OPTION_INTEGER, AT(log_interval), 1, 1000000000,

@@ -187,8 +187,10 @@ void model_free(struct model *m)
     free(m);
 }
 
-int model_place(struct model *m, struct kctx *ctx, struct err *err)
+int model_place(struct model *m, struct kctx *ctx, size_t room, struct err *err)
 {
+    const size_t len = room > m->len ? room : m->len;
+
     if (device_is_host(ctx))
         return 0;
     if (device_element(ctx) != m->numbers.element)
@@ -199,11 +201,10 @@ int model_place(struct model *m, struct kctx *ctx, struct err *err)
     m->here.values = NULL;
     m->here.copies = NULL;
     m->here.buffers = NULL;
-    if (model_make_activations(m, err) ||
-        !(m->here.values = device_alloc(ctx, m->len * sizeof(float), err)) ||
+    if (model_make_activations(m, err) || !(m->here.values = device_alloc(ctx, len * sizeof(float), err)) ||
         !(m->here.buffers = device_alloc(ctx, m->buffers_bytes, err)) ||
         (m->numbers.element != ELEMENT_F32 &&
-         !(m->here.copies = device_alloc(ctx, m->len * element_bytes(m->numbers.element), err))))
+         !(m->here.copies = device_alloc(ctx, len * element_bytes(m->numbers.element), err))))
         return -1;
     model_push(m, 0);
     return 0;

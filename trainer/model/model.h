@@ -111,8 +111,9 @@ bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *p
 
 /* Move to the device of ctx, to be freed after m; on the CPU nothing changes. Passes then run there, and take and give its
  * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
- * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance. */
-int model_place(struct model *m, struct kctx *ctx, struct err *err) MUST_CHECK;
+ * brings them back. Before any twin is made. `room`: weights for which there is to be memory there, if more than there are,
+ * for who gathers them in parts of one length. `steps`: how many the run has taken, for copies that are rounded by chance. */
+int model_place(struct model *m, struct kctx *ctx, size_t room, struct err *err) MUST_CHECK;
 void model_push(struct model *m, int64_t steps);
 void model_push_buffers(struct model *m); /* alone */
 int model_pull(struct model *m, struct err *err) MUST_CHECK;
