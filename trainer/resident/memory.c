@@ -96,6 +96,14 @@ int resident_check(int stages, struct err *err)
                : 0;
 }
 
+static int place_model(struct resident *r, struct err *err)
+{
+    const struct shard_parts *s = &r->p.shard;
+    const struct model_part own = {.begin = s->begin, .end = s->end, .room = r->loss_at};
+
+    return model_place(r->model, r->ctx, resident_in_parts(r) ? &own : NULL, err);
+}
+
 struct resident *resident_open(const struct train_parts *p, struct err *err)
 {
     if (resident_check(p->pipeline->at.stages, err))
@@ -116,9 +124,8 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
     r->micro = p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if (model_place(r->model, r->ctx, r->loss_at, err) || take_memory(r, err) || take_scratch(r, err) ||
-        resident_windows_take(r, err) || put_spans(r, err) ||
-        (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
+    if (place_model(r, err) || take_memory(r, err) || take_scratch(r, err) || resident_windows_take(r, err) ||
+        put_spans(r, err) || (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
          !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
         device_sync(r->ctx, err)) {

@@ -8,22 +8,10 @@
 
 #include <math.h>
 
-static size_t bytes_of(const struct queued_params *w)
+/* Where a rank's part of what passes read begins, and of what it is made. */
+static size_t part_bytes(const struct resident *r)
 {
-    return w->n * sizeof(*w->p);
-}
-
-struct queued_params resident_own(const struct resident *r)
-{
-    const struct optim *o = r->p.optim;
-    struct queued_params w = model_trained(r->model);
-
-    w.p += o->first;
-    if (w.copy)
-        w.copy = (uint8_t *)w.copy + o->first * element_bytes(device_element(r->ctx));
-    w.first = (uint32_t)o->first;
-    w.n = o->len;
-    return w;
+    return r->p.shard.each * element_bytes(device_element(r->ctx));
 }
 
 int resident_shards_sum(struct resident *r, struct err *err)
@@ -61,18 +49,18 @@ int resident_shards_squares(struct resident *r, struct err *err)
 
 int resident_shards_gather(struct resident *r, struct err *err)
 {
-    const size_t each = r->p.shard.each;
-    const struct queued_params all = model_trained(r->model);
+    const struct model_weights w = model_weights(r->model);
+    const enum device_type type = device_element(r->ctx) == ELEMENT_BF16 ? DEVICE_BF16 : DEVICE_F32;
     struct device_comm *c = r->p.device_comm;
     void *stream = device_stream(r->ctx);
-    const size_t element = element_bytes(device_element(r->ctx));
-    const size_t first = each * (size_t)c->rank;
+    const uint8_t *mine = (uint8_t *)w.all + (size_t)c->rank * part_bytes(r);
 
-    if (c->all_gather(c, all.p + first, all.p, each, DEVICE_F32, stream, err))
+    if (c->all_gather(c, mine, w.all, r->p.shard.each, type, stream, err))
         return -1;
-    return all.copy ? c->all_gather(c, (uint8_t *)all.copy + first * element, all.copy, each, DEVICE_BF16,
-                                    stream, err)
-                    : 0;
+    if (!w.exact_len)
+        return 0;
+    model_put_exact(r->model);
+    return c->all_reduce(c, w.exact, w.exact_len, DEVICE_F32, stream, err);
 }
 
 /* The sum of all parts' squares. */
@@ -108,20 +96,38 @@ int resident_shards_exchange(struct resident *r, float *grad, uint32_t *flags, s
     return exchange_squares(r, err);
 }
 
+/* The few that are read in f32, by their sums. */
+static int spread_exact(struct resident *r, const struct model_weights *w, float *sums, struct err *err)
+{
+    const struct shard_parts *s = &r->p.shard;
+    const size_t bytes = w->exact_len * sizeof(*sums);
+
+    model_put_exact(r->model);
+    if (device_get(r->ctx, sums, w->exact, bytes, err) ||
+        s->comm->all_reduce(s->comm, sums, w->exact_len, NULL, s->timeout_ms, err))
+        return -1;
+    device_put(r->ctx, w->exact, sums, bytes);
+    return 0;
+}
+
 /* The gradients have done their work: their memory carries the weights. */
 int resident_shards_spread(struct resident *r, float *grad, struct err *err)
 {
     const struct shard_parts *s = &r->p.shard;
-    const struct queued_params own = resident_own(r), all = model_trained(r->model);
-    struct collectives *c = s->comm;
+    const struct model_weights w = model_weights(r->model);
+    const size_t each = part_bytes(r), at = (size_t)s->comm->rank * each;
+    uint8_t *mine = (uint8_t *)grad + at;
 
     if (!isfinite(grad[r->loss_at])) /* weights are what they were, on all ranks */
         return 0;
-    if (device_get(r->ctx, grad + own.first, own.p, bytes_of(&own), err) ||
-        c->all_gather(c, grad + s->each * (size_t)c->rank, s->each * sizeof(*grad), grad, s->timeout_ms, err))
+    if (device_get(r->ctx, mine, (uint8_t *)w.all + at, each, err) ||
+        s->comm->all_gather(s->comm, mine, each, grad, s->timeout_ms, err))
         return -1;
-    device_put(r->ctx, all.p, grad, bytes_of(&all));
-    if (all.copy)
-        queue_round(r->ctx, &all, r->p.optim->step + 1);
-    return 0;
+    device_put(r->ctx, w.all, grad, each * (size_t)s->comm->world);
+    return w.exact_len ? spread_exact(r, &w, grad, err) : 0;
+}
+
+int resident_shards_pull(struct resident *r, struct err *err)
+{
+    return model_weights(r->model).part ? shard_spread(&r->p.shard, model_values(r->model), err) : 0;
 }

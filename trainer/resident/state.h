@@ -100,14 +100,16 @@ int resident_queue_half(struct resident *r, int half, const struct recorded *g, 
 int resident_queue_loss(struct resident *r, const void *out, int rows, float share, struct queued_loss *loss,
                         float *gradient, struct err *err) MUST_CHECK;
 
-/* shards.c, where p.shard.each. This rank's part of the weights. Over NCCL, queued: the sums of its part of the gradient, and of
+/* shards.c, where p.shard.each. Over NCCL, queued: the sums of its part of the gradient, and of
  * loss and flags; of all parts' squares; the new weights of all. By way of the process (grad as in resident_step): all that
  * comes before the update, and what comes behind. */
-struct queued_params resident_own(const struct resident *r);
 int resident_shards_sum(struct resident *r, struct err *err) MUST_CHECK;
 int resident_shards_squares(struct resident *r, struct err *err) MUST_CHECK;
 int resident_shards_gather(struct resident *r, struct err *err) MUST_CHECK;
 int resident_shards_exchange(struct resident *r, float *grad, uint32_t *flags, struct err *err) MUST_CHECK;
 int resident_shards_spread(struct resident *r, float *grad, struct err *err) MUST_CHECK;
+
+/* Behind model_pull: the weights of all, where this device has its part alone. */
+int resident_shards_pull(struct resident *r, struct err *err) MUST_CHECK;
 
 #endif

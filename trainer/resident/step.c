@@ -22,6 +22,7 @@ int resident_pull(struct resident *r, struct err *err)
     const struct optim *o = r->p.optim;
 
     return resident_settle(r, err) || resident_check_steps(r, err) || model_pull(r->model, err) ||
+                   resident_shards_pull(r, err) ||
                    (r->m && device_get(r->ctx, o->m, r->m, o->len * sizeof(float), err)) ||
                    (r->v && device_get(r->ctx, o->v, r->v, o->len * sizeof(float), err))
                ? -1
@@ -148,7 +149,7 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     const struct optim *o = r->p.optim;
     const float *loss = r->grad + r->loss_at;
     const float *scale = r->norm ? &r->norm->scale : NULL;
-    const struct queued_params w = resident_own(r);
+    const struct queued_params w = model_trained(r->model);
     const float *grad = r->grad + o->first;
 
     if (queue_sums(r, err))

@@ -105,6 +105,8 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         cfg.bucket_mb = t->bucket_mb;
     cfg.init_from = t->init_from;
     cfg.save_path = t->save_path;
+    cfg.log_dir = t->log_dir;
+    cfg.log_histograms = t->log_dir ? 1 : 0;
     if (!t->sequences)
         cfg.batch_size = GPU_RANKS_BATCH / t->world;
     cfg.log_interval = t->log_interval;

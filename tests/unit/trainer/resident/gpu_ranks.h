@@ -40,6 +40,7 @@ struct gpu_ranks_task {
         checkpoints; /* a folder: one is written at the end, and what lies there is resumed from; NULL: none */
     const char *fault; /* FAKE_NCCL */
     const char *init_from, *save_path;
+    const char *log_dir; /* with the weights of every step as histograms; NULL: none */
 };
 
 struct gpu_ranks {

@@ -6,6 +6,8 @@
 #include "../collectives/ranks.h"
 #include "cudart.h"
 #include "kernels/cuda/cuda.h"
+#include "trainer/data/tokens.h"
+#include "trainer/model/gpt2.h"
 #include "trainer/resident.h"
 #include "trainer/train.h"
 
@@ -14,8 +16,9 @@
 #include <unistd.h>
 
 enum { ITEMS = 48, SIDE = 8, PIXELS = SIDE * SIDE, BATCH = 4, STEPS = 3, CLASSES = 3, SPARE_BYTES = 64 };
+enum { VOCAB = 31, TIME = 12, WINDOWS = 12 };
 
-/* A layer of side * side inputs: with one, the parameters fill one part. */
+/* A layer of side * side inputs: with one, the parameters fill one part. 0: a GPT-2 in bf16. */
 struct task {
     int side;
     enum optimizer_type optimizer;
@@ -24,6 +27,7 @@ struct task {
 
 struct training {
     struct kctx *ctx;
+    struct tokens *tokens;
     struct model_spec spec;
     struct pipeline pipeline;
     struct optim optim;
@@ -42,22 +46,37 @@ static void make_data(void)
         label[i] = i % CLASSES;
 }
 
-static void open_model(struct training *t, const struct task *task, struct collectives *c)
+static void make_spec(struct model_spec *s, int side)
 {
-    struct torch_rng rng;
-    struct err err = {0};
-    struct layer_spec *l = t->spec.layer;
+    const struct gpt2_spec gpt2 = {
+        .vocab = VOCAB, .block_size = TIME, .n_layer = 2, .n_head = 2, .n_embd = 16};
+    struct layer_spec *l = s->layer;
 
-    t->spec = (struct model_spec){.input = {.rows = task->side, .cols = task->side, .channels = 1}};
+    if (!side) {
+        gpt2_layers(&gpt2, s);
+        s->numbers = (struct model_numbers){.elsewhere = true, .element = ELEMENT_BF16};
+        return;
+    }
+    *s = (struct model_spec){.input = {.rows = side, .cols = side, .channels = 1}, .layers = 2};
     l[0] = layer_spec_of(&layer_flatten, "");
     l[1] = layer_spec_of(&layer_linear, "d");
     l[1].option[0] = CLASSES;
     l[1].place = 1;
-    t->spec.layers = 2;
-    t->ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
+}
+
+static void open_model(struct training *t, const struct task *task, struct collectives *c)
+{
+    struct torch_rng rng;
+    struct err err = {0};
+
+    make_spec(&t->spec, task->side);
+    t->ctx = cuda_make(0, PRECISION_F32, task->side ? ELEMENT_F32 : ELEMENT_BF16, &err);
     RANK_CHECK(t->ctx);
-    const struct pipeline_options o = {
-        .spec = &t->spec, .comm = c, .ctx = t->ctx, .batch = BATCH, .timeout_ms = RANKS_TIMEOUT_MS};
+    const struct pipeline_options o = {.spec = &t->spec,
+                                       .comm = c,
+                                       .ctx = t->ctx,
+                                       .batch = task->side ? BATCH : 1,
+                                       .timeout_ms = RANKS_TIMEOUT_MS};
     RANK_OK(pipeline_open(&t->pipeline, &o, &err));
     torch_rng_seed(&rng, 3);
     RANK_OK(pipeline_init(&t->pipeline, &rng, &err));
@@ -72,13 +91,20 @@ static void open_training(struct training *t, const struct task *task, struct co
                                              .eps = 1e-8,
                                              .momentum = 0.9,
                                              .clip = task->clip};
-    const struct dataset set = {
+    struct dataset set = {
         .layout = {.train_items = ITEMS, .rows = task->side, .cols = task->side, .channels = 1},
         .train = {.items = ITEMS, .x = image, .labels = label}};
     struct err err = {0};
     int rows;
 
     *t = (struct training){0};
+    if (!task->side) {
+        t->tokens = tokens_open(TK_SOURCE_DIR "/tests/golden/torch/gpt2.bin", TIME, &err);
+        RANK_CHECK(t->tokens && tokens_windows(t->tokens) >= WINDOWS);
+        set.layout = (struct data_layout){
+            .train_items = WINDOWS, .rows = TIME, .cols = 1, .channels = 1, .steps = TIME};
+        set.train = (struct data_part){.items = WINDOWS, .tokens = t->tokens};
+    }
     open_model(t, task, c);
     const struct param_row *row = model_params(t->pipeline.model, &rows);
     struct shard_parts shard = shard_of(c, !parts, model_len(t->pipeline.model), RANKS_TIMEOUT_MS);
@@ -88,11 +114,12 @@ static void open_training(struct training *t, const struct task *task, struct co
                             .pipeline = &t->pipeline,
                             .optim = &t->optim,
                             .shard = shard,
-                            .sampler = {.items = ITEMS, .rank = c->rank, .world = c->world},
-                            .batch_size = BATCH,
+                            .sampler = {.items = set.train.items, .rank = c->rank, .world = c->world},
+                            .batch_size = task->side ? BATCH : 1,
                             .timeout_ms = RANKS_TIMEOUT_MS,
                             .loss = {.type = LOSS_CROSS_ENTROPY}};
     feed_init(&p.feed, &set, false, NULL, &decode);
+    p.feed.vocab = VOCAB;
     const size_t before = fake_cudart_bytes();
     RANK_OK(train_make(&t->train, &p, &err));
     t->device_bytes = fake_cudart_bytes() - before;
@@ -105,17 +132,21 @@ static void close_training(struct training *t)
     train_release(&t->train);
     optim_release(&t->optim);
     pipeline_release(&t->pipeline);
+    tokens_free(t->tokens);
     kctx_free(t->ctx);
 }
 
-/* Moments are a part, gradients and weights have room for parts of one length. */
+/* Moments are a part, gradients and what passes read of the weights have room for parts of one length. In bf16 the weights are
+ * a part, too, beside the few that are read in f32. */
 static void check_bytes(const struct collectives *c, const struct training *whole,
                         const struct training *parts)
 {
     const size_t len = whole->optim.len, own = parts->optim.len;
     const size_t room = shard_len(&parts->train.p.shard);
     const size_t moments = whole->optim.v ? 2 : 1;
-    const size_t saved = (len - own) * moments * sizeof(float), more = 2 * (room - len) * sizeof(float);
+    const struct model_weights w = model_weights(parts->pipeline.model);
+    const size_t saved = (len - own) * (moments + w.part) * sizeof(float);
+    const size_t more = (room - len) * (sizeof(float) + (w.part ? 2 : 4)) + w.exact_len * sizeof(float);
     const size_t got = whole->device_bytes + more - parts->device_bytes;
 
     RANK_CHECK(whole->device_bytes + more > parts->device_bytes || !saved);
@@ -175,6 +206,15 @@ static void a_rank_keeps_a_part(void **state)
         ranks_run(2 + (int)i, body, &rows[i]);
 }
 
+static void in_bf16_it_keeps_a_part_of_the_weights_too(void **state)
+{
+    struct task task = {.optimizer = OPTIMIZER_ADAMW, .clip = 0.1};
+
+    (void)state;
+    ranks_run(2, body, &task);
+    ranks_run(3, body, &task);
+}
+
 static void a_part_may_be_empty(void **state)
 {
     struct task rows[] = {{.side = 1, .optimizer = OPTIMIZER_ADAM, .clip = 0.01},
@@ -189,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_keeps_a_part),
+        cmocka_unit_test(in_bf16_it_keeps_a_part_of_the_weights_too),
         cmocka_unit_test(a_part_may_be_empty),
     };
 

@@ -191,6 +191,36 @@ static void others_go_on_where_they_stopped(void **state)
     check_relay(gloo, cpus, "two GPUs over gloo, then four CPUs");
 }
 
+/* Copies by chance of weights that no rank has all of; and what every step shows of those on the way. */
+static void a_resumed_run_gives_the_same_bits(void **state)
+{
+    char whole[NAME_BYTES], rest[NAME_BYTES], folder[NAME_BYTES], logs[NAME_BYTES];
+
+    (void)state;
+    name_in(whole, "whole.safetensors");
+    name_in(rest, "rest.safetensors");
+    name_in(folder, "resumed");
+    name_in(logs, "logs");
+    struct gpu_ranks_task t = {NCCL, GPT2, .world = TWO, .zero = true, .bf16 = true, .by_chance = true};
+    t.log_interval = 1;
+    t.max_steps = HALF_WAY + 1;
+    t.save_path = whole;
+    const int all = gpu_ranks_shown_by(&t).n;
+    t.checkpoints = folder;
+    t.max_steps = HALF_WAY;
+    t.save_path = rest;
+    assert_true(gpu_ranks_shown_by(&t).n > 0);
+    t.max_steps = HALF_WAY + 1;
+    t.log_dir = logs;
+    assert_int_equal(gpu_ranks_shown_by(&t).n, all - HALF_WAY); /* it went on */
+    if (gpu_ranks.emulated)
+        check_same_file(whole, rest, "resumed");
+    unlink(whole);
+    unlink(rest);
+    remove_all(folder);
+    remove_all(logs);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +231,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(steps_in_flight_too),
         cmocka_unit_test(checkpoints_are_the_same_files),
         cmocka_unit_test(others_go_on_where_they_stopped),
+        cmocka_unit_test(a_resumed_run_gives_the_same_bits),
     };
     int none = gpu_ranks_find(argc, argv);
 
