@@ -13,6 +13,8 @@
  * pass that makes it (--bucket_mb). Where the process takes the sums (gloo) it is two graphs around all_reduce, and every
  * step is waited for.
  *
+ * Where the optimiser's state is shared out (train_parts.shard), so are its moments here, and its work: see resident/shards.c.
+ *
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
  * Order:     the first step of a size is queued as it is, the second is recorded: what CUDA and cuBLAS load when they are
  *            first used cannot be loaded while a graph is recorded. It waits for the steps before it, under their deadline.
@@ -30,8 +32,8 @@ enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 
 struct resident;
 
-/* What a device does not do yet, as ERR_INVALID: stages, shared-out optimisers. */
-int resident_check(int stages, bool shared_out, struct err *err) MUST_CHECK;
+/* What a device does not do yet, as ERR_INVALID: stages. */
+int resident_check(int stages, struct err *err) MUST_CHECK;
 
 struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
 void resident_close(struct resident *r);
@@ -40,7 +42,7 @@ void resident_close(struct resident *r);
 int resident_order(struct resident *r, const struct sampler *s, const uint32_t *order,
                    struct err *err) MUST_CHECK;
 
-/* As train_step. grad: (model_len + 1) for the sums of the ranks, where the process takes them. */
+/* As train_step. grad: (shard_len + 1) for the sums of the ranks, where the process takes them. */
 int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,
                   struct train_result *ret, struct err *err) MUST_CHECK;
 

@@ -40,8 +40,7 @@ static int take_gpu(struct rig *s, struct err *err)
     const struct config *cfg = s->cfg;
     struct err why;
 
-    if (resident_check(s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1,
-                       cfg->zero_stage && s->comm->world > 1, &why)) {
+    if (resident_check(s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1, &why)) {
         if ((enum collectives_backend)cfg->backend == COLLECTIVES_NCCL) {
             *err = why;
             return -1;

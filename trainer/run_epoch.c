@@ -31,10 +31,12 @@ static int describe_step(struct rig *s, struct err *ret)
     bool images = cfg->log_images && step % cfg->log_images == 0;
     struct err err;
 
-    if (!events || (!histograms && !images))
+    if (!cfg->log_dir || (!histograms && !images))
         return 0;
-    if (train_pull(&s->train, ret))
+    if (train_pull(&s->train, ret)) /* all ranks, though one has the file */
         return -1;
+    if (!events)
+        return 0;
     if ((histograms && describe_weights(events, s->model, step, &err)) ||
         (images && describe_filters(events, s->model, &cfg->model.input, step, &err)))
         report_events_failed(s->report, &err);

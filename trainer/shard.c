@@ -84,3 +84,15 @@ int shard_scatter(const struct shard_parts *s, float *part, const float *whole, 
             return -1;
     return 0;
 }
+
+int shard_spread(const struct shard_parts *s, float *values, struct err *err)
+{
+    struct collectives *c = s->comm;
+    size_t begin, n;
+
+    for (int r = 0; r < c->world; r++)
+        if ((n = part_of(s, r, &begin)) &&
+            c->broadcast(c, values + begin, n * sizeof(*values), r, s->timeout_ms, err))
+            return -1;
+    return 0;
+}

@@ -41,4 +41,7 @@ int shard_sum(const struct shard_parts *s, float *grad, struct err *err) MUST_CH
 int shard_gather(const struct shard_parts *s, const float *part, float *whole, struct err *err) MUST_CHECK;
 int shard_scatter(const struct shard_parts *s, float *part, const float *whole, struct err *err) MUST_CHECK;
 
+/* Of `len` numbers each rank has its own part; now all have all. */
+int shard_spread(const struct shard_parts *s, float *values, struct err *err) MUST_CHECK;
+
 #endif

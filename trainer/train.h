@@ -82,7 +82,8 @@ void train_skip(struct train *t, int64_t places);
 int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST_CHECK;
 
 /* The model and the moments in the process's memory become those of the training, and the other way round: before they
- * are read, and after they were written by anyone else. Nothing to do but on a device. */
+ * are read, and after they were written by anyone else. Nothing to do but on a device. pull is a collective call: devices may
+ * keep parts of the weights. */
 void train_push(struct train *t);
 int train_pull(struct train *t, struct err *err) MUST_CHECK;
 

@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-enum device_type { DEVICE_F32, DEVICE_BF16 };
+enum device_type { DEVICE_F32, DEVICE_BF16, DEVICE_F64 };
 
 enum { DEVICE_BUFFERS_MAX = 16 };
 

@@ -104,9 +104,15 @@ size_t model_forward_len(const struct model *m)
 }
 
 /* What a pass reads. */
-static const void *param_of(const struct model *m, const struct layer *l, int k, size_t offset)
+static const void *param_of(const struct model *m, int i, int k)
 {
-    return m->here.copies && !l->f32[k] ? layer_at(l, m->here.copies, offset) : m->here.values + offset;
+    const struct layer *l = &m->layer[i];
+    const int row = m->row_of[i][k];
+    const size_t offset = m->row[row].offset;
+
+    if (m->here.copies && !l->f32[k])
+        return layer_at(l, m->here.copies, offset);
+    return m->in_part ? m->here.exact + m->exact_at[row] : m->here.values + offset;
 }
 
 static struct layer_pass pass_of(struct model *m, int i)
@@ -120,7 +126,7 @@ static struct layer_pass pass_of(struct model *m, int i)
                            .scratch = m->scratch};
 
     for (int k = 0; k < m->layer[i].params; k++)
-        p.param[k] = param_of(m, &m->layer[i], k, m->row[m->row_of[i][k]].offset);
+        p.param[k] = param_of(m, i, k);
     for (int k = 0; k < m->layer[i].buffers; k++)
         p.buffer[k] = m->here.buffers + ((uint8_t *)m->buffer[i][k] - m->buffers);
     return p;

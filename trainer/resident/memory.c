@@ -13,7 +13,7 @@ _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say
 static bool take_gradient(struct resident *r, struct err *err)
 {
     struct device_comm *c = r->p.device_comm;
-    size_t n = r->len + 1;
+    size_t n = r->loss_at + 1;
 
     r->grad = c ? c->buffer(c, (n + QUEUED_FLAGS) * sizeof(float), r->p.timeout_ms, err)
                 : device_alloc(r->ctx, n * sizeof(float), err);
@@ -42,8 +42,8 @@ static int take_memory(struct resident *r, struct err *err)
                    take_gradient(r, err) &&
                    (r->micro == 1 || (r->more = device_alloc(ctx, r->len * sizeof(float), err))) &&
                    (!(p->optim->spec.clip > 0) || (r->norm = device_alloc(ctx, sizeof(*r->norm), err))) &&
-                   (!p->optim->m || (r->m = device_alloc(ctx, r->len * sizeof(float), err))) &&
-                   (!p->optim->v || (r->v = device_alloc(ctx, r->len * sizeof(float), err))) &&
+                   (!p->optim->m || (r->m = device_alloc(ctx, p->optim->len * sizeof(float), err))) &&
+                   (!p->optim->v || (r->v = device_alloc(ctx, p->optim->len * sizeof(float), err))) &&
                    (r->loss = device_alloc(ctx, sizeof(*r->loss), err)) &&
                    (r->sum = device_alloc(ctx, sizeof(*r->sum), err)) &&
                    (r->first = device_alloc(ctx, sizeof(*r->first), err)) &&
@@ -74,7 +74,8 @@ static int put_spans(struct resident *r, struct err *err)
     if (!span)
         return err_set(err, ERR_FATAL, "no memory for %d groups of parameters", o->spans);
     for (int i = 0; i < o->spans; i++)
-        span[i] = (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len), o->span[i].decay};
+        span[i] =
+            (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len - o->first), o->span[i].decay};
     device_put(r->ctx, r->span, span, (size_t)o->spans * sizeof(*span));
     return 0;
 }
@@ -88,18 +89,24 @@ uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t 
     return p;
 }
 
-int resident_check(int stages, bool shared_out, struct err *err)
+int resident_check(int stages, struct err *err)
 {
-    const char *what = stages > 1   ? "a model in stages"
-                       : shared_out ? "an optimiser whose state is shared out"
-                                    : NULL;
+    return stages > 1
+               ? err_set(err, ERR_INVALID, "a model in stages is for CPUs alone so far: expected --no_cuda")
+               : 0;
+}
 
-    return what ? err_set(err, ERR_INVALID, "%s is for CPUs alone so far: expected --no_cuda", what) : 0;
+static int place_model(struct resident *r, struct err *err)
+{
+    const struct shard_parts *s = &r->p.shard;
+    const struct model_part own = {.begin = s->begin, .end = s->end, .room = r->loss_at};
+
+    return model_place(r->model, r->ctx, resident_in_parts(r) ? &own : NULL, err);
 }
 
 struct resident *resident_open(const struct train_parts *p, struct err *err)
 {
-    if (resident_check(p->pipeline->at.stages, p->shard.each, err))
+    if (resident_check(p->pipeline->at.stages, err))
         return NULL;
     struct resident *r = calloc(1, sizeof(*r));
     if (!r) {
@@ -110,15 +117,15 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->ctx = p->ctx;
     r->model = p->pipeline->model;
     r->len = model_len(r->model);
+    r->loss_at = p->shard.each ? shard_len(&p->shard) : r->len;
     r->whole = p->device_comm || p->pipeline->replicas->world == 1;
     r->labels = !loss_wants_values(&p->loss);
     r->outputs = p->feed.labels;
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
     r->micro = p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if (model_place(r->model, r->ctx, err) || take_memory(r, err) || take_scratch(r, err) ||
-        resident_windows_take(r, err) || put_spans(r, err) ||
-        (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
+    if (place_model(r, err) || take_memory(r, err) || take_scratch(r, err) || resident_windows_take(r, err) ||
+        put_spans(r, err) || (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
          !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
         device_sync(r->ctx, err)) {

@@ -1,7 +1,8 @@
 /* state.h - what the rooms of a resident training share: its memory, and who does what for whom.
  *
  * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
- * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it; evaluate.c what an evaluation is.
+ * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it, shards.c what of it is done in parts;
+ * evaluate.c what an evaluation is.
  */
 #ifndef TK_TRAINER_RESIDENT_STATE_H
 #define TK_TRAINER_RESIDENT_STATE_H
@@ -24,11 +25,12 @@ struct resident {
     struct train_parts p;
     struct kctx *ctx;
     struct model *model;
-    size_t len;   /* parameters */
-    bool whole;   /* a step is one graph */
-    float *flags; /* behind the gradient and the loss, with NCCL */
-    bool labels;  /* else values */
-    int outputs;  /* of a sample: one, or one for each token */
+    size_t len;     /* parameters */
+    size_t loss_at; /* of the gradient's buffer: behind the parameters, and what makes their parts equal */
+    bool whole;     /* a step is one graph */
+    float *flags;   /* behind the gradient and the loss, with NCCL */
+    bool labels;    /* else values */
+    int outputs;    /* of a sample: one, or one for each token */
     int classes;
     int micro;     /* micro-batches of a step */
     bool sequence; /* samples are windows of tokens */
@@ -58,6 +60,12 @@ struct resident {
     struct step_record last; /* that was read */
     struct recorded graph[RESIDENT_GRAPHS];
 };
+
+/* Each rank keeps and updates its own part of the optimiser's state. */
+static inline bool resident_in_parts(const struct resident *r)
+{
+    return r->p.shard.each;
+}
 
 /* memory.c: sample numbers, copied to the device. */
 uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n,
@@ -91,5 +99,17 @@ int resident_queue_buckets(struct resident *r, float *grad, struct err *err) MUS
 int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err) MUST_CHECK;
 int resident_queue_loss(struct resident *r, const void *out, int rows, float share, struct queued_loss *loss,
                         float *gradient, struct err *err) MUST_CHECK;
+
+/* shards.c, where p.shard.each. Over NCCL, queued: the sums of its part of the gradient, and of
+ * loss and flags; of all parts' squares; the new weights of all. By way of the process (grad as in resident_step): all that
+ * comes before the update, and what comes behind. */
+int resident_shards_sum(struct resident *r, struct err *err) MUST_CHECK;
+int resident_shards_squares(struct resident *r, struct err *err) MUST_CHECK;
+int resident_shards_gather(struct resident *r, struct err *err) MUST_CHECK;
+int resident_shards_exchange(struct resident *r, float *grad, uint32_t *flags, struct err *err) MUST_CHECK;
+int resident_shards_spread(struct resident *r, float *grad, struct err *err) MUST_CHECK;
+
+/* Behind model_pull: the weights of all, where this device has its part alone. */
+int resident_shards_pull(struct resident *r, struct err *err) MUST_CHECK;
 
 #endif

@@ -12,9 +12,9 @@ void resident_push(struct resident *r)
 
     model_push(r->model, o->step);
     if (r->m)
-        device_put(r->ctx, r->m, o->m, r->len * sizeof(float));
+        device_put(r->ctx, r->m, o->m, o->len * sizeof(float));
     if (r->v)
-        device_put(r->ctx, r->v, o->v, r->len * sizeof(float));
+        device_put(r->ctx, r->v, o->v, o->len * sizeof(float));
 }
 
 int resident_pull(struct resident *r, struct err *err)
@@ -22,8 +22,9 @@ int resident_pull(struct resident *r, struct err *err)
     const struct optim *o = r->p.optim;
 
     return resident_settle(r, err) || resident_check_steps(r, err) || model_pull(r->model, err) ||
-                   (r->m && device_get(r->ctx, o->m, r->m, r->len * sizeof(float), err)) ||
-                   (r->v && device_get(r->ctx, o->v, r->v, r->len * sizeof(float), err))
+                   resident_shards_pull(r, err) ||
+                   (r->m && device_get(r->ctx, o->m, r->m, o->len * sizeof(float), err)) ||
+                   (r->v && device_get(r->ctx, o->v, r->v, o->len * sizeof(float), err))
                ? -1
                : 0;
 }
@@ -72,7 +73,7 @@ int resident_queue_loss(struct resident *r, const void *out, int rows, float sha
                         float *gradient, struct err *err)
 {
     const struct loss_spec *spec = &r->p.loss;
-    float *mean = gradient ? r->grad + r->len : NULL;
+    float *mean = gradient ? r->grad + r->loss_at : NULL;
     float *dout = gradient ? r->dlogits : NULL;
     const int all = rows * r->outputs;
     struct loss_result ignored;
@@ -128,25 +129,39 @@ static int queue_micro(struct resident *r, const struct recorded *g, struct err 
     return 0;
 }
 
-static int queue_finish(struct resident *r, int total, struct err *err)
+/* The gradients of all ranks, and what bounds their norm, where that is the device's affair. */
+static int queue_sums(struct resident *r, struct err *err)
 {
-    const struct optim *o = r->p.optim;
     struct device_comm *c = r->p.device_comm;
-    const float *loss = r->grad + r->len;
-    const float *scale = r->norm ? &r->norm->scale : NULL;
-    const struct queued_params w = model_trained(r->model);
 
+    if (resident_in_parts(r))
+        return c && (resident_shards_sum(r, err) || resident_shards_squares(r, err)) ? -1 : 0;
     if (c && !resident_has_buckets(r) &&
         c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
-    if (r->norm) {
+    if (r->norm)
         queue_squares(r->ctx, r->norm, r->grad, r->len);
+    return 0;
+}
+
+static int queue_finish(struct resident *r, int total, struct err *err)
+{
+    const struct optim *o = r->p.optim;
+    const float *loss = r->grad + r->loss_at;
+    const float *scale = r->norm ? &r->norm->scale : NULL;
+    const struct queued_params w = model_trained(r->model);
+    const float *grad = r->grad + o->first;
+
+    if (queue_sums(r, err))
+        return -1;
+    if (r->norm)
         queue_bound(r->ctx, r->norm, o->spec.clip);
-    }
-    if (o->spec.type == OPTIMIZER_SGD)
-        queue_sgd(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->grad);
-    else
-        queue_adam(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v, r->grad);
+    if (o->spec.type == OPTIMIZER_SGD && w.n)
+        queue_sgd(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, grad);
+    else if (w.n)
+        queue_adam(r->ctx, r->state, loss, scale, r->span, o->spans, &w, r->m, r->v, grad);
+    if (resident_in_parts(r) && r->p.device_comm && resident_shards_gather(r, err))
+        return -1;
     queue_step_end(r->ctx, r->state, r->loss, total * r->outputs, loss, r->norm, r->flags, r->records,
                    RESIDENT_RING);
     return 0;
@@ -171,6 +186,8 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
     struct collectives *c = r->p.pipeline->replicas;
     size_t bytes = (r->len + 1) * sizeof(float);
 
+    if (resident_in_parts(r))
+        return resident_shards_exchange(r, grad, flags, err);
     if (device_get(r->ctx, grad, r->grad, bytes, err))
         return -1;
     if (!isfinite(grad[r->len]))
@@ -181,12 +198,19 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
     return 0;
 }
 
+/* Behind the update. */
+static int spread(struct resident *r, float *grad, struct err *err)
+{
+    return resident_in_parts(r) ? resident_shards_spread(r, grad, err) : 0;
+}
+
 static int run_whole(struct resident *r, int total, float *grad, uint32_t *flags, struct err *err)
 {
     struct recorded *g = resident_graph(r, total, total, true, err);
 
     if (!g || resident_run_half(r, g, 0, err) ||
-        (!r->whole && (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err))))
+        (!r->whole &&
+         (exchange(r, grad, flags, err) || resident_run_half(r, g, 1, err) || spread(r, grad, err))))
         return -1;
     g->used++;
     return 0;
@@ -203,7 +227,10 @@ static int run_micro_batches(struct resident *r, int total, float *grad, uint32_
             return -1;
         g->used++;
     }
-    return (!r->whole && exchange(r, grad, flags, err)) || queue_finish(r, total, err) ? -1 : 0;
+    return (!r->whole && exchange(r, grad, flags, err)) || queue_finish(r, total, err) ||
+                   (!r->whole && spread(r, grad, err))
+               ? -1
+               : 0;
 }
 
 int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,

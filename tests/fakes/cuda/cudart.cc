@@ -20,7 +20,7 @@ namespace
 
 struct piece {
     char *map, *p;
-    size_t map_bytes;
+    size_t map_bytes, bytes;
 };
 
 struct runtime {
@@ -88,6 +88,15 @@ int fake_cudart_pieces(void)
     return (int)r.pieces.size();
 }
 
+size_t fake_cudart_bytes(void)
+{
+    size_t all = 0;
+
+    for (const piece &a : r.pieces)
+        all += a.bytes;
+    return all;
+}
+
 extern "C" {
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
@@ -104,7 +113,7 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
     if (map == MAP_FAILED)
         return cudaErrorMemoryAllocation;
     /* As near to the page behind as CUDA's alignment lets us. */
-    r.pieces.push_back(piece{map, map + (body - bytes) / 256 * 256, body});
+    r.pieces.push_back(piece{map, map + (body - bytes) / 256 * 256, body, bytes});
     *ret = r.pieces.back().p;
     spoil(map, body);
     return cudaSuccess;

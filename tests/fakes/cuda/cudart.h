@@ -19,6 +19,7 @@ void fake_cublas_loses_nan(bool on);
 
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
+size_t fake_cudart_bytes(void);
 
 /* For an NCCL that is none (tests/unit/trainer/collectives/nccl): a step that is asked until it is done; and whether the
  * stream is being recorded, so that the step will be asked once per launch. */

@@ -202,10 +202,10 @@ static void a_model_in_stages_is_refused(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(resident_check(3, false, &err), -1);
+    assert_int_equal(resident_check(3, &err), -1);
     assert_int_equal(err.kind, ERR_INVALID);
     assert_string_equal(err.msg, "a model in stages is for CPUs alone so far: expected --no_cuda");
-    assert_int_equal(resident_check(1, false, &err), 0);
+    assert_int_equal(resident_check(1, &err), 0);
 }
 
 /* The program itself, with whatever GPU support lies beside it, on a machine whose GPUs nobody may see. */

@@ -4,7 +4,10 @@
 
 static ncclDataType_t type_of(enum device_type type)
 {
-    return type == DEVICE_BF16 ? ncclBfloat16 : ncclFloat32;
+    static const ncclDataType_t types[] = {
+        [DEVICE_F32] = ncclFloat32, [DEVICE_BF16] = ncclBfloat16, [DEVICE_F64] = ncclFloat64};
+
+    return types[type];
 }
 
 /* After the call: NCCL has it, or why not. */

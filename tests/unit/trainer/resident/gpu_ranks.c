@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FAILED = 99 };
+enum { FAILED = 99, SKIPPED = 77, EMULATED_GPUS = 2 };
 
 struct gpu_ranks_machine gpu_ranks;
 
@@ -81,7 +82,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         setenv("FAKE_NCCL", t->fault, 1);
     if (t->early)
         setenv("FAKE_STREAMS", "early", 1);
-    if (!gpu_ranks.emulated)
+    if (!gpu_ranks.emulated || t->world > EMULATED_GPUS)
         setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1); /* where there is a GPU for each, it changes nothing */
     const char *model = t->sequences ? GPT2 : MODEL;
     if (config_decode("tiny.yaml", model, strlen(model), &arena, &cfg, &err)) {
@@ -89,15 +90,23 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         return FAILED;
     }
     cfg.data_dir = t->sequences ? TK_SOURCE_DIR "/tests/golden/torch" : gpu_ranks.data;
-    cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
-    cfg.resume = "never";
+    cfg.ckpt_dir = t->checkpoints ? t->checkpoints : arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
+    cfg.resume = t->checkpoints ? "auto" : "never";
+    cfg.save_steps = t->checkpoints ? t->max_steps : 0;
+    cfg.max_steps = t->max_steps;
+    cfg.zero_stage = t->zero;
+    cfg.precision = t->bf16 ? PRECISION_BF16 : PRECISION_F32;
+    cfg.stochastic_rounding = t->by_chance;
+    if (t->clip > 0)
+        cfg.optimizer.clip = t->clip;
     cfg.backend = (int)t->backend;
     cfg.no_cuda = t->no_cuda;
     if (t->bucket_mb > 0)
         cfg.bucket_mb = t->bucket_mb;
-    cfg.precision = t->bf16 ? PRECISION_BF16 : PRECISION_F32;
     cfg.init_from = t->init_from;
     cfg.save_path = t->save_path;
+    cfg.log_dir = t->log_dir;
+    cfg.log_histograms = t->log_dir ? 1 : 0;
     if (!t->sequences)
         cfg.batch_size = GPU_RANKS_BATCH / t->world;
     cfg.log_interval = t->log_interval;
@@ -154,4 +163,81 @@ int gpu_ranks_ended(pid_t pid)
     while (waitpid(pid, &status, 0) < 0)
         assert_int_equal(errno, EINTR);
     return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_CODE_SIGNAL_BASE + WTERMSIG(status);
+}
+
+struct gpu_ranks_shown gpu_ranks_shown_by(const struct gpu_ranks_task *t)
+{
+    struct gpu_ranks r = gpu_ranks_start(t);
+    struct gpu_ranks_shown s = {.n = 0};
+    char line[1024];
+
+    while (fgets(line, sizeof(line), r.out)) {
+        const char *at = strstr(line, "\"loss\":");
+        if (strstr(line, "sm_"))
+            s.on_gpu = true;
+        assert_true(s.n < GPU_RANKS_LOSSES);
+        if (at)
+            s.loss[s.n++] = strtod(at + strlen("\"loss\":"), NULL);
+    }
+    fclose(r.out);
+    for (int i = 0; i < r.world; i++)
+        assert_int_equal(gpu_ranks_ended(r.pid[i]), 0);
+    assert_int_equal(s.on_gpu, !t->no_cuda);
+    return s;
+}
+
+void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, double share,
+                            const char *what)
+{
+    const struct gpu_ranks_shown got = gpu_ranks_shown_by(t);
+
+    assert_int_equal(got.n, want->n);
+    for (int i = 0; i < got.n; i++)
+        if (!(fabs(got.loss[i] - want->loss[i]) <= share * fabs(want->loss[i])))
+            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, got.n, got.loss[i], want->loss[i]);
+}
+
+static bool has_gpu(void)
+{
+    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+}
+
+int gpu_ranks_find(int argc, char **argv)
+{
+    assert_int_equal(argc, 3);
+    gpu_ranks.emulated = strcmp(argv[1], "emulated") == 0;
+    gpu_ranks.gpu = (struct gpu_where){.dir = argv[2], .dev = "/dev"};
+    if (gpu_ranks.emulated || has_gpu())
+        return 0;
+    const bool required = getenv("TK_GPU_REQUIRED");
+    fprintf(stderr, "%s: no NVIDIA GPU on this machine\n", required ? "TK_GPU_REQUIRED is set" : "skipped");
+    return required ? 1 : SKIPPED;
+}
+
+/* Where GPUs are none: a /dev with a driver in it. */
+int gpu_ranks_make(void **state)
+{
+    static char dev[] = "/tmp/gpu-ranks-XXXXXX";
+    char path[64], gpus[8];
+
+    (void)state;
+    small_data_make(gpu_ranks.data);
+    if (!gpu_ranks.emulated)
+        return 0;
+    gpu_ranks.gpu.dev = mkdtemp(dev);
+    snprintf(path, sizeof(path), "%s/nvidiactl", dev);
+    cleanup_close int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    snprintf(gpus, sizeof(gpus), "%d", EMULATED_GPUS);
+    setenv("FAKE_GPUS", gpus, 1);
+    return fd < 0;
+}
+
+int gpu_ranks_unmake(void **state)
+{
+    char path[64];
+
+    (void)state;
+    small_data_remove(gpu_ranks.data);
+    snprintf(path, sizeof(path), "%s/nvidiactl", gpu_ranks.gpu.dev);
+    return gpu_ranks.emulated && (unlink(path) || rmdir(gpu_ranks.gpu.dev));
 }

@@ -1,4 +1,9 @@
-/* gpu_ranks.h - whole runs of a small net, or a GPT-2, by one rank or two, on GPUs that are there or are none. */
+/* gpu_ranks.h - whole runs of a small net, or a GPT-2, by one rank or several, on GPUs that are there or are none.
+ *
+ *   PROGRAM emulated FOLDER   on GPUs that are none, and an NCCL that is none, both in FOLDER
+ *   PROGRAM gpu FOLDER        on this machine's: libtk_cuda.so in FOLDER; ranks may share one GPU. Without a GPU it is
+ *                             skipped (77); TK_GPU_REQUIRED makes that a failure
+ */
 #ifndef TK_TESTS_TRAINER_GPU_RANKS_H
 #define TK_TESTS_TRAINER_GPU_RANKS_H
 
@@ -9,7 +14,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum { GPU_RANKS = 2, GPU_RANKS_BATCH = 24 /* of all ranks */ };
+enum { GPU_RANKS = 2, GPU_RANKS_MAX = 4, GPU_RANKS_LOSSES = 64, GPU_RANKS_BATCH = 24 /* of all ranks */ };
 
 /* What the runs of a test program find. */
 extern struct gpu_ranks_machine {
@@ -28,14 +33,19 @@ struct gpu_ranks_task {
     int64_t timeout_s;
     double bucket_mb; /* 0: the default, more than these nets have */
     bool early;       /* FAKE_STREAMS */
-    bool bf16;
+    int64_t max_steps;
+    bool zero, bf16, by_chance; /* zero: the optimiser's state in parts; by_chance: --stochastic_rounding */
+    double clip;                /* 0: what the model says */
+    const char *
+        checkpoints; /* a folder: one is written at the end, and what lies there is resumed from; NULL: none */
     const char *fault; /* FAKE_NCCL */
     const char *init_from, *save_path;
+    const char *log_dir; /* with the weights of every step as histograms; NULL: none */
 };
 
 struct gpu_ranks {
     int world;
-    pid_t pid[GPU_RANKS];
+    pid_t pid[GPU_RANKS_MAX];
     FILE *out; /* rank 0's */
 };
 
@@ -47,5 +57,22 @@ void gpu_ranks_read(struct gpu_ranks *r);
 
 /* Its exit status; 128 + n for signal n, as the launcher counts. */
 int gpu_ranks_ended(pid_t pid);
+
+/* All that is called a loss, in the order of the lines; every rank ends well. */
+struct gpu_ranks_shown {
+    double loss[GPU_RANKS_LOSSES];
+    int n;
+    bool on_gpu;
+};
+struct gpu_ranks_shown gpu_ranks_shown_by(const struct gpu_ranks_task *t);
+
+/* The task shows the same, but for so small a share. */
+void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, double share,
+                            const char *what);
+
+/* From a program's arguments; 0: there are GPUs, else its exit status. And the set-up and tear-down of its tests. */
+int gpu_ranks_find(int argc, char **argv);
+int gpu_ranks_make(void **state);
+int gpu_ranks_unmake(void **state);
 
 #endif

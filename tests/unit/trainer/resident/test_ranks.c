@@ -1,74 +1,27 @@
 /* test_ranks.c - whole runs of several ranks on GPUs: they learn what one rank learns, and a rank that dies, stops or aborts
  * between steps takes the others with it, under the deadline and with the right exit status.
  *
- *   test_ranks emulated FOLDER   on GPUs that are none, and an NCCL that is none, both in FOLDER
- *   test_ranks gpu FOLDER        on this machine's: libtk_cuda.so in FOLDER; two ranks may share one GPU. Without a GPU it is
- *                                skipped (77); TK_GPU_REQUIRED makes that a failure
+ * Arguments: gpu_ranks.h.
  */
 #include "test.h"
 
 #include "common/contract.h"
 #include "gpu_ranks.h"
 
-#include <fcntl.h>
-#include <math.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     WORLD = GPU_RANKS,
-    LOSSES_MAX = 64,
-    SKIPPED = 77,
     SOON_S = 5, /* where the deadline is what ends a run; a pretend GPU may take a second for a step, */
     SOON_ON_A_GPU_S = 20, /* and real libraries some to be loaded and to meet */
     LATE_S = 60
 };
 
-/* All that is called a loss, in the order of the lines. */
-struct shown {
-    double loss[LOSSES_MAX];
-    int n;
-    bool on_gpu;
-};
-
-static struct shown shown_by(const struct gpu_ranks_task *t)
+static void check_same(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, const char *what)
 {
-    struct gpu_ranks r = gpu_ranks_start(t);
-    struct shown s = {.n = 0};
-    char line[1024];
-
-    while (fgets(line, sizeof(line), r.out)) {
-        const char *at = strstr(line, "\"loss\":");
-        if (strstr(line, "sm_"))
-            s.on_gpu = true;
-        assert_true(s.n < LOSSES_MAX);
-        if (at)
-            s.loss[s.n++] = strtod(at + strlen("\"loss\":"), NULL);
-    }
-    fclose(r.out);
-    for (int i = 0; i < r.world; i++)
-        assert_int_equal(gpu_ranks_ended(r.pid[i]), 0);
-    assert_int_equal(s.on_gpu, !t->no_cuda);
-    return s;
-}
-
-/* The task shows the same, but for so small a share. */
-static void check_within(const struct shown *want, const struct gpu_ranks_task *t, double share,
-                         const char *what)
-{
-    const struct shown got = shown_by(t);
-
-    assert_int_equal(got.n, want->n);
-    for (int i = 0; i < got.n; i++)
-        if (!(fabs(got.loss[i] - want->loss[i]) <= share * fabs(want->loss[i])))
-            fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, got.n, got.loss[i], want->loss[i]);
-}
-
-static void check_same(const struct shown *want, const struct gpu_ranks_task *t, const char *what)
-{
-    check_within(want, t, 1e-5, what);
+    gpu_ranks_check_within(want, t, 1e-5, what);
 }
 
 #define NCCL .backend = COLLECTIVES_NCCL
@@ -80,7 +33,7 @@ static void ranks_learn_what_one_learns(void **state)
     const struct gpu_ranks_task alone = {GLOO, .world = 1, .log_interval = 1};
     const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .log_interval = 1};
     const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .log_interval = 1};
-    const struct shown want = shown_by(&cpu);
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&cpu);
 
     (void)state;
     assert_true(want.n >= 6);
@@ -99,18 +52,18 @@ static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
     const struct gpu_ranks_task alone = {GLOO, .world = 1, .sequences = true, .log_interval = 1};
     const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .sequences = true, .log_interval = 1};
     const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .sequences = true, .log_interval = 1};
-    const struct shown want = shown_by(&cpu);
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&cpu);
     struct gpu_ranks_task buckets = nccl;
 
     (void)state;
     assert_true(want.n >= 12);
     check_same(&want, &alone, "a GPT-2 on a GPU beside the CPU");
     check_same(&want, &gloo, "a GPT-2, two ranks over gloo");
-    const struct shown whole = shown_by(&nccl);
+    const struct gpu_ranks_shown whole = gpu_ranks_shown_by(&nccl);
     buckets.bucket_mb = 4096.0 / 1048576;
     check_same(&want, &buckets, "a GPT-2, two ranks over NCCL, buckets");
     buckets.early = true;
-    check_within(&whole, &buckets, gpu_ranks.emulated ? 0 : 1e-5, "buckets beside one piece");
+    gpu_ranks_check_within(&whole, &buckets, gpu_ranks.emulated ? 0 : 1e-5, "buckets beside one piece");
 }
 
 /* bf16 rounds what grows with the batch, sample by sample; gradients of parameters, and what ranks tell each other, are f32.
@@ -119,14 +72,14 @@ static void bf16_is_the_same_on_two_ranks(void **state)
 {
     struct gpu_ranks_task alone = {GLOO, .world = 1, .sequences = true, .log_interval = 1, .bf16 = true};
     struct gpu_ranks_task nccl = alone;
-    const struct shown want = shown_by(&alone);
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&alone);
 
     (void)state;
     assert_true(want.n >= 12);
     nccl.backend = COLLECTIVES_NCCL;
     nccl.world = WORLD;
     nccl.bucket_mb = 4096.0 / 1048576;
-    check_within(&want, &nccl, 1e-3, "bf16, two ranks over NCCL");
+    gpu_ranks_check_within(&want, &nccl, 1e-3, "bf16, two ranks over NCCL");
 }
 
 /* Nobody asks for a step's loss, so steps are in flight; the evaluation says what came of them. */
@@ -136,7 +89,7 @@ static void steps_in_flight_too(void **state)
     const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .epochs = 5};
 
     (void)state;
-    const struct shown want = shown_by(&cpu);
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&cpu);
     assert_true(want.n >= 1);
     check_same(&want, &nccl, "two ranks over NCCL, steps in flight");
 }
@@ -153,16 +106,17 @@ static void weights_to_begin_with_reach_the_gpu(void **state)
     const struct gpu_ranks_task cpu = {GLOO, .world = 1, .no_cuda = true, .log_interval = 1,
                                        .init_from = path};
     const struct gpu_ranks_task gpu = {GLOO, .world = 1, .log_interval = 1, .init_from = path};
-    assert_true(shown_by(&make).n >= 6);
-    const struct shown want = shown_by(&cpu);
+    assert_true(gpu_ranks_shown_by(&make).n >= 6);
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&cpu);
     check_same(&want, &gpu, "weights of another run");
     unlink(path);
 }
 
 /* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. */
-static void check_signal(enum collectives_backend backend, int signal, int exit_code)
+static void check_signal(enum collectives_backend backend, bool zero, int signal, int exit_code)
 {
     const struct gpu_ranks_task t = {.backend = backend,
+                                     .zero = zero,
                                      .world = WORLD,
                                      .log_interval = 1,
                                      .epochs = 1000000,
@@ -187,10 +141,18 @@ static void check_signal(enum collectives_backend backend, int signal, int exit_
 static void a_rank_that_dies_or_stops_ends_the_others(void **state)
 {
     (void)state;
-    check_signal(COLLECTIVES_NCCL, SIGKILL, EXIT_CODE_PEER_LOST);
-    check_signal(COLLECTIVES_NCCL, SIGSTOP, EXIT_CODE_RETRYABLE);
-    check_signal(COLLECTIVES_GLOO, SIGKILL, EXIT_CODE_PEER_LOST);
-    check_signal(COLLECTIVES_GLOO, SIGSTOP, EXIT_CODE_RETRYABLE);
+    check_signal(COLLECTIVES_NCCL, false, SIGKILL, EXIT_CODE_PEER_LOST);
+    check_signal(COLLECTIVES_NCCL, false, SIGSTOP, EXIT_CODE_RETRYABLE);
+    check_signal(COLLECTIVES_GLOO, false, SIGKILL, EXIT_CODE_PEER_LOST);
+    check_signal(COLLECTIVES_GLOO, false, SIGSTOP, EXIT_CODE_RETRYABLE);
+}
+
+static void so_does_one_with_a_part_of_the_optimiser(void **state)
+{
+    (void)state;
+    check_signal(COLLECTIVES_NCCL, true, SIGKILL, EXIT_CODE_PEER_LOST);
+    check_signal(COLLECTIVES_NCCL, true, SIGSTOP, EXIT_CODE_RETRYABLE);
+    check_signal(COLLECTIVES_GLOO, true, SIGKILL, EXIT_CODE_PEER_LOST);
 }
 
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
@@ -229,28 +191,8 @@ static void an_nccl_that_fails_between_launches_ends_all(void **state)
     }
 }
 
-static int make(void **state)
-{
-    (void)state;
-    small_data_make(gpu_ranks.data);
-    return 0;
-}
-
-static int unmake(void **state)
-{
-    (void)state;
-    small_data_remove(gpu_ranks.data);
-    return 0;
-}
-
-static bool has_gpu(void)
-{
-    return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
-}
-
 int main(int argc, char **argv)
 {
-    static char dev[] = "/tmp/gpu-ranks-XXXXXX"; /* a /dev with a driver in it */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_learn_what_one_learns),
         cmocka_unit_test(a_gpt2_learns_what_it_learns_on_the_cpu),
@@ -258,28 +200,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(steps_in_flight_too),
         cmocka_unit_test(weights_to_begin_with_reach_the_gpu),
         cmocka_unit_test(a_rank_that_dies_or_stops_ends_the_others),
+        cmocka_unit_test(so_does_one_with_a_part_of_the_optimiser),
         cmocka_unit_test(an_nccl_that_fails_between_launches_ends_all),
     };
-    char path[64];
+    int none = gpu_ranks_find(argc, argv);
 
-    assert_int_equal(argc, 3);
-    const bool emulated = strcmp(argv[1], "emulated") == 0;
-    gpu_ranks.emulated = emulated;
-    gpu_ranks.gpu = (struct gpu_where){.dir = argv[2], .dev = emulated ? mkdtemp(dev) : "/dev"};
-    if (!emulated && !has_gpu()) {
-        const bool required = getenv("TK_GPU_REQUIRED");
-        fprintf(stderr, "%s: no NVIDIA GPU on this machine\n",
-                required ? "TK_GPU_REQUIRED is set" : "skipped");
-        return required ? 1 : SKIPPED;
-    }
-    snprintf(path, sizeof(path), "%s/nvidiactl", dev);
-    int fd = emulated ? open(path, O_CREAT | O_WRONLY, 0600) : -1;
-    setenv("FAKE_GPUS", "2", 1);
-    int failed = cmocka_run_group_tests(tests, make, unmake);
-    if (emulated) {
-        close(fd);
-        unlink(path);
-        rmdir(dev);
-    }
-    return failed;
+    return none ? none : cmocka_run_group_tests(tests, gpu_ranks_make, gpu_ranks_unmake);
 }

@@ -8,21 +8,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static float widen(uint16_t x)
+static size_t size_of(ncclDataType_t type)
 {
-    uint32_t bits = (uint32_t)x << 16;
-    float f;
-
-    memcpy(&f, &bits, sizeof(f));
-    return f;
+    return type == ncclFloat64 ? 8 : type == ncclFloat32 ? 4 : type == ncclBfloat16 ? 2 : 1;
 }
 
-static uint16_t narrow(float f)
+/* A bf16 is the upper half of a float; tests add whole numbers that fit. */
+static double take_number(ncclDataType_t type, const char *from)
 {
-    uint32_t bits;
+    float f = 0;
+    double d;
 
-    memcpy(&bits, &f, sizeof(bits));
-    return (uint16_t)(bits >> 16); /* tests add whole numbers that fit */
+    if (type == ncclFloat64) {
+        memcpy(&d, from, sizeof(d));
+        return d;
+    }
+    memcpy((char *)&f + sizeof(f) - size_of(type), from, size_of(type));
+    return (double)f;
+}
+
+static void put_number(ncclDataType_t type, char *to, double d)
+{
+    const float f = (float)d;
+
+    if (type == ncclFloat64)
+        memcpy(to, &d, sizeof(d));
+    else
+        memcpy(to, (const char *)&f + sizeof(f) - size_of(type), size_of(type));
 }
 
 /* out[i] = sum over ranks of theirs[first + i] */
@@ -30,18 +42,14 @@ static void sum(const struct call *k, size_t first, size_t bytes)
 {
     const struct ncclComm *c = k->comm;
 
-    for (size_t at = 0; at < bytes; at += k->bf16 ? 2 : 4) {
-        float total = 0;
+    for (size_t at = 0; at < bytes; at += size_of(k->type)) {
+        double total = 0;
         for (int r = 0; r < c->world; r++) {
-            const char *from = c->shared->half[r][k->number % 2] + first + at;
-            uint16_t half_float;
-            float f;
-            memcpy(&half_float, from, sizeof(half_float));
-            memcpy(&f, from, k->bf16 ? 0 : sizeof(f));
-            total += k->bf16 ? widen(half_float) : f;
+            total += take_number(k->type, c->shared->half[r][k->number % 2] + first + at);
+            if (k->type != ncclFloat64)
+                total = (double)(float)total;
         }
-        uint16_t half_float = narrow(total);
-        memcpy((char *)k->out + at, k->bf16 ? (void *)&half_float : (void *)&total, k->bf16 ? 2 : 4);
+        put_number(k->type, (char *)k->out + at, total);
     }
 }
 
@@ -180,16 +188,10 @@ static ncclResult_t queue(ncclComm_t c, struct call k, cudaStream_t stream)
     return ncclSuccess;
 }
 
-static size_t size_of(ncclDataType_t type)
-{
-    return type == ncclFloat32 ? 4 : type == ncclBfloat16 ? 2 : 1;
-}
-
 ncclResult_t ncclAllReduce(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t c, cudaStream_t stream)
 {
-    struct call k = {
-        .op = OP_SUM, .in = in, .out = out, .bytes = n * size_of(type), .bf16 = type == ncclBfloat16};
+    struct call k = {.op = OP_SUM, .in = in, .out = out, .bytes = n * size_of(type), .type = type};
 
     return op == ncclSum ? queue(c, k, stream) : ncclInvalidArgument;
 }
@@ -203,11 +205,8 @@ ncclResult_t ncclAllGather(const void *in, void *out, size_t n, ncclDataType_t t
 ncclResult_t ncclReduceScatter(const void *in, void *out, size_t n, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t c, cudaStream_t stream)
 {
-    struct call k = {.op = OP_SCATTER,
-                     .in = in,
-                     .out = out,
-                     .bytes = n * size_of(type) * (size_t)c->world,
-                     .bf16 = type == ncclBfloat16};
+    struct call k = {
+        .op = OP_SCATTER, .in = in, .out = out, .bytes = n * size_of(type) * (size_t)c->world, .type = type};
 
     return op == ncclSum ? queue(c, k, stream) : ncclInvalidArgument;
 }

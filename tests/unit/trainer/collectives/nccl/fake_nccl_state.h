@@ -49,7 +49,8 @@ struct call {
     size_t bytes;    /* that this rank puts */
     int peer;        /* or root */
     unsigned number; /* among the collectives */
-    bool bf16, recorded;
+    ncclDataType_t type;
+    bool recorded;
     bool met;   /* its turn has come: it has a number */
     bool stuck; /* it never begins */
     bool begun;

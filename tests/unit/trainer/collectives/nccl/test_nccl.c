@@ -59,6 +59,7 @@ static int all_calls_body(struct collectives *c, struct device_comm *d, cudaStre
     enum { EACH = 10 };
     static float all[4 * EACH], mine[EACH];
     static uint16_t halves[EACH];
+    static double exact[EACH];
     struct err err = {0};
     const int next = (c->rank + 1) % c->world, before = (c->rank + c->world - 1) % c->world;
 
@@ -66,14 +67,17 @@ static int all_calls_body(struct collectives *c, struct device_comm *d, cudaStre
     for (int i = 0; i < EACH; i++) {
         mine[i] = (float)(100 * c->rank + i);
         halves[i] = 0x3f80; /* 1 in bf16 */
+        exact[i] = 1 + i * 0x1p-50;
     }
     RANK_OK(d->all_gather(d, mine, all, EACH, DEVICE_F32, stream, &err));
     RANK_OK(d->all_reduce(d, halves, EACH, DEVICE_BF16, stream, &err));
+    RANK_OK(d->all_reduce(d, exact, EACH, DEVICE_F64, stream, &err));
     RANK_OK(d->sync(d, stream, "step", RANKS_TIMEOUT_MS, &err));
     for (int r = 0; r < c->world; r++)
         for (int i = 0; i < EACH; i++)
             RANK_CHECK(all[r * EACH + i] == (float)(100 * r + i));
     RANK_CHECK(halves[EACH - 1] == 0x4040); /* 3 */
+    RANK_CHECK(exact[EACH - 1] == c->world * (1 + (EACH - 1) * 0x1p-50));
     RANK_OK(d->reduce_scatter(d, all, mine, EACH, DEVICE_F32, stream, &err));
     RANK_OK(d->sync(d, stream, "step", RANKS_TIMEOUT_MS, &err));
     for (int i = 0; i < EACH; i++)
