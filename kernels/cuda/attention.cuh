@@ -10,6 +10,7 @@
 #ifndef TK_KERNELS_CUDA_ATTENTION_CUH
 #define TK_KERNELS_CUDA_ATTENTION_CUH
 
+#include "kernels/cuda/copy.cuh"
 #include "kernels/cuda/mma.cuh"
 #include "kernels/cuda/vector.cuh"
 
@@ -61,7 +62,11 @@ template <class E> __device__ inline head_rows<E> rows_of_out(const attention_sh
     return head_rows<E>{out + b * s.time * width + h * s.size, width};
 }
 
-/* Positions first.. and the piece's numbers into a tile; 0 for what is outside. `packed`: addresses allow packs. */
+/* Two sets of the tiles that a block meets, of which one is computed with while the other comes. f32 has no room for that. */
+template <class E> constexpr int STAGES = sizeof(E) == 2 ? 2 : 1;
+
+/* Positions first.. and the piece's numbers into a tile; 0 for what is outside. `packed`: addresses allow packs, which are
+ * asked for and not waited for (copy.cuh). */
 template <class E>
 __device__ inline void load_tile(E *tile, head_rows<const E> from, const attention_shape &s, int first,
                                  int piece, bool packed)
@@ -74,10 +79,9 @@ __device__ inline void load_tile(E *tile, head_rows<const E> from, const attenti
         for (int i = (int)threadIdx.x; i < ATTENTION_TILE * PER_ROW; i += ATTENTION_THREADS) {
             const int r = i / PER_ROW;
             const int c = i % PER_ROW * N;
-            pack<E> v = {};
-            if (first + r < s.time && col0 + c < s.size)
-                v = load_pack(from.p + (int64_t)(first + r) * from.row + col0 + c);
-            store_pack(tile + r * TILE_STRIDE<E> + c, v);
+            const bool inside = first + r < s.time && col0 + c < s.size;
+            const E *at = inside ? from.p + (int64_t)(first + r) * from.row + col0 + c : from.p;
+            copy16(tile + r * TILE_STRIDE<E> + c, at, inside);
         }
         return;
     }
@@ -87,6 +91,14 @@ __device__ inline void load_tile(E *tile, head_rows<const E> from, const attenti
         const bool inside = first + r < s.time && col0 + c < s.size;
         tile[r * TILE_STRIDE<E> + c] = inside ? from.p[(int64_t)(first + r) * from.row + col0 + c] : (E)0.0F;
     }
+}
+
+/* Behind load_tile: what the block asked for is there, for all of it, but for the newest LEFT groups. */
+template <int LEFT> __device__ inline void tiles_come()
+{
+    copy_commit();
+    copy_wait<LEFT>();
+    __syncthreads();
 }
 
 /* A warp's part of a product: 16 rows, ATTENTION_TILE columns. */
@@ -188,57 +200,23 @@ template <class E> __device__ inline void multiply_columns(products *c, const E 
 template <> __device__ inline void multiply_rows<bf16>(products *c, const bf16 *a, const bf16 *b)
 {
     constexpr int LD = TILE_STRIDE<bf16>;
-    const int pair = (int)threadIdx.x % 4 * 2;
-    const bf16 *low = a + product_row(0) * LD + pair;
-    const bf16 *high = a + product_row(2) * LD + pair;
-    const bf16 *column =
-        b + product_row(0) * LD + pair; /* a row of b is a column of what it is multiplied as */
+    const int lane = (int)threadIdx.x % WARP;
+    const bf16 *rows = a + lane % 16 * LD + lane / 16 * 8; /* 16 rows of 8 numbers, and of the next 8 */
+    const bf16 *others =
+        b + (lane % 8 + lane / 16 * 8) * LD + lane / 8 % 2 * 8; /* 8 rows twice, and 8 more */
 
     UNROLL
     for (int k = 0; k < HEAD; k += 16) {
-        const uint32_t x[4] = {pair_at(low + k), pair_at(high + k), pair_at(low + k + 8),
-                               pair_at(high + k + 8)};
-        UNROLL
-        for (int j = 0; j < EIGHTS; j++) {
-            const bf16 *at = column + j * 8 * LD + k;
-            const uint32_t y[2] = {pair_at(at), pair_at(at + 8)};
-            multiply_m16n8k16(c->v[j], x, y);
-        }
-    }
-}
-
-template <> __device__ inline void multiply_columns<bf16>(products *c, const bf16 *a, const bf16 *b)
-{
-    constexpr int LD = TILE_STRIDE<bf16>;
-    const int lane = (int)threadIdx.x % WARP;
-    const int pair = lane % 4 * 2;
-    const bf16 *low = a + product_row(0) * LD + pair;
-    const bf16 *high = a + product_row(2) * LD + pair;
-    const bf16 *row = b + lane % 16 * LD + lane / 16 * 8; /* 16 rows of 8 columns, and of the next 8 */
-
-    UNROLL
-    for (int k = 0; k < ATTENTION_TILE; k += 16) {
-        const uint32_t x[4] = {pair_at(low + k), pair_at(high + k), pair_at(low + k + 8),
-                               pair_at(high + k + 8)};
+        uint32_t x[4];
+        load_matrices(x, rows + k);
         UNROLL
         for (int j = 0; j < EIGHTS; j += 2) {
             uint32_t y[4];
-            load_turned(y, row + k * LD + j * 8);
+            load_matrices(y, others + j * 8 * LD + k);
             multiply_m16n8k16(c->v[j], x, y);
             multiply_m16n8k16(c->v[j + 1], x, y + 2);
         }
     }
-}
-
-/* e^x, as exact as what becomes of it: a weight is rounded to an element. */
-template <class E> __device__ inline float weight_of(float x)
-{
-    return expf(x);
-}
-
-template <> __device__ inline float weight_of<bf16>(float x)
-{
-    return exp2f(x * 1.44269504F); /* one instruction, and a product */
 }
 
 /* The warp's products into its own 16 rows of a tile, to be multiplied with again: no other warp reads them. */
@@ -250,6 +228,50 @@ template <class E> __device__ inline void store_products(E *tile, const products
         for (int i = 0; i < 4; i++)
             tile[product_row(i) * TILE_STRIDE<E> + product_col(j, i)] = (E)(c.v[j][i]);
     __syncwarp();
+}
+
+/* sum += p b: the warp's products with the columns of `b`, by way of its rows of a tile. */
+template <class E>
+__device__ inline void multiply_products(products *sum, const products &p, E *tile, const E *b)
+{
+    store_products(tile, p);
+    multiply_columns(sum, tile, b);
+}
+
+/* Where the tensor cores leave a product is where they want their first operand: it stays in registers. */
+template <>
+__device__ inline void multiply_products<bf16>(products *sum, const products &p, bf16 *, const bf16 *b)
+{
+    constexpr int LD = TILE_STRIDE<bf16>;
+    const int lane = (int)threadIdx.x % WARP;
+    const bf16 *row = b + lane % 16 * LD + lane / 16 * 8; /* 16 rows of 8 columns, and of the next 8 */
+
+    UNROLL
+    for (int n = 0; n < EIGHTS; n += 2) {
+        const uint32_t x[4] = {pair_of(p.v[n][0], p.v[n][1]), pair_of(p.v[n][2], p.v[n][3]),
+                               pair_of(p.v[n + 1][0], p.v[n + 1][1]), pair_of(p.v[n + 1][2], p.v[n + 1][3])};
+        UNROLL
+        for (int j = 0; j < EIGHTS; j += 2) {
+            uint32_t y[4];
+            load_turned(y, row + n * 8 * LD + j * 8);
+            multiply_m16n8k16(sum->v[j], x, y);
+            multiply_m16n8k16(sum->v[j + 1], x, y + 2);
+        }
+    }
+}
+
+/* Weights are powers, as exact as what becomes of them: of 2 by one instruction where they are rounded to an element, of e
+ * where they are not. UNIT: how many of the exponent's units a natural one has. */
+template <class E> constexpr float UNIT = sizeof(E) == 2 ? 1.44269504F : 1.0F;
+
+template <class E> __device__ inline float weight_of(float x)
+{
+    return expf(x);
+}
+
+template <> __device__ inline float weight_of<bf16>(float x)
+{
+    return quick_exp2(x);
 }
 
 /* The warp's rows of a result: positions first + row, numbers of the piece, times `by` of its rows. */

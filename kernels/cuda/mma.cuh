@@ -18,18 +18,39 @@ namespace
 
 #ifdef __CUDACC__
 
-/* Two neighbours, the first at a multiple of 4 bytes. */
-__device__ inline uint32_t pair_at(const bf16 *p)
-{
-    return *(const uint32_t *)p;
-}
-
 __device__ inline void multiply_m16n8k16(float (&c)[4], const uint32_t (&a)[4], const uint32_t *b)
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
                  "{%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Two numbers into a pair, the first into the lower half. */
+__device__ inline uint32_t pair_of(float first, float second)
+{
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+    return pair;
+}
+
+/* 2^x in one instruction; what is too small to be normal is 0. */
+__device__ inline float quick_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* Four matrices of 8 x 8 out of shared memory: lane l gives the address of row l % 8 of matrix l / 8, 16 bytes at a multiple of
+ * 16, and gets of each matrix row l / 4, columns 2 (l % 4) and the next. */
+__device__ inline void load_matrices(uint32_t (&to)[4], const bf16 *row)
+{
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(at)
+                 : "memory");
 }
 
 /* Four matrices of 8 x 8 out of shared memory, turned round: lane l gives the address of row l % 8 of matrix l / 8, 16 bytes
@@ -45,9 +66,14 @@ __device__ inline void load_turned(uint32_t (&to)[4], const bf16 *row)
 
 #else
 
-inline uint32_t pair_at(const bf16 *p)
+inline uint32_t pair_of(float first, float second)
 {
-    return p[0].bits | (uint32_t)p[1].bits << 16;
+    return bf16(first).bits | (uint32_t)bf16(second).bits << 16;
+}
+
+inline float quick_exp2(float x)
+{
+    return exp2f(x);
 }
 
 inline float half_of(uint32_t pair, int which)
@@ -73,15 +99,32 @@ inline void multiply_m16n8k16(float (&c)[4], const uint32_t (&a)[4], const uint3
         }
 }
 
+/* Where each lane's row is. */
+inline void rows_of_matrices(const bf16 *(&all)[WARP], const bf16 *row)
+{
+    if ((uintptr_t)row % 16 != 0)
+        emulate_broken("a row of a matrix at an address that is no multiple of 16");
+    emulate_share(&row, sizeof(row), all);
+}
+
+inline void load_matrices(uint32_t (&to)[4], const bf16 *row)
+{
+    const bf16 *all[WARP];
+    const int g = (int)threadIdx.x % WARP / 4;
+    const int t = (int)threadIdx.x % 4;
+
+    rows_of_matrices(all, row);
+    for (int m = 0; m < 4; m++)
+        to[m] = all[m * 8 + g][2 * t].bits | (uint32_t)all[m * 8 + g][2 * t + 1].bits << 16;
+}
+
 inline void load_turned(uint32_t (&to)[4], const bf16 *row)
 {
     const bf16 *all[WARP];
     const int g = (int)threadIdx.x % WARP / 4;
     const int t = (int)threadIdx.x % 4;
 
-    if ((uintptr_t)row % 16 != 0)
-        emulate_broken("a row of a matrix at an address that is no multiple of 16");
-    emulate_share(&row, sizeof(row), all);
+    rows_of_matrices(all, row);
     for (int m = 0; m < 4; m++)
         to[m] = all[m * 8 + 2 * t][g].bits | (uint32_t)all[m * 8 + 2 * t + 1][g].bits << 16;
 }

@@ -2,6 +2,8 @@
 #include "emulate.h"
 #include "stack.h"
 
+#include <deque>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +39,11 @@ enum {
 
 enum state { READY, WAITS_BLOCK, WAITS_WARP, DONE };
 
+struct copy16 {
+    void *to;
+    const void *from; /* nullptr: zeros */
+};
+
 struct fiber {
     stack_place at;
     char *stack;
@@ -44,6 +51,8 @@ struct fiber {
     uint3 thread;
     char value[VALUE_MAX];
     void *fake; /* AddressSanitizer's */
+    std::vector<copy16> asked;
+    std::deque<std::vector<copy16>> groups;
 };
 
 struct shared {
@@ -109,6 +118,11 @@ void begin()
 {
     arrives(nullptr, &m.home_stack, &m.home_bytes);
     (*m.kernel)();
+    emulate_copy_commit();
+    for (const std::vector<copy16> &group : m.now->groups)
+        if (!group.empty())
+            broken("a thread ends before its copies are there");
+    m.now->groups.clear();
     go_home(DONE);
 }
 
@@ -260,6 +274,28 @@ void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned fro
     go_home(WAITS_WARP);
     memcpy(theirs, m.fibers[other].value, bytes);
     go_home(WAITS_WARP);
+}
+
+void emulate_copy16(void *to, const void *from, bool wanted)
+{
+    if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0)
+        broken("a copy at an address that is no multiple of 16");
+    m.now->asked.push_back(copy16{to, wanted ? from : nullptr});
+}
+
+void emulate_copy_commit(void)
+{
+    m.now->groups.push_back(m.now->asked);
+    m.now->asked.clear();
+}
+
+void emulate_copy_wait(unsigned left)
+{
+    while (m.now->groups.size() > left) {
+        for (const copy16 &c : m.now->groups.front())
+            c.from ? (void)memcpy(c.to, c.from, 16) : (void)memset(c.to, 0, 16);
+        m.now->groups.pop_front();
+    }
 }
 
 void emulate_grid_y(unsigned most)

@@ -46,6 +46,10 @@ void emulate_wait_block(void);
 void emulate_exchange(const void *mine, void *theirs, size_t bytes, unsigned from);
 /* The same of all 32, one behind the other. */
 void emulate_share(const void *mine, size_t bytes, void *all);
+/* cp.async: copied when this thread waits for all groups but the newest `left`. */
+void emulate_copy16(void *to, const void *from, bool wanted);
+void emulate_copy_commit(void);
+void emulate_copy_wait(unsigned left);
 /* What a GPU would not do: says so and ends the program. */
 [[noreturn]] void emulate_broken(const char *what);
 
