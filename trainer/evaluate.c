@@ -25,7 +25,7 @@ static int add_chunk(const struct evaluate_parts *p, int64_t first, int n, float
     if (p->resident)
         return resident_evaluate_windows(p->resident, x, to->labels, n, err);
     const struct micro_batch all = {.rows = n};
-    const float *logits;
+    const void *logits;
     if (pipeline_forward(p->pipeline, &all, x, NULL, &logits, err))
         return -1;
     if (!logits) /* the last stage counts */
@@ -97,6 +97,8 @@ static int device_sums(const struct evaluate_parts *p, double *sums, struct err 
 
     if (resident_evaluate_end(p->resident, &r, err))
         return -1;
+    if (!pipeline_is_last(p->pipeline))
+        return 0;
     sums[LOSS] = r.sum;
     sums[CORRECT] = r.correct;
     sums[COUNT] = (double)mine.count * p->feed.labels;

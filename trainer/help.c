@@ -76,7 +76,8 @@ static void about_stages(FILE *out)
         "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
         "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
         "the whole model. --micro_batches lets the stages work at the same time. Weights, losses and "
-        "exports are those of one process with as many micro-batches.");
+        "exports are those of one process with as many micro-batches. On GPUs likewise: --backend nccl "
+        "sends from GPU to GPU.");
 }
 
 static void about_gpt2(FILE *out)

@@ -15,10 +15,14 @@
  *
  * Where the optimiser's state is shared out (train_parts.shard), so are its moments here, and its work: see resident/shards.c.
  *
+ * Of a model in stages a step is one graph with NCCL, whatever the number of micro-batches: what is sent and received is in it,
+ * then the sum of the stage's replicas over a table of their own, then loss and flags of all ranks. Without NCCL its first half
+ * is queued as it is: activations go by way of the process.
+ *
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
  * Order:     the first step of a size is queued as it is, the second is recorded: what CUDA and cuBLAS load when they are
  *            first used cannot be loaded while a graph is recorded. It waits for the steps before it, under their deadline.
- * Errors:    ERR_INVALID (a model in stages), ERR_FATAL (memory; the device), those of the collectives: with NCCL whatever
+ * Errors:    ERR_FATAL (memory; the device), those of the collectives: with NCCL whatever
  *            waits for the device has their deadline. resident_close gives a lost device (collectives/device.h) nothing
  *            back, and waits half a second at most to find out: look at device_comm->lost behind it.
  */
@@ -32,8 +36,6 @@ enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 
 struct resident;
 
-/* What a device does not do yet, as ERR_INVALID: stages. */
-int resident_check(int stages, struct err *err) MUST_CHECK;
 
 struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
 void resident_close(struct resident *r);

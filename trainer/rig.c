@@ -28,7 +28,7 @@ void rig_release(struct rig *s)
     if (!lost)
         pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
-    if (!lost) {
+    if (!lost && !rig_device_lost(s)) {
         device_comm_close(s->device_comm);
         kctx_free(s->ctx);
     }
@@ -82,6 +82,7 @@ static int make_model(struct rig *s, struct err *err)
 
     struct pipeline_options o = {.spec = &cfg->model,
                                  .comm = s->comm,
+                                 .device_comm = s->device_comm,
                                  .ctx = s->ctx,
                                  .batch = (int)cfg->batch_size,
                                  .micro_batches = (int)cfg->micro_batches,

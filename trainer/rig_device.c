@@ -1,9 +1,6 @@
 /* rig_device.c - the device side of a rig: which GPU, its context, NCCL over it, and whether it is still there. */
 #include "trainer/collectives/device.h"
-#include "trainer/resident.h"
 #include "trainer/rig.h"
-
-#include <stdio.h>
 
 int rig_find_device(struct rig *s, struct err *err)
 {
@@ -34,20 +31,10 @@ static struct model_numbers numbers_of(const struct config *cfg)
                                   .seed = (uint64_t)cfg->seed};
 }
 
-/* A GPU that this run cannot use yet is a note, but for those who asked for nothing else. */
 static int take_gpu(struct rig *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    struct err why;
 
-    if (resident_check(s->comm->world > 1 && cfg->model.stages ? cfg->model.stages : 1, &why)) {
-        if ((enum collectives_backend)cfg->backend == COLLECTIVES_NCCL) {
-            *err = why;
-            return -1;
-        }
-        snprintf(s->gpu.note, sizeof(s->gpu.note), "the GPU is not used: %s", why.msg);
-        return 0;
-    }
     s->own.model.numbers = numbers_of(cfg);
     const enum element element = s->own.model.numbers.element;
     s->ctx = s->plugin->context(

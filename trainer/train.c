@@ -149,7 +149,7 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
     for (int i = 0; i < n; i++) {
         struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
         struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places + at.first};
-        const float *out;
+        const void *out;
         if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.len, &this, &out, err) ||
             (out && own_loss(t, &at, rows, out, &sum, err)) || (alone && back(t, &at, err)))
             return -1;
@@ -165,22 +165,23 @@ static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct 
 }
 
 /* Gradients among the replicas of this stage, loss and flags among all ranks: one exchange where those are the same. */
-static int exchange(struct train *t, uint32_t *flags, struct err *err)
+int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err)
 {
-    const struct train_parts *p = &t->p;
     struct collectives *replicas = p->pipeline->replicas;
+    const size_t len = model_len(p->pipeline->model);
+    float *loss = grad + (p->shard.each ? shard_len(&p->shard) : len);
 
     if (p->shard.each)
-        return shard_sum(&p->shard, t->grad, err) ||
-                       p->comm->all_reduce(p->comm, t->grad + t->loss_at, 1, flags, p->timeout_ms, err)
+        return shard_sum(&p->shard, grad, err) ||
+                       p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err)
                    ? -1
                    : 0;
     if (replicas == p->comm)
-        return p->comm->all_reduce(p->comm, t->grad, t->grad_len + 1, flags, p->timeout_ms, err);
-    if (replicas->world > 1 && replicas->all_reduce(replicas, t->grad, t->grad_len, NULL, p->timeout_ms, err))
+        return p->comm->all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err);
+    if (replicas->world > 1 && replicas->all_reduce(replicas, grad, len, NULL, p->timeout_ms, err))
         return -1;
     /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
-    return p->comm->all_reduce(p->comm, t->grad + t->loss_at, 1, flags, p->timeout_ms, err);
+    return p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
 }
 
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
@@ -197,7 +198,7 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
         return -1;
     if (!isfinite(t->grad[t->loss_at]))
         flags |= COLLECTIVES_NONFINITE;
-    if (exchange(t, &flags, err))
+    if (train_exchange(p, t->grad, &flags, err))
         return -1;
     ret->loss = t->grad[t->loss_at];
     if (!pipeline_is_last(p->pipeline))

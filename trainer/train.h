@@ -87,6 +87,10 @@ int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST
 void train_push(struct train *t);
 int train_pull(struct train *t, struct err *err) MUST_CHECK;
 
+/* The exchange of a step by way of the process, for whoever computes elsewhere: gradients of this rank, its loss behind them,
+ * become sums. */
+int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err) MUST_CHECK;
+
 /* Step `step` (from 0) of what is left of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and leaves the
  * parameters as they were. */
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret,

@@ -7,7 +7,7 @@
  *            void *: cudaStream_t, cudaEvent_t.
  * Ownership: the opener ends a table with device_comm_close, before the collectives table and the device, and after
  *            every recorded graph that has one of its calls in it: NCCL waits for those. Memory from `buffer` lives as
- *            long as the table.
+ *            long as the table. A table of `among` ends before the one that it came from.
  * Threads:   one thread uses a table at a time.
  * Capture:   the queueing calls may be recorded into a graph, in thread-local mode, when the same sizes have run once
  *            outside (`buffer` does that); `buffer`, `wait` and `sync` may not.
@@ -58,6 +58,13 @@ struct device_comm {
                 struct err *err) MUST_CHECK;
     int (*recv)(struct device_comm *c, void *bytes, size_t len, int from, void *stream,
                 struct err *err) MUST_CHECK;
+
+    /* A table of its own for the ranks of `host`, some of this table's (collectives/group.h): a collective call of theirs.
+     * Both stand and fall together: what makes one lost makes the other, too, and waiting for either looks at both. Calls
+     * of both may be in flight when all ranks have queued them in one order, on one stream. NULL on failure, which is one
+     * of both tables; at most one such table at a time. */
+    struct device_comm *(*among)(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
+                                 struct err *err);
 
     /* Until what was queued before `event` was recorded is done, or on `stream`. `what` names it in messages. */
     int (*wait)(struct device_comm *c, void *event, const char *what, int64_t timeout_ms,

@@ -2,21 +2,13 @@
 #include "trainer/pipeline/pipeline.h"
 
 #include "kernels/device.h"
+#include "kernels/queued.h"
+#include "trainer/collectives/device.h"
 #include "trainer/collectives/group.h"
 #include "trainer/collectives/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static float *floats(size_t n, struct err *err)
-{
-    float *p =
-        n <= SIZE_MAX / sizeof(float) / 2 ? aligned_alloc(64, (n * sizeof(float) + 64) / 64 * 64) : NULL;
-
-    if (!p)
-        err_set(err, ERR_FATAL, "no memory for %zu numbers between stages", n);
-    return p;
-}
 
 /* Shapes follow from stage to stage, so each is planned in turn; this rank's is kept. */
 static int make_stages(struct pipeline *p, int batch, struct err *err)
@@ -50,8 +42,11 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
 
 static int make_replicas(struct pipeline *p, struct err *err)
 {
+    struct device_comm *d = p->o.device_comm;
+
     if (p->at.stages == 1) {
         p->replicas = p->o.comm;
+        p->device_replicas = d;
         return 0;
     }
     cleanup_free int *member = calloc((size_t)p->at.replicas, sizeof(*member));
@@ -60,7 +55,16 @@ static int make_replicas(struct pipeline *p, struct err *err)
     for (int r = 0; r < p->at.replicas; r++)
         member[r] = r * p->at.stages + p->at.stage;
     p->replicas = collectives_group(p->o.comm, member, p->at.replicas, err);
-    return p->replicas ? 0 : -1;
+    if (!p->replicas || !d || p->at.replicas == 1)
+        return p->replicas ? 0 : -1;
+    p->device_replicas = d->among(d, p->replicas, p->o.timeout_ms, err);
+    return p->device_replicas ? 0 : -1;
+}
+
+/* Before there are twins. Who trains a model that is not cut on a device places it. */
+static int place(struct pipeline *p, struct err *err)
+{
+    return p->at.stages > 1 ? model_place(p->model, p->o.ctx, NULL, err) : 0;
 }
 
 /* A model that is not cut goes back right after it went forward: it needs no twins. */
@@ -72,20 +76,35 @@ static int make_twins(struct pipeline *p, struct err *err)
     return 0;
 }
 
+/* What goes from a device to another by way of the process: the most that is sent or received at a time. */
+static int make_passing(struct pipeline *p, size_t most, struct err *err)
+{
+    const size_t len = p->in_len > p->out_len ? p->in_len : p->out_len;
+
+    if (p->at.stages == 1 || p->o.device_comm || device_is_host(p->o.ctx))
+        return 0;
+    if (len <= SIZE_MAX / sizeof(float) / most && (p->passing = malloc(len * most * sizeof(float))))
+        return 0;
+    return err_set(err, ERR_FATAL, "no memory for %zu samples between stages", most);
+}
+
 static int make_between(struct pipeline *p, int micro, int most, struct err *err)
 {
+    const size_t each = element_bytes(p->o.spec->numbers.element);
     size_t kept = (size_t)micro * (size_t)p->o.micro_batches;
 
     if (kept < (size_t)most)
         kept = (size_t)most;
-    if (!pipeline_is_first(p) &&
-        (!(p->in = floats(p->in_len * kept, err)) || !(p->din = floats(p->in_len * (size_t)micro, err))))
+    if (!pipeline_is_first(p) && (!(p->in = pipeline_take(p, p->in_len * kept, each, err)) ||
+                                  !(p->din = pipeline_take(p, p->in_len * (size_t)micro, each, err))))
         return -1;
-    if (!pipeline_is_last(p) && !(p->dout = floats(p->out_len * (size_t)micro, err)))
+    if (!pipeline_is_last(p) && !(p->dout = pipeline_take(p, p->out_len * (size_t)micro, each, err)))
         return -1;
-    return p->o.micro_batches > 1 && device_is_host(p->o.ctx) && !(p->more = floats(model_len(p->model), err))
-               ? -1
-               : 0;
+    /* A device's training keeps its own where there are no stages. */
+    if (p->o.micro_batches > 1 && (p->at.stages > 1 || device_is_host(p->o.ctx)) &&
+        !(p->more = pipeline_take(p, model_len(p->model), sizeof(float), err)))
+        return -1;
+    return make_passing(p, (size_t)most, err);
 }
 
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err)
@@ -103,7 +122,8 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
     int micro = micro_batch_at(o->batch, p->o.micro_batches, 0).rows;
     int most = micro > o->evaluate ? micro : o->evaluate;
     if (pipeline_place_of(o->spec, o->comm->rank, o->comm->world, &p->at, err) || make_replicas(p, err) ||
-        make_stages(p, most, err) || make_twins(p, err) || make_between(p, micro, most, err) ||
+        make_stages(p, most, err) || place(p, err) || make_twins(p, err) ||
+        make_between(p, micro, most, err) ||
         (p->at.stages > 1 && o->comm->rank == 0 && !(p->whole = model_make(o->spec, 1, err))) ||
         kctx_reserve(o->ctx,
                      model_workspace_bytes(p->model, device_is_host(o->ctx) ? kctx_threads(o->ctx) : 1),
@@ -120,13 +140,16 @@ void pipeline_release(struct pipeline *p)
         model_free(p->twin[i]);
     model_free(p->whole);
     model_free(p->model);
+    free(p->stage);
+    pipeline_give(p, p->in);
+    pipeline_give(p, p->din);
+    pipeline_give(p, p->dout);
+    pipeline_give(p, p->more);
+    free(p->passing);
+    if (p->device_replicas != p->o.device_comm)
+        device_comm_close(p->device_replicas);
     if (p->replicas != p->o.comm)
         collectives_close(p->replicas);
-    free(p->stage);
-    free(p->in);
-    free(p->din);
-    free(p->dout);
-    free(p->more);
     *p = (struct pipeline){0};
 }
 
@@ -136,49 +159,50 @@ static struct model *model_of(const struct pipeline *p, const struct micro_batch
 }
 
 int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const float *x,
-                     const struct model_step *step, const float **ret, struct err *err)
+                     const struct model_step *step, const void **ret, struct err *err)
 {
-    struct collectives *c = p->o.comm;
+    const int rank = p->o.comm->rank;
     size_t rows = (size_t)at->rows;
 
     *ret = NULL;
     if (!pipeline_is_first(p)) {
-        float *in = p->in + (size_t)at->first * p->in_len;
-        if (c->recv(c, in, rows * p->in_len * sizeof(float), c->rank - 1, p->o.timeout_ms, err))
+        void *in = (char *)p->in + (size_t)at->first * p->in_len * element_bytes(p->o.spec->numbers.element);
+        if (pipeline_recv(p, in, rows * p->in_len, rank - 1, err))
             return -1;
         x = in;
     }
-    const float *out = model_forward(model_of(p, at), p->o.ctx, x, at->rows, step);
+    const void *out = model_forward(model_of(p, at), p->o.ctx, x, at->rows, step);
     if (!pipeline_is_last(p))
-        return c->send(c, out, rows * p->out_len * sizeof(float), c->rank + 1, p->o.timeout_ms, err);
+        return pipeline_send(p, out, rows * p->out_len, rank + 1, err);
     *ret = out;
     return 0;
 }
 
 int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
-                       float *dout, float *grad, struct loss_result *ret, struct err *err)
+                       void *dout, float *grad, struct loss_result *ret, struct err *err)
 {
     return model_head_loss(model_of(p, at), p->o.ctx, t, dout, grad && at->index ? p->more : grad, ret, err);
 }
 
-int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const float *dout, float *grad,
+int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const void *dout, float *grad,
                       struct err *err)
 {
-    struct collectives *c = p->o.comm;
+    const int rank = p->o.comm->rank;
     size_t rows = (size_t)at->rows;
     float *to = at->index ? p->more : grad;
 
     if (!pipeline_is_last(p)) {
-        if (c->recv(c, p->dout, rows * p->out_len * sizeof(float), c->rank + 1, p->o.timeout_ms, err))
+        if (pipeline_recv(p, p->dout, rows * p->out_len, rank + 1, err))
             return -1;
         dout = p->dout;
     }
     model_backward_input(model_of(p, at), p->o.ctx, dout, to, p->din);
     /* First what the stage before waits for. */
-    if (!pipeline_is_first(p) &&
-        c->send(c, p->din, rows * p->in_len * sizeof(float), c->rank - 1, p->o.timeout_ms, err))
+    if (!pipeline_is_first(p) && pipeline_send(p, p->din, rows * p->in_len, rank - 1, err))
         return -1;
-    if (to != grad)
+    if (to != grad && !device_is_host(p->o.ctx))
+        queue_accumulate(p->o.ctx, grad, to, model_len(p->model));
+    else if (to != grad)
         reduce_vectors(REDUCE_F32, (void *const[]){grad}, 1, (const void *const[]){grad, to}, 2,
                        model_len(p->model));
     return 0;

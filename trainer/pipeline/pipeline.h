@@ -2,11 +2,15 @@
  *
  * A model that is not cut is a pipeline of one stage: nothing is sent, and a step is what it would be without this.
  *
+ * On a device a stage is placed there, and passes take and give its memory; what goes between stages is queued over NCCL, or
+ * goes by way of the process (link.c).
+ *
  * Shapes:    a micro-batch is `rows` samples; between stages go the activations of one, and back their gradients.
  * Ownership: pipeline_open to pipeline_release; options, table and spec are borrowed meanwhile.
  * Order:     every rank runs the same micro-batches, all forwards before all backwards (GPipe): a stage sends backwards
  *            only when it has received everything that was sent forwards, so two neighbours never both wait in a send,
- *            however little a link holds. What more there is to keep in memory than with one-forward-one-backward is
+ *            however little a link holds; each waits for calls alone that stand before its own in one order of all, so
+ *            that nothing can wait in a circle, on a device's stream neither. What more there is to keep in memory than with one-forward-one-backward is
  *            what a model that is not cut keeps as well: the activations of one batch.
  * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model).
  * Numerics:  gradients of micro-batches are added in their order, 0 + 1 + 2 + ..., at every number of stages: the same
@@ -23,6 +27,7 @@
 struct pipeline_options {
     const struct model_spec *spec; /* of the whole model */
     struct collectives *comm;
+    struct device_comm *device_comm; /* exchanges on ctx's device; NULL: by comm */
     struct kctx *ctx;
     int batch;         /* most samples of a training batch, per replica */
     int micro_batches; /* 0: 1 */
@@ -34,21 +39,28 @@ struct pipeline {
     struct pipeline_options o;
     struct pipeline_place at;
     struct collectives *replicas; /* the ranks of this stage; o.comm when there is but one stage */
-    struct model *model;          /* this stage; it also runs micro-batch 0 */
-    struct model *whole;          /* rank 0 of several stages: memory for pipeline_whole; else NULL */
-    struct shape output;          /* of the whole model */
-    size_t forward_len;           /* floats per sample that pipeline_forward gives: fewer before a head */
-    size_t whole_len;             /* its parameters */
+    /* The same on the device: o.device_comm when there is but one stage; NULL: this rank alone, or by replicas. */
+    struct device_comm *device_replicas;
+    struct model *model; /* this stage; it also runs micro-batch 0 */
+    struct model *whole; /* rank 0 of several stages: memory for pipeline_whole; else NULL */
+    struct shape output; /* of the whole model */
+    size_t forward_len;  /* floats per sample that pipeline_forward gives: fewer before a head */
+    size_t whole_len;    /* its parameters */
 
     struct model_spec *stage; /* of this stage */
     struct model *twin[MICRO_BATCHES_MAX];
-    size_t in_len, out_len; /* per sample, of this stage */
-    float *in;              /* what came from the stage before, for every micro-batch */
-    float *din, *dout;      /* gradients on their way, of one micro-batch */
+    size_t in_len, out_len; /* elements per sample, of this stage */
+    void *in;               /* what came from the stage before, for every micro-batch */
+    void *din, *dout;       /* gradients on their way, of one micro-batch */
     float *more;            /* gradients of a further micro-batch */
+    void *passing; /* the process's memory for what comes from a device without NCCL, or goes there */
+
+    /* What is sent and received is being recorded (resident/graph.c), so nobody may wait for it. Otherwise it is waited
+     * for, under the deadline: what is queued behind it for the first time may wait for the device without one. */
+    bool recording;
 };
 
-/* Take memory and reserve the kctx's workspace; weights are zero. */
+/* Take memory and reserve the kctx's workspace; weights are zero. On a device a collective call of the stage's replicas. */
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err) MUST_CHECK;
 void pipeline_release(struct pipeline *p);
 #define cleanup_pipeline __attribute__((cleanup(pipeline_release)))
@@ -66,17 +78,23 @@ static inline bool pipeline_is_last(const struct pipeline *p)
 /* One micro-batch through all stages. x: read by the first stage, and kept for the backward pass. *ret: the outputs on
  * the last stage, NULL on the others. */
 int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const float *x,
-                     const struct model_step *step, const float **ret, struct err *err) MUST_CHECK;
+                     const struct model_step *step, const void **ret, struct err *err) MUST_CHECK;
 
 /* The loss of a model that ends in a head, of the forward pass just before (model.h): on the last stage. grad as below;
  * dout and grad NULL: an evaluation. */
 int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
-                       float *dout, float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
+                       void *dout, float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
 /* And back. dout: read by the last stage. grad (of this stage's parameters) is written by micro-batch 0 and added to by
  * the others. */
-int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const float *dout, float *grad,
+int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const void *dout, float *grad,
                       struct err *err) MUST_CHECK;
+
+/* link.c - memory where the passes are, and what goes from one stage to the next. n: elements. */
+void *pipeline_take(const struct pipeline *p, size_t n, size_t each, struct err *err);
+void pipeline_give(const struct pipeline *p, void *memory);
+int pipeline_send(struct pipeline *p, const void *from, size_t n, int to, struct err *err) MUST_CHECK;
+int pipeline_recv(struct pipeline *p, void *to, size_t n, int from, struct err *err) MUST_CHECK;
 
 /* whole.c - what concerns the whole model, whichever rank holds its parts. */
 

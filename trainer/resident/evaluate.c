@@ -32,11 +32,15 @@ int resident_evaluate_begin(struct resident *r, const struct feed *f, int64_t it
                : 0;
 }
 
+/* The last stage counts. */
 static int evaluate_batch(struct resident *r, int n, struct err *err)
 {
-    const void *out = model_forward(r->model, r->ctx, r->batch.x, n, NULL);
+    const struct micro_batch all = {.rows = n};
+    const void *out;
 
-    return resident_queue_loss(r, out, n, 1, r->sum, NULL, err);
+    if (pipeline_forward(r->p.pipeline, &all, r->batch.x, NULL, &out, err))
+        return -1;
+    return out ? resident_queue_loss(r, &all, out, 1, r->sum, NULL, err) : 0;
 }
 
 int resident_evaluate_chunk(struct resident *r, int64_t first, int n, struct err *err)

@@ -31,13 +31,15 @@ struct recorded *resident_graph(struct resident *r, int rows, int total, bool la
 
 int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err)
 {
-    if (g->used == 0)
+    if (g->used == 0 || (half == 0 && !resident_stages_recordable(r)))
         return resident_queue_half(r, half, g, err);
     if (!g->half[half]) {
         struct err ignored;
         if (device_graph_begin(r->ctx, err))
             return -1;
+        r->p.pipeline->recording = true;
         int failed = resident_queue_half(r, half, g, err);
+        r->p.pipeline->recording = false;
         g->half[half] = device_graph_end(r->ctx, failed ? &ignored : err);
         if (failed || !g->half[half])
             return -1;

@@ -9,22 +9,38 @@
 
 _Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say");
 
-/* NCCL's own memory where there is NCCL: the table frees it. */
+/* Over which the gradient is summed; NULL: over none. */
+static struct device_comm *gradient_comm(const struct resident *r)
+{
+    return r->apart ? r->p.pipeline->device_replicas : r->p.device_comm;
+}
+
+/* Memory of the table that sums it, which frees it; without one our own. */
+static float *summed(struct resident *r, struct device_comm *by, size_t n, struct err *err)
+{
+    return by ? by->buffer(by, n * sizeof(float), r->p.timeout_ms, err)
+              : device_alloc(r->ctx, n * sizeof(float), err);
+}
+
+/* Gradient, loss and flags in one piece, which one call sums; but of stages loss and flags are all ranks' affair, and the
+ * gradient is the replicas'. */
 static bool take_gradient(struct resident *r, struct err *err)
 {
-    struct device_comm *c = r->p.device_comm;
-    size_t n = r->loss_at + 1;
+    struct device_comm *all = r->p.device_comm;
+    const size_t tail = 1 + (all ? QUEUED_FLAGS : 0);
 
-    r->grad = c ? c->buffer(c, (n + QUEUED_FLAGS) * sizeof(float), r->p.timeout_ms, err)
-                : device_alloc(r->ctx, n * sizeof(float), err);
-    r->flags = c && r->grad ? r->grad + n : NULL;
-    return r->grad;
+    r->grad = summed(r, gradient_comm(r), r->loss_at + (r->apart ? 0 : tail), err);
+    r->loss_sum = !r->grad ? NULL : r->apart ? summed(r, all, tail, err) : r->grad + r->loss_at;
+    r->flags = all && r->loss_sum ? r->loss_sum + 1 : NULL;
+    return r->loss_sum;
 }
 
 static int take_memory(struct resident *r, struct err *err)
 {
     const struct train_parts *p = &r->p;
     size_t batch = (size_t)model_batch_max(r->model);
+    if (r->stages && batch < (size_t)p->batch_size) /* whose micro-batches are all kept */
+        batch = (size_t)p->batch_size;
     struct sampler whole = p->sampler;
     size_t values = (size_t)(p->feed.values ? p->feed.values : 1);
     struct kctx *ctx = r->ctx;
@@ -89,13 +105,6 @@ uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t 
     return p;
 }
 
-int resident_check(int stages, struct err *err)
-{
-    return stages > 1
-               ? err_set(err, ERR_INVALID, "a model in stages is for CPUs alone so far: expected --no_cuda")
-               : 0;
-}
-
 static int place_model(struct resident *r, struct err *err)
 {
     const struct shard_parts *s = &r->p.shard;
@@ -106,9 +115,8 @@ static int place_model(struct resident *r, struct err *err)
 
 struct resident *resident_open(const struct train_parts *p, struct err *err)
 {
-    if (resident_check(p->pipeline->at.stages, err))
-        return NULL;
     struct resident *r = calloc(1, sizeof(*r));
+
     if (!r) {
         err_set(err, ERR_FATAL, "no memory for the training");
         return NULL;
@@ -118,14 +126,17 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     r->model = p->pipeline->model;
     r->len = model_len(r->model);
     r->loss_at = p->shard.each ? shard_len(&p->shard) : r->len;
-    r->whole = p->device_comm || p->pipeline->replicas->world == 1;
+    r->stages = p->pipeline->at.stages > 1;
+    r->whole = p->device_comm || p->comm->world == 1;
+    r->apart = r->stages && p->device_comm;
     r->labels = !loss_wants_values(&p->loss);
     r->outputs = p->feed.labels;
     r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
-    r->micro = p->pipeline->o.micro_batches;
+    r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
     r->sequence = p->feed.part.tokens;
-    if (place_model(r, err) || take_memory(r, err) || take_scratch(r, err) || resident_windows_take(r, err) ||
-        put_spans(r, err) || (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
+    if ((!r->stages && place_model(r, err)) || take_memory(r, err) || take_scratch(r, err) ||
+        resident_windows_take(r, err) || put_spans(r, err) ||
+        (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
         (p->feed.subset &&
          !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
         device_sync(r->ctx, err)) {
@@ -144,7 +155,7 @@ void resident_close(struct resident *r)
         free(r);
         return;
     }
-    if (r->p.device_comm)
+    if (gradient_comm(r))
         r->grad = NULL;
     void *own[] = {r->batch.x,     r->batch.labels, r->batch.values, r->batch.samples,
                    r->order,       r->dlogits,      r->grad,         r->m,

@@ -1,8 +1,8 @@
 /* state.h - what the rooms of a resident training share: its memory, and who does what for whom.
  *
  * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
- * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it, shards.c what of it is done in parts;
- * evaluate.c what an evaluation is.
+ * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it, shards.c what of it is done in parts,
+ * stages.c what it is of a model in stages; evaluate.c what an evaluation is.
  */
 #ifndef TK_TRAINER_RESIDENT_STATE_H
 #define TK_TRAINER_RESIDENT_STATE_H
@@ -25,14 +25,17 @@ struct resident {
     struct train_parts p;
     struct kctx *ctx;
     struct model *model;
-    size_t len;     /* parameters */
-    size_t loss_at; /* of the gradient's buffer: behind the parameters, and what makes their parts equal */
-    bool whole;     /* a step is one graph */
-    float *flags;   /* behind the gradient and the loss, with NCCL */
-    bool labels;    /* else values */
-    int outputs;    /* of a sample: one, or one for each token */
+    size_t len;      /* parameters */
+    size_t loss_at;  /* of the gradient's buffer: behind the parameters, and what makes their parts equal */
+    bool whole;      /* a step is one graph */
+    bool stages;     /* several: micro-batches are all under way at once, each with memory of its own, */
+    bool apart;      /* and loss and flags are summed by themselves, by all ranks; with NCCL */
+    float *loss_sum; /* behind the gradient, or apart */
+    float *flags;    /* behind that, with NCCL */
+    bool labels;     /* else values */
+    int outputs;     /* of a sample: one, or one for each token */
     int classes;
-    int micro;     /* micro-batches of a step */
+    int micro;     /* micro-batches of a step that are launched one by one: of stages none */
     bool sequence; /* samples are windows of tokens */
 
     struct resident_data train, test;
@@ -95,10 +98,24 @@ void resident_forget(struct resident *r, struct recorded *g);
 bool resident_has_buckets(const struct resident *r);
 int resident_queue_buckets(struct resident *r, float *grad, struct err *err) MUST_CHECK;
 
-/* step.c: what is recorded; and the loss of a forward pass: target and share as in layer.h, gradient NULL in an evaluation. */
+/* step.c: what is recorded; its samples; and the loss of a forward pass: target and share as in layer.h, gradient NULL in an
+ * evaluation. */
 int resident_queue_half(struct resident *r, int half, const struct recorded *g, struct err *err) MUST_CHECK;
-int resident_queue_loss(struct resident *r, const void *out, int rows, float share, struct queued_loss *loss,
-                        float *gradient, struct err *err) MUST_CHECK;
+void resident_queue_samples(struct resident *r, int rows);
+int resident_queue_loss(struct resident *r, const struct micro_batch *at, const void *out, float share,
+                        struct queued_loss *loss, float *gradient, struct err *err) MUST_CHECK;
+
+/* stages.c: the way of `total` samples through all stages and back; a step's sums over NCCL; can its first half be recorded? */
+int resident_stages_queue(struct resident *r, int total, struct err *err) MUST_CHECK;
+int resident_stages_sum(struct resident *r, struct err *err) MUST_CHECK;
+bool resident_stages_recordable(const struct resident *r);
+
+/* Where the gradient of a micro-batch's outputs lies. */
+static inline void *resident_dlogits(const struct resident *r, const struct micro_batch *at)
+{
+    return (char *)r->dlogits +
+           (size_t)at->first * r->p.pipeline->forward_len * element_bytes(device_element(r->ctx));
+}
 
 /* shards.c, where p.shard.each. Over NCCL, queued: the sums of its part of the gradient, and of
  * loss and flags; of all parts' squares; the new weights of all. By way of the process (grad as in resident_step): all that

@@ -62,33 +62,44 @@ int resident_sums(struct resident *r, double *own, double *mean, struct err *err
 
     if (resident_settle(r, err) || device_get(r->ctx, &now, r->state, sizeof(now), err))
         return -1;
-    *own = now.own_sum;
+    *own = pipeline_is_last(r->p.pipeline) ? now.own_sum : now.mean_sum;
     *mean = now.mean_sum;
     return 0;
 }
 
-/* The loss of a batch of `rows` samples, added to what *loss holds. With a gradient: that of `share` times the mean over rows,
- * which stands behind it. */
-int resident_queue_loss(struct resident *r, const void *out, int rows, float share, struct queued_loss *loss,
-                        float *gradient, struct err *err)
+/* The loss of some of a batch's samples, added to what *loss holds. With a gradient: that of `share` times the mean over them,
+ * which goes to loss_sum. */
+int resident_queue_loss(struct resident *r, const struct micro_batch *at, const void *out, float share,
+                        struct queued_loss *loss, float *gradient, struct err *err)
 {
     const struct loss_spec *spec = &r->p.loss;
-    float *mean = gradient ? r->grad + r->loss_at : NULL;
-    float *dout = gradient ? r->dlogits : NULL;
-    const int all = rows * r->outputs;
+    const int32_t *labels = r->batch.labels + (size_t)at->first * (size_t)r->outputs;
+    float *mean = gradient ? r->loss_sum : NULL;
+    void *dout = gradient ? resident_dlogits(r, at) : NULL;
+    const int all = at->rows * r->outputs;
     struct loss_result ignored;
 
     if (model_has_head(r->model)) {
         const struct head_target target = {
-            .labels = r->batch.labels, .share = share / (float)all, .queued = loss, .mean = mean};
-        return model_head_loss(r->model, r->ctx, &target, dout, gradient, &ignored, err);
+            .labels = labels, .share = share / (float)all, .queued = loss, .mean = mean};
+        return pipeline_head_loss(r->p.pipeline, at, &target, dout, gradient, &ignored, err);
     }
     if (r->labels)
-        queue_cross_entropy(r->ctx, loss, mean, dout, out, r->batch.labels, all, r->classes,
-                            spec->label_smoothing, share, true);
+        queue_cross_entropy(r->ctx, loss, mean, dout, out, labels, all, r->classes, spec->label_smoothing,
+                            share, true);
     else
-        queue_mse(r->ctx, loss, mean, dout, out, r->batch.values, rows, r->classes, share, true);
+        queue_mse(r->ctx, loss, mean, dout, out, r->batch.values + (size_t)at->first * (size_t)r->classes,
+                  at->rows, r->classes, share, true);
     return 0;
+}
+
+void resident_queue_samples(struct resident *r, int rows)
+{
+    if (r->sequence)
+        queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
+    else
+        queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order, &r->state->now.first,
+                     rows);
 }
 
 static void queue_begin(struct resident *r)
@@ -106,15 +117,12 @@ static int queue_micro(struct resident *r, const struct recorded *g, struct err 
     const float share = 1.0f / (float)p->pipeline->at.replicas * ((float)rows / (float)g->total);
     const struct model_step this = {
         .seed = p->seed, .step_at = &r->state->now.step, .samples = r->batch.samples};
+    const struct micro_batch alone = {.rows = rows};
     float *grad = r->micro > 1 ? r->more : r->grad;
 
-    if (r->sequence)
-        queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
-    else
-        queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order, &r->state->now.first,
-                     rows);
+    resident_queue_samples(r, rows);
     const void *out = model_forward(r->model, r->ctx, r->batch.x, rows, &this);
-    if (resident_queue_loss(r, out, rows, share, r->loss, grad, err))
+    if (resident_queue_loss(r, &alone, out, share, r->loss, grad, err))
         return -1;
     if (g->last && resident_has_buckets(r)) {
         if (resident_queue_buckets(r, grad, err))
@@ -136,6 +144,8 @@ static int queue_sums(struct resident *r, struct err *err)
 
     if (resident_in_parts(r))
         return c && (resident_shards_sum(r, err) || resident_shards_squares(r, err)) ? -1 : 0;
+    if (r->apart)
+        return resident_stages_sum(r, err);
     if (c && !resident_has_buckets(r) &&
         c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
@@ -147,7 +157,7 @@ static int queue_sums(struct resident *r, struct err *err)
 static int queue_finish(struct resident *r, int total, struct err *err)
 {
     const struct optim *o = r->p.optim;
-    const float *loss = r->grad + r->loss_at;
+    const float *loss = r->loss_sum;
     const float *scale = r->norm ? &r->norm->scale : NULL;
     const struct queued_params w = model_trained(r->model);
     const float *grad = r->grad + o->first;
@@ -174,7 +184,7 @@ int resident_queue_half(struct resident *r, int half, const struct recorded *g, 
         return queue_micro(r, g, err);
     if (half == 0) {
         queue_begin(r);
-        if (queue_micro(r, g, err))
+        if (r->stages ? resident_stages_queue(r, g->total, err) : queue_micro(r, g, err))
             return -1;
     }
     return half == 1 || r->whole ? queue_finish(r, g->total, err) : 0;
@@ -183,7 +193,6 @@ int resident_queue_half(struct resident *r, int half, const struct recorded *g, 
 /* The gradients of all ranks, by way of the process. */
 static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err *err)
 {
-    struct collectives *c = r->p.pipeline->replicas;
     size_t bytes = (r->len + 1) * sizeof(float);
 
     if (resident_in_parts(r))
@@ -192,7 +201,7 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
         return -1;
     if (!isfinite(grad[r->len]))
         *flags |= COLLECTIVES_NONFINITE;
-    if (c->all_reduce(c, grad, r->len + 1, flags, r->p.timeout_ms, err))
+    if (train_exchange(&r->p, grad, flags, err))
         return -1;
     device_put(r->ctx, r->grad, grad, bytes);
     return 0;
@@ -257,7 +266,7 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
     *ret = (struct train_result){.back = (int)(r->launched - r->seen),
                                  .known = r->seen > 0,
                                  .loss = r->last.loss,
-                                 .own = (double)r->last.own,
+                                 .own = (double)(pipeline_is_last(p->pipeline) ? r->last.own : r->last.loss),
                                  .flags = flags};
     return 0;
 }

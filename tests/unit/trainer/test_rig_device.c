@@ -6,7 +6,6 @@
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
-#include "trainer/resident.h"
 #include "trainer/run.h"
 #include "trainer/small_data.h"
 
@@ -197,17 +196,6 @@ static void each_rank_takes_its_own(void **state)
 }
 
 /* Who asked for GPUs alone is told; for others it is a note, and they train on the CPU. */
-static void a_model_in_stages_is_refused(void **state)
-{
-    struct err err = {0};
-
-    (void)state;
-    assert_int_equal(resident_check(3, &err), -1);
-    assert_int_equal(err.kind, ERR_INVALID);
-    assert_string_equal(err.msg, "a model in stages is for CPUs alone so far: expected --no_cuda");
-    assert_int_equal(resident_check(1, &err), 0);
-}
-
 /* The program itself, with whatever GPU support lies beside it, on a machine whose GPUs nobody may see. */
 static void the_program_says_one_line(void **state)
 {
@@ -256,7 +244,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_needs_a_gpu_and_gets_none_is_told_in_a_line),
         cmocka_unit_test(who_needs_none_trains),
         cmocka_unit_test(each_rank_takes_its_own),
-        cmocka_unit_test(a_model_in_stages_is_refused),
         cmocka_unit_test(the_program_says_one_line),
     };
 

@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What rank 0 tells all: the id, or why there is none. */
 struct told {
@@ -79,11 +80,12 @@ static void nccl_close(struct device_comm *c)
         if (n->stream)
             (void)cudaStreamDestroy(n->stream);
     }
+    if (n->beside)
+        n->beside->beside = NULL;
     free(n);
 }
 
-struct device_comm *nccl_open(struct collectives *host, const char *library, int64_t timeout_ms,
-                              struct err *err)
+static struct nccl *make(struct collectives *host, int64_t timeout_ms)
 {
     struct nccl *n = calloc(1, sizeof(*n));
 
@@ -94,10 +96,45 @@ struct device_comm *nccl_open(struct collectives *host, const char *library, int
                                     .world = host->world,
                                     .state = n,
                                     .buffer = nccl_buffer,
+                                    .among = nccl_among,
                                     .wait = nccl_wait,
                                     .sync = nccl_sync,
                                     .close = nccl_close};
     nccl_calls(&n->table);
+    return n;
+}
+
+/* An id of its own rather than ncclCommSplit: the meeting is then the one that there is, with its deadline, and says when a
+ * child of a non-blocking communicator may be used, which split's leaves to guess (NVIDIA/nccl issue 1472). */
+struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
+                               struct err *err)
+{
+    struct nccl *of = c->state;
+
+    if (nccl_begin(of, err))
+        return NULL;
+    if (of->beside || timeout_ms < 0) {
+        err_set(err, ERR_INVALID, "ranks among others: expected a time that is not negative, and once");
+        return NULL;
+    }
+    struct nccl *n = make(host, timeout_ms);
+    n->api = of->api;
+    memcpy(n->table.transport, of->table.transport, sizeof(n->table.transport));
+    n->beside = of;
+    of->beside = n;
+    if (make_own(n, err) || meet(n, err)) {
+        (void)nccl_fail(of, err); /* the others may be waiting for this rank in either */
+        nccl_close(&n->table);
+        return NULL;
+    }
+    return &n->table;
+}
+
+struct device_comm *nccl_open(struct collectives *host, const char *library, int64_t timeout_ms,
+                              struct err *err)
+{
+    struct nccl *n = make(host, timeout_ms);
+
     if (timeout_ms < 0 ? err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative")
                        : nccl_api_load(&n->api, library, err)) {
         free(n);

@@ -1,7 +1,7 @@
 /* state.h - what the files of this folder share.
  *
- * Ownership: struct nccl owns the communicator, its buffers, a stream and an event. Once lost, the abort thread has the
- *            communicator, and nothing of the device is given back.
+ * Ownership: struct nccl owns the communicator, its buffers, a stream and an event. Once lost, the abort threads have the
+ *            communicators, and nothing of the device is given back.
  */
 #ifndef TK_TRAINER_COLLECTIVES_NCCL_STATE_H
 #define TK_TRAINER_COLLECTIVES_NCCL_STATE_H
@@ -25,6 +25,7 @@ struct nccl_buffer {
 
 struct nccl {
     struct device_comm table;
+    struct nccl *beside; /* the table that stands and falls with this one (among); NULL: none */
     struct nccl_api api;
     struct collectives *host;
     ncclComm_t comm;
@@ -50,6 +51,10 @@ int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t time
               struct err *err) MUST_CHECK;
 int nccl_sync(struct device_comm *c, void *stream, const char *what, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
+
+/* open.c: device.h's. */
+struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
+                               struct err *err);
 
 /* calls.c: fills the table's queueing entries. */
 void nccl_calls(struct device_comm *c);

@@ -24,24 +24,34 @@ static void *abort_main(void *arg)
 }
 
 /* A thread of its own: ncclCommAbort first tells the kernels to end, then waits for graphs and for its own threads. */
-static void abort_all(struct nccl *n)
+static bool begin_abort(struct nccl *n, pthread_t *thread)
 {
-    struct abort_job *job = malloc(sizeof(*job));
-    struct timespec until;
-    pthread_t thread;
+    struct abort_job *job = n->comm ? malloc(sizeof(*job)) : NULL;
 
     if (!job)
-        abort();
+        return false;
     *job = (struct abort_job){n->api.abort, n->comm};
     n->comm = NULL;
-    if (thread_start(&thread, abort_main, job)) {
-        free(job);
-        return;
-    }
+    if (!thread_start(thread, abort_main, job))
+        return true;
+    free(job);
+    return false;
+}
+
+static void abort_all(struct nccl *n)
+{
+    struct timespec until;
+    pthread_t thread[2];
+    int threads = 0;
+
+    threads += begin_abort(n, &thread[threads]);
+    if (n->beside)
+        threads += begin_abort(n->beside, &thread[threads]);
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += NCCL_ABORT_MS / 1000;
-    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until))
-        pthread_detach(thread);
+    for (int i = 0; i < threads; i++)
+        if (pthread_clockjoin_np(thread[i], NULL, CLOCK_MONOTONIC, &until))
+            pthread_detach(thread[i]);
 }
 
 int nccl_begin(const struct nccl *n, struct err *err)
@@ -56,10 +66,11 @@ int nccl_fail(struct nccl *n, const struct err *err)
 {
     if (n->table.lost)
         return -1;
-    n->table.lost = true;
-    n->failed = *err;
-    if (n->comm)
-        abort_all(n);
+    for (struct nccl *each = n; each; each = each == n ? n->beside : NULL) {
+        each->table.lost = true;
+        each->failed = *err;
+    }
+    abort_all(n);
     return -1;
 }
 
@@ -126,7 +137,7 @@ static int bad_news(struct nccl *n, const char *what, int64_t now_ms, int64_t *g
     ncclResult_t state;
     struct err gone;
 
-    if (look_at_nccl(n, what, &state, err))
+    if (look_at_nccl(n, what, &state, err) || (n->beside && look_at_nccl(n->beside, what, &state, err)))
         return -1;
     if (!collectives_look(n->host, what, &gone))
         return 0;

@@ -84,11 +84,14 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         setenv("FAKE_STREAMS", "early", 1);
     if (!gpu_ranks.emulated || t->world > EMULATED_GPUS)
         setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1); /* where there is a GPU for each, it changes nothing */
-    const char *model = t->sequences ? GPT2 : MODEL;
+    if (!gpu_ranks.emulated && t->world > GPU_RANKS)
+        setenv("NCCL_MAX_CTAS", "4", 0); /* kernels of ranks that share one must all fit */
+    const char *model = t->model ? t->model : t->sequences ? GPT2 : MODEL;
     if (config_decode("tiny.yaml", model, strlen(model), &arena, &cfg, &err)) {
         fprintf(stderr, "%s\n", err.msg);
         return FAILED;
     }
+    const int stages = t->world > 1 ? cfg.model.stages : 0;
     cfg.data_dir = t->sequences ? TK_SOURCE_DIR "/tests/golden/torch" : gpu_ranks.data;
     cfg.ckpt_dir = t->checkpoints ? t->checkpoints : arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
     cfg.resume = t->checkpoints ? "auto" : "never";
@@ -108,10 +111,10 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.log_dir = t->log_dir;
     cfg.log_histograms = t->log_dir ? 1 : 0;
     if (!t->sequences)
-        cfg.batch_size = GPU_RANKS_BATCH / t->world;
+        cfg.batch_size = GPU_RANKS_BATCH / (stages ? t->world / stages : t->world);
     cfg.log_interval = t->log_interval;
     cfg.log_format = LOG_FORMAT_JSON;
-    if (t->epochs || !t->sequences)
+    if (t->epochs || (!t->sequences && !t->model))
         cfg.epochs = t->epochs ? t->epochs : 2;
     cfg.timeout_s = (double)(t->timeout_s ? t->timeout_s : 60);
     struct run_env env = {
@@ -195,6 +198,28 @@ void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu
     for (int i = 0; i < got.n; i++)
         if (!(fabs(got.loss[i] - want->loss[i]) <= share * fabs(want->loss[i])))
             fail_msg("%s: loss %d of %d is %.9g, expected %.9g", what, i, got.n, got.loss[i], want->loss[i]);
+}
+
+void gpu_ranks_check_signal(struct gpu_ranks_task t, int signal, int exit_code)
+{
+    const int64_t soon_s = gpu_ranks.emulated ? GPU_RANKS_SOON_S : GPU_RANKS_SOON_ON_A_GPU_S;
+    char line[1024];
+
+    t.log_interval = 1;
+    t.epochs = 1000000;
+    t.timeout_s = signal == SIGSTOP ? soon_s : GPU_RANKS_LATE_S;
+    struct gpu_ranks r = gpu_ranks_start(&t);
+    for (int shown = 0; shown < 4;) {
+        assert_non_null(fgets(line, sizeof(line), r.out));
+        shown += strstr(line, "\"loss\":") != NULL;
+    }
+    assert_int_equal(kill(r.pid[1], signal), 0);
+    gpu_ranks_read(&r);
+    for (int i = 0; i < r.world; i++)
+        if (i != 1)
+            assert_int_equal(gpu_ranks_ended(r.pid[i]), exit_code);
+    kill(r.pid[1], SIGKILL);
+    assert_int_equal(gpu_ranks_ended(r.pid[1]), EXIT_CODE_SIGNAL_BASE + SIGKILL);
 }
 
 static bool has_gpu(void)

@@ -16,6 +16,10 @@
 
 enum { GPU_RANKS = 2, GPU_RANKS_MAX = 4, GPU_RANKS_LOSSES = 64, GPU_RANKS_BATCH = 24 /* of all ranks */ };
 
+/* Deadlines: where one is what ends a run (a pretend GPU may take a second for a step, and real libraries some to be loaded and
+ * to meet), and where it is not. */
+enum { GPU_RANKS_SOON_S = 5, GPU_RANKS_SOON_ON_A_GPU_S = 20, GPU_RANKS_LATE_S = 60 };
+
 /* What the runs of a test program find. */
 extern struct gpu_ranks_machine {
     bool emulated;
@@ -27,6 +31,7 @@ struct gpu_ranks_task {
     enum collectives_backend backend;
     int world;
     bool no_cuda;
+    const char *model;    /* YAML; NULL: a small net */
     bool sequences;       /* a GPT-2 instead: micro-batches, a bounded norm, evaluations on the way */
     int64_t log_interval; /* 0: evaluations alone, and steps are not waited for */
     int64_t epochs;
@@ -69,6 +74,10 @@ struct gpu_ranks_shown gpu_ranks_shown_by(const struct gpu_ranks_task *t);
 /* The task shows the same, but for so small a share. */
 void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, double share,
                             const char *what);
+
+/* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. The others end
+ * with exit_code. */
+void gpu_ranks_check_signal(struct gpu_ranks_task t, int signal, int exit_code);
 
 /* From a program's arguments; 0: there are GPUs, else its exit status. And the set-up and tear-down of its tests. */
 int gpu_ranks_find(int argc, char **argv);

@@ -12,12 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    WORLD = GPU_RANKS,
-    SOON_S = 5, /* where the deadline is what ends a run; a pretend GPU may take a second for a step, */
-    SOON_ON_A_GPU_S = 20, /* and real libraries some to be loaded and to meet */
-    LATE_S = 60
-};
+enum { WORLD = GPU_RANKS };
 
 static void check_same(const struct gpu_ranks_shown *want, const struct gpu_ranks_task *t, const char *what)
 {
@@ -112,47 +107,27 @@ static void weights_to_begin_with_reach_the_gpu(void **state)
     unlink(path);
 }
 
-/* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. */
-static void check_signal(enum collectives_backend backend, bool zero, int signal, int exit_code)
-{
-    const struct gpu_ranks_task t = {.backend = backend,
-                                     .zero = zero,
-                                     .world = WORLD,
-                                     .log_interval = 1,
-                                     .epochs = 1000000,
-                                     .timeout_s = signal != SIGSTOP    ? LATE_S
-                                                  : gpu_ranks.emulated ? SOON_S
-                                                                       : SOON_ON_A_GPU_S};
-    struct gpu_ranks r = gpu_ranks_start(&t);
-    char line[1024];
-
-    for (int shown = 0; shown < 4;) {
-        assert_non_null(fgets(line, sizeof(line), r.out));
-        shown += strstr(line, "\"loss\":") != NULL;
-    }
-    assert_int_equal(kill(r.pid[1], signal), 0);
-    gpu_ranks_read(&r);
-    int code = gpu_ranks_ended(r.pid[0]);
-    kill(r.pid[1], SIGKILL);
-    assert_int_equal(gpu_ranks_ended(r.pid[1]), EXIT_CODE_SIGNAL_BASE + SIGKILL);
-    assert_int_equal(code, exit_code);
-}
-
 static void a_rank_that_dies_or_stops_ends_the_others(void **state)
 {
+    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD};
+    const struct gpu_ranks_task gloo = {GLOO, .world = WORLD};
+
     (void)state;
-    check_signal(COLLECTIVES_NCCL, false, SIGKILL, EXIT_CODE_PEER_LOST);
-    check_signal(COLLECTIVES_NCCL, false, SIGSTOP, EXIT_CODE_RETRYABLE);
-    check_signal(COLLECTIVES_GLOO, false, SIGKILL, EXIT_CODE_PEER_LOST);
-    check_signal(COLLECTIVES_GLOO, false, SIGSTOP, EXIT_CODE_RETRYABLE);
+    gpu_ranks_check_signal(nccl, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_signal(nccl, SIGSTOP, EXIT_CODE_RETRYABLE);
+    gpu_ranks_check_signal(gloo, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_signal(gloo, SIGSTOP, EXIT_CODE_RETRYABLE);
 }
 
 static void so_does_one_with_a_part_of_the_optimiser(void **state)
 {
+    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .zero = true};
+    const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .zero = true};
+
     (void)state;
-    check_signal(COLLECTIVES_NCCL, true, SIGKILL, EXIT_CODE_PEER_LOST);
-    check_signal(COLLECTIVES_NCCL, true, SIGSTOP, EXIT_CODE_RETRYABLE);
-    check_signal(COLLECTIVES_GLOO, true, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_signal(nccl, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_signal(nccl, SIGSTOP, EXIT_CODE_RETRYABLE);
+    gpu_ranks_check_signal(gloo, SIGKILL, EXIT_CODE_PEER_LOST);
 }
 
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
@@ -164,11 +139,11 @@ static void an_nccl_that_fails_between_launches_ends_all(void **state)
         int64_t log_interval, timeout_s;
         int code[WORLD];
     } rows[] = {
-        {"stall:1:6", 0, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
-        {"stall:1:2", 0, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
-        {"hang:1:6", 1, SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
-        {"system:1:6", 0, LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_RETRYABLE}},
-        {"remote:1:6", 1, LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_PEER_LOST}},
+        {"stall:1:6", 0, GPU_RANKS_SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"stall:1:2", 0, GPU_RANKS_SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"hang:1:6", 1, GPU_RANKS_SOON_S, {EXIT_CODE_RETRYABLE, EXIT_CODE_RETRYABLE}},
+        {"system:1:6", 0, GPU_RANKS_LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_RETRYABLE}},
+        {"remote:1:6", 1, GPU_RANKS_LATE_S, {EXIT_CODE_PEER_LOST, EXIT_CODE_PEER_LOST}},
     };
 
     (void)state;

@@ -2,6 +2,9 @@
  *
  * Call k of every rank puts its bytes into half k % 2 of its slot and says so; when all have, each takes what it needs
  * and says so too. A half is written again when all have taken what was in it.
+ *
+ * As strict as the real one may be: a send ends when its bytes were taken, and where ranks do not call the same with the
+ * same size it never ends.
  */
 #include "fake_nccl_state.h"
 
@@ -121,13 +124,19 @@ static bool step_mail(struct call *k)
     struct mail *m = out ? &c->shared->mail[c->rank][k->peer] : &c->shared->mail[k->peer][c->rank];
     unsigned sent = atomic_load(&m->sent), taken = atomic_load(&m->taken);
 
-    if (out ? sent != taken : sent == taken)
+    if (out && k->begun)
+        return sent == taken;
+    if (out ? sent != taken : sent == taken || m->len != k->bytes)
         return false;
-    if (out)
+    k->begun = true;
+    if (out) {
         memcpy(m->bytes, k->in, k->bytes);
-    else
-        memcpy(k->out, m->bytes, k->bytes);
-    atomic_fetch_add(out ? &m->sent : &m->taken, 1);
+        m->len = k->bytes;
+        atomic_fetch_add(&m->sent, 1);
+        return false;
+    }
+    memcpy(k->out, m->bytes, k->bytes);
+    atomic_fetch_add(&m->taken, 1);
     return true;
 }
 

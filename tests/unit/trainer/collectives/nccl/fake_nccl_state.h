@@ -9,11 +9,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { RANKS = 8, HALF = 64 * 1024, MAIL = 4096 };
+enum { RANKS = 8, HALF = 64 * 1024, MAIL = 64 * 1024 };
 enum op { OP_SUM, OP_GATHER, OP_SCATTER, OP_SPREAD, OP_SEND, OP_RECV };
 
 struct mail {
     _Atomic unsigned sent, taken;
+    size_t len;
     char bytes[MAIL];
 };
 

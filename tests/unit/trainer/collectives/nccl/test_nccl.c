@@ -83,8 +83,11 @@ static int all_calls_body(struct collectives *c, struct device_comm *d, cudaStre
     for (int i = 0; i < EACH; i++)
         RANK_CHECK(mine[i] == (float)(c->world * (100 * c->rank + i)));
     RANK_OK(d->broadcast(d, mine, sizeof(mine), 1, stream, &err));
-    RANK_OK(d->send(d, mine, sizeof(mine), next, stream, &err));
-    RANK_OK(d->recv(d, all, sizeof(mine), before, stream, &err));
+    /* Rank 0 sends first: in a ring of nothing but sends all would wait for each other. */
+    RANK_OK(c->rank ? d->recv(d, all, sizeof(mine), before, stream, &err)
+                    : d->send(d, mine, sizeof(mine), next, stream, &err));
+    RANK_OK(c->rank ? d->send(d, mine, sizeof(mine), next, stream, &err)
+                    : d->recv(d, all, sizeof(mine), before, stream, &err));
     RANK_OK(d->sync(d, stream, "step", RANKS_TIMEOUT_MS, &err));
     for (int i = 0; i < EACH; i++)
         RANK_CHECK(all[i] == (float)(c->world * (100 + i)));
