@@ -3,6 +3,7 @@
 
 #include "kernels/device.h"
 #include "trainer/model/loss.h"
+#include "trainer/pair.h"
 #include "trainer/resident.h"
 
 #include <math.h>
@@ -21,6 +22,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     t->grad = sharers->shared(sharers, t->loss_at + 1, p->timeout_ms, err);
     if (!t->grad)
         return -1;
+    t->pair = pair_fits(p);
     t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = calloc(kept * p->pipeline->forward_len, sizeof(float));
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
@@ -198,7 +200,7 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
         return -1;
     if (!isfinite(t->grad[t->loss_at]))
         flags |= COLLECTIVES_NONFINITE;
-    if (train_exchange(p, t->grad, &flags, err))
+    if (t->pair ? pair_step(p, lr, t->grad, &flags, err) : train_exchange(p, t->grad, &flags, err))
         return -1;
     ret->loss = t->grad[t->loss_at];
     if (!pipeline_is_last(p->pipeline))
@@ -208,7 +210,7 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
     ret->flags = flags;
     t->own_sum += ret->own;
     t->mean_sum += (double)ret->loss;
-    if (flags & COLLECTIVES_NONFINITE)
+    if (t->pair || (flags & COLLECTIVES_NONFINITE))
         return 0;
     if (p->shard.each)
         return shard_step(&p->shard, p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, err);

@@ -3,7 +3,7 @@
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
  * Order:     every rank runs the same steps. What rides on the one all_reduce: all gradients, the loss, the
  *            flags. Of a model in several stages the replicas of a stage sum its gradients, and all ranks then
- *            the loss, which the last stages know, and the flags.
+ *            the loss, which the last stages know, and the flags. Two ranks of one host sum and update at once (pair.h).
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
  * Numerics:  the gradient is the mean over all replicas' samples. Each one's share is divided by their number
  *            before the sum, at the loss, where it costs nothing; so is each micro-batch's.
@@ -54,6 +54,7 @@ struct train {
     float *values;             /* (batch, values) */
     uint32_t *places;          /* (batch) */
     uint32_t *order;           /* (items) of the epoch */
+    bool pair;                 /* the exchange updates, too (pair.h) */
     uint32_t raise;            /* flags that this rank raises with the next step */
     bool exact;                /* the next step's own loss is wanted: a device is then waited for */
     double own_sum, mean_sum;  /* losses of the epoch */

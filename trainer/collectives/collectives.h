@@ -89,6 +89,13 @@ struct collectives {
      * COLLECTIVES_SHARED_MAX times per table. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
 
+    /* Where ranks share memory: each[r] is rank r's x, which must lie in a shared piece (else ERR_INVALID); flags as in
+     * all_reduce. Until its next call of all ranks a rank may read them, and write its own part (collectives_part) of
+     * every one: whatever a sum by parts is for, done in one pass. The rest nobody writes meanwhile. NULL: there is no
+     * such memory. */
+    int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
+                struct err *err) MUST_CHECK;
+
     /* Ends the table; collectives_close calls it. */
     void (*close)(struct collectives *c);
 };

@@ -33,6 +33,7 @@ enum host_op {
     HOST_REDUCE_SCATTER,
     HOST_BARRIER,
     HOST_SHARED,
+    HOST_VIEW,
 };
 
 /* What a rank is about to do, for its peers to compare; place: where in the shared pieces, 0 is outside. */
@@ -168,6 +169,8 @@ int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
                         struct err *err) MUST_CHECK;
 int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
                         struct err *err) MUST_CHECK;
+int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
+              struct err *err) MUST_CHECK;
 
 /* host_link.c: messages between two ranks. */
 int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,

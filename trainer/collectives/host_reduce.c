@@ -1,5 +1,6 @@
 /* host_reduce.c - sums over the ranks of one host. Three ways, the same bits from each: small vectors are summed by
- * everyone, those in shared pieces where they lie, the rest by chunks through the staging halves. */
+ * everyone, those in shared pieces where they lie, the rest by chunks through the staging halves. And those pieces in
+ * view, for who has more to do with them than to sum. */
 #include "trainer/collectives/host.h"
 #include "trainer/collectives/reduce.h"
 
@@ -77,12 +78,19 @@ static int reduce_staged(struct host *h, enum reduce_type type, const struct hos
     return 0;
 }
 
+/* Rank r's floats at a place of a piece. */
+static float *part_in(const struct host_piece *piece, uint64_t place, int r)
+{
+    const size_t at = (size_t)(place & (((uint64_t)1 << 48) - 1));
+
+    return (float *)(void *)(piece->base + (size_t)r * piece->stride) + at;
+}
+
 /* All ranks' vectors lie in one shared piece: sum our part where it lies, and write it to every rank. `scatter`:
  * to ourselves only. */
 static int reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
                            bool scatter, uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
-    const size_t at = (size_t)(call->place & (((uint64_t)1 << 48) - 1));
     const uint32_t phase = h->phase;
     size_t begin, end;
 
@@ -91,7 +99,7 @@ static int reduce_in_place(struct host *h, const struct host_piece *piece, const
     *flags = gather_flags(h, phase);
     collectives_part(call->n, h->rank, h->world, &begin, &end);
     for (int r = 0; r < h->world; r++) {
-        h->dst[r] = piece->base + (size_t)r * piece->stride + (at + begin) * sizeof(float);
+        h->dst[r] = part_in(piece, call->place, r) + begin;
         h->src[r] = h->dst[r];
     }
     reduce_vectors(REDUCE_F32, scatter ? h->dst + h->rank : h->dst, scatter ? 1 : h->world, h->src, h->world,
@@ -180,4 +188,28 @@ int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeo
     call.place = host_segment_place(h, x, n, &piece);
     return piece ? reduce_in_place(h, piece, &call, true, &none, deadline_ms, err)
                  : scatter_staged(h, &call, x, deadline_ms, err);
+}
+
+int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
+              struct err *err)
+{
+    struct host *h = c->state;
+    const struct host_piece *piece = NULL;
+    struct host_call call = {.op = HOST_VIEW, .n = n, .has_flags = flags != NULL};
+    const uint32_t phase = h->phase;
+    int64_t deadline_ms;
+
+    if (host_begin(h, "view", timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    call.place = host_segment_place(h, x, n, &piece);
+    if (!piece)
+        return err_set(err, ERR_INVALID, "view: %zu floats that lie in no shared piece", n);
+    call.flags = flags ? *flags : 0;
+    if (host_phase(h, &call, deadline_ms, err) < 0)
+        return -1;
+    if (flags)
+        *flags = gather_flags(h, phase);
+    for (int r = 0; r < h->world; r++)
+        each[r] = part_in(piece, call.place, r);
+    return 0;
 }

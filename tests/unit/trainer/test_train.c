@@ -50,7 +50,7 @@ void *aligned_alloc(size_t align, size_t size)
 }
 #endif
 
-enum { ITEMS = 96, SIDE = 10, PIXELS = SIDE * SIDE, STEPS_MAX = 64, WEIGHTS_MAX = 2048, BUFFERS_MAX = 512 };
+enum { ITEMS = 96, SIDE = 10, PIXELS = SIDE * SIDE, STEPS_MAX = 64, WEIGHTS_MAX = 8192, BUFFERS_MAX = 512 };
 
 struct task {
     int64_t batch;
@@ -61,6 +61,10 @@ struct task {
     int stop_rank, stop_step, stop_signal; /* raise it there before that step (from 0); stop_step -1: never */
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
     bool dropout, norm;                    /* the network has these layers as well */
+    bool wide;                             /* it has so many weights that two ranks sum and update at once, */
+    bool apart;                            /* unless they are told not to */
+    double momentum, weight_decay;
+    bool matrices_only; /* decay */
     int evaluate_stop; /* raise SIGTERM on rank stop_rank in an evaluation, behind so many of its questions; 0: never */
 };
 
@@ -129,7 +133,7 @@ static struct model_spec net(const struct task *task)
     if (task->dropout)
         add(&s, &layer_dropout, "")->number[0] = 0.2;
     add(&s, &layer_flatten, "");
-    add(&s, &layer_linear, "d1")->option[0] = 12;
+    add(&s, &layer_linear, "d1")->option[0] = task->wide ? 64 : 12;
     add(&s, &layer_relu, "");
     if (task->dropout)
         add(&s, &layer_dropout, "")->number[0] = 0.2;
@@ -183,7 +187,14 @@ static int body(struct collectives *c, void *arg)
     const struct task *task = &shared->task;
     struct trace *out = &shared->trace[c->rank];
     struct model_spec spec = net(task);
-    struct optimizer_spec optimizer = {.type = task->optimizer, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    struct optimizer_spec optimizer = {.type = task->optimizer,
+                                       .beta1 = 0.9,
+                                       .beta2 = 0.999,
+                                       .eps = 1e-8,
+                                       .momentum = task->momentum,
+                                       .nesterov = task->momentum != 0,
+                                       .weight_decay = task->weight_decay,
+                                       .decay_matrices_only = task->matrices_only};
     static uint8_t images[ITEMS * PIXELS];
     static int32_t labels[ITEMS];
     static const struct data_spec data = {.stats = 1, .mean = {0.5}, .std = {0.5}};
@@ -222,7 +233,11 @@ static int body(struct collectives *c, void *arg)
     make_data(images, labels);
     feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
+    if (task->apart)
+        c->view = NULL;
     RANK_CHECK(!train_make(&train, &p, &err));
+    RANK_CHECK(train.pair ==
+               (c->world == 2 && task->wide && !task->apart && task->optimizer == OPTIMIZER_SGD));
     int rc = run_steps(&train, task, out);
     struct evaluate_parts part = {.comm = c,
                                   .ctx = ctx,
@@ -392,6 +407,33 @@ static void a_repeat_has_the_same_bits(void **state)
     }
 }
 
+/* Two ranks that sum and update at once come to the bits of those who do one after the other. */
+static void sum_and_update_at_once_are_those_apart(void **state)
+{
+    (void)state;
+    static const struct task kinds[] = {{.momentum = 0},
+                                        {.momentum = 0.9},
+                                        {.weight_decay = 0.02, .matrices_only = true},
+                                        {.poison_rank = 1}};
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct task task = usual(8);
+        task.wide = true;
+        task.momentum = kinds[i].momentum;
+        task.weight_decay = kinds[i].weight_decay;
+        task.matrices_only = kinds[i].matrices_only;
+        task.poison_rank = kinds[i].poison_rank ? kinds[i].poison_rank : -1;
+        struct shared *a = train_with(2, task);
+        task.apart = true;
+        struct shared *b = train_with(2, task);
+        assert_int_equal(a->trace[0].steps, task.poison_rank < 0 ? 18 : 3);
+        assert_true(a->trace[0].weights > 4096);
+        assert_memory_equal(a->trace, b->trace, sizeof(a->trace));
+        munmap(a, sizeof(*a));
+        munmap(b, sizeof(*b));
+    }
+}
+
 /* 50 items in batches of 16: the last one holds 2; over 3 ranks 17 each: the last one holds 1. */
 static void a_tail_batch_is_smaller(void **state)
 {
@@ -453,8 +495,10 @@ static void a_step_allocates_nothing(void **state)
     (void)state;
     if (!COUNTS_ALLOCATIONS)
         skip();
-    for (int world = 1; world <= 2; world++) {
-        struct shared *s = train_with(world, usual(8));
+    for (int world = 1; world <= 3; world++) {
+        struct task task = usual(8);
+        task.wide = world == 2;
+        struct shared *s = train_with(world, task);
         assert_true(allocations > 0);
         assert_int_equal(s->trace[0].allocations, 0);
         assert_int_equal(s->trace[world - 1].allocations, 0);
@@ -471,6 +515,7 @@ int main(void)
         cmocka_unit_test(each_step_drops_others),
         cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),
+        cmocka_unit_test(sum_and_update_at_once_are_those_apart),
         cmocka_unit_test(a_tail_batch_is_smaller),
         cmocka_unit_test(a_signal_stops_all_after_the_same_step),
         cmocka_unit_test(a_loss_that_is_not_finite_stops_all),
