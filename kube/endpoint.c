@@ -19,6 +19,10 @@ enum {
     WATCH_USER_TIMEOUT_MS = 1000 * ENDPOINT_WATCH_DEAD_S - 1000,
 };
 
+_Static_assert(ENDPOINT_WATCH_IDLE_S + ENDPOINT_WATCH_PROBE_S <= ENDPOINT_WATCH_DEAD_S,
+               "a probe is out by then");
+_Static_assert(3 * ENDPOINT_WATCH_DEAD_S <= 45, "the goal: see endpoint.h");
+
 static char *url_part(CURLU *url, CURLUPart part)
 {
     char *text = NULL;

@@ -238,9 +238,8 @@ static int set_up(struct manager *m, struct err *err)
     if (!m->loop || loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
         return -1;
     m->started_ms = loop_now_ms(m->loop);
-    m->http = http_new(
-        m->loop, m->config,
-        &(struct http_options){.user_agent = m->user_agent, .qps = m->o.qps, .burst = m->o.burst}, err);
+    m->http =
+        http_new(m->loop, m->config, &(struct http_options){m->user_agent, m->o.qps, m->o.burst, 0}, err);
     if (!m->http)
         return -1;
     struct transport plain = http_transport(m->http);

@@ -10,7 +10,6 @@
 
 #include "faults.h"
 #include "kube/cache.h"
-#include "kube/endpoint.h"
 #include "test.h"
 
 #include <errno.h>
@@ -25,11 +24,6 @@
 #include <unistd.h>
 
 enum { PATIENCE_MS = 400000, WARM = 3, HURRY = 6 };
-
-/* The goal of 45 s, where only what the client sends is lost (endpoint.h says why three times). */
-_Static_assert(3 * ENDPOINT_WATCH_DEAD_S <= 45, "a dead watch is noticed in time");
-_Static_assert(ENDPOINT_WATCH_IDLE_S + ENDPOINT_WATCH_PROBE_S <= ENDPOINT_WATCH_DEAD_S,
-               "a probe is out by then");
 
 struct way;
 
