@@ -37,10 +37,10 @@ die() {
 # sources NAME: what the image is made of, relative to the top of the tree.
 sources() {
     case $1 in
-    operator) echo CMakeLists.txt cmake common kube operator deploy/images/sbom.sh ;;
-    trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer deploy/images/sbom-image.sh ;;
-    trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py deploy/images/sbom-image.sh ;;
-    tensorboard) echo deploy/images/tensorboard.requirements.txt deploy/images/sbom-image.sh ;;
+    operator) echo CMakeLists.txt cmake common kube operator deploy/images/sbom.sh deploy/images/spdx.awk ;;
+    trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer deploy/images/sbom-image.sh deploy/images/spdx.awk ;;
+    trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py deploy/images/sbom-image.sh deploy/images/spdx.awk ;;
+    tensorboard) echo deploy/images/tensorboard.requirements.txt deploy/images/sbom-image.sh deploy/images/spdx.awk ;;
     esac
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # sbom.sh PROGRAM VERSION MAP OURS [SOURCES] - prints an SPDX 2.3 document in JSON: of what a statically linked program was
-# made, by the linker's own account. Runs where it was linked, on Debian and its kin.
+# made, by the linker's own account. Runs where it was linked, on Debian and its kin; beside it lies spdx.awk.
 #
 #   PROGRAM   the file, as shipped
 #   MAP       what the linker wrote with -Wl,-Map=MAP
@@ -49,32 +49,6 @@ sum=$(sha256sum -- "$program" | cut -d ' ' -f 1)
 created=$(date -u -d "@${SOURCE_DATE_EPOCH:-0}" +%Y-%m-%dT%H:%M:%SZ)
 # shellcheck source=/dev/null
 distribution=$(. /etc/os-release && echo "$ID")
-printf '%s\n' "$found" | sort -u | awk -v name="$(basename -- "$program")" -v version="$version" -v sum="$sum" \
-    -v created="$created" -v distribution="$distribution" '
-    function package(id, name, version, more) {
-        return sprintf("    {\"SPDXID\": \"SPDXRef-%s\", \"name\": \"%s\", \"versionInfo\": \"%s\", " \
-            "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseConcluded\": \"NOASSERTION\", " \
-            "\"licenseDeclared\": \"NOASSERTION\", \"copyrightText\": \"NOASSERTION\", %s}", id, name, version, more)
-    }
-    function relation(from, type, to) {
-        return sprintf("    {\"spdxElementId\": \"SPDXRef-%s\", \"relationshipType\": \"%s\", " \
-            "\"relatedSpdxElement\": \"SPDXRef-%s\"}", from, type, to)
-    }
-    function escaped(text) { gsub(/\+/, "%2B", text); gsub(/:/, "%3A", text); return text }
-    {
-        id = "Source-" $1
-        gsub(/[^A-Za-z0-9.-]/, "-", id)
-        purl = "pkg:deb/" distribution "/" $1 "@" escaped($2) "?arch=source"
-        packages = packages ",\n" package(id, $1, $2, "\"externalRefs\": [{\"referenceCategory\": \"PACKAGE-MANAGER\", " \
-            "\"referenceType\": \"purl\", \"referenceLocator\": \"" purl "\"}]")
-        relations = relations ",\n" relation("Program", "STATIC_LINK", id)
-    }
-    END {
-        printf "{\n  \"spdxVersion\": \"SPDX-2.3\",\n  \"dataLicense\": \"CC0-1.0\",\n  \"SPDXID\": \"SPDXRef-DOCUMENT\",\n"
-        printf "  \"name\": \"%s-%s\",\n", name, version
-        printf "  \"documentNamespace\": \"https://spdx.org/spdxdocs/%s-%s-%s\",\n", name, version, sum
-        printf "  \"creationInfo\": {\"created\": \"%s\", \"creators\": [\"Tool: torchkeeper-sbom\"]},\n", created
-        printf "  \"packages\": [\n%s%s\n  ],\n", package("Program", name, version, \
-            "\"primaryPackagePurpose\": \"APPLICATION\", \"checksums\": [{\"algorithm\": \"SHA256\", \"checksumValue\": \"" sum "\"}]"), packages
-        printf "  \"relationships\": [\n%s%s\n  ]\n}\n", relation("DOCUMENT", "DESCRIBES", "Program"), relations
-    }'
+printf '%s\n' "$found" | sort -u | sed 's/^/Source /; s/$/ source/' | awk -v name="$(basename -- "$program")" -v version="$version" \
+    -v main=Program -v purpose=APPLICATION -v relation=STATIC_LINK -v sum="$sum" -v checksums=yes -v created="$created" \
+    -v distribution="$distribution" -f "$(dirname -- "$0")/spdx.awk"

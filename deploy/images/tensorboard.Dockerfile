@@ -31,7 +31,7 @@ COPY --from=wheels /opt/tensorboard /opt/tensorboard
 
 # What is in it (SPDX): Debian's packages and PyPI's wheels.
 FROM image AS listed
-COPY deploy/images/sbom-image.sh /
+COPY deploy/images/sbom-image.sh deploy/images/spdx.awk /
 RUN version=$(ls -d /opt/tensorboard/tensorboard-*.dist-info) && version=${version##*/tensorboard-} \
  && /sbom-image.sh tensorboard "${version%.dist-info}" --dists /opt/tensorboard >/sbom.spdx.json
 

@@ -37,7 +37,7 @@ COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/
 
 # What is in it (SPDX): Debian's packages, NVIDIA's wheels (the runtime is linked into our library), our own files.
 FROM image AS listed
-COPY deploy/images/sbom-image.sh cmake/cuda-wheels.txt /
+COPY deploy/images/sbom-image.sh deploy/images/spdx.awk cmake/cuda-wheels.txt /
 RUN version=$(torchrun --version) \
  && /sbom-image.sh trainer-cuda "${version##* }" --file /usr/local/bin/torchrun --file /usr/local/bin/trainer \
         --file /usr/local/lib/torchkeeper/libtk_cuda.so --wheels /cuda-wheels.txt nvidia-cuda-runtime \

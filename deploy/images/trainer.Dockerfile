@@ -24,7 +24,7 @@ COPY --from=build /build/bin/torchrun /build/bin/trainer /usr/local/bin/
 
 # What is in it (SPDX): Debian's packages and our own files.
 FROM image AS listed
-COPY deploy/images/sbom-image.sh /
+COPY deploy/images/sbom-image.sh deploy/images/spdx.awk /
 RUN version=$(torchrun --version) \
  && /sbom-image.sh trainer "${version##* }" --file /usr/local/bin/torchrun --file /usr/local/bin/trainer >/sbom.spdx.json
 
