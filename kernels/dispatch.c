@@ -169,10 +169,10 @@ void layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, void *
 }
 
 void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, void *din, float *dweight,
-                        float *dbias, const void *dout, const void *in, const float *mean, const float *rstd,
-                        const float *weight)
+                        float *dbias, const void *dout, const void *more, const void *in, const float *mean,
+                        const float *rstd, const float *weight)
 {
-    ctx->ops->layernorm_backward(ctx, s, din, dweight, dbias, dout, in, mean, rstd, weight);
+    ctx->ops->layernorm_backward(ctx, s, din, dweight, dbias, dout, more, in, mean, rstd, weight);
 }
 
 void flatten_forward(struct kctx *ctx, const struct flatten_shape *s, float *out, const float *in)

@@ -30,6 +30,7 @@ void layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s,
                         float *dweight,       /* (C) written */
                         float *dbias,         /* (C) written, or NULL */
                         const void *dout,     /* (R,C) */
+                        const void *more,     /* (R,C) added to din, as where a residual goes by; or NULL */
                         const void *in,       /* (R,C) */
                         const float *mean,    /* (R) */
                         const float *rstd,    /* (R) */

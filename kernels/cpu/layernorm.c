@@ -71,8 +71,8 @@ static void backward_rows(void *arg, int begin, int end)
 }
 
 void cpu_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, void *din, float *dweight,
-                            float *dbias, const void *dout, const void *in, const float *mean,
-                            const float *rstd, const float *weight)
+                            float *dbias, const void *dout, const void *more, const void *in,
+                            const float *mean, const float *rstd, const float *weight)
 {
     struct job j = {.s = s,
                     .ops = kctx_ops(ctx),
@@ -87,4 +87,6 @@ void cpu_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, v
     kctx_run(ctx, (s->channels - 1) / ISA_COLS + 1, backward_columns, &j);
     if (din)
         kctx_run(ctx, s->rows, backward_rows, &j);
+    if (din && more)
+        cpu_add(ctx, din, din, more, (size_t)s->rows * (size_t)s->channels);
 }

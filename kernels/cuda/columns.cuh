@@ -8,7 +8,7 @@
 #ifndef TK_KERNELS_CUDA_COLUMNS_CUH
 #define TK_KERNELS_CUDA_COLUMNS_CUH
 
-#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/vector.cuh"
 
 namespace
 {
@@ -55,6 +55,59 @@ __global__ void columns_finish(Finish finish, const double *part, int parts, int
     }
 }
 
+/* The same where rows may be read in packs: a thread takes a pack of columns. Values: besides, E, the element that is read;
+ * COLS, a pack of them; and  void pack_at(int row, int col, sum *v) const, which adds COLS times N numbers, those of a column
+ * side by side. What a thread adds up is sum_of_few, what threads do f64. */
+template <class Values>
+__global__ void columns_part_packed(Values values, double *part, int rows, int cols, int part_rows)
+{
+    constexpr int N = Values::N * Values::COLS;
+    typedef typename sum_of_few<typename Values::E>::type sum_type;
+    SHARED(double, mine, COLUMN_ROWS *WARP *N);
+    const int col = (int)(blockIdx.x * WARP + threadIdx.x) * Values::COLS;
+    const int first = (int)blockIdx.y * part_rows;
+    const int end = rows - first < part_rows ? rows : first + part_rows;
+    sum_type sum[N] = {};
+
+    if (col < cols)
+        UNROLL_4
+    for (int r = first + (int)threadIdx.y; r < end; r += COLUMN_ROWS)
+        values.pack_at(r, col, sum);
+    for (int i = 0; i < N; i++)
+        mine[(i * COLUMN_ROWS + (int)threadIdx.y) * WARP + (int)threadIdx.x] = (double)sum[i];
+    __syncthreads();
+    for (int i = (int)threadIdx.y; i < N && col < cols; i += COLUMN_ROWS) {
+        double all = 0;
+        for (int y = 0; y < COLUMN_ROWS; y++)
+            all += mine[(i * COLUMN_ROWS + y) * WARP + (int)threadIdx.x];
+        part[((int64_t)blockIdx.y * cols + col) * Values::N + i] = all;
+    }
+}
+
+template <class Values, class Finish>
+void columns_sum_packed(struct cuda *c, int rows, int cols, Values values, Finish finish)
+{
+    constexpr int N = Values::N;
+    double *part = (double *)c->parts;
+    const int64_t across = ceil_div(cols, WARP * Values::COLS);
+    const int64_t fit = (int64_t)(CUDA_PARTS_BYTES / (sizeof(double) * N)) / cols;
+    const int64_t want = ceil_div(4 * (int64_t)c->sms, across);
+    const int64_t most = ceil_div(rows, 4 * COLUMN_ROWS);
+    int64_t parts = want < most ? want : most;
+
+    if (fit < 1) {
+        cuda_note(c, cudaErrorInvalidConfiguration, "sums of that many columns");
+        return;
+    }
+    parts = parts < fit ? parts : fit;
+    const int part_rows = (int)ceil_div(rows, parts);
+    parts = ceil_div(rows, part_rows);
+    LAUNCH(c, dim3((unsigned)across, (unsigned)parts), dim3(WARP, COLUMN_ROWS), columns_part_packed<Values>,
+           values, part, rows, cols, part_rows);
+    LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, (columns_finish<Finish, N>), finish, part,
+           (int)parts, cols);
+}
+
 /* The parts lie in c->parts. Columns beyond what fits are an error (2 million). */
 template <class Values, class Finish>
 void columns_sum(struct cuda *c, int rows, int cols, Values values, Finish finish)
@@ -88,6 +141,22 @@ template <class E> struct masked_gradient {
     {
         int64_t i = (int64_t)row * cols + col;
         v[0] = !out || out[i] > 0 ? (double)dout[i] : 0.0;
+    }
+};
+
+/* Of a gradient as it is, in packs. */
+template <class Element> struct packed_gradient {
+    typedef Element E;
+    static constexpr int N = 1;
+    static constexpr int COLS = pack<E>::N;
+    const E *dout;
+    int cols;
+    template <class S> __device__ void pack_at(int row, int col, S *v) const
+    {
+        const pack<E> x = load_pack(dout + (int64_t)row * cols + col);
+        UNROLL
+        for (int k = 0; k < COLS; k++)
+            v[k] += (S)(float)x.v[k];
     }
 };
 

@@ -42,6 +42,36 @@ struct bf16 {
     }
 };
 
+/* What few numbers are added up in: exact enough for what the sum is rounded to. */
+template <class E> struct sum_of_few {
+    typedef double type;
+};
+template <> struct sum_of_few<bf16> {
+    typedef float type; /* 24 bits where an element has 8; f64 is converted to at an eighth of the pace */
+};
+
+/* 2^x in one instruction; what is too small to be normal is 0. For what is rounded to bf16. */
+__device__ inline float quick_exp2(float x)
+{
+#ifdef __CUDACC__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
+/* a / b within two units in the last place; 0 where b is above 2^126. */
+__device__ inline float quick_divide(float a, float b)
+{
+#ifdef __CUDACC__
+    return __fdividef(a, b);
+#else
+    return b > 8.507059e37F ? 0.0F : a / b;
+#endif
+}
+
 } // namespace
 
 #endif

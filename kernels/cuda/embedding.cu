@@ -33,7 +33,27 @@ __global__ void forward(embedding_shape s, E *out, const float *tokens, const E 
     }
 }
 
-/* Rows with one token stand side by side in `order`; who meets the first of them adds them all up. */
+/* Behind the last of the rows with that token in `order`, which goes by tokens; the one at `first` is one of them. */
+__device__ int64_t run_end(const float *tokens, const uint32_t *order, int64_t first, int64_t rows,
+                           float token)
+{
+    int64_t low = first + 1; /* all before have it, ... */
+    int64_t high = rows;     /* ... none from here on */
+
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (tokens[order[middle]] == token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Rows with one token stand side by side in `order`; who meets the first of them adds them all up. Of a frequent token there
+ * are thousands: so many are read at a time, and added one behind the other. */
+constexpr int READ_AHEAD = 16;
+
 template <class E>
 __global__ void table_gradient(embedding_shape s, float *dtable, const E *dout, const float *tokens,
                                const uint32_t *order, int64_t rows)
@@ -46,7 +66,18 @@ __global__ void table_gradient(embedding_shape s, float *dtable, const E *dout, 
     if ((at > 0 && tokens[order[at - 1]] == token) || to < 0 || col >= s.channels)
         return;
     float sum = dtable[to + col];
-    for (int64_t i = at; i < rows && tokens[order[i]] == token; i++)
+    const int64_t end = run_end(tokens, order, at, rows, token);
+    int64_t i = at;
+    for (; end - i >= READ_AHEAD; i += READ_AHEAD) {
+        float read[READ_AHEAD];
+        UNROLL
+        for (int k = 0; k < READ_AHEAD; k++)
+            read[k] = (float)(dout[(int64_t)order[i + k] * s.channels + col]);
+        UNROLL
+        for (int k = 0; k < READ_AHEAD; k++)
+            sum += read[k];
+    }
+    for (; i < end; i++)
         sum += (float)(dout[(int64_t)order[i] * s.channels + col]);
     dtable[to + col] = sum;
 }

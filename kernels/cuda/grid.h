@@ -18,6 +18,8 @@
 
 /* Before a loop over an array that has to stay in registers. */
 #define UNROLL _Pragma("unroll")
+/* Before one whose reads shall be under way four at a time. */
+#define UNROLL_4 _Pragma("unroll 4")
 /* type name[n] that the block's threads share */
 #define SHARED(type, name, n) __shared__ type name[n]
 #define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
@@ -41,6 +43,7 @@
 #include "emulate.h"
 
 #define UNROLL
+#define UNROLL_4
 #define LAUNCH(c, blocks, threads, kernel, ...) LAUNCH_SHARED(c, blocks, threads, 0, kernel, __VA_ARGS__)
 #define LAUNCH_SHARED(c, blocks, threads, bytes, kernel, ...)                                                \
     do {                                                                                                     \

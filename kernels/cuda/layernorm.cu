@@ -6,23 +6,63 @@
 namespace
 {
 
-template <class E>
+/* What a lane takes of a row at a time: four bytes, so that the parameters beside them, four bytes each, come in few lines of
+ * the cache; a pack of bf16 has eight parameters, a line apart from lane to lane. ALONE: where rows are not aligned so. */
+template <class E> constexpr int TOGETHER = 4 / (int)sizeof(E);
+constexpr int ALONE = 1;
+
+template <class E, int N> struct alignas(sizeof(E) * N) piece {
+    E v[N];
+};
+
+template <class E, int N> __device__ inline piece<E, N> load_piece(const E *p)
+{
+    return *(const piece<E, N> *)p;
+}
+
+template <class E, int N> __device__ inline void store_piece(E *p, const piece<E, N> &x)
+{
+    *(piece<E, N> *)p = x;
+}
+
+template <class E> bool pieces_aligned(const void *p, int cols)
+{
+    return (uintptr_t)p % (TOGETHER<E> * sizeof(E)) == 0 && cols % TOGETHER<E> == 0;
+}
+
+template <class E, int N>
 __global__ void forward(E *out, float *mean, float *rstd, const E *in, const float *weight, const float *bias,
                         double eps, int rows, int cols)
 {
+    typedef typename sum_of_few<E>::type sum_type;
+
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
         const E *x = in + r * cols;
-        double sum = 0;
-        double square = 0;
-        for (int c = lane(); c < cols; c += WARP)
-            sum += (double)x[c];
-        const double m = warp_sum(sum) / cols;
-        for (int c = lane(); c < cols; c += WARP)
-            square += ((double)x[c] - m) * ((double)x[c] - m);
+        sum_type sum = 0;
+        sum_type square = 0;
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            for (int k = 0; k < N; k++)
+                sum += (sum_type)(float)p.v[k];
+        }
+        const sum_type m = warp_sum(sum) / (sum_type)cols;
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            for (int k = 0; k < N; k++)
+                square += ((sum_type)(float)p.v[k] - m) * ((sum_type)(float)p.v[k] - m);
+        }
         const float mean32 = (float)m;
-        const float rstd32 = (float)(1 / sqrt(warp_sum(square) / cols + eps));
-        for (int c = lane(); c < cols; c += WARP)
-            out[r * cols + c] = (E)(__fmaf_rn((x[c] - mean32) * rstd32, weight[c], bias ? bias[c] : 0.0F));
+        const float rstd32 = (float)(1 / sqrt((double)warp_sum(square) / cols + eps));
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            piece<E, N> p = load_piece<E, N>(x + c);
+            for (int k = 0; k < N; k++)
+                p.v[k] =
+                    (E)__fmaf_rn(((float)p.v[k] - mean32) * rstd32, weight[c + k], bias ? bias[c + k] : 0.0F);
+            store_piece(out + r * cols + c, p);
+        }
         if (lane() == 0) {
             mean[r] = mean32;
             rstd[r] = rstd32;
@@ -30,25 +70,41 @@ __global__ void forward(E *out, float *mean, float *rstd, const E *in, const flo
     }
 }
 
-template <class E>
-__global__ void input_gradient(E *din, const E *dout, const E *in, const float *weight, const float *mean,
-                               const float *rstd, int rows, int cols)
+template <class E, int N>
+__global__ void input_gradient(E *din, const E *dout, const E *more, const E *in, const float *weight,
+                               const float *mean, const float *rstd, int rows, int cols)
 {
+    typedef typename sum_of_few<E>::type sum_type;
+
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
         const E *x = in + r * cols;
         const E *dy = dout + r * cols;
-        double sum = 0;
-        double dot = 0;
-        for (int c = lane(); c < cols; c += WARP) {
-            float d = dy[c] * weight[c];
-            sum += (double)d;
-            dot += (double)d * (double)((x[c] - mean[r]) * rstd[r]);
+        const float m = mean[r];
+        const float s = rstd[r];
+        sum_type sum = 0;
+        sum_type dot = 0;
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            const piece<E, N> d = load_piece<E, N>(dy + c);
+            for (int k = 0; k < N; k++) {
+                const float g = (float)d.v[k] * weight[c + k];
+                sum += (sum_type)g;
+                dot += (sum_type)g * (sum_type)(((float)p.v[k] - m) * s);
+            }
         }
-        const float dmean = (float)(warp_sum(sum) / cols);
-        const float dvar = (float)(warp_sum(dot) / cols);
-        for (int c = lane(); c < cols; c += WARP)
-            din[r * cols + c] =
-                (E)(rstd[r] * (dy[c] * weight[c] - dmean - (x[c] - mean[r]) * rstd[r] * dvar));
+        const float dmean = (float)(warp_sum(sum) / (sum_type)cols);
+        const float dvar = (float)(warp_sum(dot) / (sum_type)cols);
+        UNROLL_4
+        for (int c = lane() * N; c < cols; c += WARP * N) {
+            const piece<E, N> p = load_piece<E, N>(x + c);
+            piece<E, N> d = load_piece<E, N>(dy + c);
+            const piece<E, N> by = more ? load_piece<E, N>(more + r * cols + c) : piece<E, N>{};
+            for (int k = 0; k < N; k++)
+                d.v[k] = (E)(s * ((float)d.v[k] * weight[c + k] - dmean - ((float)p.v[k] - m) * s * dvar) +
+                             (float)by.v[k]);
+            store_piece(din + r * cols + c, d);
+        }
     }
 }
 
@@ -62,6 +118,28 @@ template <class E> struct gradients_of {
         int64_t i = (int64_t)row * cols + col;
         v[0] = (double)dout[i];
         v[1] = (double)dout[i] * (double)((x[i] - mean[row]) * rstd[row]);
+    }
+};
+
+template <class Element> struct packed_gradients {
+    typedef Element E;
+    static constexpr int N = 2;
+    static constexpr int COLS = pack<E>::N;
+    const E *dout, *x;
+    const float *mean, *rstd;
+    int cols;
+    template <class S> __device__ void pack_at(int row, int col, S *v) const
+    {
+        const int64_t i = (int64_t)row * cols + col;
+        const pack<E> dy = load_pack(dout + i);
+        const pack<E> in = load_pack(x + i);
+        const float m = mean[row];
+        const float s = rstd[row];
+        UNROLL
+        for (int k = 0; k < COLS; k++) {
+            v[2 * k] += (S)(float)dy.v[k];
+            v[2 * k + 1] += (S)(float)dy.v[k] * (S)(((float)in.v[k] - m) * s);
+        }
     }
 };
 
@@ -79,22 +157,37 @@ template <class E>
 void run_forward(struct cuda *c, const struct layernorm_shape *s, void *out, float *mean, float *rstd,
                  const void *in, const float *weight, const float *bias)
 {
-    LAUNCH(c, row_blocks(s->rows), ROW_THREADS, forward<E>, (E *)out, mean, rstd, (const E *)in, weight, bias,
-           s->eps, s->rows, s->channels);
+    if (pieces_aligned<E>(out, s->channels) && pieces_aligned<E>(in, s->channels))
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (forward<E, TOGETHER<E>>), (E *)out, mean, rstd,
+               (const E *)in, weight, bias, s->eps, s->rows, s->channels);
+    else
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (forward<E, ALONE>), (E *)out, mean, rstd, (const E *)in,
+               weight, bias, s->eps, s->rows, s->channels);
 }
 
 template <class E>
 void run_backward(struct cuda *c, const struct layernorm_shape *s, void *din, float *dweight, float *dbias,
-                  const void *dout, const void *in, const float *mean, const float *rstd, const float *weight)
+                  const void *dout, const void *more, const void *in, const float *mean, const float *rstd,
+                  const float *weight)
 {
     const E *dy = (const E *)dout;
     const E *x = (const E *)in;
+    const store_gradients to = {dweight, dbias};
+    const int cols = s->channels;
 
-    columns_sum(c, s->rows, s->channels, gradients_of<E>{dy, x, mean, rstd, s->channels},
-                store_gradients{dweight, dbias});
-    if (din)
-        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, input_gradient<E>, (E *)din, dy, x, weight, mean, rstd,
-               s->rows, s->channels);
+    if (rows_packed<E>(cols, pack_aligned(dy) && pack_aligned(x)))
+        columns_sum_packed(c, s->rows, cols, packed_gradients<E>{dy, x, mean, rstd, cols}, to);
+    else
+        columns_sum(c, s->rows, cols, gradients_of<E>{dy, x, mean, rstd, cols}, to);
+    if (!din)
+        return;
+    if (pieces_aligned<E>(din, cols) && pieces_aligned<E>(dy, cols) && pieces_aligned<E>(x, cols) &&
+        pieces_aligned<E>(more, cols))
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (input_gradient<E, TOGETHER<E>>), (E *)din, dy,
+               (const E *)more, x, weight, mean, rstd, s->rows, cols);
+    else
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (input_gradient<E, ALONE>), (E *)din, dy, (const E *)more,
+               x, weight, mean, rstd, s->rows, cols);
 }
 
 } // namespace
@@ -107,9 +200,9 @@ void cuda_layernorm_forward(struct kctx *ctx, const struct layernorm_shape *s, v
 }
 
 void cuda_layernorm_backward(struct kctx *ctx, const struct layernorm_shape *s, void *din, float *dweight,
-                             float *dbias, const void *dout, const void *in, const float *mean,
-                             const float *rstd, const float *weight)
+                             float *dbias, const void *dout, const void *more, const void *in,
+                             const float *mean, const float *rstd, const float *weight)
 {
     struct cuda *c = cuda_of(ctx);
-    ELEMENT_CALL(c, run_backward, c, s, din, dweight, dbias, dout, in, mean, rstd, weight);
+    ELEMENT_CALL(c, run_backward, c, s, din, dweight, dbias, dout, more, in, mean, rstd, weight);
 }

@@ -30,7 +30,9 @@ void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float
         LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, mask<E>, own, dy, (const E *)out, n);
         dy = own;
     }
-    if (dbias)
+    if (dbias && rows_packed<E>(s->out, pack_aligned(dy)))
+        columns_sum_packed(c, s->rows, s->out, packed_gradient<E>{dy, s->out}, store_column{dbias});
+    else if (dbias)
         columns_sum(c, s->rows, s->out, masked_gradient<E>{dy, nullptr, s->out}, store_column{dbias});
     weight_product<E>(c, s, dweight, false, dy, s->out, (const E *)in);
     if (din)

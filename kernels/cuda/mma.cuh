@@ -34,14 +34,6 @@ __device__ inline uint32_t pair_of(float first, float second)
     return pair;
 }
 
-/* 2^x in one instruction; what is too small to be normal is 0. */
-__device__ inline float quick_exp2(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 /* Four matrices of 8 x 8 out of shared memory: lane l gives the address of row l % 8 of matrix l / 8, 16 bytes at a multiple of
  * 16, and gets of each matrix row l / 4, columns 2 (l % 4) and the next. */
 __device__ inline void load_matrices(uint32_t (&to)[4], const bf16 *row)
@@ -69,11 +61,6 @@ __device__ inline void load_turned(uint32_t (&to)[4], const bf16 *row)
 inline uint32_t pair_of(float first, float second)
 {
     return bf16(first).bits | (uint32_t)bf16(second).bits << 16;
-}
-
-inline float quick_exp2(float x)
-{
-    return exp2f(x);
 }
 
 inline float half_of(uint32_t pair, int which)

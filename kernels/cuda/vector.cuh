@@ -30,6 +30,12 @@ inline bool pack_aligned(const void *p)
     return (uintptr_t)p % PACK_BYTES == 0;
 }
 
+/* Packs of a row of n, of which `aligned` says whether there may be any. */
+template <class E> inline bool rows_packed(int64_t n, bool aligned)
+{
+    return aligned && n % pack<E>::N == 0;
+}
+
 /* How n neighbours are taken: packs first, then what is left one by one. Without `aligned` there are no packs. */
 struct pack_walk {
     int64_t packs, items; /* items: packs and single elements together, one per thread */

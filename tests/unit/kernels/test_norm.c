@@ -94,7 +94,7 @@ static void run(const struct net *n, enum kctx_isa isa, int threads, const float
     if (n->rows) {
         assert_int_equal(layernorm_check(&l, &err), 0);
         layernorm_forward(ctx, &l, r->out, r->mean, r->rstd, x, w, b);
-        layernorm_backward(ctx, &l, r->din, r->dw, r->db, n->pull, x, r->mean, r->rstd, w);
+        layernorm_backward(ctx, &l, r->din, r->dw, r->db, n->pull, NULL, x, r->mean, r->rstd, w);
     } else {
         assert_int_equal(batchnorm_check(&s, &err), 0);
         batchnorm_forward(ctx, &s, n->train, r->out, r->mean, r->rstd, r->running_mean, r->running_var, x, w,

@@ -238,9 +238,8 @@ static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct l
                     w[MLP_PROJ]);
     gelu_backward(ctx, GELU_TANH, dfc, wide, k->fc, len_of(&fc));
     linear_backward(ctx, &fc, narrow, p->grad[C_FC], p->grad[C_FC + 1], dfc, NULL, k->norm_2, w[C_FC]);
-    layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, k->middle, k->mean_2,
-                       k->rstd_2, w[LN_2]);
-    add(ctx, middle, middle, p->dout, len_of(&proj));
+    layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, p->dout, k->middle,
+                       k->mean_2, k->rstd_2, w[LN_2]);
 }
 
 static void backward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -264,11 +263,8 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
     attention_backward(ctx, &attention, wide, narrow, k.heads, k.lse, k.qkv);
     linear_backward(ctx, &attn, narrow, p->grad[C_ATTN], p->grad[C_ATTN + 1], wide, NULL, k.norm_1,
                     w[C_ATTN]);
-    void *din = p->din ? p->din : wide;
-    layernorm_backward(ctx, &norm, din, p->grad[LN_1], p->grad[LN_1 + 1], narrow, p->in, k.mean_1, k.rstd_1,
-                       w[LN_1]);
-    if (p->din)
-        add(ctx, din, din, middle, len_of(&proj));
+    layernorm_backward(ctx, &norm, p->din, p->grad[LN_1], p->grad[LN_1 + 1], narrow, middle, p->in, k.mean_1,
+                       k.rstd_1, w[LN_1]);
 }
 
 const struct layer_ops layer_gpt2_block = {

@@ -115,7 +115,7 @@ static void backward(const struct layer *l, struct kctx *ctx, const struct layer
 
     for (int i = 0; i < 2 && turned(l); i++)
         grad[i] = p->grad[i] ? kept(l, p, 2 + i) : NULL;
-    layernorm_backward(ctx, &s, p->din, grad[0], grad[1], p->dout, p->in, means(p), means(p) + s.rows,
+    layernorm_backward(ctx, &s, p->din, grad[0], grad[1], p->dout, NULL, p->in, means(p), means(p) + s.rows,
                        turned(l) ? kept(l, p, 0) : p->param[0]);
     for (int i = 0; i < 2 && turned(l); i++)
         if (grad[i])

@@ -73,13 +73,14 @@ static void check_linear(struct beside *s, const struct linear_case *c)
     beside_check(s, linear_backward_of, c, what);
 }
 
-static const struct linear_shape LINEARS[] = {{1, 1, 1},    {32, 20, 1},  {3, 7, 5},    {64, 64, 64},
-                                              {65, 63, 66}, {2, 129, 10}, {100, 17, 33}};
+static const struct linear_shape LINEARS[] = {{1, 1, 1},    {32, 20, 1},  {3, 7, 5},     {64, 64, 64},
+                                              {65, 63, 66}, {2, 129, 10}, {100, 17, 33}, {150, 9, 264}};
 
 static void check_linears(enum element element)
 {
     struct beside *s = open_all(element);
 
+    s->aligned = element == ELEMENT_BF16; /* packs of gradients; f32 goes one by one */
     for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++)
         for (int how = 0; how < 4; how++)
             check_linear(s, &(struct linear_case){LINEARS[i], how & 1, !(how & 2), how != 3});
@@ -161,11 +162,12 @@ static void gelu_backward_of(const struct beside_run *r)
     gelu_backward(r->ctx, c->form, r->p[0], r->p[1], r->p[2], c->n);
 }
 
-static void check_gelus(enum element element)
+static void check_gelus(enum element element, bool aligned)
 {
     static const size_t sizes[] = {1, 255, 256, 257, 5000};
     struct beside *s = open_all(element);
 
+    s->aligned = aligned;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         size_t n = sizes[i];
         for (int form = 0; form < 2; form++) {
@@ -190,8 +192,8 @@ static void check_gelus(enum element element)
 static void gelu_is_the_cpus(void **state)
 {
     (void)state;
-    for (int e = 0; e < ELEMENTS; e++)
-        check_gelus((enum element)e);
+    for (int e = 0; e < 2 * ELEMENTS; e++)
+        check_gelus((enum element)(e / 2), e % 2);
 }
 
 struct dropout_case {
@@ -252,7 +254,7 @@ static void dropout_is_the_cpus(void **state)
 
 struct norm_case {
     int rows, cols;
-    bool din, bias;
+    bool din, bias, more;
 };
 
 static void layer_forward_of(const struct beside_run *r)
@@ -269,7 +271,7 @@ static void layer_backward_of(const struct beside_run *r)
     struct layernorm_shape z = {c->rows, c->cols, 1e-5};
 
     layernorm_backward(r->ctx, &z, c->din ? r->p[0] : NULL, r->p[1], c->bias ? r->p[2] : NULL, r->p[3],
-                       r->p[4], r->p[5], r->p[6], r->p[7]);
+                       c->more ? r->p[8] : NULL, r->p[4], r->p[5], r->p[6], r->p[7]);
 }
 
 static void add_positive(struct beside *s, enum beside_kind kind, size_t n)
@@ -302,18 +304,18 @@ static void check_layernorm(struct beside *s, const struct norm_case *c)
     beside_floats(s, BESIDE_IN, rows);
     add_positive(s, BESIDE_IN, rows);
     beside_floats(s, BESIDE_IN, cols);
+    beside_elements(s, BESIDE_IN, rows * cols);
     beside_check(s, layer_backward_of, c, "layernorm, back");
 }
 
-static void check_layernorms(enum element element)
+static void check_layernorms(enum element element, bool aligned)
 {
-    static const struct norm_case cases[] = {{2, 3, true, true},
-                                             {32, 10, true, false},
-                                             {500, 33, false, true},
-                                             {3, 64, true, false},
-                                             {37, 100, false, true}};
+    static const struct norm_case cases[] = {{2, 3, true, true, true},      {32, 10, true, false, false},
+                                             {500, 33, false, true, false}, {3, 64, true, false, false},
+                                             {37, 100, false, true, false}, {150, 264, true, true, true}};
     struct beside *s = open_all(element);
 
+    s->aligned = aligned;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         check_layernorm(s, &cases[i]);
     beside_close(s);
@@ -322,8 +324,8 @@ static void check_layernorms(enum element element)
 static void layernorm_is_the_cpus(void **state)
 {
     (void)state;
-    for (int e = 0; e < ELEMENTS; e++)
-        check_layernorms((enum element)e);
+    for (int e = 0; e < 2 * ELEMENTS; e++)
+        check_layernorms((enum element)(e / 2), e % 2);
 }
 
 int main(void)
