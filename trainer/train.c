@@ -186,6 +186,18 @@ int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, st
     return p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
 }
 
+/* The norm that is bounded is one over all stages' gradients. */
+static int update(struct train *t, double lr, struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    double squares = optim_squares(p->optim, p->ctx, t->grad);
+
+    if (p->optim->square && pipeline_sum(p->pipeline, &squares, err))
+        return -1;
+    optim_step_within(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, squares);
+    return 0;
+}
+
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
 {
     const struct train_parts *p = &t->p;
@@ -214,6 +226,5 @@ int train_step(struct train *t, int64_t step, double lr, struct train_result *re
         return 0;
     if (p->shard.each)
         return shard_step(&p->shard, p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, err);
-    optim_step(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad);
-    return 0;
+    return update(t, lr, err);
 }

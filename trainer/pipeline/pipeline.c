@@ -207,3 +207,14 @@ int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const vo
                        model_len(p->model));
     return 0;
 }
+
+int pipeline_sum(struct pipeline *p, double *x, struct err *err)
+{
+    struct collectives *c = p->o.comm;
+
+    if (p->at.stages == 1)
+        return 0;
+    if (p->at.replica)
+        *x = 0;
+    return c->all_reduce_f64(c, x, 1, p->o.timeout_ms, err);
+}

@@ -15,6 +15,7 @@
  * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model).
  * Numerics:  gradients of micro-batches are added in their order, 0 + 1 + 2 + ..., at every number of stages: the same
  *            weights and losses, bit for bit, from S stages on S ranks as from one process with as many micro-batches.
+ *            A norm over all gradients is added stage by stage: there the last bits may differ.
  *            Another number of micro-batches groups the same sum otherwise, and differs by rounding.
  */
 #ifndef TK_TRAINER_PIPELINE_PIPELINE_H
@@ -89,6 +90,10 @@ int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const s
  * the others. */
 int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const void *dout, float *grad,
                       struct err *err) MUST_CHECK;
+
+/* What each stage has of a number that is the whole model's (squares of gradients): the sum over the first replica's stages, in
+ * their order. A collective call of all ranks; with one stage nothing to do. */
+int pipeline_sum(struct pipeline *p, double *x, struct err *err) MUST_CHECK;
 
 /* link.c - memory where the passes are, and what goes from one stage to the next. n: elements. */
 void *pipeline_take(const struct pipeline *p, size_t n, size_t each, struct err *err);

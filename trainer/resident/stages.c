@@ -50,7 +50,29 @@ int resident_stages_sum(struct resident *r, struct err *err)
     struct device_comm *all = r->p.device_comm, *replicas = r->p.pipeline->device_replicas;
     void *stream = device_stream(r->ctx);
 
-    if (replicas && replicas->all_reduce(replicas, r->grad, r->len, DEVICE_F32, stream, err))
+    if ((replicas && replicas->all_reduce(replicas, r->grad, r->len, DEVICE_F32, stream, err)) ||
+        all->all_reduce(all, r->loss_sum, 1 + QUEUED_FLAGS, DEVICE_F32, stream, err))
         return -1;
-    return all->all_reduce(all, r->loss_sum, 1 + QUEUED_FLAGS, DEVICE_F32, stream, err);
+    if (!r->norm)
+        return 0;
+    /* As pipeline_sum. */
+    if (r->p.pipeline->at.replica)
+        device_zero(r->ctx, r->norm, sizeof(*r->norm));
+    else
+        queue_squares(r->ctx, r->norm, r->grad, r->len);
+    return all->all_reduce(all, &r->norm->squares, 1, DEVICE_F64, stream, err);
+}
+
+int resident_stages_squares(struct resident *r, struct err *err)
+{
+    double squares;
+
+    if (!r->norm)
+        return 0;
+    queue_squares(r->ctx, r->norm, r->grad, r->len);
+    if (device_get(r->ctx, &squares, &r->norm->squares, sizeof(squares), err) ||
+        pipeline_sum(r->p.pipeline, &squares, err))
+        return -1;
+    device_put(r->ctx, &r->norm->squares, &squares, sizeof(squares));
+    return 0;
 }

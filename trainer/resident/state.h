@@ -105,9 +105,11 @@ void resident_queue_samples(struct resident *r, int rows);
 int resident_queue_loss(struct resident *r, const struct micro_batch *at, const void *out, float share,
                         struct queued_loss *loss, float *gradient, struct err *err) MUST_CHECK;
 
-/* stages.c: the way of `total` samples through all stages and back; a step's sums over NCCL; can its first half be recorded? */
+/* stages.c: the way of `total` samples through all stages and back; a step's sums, squares of gradients included, over NCCL; and
+ * those squares by way of the process; can the first half of a step be recorded? */
 int resident_stages_queue(struct resident *r, int total, struct err *err) MUST_CHECK;
 int resident_stages_sum(struct resident *r, struct err *err) MUST_CHECK;
+int resident_stages_squares(struct resident *r, struct err *err) MUST_CHECK;
 bool resident_stages_recordable(const struct resident *r);
 
 /* Where the gradient of a micro-batch's outputs lies. */

@@ -144,8 +144,8 @@ static int queue_sums(struct resident *r, struct err *err)
 
     if (resident_in_parts(r))
         return c && (resident_shards_sum(r, err) || resident_shards_squares(r, err)) ? -1 : 0;
-    if (r->apart)
-        return resident_stages_sum(r, err);
+    if (r->stages)
+        return r->apart ? resident_stages_sum(r, err) : 0;
     if (c && !resident_has_buckets(r) &&
         c->all_reduce(c, r->grad, r->len + 1 + QUEUED_FLAGS, DEVICE_F32, device_stream(r->ctx), err))
         return -1;
@@ -204,7 +204,7 @@ static int exchange(struct resident *r, float *grad, uint32_t *flags, struct err
     if (train_exchange(&r->p, grad, flags, err))
         return -1;
     device_put(r->ctx, r->grad, grad, bytes);
-    return 0;
+    return r->stages ? resident_stages_squares(r, err) : 0;
 }
 
 /* Behind the update. */

@@ -57,6 +57,32 @@ static void replicas_of_stages_are_ranks_in_one_piece(void **state)
     }
 }
 
+/* The norm is one over all stages' gradients; of replicas each counts once. It is added stage by stage: to the last bits. */
+static void the_norm_that_is_bounded_is_the_whole_models(void **state)
+{
+    struct training task = training_usual(3, 24, 3);
+
+    (void)state;
+    task.momentum = 0.9;
+    struct training_shared *unbounded = training_run(1, task);
+    task.clip = 0.2;
+    struct training_shared *one = training_run(1, task);
+    struct training_shared *three = training_run(3, task);
+    task.batch = 12;
+    struct training_shared *six = training_run(6, task);
+    const struct training_trace *want = &one->trace[0];
+    assert_true(want->steps > 4);
+    assert_memory_not_equal(want->loss, unbounded->trace[0].loss, sizeof(want->loss));
+    for (int i = 0; i < want->steps; i++) {
+        assert_true(fabsf(three->trace[2].loss[i] - want->loss[i]) <= 1e-6f * want->loss[i]);
+        assert_true(fabsf(six->trace[5].loss[i] - want->loss[i]) <= 1e-5f * want->loss[i]);
+    }
+    training_free(unbounded);
+    training_free(one);
+    training_free(three);
+    training_free(six);
+}
+
 /* Messages of 640 KiB: more than a socket holds, in both directions. */
 static void messages_may_be_larger_than_a_link_holds(void **state)
 {
@@ -212,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_are_one_process),
         cmocka_unit_test(replicas_of_stages_are_ranks_in_one_piece),
+        cmocka_unit_test(the_norm_that_is_bounded_is_the_whole_models),
         cmocka_unit_test(messages_may_be_larger_than_a_link_holds),
         cmocka_unit_test(stages_may_lie_in_other_pods),
         cmocka_unit_test(micro_batches_change_the_rounding_alone),

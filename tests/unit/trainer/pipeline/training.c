@@ -182,8 +182,12 @@ int training_body(struct collectives *c, void *arg)
     RANK_CHECK(!pipeline_init(&pipeline, &rng, &err));
     RANK_CHECK(!keep_whole(&pipeline, out, out->start, 0));
     const struct param_row *row = model_params(pipeline.model, &rows);
-    const struct optimizer_spec how = {
-        .type = task->optimizer, .momentum = task->momentum, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
+    const struct optimizer_spec how = {.type = task->optimizer,
+                                       .momentum = task->momentum,
+                                       .clip = task->clip,
+                                       .beta1 = 0.9,
+                                       .beta2 = 0.999,
+                                       .eps = 1e-8};
     cleanup_optim struct optim optim = {0};
     RANK_CHECK(!optim_make(&optim, &how, row, rows, &err));
     struct train_parts p = parts_of(task, &pipeline, &optim, &stop);
