@@ -76,7 +76,7 @@ void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu
                             const char *what);
 
 /* Rank 1 meets a signal when rank 0 has shown its fourth step: all is recorded, and the run is far from its end. The others end
- * with exit_code. */
+ * with exit_code; of several at a deadline one, who may take the rest along. */
 void gpu_ranks_check_signal(struct gpu_ranks_task t, int signal, int exit_code);
 
 /* From a program's arguments; 0: there are GPUs, else its exit status. And the set-up and tear-down of its tests. */
