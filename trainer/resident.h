@@ -36,7 +36,6 @@ enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 
 struct resident;
 
-
 struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
 void resident_close(struct resident *r);
 
