@@ -19,6 +19,7 @@
 #define EMULATE_ASAN 0
 #endif
 #if EMULATE_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -142,10 +143,21 @@ void resume(fiber *f)
     arrives(m.home_fake, nullptr, nullptr);
 }
 
+/* Whoever ran on it has never returned, so what AddressSanitizer keeps about its frames is still there. */
+void clean(char *stack)
+{
+#if EMULATE_ASAN
+    __asan_unpoison_memory_region(stack, STACK_BYTES);
+#else
+    (void)stack;
+#endif
+}
+
 void start(fiber *f, uint3 thread)
 {
     if (!f->stack)
         f->stack = (char *)malloc(STACK_BYTES);
+    clean(f->stack);
     stack_prepare(&f->at, f->stack, STACK_BYTES, begin);
     f->thread = thread;
     f->is = READY;
