@@ -5,13 +5,26 @@
 
 #include <math.h>
 
-bool pair_fits(const struct train_parts *p)
+static bool can(const struct train_parts *p)
 {
     const struct optim *o = p->optim;
 
-    return p->comm->world == 2 && p->comm->view && p->pipeline->at.stages == 1 && !p->shard.each &&
-           device_is_host(p->ctx) && o->spec.type == OPTIMIZER_SGD && !o->square &&
-           model_len(p->pipeline->model) >= PAIR_FLOATS_MIN;
+    return p->comm->view && p->pipeline->at.stages == 1 && !p->shard.each && device_is_host(p->ctx) &&
+           o->spec.type == OPTIMIZER_SGD && !o->square && model_len(p->pipeline->model) >= PAIR_FLOATS_MIN;
+}
+
+int pair_agree(const struct train_parts *p, bool *ret, struct err *err)
+{
+    struct collectives *c = p->comm;
+    float can_too = can(p) ? 1 : 0;
+
+    *ret = false;
+    if (c->world != 2)
+        return 0;
+    if (c->all_reduce(c, &can_too, 1, NULL, p->timeout_ms, err))
+        return -1;
+    *ret = can_too == 2;
+    return 0;
 }
 
 /* Parameters begin..end-1. With `sum` the gradient is sum + grad, and left there. */

@@ -16,11 +16,12 @@
 
 #include "trainer/train.h"
 
-/* Fewer gradients than these are summed in one exchange instead of two (HOST_SMALL_BYTES). */
+/* Of fewer gradients, half of which all_reduce sums in one exchange (HOST_SMALL_BYTES), there is nothing to gain. */
 enum { PAIR_FLOATS_MIN = 4096 };
 
-/* Two ranks that share memory, on CPUs, and SGD without a bound for the norm: that is known only when all is summed. */
-bool pair_fits(const struct train_parts *p);
+/* Two ranks that share memory, both on CPUs (the other one may have found a GPU), and SGD without a bound for the norm: that is
+ * known only when all is summed. A collective call. */
+int pair_agree(const struct train_parts *p, bool *ret, struct err *err) MUST_CHECK;
 
 /* grad: this rank's, of all parameters, and its loss behind them, in a shared piece. Gradients are used up; the loss becomes
  * the sum of both. With one that is not finite, or told so by COLLECTIVES_NONFINITE, nothing is updated. */

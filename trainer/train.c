@@ -20,9 +20,8 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
     t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
     t->grad = sharers->shared(sharers, t->loss_at + 1, p->timeout_ms, err);
-    if (!t->grad)
+    if (!t->grad || pair_agree(p, &t->pair, err))
         return -1;
-    t->pair = pair_fits(p);
     t->x = calloc(batch * p->feed.len, sizeof(float));
     t->dlogits = calloc(kept * p->pipeline->forward_len, sizeof(float));
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));

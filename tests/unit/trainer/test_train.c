@@ -62,7 +62,7 @@ struct task {
     int poison_rank;                       /* its weights become NaN before step 2; -1: none */
     bool dropout, norm;                    /* the network has these layers as well */
     bool wide;                             /* it has so many weights that two ranks sum and update at once, */
-    bool apart;                            /* unless they are told not to */
+    unsigned apart;                        /* unless these (bits) cannot */
     double momentum, weight_decay;
     bool matrices_only; /* decay */
     int evaluate_stop; /* raise SIGTERM on rank stop_rank in an evaluation, behind so many of its questions; 0: never */
@@ -233,7 +233,7 @@ static int body(struct collectives *c, void *arg)
     make_data(images, labels);
     feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
-    if (task->apart)
+    if (task->apart >> c->rank & 1)
         c->view = NULL;
     RANK_CHECK(!train_make(&train, &p, &err));
     RANK_CHECK(train.pair ==
@@ -424,7 +424,7 @@ static void sum_and_update_at_once_are_those_apart(void **state)
         task.matrices_only = kinds[i].matrices_only;
         task.poison_rank = kinds[i].poison_rank ? kinds[i].poison_rank : -1;
         struct shared *a = train_with(2, task);
-        task.apart = true;
+        task.apart = 3;
         struct shared *b = train_with(2, task);
         assert_int_equal(a->trace[0].steps, task.poison_rank < 0 ? 18 : 3);
         assert_true(a->trace[0].weights > 4096);
@@ -432,6 +432,22 @@ static void sum_and_update_at_once_are_those_apart(void **state)
         munmap(a, sizeof(*a));
         munmap(b, sizeof(*b));
     }
+}
+
+/* One of them may have a GPU. */
+static void one_that_cannot_keeps_both_from_it(void **state)
+{
+    (void)state;
+    struct task task = usual(8);
+    task.wide = true;
+    task.apart = 3;
+    struct shared *a = train_with(2, task);
+    for (task.apart = 1; task.apart <= 2; task.apart++) {
+        struct shared *b = train_with(2, task);
+        assert_memory_equal(a->trace, b->trace, sizeof(a->trace));
+        munmap(b, sizeof(*b));
+    }
+    munmap(a, sizeof(*a));
 }
 
 /* 50 items in batches of 16: the last one holds 2; over 3 ranks 17 each: the last one holds 1. */
@@ -516,6 +532,7 @@ int main(void)
         cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),
         cmocka_unit_test(sum_and_update_at_once_are_those_apart),
+        cmocka_unit_test(one_that_cannot_keeps_both_from_it),
         cmocka_unit_test(a_tail_batch_is_smaller),
         cmocka_unit_test(a_signal_stops_all_after_the_same_step),
         cmocka_unit_test(a_loss_that_is_not_finite_stops_all),

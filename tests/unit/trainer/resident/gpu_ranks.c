@@ -103,7 +103,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     if (t->clip > 0)
         cfg.optimizer.clip = t->clip;
     cfg.backend = (int)t->backend;
-    cfg.no_cuda = t->no_cuda;
+    cfg.no_cuda = t->no_cuda || (t->second_on_cpu && rank == 1);
     if (t->bucket_mb > 0)
         cfg.bucket_mb = t->bucket_mb;
     cfg.init_from = t->init_from;

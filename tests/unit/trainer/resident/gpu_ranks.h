@@ -30,10 +30,10 @@ extern struct gpu_ranks_machine {
 struct gpu_ranks_task {
     enum collectives_backend backend;
     int world;
-    bool no_cuda;
-    const char *model;    /* YAML; NULL: a small net */
-    bool sequences;       /* a GPT-2 instead: micro-batches, a bounded norm, evaluations on the way */
-    int64_t log_interval; /* 0: evaluations alone, and steps are not waited for */
+    bool no_cuda, second_on_cpu; /* second: rank 1 */
+    const char *model;           /* YAML; NULL: a small net */
+    bool sequences;              /* a GPT-2 instead: micro-batches, a bounded norm, evaluations on the way */
+    int64_t log_interval;        /* 0: evaluations alone, and steps are not waited for */
     int64_t epochs;
     int64_t timeout_s;
     double bucket_mb; /* 0: the default, more than these nets have */

@@ -37,6 +37,32 @@ static void ranks_learn_what_one_learns(void **state)
     check_same(&want, &gloo, "two ranks over gloo");
 }
 
+/* A GPU that is too old, say. The CPU's rank would do what only two of its kind can. */
+static void one_of_two_may_be_without(void **state)
+{
+    static const char WIDE[] = "name: wide\n"
+                               "model:\n"
+                               "  input: {rows: 8, cols: 8, channels: 1}\n"
+                               "  layers:\n"
+                               "    - flatten\n"
+                               "    - {type: linear, name: hidden, out: 80}\n"
+                               "    - relu\n"
+                               "    - {type: linear, name: out, out: 10}\n"
+                               "loss: cross_entropy\n"
+                               "optimizer: {type: sgd, lr: 0.02}\n"
+                               "data: {format: idx, mean: 0.5, std: 0.5}\n"
+                               "defaults: {epochs: 1, batch_size: 24, log_interval: 1}\n";
+    const struct gpu_ranks_task cpu = {GLOO, .world = WORLD, .model = WIDE, .no_cuda = true,
+                                       .log_interval = 1};
+    const struct gpu_ranks_task mixed = {GLOO, .world = WORLD, .model = WIDE, .second_on_cpu = true,
+                                         .log_interval = 1};
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&cpu);
+
+    (void)state;
+    assert_true(want.n >= 3);
+    check_same(&want, &mixed, "a GPU and a CPU");
+}
+
 /* Four micro-batches of a window alone, two on each of two ranks. And a gradient of 28 KB in buckets of at least 4, which is
  * three of them: an NCCL that is none adds in the order of the ranks, whatever the size, and refuses ranks that ask for
  * different sums. */
@@ -170,6 +196,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_learn_what_one_learns),
+        cmocka_unit_test(one_of_two_may_be_without),
         cmocka_unit_test(a_gpt2_learns_what_it_learns_on_the_cpu),
         cmocka_unit_test(bf16_is_the_same_on_two_ranks),
         cmocka_unit_test(steps_in_flight_too),
