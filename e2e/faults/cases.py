@@ -1,6 +1,7 @@
 """cases.py - runs a class of faults: each case by its name, what went wrong with it, and how many there were."""
 
 import argparse
+import signal
 import sys
 import time
 import traceback
@@ -21,6 +22,8 @@ class Cases:
         self.good, self.bad = 0, []
 
     def parse(self):
+        """From here on SIGTERM (run.sh's, when it is interrupted) is as Ctrl-C: whoever began servers ends them."""
+        signal.signal(signal.SIGTERM, interrupted)
         self.args = self.parser.parse_args()
         return self.args
 
@@ -46,6 +49,10 @@ class Cases:
         if self.bad:
             print(f"{self.group}: {len(self.bad)} failed", file=sys.stderr)
         return 1 if self.bad or not self.good else 0
+
+
+def interrupted(number, frame):
+    raise KeyboardInterrupt
 
 
 class Case:
