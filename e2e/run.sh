@@ -10,7 +10,7 @@ REQUIREMENTS=$REPO/e2e/requirements.txt
 KUBERNETES_AND_TORCH_GB=22
 
 venv_is_ready() {
-    wait "$venv" || die "the Python environment failed: $(tail -n 1 "$LOGS/venv.log")"
+    finish venv || die "the Python environment failed: build/logs/venv.log"
 }
 
 # PyTorch judges what we train: it lives in an environment of its own, never in an image.
@@ -19,10 +19,9 @@ if ! already_built || [ ! -d "$VENV" ]; then
     need_disk "$KUBERNETES_AND_TORCH_GB"
 fi
 "$REPO/scripts/deps.sh" e2e build cluster images
-trap stop_images EXIT
+trap 'stop_images; stop_begun' EXIT
 start_images
-prepare_venv "$VENV" "$REQUIREMENTS" "PyTorch and TensorBoard (build/venv, 6 GB)" >"$LOGS/venv.log" 2>&1 &
-venv=$!
+begin venv prepare_venv "$VENV" "$REQUIREMENTS" "PyTorch and TensorBoard (build/venv, 6 GB)"
 if [ "${1:-}" = --prepare ]; then
     wait_images
     venv_is_ready
