@@ -4,6 +4,18 @@
 #   scripts/side-by-side.sh BUILD-FOLDER [CTEST-ARGUMENT]...
 set -euo pipefail
 
-build=$1 cores=$(nproc)
+# How many cores a control group's quota grants (what a container may have of a large machine), which nproc does not know.
+granted() {
+    local root=/sys/fs/cgroup group file quota period
+    group=$(sed -n 's/^0:://p' /proc/self/cgroup)
+    {
+        for file in "$root/cpu.max" "$root$group/cpu.max"; do cat "$file" || true; done
+        paste "$root/cpu/cpu.cfs_quota_us" "$root/cpu/cpu.cfs_period_us" || true
+    } 2>/dev/null | while read -r quota period; do
+        if [ "$quota" != max ] && [ "$quota" -gt 0 ]; then echo $(((quota + period - 1) / period)); fi
+    done
+}
+
+build=$1 cores=$({ nproc && granted; } | sort -n | head -n 1)
 printf '{"version": {"major": 1, "minor": 0}, "local": [{"cores": [{"id": "all", "slots": %d}]}]}\n' "$cores" >"$build/cores.json"
 exec ctest --test-dir "$build" --resource-spec-file "$(realpath "$build/cores.json")" -j "$((3 * cores))" --no-tests=error "${@:2}"
