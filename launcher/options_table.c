@@ -170,7 +170,7 @@ void options_print_help(bool launch)
            "  SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started.\n"
            "  With several nodes, one on which nothing failed by itself ends with 140 and tells what did, "
            "where;\n"
-           "  138: too few nodes came.\n\n"
+           "  138: too few nodes came, or this machine lacks memory, processes or descriptors.\n\n"
            "EXAMPLES\n"
            "  %s --nproc-per-node=4 trainer mnist-cnn\n"
            "  %s --standalone --nproc-per-node=gpu train.py --epochs 10\n"
