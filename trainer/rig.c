@@ -173,15 +173,20 @@ static int make_report(struct rig *s, struct err *err)
     return s->report ? 0 : -1;
 }
 
-/* Saving gathers the stages, so all ranks must know whether rank 0 will. */
+/* Stages and parts are gathered to be saved or described, so all ranks must know what rank 0 will do. */
 static int tell_saving(struct rig *s, struct err *err)
 {
-    int64_t told[] = {s->cfg->save_path != NULL, s->cfg->save_every};
+    const struct config *cfg = s->cfg;
+    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
+                      cfg->log_dir ? cfg->log_images : 0};
 
-    if (s->pipeline.at.stages > 1 && s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+    if ((s->pipeline.at.stages > 1 || s->shard.each) &&
+        s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
         return -1;
     s->saves = told[0];
     s->save_every = told[1];
+    s->histograms_every = told[2];
+    s->images_every = told[3];
     return 0;
 }
 

@@ -58,8 +58,9 @@ struct rig {
     double lr;     /* of the last step */
     struct resume_result resumed;
     struct report *report; /* rank 0 alone */
-    bool saves;            /* rank 0 has a --save_path, and then also needs the other stages' weights */
-    int64_t save_every;    /* rank 0's */
+    bool saves;            /* rank 0 has a --save_path, and then also needs the others' weights */
+    int64_t save_every;    /* rank 0's, as the next */
+    int64_t histograms_every, images_every; /* steps; 0: never, or no --log_dir */
     struct report_times times;
     struct rig_speed speed;
 };

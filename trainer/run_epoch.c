@@ -27,11 +27,11 @@ static int describe_step(struct rig *s, struct err *ret)
     const struct config *cfg = s->cfg;
     struct events *events = report_events(s->report);
     int64_t step = s->cursor.step;
-    bool histograms = cfg->log_histograms && step % cfg->log_histograms == 0;
-    bool images = cfg->log_images && step % cfg->log_images == 0;
+    bool histograms = s->histograms_every && step % s->histograms_every == 0;
+    bool images = s->images_every && step % s->images_every == 0;
     struct err err;
 
-    if (!cfg->log_dir || (!histograms && !images))
+    if (!histograms && !images)
         return 0;
     if (train_pull(&s->train, ret)) /* all ranks, though one has the file */
         return -1;

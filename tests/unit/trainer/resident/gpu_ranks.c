@@ -110,6 +110,11 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     cfg.save_path = t->save_path;
     cfg.log_dir = t->log_dir;
     cfg.log_histograms = t->log_dir ? 1 : 0;
+    if (t->first_keeps && rank) {
+        cfg.save_path = NULL;
+        cfg.log_dir = NULL;
+        cfg.log_histograms = 0;
+    }
     if (!t->sequences)
         cfg.batch_size = GPU_RANKS_BATCH / (stages ? t->world / stages : t->world);
     cfg.log_interval = t->log_interval;

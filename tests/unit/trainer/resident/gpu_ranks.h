@@ -46,6 +46,7 @@ struct gpu_ranks_task {
     const char *fault; /* FAKE_NCCL */
     const char *init_from, *save_path;
     const char *log_dir; /* with the weights of every step as histograms; NULL: none */
+    bool first_keeps;    /* rank 0 alone was told of save_path and log_dir */
 };
 
 struct gpu_ranks {

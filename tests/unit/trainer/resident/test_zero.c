@@ -221,6 +221,29 @@ static void a_resumed_run_gives_the_same_bits(void **state)
     remove_all(logs);
 }
 
+/* Weights are had by all ranks together, and so they are where one alone has been told what to do with them. */
+static void what_one_rank_keeps_all_bring(void **state)
+{
+    char whole[NAME_BYTES], alone[NAME_BYTES], logs[NAME_BYTES];
+
+    (void)state;
+    name_in(whole, "whole.safetensors");
+    name_in(alone, "alone.safetensors");
+    name_in(logs, "logs");
+    struct gpu_ranks_task t = {NCCL, GPT2, .world = TWO, .zero = true, .bf16 = true, .log_interval = 1};
+    t.save_path = whole;
+    const struct gpu_ranks_shown want = gpu_ranks_shown_by(&t);
+    t.save_path = alone;
+    t.log_dir = logs;
+    t.first_keeps = true;
+    gpu_ranks_check_within(&want, &t, NEAR, "the first keeps weights");
+    if (gpu_ranks.emulated)
+        check_same_file(whole, alone, "the first keeps weights");
+    unlink(whole);
+    unlink(alone);
+    remove_all(logs);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +255,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(checkpoints_are_the_same_files),
         cmocka_unit_test(others_go_on_where_they_stopped),
         cmocka_unit_test(a_resumed_run_gives_the_same_bits),
+        cmocka_unit_test(what_one_rank_keeps_all_bring),
     };
     int none = gpu_ranks_find(argc, argv);
 
