@@ -21,7 +21,8 @@
  *
  * Ownership: resident_open to resident_close; parts are borrowed meanwhile. The model is placed on the device, and stays.
  * Order:     the first step of a size is queued as it is, the second is recorded: what CUDA and cuBLAS load when they are
- *            first used cannot be loaded while a graph is recorded. It waits for the steps before it, under their deadline.
+ *            first used cannot be loaded while a graph is recorded. It waits for the steps before it, under their deadline,
+ *            and for each of its own exchanges: to load what comes behind may wait for the device, without one.
  * Errors:    ERR_FATAL (memory; the device), those of the collectives: with NCCL whatever
  *            waits for the device has their deadline. resident_close gives a lost device (collectives/device.h) nothing
  *            back, and waits half a second at most to find out: look at device_comm->lost behind it.

@@ -31,7 +31,11 @@ static int queue_sum(struct resident *r, const float *grad, size_t from, size_t 
     if (grad != r->grad && from < params_end)
         queue_accumulate(r->ctx, r->grad + from, grad + from, params_end - from);
     device_fork(r->ctx);
-    return c->all_reduce(c, r->grad + from, end - from, DEVICE_F32, device_side_stream(r->ctx), err);
+    void *side = device_side_stream(r->ctx);
+    return c->all_reduce(c, r->grad + from, end - from, DEVICE_F32, side, err) ||
+                   resident_arrived(r, side, err)
+               ? -1
+               : 0;
 }
 
 int resident_queue_buckets(struct resident *r, float *grad, struct err *err)

@@ -31,8 +31,12 @@ struct recorded *resident_graph(struct resident *r, int rows, int total, bool la
 
 int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err)
 {
-    if (g->used == 0 || (half == 0 && !resident_stages_recordable(r)))
-        return resident_queue_half(r, half, g, err);
+    if (g->used == 0 || (half == 0 && !resident_stages_recordable(r))) {
+        r->fresh = g->used == 0;
+        int rc = resident_queue_half(r, half, g, err);
+        r->fresh = false;
+        return rc;
+    }
     if (!g->half[half]) {
         struct err ignored;
         if (device_graph_begin(r->ctx, err))

@@ -15,6 +15,13 @@ int resident_wait(struct resident *r, int mark, struct err *err)
     return device_wait(r->ctx, mark, err);
 }
 
+int resident_arrived(struct resident *r, void *stream, struct err *err)
+{
+    struct device_comm *c = r->p.device_comm;
+
+    return c && r->fresh ? c->sync(c, stream, "a first step", r->p.timeout_ms, err) : 0;
+}
+
 /* What was launched is done. Whoever waits for the device in any other way asks for this first: nothing else has a
  * deadline. */
 int resident_settle(struct resident *r, struct err *err)

@@ -40,11 +40,14 @@ static void queue_own_squares(struct resident *r)
 int resident_shards_squares(struct resident *r, struct err *err)
 {
     struct device_comm *c = r->p.device_comm;
+    void *stream = device_stream(r->ctx);
 
     if (!r->norm)
         return 0;
+    if (resident_arrived(r, stream, err))
+        return -1;
     queue_own_squares(r);
-    return c->all_reduce(c, &r->norm->squares, 1, DEVICE_F64, device_stream(r->ctx), err);
+    return c->all_reduce(c, &r->norm->squares, 1, DEVICE_F64, stream, err);
 }
 
 int resident_shards_gather(struct resident *r, struct err *err)
@@ -55,12 +58,14 @@ int resident_shards_gather(struct resident *r, struct err *err)
     void *stream = device_stream(r->ctx);
     const uint8_t *mine = (uint8_t *)w.all + (size_t)c->rank * part_bytes(r);
 
-    if (c->all_gather(c, mine, w.all, r->p.shard.each, type, stream, err))
+    if (c->all_gather(c, mine, w.all, r->p.shard.each, type, stream, err) || resident_arrived(r, stream, err))
         return -1;
     if (!w.exact_len)
         return 0;
     model_put_exact(r->model);
-    return c->all_reduce(c, w.exact, w.exact_len, DEVICE_F32, stream, err);
+    return c->all_reduce(c, w.exact, w.exact_len, DEVICE_F32, stream, err) || resident_arrived(r, stream, err)
+               ? -1
+               : 0;
 }
 
 /* The sum of all parts' squares. */

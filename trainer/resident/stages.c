@@ -55,6 +55,8 @@ int resident_stages_sum(struct resident *r, struct err *err)
         return -1;
     if (!r->norm)
         return 0;
+    if (resident_arrived(r, stream, err))
+        return -1;
     /* As pipeline_sum. */
     if (r->p.pipeline->at.replica)
         device_zero(r->ctx, r->norm, sizeof(*r->norm));

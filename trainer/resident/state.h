@@ -37,6 +37,7 @@ struct resident {
     int classes;
     int micro;     /* micro-batches of a step that are launched one by one: of stages none */
     bool sequence; /* samples are windows of tokens */
+    bool fresh;    /* what is being queued has not run before */
 
     struct resident_data train, test;
     struct gather_batch batch;
@@ -78,6 +79,9 @@ uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t 
 int resident_wait(struct resident *r, int mark, struct err *err) MUST_CHECK;
 int resident_settle(struct resident *r, struct err *err) MUST_CHECK;
 bool resident_is_ours(struct resident *r);
+/* Behind an exchange on `stream` that runs for the first time: so do kernels behind it, and to load those may wait for the
+ * device, which has no deadline. Nothing to do for what has run before. */
+int resident_arrived(struct resident *r, void *stream, struct err *err) MUST_CHECK;
 struct step_order resident_order_of(const struct resident *r, int64_t step, double lr);
 int resident_read(struct resident *r, int64_t end, uint32_t *flags, struct err *err) MUST_CHECK;
 int resident_check_steps(const struct resident *r, struct err *err) MUST_CHECK;

@@ -162,7 +162,7 @@ static int queue_finish(struct resident *r, int total, struct err *err)
     const struct queued_params w = model_trained(r->model);
     const float *grad = r->grad + o->first;
 
-    if (queue_sums(r, err))
+    if (queue_sums(r, err) || resident_arrived(r, device_stream(r->ctx), err))
         return -1;
     if (r->norm)
         queue_bound(r->ctx, r->norm, o->spec.clip);
@@ -236,10 +236,12 @@ static int run_micro_batches(struct resident *r, int total, float *grad, uint32_
             return -1;
         g->used++;
     }
-    return (!r->whole && exchange(r, grad, flags, err)) || queue_finish(r, total, err) ||
-                   (!r->whole && spread(r, grad, err))
-               ? -1
-               : 0;
+    if (!r->whole && exchange(r, grad, flags, err))
+        return -1;
+    r->fresh = r->launched == 0;
+    int rc = queue_finish(r, total, err);
+    r->fresh = false;
+    return rc || (!r->whole && spread(r, grad, err)) ? -1 : 0;
 }
 
 int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, bool exact, float *grad,

@@ -13,20 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EPOCHS = 2, SUMS_MAX = 64, SMALL = 4096 /* bytes: a block has 13 KB of gradients */ };
+enum {
+    EPOCHS = 2,
+    SUMS_MAX = 64,
+    SMALL = 4096, /* bytes: a block has 13 KB of gradients */
+    IN_STEP = 3   /* sums: two blocks, and the embeddings */
+};
 
 struct sum {
     float *x;
     size_t n;
 };
 
-/* sum: of all that were queued, recorded ones once. */
+/* sum: of all that were queued, recorded ones once. Of the first step each is waited for before more is queued, which would load
+ * kernels without a deadline. */
 struct exchange {
     struct device_comm comm;
     struct kctx **ctx;
     float *memory;
     size_t bytes;
-    int sums, beside;
+    int first_step; /* sums of it */
+    int sums, beside, waits;
     struct sum sum[SUMS_MAX];
 };
 
@@ -47,6 +54,8 @@ static int all_reduce(struct device_comm *c, void *x, size_t n, enum device_type
     (void)err;
     assert_int_equal(type, DEVICE_F32);
     assert_true(e->sums < SUMS_MAX);
+    if (e->sums < e->first_step)
+        assert_int_equal(e->waits, e->sums);
     e->sum[e->sums] = (struct sum){x, n};
     e->beside += stream == device_side_stream(*e->ctx);
     fake_stream_push(stream, twice, &e->sum[e->sums++]);
@@ -72,14 +81,24 @@ static int waited(struct device_comm *c, void *event, const char *what, int64_t 
     return 0;
 }
 
+static int synced(struct device_comm *c, void *stream, const char *what, int64_t timeout_ms, struct err *err)
+{
+    struct exchange *e = c->state;
+
+    e->waits++;
+    return waited(c, stream, what, timeout_ms, err);
+}
+
 /* Training behind it: weights and the exchange are what it leaves. */
 static void train(struct training *t, struct exchange *e, struct task task, bool exact)
 {
     struct train_result r;
     struct err err = {0};
 
-    *e = (struct exchange){.comm = {.world = 1, .buffer = buffer, .all_reduce = all_reduce, .wait = waited},
-                           .ctx = &t->ctx};
+    *e = (struct exchange){
+        .comm = {.world = 1, .buffer = buffer, .all_reduce = all_reduce, .wait = waited, .sync = synced},
+        .ctx = &t->ctx,
+        .first_step = task.bucket_bytes == SMALL ? IN_STEP : 1};
     e->comm.state = e;
     task.device_comm = &e->comm;
     open_training(t, &task, true);
@@ -128,7 +147,8 @@ static void check_task(const struct task *small)
     train(&t, &bucketed, task, small->micro == 1);
     assert_int_equal(bucketed.beside, bucketed.sums);
     int first = check_buckets(&bucketed, 0);
-    assert_int_equal(first, 3); /* two blocks, and the embeddings */
+    assert_int_equal(first, IN_STEP);
+    assert_true(whole.waits >= 1 && bucketed.waits >= IN_STEP);
     for (int i = first; i < bucketed.sums;)
         i = check_buckets(&bucketed, i);
     assert_memory_equal(model_values(t.pipeline.model), model_values(wanted.pipeline.model),

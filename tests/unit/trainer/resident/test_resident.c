@@ -452,8 +452,9 @@ static int waited(struct device_comm *c, void *event, const char *what, int64_t 
 static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
 {
     struct training t, alone;
-    struct exchange e = {.comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited},
-                         .ctx = &t.ctx};
+    struct exchange e = {
+        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited, .sync = waited},
+        .ctx = &t.ctx};
     struct task task = SGD;
     struct train_result r;
     struct err err = {0};
@@ -496,7 +497,8 @@ static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
 static struct exchange exchange_of(struct training *t)
 {
     return (struct exchange){
-        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited}, .ctx = &t->ctx};
+        .comm = {.world = 1, .buffer = own_buffer, .all_reduce = sum_of_one, .wait = waited, .sync = waited},
+        .ctx = &t->ctx};
 }
 
 /* Steps are in flight when the rank goes; what would wait for the device says so instead, and waits for nothing. */
