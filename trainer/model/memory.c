@@ -121,8 +121,9 @@ int model_make_activations(struct model *m, struct err *err)
     }
     if (m->twin)
         return 0;
-    m->grad_bytes = widest * each;
-    if (!(m->grad[0] = taken(m, widest * each, err)) || !(m->grad[1] = taken(m, widest * each, err)) ||
+    /* A weight at least, since those pass through it (part.c). */
+    m->grad_bytes = widest * each > sizeof(float) ? widest * each : sizeof(float);
+    if (!(m->grad[0] = taken(m, m->grad_bytes, err)) || !(m->grad[1] = taken(m, m->grad_bytes, err)) ||
         !(m->scratch = taken(m, scratch * batch, err)))
         return -1;
     return 0;

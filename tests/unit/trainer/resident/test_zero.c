@@ -95,6 +95,21 @@ static void nor_do_they_in_bf16(void **state)
                 "in bf16 by chance over gloo");
 }
 
+/* Weights pass through memory for gradients of activations, of which there is hardly any. */
+static void nor_do_they_of_the_least_there_is(void **state)
+{
+    static const char LEAST[] = "name: least\n"
+                                "model:\n"
+                                "  gpt2: {vocab: 31, block_size: 1, n_layer: 1, n_head: 1, n_embd: 1}\n"
+                                "loss: cross_entropy\n"
+                                "optimizer: {type: adamw, lr: 0.006}\n"
+                                "data: {format: tokens, train: gpt2.bin, shuffle: false}\n"
+                                "defaults: {epochs: 1, batch_size: 1}\n";
+
+    (void)state;
+    check_parts((struct gpu_ranks_task){NCCL, GPT2, .world = TWO, .bf16 = true, .model = LEAST}, "the least");
+}
+
 static void they_learn_what_the_cpu_learns_in_parts(void **state)
 {
     const struct gpu_ranks_task net = {GLOO,        .world = TWO,     .zero = true, .no_cuda = true,
@@ -250,6 +265,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(parts_change_no_bit),
         cmocka_unit_test(nor_do_they_of_a_gpt2),
         cmocka_unit_test(nor_do_they_in_bf16),
+        cmocka_unit_test(nor_do_they_of_the_least_there_is),
         cmocka_unit_test(they_learn_what_the_cpu_learns_in_parts),
         cmocka_unit_test(steps_in_flight_too),
         cmocka_unit_test(checkpoints_are_the_same_files),
