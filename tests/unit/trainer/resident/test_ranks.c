@@ -157,7 +157,8 @@ static void so_does_one_with_a_part_of_the_optimiser(void **state)
 }
 
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
- * recorded one. Behind 2 stands a step of a size that comes for the first time. */
+ * recorded one. Behind 2 stands a step of a size that comes for the first time. Who meets a deadline may take the other along, whose own is a
+ * little later. */
 static void an_nccl_that_fails_between_launches_ends_all(void **state)
 {
     static const struct {
@@ -184,11 +185,16 @@ static void an_nccl_that_fails_between_launches_ends_all(void **state)
                                          .fault = rows[i].fault};
         struct gpu_ranks r = gpu_ranks_start(&t);
         gpu_ranks_read(&r);
+        const bool deadline = rows[i].timeout_s == GPU_RANKS_SOON_S;
+        bool met = false;
         for (int k = 0; k < WORLD; k++) {
             int code = gpu_ranks_ended(r.pid[k]);
-            if (code != rows[i].code[k])
+            met = met || code == EXIT_CODE_RETRYABLE;
+            if (code != rows[i].code[k] && (!deadline || code != EXIT_CODE_PEER_LOST))
                 fail_msg("%s: rank %d ended with %d, expected %d", rows[i].fault, k, code, rows[i].code[k]);
         }
+        if (deadline && !met)
+            fail_msg("%s: no rank met its deadline", rows[i].fault);
     }
 }
 
