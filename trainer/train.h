@@ -36,8 +36,7 @@ struct train_parts {
     struct sampler sampler;
     int64_t batch_size; /* per replica */
     int64_t timeout_ms;
-    size_t
-        bucket_bytes; /* of gradients that a device sums over ranks while it computes others; 0: all at the end */
+    size_t bucket_bytes; /* that a device sums over ranks while it computes others; 0: all at the end */
     struct loss_spec loss;
     uint64_t seed; /* of what layers draw in a step */
 };
