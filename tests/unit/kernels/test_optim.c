@@ -173,6 +173,18 @@ static void check_sgd(const struct sgd_options *o, enum kctx_isa isa, int thread
     guards_release(&g);
 }
 
+/* On every instruction set, by one thread and by three. */
+static void at_all_sizes(void (*check)(const struct sgd_options *o, enum kctx_isa isa, int threads, size_t n),
+                         const struct sgd_options *o)
+{
+    for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+        for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
+            check(o, isa, 1, sizes[k]);
+            check(o, isa, 3, sizes[k]);
+        }
+    }
+}
+
 static void test_sgd(void **state)
 {
     static const struct sgd_options options[] = {{.lr = 1e-2},
@@ -181,14 +193,8 @@ static void test_sgd(void **state)
                                                  {.lr = 1e-2, .momentum = 0.9, .nesterov = true}};
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
-            for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
-                check_sgd(&options[i], isa, 1, sizes[k]);
-                check_sgd(&options[i], isa, 3, sizes[k]);
-            }
-        }
-    }
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        at_all_sizes(check_sgd, &options[i]);
 }
 
 /* In one pass what a sum and a step are in two, to the bit. */
@@ -221,14 +227,8 @@ static void test_sgd_add(void **state)
                                                  {.lr = 1e-2, .momentum = 0.9, .nesterov = true}};
 
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
-        for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
-            for (enum kctx_isa isa = isa_first(); isa; isa = isa_next(isa)) {
-                check_sgd_add(&options[i], isa, 1, sizes[k]);
-                check_sgd_add(&options[i], isa, 3, sizes[k]);
-            }
-        }
-    }
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        at_all_sizes(check_sgd_add, &options[i]);
 }
 
 int main(void)

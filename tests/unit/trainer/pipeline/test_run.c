@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "../collectives/ranks.h"
+#include "../resident/staged_nets.h"
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
@@ -15,26 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Images, statistics and masks cross the borders; 100 samples train in batches of 24 and one of 4, 20 validate. */
 static const char MODEL[] =
-    "name: staged\n"
-    "model:\n"
-    "  input: {rows: 6, cols: 6, channels: 2}\n"
-    "  layers:\n"
-    "    - {type: conv2d, name: a, out: 4, kernel: 3}\n"
-    "    - relu\n"
-    "    - {type: batchnorm2d, name: n}\n"
-    "    - flatten\n"
-    "    - {type: linear, name: b, out: 12}\n"
-    "    - {type: dropout, p: 0.2}\n"
-    "    - {type: linear, name: c, out: 5}\n"
-    "  stages: [a, n, c]\n"
-    "loss: cross_entropy\n"
-    "optimizer: {type: adam, lr: 0.01}\n"
-    "data: {format: synthetic, items: 120, outputs: 5, targets: teacher, train_items: 100, "
-    "val_items: 20}\n"
-    "defaults: {epochs: 4, batch_size: 24, micro_batches: 3, log_interval: 2}\n"
-    "print: {epoch_all: \"Epoch {epoch} Loss: {loss}\"}\n";
+    STAGED_NET "defaults: {epochs: 4, batch_size: 24, micro_batches: 3, log_interval: 2}\n"
+               "print: {epoch_all: \"Epoch {epoch} Loss: {loss}\"}\n";
 
 enum { DIR_BYTES = 64 };
 

@@ -1,27 +1,29 @@
-/* staged_nets.h - models in stages that whole runs on GPUs train. */
+/* staged_nets.h - models in stages that whole runs train, on CPUs and on GPUs. */
 #ifndef TK_TESTS_TRAINER_STAGED_NETS_H
 #define TK_TESTS_TRAINER_STAGED_NETS_H
 
 enum { STAGES = 3 }; /* of the first */
 
-/* Images, statistics and masks cross the borders; 100 samples train in batches of 24 and one of 4, 20 validate. */
-static const char THREE_STAGES[] =
-    "name: staged\n"
-    "model:\n"
-    "  input: {rows: 6, cols: 6, channels: 2}\n"
-    "  layers:\n"
-    "    - {type: conv2d, name: a, out: 4, kernel: 3}\n"
-    "    - relu\n"
-    "    - {type: batchnorm2d, name: n}\n"
-    "    - flatten\n"
-    "    - {type: linear, name: b, out: 12}\n"
-    "    - {type: dropout, p: 0.2}\n"
-    "    - {type: linear, name: c, out: 5}\n"
-    "  stages: [a, n, c]\n"
-    "loss: cross_entropy\n"
-    "optimizer: {type: adam, lr: 0.01}\n"
+/* All but the defaults. Images, statistics and masks cross the borders; 100 samples train in batches of 24 and one of 4, 20
+ * validate. */
+#define STAGED_NET                                                                                           \
+    "name: staged\n"                                                                                         \
+    "model:\n"                                                                                               \
+    "  input: {rows: 6, cols: 6, channels: 2}\n"                                                             \
+    "  layers:\n"                                                                                            \
+    "    - {type: conv2d, name: a, out: 4, kernel: 3}\n"                                                     \
+    "    - relu\n"                                                                                           \
+    "    - {type: batchnorm2d, name: n}\n"                                                                   \
+    "    - flatten\n"                                                                                        \
+    "    - {type: linear, name: b, out: 12}\n"                                                               \
+    "    - {type: dropout, p: 0.2}\n"                                                                        \
+    "    - {type: linear, name: c, out: 5}\n"                                                                \
+    "  stages: [a, n, c]\n"                                                                                  \
+    "loss: cross_entropy\n"                                                                                  \
+    "optimizer: {type: adam, lr: 0.01}\n"                                                                    \
     "data: {format: synthetic, items: 120, outputs: 5, targets: teacher, train_items: 100, val_items: 20}\n"
-    "defaults: {epochs: 3, batch_size: 24, micro_batches: 3}\n";
+
+static const char THREE_STAGES[] = STAGED_NET "defaults: {epochs: 3, batch_size: 24, micro_batches: 3}\n";
 
 /* Two stages; what replicas learn together is what one learns from all samples. */
 static const char TWO_STAGES[] =

@@ -157,8 +157,8 @@ static void so_does_one_with_a_part_of_the_optimiser(void **state)
 }
 
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a
- * recorded one. Behind 2 stands a step of a size that comes for the first time. Who meets a deadline may take the other along, whose own is a
- * little later. */
+ * recorded one. Behind 2 stands a step of a size that comes for the first time. Who meets a deadline may take the other along,
+ * whose own is a little later. */
 static void an_nccl_that_fails_between_launches_ends_all(void **state)
 {
     static const struct {
