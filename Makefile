@@ -15,7 +15,7 @@ help: ## show this text
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
 	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
-	@printf '  SECONDS=60        fuzz: so long each; what is found stays in build/fuzz-found\n'
+	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
 	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
 	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
@@ -34,7 +34,7 @@ soak: ## 10,000 lives of jobs at random, twice (release, ASan), on a real API se
 
 fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on that alone), SECONDS each
 	@scripts/deps.sh build test
-	@scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)
+	@JOBS='$(or $(JOBS),1)' scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)
 
 coverage: ## lines and branches that the unit tests run, per program; below tests/coverage.floors it fails
 	@scripts/deps.sh build test coverage

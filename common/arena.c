@@ -1,5 +1,6 @@
 /* arena.c - chunked bump allocation. */
 #include "common/arena.h"
+#include "common/memory.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -19,9 +20,7 @@ static struct arena_chunk *chunk_new(size_t size)
 {
     if (size > SIZE_MAX / 2)
         abort();
-    struct arena_chunk *c = malloc(sizeof(*c) + size);
-    if (!c)
-        abort();
+    struct arena_chunk *c = memory_must(malloc(sizeof(*c) + size));
     c->next = NULL;
     c->size = size;
     c->used = 0;

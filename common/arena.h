@@ -1,7 +1,7 @@
 /* arena.h - a region: many small allocations, freed together.
  *
  * Ownership: what an arena hands out lives until arena_release. A zeroed struct is a valid empty arena.
- * Errors:    out of memory aborts the process (it is restarted by its supervisor); nothing here returns
+ * Errors:    out of memory ends the process (memory.h; its supervisor starts it again); nothing here returns
  *            NULL.
  */
 #ifndef TK_COMMON_ARENA_H

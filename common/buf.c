@@ -1,5 +1,6 @@
 /* buf.c - bounded growable bytes. */
 #include "common/buf.h"
+#include "common/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +17,7 @@ static int buf_reserve(struct buf *b, size_t extra, struct err *err)
     size_t cap = b->cap ? b->cap : 256;
     while (cap < need)
         cap *= 2;
-    char *p = realloc(b->data, cap);
-    if (!p)
-        abort();
+    char *p = memory_must(realloc(b->data, cap));
     b->data = p;
     b->cap = cap;
     return 0;

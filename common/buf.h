@@ -1,7 +1,7 @@
 /* buf.h - growable bytes with a limit given at birth.
  *
  * Ownership: buf_release frees the bytes. `data` moves when the buffer grows.
- * Errors:    reaching the limit returns -1 and leaves the buffer as it was; out of memory aborts.
+ * Errors:    reaching the limit returns -1 and leaves the buffer as it was; out of memory ends the process (memory.h).
  * Order:     the bytes are always followed by a NUL that is not counted, so text can be read in place.
  */
 #ifndef TK_COMMON_BUF_H

@@ -11,7 +11,7 @@ enum exit_code {
     EXIT_CODE_ERROR = 1, /* permanent */
     EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration */
     EXIT_CODE_RETRYABLE =
-        138, /* a fault of its own that another try may not meet: rendezvous or collective timed out */
+        138, /* a fault of its own that another try may not meet: rendezvous or collective timed out, no memory */
     EXIT_CODE_PEER_LOST = 140,   /* another rank went away first: not the root cause */
     EXIT_CODE_INTERRUPTED = 130, /* stopped by SIGINT */
     EXIT_CODE_TERMINATED = 143,  /* stopped by SIGTERM */

@@ -1,6 +1,7 @@
 /* err.c - formatting and wrapping of error values. */
 #include "common/err.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,6 +29,28 @@ int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ..
     err_set(err, kind, "%s: %s", what, strerror_r(code, why, sizeof(why)));
     err->code = code;
     return -1;
+}
+
+int err_memory(struct err *err, const char *fmt, ...)
+{
+    va_list ap;
+
+    err->kind = ERR_FATAL;
+    err->code = ENOMEM;
+    va_start(ap, fmt);
+    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+bool err_is_shortage(const struct err *err)
+{
+    static const int codes[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOBUFS};
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+        if (err->code == codes[i])
+            return true;
+    return false;
 }
 
 int err_wrap(struct err *err, const char *fmt, ...)

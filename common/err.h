@@ -8,6 +8,7 @@
 #define TK_COMMON_ERR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +40,13 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) __attribu
 /* As err_set, with `code` kept and ": <strerror(code)>" appended. */
 int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* As err_set, ERR_FATAL with the code ENOMEM. */
+int err_memory(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether its code is the errno of something that the machine lacks for now: memory, processes, descriptors. Another try may
+ * find it. */
+bool err_is_shortage(const struct err *err);
 
 /* Put "outer: " before the message; kind and code stay. Always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

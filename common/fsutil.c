@@ -8,12 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int fs_read(const char *path, struct buf *out, struct err *err)
+/* The rest of an open file; `path` is for messages. */
+static int read_on(int fd, const char *path, struct buf *out, struct err *err)
 {
-    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
     for (;;) {
         char chunk[16384];
         ssize_t n = read(fd, chunk, sizeof(chunk));
@@ -26,6 +23,35 @@ int fs_read(const char *path, struct buf *out, struct err *err)
         if (buf_append(out, chunk, (size_t)n, err) < 0)
             return err_wrap(err, "%s", path);
     }
+}
+
+static int open_to_read(const char *path, int flags, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+
+    return fd < 0 ? err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path) : fd;
+}
+
+int fs_read(const char *path, struct buf *out, struct err *err)
+{
+    cleanup_close int fd = open_to_read(path, 0, err);
+
+    return fd < 0 ? -1 : read_on(fd, path, out, err);
+}
+
+int fs_read_regular(const char *path, struct buf *out, struct err *err)
+{
+    /* A FIFO is opened only when its other end is, unless one does not wait. */
+    cleanup_close int fd = open_to_read(path, O_NONBLOCK, err);
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) < 0)
+        return err_errno(err, ERR_FATAL, errno, "%s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s: not a regular file", path);
+    return read_on(fd, path, out, err);
 }
 
 int fs_write_all(int fd, const void *bytes, size_t len)
@@ -61,7 +87,9 @@ int fs_atomic_begin(struct fs_atomic *f, const char *path, struct err *err)
     if (snprintf(f->path, sizeof(f->path), "%s", path) >= (int)sizeof(f->path) ||
         snprintf(f->tmp, sizeof(f->tmp), "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof(f->tmp))
         return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", path);
-    f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    /* Anyone can foretell its name: what is there is a killed writer's, or a link that would lead us elsewhere. */
+    (void)unlink(f->tmp);
+    f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return f->fd < 0 ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;
 }
 

@@ -15,6 +15,9 @@
 /* Append the file's bytes to *out, never beyond out->max. */
 int fs_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
 
+/* The same where others may have put a FIFO or a device in the file's place: ERR_INVALID, without waiting for it. */
+int fs_read_regular(const char *path, struct buf *out, struct err *err) MUST_CHECK;
+
 /* Replace `path` so that a crash leaves the old file or the new one, never a part: a temporary in the same
  * folder, fsync, rename, fsync of the folder. Mode 0644 less the umask. */
 int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err *err) MUST_CHECK;

@@ -30,9 +30,9 @@ struct json_at {
 /* The most levels of nesting we accept; a PodTemplateSpec needs about 12. */
 enum { JSON_DEPTH_MAX = 64 };
 
-/* From here on a tree that gets no memory aborts the process, as an arena does: left alone, cJSON leaves the member out
+/* From here on a tree that gets no memory ends the process, as an arena does: left alone, cJSON leaves the member out
  * and a document with a hole would go out. For the whole process: main calls it before there is any tree. */
-void json_abort_without_memory(void);
+void json_memory_must(void);
 
 /* Parse exactly `len` bytes: trailing text and nesting over JSON_DEPTH_MAX are refused. Free with
  * cJSON_Delete. */

@@ -1,18 +1,15 @@
 /* json_memory.c - trees that get no memory. */
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 
-static void *malloc_or_abort(size_t size)
+static void *malloc_must(size_t size)
 {
-    void *p = malloc(size);
-
-    if (!p)
-        abort();
-    return p;
+    return memory_must(malloc(size));
 }
 
-void json_abort_without_memory(void)
+void json_memory_must(void)
 {
-    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = malloc_or_abort, .free_fn = free});
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = malloc_must, .free_fn = free});
 }

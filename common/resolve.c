@@ -1,6 +1,7 @@
 /* resolve.c - one lookup at a time in a thread that may be left behind, and connecting to what it found. */
 #include "common/resolve.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/thread.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ struct resolver *resolver_new_with(const char *host, int port, resolver_lookup *
     struct resolver *r = calloc(1, sizeof(*r));
 
     if (!r || !(r->host = strdup(host)))
-        abort();
+        memory_exhausted();
     r->look = look;
     r->arg = arg;
     snprintf(r->service, sizeof(r->service), "%d", port);
@@ -100,7 +101,7 @@ static struct lookup *start(const struct resolver *r)
     pthread_t thread;
 
     if (!l || !(l->host = strdup(r->host)))
-        abort();
+        memory_exhausted();
     l->refs = 2;
     l->look = r->look;
     l->arg = r->arg;

@@ -1,6 +1,7 @@
 /* auth.c - when to run the credential plugin, and what its end means. */
 #include "kube/auth.h"
 
+#include "common/memory.h"
 #include "kube/execcred.h"
 #include "kube/subprocess.h"
 
@@ -29,10 +30,8 @@ struct auth {
 
 struct auth *auth_new(struct loop *l, struct kube_config *config, void (*changed)(void *ctx), void *ctx)
 {
-    struct auth *a = calloc(1, sizeof(*a));
+    struct auth *a = memory_must(calloc(1, sizeof(*a)));
 
-    if (!a)
-        abort();
     *a = (struct auth){.loop = l, .config = config, .changed = changed, .ctx = ctx};
     return a;
 }

@@ -2,6 +2,7 @@
 #include "kube/cache.h"
 
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,10 +125,8 @@ static void on_problem(void *ctx, const struct err *err)
 
 struct cache *cache_new(struct loop *l, const struct transport *t, const struct cache_options *options)
 {
-    struct cache *c = calloc(1, sizeof(*c));
+    struct cache *c = memory_must(calloc(1, sizeof(*c)));
 
-    if (!c)
-        abort();
     c->o = *options;
     c->store = store_new(options->free_value);
     c->reflector = reflector_new(

@@ -1,5 +1,6 @@
 /* call.c - gather inside libcurl, deliver outside of it. */
 #include "kube/call.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +238,7 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
     struct http_call *c = calloc(1, sizeof(*c));
 
     if (!easy || !c)
-        abort();
+        memory_exhausted();
     *c = (struct http_call){.loop = l,
                             .endpoint = e,
                             .easy = easy,
@@ -254,9 +255,7 @@ struct http_call *call_new(struct loop *l, const struct endpoint *e, const struc
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->shown, sizeof(c->shown), "%.*s", (int)strcspn(req->path, "?"), req->path);
     if (req->content_type) {
-        c->content_type = strdup(req->content_type);
-        if (!c->content_type)
-            abort();
+        c->content_type = memory_must(strdup(req->content_type));
     }
     if (endpoint_setup(e, req, easy, err) < 0) {
         call_free(c);

@@ -2,6 +2,7 @@
 #include "kube/client.h"
 
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 
@@ -46,9 +47,7 @@ struct kube_call *kube_call_start(const struct transport *t, const struct kube_r
 
     if (kube_request_build(r, &a, &req, err) < 0)
         return NULL;
-    struct kube_call *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct kube_call *c = memory_must(calloc(1, sizeof(*c)));
     *c = (struct kube_call){.transport = *t, .done = done, .ctx = ctx};
     c->http = transport_start(t, &req, &(struct http_handler){.ctx = c, .done = on_done}, err);
     if (!c->http) {

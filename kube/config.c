@@ -2,6 +2,7 @@
 #include "kube/config.h"
 
 #include "common/fsutil.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "kube/proxy.h"
 
@@ -32,11 +33,7 @@ void kube_config_release(struct kube_config *c)
 
 static char *copy(const char *s, size_t len)
 {
-    char *p = strndup(s, len);
-
-    if (!p)
-        abort();
-    return p;
+    return memory_must(strndup(s, len));
 }
 
 static char *server_url(const char *host, const char *port)
@@ -45,7 +42,7 @@ static char *server_url(const char *host, const char *port)
     bool v6 = strchr(host, ':') != NULL;
 
     if (asprintf(&url, "https://%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port) < 0)
-        abort();
+        memory_exhausted();
     return url;
 }
 

@@ -2,6 +2,7 @@
 #include "kube/correlator.h"
 
 #include "common/hash.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +66,7 @@ static void *find(struct correlator_table *t, size_t size, uint64_t key, int64_t
     size_t i = t->n < ROWS_MAX ? t->n++ : oldest;
     if (t->n > t->cap) {
         t->cap = t->cap ? t->cap * 2 : 8;
-        t->rows = reallocarray(t->rows, t->cap, size);
-        if (!t->rows)
-            abort();
+        t->rows = memory_must(reallocarray(t->rows, t->cap, size));
     }
     struct row *r = row_at(t, size, i);
     memset(r, 0, size);

@@ -1,6 +1,7 @@
 /* elector.c - the lease's steps as requests, its deadlines as one timer, and the fence. */
 #include "kube/elector.h"
 
+#include "common/memory.h"
 #include "kube/client.h"
 
 #include <stdio.h>
@@ -89,11 +90,9 @@ static struct http_call *lease_start(void *ctx, const struct http_request *req,
 struct elector *elector_new(struct loop *l, const struct transport *t, const struct lease_options *options,
                             const struct elector_sink *sink)
 {
-    struct elector *e = calloc(1, sizeof(*e));
+    struct elector *e = memory_must(calloc(1, sizeof(*e)));
     int64_t deadline_ms = options->renew_deadline_ms ? options->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
 
-    if (!e)
-        abort();
     e->loop = l;
     e->transport = *t;
     e->gate = (struct transport_gate){gate_is_open, e};
@@ -102,7 +101,7 @@ struct elector *elector_new(struct loop *l, const struct transport *t, const str
     e->ns = strdup(options->ns);
     e->name = strdup(options->name);
     if (!e->ns || !e->name)
-        abort();
+        memory_exhausted();
     e->request_ms = deadline_ms / 2;
     e->timer = (struct loop_timer){.fire = advance, .ctx = e};
     return e;

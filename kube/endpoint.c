@@ -1,5 +1,6 @@
 /* endpoint.c - URL, proxy and socket options of a transfer. */
 #include "kube/endpoint.h"
+#include "common/memory.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -50,14 +51,14 @@ static int redirect(struct endpoint *e, CURLU *url, const char *host, const char
         return err_set(err, ERR_INVALID, "tls-server-name \"%.80s\": expected a host name",
                        e->config->tls_server_name);
     if (asprintf(&to, "::%s:%s", host, port) < 0 || asprintf(&e->host_header, "Host: %s:%s", host, port) < 0)
-        abort();
+        memory_exhausted();
     e->connect_to = curl_slist_append(NULL, to);
     free(to);
     free(e->base);
     e->base = strdup(base);
     curl_free(base);
     if (!e->connect_to || !e->base)
-        abort();
+        memory_exhausted();
     return 0;
 }
 
@@ -70,7 +71,7 @@ static int set_proxy(struct endpoint *e, struct err *err)
     char *host = NULL;
 
     if (!url || asprintf(&e->proxy, "%s%s", socks ? "socks5h" : "", proxy ? proxy + (socks ? 6 : 0) : "") < 0)
-        abort();
+        memory_exhausted();
     if (!proxy) {
         curl_url_cleanup(url);
         return 0;
@@ -119,7 +120,7 @@ int endpoint_init(struct endpoint *e, struct kube_config *config, const char *us
     *e = (struct endpoint){.config = config, .base = strdup(config->server), .hurry = hurry > 1 ? hurry : 1};
     e->user_agent = strdup(user_agent ? user_agent : "torchkeeper");
     if (!url || !e->base || !e->user_agent)
-        abort();
+        memory_exhausted();
     int rc = parse(e, url, err);
     if (rc == 0)
         rc = set_proxy(e, err);
@@ -222,7 +223,7 @@ static CURLcode setup_request(const struct endpoint *e, const struct http_reques
     char *url = NULL;
 
     if (asprintf(&url, "%s%s", e->base, req->path) < 0)
-        abort();
+        memory_exhausted();
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_URL, url);
     free(url);
     if (rc == CURLE_OK)

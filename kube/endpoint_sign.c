@@ -1,4 +1,5 @@
 /* endpoint_sign.c - headers and TLS of a transfer: who we are, and whom we believe. */
+#include "common/memory.h"
 #include "kube/base64.h"
 #include "kube/endpoint.h"
 
@@ -57,7 +58,7 @@ static void add_header(struct curl_slist **list, const char *text)
     struct curl_slist *more = curl_slist_append(*list, text);
 
     if (!more)
-        abort();
+        memory_exhausted();
     *list = more;
 }
 
@@ -78,9 +79,10 @@ static void add_basic(struct curl_slist **list, const struct kube_config *c)
     char *line = NULL;
 
     if (buf_printf(&pair, &never, "%s:%s", c->username, buf_str(&c->password.bytes)) < 0 ||
-        base64_encode(pair.data, pair.len, &coded, &never) < 0 ||
-        asprintf(&line, "Authorization: Basic %s", coded.data) < 0)
-        abort();
+        base64_encode(pair.data, pair.len, &coded, &never) < 0)
+        abort(); /* both have room for it */
+    if (asprintf(&line, "Authorization: Basic %s", coded.data) < 0)
+        memory_exhausted();
     add_secret_header(list, line);
     explicit_bzero(pair.data, pair.cap);
     explicit_bzero(coded.data, coded.cap);
@@ -100,7 +102,7 @@ static struct curl_slist *make_headers(const struct endpoint *e, const char *con
         add_header(&list, e->host_header);
     if (c->token.bytes.len) {
         if (asprintf(&line, "Authorization: Bearer %s", c->token.bytes.data) < 0)
-            abort();
+            memory_exhausted();
         add_secret_header(&list, line);
     } else if (c->username) {
         add_basic(&list, c);
@@ -109,7 +111,7 @@ static struct curl_slist *make_headers(const struct endpoint *e, const char *con
         add_header(&list, c->as.lines[i]);
     if (content_type) {
         if (asprintf(&line, "Content-Type: %s", content_type) < 0)
-            abort();
+            memory_exhausted();
         add_header(&list, line);
         free(line);
     }

@@ -1,6 +1,7 @@
 /* health.c - one request per connection, everything bounded, slow clients dropped. */
 #include "kube/health.h"
 
+#include "common/memory.h"
 #include "common/sv.h"
 
 #include <arpa/inet.h>
@@ -14,17 +15,20 @@
 #include <unistd.h>
 
 enum {
-    CLIENTS_MAX = 16,
+    CLIENTS_MAX = HEALTH_CLIENTS_MAX,
     REQUEST_MAX_BYTES = 4096,
     ANSWER_MAX_BYTES = 1 << 20,
     CLIENT_TIMEOUT_MS = 5000,
-    BACKLOG = 16,
+    /* In a full house one more displaces the oldest, which has had so long to ask. A probe asks at once; without this a few
+     * silent connections would keep it out until the kubelet ends the process. */
+    PATIENCE_MS = 100,
 };
 
 struct client {
     struct health *h;
     struct loop_fd io; /* io.fd -1: this place is free */
     struct loop_timer deadline;
+    int64_t came_ms;
     struct buf in, out;
     size_t sent;
 };
@@ -34,6 +38,7 @@ struct health {
     const struct health_page *pages;
     size_t n_pages;
     struct loop_fd listener;
+    struct loop_timer reopen; /* the listener, when the oldest client has had its time */
     int port;
     struct client clients[CLIENTS_MAX];
 };
@@ -190,11 +195,28 @@ static void on_deadline(void *ctx)
     close_client(ctx);
 }
 
-static struct client *free_place(struct health *h)
+static void on_reopen(void *ctx)
 {
-    for (size_t i = 0; i < CLIENTS_MAX; i++)
+    struct health *h = ctx;
+
+    h->listener.events = POLLIN;
+}
+
+/* A free place, or that of the oldest client; NULL while it is too early for that: the next ones wait in the backlog. */
+static struct client *find_place(struct health *h)
+{
+    struct client *oldest = &h->clients[0];
+
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
         if (h->clients[i].io.fd < 0)
             return &h->clients[i];
+        if (h->clients[i].came_ms < oldest->came_ms)
+            oldest = &h->clients[i];
+    }
+    if (loop_now_ms(h->loop) >= oldest->came_ms + PATIENCE_MS)
+        return oldest;
+    h->listener.events = 0;
+    loop_timer_set(h->loop, &h->reopen, oldest->came_ms + PATIENCE_MS);
     return NULL;
 }
 
@@ -202,17 +224,20 @@ static void on_listener(void *ctx, short revents)
 {
     struct health *h = ctx;
     struct err ignored;
-    struct client *c = free_place(h);
+    struct client *c = find_place(h);
 
     (void)revents;
-    if (!c) {
-        h->listener.events = 0; /* the next ones wait in the backlog */
+    if (!c)
         return;
-    }
     int fd = accept4(h->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    *c = (struct client){.h = h, .in = BUF_INIT(REQUEST_MAX_BYTES), .out = BUF_INIT(ANSWER_MAX_BYTES + 4096)};
+    if (c->io.fd >= 0)
+        close_client(c);
+    *c = (struct client){.h = h,
+                         .came_ms = loop_now_ms(h->loop),
+                         .in = BUF_INIT(REQUEST_MAX_BYTES),
+                         .out = BUF_INIT(ANSWER_MAX_BYTES + 4096)};
     c->io = (struct loop_fd){.ready = on_client, .ctx = c, .fd = fd, .events = POLLIN};
     c->deadline = (struct loop_timer){.fire = on_deadline, .ctx = c};
     loop_timer_set(h->loop, &c->deadline, loop_now_ms(h->loop) + CLIENT_TIMEOUT_MS);
@@ -230,17 +255,16 @@ struct health *health_new(struct loop *l, const char *address, const struct heal
         return NULL;
     cleanup_close int fd = open_socket(address, &sa, &len);
     len = sizeof(sa);
-    if (fd < 0 || listen(fd, BACKLOG) < 0 || getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
+    if (fd < 0 || listen(fd, SOMAXCONN) < 0 || getsockname(fd, (struct sockaddr *)&sa, &len) < 0) {
         err_errno(err, ERR_FATAL, errno, "listen on %s", address);
         return NULL;
     }
-    struct health *h = calloc(1, sizeof(*h));
-    if (!h)
-        abort();
+    struct health *h = memory_must(calloc(1, sizeof(*h)));
     *h = (struct health){.loop = l, .pages = pages, .n_pages = n_pages};
     h->port = ntohs(((struct sockaddr_in *)&sa)->sin_port); /* the same place in both families */
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         h->clients[i].io.fd = -1;
+    h->reopen = (struct loop_timer){.fire = on_reopen, .ctx = h};
     h->listener = (struct loop_fd){.ready = on_listener, .ctx = h, .fd = fd, .events = POLLIN};
     if (loop_fd_add(l, &h->listener, err) < 0) {
         free(h);
@@ -257,6 +281,7 @@ void health_free(struct health *h)
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         if (h->clients[i].io.fd >= 0)
             close_client(&h->clients[i]);
+    loop_timer_cancel(h->loop, &h->reopen);
     loop_fd_remove(h->loop, &h->listener);
     close(h->listener.fd);
     free(h);

@@ -2,8 +2,8 @@
  * only.
  *
  * Ownership: borrows the loop and the pages.
- * Units:     at most 16 connections, 4 KiB of request, 1 MiB of answer; a client that takes more than 5
- *            s is dropped.
+ * Units:     at most 64 connections, 4 KiB of request, 1 MiB of answer; a client that takes more than 5 s is dropped, and
+ *            when all places are taken the oldest is after 100 ms.
  * Errors:    ERR_INVALID (the address), ERR_FATAL (the socket; code = errno).
  */
 #ifndef TK_KUBE_HEALTH_H
@@ -11,6 +11,8 @@
 
 #include "common/buf.h"
 #include "kube/loop.h"
+
+enum { HEALTH_CLIENTS_MAX = 64 };
 
 struct health;
 

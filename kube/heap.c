@@ -1,5 +1,6 @@
 /* heap.c - an intrusive binary heap. */
 #include "kube/heap.h"
+#include "common/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -40,9 +41,7 @@ void heap_add(struct heap *h, struct heap_node *node, int64_t at_ms)
     heap_remove(h, node);
     if (h->n == h->cap) {
         h->cap = h->cap ? h->cap * 2 : 16;
-        h->nodes = reallocarray(h->nodes, h->cap, sizeof(struct heap_node *));
-        if (!h->nodes)
-            abort();
+        h->nodes = memory_must(reallocarray(h->nodes, h->cap, sizeof(struct heap_node *)));
     }
     node->at_ms = at_ms;
     node->order = h->order++;

@@ -1,6 +1,7 @@
 /* http.c - calls wait for a place, run, and make room for the next. */
 #include "kube/http.h"
 
+#include "common/memory.h"
 #include "kube/auth.h"
 #include "kube/call.h"
 #include "kube/endpoint.h"
@@ -69,10 +70,8 @@ static void dequeue(struct http_call *c)
 struct http *http_new(struct loop *l, struct kube_config *config, const struct http_options *options,
                       struct err *err)
 {
-    struct http *h = calloc(1, sizeof(*h));
+    struct http *h = memory_must(calloc(1, sizeof(*h)));
 
-    if (!h)
-        abort();
     if (endpoint_init(&h->endpoint, config, options->user_agent, options->hurry, err) < 0) {
         free(h);
         return NULL;

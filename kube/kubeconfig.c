@@ -1,6 +1,7 @@
 /* kubeconfig.c - kubectl's configuration files: several of them, and of each list the first entry of a name. */
 #include "common/fsutil.h"
 #include "common/json.h"
+#include "common/memory.h"
 #include "kube/config.h"
 #include "kube/userinfo.h"
 #include "kube/yaml.h"
@@ -76,16 +77,14 @@ static int check_document(const cJSON *doc, struct err *err)
 static int load(struct files *f, struct sv path, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(YAML_MAX_BYTES);
-    char *name = strndup(path.p, path.len);
+    char *name = memory_must(strndup(path.p, path.len));
 
-    if (!name)
-        abort();
     struct file *to = &f->of[f->n++];
     const char *slash = strrchr(name, '/');
     *to = (struct file){.path = name};
     to->dir = slash == name ? strdup("") : slash ? strndup(name, (size_t)(slash - name)) : strdup(".");
     if (!to->dir)
-        abort();
+        memory_exhausted();
     if (fs_read(name, &text, err) < 0)
         return -1;
     to->doc = yaml_parse((struct sv){buf_str(&text), text.len}, err);
@@ -153,9 +152,7 @@ static int read_context(const struct files *f, const char *context, struct kube_
     if (json_get_str(&at, "cluster", &cluster, err) < 0 || json_get_str(&at, "user", &user, err) < 0 ||
         json_get_str(&at, "namespace", &ns, err) < 0)
         return wrap_entry(file, "contexts", context, err);
-    c->namespace_name = strdup(*ns ? ns : "default");
-    if (!c->namespace_name)
-        abort();
+    c->namespace_name = memory_must(strdup(*ns ? ns : "default"));
     if (find_named(f, "clusters", "cluster", cluster, &node, &file, err) < 0)
         return -1;
     struct json_at cluster_at = json_root(node, "cluster");
@@ -170,7 +167,7 @@ static void remember(struct kube_config *c, const char *paths, const char *conte
     c->source = strdup(paths);
     c->context = strdup(context);
     if (!c->source || !c->context)
-        abort();
+        memory_exhausted();
 }
 
 static int read_files(struct kube_config *c, const struct files *f, const char *paths, const char *context,

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,19 +32,13 @@ struct lease {
 
 static char *copy(const char *s)
 {
-    char *p = strdup(s);
-
-    if (!p)
-        abort();
-    return p;
+    return memory_must(strdup(s));
 }
 
 struct lease *lease_new(const struct lease_options *o)
 {
-    struct lease *l = calloc(1, sizeof(*l));
+    struct lease *l = memory_must(calloc(1, sizeof(*l)));
 
-    if (!l)
-        abort();
     l->ns = copy(o->ns);
     l->name = copy(o->name);
     l->identity = copy(o->identity);
@@ -142,7 +137,7 @@ void lease_sent(struct lease *l, int64_t now_ms)
 static void put(cJSON *o, const char *key, cJSON *value)
 {
     if (!value)
-        abort();
+        memory_exhausted();
     cJSON_DeleteItemFromObjectCaseSensitive(o, key);
     cJSON_AddItemToObject(o, key, value);
 }
@@ -207,7 +202,7 @@ static void observe(struct lease *l, const cJSON *object, int64_t now_ms)
     cJSON_Delete(l->seen);
     l->seen = cJSON_Duplicate(object, true);
     if (!l->seen)
-        abort();
+        memory_exhausted();
 }
 
 static void forget(struct lease *l)

@@ -1,5 +1,6 @@
 /* loop.c - the only place that waits. */
 #include "kube/loop.h"
+#include "common/memory.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -9,8 +10,8 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-/* Listener, signals and a few health clients; transfers have their own table inside libcurl. */
-enum { FDS_MAX = 64, SIGNALS_PER_READ = 8 };
+/* Two listeners and their clients (health.h), signals, a plugin; transfers have their own table inside libcurl. */
+enum { FDS_MAX = 144, SIGNALS_PER_READ = 8 };
 
 struct loop {
     struct clock clock;
@@ -29,10 +30,8 @@ struct loop {
 
 struct loop *loop_new(struct clock clock, struct err *err)
 {
-    struct loop *l = calloc(1, sizeof(*l));
+    struct loop *l = memory_must(calloc(1, sizeof(*l)));
 
-    if (!l)
-        abort();
     l->clock = clock;
     curl_global_init(CURL_GLOBAL_DEFAULT);
     l->multi = curl_multi_init();

@@ -4,7 +4,7 @@
  *            remove them before their memory goes. Zeroed with the callback filled in they are ready
  *            for use.
  * Units:     monotonic milliseconds; one reading per turn (loop_now_ms).
- * Errors:    ERR_FATAL when the machine refuses (no descriptors); out of memory aborts.
+ * Errors:    ERR_FATAL when the machine refuses (no descriptors); out of memory ends the process.
  * Order:     a turn is: wait -> clock -> signals and fds -> transfers -> tasks -> due timers. No
  *            callback runs inside another one, and none inside libcurl: a task or timer set from a
  *            callback runs later.

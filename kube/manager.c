@@ -1,6 +1,7 @@
 /* manager.c - puts the parts together, runs the loop, leaves when told. */
 #include "kube/manager.h"
 
+#include "common/memory.h"
 #include "kube/elector.h"
 
 #include <signal.h>
@@ -252,10 +253,8 @@ static int set_up(struct manager *m, struct err *err)
 struct manager *manager_new(struct kube_config *config, const struct manager_options *options,
                             struct err *err)
 {
-    struct manager *m = calloc(1, sizeof(*m));
+    struct manager *m = memory_must(calloc(1, sizeof(*m)));
 
-    if (!m)
-        abort();
     m->o = *options;
     m->config = config;
     m->leads = !options->lease;
@@ -300,9 +299,8 @@ struct recorder *manager_recorder(const struct manager *m)
 
 void manager_add(struct manager *m, struct reconciler *r)
 {
-    m->reconcilers = realloc(m->reconcilers, (m->n_reconcilers + 1) * sizeof(struct reconciler *));
-    if (!m->reconcilers)
-        abort();
+    m->reconcilers =
+        memory_must(realloc(m->reconcilers, (m->n_reconcilers + 1) * sizeof(struct reconciler *)));
     m->reconcilers[m->n_reconcilers++] = r;
     reconciler_lead(r, m->leads);
 }

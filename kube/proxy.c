@@ -1,6 +1,7 @@
 /* proxy.c - NO_PROXY is a small language; this is all of it. */
 #include "kube/proxy.h"
 
+#include "common/memory.h"
 #include "common/sv.h"
 
 #include <arpa/inet.h>
@@ -201,7 +202,7 @@ int proxy_from_environment(const char *https_proxy, const char *no_proxy, const 
         proxy_bypassed(no_proxy, server))
         return 0;
     if (asprintf(&url, "%s%s", strstr(https_proxy, "://") ? "" : "http://", https_proxy) < 0)
-        abort();
+        memory_exhausted();
     if (proxy_check(url, err) < 0) {
         free(url);
         return err_wrap(err, "HTTPS_PROXY");

@@ -1,8 +1,8 @@
-/* reconciler.c - joins caches, queue, calls and loop. */
+/* reconciler.c - joins caches, queue, works and loop. */
 #include "kube/reconciler.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct source {
     struct reconciler *r;
@@ -20,29 +20,16 @@ struct reconciler {
     struct workqueue *queue;
     struct loop_task task;
     struct loop_timer timer;
-    struct work *works; /* under way */
-    int n_works;
+    struct works works; /* under way */
     bool leads, draining;
     void (*drained)(void *ctx);
     void *drained_ctx;
 };
 
-struct work {
-    struct reconciler *r;
-    struct work *next, **at;
-    const char *key; /* the queue's, until workqueue_done */
-    void *data;
-    void (*free_data)(void *data);
-    void (*answered)(void *ctx, struct work *w, struct kube_reply *reply);
-    struct kube_call *call;
-    struct loop_task unsent; /* tells of `why` */
-    struct err why;
-};
-
 static void *checked(void *p)
 {
     if (!p)
-        abort();
+        memory_exhausted();
     return p;
 }
 
@@ -151,117 +138,16 @@ const struct cache *reconciler_cache(const struct reconciler *r, size_t i, const
     return s->cache;
 }
 
-/* ---- one key */
+/* ---- its life */
 
-static struct work *work_new(struct reconciler *r, const char *key)
+static void on_work_ended(void *ctx)
 {
-    struct work *w = checked(calloc(1, sizeof(*w)));
+    struct reconciler *r = ctx;
 
-    *w = (struct work){.r = r, .key = key, .next = r->works, .at = &r->works};
-    if (w->next)
-        w->next->at = &w->next;
-    r->works = w;
-    r->n_works++;
-    return w;
-}
-
-static void work_free(struct work *w)
-{
-    *w->at = w->next;
-    if (w->next)
-        w->next->at = w->at;
-    w->r->n_works--;
-    kube_call_cancel(w->call);
-    loop_task_cancel(w->r->loop, &w->unsent);
-    if (w->free_data)
-        w->free_data(w->data);
-    free(w);
-}
-
-static void end(struct work *w)
-{
-    struct reconciler *r = w->r;
-
-    workqueue_done(r->queue, w->key, now(r));
-    work_free(w);
     wake(r);
-    if (r->draining && r->n_works == 0 && r->drained)
+    if (r->draining && r->works.n == 0 && r->drained)
         r->drained(r->drained_ctx);
 }
-
-const char *work_key(const struct work *w)
-{
-    return w->key;
-}
-
-void work_attach(struct work *w, void *data, void (*free_data)(void *data))
-{
-    w->data = data;
-    w->free_data = free_data;
-}
-
-void *work_data(const struct work *w)
-{
-    return w->data;
-}
-
-void work_done(struct work *w)
-{
-    workqueue_forget(w->r->queue, w->key);
-    end(w);
-}
-
-void work_after(struct work *w, int64_t delay_ms)
-{
-    workqueue_add_at(w->r->queue, w->key, now(w->r) + (delay_ms > 0 ? delay_ms : 0));
-    work_done(w);
-}
-
-void work_retry(struct work *w, int64_t retry_after_ms)
-{
-    workqueue_retry(w->r->queue, w->key, now(w->r), now(w->r) + retry_after_ms);
-    end(w);
-}
-
-static void answered_by_rule(void *ctx, struct work *w, struct kube_reply *reply)
-{
-    if (!reply->err) {
-        work_done(w);
-        return;
-    }
-    if (reply->err->kind != ERR_CONFLICT)
-        w->r->o.problem(ctx, w->key, reply->err);
-    work_retry(w, reply->status.retry_after_ms);
-}
-
-static void on_reply(void *ctx, struct kube_reply *reply)
-{
-    struct work *w = ctx;
-
-    w->call = NULL;
-    w->answered(w->r->o.ctx, w, reply);
-}
-
-static void on_unsent(void *ctx)
-{
-    struct work *w = ctx;
-    struct kube_reply reply = {.status = {.retry_after_ms = -1}, .err = &w->why};
-
-    w->answered(w->r->o.ctx, w, &reply);
-}
-
-void work_send(struct work *w, const struct kube_request *request,
-               void (*done)(void *ctx, struct work *w, struct kube_reply *reply))
-{
-    w->answered = done ? done : answered_by_rule;
-    w->call = kube_call_start(&w->r->transport, request, on_reply, w, &w->why);
-    if (w->call)
-        return;
-    w->unsent = (struct loop_task){.run = on_unsent, .ctx = w};
-    loop_task_add(w->r->loop, &w->unsent);
-}
-
-/* ---- its life */
 
 static void work(void *ctx)
 {
@@ -270,16 +156,16 @@ static void work(void *ctx)
 
     if (r->draining || !r->leads || !reconciler_synced(r))
         return;
-    for (int n = 0; n < RECONCILER_KEYS_PER_TURN && r->n_works < r->o.parallel; n++) {
+    for (int n = 0; n < RECONCILER_KEYS_PER_TURN && r->works.n < r->o.parallel; n++) {
         key = workqueue_take(r->queue, now(r));
         if (!key)
             break;
-        r->o.reconcile(r->o.ctx, work_new(r, key));
+        r->o.reconcile(r->o.ctx, works_begin(&r->works, key));
     }
     int64_t next = workqueue_next_ms(r->queue);
     if (next > now(r) && next != INT64_MAX)
         loop_timer_set(r->loop, &r->timer, next);
-    else if (next <= now(r) && r->n_works < r->o.parallel)
+    else if (next <= now(r) && r->works.n < r->o.parallel)
         wake(r);
 }
 
@@ -296,6 +182,13 @@ struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
     r->leads = true;
     r->last_source = &r->sources;
     r->queue = workqueue_new();
+    r->works = (struct works){.loop = l,
+                              .transport = &r->transport,
+                              .queue = r->queue,
+                              .ctx = r->o.ctx,
+                              .problem = r->o.problem,
+                              .ended = on_work_ended,
+                              .owner = r};
     r->task = (struct loop_task){.run = work, .ctx = r};
     r->timer = (struct loop_timer){.fire = work, .ctx = r};
     return r;
@@ -305,8 +198,7 @@ void reconciler_free(struct reconciler *r)
 {
     if (!r)
         return;
-    while (r->works)
-        work_free(r->works);
+    works_free(&r->works);
     loop_task_cancel(r->loop, &r->task);
     loop_timer_cancel(r->loop, &r->timer);
     while (r->sources) {
@@ -345,7 +237,7 @@ void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ct
     r->draining = true;
     r->drained = drained;
     r->drained_ctx = ctx;
-    if (r->n_works == 0)
+    if (r->works.n == 0)
         drained(ctx);
 }
 

@@ -5,24 +5,21 @@
  *                                                               ^                         work_after
  *                                                               '------ back-off -------- work_retry
  *
- * Ownership: borrows loop and transport. Its caches, the queue and every struct work are its own; a work is gone
- *            once it was ended. reconciler_free ends what is under way without telling.
+ * Ownership: borrows loop and transport. Its caches, the queue and every struct work (work.h) are its own.
+ *            reconciler_free ends what is under way without telling.
  * Units:     monotonic milliseconds.
  * Order:     nothing is reconciled before every cache is complete, nor while it does not lead. A key is worked on
- *            once at a time; what is added meanwhile brings it back. Each work is ended exactly once, from inside
- *            `reconcile` or later.
+ *            once at a time; what is added meanwhile brings it back.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H
 
 #include "kube/cache.h"
-#include "kube/client.h"
-#include "kube/workqueue.h"
+#include "kube/work.h"
 
 enum { RECONCILER_PARALLEL = 64, RECONCILER_KEYS_PER_TURN = 64 };
 
 struct reconciler;
-struct work; /* one key being worked on */
 
 struct reconciler_options {
     const char *name; /* of its metrics; lives as long as the reconciler */
@@ -54,25 +51,6 @@ struct reconciler_source {
 struct cache *reconciler_watch(struct reconciler *r, const struct reconciler_source *source);
 
 void reconciler_add(struct reconciler *r, const char *key); /* "" is no key */
-
-/* ---- one key: read caches, compare, then end it */
-
-const char *work_key(const struct work *w);
-
-/* Memory that goes with the work, however it ends. Once per work. */
-void work_attach(struct work *w, void *data, void (*free_data)(void *data));
-void *work_data(const struct work *w);
-
-void work_done(struct work *w); /* all is as it should be; earlier failures are forgotten */
-void work_after(struct work *w, int64_t delay_ms); /* as work_done, and come again after so long */
-void work_retry(struct work *w,
-                int64_t retry_after_ms); /* it failed: again after its back-off, and no sooner */
-
-/* One request for this key. `done` gets the answer, also when the request could not be sent, and goes on with the
- * work or ends it. NULL: success is work_done, failure is told (but for a conflict, which only means "look again")
- * and is work_retry. One at a time. */
-void work_send(struct work *w, const struct kube_request *request,
-               void (*done)(void *ctx, struct work *w, struct kube_reply *reply));
 
 /* ---- its life */
 

@@ -3,6 +3,7 @@
 
 #include "common/arena.h"
 #include "common/json.h"
+#include "common/memory.h"
 #include "kube/client.h"
 #include "kube/correlator.h"
 
@@ -51,20 +52,14 @@ static void end_flush(void *ctx);
 
 static char *copy(const char *s)
 {
-    char *p = strdup(s);
-
-    if (!p)
-        abort();
-    return p;
+    return memory_must(strdup(s));
 }
 
 struct recorder *recorder_new(struct loop *l, const struct transport *t, const char *component,
                               const char *host)
 {
-    struct recorder *r = calloc(1, sizeof(*r));
+    struct recorder *r = memory_must(calloc(1, sizeof(*r)));
 
-    if (!r)
-        abort();
     r->loop = l;
     r->transport = *t;
     r->component = copy(component);
@@ -251,9 +246,7 @@ static void enqueue(struct recorder *r, const char *ns, const char *name, bool p
 {
     if (replace_pending(r, ns, name, event))
         return;
-    struct pending *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct pending *p = memory_must(calloc(1, sizeof(*p)));
     *p = (struct pending){.ns = copy(ns), .name = copy(name), .event = event, .patch = patch};
     *r->last = p;
     r->last = &p->next;

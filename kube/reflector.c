@@ -1,5 +1,6 @@
 /* reflector.c - binds the watcher's state machine to transport and loop. */
 #include "kube/reflector.h"
+#include "common/memory.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -19,10 +20,8 @@ static void give_up(void *ctx);
 struct reflector *reflector_new(struct loop *l, const struct transport *t,
                                 const struct watcher_options *options, const struct watcher_sink *sink)
 {
-    struct reflector *r = calloc(1, sizeof(*r));
+    struct reflector *r = memory_must(calloc(1, sizeof(*r)));
 
-    if (!r)
-        abort();
     r->loop = l;
     r->transport = *t;
     r->watcher = watcher_new(options, sink);

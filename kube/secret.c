@@ -2,6 +2,7 @@
 #include "kube/secret.h"
 
 #include "common/fsutil.h"
+#include "common/memory.h"
 #include "kube/base64.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void replace(struct kube_secret *s, struct buf *bytes, const char *file)
     *bytes = (struct buf){0};
     s->file = file ? strdup(file) : NULL;
     if (file && !s->file)
-        abort();
+        memory_exhausted();
 }
 
 int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err)
@@ -67,10 +68,8 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
 void kube_secret_follow(struct kube_secret *s, const char *path)
 {
     free(s->file);
-    s->file = strdup(path);
+    s->file = memory_must(strdup(path));
     s->awaited = true;
-    if (!s->file)
-        abort();
 }
 
 void kube_secret_release(struct kube_secret *s)

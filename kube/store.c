@@ -3,6 +3,7 @@
 
 #include "common/hash.h"
 #include "common/heapsize.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,16 +43,9 @@ static uint32_t hash_group(const char *group)
     return fold(hash_fnv1a(HASH_FNV1A, group, strlen(group)));
 }
 
-static void *checked(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
-
 struct store *store_new(void (*free_value)(void *value))
 {
-    struct store *s = checked(calloc(1, sizeof(*s)));
+    struct store *s = memory_must(calloc(1, sizeof(*s)));
 
     s->free_value = free_value;
     return s;
@@ -82,8 +76,8 @@ static void resize(struct store *s, size_t n_buckets)
 
     free(s->groups);
     s->n_buckets = n_buckets;
-    s->buckets = checked(calloc(n_buckets, sizeof(*s->buckets)));
-    s->groups = checked(calloc(n_buckets, sizeof(*s->groups)));
+    s->buckets = memory_must(calloc(n_buckets, sizeof(*s->buckets)));
+    s->groups = memory_must(calloc(n_buckets, sizeof(*s->groups)));
     for (size_t i = 0; i < n_old; i++) {
         for (struct node *n = old[i]; n;) {
             struct node *next = n->next;
@@ -133,7 +127,7 @@ static const char *add_text(char **to, const char *s)
 
 static struct node *node_new(const struct store_entry *e, size_t text)
 {
-    struct node *n = checked(calloc(1, sizeof(*n) + text));
+    struct node *n = memory_must(calloc(1, sizeof(*n) + text));
 
     n->e = *e;
     n->hash = hash_key(e->ns, e->name);

@@ -2,6 +2,7 @@
 #include "kube/subprocess.h"
 
 #include "common/buf.h"
+#include "common/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,10 +228,8 @@ static int start(struct subprocess *c, const struct subprocess_spec *spec, struc
 
 struct subprocess *subprocess_start(struct loop *l, const struct subprocess_spec *spec, struct err *err)
 {
-    struct subprocess *c = calloc(1, sizeof(*c));
+    struct subprocess *c = memory_must(calloc(1, sizeof(*c)));
 
-    if (!c)
-        abort();
     *c = (struct subprocess){.loop = l, .done = spec->done, .ctx = spec->ctx, .pid = -1};
     c->output = (struct buf)BUF_INIT(spec->output_max_bytes);
     c->out = (struct loop_fd){.ready = on_output, .ctx = c, .fd = -1, .events = POLLIN};

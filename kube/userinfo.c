@@ -1,6 +1,7 @@
 /* userinfo.c - every field of a user and of a cluster works or is refused by name. */
 #include "kube/userinfo.h"
 
+#include "common/memory.h"
 #include "kube/proxy.h"
 
 #include <stdio.h>
@@ -11,11 +12,7 @@ enum { PATH_BYTES = 4096, EXTENSIONS_MAX = 100, PLUGIN_CONFIG_MAX_BYTES = 64 << 
 
 static char *copy(const char *s)
 {
-    char *p = strdup(s);
-
-    if (!p)
-        abort();
-    return p;
+    return memory_must(strdup(s));
 }
 
 static int wrap_at(const struct json_at *at, struct err *err)

@@ -2,6 +2,8 @@
 #include "kube/watcher.h"
 
 #include "common/json.h"
+#include "common/memory.h"
+#include "kube/collection.h"
 #include "kube/items.h"
 #include "kube/lines.h"
 #include "kube/status.h"
@@ -36,10 +38,8 @@ struct watcher {
 
 struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink)
 {
-    struct watcher *w = calloc(1, sizeof(*w));
+    struct watcher *w = memory_must(calloc(1, sizeof(*w)));
 
-    if (!w)
-        abort();
     w->o = *options;
     w->o.ns = options->ns ? arena_strdup(&w->strings, options->ns) : NULL;
     w->o.label_selector = options->label_selector ? arena_strdup(&w->strings, options->label_selector) : NULL;
@@ -70,7 +70,7 @@ static void set_text(char **to, const char *text)
     free(*to);
     *to = text ? strdup(text) : NULL;
     if (text && !*to)
-        abort();
+        memory_exhausted();
 }
 
 /* Whether lines come, not a list. */
@@ -136,20 +136,6 @@ void watcher_begin(struct watcher *w, int64_t now_ms)
         w->stats.lists++;
 }
 
-/* What every object must have for the cache to hold it. */
-static int check_object(const struct watcher *w, const cJSON *object, struct err *err)
-{
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const char *kind = json_str(object, "kind");
-
-    if (kind && strcmp(kind, w->o.resource.kind) != 0)
-        return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", w->o.resource.kind, kind);
-    if (!json_str(meta, "name") || !json_str(meta, "uid") || !json_str(meta, "resourceVersion"))
-        return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion",
-                       w->o.resource.kind);
-    return 0;
-}
-
 static void begin_replace(struct watcher *w)
 {
     if (!w->replacing)
@@ -162,7 +148,7 @@ static int on_item(void *ctx, struct sv text, struct err *err)
     struct watcher *w = ctx;
     cleanup_json cJSON *object = json_parse(text.p, text.len, err);
 
-    if (!object || check_object(w, object, err) < 0)
+    if (!object || collection_check_object(&w->o.resource, object, err) < 0)
         return err_wrap(err, "list");
     begin_replace(w);
     w->stats.events++;
@@ -184,73 +170,52 @@ static void end_replace(struct watcher *w, const char *version)
     w->sink.replace_end(w->sink.ctx);
 }
 
-static int on_error_event(struct watcher *w, const cJSON *object, struct err *err)
-{
-    return kube_status_object(object, &w->stream_status, err);
-}
-
 /* Inside a stream's first part only its end may be a bookmark. Servers that do not know `sendInitialEvents` (before 1.19)
  * give a watch with ordinary bookmarks; those that know it hold them back until after the end (cacher: cache_watcher.go). */
-static int on_bookmark(struct watcher *w, const cJSON *meta, const char *version, struct err *err)
+static int on_bookmark(struct watcher *w, const struct collection_event *e, struct err *err)
 {
-    const char *end =
-        json_str(json_find(meta, (const char *[]){"annotations", NULL}), "k8s.io/initial-events-end");
-
     if (w->state == WATCH) {
-        set_text(&w->resource_version, version);
+        set_text(&w->resource_version, e->version);
         return 0;
     }
-    if (!end || strcmp(end, "true") != 0) {
+    if (!e->initial_end) {
         w->stats.no_streams = true;
         return err_set(err, ERR_INVALID, "a bookmark, but not the end of the initial events");
     }
-    end_replace(w, version);
+    end_replace(w, e->version);
     w->advanced = true;
     return 0;
 }
 
-static int on_event(struct watcher *w, const char *type, const cJSON *object, struct err *err)
+static int on_event(struct watcher *w, const struct collection_event *e, struct err *err)
 {
-    bool bookmark = strcmp(type, "BOOKMARK") == 0;
-    bool removed = strcmp(type, "DELETED") == 0;
-    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const char *version = json_str(meta, "resourceVersion");
-
-    if (!bookmark && !removed && strcmp(type, "ADDED") != 0 && strcmp(type, "MODIFIED") != 0)
-        return err_set(err, ERR_INVALID, "unknown event type \"%.40s\"", type);
-    if (!bookmark && check_object(w, object, err) < 0)
-        return -1;
-    if (!version)
-        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
-    w->advanced = w->advanced || (w->state == WATCH && strcmp(version, w->resource_version) != 0);
-    if (bookmark)
-        return on_bookmark(w, meta, version, err);
+    if (e->kind == COLLECTION_ERROR)
+        return kube_status_object(e->object, &w->stream_status, err);
+    w->advanced = w->advanced || (w->state == WATCH && strcmp(e->version, w->resource_version) != 0);
+    if (e->kind == COLLECTION_BOOKMARK)
+        return on_bookmark(w, e, err);
     /* Initial events come in no order of versions: none of them is a place to go on from. */
     if (w->state == WATCH)
-        set_text(&w->resource_version, version);
+        set_text(&w->resource_version, e->version);
     else
         begin_replace(w);
     w->stats.events++;
-    if (removed)
-        w->sink.removed(w->sink.ctx, object);
+    if (e->kind == COLLECTION_REMOVED)
+        w->sink.removed(w->sink.ctx, e->object);
     else
-        w->sink.upsert(w->sink.ctx, object);
+        w->sink.upsert(w->sink.ctx, e->object);
     return 0;
 }
 
 static int on_line(void *ctx, struct sv line, struct err *err)
 {
     struct watcher *w = ctx;
-    cleanup_json cJSON *event = json_parse(line.p, line.len, err);
+    struct collection_event e;
+    cleanup_json cJSON *json = json_parse(line.p, line.len, err);
 
-    if (!event)
+    if (!json || collection_read_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, err) < 0)
         return err_wrap(err, "watch event");
-    const char *type = json_str(event, "type");
-    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
-    if (!type || !cJSON_IsObject(object))
-        return err_set(err, ERR_INVALID, "watch event: expected \"type\" and \"object\"");
-    int rc = strcmp(type, "ERROR") == 0 ? on_error_event(w, object, err) : on_event(w, type, object, err);
-    return rc < 0 ? err_wrap(err, "watch event") : 0;
+    return 0;
 }
 
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
@@ -308,32 +273,22 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
 static int64_t list_ended(struct watcher *w, int64_t now_ms)
 {
     static const struct kube_status none = {.retry_after_ms = -1};
+    struct collection_list head;
     struct err err;
     cleanup_json cJSON *list = items_finish(&w->items, &err);
-    const char *kind = json_str(list, "kind");
-    const cJSON *meta = json_find(list, (const char *[]){"metadata", NULL});
-    const char *version = json_str(meta, "resourceVersion");
-    const char *more = json_str(meta, "continue");
-    size_t kind_len = strlen(w->o.resource.kind);
 
     items_reset(&w->items);
-    if (!list)
+    if (!list || collection_read_list(&w->o.resource, list, &head, &err) < 0)
         return fail(w, now_ms, &err, &none);
-    if (!kind || strncmp(kind, w->o.resource.kind, kind_len) != 0 || strcmp(kind + kind_len, "List") != 0 ||
-        !version || !version[0]) {
-        err_set(&err, ERR_INVALID, "list: expected a %sList with metadata.resourceVersion, got \"%.60s\"",
-                w->o.resource.kind, kind ? kind : "no kind");
-        return fail(w, now_ms, &err, &none);
-    }
     w->stats.progress_ms = now_ms;
-    if (more && more[0]) {
+    if (head.more) {
         begin_replace(w);
         w->state = LIST_MORE;
-        set_text(&w->continue_token, more);
+        set_text(&w->continue_token, head.more);
         return 0;
     }
     set_text(&w->continue_token, NULL);
-    end_replace(w, version);
+    end_replace(w, head.version);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "kube/workqueue.h"
 
 #include "common/hash.h"
+#include "common/memory.h"
 #include "kube/heap.h"
 
 #include <stdlib.h>
@@ -31,13 +32,6 @@ struct workqueue {
     struct workqueue_stats stats;
 };
 
-static void *checked(void *p)
-{
-    if (!p)
-        abort();
-    return p;
-}
-
 static uint64_t hash_key(const char *s)
 {
     return hash_fnv1a(HASH_FNV1A, s, strlen(s));
@@ -45,10 +39,10 @@ static uint64_t hash_key(const char *s)
 
 struct workqueue *workqueue_new(void)
 {
-    struct workqueue *q = checked(calloc(1, sizeof(*q)));
+    struct workqueue *q = memory_must(calloc(1, sizeof(*q)));
 
     q->n_buckets = 64;
-    q->buckets = checked(calloc(q->n_buckets, sizeof(*q->buckets)));
+    q->buckets = memory_must(calloc(q->n_buckets, sizeof(*q->buckets)));
     q->last_due = &q->first_due;
     return q;
 }
@@ -82,7 +76,7 @@ static struct item **find(const struct workqueue *q, const char *key)
 static void grow(struct workqueue *q)
 {
     size_t n = q->n_buckets * 2;
-    struct item **fresh = checked(calloc(n, sizeof(*fresh)));
+    struct item **fresh = memory_must(calloc(n, sizeof(*fresh)));
 
     for (size_t i = 0; i < q->n_buckets; i++) {
         for (struct item *it = q->buckets[i]; it;) {
@@ -104,7 +98,7 @@ static struct item *find_or_add(struct workqueue *q, const char *key)
     if (*at)
         return *at;
     size_t len = strlen(key) + 1;
-    struct item *it = checked(calloc(1, sizeof(*it) + len));
+    struct item *it = memory_must(calloc(1, sizeof(*it) + len));
     memcpy(it->key, key, len);
     it->hash = hash_key(key);
     *at = it;

@@ -2,6 +2,7 @@
 #include "kube/yaml.h"
 
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,8 +27,9 @@ static int next(struct reader *r, yaml_event_t *e, struct err *err)
 {
     if (yaml_parser_parse(&r->parser, e))
         return 0;
-    return err_set(err, ERR_INVALID, "line %zu: %s", r->parser.problem_mark.line + 1,
-                   r->parser.problem ? r->parser.problem : "not YAML");
+    if (!r->parser.problem) /* there is a word on everything else */
+        memory_exhausted();
+    return err_set(err, ERR_INVALID, "line %zu: %s", r->parser.problem_mark.line + 1, r->parser.problem);
 }
 
 static cJSON *scalar(const yaml_event_t *e)
@@ -173,7 +175,7 @@ cJSON *yaml_parse(struct sv text, struct err *err)
         return NULL;
     }
     if (!yaml_parser_initialize(&r.parser))
-        abort();
+        memory_exhausted();
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text.p, text.len);
     cJSON *tree = document(&r, err);
     yaml_parser_delete(&r.parser);

@@ -3,7 +3,6 @@
 #include "common/clock.h"
 #include "common/contract.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,14 +14,9 @@ int exit_status_code(int status)
 
 int exit_error_code(const struct err *err)
 {
-    static const int lacks[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOBUFS};
-
     if (err->kind == ERR_PEER)
         return EXIT_CODE_PEER_LOST;
-    for (size_t i = 0; i < ARRAY_LEN(lacks); i++)
-        if (err->code == lacks[i])
-            return EXIT_CODE_RETRYABLE;
-    return err->kind == ERR_TIMEOUT ? EXIT_CODE_RETRYABLE : EXIT_CODE_ERROR;
+    return err->kind == ERR_TIMEOUT || err_is_shortage(err) ? EXIT_CODE_RETRYABLE : EXIT_CODE_ERROR;
 }
 
 const char *exit_signal_name(int signal, char buf[static 32])

@@ -2,6 +2,7 @@
 #include "launcher/machine.h"
 #include "common/buf.h"
 #include "common/fsutil.h"
+#include "common/memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -21,6 +22,8 @@ int machine_gpus(const char *dev)
     const struct dirent *e;
     int n = 0;
 
+    if (!d && errno == ENOMEM)
+        memory_exhausted(); /* "none" would start the ranks on CPUs */
     while (d && (e = readdir(d))) {
         const char *digits = e->d_name + 6;
         if (strncmp(e->d_name, "nvidia", 6) == 0 && *digits && strspn(digits, "0123456789") == strlen(digits))
@@ -127,7 +130,7 @@ const char *machine_error_message(const char *path, struct arena *a)
     cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
     struct err ignored;
 
-    if (fs_read(path, &text, &ignored) < 0)
+    if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put anything there */
         return NULL;
     for (const char *p = buf_str(&text); (p = strstr(p, "\"message\"")) != NULL;) {
         p += strlen("\"message\"");

@@ -2,6 +2,7 @@
 #include "launcher/nodes.h"
 #include "common/clock.h"
 #include "common/contract.h"
+#include "common/memory.h"
 #include "launcher/machine.h"
 
 #include <limits.h>
@@ -32,9 +33,7 @@ int nodes_open(struct nodes *n, const struct options *o, const char *run_id, str
     };
 
     *n = (struct nodes){.options = o, .round = -1, .held = -1};
-    n->view = calloc(1, sizeof(*n->view));
-    if (!n->view)
-        abort();
+    n->view = memory_must(calloc(1, sizeof(*n->view)));
     n->member = member_start(&c, err);
     return n->member ? 0 : -1;
 }

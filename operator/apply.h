@@ -12,41 +12,11 @@
 #ifndef TK_OPERATOR_APPLY_H
 #define TK_OPERATOR_APPLY_H
 
-#include "kube/client.h"
 #include "kube/recorder.h"
-#include "operator/request.h"
-
-enum { APPLY_UID_BYTES = 48, APPLY_VERSION_BYTES = 32 };
-
-/* What the cache must show before the job is planned again. */
-struct expectation {
-    enum child_kind child;
-    bool present; /* else: gone, or being deleted */
-    bool removed; /* not present, and being deleted is not enough unless it is by force */
-    char uid[APPLY_UID_BYTES];
-};
+#include "operator/apply_result.h"
 
 struct apply_target {
     const char *ns, *job, *uid;
-};
-
-struct apply_result {
-    bool ok;
-    struct err err;              /* when not ok */
-    int64_t retry_after_ms;      /* -1: the server did not say */
-    bool wait;                   /* not ok, but only because something of ours has to go first */
-    struct plan_problem problem; /* kind NONE unless a create was refused */
-    char problem_name[64];
-    char problem_message[256];
-    bool status_written;
-    bool job_missing; /* 404 for the status: the cache may show a job that is not there any more */
-    char status_version[APPLY_VERSION_BYTES]; /* the job's resourceVersion after it */
-    struct expectation *expected;
-    int n_expected;
-    const char **gone_uids; /* checks that found nothing */
-    int n_gone_uids;
-    bool checked_stale; /* a check found the pod: the cache is behind */
-    int pods_created, pods_deleted;
 };
 
 struct apply;

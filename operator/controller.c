@@ -1,7 +1,10 @@
 /* controller.c - which job is due, its snapshot, its pass, and what follows from the result. */
 #include "operator/controller.h"
 
+#include "common/memory.h"
+#include "operator/apply.h"
 #include "operator/keystate.h"
+#include "operator/request.h"
 #include "operator/snapshot.h"
 
 #include <stdio.h>
@@ -95,10 +98,8 @@ static void pass_free(void *data)
 
 static struct pass *pass_new(struct controller *c, struct work *w, const struct trainjob *job)
 {
-    struct pass *p = calloc(1, sizeof(*p));
+    struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
-    if (!p)
-        abort();
     p->c = c;
     p->work = w;
     p->attempt = job->status.attempt;
@@ -270,10 +271,8 @@ static void reconcile(void *ctx, struct work *w)
 struct controller *controller_new(struct loop *l, const struct transport *t, struct recorder *r,
                                   const struct log *log, const struct controller_options *options)
 {
-    struct controller *c = calloc(1, sizeof(*c));
+    struct controller *c = memory_must(calloc(1, sizeof(*c)));
 
-    if (!c)
-        abort();
     c->loop = l;
     c->transport = t;
     c->recorder = r;

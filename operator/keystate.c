@@ -1,6 +1,7 @@
 /* keystate.c - own writes, problems and checks of one job. */
 #include "operator/keystate.h"
 
+#include "common/memory.h"
 #include "common/sv.h"
 
 #include <stdlib.h>
@@ -17,10 +18,8 @@ enum {
 
 struct keystate *keystate_new(const char *uid)
 {
-    struct keystate *k = calloc(1, sizeof(*k));
+    struct keystate *k = memory_must(calloc(1, sizeof(*k)));
 
-    if (!k)
-        abort();
     snprintf(k->uid, sizeof(k->uid), "%s", uid);
     return k;
 }
@@ -94,10 +93,7 @@ static void learn_gone(struct keystate *k, const struct apply_result *r, int n_u
     }
     for (int i = 0; i < r->n_gone_uids && k->n_gone_uids < GONE_MAX; i++) {
         size_t bytes = ((size_t)k->n_gone_uids + 1) * sizeof(*k->gone_uids);
-        char(*more)[APPLY_UID_BYTES] = realloc(k->gone_uids, bytes);
-        if (!more)
-            abort();
-        k->gone_uids = more;
+        k->gone_uids = memory_must(realloc(k->gone_uids, bytes));
         snprintf(k->gone_uids[k->n_gone_uids++], APPLY_UID_BYTES, "%s", r->gone_uids[i]);
     }
 }
@@ -139,9 +135,7 @@ void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t jo
     k->expected = NULL;
     k->n_expected = r->n_expected;
     if (r->n_expected) {
-        k->expected = calloc((size_t)r->n_expected, sizeof(*k->expected));
-        if (!k->expected)
-            abort();
+        k->expected = memory_must(calloc((size_t)r->n_expected, sizeof(*k->expected)));
         memcpy(k->expected, r->expected, (size_t)r->n_expected * sizeof(*k->expected));
     }
     int64_t wait_ms = (int64_t)VISIBLE_WAIT_MS << k->expired;

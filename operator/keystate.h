@@ -3,7 +3,7 @@
 #ifndef TK_OPERATOR_KEYSTATE_H
 #define TK_OPERATOR_KEYSTATE_H
 
-#include "operator/apply.h"
+#include "operator/apply_result.h"
 #include "operator/watches.h"
 
 struct keystate {

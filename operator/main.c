@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
-    json_abort_without_memory();
+    json_memory_must();
     if (options_parse(&p.options, argc, argv, &err) < 0) {
         fprintf(stderr, "ptj-operator: %s\n", err.msg);
         return 2;

@@ -1,7 +1,7 @@
 /* watches.c - four caches, all grouped by the UID of the job. */
 #include "operator/watches.h"
 
-#include "operator/apply.h"
+#include "operator/request.h"
 
 static int decode_job(const cJSON *object, struct cache_item *ret, struct err *err)
 {

@@ -1,6 +1,7 @@
 /* chair.c - read all nodes, decide, write the state: again at each news and at each deadline. */
 #include "rendezvous/chair.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "common/thread.h"
 #include "rendezvous/server.h"
@@ -193,10 +194,8 @@ struct chair *chair_start(int port, const char *run_id, const struct quorum_conf
 {
     /* Two connections of each node, ours, and those of nodes that have been lost and not yet noticed. */
     const struct store_server_limits limits = {.clients = 4 * MEETING_NODES_MAX};
-    struct chair *c = calloc(1, sizeof(*c));
+    struct chair *c = memory_must(calloc(1, sizeof(*c)));
 
-    if (!c)
-        abort();
     c->text = (struct buf)BUF_INIT(STORE_VALUE_BYTES);
     quorum_init(&c->quorum, config, clock_mono_ms());
     snprintf(c->run_id, sizeof(c->run_id), "%s", run_id);

@@ -1,6 +1,7 @@
 /* clients.c - reading requests, answering them, waking those that wait. */
 #include "rendezvous/clients.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "rendezvous/requests.h"
 
 #include <errno.h>
@@ -16,9 +17,7 @@ enum { IN_BYTES = PROTOCOL_BODY_BYTES + 4, OUT_BYTES = STORE_VALUE_BYTES + 64, R
 void clients_init(struct clients *s, const char *run_id, int max, int64_t speak_ms)
 {
     *s = (struct clients){.max = max, .speak_ms = speak_ms};
-    s->list = calloc((size_t)max, sizeof(struct client *));
-    if (!s->list)
-        abort();
+    s->list = memory_must(calloc((size_t)max, sizeof(struct client *)));
     protocol_hello(run_id, s->hello);
 }
 
@@ -76,9 +75,7 @@ bool clients_add(struct clients *s, int fd)
         displace_oldest(s);
     if (s->n == s->max)
         return false;
-    struct client *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct client *c = memory_must(calloc(1, sizeof(*c)));
     *c = (struct client){.fd = fd,
                          .in = BUF_INIT(IN_BYTES),
                          .out = BUF_INIT(OUT_BYTES),

@@ -1,5 +1,6 @@
 /* member.c - the owner's side: start, look, say, end. What its threads do is in member_speak.c and member_listen.c. */
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/thread.h"
 #include "rendezvous/member_connection.h"
 
@@ -57,17 +58,15 @@ static char *copy(const char *text)
     char *out = text ? strdup(text) : NULL;
 
     if (text && !out)
-        abort();
+        memory_exhausted();
     return out;
 }
 
 struct member *member_start(const struct member_config *c, struct err *err)
 {
-    struct member *m = calloc(1, sizeof(*m));
+    struct member *m = memory_must(calloc(1, sizeof(*m)));
     pthread_condattr_t attr;
 
-    if (!m)
-        abort();
     m->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     m->refs = 1;
     m->grace_ms = END_MS;

@@ -1,5 +1,6 @@
 /* member_listen.c - the thread that hears how the run stands. The store tells the others when its connection ends. */
 #include "common/clock.h"
+#include "common/memory.h"
 #include "rendezvous/member_connection.h"
 
 #include <inttypes.h>
@@ -80,12 +81,10 @@ static int hear(struct connection *l, int64_t *version, struct meeting_state *st
 void *member_listen_thread(void *arg)
 {
     struct connection l = member_connection(arg);
-    struct meeting_state *state = calloc(1, sizeof(*state));
+    struct meeting_state *state = memory_must(calloc(1, sizeof(*state)));
     int64_t version = 0;
     struct err err = {.kind = ERR_PEER};
 
-    if (!state)
-        abort();
     bool there = member_reach(&l, &err) == 0 || member_mend(&l, &err) == 0;
     for (int64_t ties = 0; there && !member_over(l.m); there = member_mend(&l, &err) == 0) {
         if (tie(&l, ++ties, &err) < 0)

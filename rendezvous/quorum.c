@@ -30,10 +30,16 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     q->last_call_ms = q->unsure_ms = 0;
 }
 
+/* Has it said that it joins this round, and may it? */
+static bool fits(const struct quorum *q, const struct quorum_seat *s)
+{
+    return s->node.phase == NODE_JOINING && s->node.round == q->state.round &&
+           (!q->config.fixed_ranks || (s->node.wanted >= 0 && s->node.wanted < q->config.max));
+}
+
 static bool joined(const struct quorum *q, const struct quorum_seat *s)
 {
-    return !s->gone && s->node.phase == NODE_JOINING && s->node.round == q->state.round &&
-           (!q->config.fixed_ranks || (s->node.wanted >= 0 && s->node.wanted < q->config.max));
+    return !s->gone && fits(q, s);
 }
 
 static bool wanted_before(const struct quorum_seat *a, const struct quorum_seat *b, bool fixed)
@@ -172,9 +178,24 @@ static const struct quorum_seat *first_failure(const struct quorum *q)
     return best;
 }
 
+static bool ends_by_a_loss(const struct quorum *q)
+{
+    return fixed_size(q) && q->config.restarts == 0;
+}
+
+/* Lost before the round began: is the run over already? Not when its connection ended: whoever started that launcher
+ * knows of it, and may start another one in time. One that fell silent still has its place, for all that others see. */
+static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
+{
+    for (int i = 0; i < q->n; i++)
+        if (q->seats[i].ticket == lost)
+            return ends_by_a_loss(q) && !q->seats[i].cut && fits(q, &q->seats[i]);
+    return false;
+}
+
 static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
 {
-    const bool over = fixed_size(q) && q->config.restarts == 0;
+    const bool over = ends_by_a_loss(q);
     char why[MEETING_WHY_BYTES];
 
     snprintf(why, sizeof(why), "%s was lost: %s%s", q->gone, q->gone_how,
@@ -234,6 +255,10 @@ bool quorum_step(struct quorum *q, int64_t now_ms)
     case STAGE_FORMING:
         if (lost)
             q->nobody_missing = false;
+        if (is_awaited_in_vain(q, lost)) {
+            lose(q, lost, now_ms);
+            return true;
+        }
         return form_on(q, now_ms);
     case STAGE_RUNNING:
         return run_on(q, lost, now_ms);

@@ -1,9 +1,10 @@
 /* quorum.h - who is in the next round, when it begins, and how the run ends. Pure: time and news are arguments.
  *
  * Stages: Forming waits for nodes: it ends at once with the most nodes, with the fewest after a last call (at once when
- *         all nodes known of are there and none was lost), or in vain after the join timeout. Running lasts until a
- *         rank fails anywhere (the next round, which uses a restart), the membership changes (the next round, which
- *         uses none), or all nodes are done. Ended is for good.
+ *         all nodes known of are there and none was lost), or in vain: after the join timeout, or when one that has
+ *         joined falls silent in a run that a loss ends. Running lasts until a rank fails anywhere (the next round,
+ *         which uses a restart), the membership changes (the next round, which uses none), or all nodes are done.
+ *         Ended is for good.
  * Units:  milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_RENDEZVOUS_QUORUM_H

@@ -1,5 +1,6 @@
 /* quorum_seats.c - the nodes known of: heard, silent, replaced. */
 #include "rendezvous/quorum_seats.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,7 @@ static struct quorum_seat *add(struct quorum *q, int64_t ticket)
 {
     if (q->n == q->room) {
         q->room = q->room ? 2 * q->room : 16;
-        struct quorum_seat *more = realloc(q->seats, (size_t)q->room * sizeof(*more));
-        if (!more)
-            abort();
+        struct quorum_seat *more = memory_must(realloc(q->seats, (size_t)q->room * sizeof(*more)));
         q->seats = more;
     }
     q->seats[q->n] = (struct quorum_seat){.ticket = ticket};
@@ -145,10 +144,13 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
         const char *how = s->gone ? NULL : lost_how(q, i, now_ms);
         if (!how)
             continue;
+        const bool missed = is_missed(q, i);
         s->gone = true;
-        q->gone_how = how;
-        meeting_node_name(&s->node, q->gone);
-        if (is_missed(q, i))
+        if (missed || !lost) { /* else the one that is missed would go by the other's name */
+            q->gone_how = how;
+            meeting_node_name(&s->node, q->gone);
+        }
+        if (missed)
             lost = s->ticket;
     }
     return lost;

@@ -1,6 +1,7 @@
 /* server.c - the listening socket, the thread and its one poll; what clients say is in clients.c. */
 #include "rendezvous/server.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/thread.h"
 #include "rendezvous/clients.h"
 
@@ -114,8 +115,11 @@ static void *serve(void *arg)
         int n = clients_poll(&s->clients, s->pfds + 2), wait = wait_ms(s);
         s->pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
         s->pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
-        if (poll(s->pfds, (nfds_t)n + 2, wait) < 0 && errno != EINTR)
-            abort(); /* only bad arguments or no memory */
+        if (poll(s->pfds, (nfds_t)n + 2, wait) < 0 && errno != EINTR) {
+            if (errno != ENOMEM)
+                abort(); /* only bad arguments */
+            memory_exhausted();
+        }
         if (s->pfds[0].revents)
             return NULL;
         clients_turn(&s->clients, s->pfds + 2, n);
@@ -153,16 +157,12 @@ struct store_server *store_server_start(int port, const char *run_id,
                 STORE_RUN_ID_BYTES);
         return NULL;
     }
-    struct store_server *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct store_server *s = memory_must(calloc(1, sizeof(*s)));
     s->max_clients = l.clients ? l.clients : 4096;
     clients_init(&s->clients, run_id, s->max_clients, l.speak_ms ? l.speak_ms : 10000);
     s->clients.table.max_keys = l.keys ? l.keys : 65536;
     s->clients.table.max_bytes = l.bytes ? l.bytes : (size_t)64 << 20;
-    s->pfds = calloc((size_t)s->max_clients + 2, sizeof(*s->pfds));
-    if (!s->pfds)
-        abort();
+    s->pfds = memory_must(calloc((size_t)s->max_clients + 2, sizeof(*s->pfds)));
     s->listener = listen_at(port, &s->port, err);
     s->stop = s->listener < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
     if (s->listener >= 0 && s->stop < 0)

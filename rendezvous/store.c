@@ -1,6 +1,7 @@
 /* store.c - the client: one request, one answer, always before a deadline. */
 #include "rendezvous/store.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/resolve.h"
 #include "rendezvous/store_wire.h"
 
@@ -223,9 +224,7 @@ struct store *store_connect_by(struct resolver *at, const char *host, int port, 
         sleep_ms(wait_ms < left ? wait_ms : left);
         wait_ms = wait_ms * 2 < RETRY_MS_MAX ? wait_ms * 2 : RETRY_MS_MAX;
     }
-    struct store *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct store *s = memory_must(calloc(1, sizeof(*s)));
     tune(fd);
     s->fd = fd;
     s->in = s->out = (struct buf)BUF_INIT(PROTOCOL_BODY_BYTES + 16 * 1024 + 8);

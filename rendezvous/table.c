@@ -2,6 +2,7 @@
 #include "rendezvous/table.h"
 
 #include "common/hash.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +58,7 @@ bool table_set(struct table *t, struct view key, struct view value)
 
     if ((!old && t->keys == t->max_keys) || t->bytes - freed + key.len + value.len > t->max_bytes)
         return false;
-    struct table_entry *e = malloc(sizeof(*e) + key.len + value.len);
-    if (!e)
-        abort();
+    struct table_entry *e = memory_must(malloc(sizeof(*e) + key.len + value.len));
     *e = (struct table_entry){.next = old ? old->next : NULL, .key_len = key.len, .value_len = value.len};
     memcpy(e->bytes, key.p, key.len);
     if (value.len)

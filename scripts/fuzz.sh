@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# fuzz.sh - libFuzzer on one target or on each in turn. What it finds worth keeping stays in build/fuzz-found for the next
-# run; an input that breaks something is kept there too, and named.
-#   scripts/fuzz.sh SECONDS [TARGET ...]
+# fuzz.sh - libFuzzer on each target, JOBS of them at once. SECONDS are of CPU, so what else the machine does changes
+# nothing. What a target finds worth keeping stays in build/fuzz-found for the next run; an input that breaks something is
+# kept there too, and named.
+#   [JOBS=1] scripts/fuzz.sh SECONDS [TARGET ...]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +10,9 @@ cd "$REPO"
 
 FOUND=$REPO/build/fuzz-found
 seconds=${1:-60}
+jobs=${JOBS:-1}
 shift || true
+[[ $jobs =~ ^[1-9][0-9]?$ ]] || die "JOBS=$jobs: expected a number 1..99"
 [[ $seconds =~ ^[1-9][0-9]{0,5}$ ]] || die "SECONDS=$seconds: expected a number 1..999999"
 targets=("$@")
 if [ $# -eq 0 ]; then
@@ -22,21 +25,46 @@ done
 cmake --preset fuzz -DWITH_CUDA=off >"$LOGS/cmake-fuzz.log" 2>&1 || die "cmake --preset fuzz failed: build/logs/cmake-fuzz.log"
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}" >"$LOGS/build-fuzz.log" 2>&1 ||
     die "compiling with preset fuzz failed: build/logs/build-fuzz.log"
-broken=0
-for target in "${targets[@]}"; do
-    mkdir -p "$FOUND/$target"
-    words=()
+
+# fuzz TARGET: until it has had its CPU time. libFuzzer limits the time on the wall, which is never less: rounds of what is
+# still missing. At the end of each the leaks of the whole round are looked for, too.
+fuzz() {
+    local target=$1 log=$LOGS/fuzz-$1.log goal=$((seconds * 1000)) spent=0 words=() user system
     [ ! -e "tests/fuzz/dict/$target.dict" ] || words=("-dict=tests/fuzz/dict/$target.dict")
-    # A target's own messages are for the log; leaks of the whole run are looked for at its end, too.
-    if "build/fuzz/bin/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-        -artifact_prefix="$FOUND/$target-" "${words[@]}" "$FOUND/$target" "tests/fuzz/corpus/$target" \
-        >"$LOGS/fuzz-$target.log" 2>&1; then
-        awk -v t="$target" -v s="$seconds" '/DONE/ { edges = $4 } /number_of_executed_units/ { n = $2 }
-            END { printf "%-12s %6d s  %10d inputs  %6d edges  no fault\n", t, s, n, edges }' "$LOGS/fuzz-$target.log"
-    else
-        printf '%-12s a fault: build/logs/fuzz-%s.log\n' "$target" "$target"
-        grep -E 'does not hold|ERROR|runtime error|Test unit written' "$LOGS/fuzz-$target.log" || true
-        broken=1
+    mkdir -p "$FOUND/$target"
+    : >"$log"
+    while ((spent < goal)); do
+        TIMEFORMAT='%3U %3S'
+        if ! { time "build/fuzz/bin/fuzz/fuzz_$target" -max_total_time=$(((goal - spent + 999) / 1000)) -timeout=20 \
+            -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$FOUND/$target-" "${words[@]}" \
+            "$FOUND/$target" "tests/fuzz/corpus/$target" >>"$log" 2>&1; } 2>"$log.time"; then
+            printf '%-12s a fault: build/logs/fuzz-%s.log\n' "$target" "$target"
+            grep -E 'does not hold|ERROR|runtime error|Test unit written' "$log" || true
+            return 1
+        fi
+        read -r user system <"$log.time"
+        spent=$((spent + 10#${user/./} + 10#${system/./}))
+    done
+    awk -v t="$target" -v s=$((spent / 1000)) '/DONE/ { edges = $4 } /number_of_executed_units/ { n += $2 }
+        END { printf "%-12s %6d s  %11d inputs  %6d edges  no fault\n", t, s, n, edges }' "$log"
+}
+
+# Each a process group of its own, so that one that is interrupted leaves nothing behind.
+trap 'for pid in $(jobs -pr); do kill -- "-$pid"; done' EXIT
+broken=0
+running=0
+for target in "${targets[@]}"; do
+    if ((running == jobs)); then
+        wait -n || broken=1
+        running=$((running - 1))
     fi
+    set -m
+    fuzz "$target" </dev/null &
+    set +m
+    running=$((running + 1))
+done
+while ((running > 0)); do
+    wait -n || broken=1
+    running=$((running - 1))
 done
 exit $broken

@@ -15,11 +15,13 @@ die() {
 
 mkdir -p "$LOGS" 2>/dev/null || die "cannot write to $LOGS"
 
-# begin NAME COMMAND...: runs it beside what follows, as a process group of its own; its words go to build/logs/NAME.log.
+# begin NAME COMMAND...: runs it beside what follows, as a process group of its own; its words go to build/logs/NAME.log. A
+#     name that has not been finished is refused: it has one log, and one place here.
 # finish NAME...: waits for these and prints what they said; fails when one of them has, and FAILED holds their names.
 # stop_begun: for the exit trap.
 declare -A BEGUN=()
 begin() {
+    [ -z "${BEGUN[$1]:-}" ] || die "$1 has been begun already"
     set -m
     "${@:2}" >"$LOGS/$1.log" 2>&1 </dev/null &
     set +m

@@ -1,6 +1,6 @@
 /* command.h - what `trainer` does besides training: each a name, a table of options and a function.
  *
- * Errors: ERR_INVALID and ERR_NOT_FOUND are the user's (exit code 2), all others end with 1.
+ * Errors: ERR_INVALID and ERR_NOT_FOUND are the user's (exit code 2), what the machine lacks for now ends with 138, all others with 1.
  */
 #ifndef TK_TRAINER_COMMAND_H
 #define TK_TRAINER_COMMAND_H

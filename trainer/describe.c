@@ -151,7 +151,7 @@ int describe_filters(struct events *e, struct model *m, const struct shape *inpu
     int height = down * (s.rows * zoom + 1);
     cleanup_free uint8_t *pixels = calloc((size_t)width * (size_t)height, 1);
     if (!pixels)
-        return err_set(err, ERR_FATAL, "no memory for an image of %dx%d", width, height);
+        return err_memory(err, "no memory for an image of %dx%d", width, height);
     draw(&s, zoom, width, pixels);
     snprintf(tag, sizeof(tag), "filters/%s", row->name);
     return events_image(e, tag, step, pixels, width, height, err);

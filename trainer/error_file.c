@@ -3,7 +3,15 @@
 
 #include "common/fsutil.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
 enum { ERROR_FILE_BYTES = 8192 };
+
+#define HEAD "{\"message\":{\"message\":\""
+#define TAIL "\",\"extraInfo\":{\"py_callstack\":\"\",\"timestamp\":\"%lld\"}}}\n"
 
 static int put_escaped(const char *s, struct buf *out, struct err *err)
 {
@@ -24,9 +32,8 @@ static int put_escaped(const char *s, struct buf *out, struct err *err)
 
 int error_file_encode(const char *message, int64_t wall_ms, struct buf *out, struct err *err)
 {
-    return buf_puts(out, "{\"message\":{\"message\":\"", err) || put_escaped(message, out, err) ||
-                   buf_printf(out, err, "\",\"extraInfo\":{\"py_callstack\":\"\",\"timestamp\":\"%lld\"}}}\n",
-                              (long long)(wall_ms / 1000))
+    return buf_puts(out, HEAD, err) || put_escaped(message, out, err) ||
+                   buf_printf(out, err, TAIL, (long long)(wall_ms / 1000))
                ? -1
                : 0;
 }
@@ -38,4 +45,15 @@ int error_file_write(const char *path, const char *message, int64_t wall_ms, str
     if (error_file_encode(message, wall_ms, &text, err))
         return -1;
     return fs_write_atomic(path, buf_str(&text), text.len, err);
+}
+
+/* Not by way of another name: the launcher reads when the rank is gone. */
+void error_file_exhausted(void *path)
+{
+    char text[160];
+    const int len = snprintf(text, sizeof(text), HEAD "out of memory" TAIL, (long long)time(NULL));
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const ssize_t told = fd >= 0 ? write(fd, text, (size_t)len) : 0;
+
+    (void)told; /* its stderr has the words, too */
 }

@@ -15,6 +15,9 @@
  * torch.distributed.elastic writes it. Pure. */
 int error_file_encode(const char *message, int64_t wall_ms, struct buf *out, struct err *err) MUST_CHECK;
 
+/* To memory_tell: the same for a process that has no memory left; `path` is the file's. */
+void error_file_exhausted(void *path);
+
 int error_file_write(const char *path, const char *message, int64_t wall_ms, struct err *err) MUST_CHECK;
 
 #endif

@@ -117,7 +117,7 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
     double sums[SUMS] = {0};
 
     if (!x || !labels || !values || !places)
-        return err_set(err, ERR_FATAL, "no memory for an evaluation");
+        return err_memory(err, "no memory for an evaluation");
     const struct feed_targets to = {labels, values};
     /* A device is waited for there, under a deadline. */
     if ((p->resident && resident_evaluate_begin(p->resident, &p->feed, p->items, err)) ||

@@ -63,7 +63,7 @@ static int open_writer(struct writer *w, struct err *err)
     if (speaker_open(&w->speaker, &w->o->speaker, err))
         return -1;
     w->heap = calloc(k ? (size_t)k : 1, sizeof(float));
-    return w->heap ? 0 : err_set(err, ERR_FATAL, "no memory for the likeliest tokens");
+    return w->heap ? 0 : err_memory(err, "no memory for the likeliest tokens");
 }
 
 static int keep(void *ctx, const uint16_t *tokens, size_t n, struct err *err)
@@ -76,7 +76,7 @@ static int keep(void *ctx, const uint16_t *tokens, size_t n, struct err *err)
         w->cap = 2 * (w->len + n) + 64;
         uint16_t *more = realloc(w->token, w->cap * sizeof(*more));
         if (!more)
-            return err_set(err, ERR_FATAL, "no memory for a text of %zu tokens", w->cap);
+            return err_memory(err, "no memory for a text of %zu tokens", w->cap);
         w->token = more;
     }
     memcpy(w->token + w->len, tokens, n * sizeof(*tokens));

@@ -1,5 +1,6 @@
 /* main.c - the program: arguments in, exit status out. */
 #include "common/contract.h"
+#include "common/memory.h"
 #include "trainer/collectives/collectives.h"
 #include "trainer/command.h"
 #include "trainer/config/config.h"
@@ -31,6 +32,12 @@ static int fail(const struct run_env *env, int rank, int exit_code, const struct
     if (path && path[0] && error_file_write(path, err->msg, env->clock.wall_ms(env->clock.ctx), &write_err))
         say(rank, &write_err);
     return exit_code;
+}
+
+/* `code`, unless it is for lack of memory or the like that it failed: another try may have it. */
+static int code_of(int code, const struct err *err)
+{
+    return err_is_shortage(err) ? EXIT_CODE_RETRYABLE : code;
 }
 
 static bool is_help(const char *arg)
@@ -65,7 +72,8 @@ static int command(const struct command *c, int argc, char **argv)
         err_set(&err, ERR_FATAL, "cannot write to stdout");
     }
     say(-1, &err);
-    return err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND ? EXIT_CODE_USAGE : EXIT_CODE_ERROR;
+    return code_of(err.kind == ERR_INVALID || err.kind == ERR_NOT_FOUND ? EXIT_CODE_USAGE : EXIT_CODE_ERROR,
+                   &err);
 }
 
 int main(int argc, char **argv)
@@ -76,6 +84,10 @@ int main(int argc, char **argv)
     int ranks;
     struct run_env env = {.get = getenv, .clock = clock_system(), .out = stdout, .gpu = {.dev = "/dev"}};
 
+    char *error_file = getenv("TORCHELASTIC_ERROR_FILE");
+
+    if (error_file && error_file[0])
+        memory_tell(error_file_exhausted, error_file);
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.terminal = isatty(STDOUT_FILENO);
     if (argc < 2 || is_help(argv[1])) {
@@ -85,7 +97,7 @@ int main(int argc, char **argv)
     if (command_find(argv[1]))
         return command(command_find(argv[1]), argc, argv);
     if (config_load(argv[1], &arena, &cfg, &err) || config_options(argc - 2, argv + 2, &cfg, &err))
-        return fail(&env, -1, EXIT_CODE_USAGE, &err);
+        return fail(&env, -1, code_of(EXIT_CODE_USAGE, &err), &err);
     if (cfg.help) {
         help_preset(stdout, &cfg);
         return EXIT_CODE_OK;
@@ -98,6 +110,6 @@ int main(int argc, char **argv)
         env.get = collectives_mpi_getenv;
     if (spawn_count(&cfg, env.get, env.gpu.dev, &ranks, &err) ||
         (ranks > 1 && spawn_ranks(ranks, argc, argv, &err)))
-        return fail(&env, -1, err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err);
+        return fail(&env, -1, code_of(err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err), &err);
     return train(&cfg, &env);
 }

@@ -1,6 +1,7 @@
 /* pair.c - sum and update in one pass. */
 #include "trainer/pair.h"
 
+#include "common/clock.h"
 #include "kernels/device.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ int pair_step(const struct train_parts *p, double lr, float *grad, uint32_t *fla
     struct collectives *c = p->comm;
     const size_t n = model_len(p->pipeline->model);
     const int other = !c->rank;
+    const int64_t deadline_ms = clock_mono_ms() + p->timeout_ms; /* of both meetings */
     float *each[2];
     size_t begin, end;
 
@@ -66,7 +68,8 @@ int pair_step(const struct train_parts *p, double lr, float *grad, uint32_t *fla
         collectives_part(n, c->rank, 2, &begin, &end);
         update(p, lr, each[other], grad, begin, end);
     }
-    if (c->barrier(c, p->timeout_ms, err))
+    const int64_t left_ms = deadline_ms - clock_mono_ms();
+    if (c->barrier(c, left_ms > 0 ? left_ms : 0, err))
         return -1;
     grad[n] = loss; /* the other has read this rank's */
     if (updates) {

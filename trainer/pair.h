@@ -8,6 +8,7 @@
  *
  * Ownership: everything is borrowed for the call.
  * Order:     a collective call.
+ * Units:     timeout_ms bounds a step's two meetings together.
  * Errors:    those of the collectives. Behind a failed step weights are unspecified.
  * Numerics:  all_reduce's and optim_step's, bit for bit.
  */

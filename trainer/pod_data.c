@@ -151,7 +151,7 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
 
     *d = (struct pod_data){0};
     if (!all)
-        return err_set(err, ERR_FATAL, "no memory to load the data set");
+        return err_memory(err, "no memory to load the data set");
     if (o->local_rank == 0) {
         mine.loaded = !load(d, o, &fd, &own);
         mine.layout = d->set.layout;

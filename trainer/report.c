@@ -15,7 +15,7 @@ struct report *report_open(const struct report_options *o, struct err *err)
     cleanup_free struct report *r = calloc(1, sizeof(*r));
 
     if (!r) {
-        err_set(err, ERR_FATAL, "no memory for the report");
+        err_memory(err, "no memory for the report");
         return NULL;
     }
     r->o = *o;

@@ -51,10 +51,10 @@ int resident_step(struct resident *r, int64_t step, double lr, uint32_t flags, b
 /* Losses added up since resident_order: this rank's, and the means over all. Waits. */
 int resident_sums(struct resident *r, double *own, double *mean, struct err *err) MUST_CHECK;
 
-/* Weights, buffers and moments, to the device and back. pull waits; ERR_FATAL when the loss of a step that nobody has read
- * yet is not finite: the weights are not those of as many steps as were launched. */
+/* Weights, buffers and moments, to the device and back (train_pull). pull waits; ERR_FATAL when the loss of a step that nobody
+ * has read yet is not finite: the weights are not those of as many steps as were launched. */
 void resident_push(struct resident *r);
-int resident_pull(struct resident *r, struct err *err) MUST_CHECK;
+int resident_pull(struct resident *r, enum train_reads reads, struct err *err) MUST_CHECK;
 
 /* Evaluation. begin: of this part of the data, and `items` places of its subset; chunk: add n samples from place `first` on,
  * or of tokens n windows that the caller has read (feed_batch); end: what they add up to. */

@@ -22,7 +22,7 @@ static int take_table(struct resident_data *d, struct kctx *ctx, const struct fe
     cleanup_free float *table = calloc(n, sizeof(*table));
 
     if (!table)
-        return err_set(err, ERR_FATAL, "no memory for a table of %zu values", n);
+        return err_memory(err, "no memory for a table of %zu values", n);
     feed_byte_table(f, table);
     d->gather.table = copied(ctx, table, n * sizeof(*table), err);
     return d->gather.table ? 0 : -1;
@@ -43,7 +43,7 @@ static int take_floats(struct resident_data *d, struct kctx *ctx, const struct f
     if (!to)
         return -1;
     if (!x || !labels || !values)
-        return err_set(err, ERR_FATAL, "no memory for %d samples", DECODE_AT_ONCE);
+        return err_memory(err, "no memory for %d samples", DECODE_AT_ONCE);
     all.subset = NULL;
     for (int64_t done = 0; done < f->part.items; done += DECODE_AT_ONCE) {
         int64_t n = f->part.items - done < DECODE_AT_ONCE ? f->part.items - done : DECODE_AT_ONCE;

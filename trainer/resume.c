@@ -39,34 +39,44 @@ static int take(const struct snapshot *into, const char *path, uint32_t config, 
     return 0;
 }
 
-/* The first that can be read. 1: resumed, 0: there is none. */
+/* The first that can be read. 1: resumed, 0: there is none, -1: one may be whole that could not be read for lack of memory or
+ * the like; another try is better than to begin before it. */
 static int first_of(const struct snapshot *into, const struct candidates *c, uint32_t config,
-                    struct resume_result *ret)
+                    struct resume_result *ret, struct err *err)
 {
     for (size_t i = 0; i < c->len; i++) {
         struct err damage = c->of[i].why;
         if (!c->of[i].damaged && take(into, c->of[i].path, config, ret, &damage) == 0)
             return 1;
+        if (err_is_shortage(&damage)) {
+            *err = damage;
+            return -1;
+        }
         resume_note(ret, true, "damaged checkpoint skipped: %s", damage.msg);
     }
     return 0;
 }
 
-/* This run's own. */
+/* This run's own. 1, 0 or -1 as above. */
 static int own(const struct snapshot *into, const struct resume_options *o, bool tell,
-               struct resume_result *ret)
+               struct resume_result *ret, struct err *err)
 {
     cleanup_arena struct arena a = {0};
     struct candidates all;
     struct err why = {0};
 
     if (candidates_find(o->dir, o->run_id, o->config, true, &a, &all, &why)) {
+        if (err_is_shortage(&why)) {
+            *err = why;
+            return err_wrap(err, "--ckpt_dir");
+        }
         if (tell && why.kind != ERR_NOT_FOUND)
             resume_note(ret, true, "started afresh: --ckpt_dir: %s", why.msg);
         return 0;
     }
-    if (first_of(into, &all, o->config, ret))
-        return 1;
+    int found = first_of(into, &all, o->config, ret, err);
+    if (found)
+        return found;
     if (tell && all.foreign && all.foreign->same_config)
         resume_note(ret, false, "started afresh: %.80s is of another run: --resume %.80s goes on from it",
                     all.foreign->path, o->dir);
@@ -96,8 +106,9 @@ static int from_path(const struct snapshot *into, const struct resume_options *o
         return take(into, o->how, o->config, ret, err) ? err_wrap(err, "--resume") : 1;
     if (candidates_find(o->how, o->run_id, o->config, false, &a, &all, err))
         return err_wrap(err, "--resume");
-    if (first_of(into, &all, o->config, ret))
-        return 1;
+    int found = first_of(into, &all, o->config, ret, err);
+    if (found)
+        return found;
     return err_set(err, ERR_INVALID, "--resume: %.160s: no checkpoint in it that can be read", o->how);
 }
 
@@ -108,9 +119,10 @@ static int search(const struct snapshot *into, const struct resume_options *o, s
     if (strcmp(o->how, "never") == 0)
         return 0;
     if (strcmp(o->how, "auto") == 0)
-        return own(into, o, true, ret);
+        return own(into, o, true, ret, err);
     /* A path says where the run begins; a later attempt goes on from where the run has come. */
-    return o->later_attempt && own(into, o, false, ret) ? 1 : from_path(into, o, ret, err);
+    int found = o->later_attempt ? own(into, o, false, ret, err) : 0;
+    return found ? found : from_path(into, o, ret, err);
 }
 
 /* What rank 0 tells. */

@@ -56,7 +56,7 @@ static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
         return 0;
     s->split_order = calloc((size_t)(train + val), sizeof(*s->split_order));
     if (!s->split_order)
-        return err_set(err, ERR_FATAL, "no memory for the order of the training data");
+        return err_memory(err, "no memory for the order of the training data");
     return split_random(rng, train, val, s->split_order, &s->split, err);
 }
 

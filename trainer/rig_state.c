@@ -55,9 +55,10 @@ static int scatter_parts(struct rig *s, struct err *err)
 
 int rig_gather(struct rig *s, struct err *err)
 {
+    const bool reads = s->shard.each || s->pipeline.at.replica == 0;
     struct model *whole;
 
-    if (train_pull(&s->train, err))
+    if (train_pull(&s->train, reads ? TRAIN_READS_ALL : TRAIN_READS_NOTHING, err))
         return -1;
     if (s->shard.each)
         return gather_parts(s, err);

@@ -35,9 +35,11 @@ void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *
 /* All ranks; rank 0 writes. */
 static int save(struct rig *s, struct err *err)
 {
+    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole */
     struct model *whole;
 
-    if (train_pull(&s->train, err) || pipeline_whole(&s->pipeline, &whole, err))
+    if (train_pull(&s->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err) ||
+        pipeline_whole(&s->pipeline, &whole, err))
         return -1;
     if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
         return err_wrap(err, "--save_path");
@@ -145,7 +147,7 @@ static int finish(struct rig *s, uint32_t *stop, struct err *err)
 
 static int exit_code_of(const struct err *err, bool set_up_done)
 {
-    if (err->kind == ERR_INVALID || err->kind == ERR_NOT_FOUND)
+    if (!err_is_shortage(err) && (err->kind == ERR_INVALID || err->kind == ERR_NOT_FOUND))
         return set_up_done ? EXIT_CODE_ERROR : EXIT_CODE_USAGE;
     return collectives_exit_code(err);
 }

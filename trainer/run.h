@@ -2,7 +2,8 @@
  *
  * Ownership: everything in struct run_env is borrowed for the call.
  * Errors:    the message of what failed; the exit code by common/contract.h: 1 permanent, 2 configuration or
- *            data that cannot be used, 138 a deadline passed, 140 another rank went away.
+ *            data that cannot be used, 138 a deadline passed or the machine lacks
+ *            memory and the like for now, 140 another rank went away.
  */
 #ifndef TK_TRAINER_RUN_H
 #define TK_TRAINER_RUN_H

@@ -33,7 +33,7 @@ static int describe_step(struct rig *s, struct err *ret)
 
     if (!histograms && !images)
         return 0;
-    if (train_pull(&s->train, ret)) /* all ranks, though one has the file */
+    if (train_pull(&s->train, events ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, ret))
         return -1;
     if (!events)
         return 0;

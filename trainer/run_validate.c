@@ -89,7 +89,8 @@ int run_choose(struct rig *s, uint32_t *stop, struct err *err)
     struct choice_counts counts;
     int64_t start = run_now_ms(s);
 
-    if (train_pull(&s->train, err) || chooser_ask(&s->chooser, &ranks, &counts, stop, err))
+    if (train_pull(&s->train, TRAIN_READS_WEIGHTS, err) ||
+        chooser_ask(&s->chooser, &ranks, &counts, stop, err))
         return -1;
     if (*stop) {
         run_say_stop(s, *stop, "questions");

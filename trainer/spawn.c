@@ -3,6 +3,7 @@
 
 #include "common/contract.h"
 #include "common/cpus.h"
+#include "common/memory.h"
 #include "kernels/kctx.h"
 #include "trainer/threads.h"
 
@@ -20,6 +21,8 @@ static int devices(const char *dev)
     cleanup_closedir DIR *d = opendir(dev);
     int n = 0;
 
+    if (!d && errno == ENOMEM)
+        memory_exhausted(); /* "none" would train on a CPU */
     for (const struct dirent *e; d && (e = readdir(d));) {
         const char *digits = strncmp(e->d_name, "nvidia", 6) == 0 ? e->d_name + 6 : "";
         n += digits[0] && strspn(digits, "0123456789") == strlen(digits);
@@ -123,7 +126,7 @@ int spawn_ranks(int n, int argc, char *const *argv, struct err *err)
     cleanup_free char **words = calloc((size_t)argc + OWN_WORDS, sizeof(*words));
 
     if (!words)
-        return err_set(err, ERR_FATAL, "no memory to start %d ranks", n);
+        return err_memory(err, "no memory to start %d ranks", n);
     if (find_launcher(self, launcher, err))
         return -1;
     snprintf(count, sizeof(count), "--nproc_per_node=%d", n);

@@ -38,7 +38,7 @@ static int heads_of(const struct speaker_options *o, const struct weights *w, in
     if (!o->model || o->heads)
         return 0;
     if (!cfg)
-        return err_set(err, ERR_FATAL, "no memory for a model file");
+        return err_memory(err, "no memory for a model file");
     if (config_load(o->model, &a, cfg, err))
         return -1;
     *ret = cfg->gpt2.n_head;
@@ -54,7 +54,7 @@ static int open_model(struct speaker *s, const struct speaker_options *o, struct
     int64_t heads;
 
     if (!spec)
-        return err_set(err, ERR_FATAL, "no memory for a model");
+        return err_memory(err, "no memory for a model");
     if (weights_open(&file, o->init_from, err))
         return -1;
     if (gpt2_names_size(&file.list, &size, err) || heads_of(o, &file, size.width, &heads, err))

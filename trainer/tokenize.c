@@ -113,7 +113,7 @@ static int run(const struct command *c, int argc, char *const *argv, FILE *out, 
     cleanup_free const char **file = calloc((size_t)argc + 1, sizeof(*file));
 
     if (!file)
-        return err_set(err, ERR_FATAL, "no memory for %d arguments", argc);
+        return err_memory(err, "no memory for %d arguments", argc);
     o.file = file;
     if (option_parse(&table, argc, argv, &o, err))
         return -1;

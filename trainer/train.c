@@ -16,6 +16,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
                                ? p->batch_size
                                : micro_batch_at((int)p->batch_size, p->pipeline->o.micro_batches, 0).rows);
     struct collectives *sharers = p->pipeline->replicas;
+    const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(p->ctx);
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
     t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
@@ -23,19 +24,19 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
     if (!t->grad || pair_agree(p, &t->pair, err))
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
-    t->dlogits = calloc(kept * p->pipeline->forward_len, sizeof(float));
+    t->dlogits = takes_loss ? calloc(kept * p->pipeline->forward_len, sizeof(float)) : NULL;
     t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
     t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
     t->places = calloc(batch, sizeof(*t->places));
     t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
-    if (t->x && t->dlogits && t->labels && t->values && t->places && t->order) {
+    if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->places && t->order) {
         if (device_is_host(p->ctx) || (t->resident = resident_open(p, err)))
             return 0;
         train_release(t);
         return -1;
     }
     train_release(t);
-    return err_set(err, ERR_FATAL, "no memory for a batch of %zu samples", batch);
+    return err_memory(err, "no memory for a batch of %zu samples", batch);
 }
 
 void train_release(struct train *t)
@@ -76,17 +77,18 @@ void train_push(struct train *t)
         resident_push(t->resident);
 }
 
-int train_pull(struct train *t, struct err *err)
+int train_pull(struct train *t, enum train_reads reads, struct err *err)
 {
-    return t->resident ? resident_pull(t->resident, err) : 0;
+    return t->resident ? resident_pull(t->resident, reads, err) : 0;
 }
 
-/* Where a micro-batch's gradient of the outputs lies. Without stages it goes back at once, and the next takes its place. */
+/* Where a micro-batch's gradient of the outputs lies, on the last stage. Without stages it goes back at once, and the next takes
+ * its place. */
 static float *dlogits_of(const struct train *t, const struct micro_batch *at)
 {
     const struct pipeline *pl = t->p.pipeline;
 
-    return t->dlogits + (pl->at.stages > 1 ? (size_t)at->first * pl->forward_len : 0);
+    return t->dlogits && pl->at.stages > 1 ? t->dlogits + (size_t)at->first * pl->forward_len : t->dlogits;
 }
 
 /* The same for a head, which takes the loss itself. */

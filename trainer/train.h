@@ -47,8 +47,9 @@ struct train {
     size_t loss_at;  /* behind what the gradients need */
     float *grad;     /* (loss_at + 1): gradients, then the loss; the collectives' own memory */
     float *x;        /* (batch, elements of an input) */
-    float *
-        dlogits; /* (batch, classes); of what a head takes, and of one micro-batch where there are no stages */
+    /* (batch, classes), on the last stage; of what a head takes, and of one micro-batch where there are no stages. NULL:
+     * elsewhere, or on a device. */
+    float *dlogits;
     int32_t *labels;           /* (batch, labels of a sample), or */
     float *values;             /* (batch, values) */
     uint32_t *places;          /* (batch) */
@@ -81,11 +82,14 @@ void train_skip(struct train *t, int64_t places);
 /* Sums of the epoch's losses: of this rank's, and of the means. */
 int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST_CHECK;
 
+/* What this rank is about to read of the process's memory: weights and buffers; moments as well. */
+enum train_reads { TRAIN_READS_NOTHING, TRAIN_READS_WEIGHTS, TRAIN_READS_ALL };
+
 /* The model and the moments in the process's memory become those of the training, and the other way round: before they
  * are read, and after they were written by anyone else. Nothing to do but on a device. pull is a collective call: devices may
- * keep parts of the weights. */
+ * keep parts of the weights, and all ranks learn of a loss that was not finite. */
 void train_push(struct train *t);
-int train_pull(struct train *t, struct err *err) MUST_CHECK;
+int train_pull(struct train *t, enum train_reads reads, struct err *err) MUST_CHECK;
 
 /* The exchange of a step by way of the process, for whoever computes elsewhere: gradients of this rank, its loss behind them,
  * become sums. */

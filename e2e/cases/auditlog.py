@@ -2,7 +2,7 @@
 
 import json
 
-from kube import STATE
+from kube import STATE, kubectl
 
 OPERATOR = "torchkeeper-operator"
 
@@ -36,6 +36,23 @@ def used(user):
     return {right(e) for e in audited(user) if e.get("objectRef")}
 
 
+def lacks(user, entry):
+    """Whether the API server says the user has no right to what it refused."""
+    verb, ref = entry["verb"], entry.get("objectRef")
+    if ref:
+        spec = {"resourceAttributes": {"verb": verb, "group": ref.get("apiGroup", ""), "version": ref.get("apiVersion", ""),
+                                       **{key: ref[key] for key in ("resource", "subresource", "namespace", "name")
+                                          if key in ref}}}
+    else:
+        spec = {"nonResourceAttributes": {"verb": verb, "path": entry["requestURI"].split("?")[0]}}
+    spec |= {"user": user, "groups": entry["user"].get("groups", [])}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    return not json.loads(kubectl("create", "-o", "json", "-f", "-", stdin=json.dumps(review)))["status"]["allowed"]
+
+
 def forbidden(user):
-    return [f"{e['verb']} {e['requestURI']}" for e in audited(user)
-            if e.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"]
+    """What was refused for want of a right. An API server that was started again answers for a moment before it has read
+    all roles and bindings, and refuses everyone: it is asked again, now that it has."""
+    refused = {f"{e['verb']} {e['requestURI']}": e for e in audited(user)
+               if e.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"}
+    return [what for what, entry in refused.items() if lacks(user, entry)]

@@ -1,6 +1,9 @@
-"""conftest.py - a namespace per case, the operator under fire where a case asks for it, and what a failed case saw."""
+"""conftest.py - a namespace per case, a folder for its pods, the operator under fire where a case asks for it, and what a failed
+case saw."""
 
+import tempfile
 import uuid
+from pathlib import Path
 
 import pytest
 from kube import SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
@@ -15,6 +18,14 @@ def make_namespace():
 
 ns = pytest.fixture(make_namespace, name="ns")
 ns_of_module = pytest.fixture(make_namespace, scope="module", name="ns_of_module")
+
+
+@pytest.fixture
+def data(ns):
+    """The folder that the pods of a case share as /data, removed when none of them can write there any more."""
+    with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
+        yield Path(folder)
+        kubectl("-n", ns, "delete", "ptj", "--all", "--cascade=foreground")
 
 
 @pytest.hookimpl(wrapper=True)

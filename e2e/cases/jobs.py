@@ -25,3 +25,11 @@ def job(name, *replicas, **spec):
         "apiVersion": f"{GROUP}/v1beta1", "kind": "PyTorchTrainingJob", "metadata": {"name": name},
         "spec": {"replicaSpecs": list(replicas), **spec},
     }
+
+
+def pod(name, script):
+    """One that no job has made."""
+    return {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [container(script, env=[])], "terminationGracePeriodSeconds": 1},
+    }

@@ -24,10 +24,7 @@ def pid_of(part):
 @pytest.fixture
 def pod(ns):
     """A running pod; its restart count and UID tell whether it lived through a case."""
-    container = jobs.container("sleep 600")
-    del container["env"]
-    apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "witness"},
-           "spec": {"containers": [container], "terminationGracePeriodSeconds": 1}}, namespace=ns)
+    apply(jobs.pod("witness", "sleep 600"), namespace=ns)
     wait_for("the pod runs", lambda: get("pod", "witness", ns)["status"]["phase"] == "Running", 60)
     return ns
 

@@ -100,10 +100,7 @@ def test_services_and_deployments_of_others_are_looked_at(ns):
 
 
 def test_pods_of_others_are_looked_at(ns):
-    foreign = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "held-node-0"},
-               "spec": {"containers": [jobs.container("sleep 600")], "terminationGracePeriodSeconds": 1}}
-    del foreign["spec"]["containers"][0]["env"]
-    apply(foreign, namespace=ns)
+    apply(jobs.pod("held-node-0", "sleep 600"), namespace=ns)
     uid = get("pod", "held-node-0", ns)["metadata"]["uid"]
     apply(jobs.job("held", jobs.replica("sleep 600")), namespace=ns)
     wait_for(lambda: status("held", ns), lambda: events("held", ns, "NameConflict"), 60)

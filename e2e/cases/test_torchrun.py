@@ -1,23 +1,12 @@
 """Real PyTorch under our torchrun in two pods of two processes each: the scripts are those of test_torch.py, unchanged;
 the pods' own exit codes are the root cause's."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 from kube import audit, get, kubectl, wait_for, wait_phase
 from torchjobs import (HASTE, await_world, elastic, kill_torchrun, logs, replica, said, stop, torch_job, uid,
                        under_our_torchrun)
 
 LOST = "was lost: its launcher's connection ended"
-
-
-@pytest.fixture
-def data(ns):
-    """The folder that the pods of a case share as /data, removed when none of them can write there any more."""
-    with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
-        yield Path(folder)
-        kubectl("-n", ns, "delete", "ptj", "--all", "--cascade=foreground")
 
 
 def run(name, ns, pods, max_restarts=0, **spec):

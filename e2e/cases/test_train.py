@@ -1,9 +1,6 @@
 """Our own trainer in several pods: what is interrupted goes on from its checkpoint and ends with the very weights of a
 training that nobody disturbed."""
 
-import tempfile
-from pathlib import Path
-
 import pytest
 from kube import GROUP, audit, get, items, kubectl, status, wait_for, wait_phase
 from torchjobs import logs, said
@@ -11,14 +8,6 @@ from trainjobs import GPT2, MNIST, checkpoints, kill_rank, script, train
 
 WAYS = {"torchrun": {"procPerNode": 2}, "plain": None}
 MORE = 20
-
-
-@pytest.fixture
-def data(ns):
-    """The folder that the pods of a case share as /data, removed when none of them can write there any more."""
-    with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
-        yield Path(folder)
-        kubectl("-n", ns, "delete", "ptj", "--all", "--cascade=foreground")
 
 
 def trained(what, name, ns, condition):

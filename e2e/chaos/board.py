@@ -2,9 +2,10 @@
 
 import json
 import threading
-import time
 
-from kube import kubectl
+from kube import kubectl, wait_for
+
+GONE_S = 120  # bounds a hang
 
 
 class Board(threading.Thread):
@@ -27,19 +28,9 @@ class Board(threading.Thread):
     def ended(self, name):
         return self.status(name).get("phase") in ("Succeeded", "Failed")
 
-    def wait(self, what, condition, timeout=120):
-        deadline = time.monotonic() + timeout
-        while True:
-            value = condition()
-            if value:
-                return value
-            if time.monotonic() > deadline:
-                raise AssertionError(f"not within {timeout} s: {what() if callable(what) else what}")
-            time.sleep(0.2)
-
     def uid(self, name):
-        return self.wait(f"job {name}", lambda: self.jobs.get(name, {}).get("metadata", {}).get("uid"))
+        return wait_for(f"job {name}", lambda: self.jobs.get(name, {}).get("metadata", {}).get("uid"), GONE_S)
 
     def end(self, name, timeout):
-        self.wait(lambda: f"an end of {name}: {json.dumps(self.status(name))}", lambda: self.ended(name), timeout)
+        wait_for(lambda: f"an end of {name}: {json.dumps(self.status(name))}", lambda: self.ended(name), timeout)
         return self.status(name)

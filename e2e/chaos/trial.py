@@ -9,9 +9,10 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from board import GONE_S
 from faults import PAIRED, TABLE, TWO
 from jobs import container, job
-from kube import GROUP, apply, audit, items, kubectl
+from kube import GROUP, apply, audit, items, kubectl, wait_for
 from trainjobs import GPT2, MNIST
 from victims import newest_step, processes
 
@@ -185,7 +186,7 @@ class Trial:
         else:
             says = faults[0].says
             expect(re.search(says, str(end)), f"the status does not say {says!r}")
-        self.board.wait(f"no pod of {self.name} that still runs", lambda: not self.unfinished())
+        wait_for(f"no pod of {self.name} that still runs", lambda: not self.unfinished(), GONE_S)
         made = audit("create", "pods", self.board.namespace)
         expect(sum(n.startswith(f"{self.name}-node-") for n in made) == 2 * (end["attempt"] + 1),
                f"{made} were created in {end['attempt'] + 1} attempts")
@@ -225,9 +226,9 @@ class Trial:
         return [p for p in self.pods() if p["status"]["phase"] not in ("Succeeded", "Failed")]
 
     def nothing_left(self):
-        self.board.wait(f"no pod of {self.name}", lambda: not self.pods())
+        wait_for(f"no pod of {self.name}", lambda: not self.pods(), GONE_S)
         if self.uid:
-            self.board.wait(f"no process of {self.name}", lambda: not self.processes())
+            wait_for(f"no process of {self.name}", lambda: not self.processes(), GONE_S)
 
 
 def expect(holds, otherwise):

@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import contextmanager
 
 from rig import REPO
 
@@ -26,6 +27,22 @@ class Cases:
         signal.signal(signal.SIGTERM, interrupted)
         self.args = self.parser.parse_args()
         return self.args
+
+    @contextmanager
+    def up(self, plane):
+        """A control plane whose servers run in here. Its logs stay when a case has failed, or what is around them."""
+        keep = self.args.keep
+        try:
+            plane.up()
+            yield plane
+        except Exception:
+            keep = True
+            raise
+        finally:
+            keep = keep or bool(self.bad)
+            plane.close(keep)
+            if keep:
+                print(f"logs: {plane.folder}", flush=True)
 
     def wanted(self, name):
         return self.args.only in name

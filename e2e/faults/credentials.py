@@ -327,10 +327,8 @@ def in_time(cases, changes, started):
 def main():
     cases = Cases("F8", __doc__)
     args = cases.parse()
-    plane = TlsPlane(args.operator, controller_manager=False)
     wanted = lambda kinds: [kind for kind in kinds if cases.wanted(kind.__name__)]
-    try:
-        plane.up()
+    with cases.up(TlsPlane(args.operator, controller_manager=False)) as plane:
         plane.install()
         keys = Keys(plane)
         plane.prepare(keys)
@@ -344,10 +342,6 @@ def main():
         at_once(cases, [kind(plane, keys) for kind in wanted(SHORT if args.short else AT_ONCE)])
         if slow:
             in_time(cases, slow, started)
-    finally:
-        plane.close(args.keep or bool(cases.bad))
-        if args.keep or cases.bad:
-            print(f"logs: {plane.folder}")
     return cases.end()
 
 

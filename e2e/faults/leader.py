@@ -107,9 +107,7 @@ def main():
     cases.parser.add_argument("--trials", type=int, help="5, with --short 1")
     cases.parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     args = cases.parse()
-    plane = Plane(args.operator)
-    try:
-        plane.up()
+    with cases.up(Plane(args.operator)) as plane:
         plane.install()
         print(f"seed {args.seed}", flush=True)
         trial = Trial(plane, random.Random(args.seed))
@@ -118,10 +116,6 @@ def main():
                 trial.run(f"t{number}")
         with cases("both end well", counts=False):
             trial.close()
-    finally:
-        plane.close(args.keep or bool(cases.bad))
-        if args.keep or cases.bad:
-            print(f"logs: {plane.folder}")
     return cases.end()
 
 

@@ -271,15 +271,9 @@ class Mutations:
 def main():
     cases = Cases("F9", __doc__)
     args = cases.parse()
-    plane = Plane(args.operator, controller_manager=False)
-    try:
-        plane.up()
+    with cases.up(Plane(args.operator, controller_manager=False)) as plane:
         plane.install()
         Mutations(cases, plane).run(args.short)
-    finally:
-        plane.close(args.keep or bool(cases.bad))
-        if args.keep or cases.bad:
-            print(f"logs: {plane.folder}")
     return cases.end()
 
 

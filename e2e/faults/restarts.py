@@ -233,19 +233,13 @@ def shortest(cases, world):
 def main():
     cases = Cases("F12", __doc__)
     args = cases.parse()
-    plane = Plane(args.operator, history=True)
-    try:
-        plane.up()
+    with cases.up(Plane(args.operator, history=True)) as plane:
         plane.install(crd=False)
         world = World(plane)
         (shortest if args.short else all_cases)(cases, world)
         world.close()
         with cases("the operator ends well", counts=False):
             world.operator.end()
-    finally:
-        plane.close(args.keep or bool(cases.bad))
-        if args.keep or cases.bad:
-            print(f"logs: {plane.folder}")
     return cases.end()
 
 

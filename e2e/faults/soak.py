@@ -232,9 +232,7 @@ def main():
     cases.parser.add_argument("--csv", type=Path, default=Path("soak.csv"), help="memory and descriptors over time")
     args = cases.parse()
     cycles = args.cycles or (1000 if args.short else 10000)
-    plane = Plane(args.operator)
-    try:
-        plane.up()
+    with cases.up(Plane(args.operator)) as plane:
         plane.install()
         print(f"up to {cycles} lives of jobs with {args.operator}, seed {args.seed}", flush=True)
         soak = Soak(plane, args.seed, args.csv)
@@ -252,10 +250,6 @@ def main():
             soak.judge()
         with cases("ends well, nothing leaked", counts=False):
             soak.end()
-    finally:
-        plane.close(args.keep or bool(cases.bad))
-        if args.keep or cases.bad:
-            print(f"logs: {plane.folder}")
     return cases.end(len(soak.finished) if not cases.bad else None)
 
 

@@ -172,7 +172,7 @@ struct net *net_make(const char *name, int batch, struct err *err)
 {
     struct net *n = calloc(1, sizeof *n);
     if (!n) {
-        err_set(err, ERR_FATAL, "out of memory");
+        err_memory(err, "out of memory");
         return NULL;
     }
     n->batch = batch;
@@ -183,7 +183,7 @@ struct net *net_make(const char *name, int batch, struct err *err)
     }
     list_ops(n);
     if (!allocate(n)) {
-        err_set(err, ERR_FATAL, "out of memory for a batch of %d", batch);
+        err_memory(err, "out of memory for a batch of %d", batch);
         net_free(n);
         return NULL;
     }

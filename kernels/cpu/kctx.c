@@ -117,11 +117,11 @@ static int cpu_reserve(struct kctx *ctx, size_t bytes, struct err *err)
     if (bytes <= c->scratch_bytes)
         return 0;
     if (bytes > SIZE_MAX - SCRATCH_ALIGN_BYTES)
-        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
+        return err_memory(err, "out of memory: %zu bytes of scratch", bytes);
     size_t rounded = (bytes + SCRATCH_ALIGN_BYTES - 1) / SCRATCH_ALIGN_BYTES * SCRATCH_ALIGN_BYTES;
     char *grown = aligned_alloc(SCRATCH_ALIGN_BYTES, rounded);
     if (!grown)
-        return err_set(err, ERR_FATAL, "out of memory: %zu bytes of scratch", bytes);
+        return err_memory(err, "out of memory: %zu bytes of scratch", bytes);
     free(c->scratch);
     c->scratch = grown;
     c->scratch_bytes = rounded;
@@ -156,7 +156,7 @@ struct kctx *kctx_make(const struct kctx_options *options, struct err *err)
     }
     struct cpu *c = calloc(1, sizeof *c);
     if (!c) {
-        err_set(err, ERR_FATAL, "out of memory");
+        err_memory(err, "out of memory");
         return NULL;
     }
     *c = (struct cpu){.ctx = {.ops = &cpu_ops}, .isa = isa, .ops = sets[isa].ops, .threads = threads};

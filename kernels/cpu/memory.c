@@ -13,7 +13,7 @@ void *cpu_alloc(struct kctx *ctx, size_t bytes, struct err *err)
                   ? aligned_alloc(ALIGN_BYTES, bytes / ALIGN_BYTES * ALIGN_BYTES + ALIGN_BYTES)
                   : NULL;
     if (!p) {
-        err_set(err, ERR_FATAL, "no memory for %zu bytes", bytes);
+        err_memory(err, "no memory for %zu bytes", bytes);
         return NULL;
     }
     return memset(p, 0, bytes);

@@ -85,7 +85,7 @@ struct team *team_make(int threads, struct err *err)
 {
     struct team *t = calloc(1, sizeof *t + (size_t)threads * sizeof t->members[0]);
     if (!t) {
-        err_set(err, ERR_FATAL, "out of memory for %d threads", threads);
+        err_memory(err, "out of memory for %d threads", threads);
         return NULL;
     }
     t->threads = threads;

@@ -164,7 +164,7 @@ static void *cuda_shared(struct kctx *ctx, size_t bytes, struct err *err)
     if (e == cudaSuccess)
         return memset(p, 0, bytes);
     (void)cudaGetLastError();
-    err_set(err, ERR_FATAL, "no memory for %zu bytes beside the GPU: %s", bytes, cudaGetErrorString(e));
+    err_memory(err, "no memory for %zu bytes beside the GPU: %s", bytes, cudaGetErrorString(e));
     return NULL;
 }
 
@@ -273,7 +273,7 @@ struct kctx *cuda_make(int device, enum precision precision, enum element elemen
     struct cuda *c = calloc(1, sizeof(*c));
 
     if (!c) {
-        err_set(err, ERR_FATAL, "out of memory");
+        err_memory(err, "out of memory");
         return NULL;
     }
     c->ctx = (struct kctx){&cuda_ops, element};

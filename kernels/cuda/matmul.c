@@ -56,7 +56,7 @@ struct matmul *matmul_make(enum precision precision, struct err *err)
     struct err why;
 
     if (!m) {
-        err_set(err, ERR_FATAL, "out of memory");
+        err_memory(err, "out of memory");
         return NULL;
     }
     m->precision = precision;

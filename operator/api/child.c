@@ -1,4 +1,5 @@
 /* child.c - a Service or Deployment, cut down to what plan reads. */
+#include "common/memory.h"
 #include "operator/api/pod.h"
 
 #include <string.h>
@@ -31,10 +32,8 @@ struct child *child_decode(const cJSON *object, struct err *err)
         return NULL;
     }
     hash = hash ? hash : "";
-    struct child *c =
-        malloc(sizeof(*c) + strlen(ns) + strlen(name) + strlen(uid) + strlen(owner) + strlen(hash) + 5);
-    if (!c)
-        abort();
+    struct child *c = memory_must(
+        malloc(sizeof(*c) + strlen(ns) + strlen(name) + strlen(uid) + strlen(owner) + strlen(hash) + 5));
     char *to = (char *)(c + 1);
     *c = (struct child){
         .ns = copy(&to, ns),

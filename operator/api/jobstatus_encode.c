@@ -6,10 +6,16 @@
 
 #include <stdio.h>
 
+/* Messages quote what others wrote, and are cut. */
+static void put_any(cJSON *o, const char *key, const char *s)
+{
+    text_mend(cJSON_AddStringToObject(o, key, s)->valuestring);
+}
+
 static void put_text(cJSON *o, const char *key, const char *s)
 {
     if (s && s[0])
-        cJSON_AddStringToObject(o, key, s);
+        put_any(o, key, s);
 }
 
 static void put_instant(cJSON *o, const char *key, int64_t ms)
@@ -39,8 +45,8 @@ static void put_conditions(cJSON *o, const struct jobstatus *s)
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "type", condition_type_name((enum condition_type)t));
         cJSON_AddStringToObject(item, "status", STATES[c->state]);
-        cJSON_AddStringToObject(item, "reason", c->reason ? c->reason : "Unknown");
-        cJSON_AddStringToObject(item, "message", c->message ? c->message : "");
+        put_any(item, "reason", c->reason ? c->reason : "Unknown");
+        put_any(item, "message", c->message ? c->message : "");
         put_instant(item, "lastTransitionTime", c->transition_ms);
         put_number(item, "observedGeneration", c->observed_generation);
         cJSON_AddItemToArray(list, item);

@@ -9,11 +9,15 @@
 
 #include "operator/api/trainjob.h"
 
+/* Of spec. kubectl apply takes no more. */
+enum { JOBTEXT_SPEC_BYTES = 256 << 10 };
+
 struct jobtext {
     const char *ns, *name, *uid, *resource_version;
     int64_t generation;
     const char *json; /* without the metadata that nobody reads */
     size_t json_len;
+    bool too_large; /* its spec is: it is not kept, but for runPolicy, and counts as a bad one */
 };
 
 /* `object` is borrowed for the call. */

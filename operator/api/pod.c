@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/heapsize.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "operator/api/text.h"
 #include "operator/api/trainjob.h"
@@ -212,9 +213,7 @@ static struct pod *pack(struct pod *from)
         *s = or_empty(*s);
         bytes += **s ? strlen(*s) + 1 : 0;
     }
-    struct pod *p = malloc(bytes);
-    if (!p)
-        abort();
+    struct pod *p = memory_must(malloc(bytes));
     *p = *from;
     char *to = (char *)(p + 1);
     for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {

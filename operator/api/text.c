@@ -1,4 +1,4 @@
-/* text.c - cutting text. */
+/* text.c - cutting and mending text. */
 #include "operator/api/text.h"
 
 #include <string.h>
@@ -11,4 +11,33 @@ struct sv text_tail(const char *s, size_t max)
     while (from > 0 && ((unsigned char)s[from] & 0xc0) == 0x80)
         from++;
     return (struct sv){s + from, len - from};
+}
+
+/* How many bytes the character at s has; 0: it is none. No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
+static size_t character(const unsigned char *s)
+{
+    const size_t len = s[0] < 0x80   ? 1
+                       : s[0] < 0xc2 ? 0
+                       : s[0] < 0xe0 ? 2
+                       : s[0] < 0xf0 ? 3
+                       : s[0] < 0xf5 ? 4
+                                     : 0;
+    const unsigned char least = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
+    const unsigned char most = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+
+    if (len > 1 && (s[1] < least || s[1] > most))
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+void text_mend(char *s)
+{
+    for (size_t len; *s; s += len ? len : 1) {
+        len = character((unsigned char *)s);
+        if (!len)
+            *s = '?';
+    }
 }

@@ -2,6 +2,7 @@
 #include "operator/api/trainjob.h"
 
 #include "common/clock.h"
+#include "common/memory.h"
 #include "operator/api/pod.h"
 
 #include <stdio.h>
@@ -125,11 +126,9 @@ static void keep_run_policy(const struct json_at *root, struct run_policy *ret)
 
 struct trainjob *trainjob_decode(cJSON *tree, struct err *err)
 {
-    struct trainjob *job = calloc(1, sizeof(*job));
+    struct trainjob *job = memory_must(calloc(1, sizeof(*job)));
     struct err spec_err;
 
-    if (!job)
-        abort();
     job->tree = tree;
     if (read_metadata(job, err) < 0) {
         trainjob_free(job);

@@ -11,9 +11,11 @@
 
 #include <string.h>
 
-enum { CREATES_PER_PASS = 250, ALWAYS_SPACING_MS = 10000 };
+/* A pass holds what it creates: many small pods, or a few of a template as large as etcd takes. */
+enum { CREATES_PER_PASS = 250, CREATES_BYTES = 4 << 20, ALWAYS_SPACING_MS = 10000 };
 
-static void create(struct planner *p, enum child_kind child, const char *name, cJSON *body)
+/* Returns the bytes of the body. */
+static size_t create(struct planner *p, enum child_kind child, const char *name, cJSON *body)
 {
     struct action *act = planner_add(p, &p->creates, ACTION_CREATE);
 
@@ -21,6 +23,7 @@ static void create(struct planner *p, enum child_kind child, const char *name, c
     act->name = name;
     act->body = planner_json(p, body);
     cJSON_Delete(body);
+    return strlen(act->body);
 }
 
 /* One event, however many pods: an object's events are few, and others than these must get through. */
@@ -99,8 +102,9 @@ static void create_missing(struct planner *p)
     if (creation_held(p))
         return;
     if (!p->in->service)
-        create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
+        (void)create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
     int n = 0;
+    size_t bytes = 0;
     const struct slot *first = NULL;
     for (int i = 0; i < p->n_slots; i++) {
         const struct slot *s = &p->slots[i];
@@ -111,11 +115,11 @@ static void create_missing(struct planner *p)
             planner_requeue(p, due);
             continue;
         }
-        if (n == CREATES_PER_PASS) {
+        if (n == CREATES_PER_PASS || bytes >= CREATES_BYTES) {
             planner_requeue(p, p->now_ms);
             break;
         }
-        create(p, CHILD_POD, s->name, desired_pod(p, s));
+        bytes += create(p, CHILD_POD, s->name, desired_pod(p, s));
         first = n++ ? first : s;
     }
     tell_created(p, n, first);

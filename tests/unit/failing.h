@@ -13,15 +13,15 @@
 int failing_skip(void);
 
 struct failing_end {
-    bool struck;   /* there was an n-th allocation */
-    bool aborted;  /* it ended by SIGABRT, as common/arena.h promises; then nothing of the rest is known */
-    int64_t value; /* that `run` came to */
+    bool struck;    /* there was an n-th allocation */
+    bool exhausted; /* it ended as common/memory.h promises; then nothing of the rest is known */
+    int64_t value;  /* that `run` came to */
     int64_t
         kept; /* blocks allocated since failing_begin and not freed when it ended, less those freed since */
 };
 
 /* In a child: the n-th allocation after failing_begin fails; 0: none does. A child that ends otherwise than by its own
- * return or SIGABRT, or is not done within a minute, fails the test. */
+ * return or EXIT_CODE_RETRYABLE, or is not done within a minute, fails the test. Its stderr goes nowhere. */
 void failing_try(long n, int64_t (*run)(void *ctx), void *ctx, struct failing_end *ret);
 void failing_begin(void);
 

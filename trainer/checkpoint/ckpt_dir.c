@@ -23,11 +23,17 @@ static int sync_folder(const char *path, struct err *err)
     return fd < 0 || fsync(fd) ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;
 }
 
-/* A folder of ours with the files in it; folders inside, which are not ours, stop it. */
+/* A folder of ours with the files in it; folders inside, which are not ours, stop it. Whoever may write beside it may have put
+ * a link in its place: that goes, and what it leads to stays. */
 static void remove_folder(const char *path)
 {
-    cleanup_closedir DIR *dir = opendir(path);
+    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
+    if (dir)
+        fd = -1; /* the stream's */
+    else
+        (void)unlink(path);
     for (struct dirent *e; dir && (e = readdir(dir));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             (void)unlinkat(dirfd(dir), e->d_name, 0);
@@ -45,7 +51,7 @@ static void remove_leftovers(const char *path, const char *mark)
     for (struct dirent *e; dir && (e = readdir(dir));) {
         if (strncmp(e->d_name, ".tmp-step-", 10) != 0 || ckpt_path(leftover, path, e->d_name, &ignored))
             continue;
-        if (strstr(e->d_name, mark) || (!stat(leftover, &st) && st.st_mtime < time(NULL) - STALE_S))
+        if (strstr(e->d_name, mark) || (!lstat(leftover, &st) && st.st_mtime < time(NULL) - STALE_S))
             remove_folder(leftover);
     }
 }

@@ -75,7 +75,7 @@ int ckpt_manifest(const char *path, struct manifest *ret, struct err *err)
     cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
     char file[PATH_MAX];
 
-    if (ckpt_path(file, path, "manifest.json", err) || fs_read(file, &text, err))
+    if (ckpt_path(file, path, "manifest.json", err) || fs_read_regular(file, &text, err))
         return -1;
     return manifest_decode(buf_str(&text), text.len, ret, err) ? err_wrap(err, "%s", file) : 0;
 }
@@ -98,7 +98,7 @@ int ckpt_read(const char *path, const struct manifest *m, const char *name, stru
 
     if (!f)
         return err_set(err, ERR_INVALID, "%s/manifest.json: files: no %s", path, name);
-    if (ckpt_path(file, path, name, err) || fs_read(file, out, err))
+    if (ckpt_path(file, path, name, err) || fs_read_regular(file, out, err))
         return -1;
     if ((int64_t)out->len != f->bytes)
         return err_set(err, ERR_INVALID, "%s: %zu bytes, but the manifest says %" PRId64, file, out->len,

@@ -4,6 +4,7 @@
  * Numerics: bandwidths as nccl-tests defines them: algbw = bytes / time, busbw = algbw * 2 (n - 1) / n.
  */
 #include "common/contract.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "trainer/collectives/collectives.h"
 
@@ -64,10 +65,8 @@ static int bench_all(struct collectives *c, const char *layout, struct err *err)
     static const size_t sizes[] = {64,     256,    1024,    4096,    16384,    65536,   93322,
                                    262144, 669706, 1048576, 4194304, 16777216, 67108864};
     const size_t most = sizes[ARRAY_LEN(sizes) - 1];
-    cleanup_free float *own = calloc(most, sizeof(*own));
+    cleanup_free float *own = memory_must(calloc(most, sizeof(*own)));
 
-    if (!own)
-        abort();
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
         if (bench_size(c, layout, own, sizes[i], "private", err) < 0)
             return -1;

@@ -1,5 +1,6 @@
 /* group.c - the collectives of some ranks, as exchanges between two at a time (group.h). */
 #include "trainer/collectives/group.h"
+#include "common/memory.h"
 #include "trainer/collectives/group_state.h"
 
 #include "common/clock.h"
@@ -185,9 +186,7 @@ static float *group_shared(struct collectives *c, size_t n, int64_t timeout_ms, 
     if (group_begin(g, GROUP_SHARED, n, 0, NULL, timeout_ms, &deadline_ms, err))
         return NULL;
     size_t bytes = (n * sizeof(float) + 64) & ~(size_t)63;
-    float *p = aligned_alloc(64, bytes);
-    if (!p)
-        abort();
+    float *p = memory_must(aligned_alloc(64, bytes));
     g->shared[g->n_shared++] = memset(p, 0, bytes);
     return p;
 }
@@ -211,7 +210,7 @@ static struct group *group_new(struct collectives *parent, const int *member, in
     size_t world = (size_t)n;
 
     if (!g || !(g->member = calloc(world, sizeof(*g->member))) || !(g->src = calloc(world, sizeof(*g->src))))
-        abort();
+        memory_exhausted();
     memcpy(g->member, member, world * sizeof(*member));
     g->parent = parent;
     g->n = n;
@@ -219,7 +218,7 @@ static struct group *group_new(struct collectives *parent, const int *member, in
     if (g->slice < line)
         g->slice = line;
     if (n > 1 && !(g->scratch = aligned_alloc(64, world * g->slice * sizeof(double))))
-        abort();
+        memory_exhausted();
     return g;
 }
 
@@ -240,9 +239,7 @@ struct collectives *collectives_group(struct collectives *parent, const int *mem
         err_set(err, ERR_INVALID, "group: rank %d is not among its own %d members", parent->rank, n);
         return NULL;
     }
-    struct collectives *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct collectives *c = memory_must(calloc(1, sizeof(*c)));
     struct group *g = group_new(parent, member, n);
     g->me = me;
     *c = (struct collectives){

@@ -2,6 +2,7 @@
 #include "trainer/collectives/host.h"
 #include "common/clock.h"
 #include "common/cpus.h"
+#include "common/memory.h"
 #include "trainer/collectives/transports.h"
 
 #include <stdlib.h>
@@ -134,7 +135,7 @@ struct host *host_new(const struct collectives_config *cfg)
 
     if (!h || !(h->links = calloc(world, sizeof(*h->links))) || !(h->src = calloc(world, sizeof(*h->src))) ||
         !(h->dst = calloc(world, sizeof(*h->dst))))
-        abort();
+        memory_exhausted();
     h->rank = cfg->local_rank;
     h->world = cfg->local_world;
     h->base = cfg->rank - cfg->local_rank;

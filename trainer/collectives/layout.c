@@ -1,5 +1,6 @@
 /* layout.c - from what each rank said of itself to pods of consecutive ranks. */
 #include "trainer/collectives/layout.h"
+#include "common/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static void split(struct layout *l, const struct member *members, int world)
     int *first = calloc((size_t)world + 1, sizeof(*first)), n = 0;
 
     if (!first)
-        abort();
+        memory_exhausted();
     for (int pod = 0; pod < l->n_pods; pod++) {
         const int begin = l->first[pod], end = l->first[pod + 1];
         const bool apart = end - begin > 1 && is_apart(members, begin, end);
@@ -70,7 +71,7 @@ int layout_make(struct layout *l, const struct member *members, int world, struc
 {
     *l = (struct layout){.first = calloc((size_t)world + 1, sizeof(*l->first)), .lanes = LAYOUT_LANES_MAX};
     if (!l->first)
-        abort();
+        memory_exhausted();
     int rc = 0;
     for (int r = 0, first = 0; r < world && rc == 0; r++) {
         if (r == first) {

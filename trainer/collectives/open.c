@@ -1,5 +1,6 @@
 /* open.c - who are we, which transport serves, and what an error means to the process. */
 #include "common/contract.h"
+#include "common/memory.h"
 #include "common/sv.h"
 #include "trainer/collectives/host.h"
 #include "trainer/collectives/transports.h"
@@ -114,9 +115,7 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
         err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative");
         return NULL;
     }
-    struct collectives *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct collectives *c = memory_must(calloc(1, sizeof(*c)));
     c->rank = cfg->rank;
     c->world = cfg->world;
     if (open_transport(c, cfg, timeout_ms, err) < 0) {
@@ -150,5 +149,5 @@ int collectives_exit_code(const struct err *err)
     case ERR_FATAL:
         break;
     }
-    return EXIT_CODE_ERROR;
+    return err_is_shortage(err) ? EXIT_CODE_RETRYABLE : EXIT_CODE_ERROR;
 }

@@ -1,6 +1,7 @@
 /* pods.c - the table of the transport between pods. */
 #include "trainer/collectives/pods.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "trainer/collectives/transports.h"
 
 #include <stdlib.h>
@@ -86,10 +87,8 @@ static void pods_close(struct collectives *c)
 
 static int *no_fds(size_t n)
 {
-    int *fds = calloc(n, sizeof(*fds));
+    int *fds = memory_must(calloc(n, sizeof(*fds)));
 
-    if (!fds)
-        abort();
     for (size_t i = 0; i < n; i++)
         fds[i] = -1;
     return fds;
@@ -102,7 +101,7 @@ static struct pods *pods_new(const struct collectives_config *cfg)
 
     if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))) ||
         !(p->dst = calloc(world + 1, sizeof(*p->dst))))
-        abort();
+        memory_exhausted();
     p->rank = cfg->rank;
     p->world = cfg->world;
     p->lane = -1;

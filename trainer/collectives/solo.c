@@ -1,4 +1,5 @@
 /* solo.c - one process alone: every collective is the identity. */
+#include "common/memory.h"
 #include "trainer/collectives/transports.h"
 
 #include <stdlib.h>
@@ -76,9 +77,7 @@ static float *solo_shared(struct collectives *c, size_t n, int64_t timeout_ms, s
         return NULL;
     }
     size_t bytes = (n * sizeof(float) + 63) & ~(size_t)63;
-    float *p = aligned_alloc(64, bytes ? bytes : 64);
-    if (!p)
-        abort();
+    float *p = memory_must(aligned_alloc(64, bytes ? bytes : 64));
     memset(p, 0, bytes);
     s->shared[s->n_shared++] = p;
     return p;
@@ -96,9 +95,7 @@ static void solo_close(struct collectives *c)
 int solo_open(struct collectives *c, struct err *err)
 {
     (void)err;
-    c->state = calloc(1, sizeof(struct solo));
-    if (!c->state)
-        abort();
+    c->state = memory_must(calloc(1, sizeof(struct solo)));
     c->transport = "solo";
     c->all_reduce = solo_all_reduce;
     c->all_reduce_f64 = solo_all_reduce_f64;

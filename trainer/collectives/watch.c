@@ -1,6 +1,7 @@
 /* watch.c - a rank's connection to the watch. */
 #include "trainer/collectives/watch.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "trainer/collectives/net.h"
 
 #include <errno.h>
@@ -256,7 +257,7 @@ enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int
     w->members = calloc((size_t)world, sizeof(*w->members));
     w->left = calloc((size_t)world, sizeof(*w->left));
     if (!w->members || !w->left)
-        abort();
+        memory_exhausted();
     memcpy(r.token, token, WATCH_TOKEN_BYTES);
     w->fd = resolver_dial(at, deadline_ms);
     enum watch_joined rc = WATCH_AGAIN;

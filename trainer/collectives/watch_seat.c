@@ -1,5 +1,6 @@
 /* watch_seat.c - one connection to the watch: bytes in and out. */
 #include "common/clock.h"
+#include "common/memory.h"
 #include "trainer/collectives/net.h"
 #include "trainer/collectives/watch_room.h"
 
@@ -12,10 +13,8 @@ enum { OWED_MAX = 1 << 20 }; /* bytes to a rank that does not read */
 
 struct watch_seat *watch_seat_new(int fd)
 {
-    struct watch_seat *t = calloc(1, sizeof(*t));
+    struct watch_seat *t = memory_must(calloc(1, sizeof(*t)));
 
-    if (!t)
-        abort();
     *t = (struct watch_seat){
         .fd = fd, .rank = -1, .came_ms = clock_mono_ms(), .out = (struct buf)BUF_INIT(OWED_MAX)};
     net_tune(fd, true);

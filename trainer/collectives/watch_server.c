@@ -1,6 +1,7 @@
 /* watch_server.c - the watch's thread: its poll, who is let in, and its end. */
 #include "trainer/collectives/watch_server.h"
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/thread.h"
 #include "trainer/collectives/net.h"
 #include "trainer/collectives/watch_room.h"
@@ -171,20 +172,16 @@ static void make_room(struct watch_room *r, int world, const uint8_t token[WATCH
     r->reported = calloc(n, sizeof(*r->reported));
     r->seats = calloc((size_t)r->max_seats, sizeof(*r->seats));
     if (!r->members || !r->by_rank || !r->reported || !r->seats)
-        abort();
+        memory_exhausted();
     memcpy(r->token, token, WATCH_TOKEN_BYTES);
 }
 
 struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err)
 {
-    struct watch_server *s = calloc(1, sizeof(*s));
+    struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
 
-    if (!s)
-        abort();
     make_room(&s->room, world, token);
-    s->pfds = calloc((size_t)s->room.max_seats + 2, sizeof(*s->pfds));
-    if (!s->pfds)
-        abort();
+    s->pfds = memory_must(calloc((size_t)s->room.max_seats + 2, sizeof(*s->pfds)));
     s->stop = -1;
     s->listener = net_listen(&s->port, err);
     if (s->listener >= 0 && (s->stop = eventfd(0, EFD_CLOEXEC)) < 0)

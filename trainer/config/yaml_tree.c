@@ -22,8 +22,10 @@ static int next_event(struct reader *r, yaml_event_t *event, struct err *err)
 {
     if (yaml_parser_parse(&r->parser, event))
         return 0;
-    const char *problem = r->parser.problem ? r->parser.problem : "not YAML";
-    return err_set(err, ERR_INVALID, "%s:%zu: %s", r->file, r->parser.problem_mark.line + 1, problem);
+    if (!r->parser.problem) /* there is a word on everything else */
+        return err_memory(err, "%s: no memory to read YAML", r->file);
+    return err_set(err, ERR_INVALID, "%s:%zu: %s", r->file, r->parser.problem_mark.line + 1,
+                   r->parser.problem);
 }
 
 static int refuse(const struct reader *r, const yaml_event_t *event, struct err *err, const char *what)
@@ -157,7 +159,7 @@ int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena
     struct yaml_tree *tree;
 
     if (!yaml_parser_initialize(&r.parser))
-        return err_set(err, ERR_FATAL, "%s: no memory for a YAML parser", file);
+        return err_memory(err, "%s: no memory to read YAML", file);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     if (expect_event(&r, YAML_STREAM_START_EVENT, "not YAML", err) ||

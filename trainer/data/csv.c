@@ -33,7 +33,7 @@ static struct reader *reader_open(const char *path, struct err *err)
     cleanup_reader struct reader *r = calloc(1, sizeof(*r));
 
     if (!r) {
-        err_set(err, ERR_FATAL, "no memory to read %s", path);
+        err_memory(err, "no memory to read %s", path);
         return NULL;
     }
     r->path = path;

@@ -85,7 +85,7 @@ static int complete(const struct fetch *f, const char *url, const char *part, in
 
 static int from_one(const struct fetch *f, const char *url, const char *part, struct err *err)
 {
-    cleanup_close int fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    cleanup_close int fd = open(part, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     char sum[MD5_TEXT_BYTES];
 
     if (fd < 0)
@@ -132,7 +132,7 @@ static int lock(const char *path, const struct fetch_limits *l, struct err *err)
     int len = snprintf(name, sizeof(name), "%.*s.fetch.lock", slash ? (int)(slash - path + 1) : 0, path);
     if (len >= (int)sizeof(name))
         return err_set(err, ERR_INVALID, "%.60s...: path too long", path);
-    cleanup_close int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    cleanup_close int fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return err_errno(err, ERR_FATAL, errno, "cannot write %s", name);
     while (flock(fd, LOCK_EX | LOCK_NB)) {

@@ -1,5 +1,6 @@
 /* gzfile.c - buffered read(2), with zlib's inflate between when the magic asks for it. */
 #include "trainer/data/gzfile.h"
+#include "common/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,10 +57,8 @@ static int open_regular(struct gzfile *g, struct err *err)
 
 struct gzfile *gzfile_open(const char *path, struct err *err)
 {
-    struct gzfile *g = calloc(1, sizeof(*g));
+    struct gzfile *g = memory_must(calloc(1, sizeof(*g)));
 
-    if (!g)
-        abort();
     g->path = path;
     if (open_regular(g, err) < 0) {
         gzfile_free(g);
@@ -67,7 +66,7 @@ struct gzfile *gzfile_open(const char *path, struct err *err)
     }
     if (g->left >= 2 && g->next[0] == 0x1f && g->next[1] == 0x8b) {
         if (inflateInit2(&g->z, GZIP_WINDOW_BITS) != Z_OK)
-            abort(); /* out of memory */
+            memory_exhausted();
         g->gzip = true;
     }
     return g;
@@ -117,7 +116,7 @@ static int inflate_some(struct gzfile *g, uint8_t *dst, size_t len, size_t *got,
     g->left = g->z.avail_in;
     *got += room - g->z.avail_out;
     if (rc == Z_MEM_ERROR)
-        abort();
+        memory_exhausted();
     if (rc == Z_STREAM_END)
         g->stream_end = true;
     else if (rc != Z_OK && rc != Z_BUF_ERROR)

@@ -129,7 +129,7 @@ struct source *source_open(const struct source_options *o, struct err *err)
     cleanup_source struct source *s = calloc(1, sizeof(*s));
 
     if (!s) {
-        err_set(err, ERR_FATAL, "no memory to open the data set");
+        err_memory(err, "no memory to open the data set");
         return NULL;
     }
     s->o = *o;

@@ -126,7 +126,7 @@ static int channels_last(const struct data_layout *l, uint8_t *x, int64_t items,
         return 0;
     cleanup_free uint8_t *sample = malloc(bytes);
     if (!sample)
-        return err_set(err, ERR_FATAL, "no memory for a sample of %zu bytes", bytes);
+        return err_memory(err, "no memory for a sample of %zu bytes", bytes);
     for (int64_t i = 0; i < items; i++, x += bytes) {
         memcpy(sample, x, bytes);
         for (size_t c = 0; c < channels; c++)

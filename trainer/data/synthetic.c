@@ -86,7 +86,7 @@ static int teach(struct torch_rng *g, struct dataset *d, int32_t outputs, float 
     double answer[SYNTHETIC_OUTPUTS_MAX];
 
     if (!moved || !weight)
-        return err_set(err, ERR_FATAL, "no memory for the teacher of synthetic data");
+        return err_memory(err, "no memory for the teacher of synthetic data");
     for (int64_t i = 0; i < l->train_items; i++)
         draw_input(g, l, sample, (float *)d->train.x + (size_t)i * inputs);
     draw_teacher(g, l, (size_t)outputs, sample, moved, weight);
@@ -102,7 +102,7 @@ int synthetic_make(const struct synthetic *s, struct torch_rng *g, struct datase
     cleanup_free float *sample = calloc(layout_input_len(&d->layout), sizeof(*sample));
 
     if (!sample)
-        return err_set(err, ERR_FATAL, "no memory for a synthetic sample");
+        return err_memory(err, "no memory for a synthetic sample");
     if (s->outputs < 1 || s->outputs > SYNTHETIC_OUTPUTS_MAX)
         return err_set(err, ERR_INVALID, "data.outputs: %d, expected 1..%d", s->outputs,
                        SYNTHETIC_OUTPUTS_MAX);

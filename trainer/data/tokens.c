@@ -110,7 +110,8 @@ static int parse(struct file *f, struct err *err)
 
 static int map(struct file *f, struct err *err)
 {
-    cleanup_close int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    /* A FIFO is refused, not waited for. */
+    cleanup_close int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st))
@@ -133,7 +134,7 @@ static int add(struct tokens *t, const char *path, struct err *err)
     f->path = strdup(path);
     t->files++;
     if (!f->path)
-        return err_set(err, ERR_FATAL, "no memory to open %.100s", path);
+        return err_memory(err, "no memory to open %.100s", path);
     if (map(f, err) || parse(f, err))
         return -1;
     f->window = t->windows;
@@ -149,7 +150,7 @@ static int add_all(struct tokens *t, const char *pattern, const glob_t *found, s
                        TOKENS_FILES_MAX);
     t->file = calloc(found->gl_pathc, sizeof(*t->file));
     if (!t->file)
-        return err_set(err, ERR_FATAL, "no memory for %zu files", found->gl_pathc);
+        return err_memory(err, "no memory for %zu files", found->gl_pathc);
     for (size_t i = 0; i < found->gl_pathc; i++)
         if (add(t, found->gl_pathv[i], err))
             return -1;
@@ -191,16 +192,17 @@ struct tokens *tokens_open(const char *pattern, int32_t time, struct err *err)
     glob_t found = {0};
 
     if (!t || time < 1) {
-        err_set(err, t ? ERR_INVALID : ERR_FATAL, t ? "tokens: a window of none" : "no memory for tokens");
+        (void)(t ? err_set(err, ERR_INVALID, "tokens: a window of none")
+                 : err_memory(err, "no memory for tokens"));
         return NULL;
     }
     t->time = time;
     int rc = glob(pattern, GLOB_NOSORT | GLOB_ERR, NULL, &found);
-    if (rc) {
-        err_set(err, rc == GLOB_NOSPACE ? ERR_FATAL : ERR_NOT_FOUND, "%.200s: %s", pattern,
-                rc == GLOB_NOMATCH   ? "no such file"
-                : rc == GLOB_NOSPACE ? "no memory"
-                                     : "cannot read the folder");
+    if (rc == GLOB_NOSPACE) {
+        err_memory(err, "%.200s: no memory", pattern);
+    } else if (rc) {
+        err_set(err, ERR_NOT_FOUND, "%.200s: %s", pattern,
+                rc == GLOB_NOMATCH ? "no such file" : "cannot read the folder");
     } else {
         qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_bytes);
         rc = add_all(t, pattern, &found, err);

@@ -146,7 +146,7 @@ int transfer(struct transfer *t, struct err *err)
     t->refused = false;
     if (!b.easy || set_up(&b)) {
         curl_easy_cleanup(b.easy);
-        return err_set(err, ERR_FATAL, "cannot set up a transfer");
+        return err_memory(err, "no memory to set up a transfer");
     }
     CURLcode code = curl_easy_perform(b.easy);
     (void)curl_easy_getinfo(b.easy, CURLINFO_RESPONSE_CODE, &status);

@@ -2,6 +2,7 @@
 #include "trainer/events/events.h"
 
 #include "common/fsutil.h"
+#include "common/memory.h"
 #include "trainer/events/event_encode.h"
 #include "trainer/events/png.h"
 
@@ -120,10 +121,8 @@ static int start(struct events *e, const struct events_options *o, struct err *e
 
 struct events *events_open(const struct events_options *o, struct err *err)
 {
-    struct events *e = calloc(1, sizeof(*e));
+    struct events *e = memory_must(calloc(1, sizeof(*e)));
 
-    if (!e)
-        abort();
     e->fd = -1;
     e->flush_ms = o->flush_ms;
     e->clock = o->clock;
@@ -160,7 +159,7 @@ static void tag_add(struct events *e, const char *tag)
     char *copy = strdup(tag);
 
     if (!tags || !copy)
-        abort();
+        memory_exhausted();
     e->tags = tags;
     e->tags[e->tags_len++] = copy;
 }

@@ -1,5 +1,6 @@
 /* png.c - three chunks. */
 #include "trainer/events/png.h"
+#include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,13 @@ int png_encode(const uint8_t *pixels, int width, int height, struct buf *out, st
     cleanup_free uint8_t *raw = calloc(raw_len, 1);
     cleanup_free uint8_t *packed = malloc(packed_len);
     if (!raw || !packed)
-        abort();
+        memory_exhausted();
     for (int y = 0; y < height; y++) /* each row behind a 0: no filter */
         memcpy(raw + (size_t)y * row + 1, pixels + (size_t)y * (size_t)width, (size_t)width);
-    if (compress2(packed, &packed_len, raw, raw_len, Z_BEST_COMPRESSION) != Z_OK)
+    int rc = compress2(packed, &packed_len, raw, raw_len, Z_BEST_COMPRESSION);
+    if (rc == Z_MEM_ERROR)
+        memory_exhausted();
+    if (rc != Z_OK)
         return err_set(err, ERR_INVALID, "image: zlib refuses %lu bytes", raw_len);
     big_endian((uint32_t)width, header);
     big_endian((uint32_t)height, header + 4);

@@ -75,7 +75,7 @@ static int find_all(struct decoder *d, struct model *m, struct err *err)
                        d->width);
     d->block = calloc((size_t)d->blocks + 1, sizeof(*d->block));
     if (!d->block)
-        return err_set(err, ERR_FATAL, "no memory for %d blocks", d->blocks);
+        return err_memory(err, "no memory for %d blocks", d->blocks);
     for (int i = 0; i < d->blocks; i++)
         if (find_block(d, m, i, err))
             return -1;
@@ -124,7 +124,7 @@ static int take_memory(struct decoder *d, struct err *err)
 
     d->memory = calloc(all, sizeof(float));
     if (!d->memory)
-        return err_set(err, ERR_FATAL, "no memory for the keys and values of %d positions", d->positions);
+        return err_memory(err, "no memory for the keys and values of %d positions", d->positions);
     float *at = d->memory;
     d->x = part(&at, c);
     d->norm = part(&at, c);
@@ -149,7 +149,7 @@ struct decoder *decoder_make(struct model *m, struct kctx *ctx, int heads, struc
     cleanup_decoder struct decoder *d = calloc(1, sizeof(*d));
 
     if (!d) {
-        err_set(err, ERR_FATAL, "no memory for a decoder");
+        err_memory(err, "no memory for a decoder");
         return NULL;
     }
     d->ctx = ctx;

@@ -21,7 +21,7 @@ int questions_add(struct questions *q, const struct choice_question *more, struc
         int64_t cap = q->cap ? 2 * q->cap : 64;
         struct choice_question *all = realloc(q->question, (size_t)cap * sizeof(*all));
         if (!all)
-            return err_set(err, ERR_FATAL, "no memory for %" PRId64 " questions", cap);
+            return err_memory(err, "no memory for %" PRId64 " questions", cap);
         q->question = all;
         q->cap = cap;
     }
@@ -69,7 +69,7 @@ struct questions *questions_open(const char *path, struct bpe *bpe, int64_t limi
     cleanup_questions struct questions *q = calloc(1, sizeof(*q));
 
     if (!q) {
-        err_set(err, ERR_FATAL, "no memory for questions");
+        err_memory(err, "no memory for questions");
         return NULL;
     }
     *q = (struct questions){.path = path, .limit = limit, .file = BUF_INIT(QUESTIONS_BYTES_MAX)};

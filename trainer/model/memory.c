@@ -16,7 +16,7 @@ static void *zeroed(size_t bytes, struct err *err)
     void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
 
     if (!p) {
-        err_set(err, ERR_FATAL, "no memory for %zu bytes of the model", bytes);
+        err_memory(err, "no memory for %zu bytes of the model", bytes);
         return NULL;
     }
     return memset(p, 0, bytes);
@@ -153,7 +153,7 @@ struct model *model_twin(const struct model *m, struct err *err)
     cleanup_model struct model *t = malloc(sizeof(*t));
 
     if (!t) {
-        err_set(err, ERR_FATAL, "no memory for another batch of the model");
+        err_memory(err, "no memory for another batch of the model");
         return NULL;
     }
     *t = *m;

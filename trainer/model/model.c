@@ -8,7 +8,7 @@ struct model *model_make(const struct model_spec *spec, int batch_max, struct er
     cleanup_model struct model *m = calloc(1, sizeof(*m));
 
     if (!m) {
-        err_set(err, ERR_FATAL, "no memory for the model");
+        err_memory(err, "no memory for the model");
         return NULL;
     }
     m->batch_max = batch_max;

@@ -25,7 +25,7 @@ static int make_spans(struct optim *o, const struct param_row *row, int rows, si
 {
     o->span = calloc((size_t)rows + 1, sizeof(*o->span));
     if (!o->span)
-        return err_set(err, ERR_FATAL, "no memory for %d groups of parameters", rows);
+        return err_memory(err, "no memory for %d groups of parameters", rows);
     for (int i = 0; i < rows; i++) {
         struct optim_span *last = o->spans ? &o->span[o->spans - 1] : NULL;
         size_t from = row[i].offset > begin ? row[i].offset : begin;
@@ -64,7 +64,7 @@ int optim_make_part(struct optim *o, const struct optimizer_spec *spec, const st
     if ((o->m || (!adam && spec->momentum == 0)) && (o->v || !adam) && (o->square || !(spec->clip > 0)))
         return 0;
     optim_release(o);
-    return err_set(err, ERR_FATAL, "no memory for the optimiser's moments");
+    return err_memory(err, "no memory for the optimiser's moments");
 }
 
 void optim_release(struct optim *o)

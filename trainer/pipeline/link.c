@@ -13,14 +13,14 @@ static void *process_memory(size_t bytes, struct err *err)
     void *p = aligned_alloc(ALIGN_BYTES, (bytes + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES);
 
     if (!p)
-        err_set(err, ERR_FATAL, "no memory for %zu bytes between stages", bytes);
+        err_memory(err, "no memory for %zu bytes between stages", bytes);
     return p;
 }
 
 void *pipeline_take(const struct pipeline *p, size_t n, size_t each, struct err *err)
 {
     if (n > SIZE_MAX / each / 2) {
-        err_set(err, ERR_FATAL, "no memory for %zu numbers between stages", n);
+        err_memory(err, "no memory for %zu numbers between stages", n);
         return NULL;
     }
     return device_is_host(p->o.ctx) ? process_memory(n * each, err) : device_alloc(p->o.ctx, n * each, err);

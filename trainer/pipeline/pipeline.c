@@ -10,6 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A head writes its gradients behind the forward pass, where those of other micro-batches still are when all forwards come
+ * before all backwards. */
+static int check_no_head(const struct pipeline *p, int stage, const struct model_spec *spec,
+                         const struct model *m, struct err *err)
+{
+    if (p->at.stages == 1 || !model_has_head(m))
+        return 0;
+    return err_set(err, ERR_INVALID, "model.stages: stage %d ends in %s: expected a model in one piece",
+                   stage, spec->layer[spec->layers - 1].ops->type);
+}
+
 /* Shapes follow from stage to stage, so each is planned in turn; this rank's is kept. */
 static int make_stages(struct pipeline *p, int batch, struct err *err)
 {
@@ -18,13 +29,13 @@ static int make_stages(struct pipeline *p, int batch, struct err *err)
 
     p->stage = calloc(1, sizeof(*p->stage));
     if (!spec || !p->stage)
-        return err_set(err, ERR_FATAL, "no memory for the stages of the model");
+        return err_memory(err, "no memory for the stages of the model");
     for (int s = 0; s < p->at.stages; s++) {
         bool mine = s == p->at.stage;
         struct model_spec *to = mine ? p->stage : spec;
         pipeline_stage_spec(p->o.spec, s, p->at.stages, &shape, to);
         cleanup_model struct model *m = model_make(to, mine ? batch : 1, err);
-        if (!m)
+        if (!m || check_no_head(p, s, to, m, err))
             return -1;
         if (mine)
             p->in_len = shape_len(&shape);
@@ -51,7 +62,7 @@ static int make_replicas(struct pipeline *p, struct err *err)
     }
     cleanup_free int *member = calloc((size_t)p->at.replicas, sizeof(*member));
     if (!member)
-        return err_set(err, ERR_FATAL, "no memory for a list of %d ranks", p->at.replicas);
+        return err_memory(err, "no memory for a list of %d ranks", p->at.replicas);
     for (int r = 0; r < p->at.replicas; r++)
         member[r] = r * p->at.stages + p->at.stage;
     p->replicas = collectives_group(p->o.comm, member, p->at.replicas, err);
@@ -85,7 +96,7 @@ static int make_passing(struct pipeline *p, size_t most, struct err *err)
         return 0;
     if (len <= SIZE_MAX / sizeof(float) / most && (p->passing = malloc(len * most * sizeof(float))))
         return 0;
-    return err_set(err, ERR_FATAL, "no memory for %zu samples between stages", most);
+    return err_memory(err, "no memory for %zu samples between stages", most);
 }
 
 static int make_between(struct pipeline *p, int micro, int most, struct err *err)
@@ -181,7 +192,7 @@ int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const flo
 int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
                        void *dout, float *grad, struct loss_result *ret, struct err *err)
 {
-    return model_head_loss(model_of(p, at), p->o.ctx, t, dout, grad && at->index ? p->more : grad, ret, err);
+    return model_head_loss(p->model, p->o.ctx, t, dout, grad && at->index ? p->more : grad, ret, err);
 }
 
 int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const void *dout, float *grad,

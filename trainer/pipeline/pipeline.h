@@ -12,7 +12,8 @@
  *            however little a link holds; each waits for calls alone that stand before its own in one order of all, so
  *            that nothing can wait in a circle, on a device's stream neither. What more there is to keep in memory than with one-forward-one-backward is
  *            what a model that is not cut keeps as well: the activations of one batch.
- * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model).
+ * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model; stages
+ *            with a head).
  * Numerics:  gradients of micro-batches are added in their order, 0 + 1 + 2 + ..., at every number of stages: the same
  *            weights and losses, bit for bit, from S stages on S ranks as from one process with as many micro-batches.
  *            A norm over all gradients is added stage by stage: there the last bits may differ.
@@ -81,8 +82,8 @@ static inline bool pipeline_is_last(const struct pipeline *p)
 int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const float *x,
                      const struct model_step *step, const void **ret, struct err *err) MUST_CHECK;
 
-/* The loss of a model that ends in a head, of the forward pass just before (model.h): on the last stage. grad as below;
- * dout and grad NULL: an evaluation. */
+/* The loss of a model that ends in a head, of the forward pass just before (model.h): one that is not cut, pipeline_open
+ * takes no other, so each micro-batch goes back before the next comes. grad as below; dout and grad NULL: an evaluation. */
 int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
                        void *dout, float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 

@@ -19,7 +19,7 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
     cleanup_free struct model_spec *spec = calloc(1, sizeof(*spec));
 
     if (!spec)
-        return err_set(err, ERR_FATAL, "no memory for the stages of the model");
+        return err_memory(err, "no memory for the stages of the model");
     for (int s = 0; s < p->at.stages; s++) {
         if (s == p->at.stage) {
             model_init(p->model, g);

@@ -54,7 +54,9 @@ static int take_memory(struct resident *r, struct err *err)
                               .samples = device_alloc(ctx, batch * sizeof(uint32_t), err)};
     return r->batch.x && r->batch.labels && r->batch.values && r->batch.samples &&
                    (r->order = device_alloc(ctx, (size_t)r->order_max * sizeof(uint32_t), err)) &&
-                   (r->dlogits = device_alloc(ctx, batch * p->pipeline->forward_len * sizeof(float), err)) &&
+                   (!pipeline_is_last(p->pipeline) ||
+                    (r->dlogits =
+                         device_alloc(ctx, batch * p->pipeline->forward_len * sizeof(float), err))) &&
                    take_gradient(r, err) &&
                    (r->micro == 1 || (r->more = device_alloc(ctx, r->len * sizeof(float), err))) &&
                    (!(p->optim->spec.clip > 0) || (r->norm = device_alloc(ctx, sizeof(*r->norm), err))) &&
@@ -88,7 +90,7 @@ static int put_spans(struct resident *r, struct err *err)
     cleanup_free struct queued_span *span = calloc((size_t)o->spans, sizeof(*span));
 
     if (!span)
-        return err_set(err, ERR_FATAL, "no memory for %d groups of parameters", o->spans);
+        return err_memory(err, "no memory for %d groups of parameters", o->spans);
     for (int i = 0; i < o->spans; i++)
         span[i] =
             (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len - o->first), o->span[i].decay};
@@ -118,7 +120,7 @@ struct resident *resident_open(const struct train_parts *p, struct err *err)
     struct resident *r = calloc(1, sizeof(*r));
 
     if (!r) {
-        err_set(err, ERR_FATAL, "no memory for the training");
+        err_memory(err, "no memory for the training");
         return NULL;
     }
     r->p = *p;

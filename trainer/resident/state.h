@@ -116,11 +116,12 @@ int resident_stages_sum(struct resident *r, struct err *err) MUST_CHECK;
 int resident_stages_squares(struct resident *r, struct err *err) MUST_CHECK;
 bool resident_stages_recordable(const struct resident *r);
 
-/* Where the gradient of a micro-batch's outputs lies. */
+/* Where the gradient of a micro-batch's outputs lies; NULL: on another stage than the last. */
 static inline void *resident_dlogits(const struct resident *r, const struct micro_batch *at)
 {
-    return (char *)r->dlogits +
-           (size_t)at->first * r->p.pipeline->forward_len * element_bytes(device_element(r->ctx));
+    const size_t each = r->p.pipeline->forward_len * element_bytes(device_element(r->ctx));
+
+    return r->dlogits ? (char *)r->dlogits + (size_t)at->first * each : NULL;
 }
 
 /* shards.c, where p.shard.each. Over NCCL, queued: the sums of its part of the gradient, and of

@@ -17,14 +17,16 @@ void resident_push(struct resident *r)
         device_put(r->ctx, r->v, o->v, o->len * sizeof(float));
 }
 
-int resident_pull(struct resident *r, struct err *err)
+int resident_pull(struct resident *r, enum train_reads reads, struct err *err)
 {
+    const bool weights = reads != TRAIN_READS_NOTHING || model_weights(r->model).part;
+    const bool moments = reads == TRAIN_READS_ALL;
     const struct optim *o = r->p.optim;
 
-    return resident_settle(r, err) || resident_check_steps(r, err) || model_pull(r->model, err) ||
-                   resident_shards_pull(r, err) ||
-                   (r->m && device_get(r->ctx, o->m, r->m, o->len * sizeof(float), err)) ||
-                   (r->v && device_get(r->ctx, o->v, r->v, o->len * sizeof(float), err))
+    return resident_settle(r, err) || resident_check_steps(r, err) ||
+                   (weights && (model_pull(r->model, err) || resident_shards_pull(r, err))) ||
+                   (moments && r->m && device_get(r->ctx, o->m, r->m, o->len * sizeof(float), err)) ||
+                   (moments && r->v && device_get(r->ctx, o->v, r->v, o->len * sizeof(float), err))
                ? -1
                : 0;
 }
@@ -39,7 +41,7 @@ int resident_order(struct resident *r, const struct sampler *s, const uint32_t *
 
     r->order_len = sampler_len(s);
     if (!mine)
-        return err_set(err, ERR_FATAL, "no memory for the order of an epoch");
+        return err_memory(err, "no memory for the order of an epoch");
     if (r->order_len > r->order_max)
         return err_set(err, ERR_INVALID, "%lld places left of an epoch, expected at most %lld",
                        (long long)r->order_len, (long long)r->order_max);

@@ -1,4 +1,5 @@
 /* bpe.c - merging: of all pairs in a word the strongest is joined, the leftmost first, until none can be. */
+#include "common/memory.h"
 #include "trainer/text/bpe_table.h"
 
 #include "common/hash.h"
@@ -75,7 +76,7 @@ struct bpe *bpe_open(const char *vocab_path, const char *merges_path, struct err
     cleanup_bpe struct bpe *b = make();
 
     if (!b) {
-        err_set(err, ERR_FATAL, "no memory for a vocabulary");
+        err_memory(err, "no memory for a vocabulary");
         return NULL;
     }
     if (bpe_read_vocab(b, vocab_path, err) || bpe_read_merges(b, merges_path, err))
@@ -88,7 +89,7 @@ struct bpe *bpe_bytes(void)
     struct bpe *b = make();
 
     if (!b)
-        abort();
+        memory_exhausted();
     b->vocab = 256;
     for (int i = 0; i < 256; i++) {
         char c = (char)i;

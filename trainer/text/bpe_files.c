@@ -124,7 +124,7 @@ int bpe_read_vocab(struct bpe *b, const char *path, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(FILE_BYTES_MAX);
 
-    if (fs_read(path, &text, err))
+    if (fs_read_regular(path, &text, err))
         return -1;
     const char *start = buf_str(&text);
     struct json_scan scan = {start, start + text.len};
@@ -166,7 +166,7 @@ int bpe_read_merges(struct bpe *b, const char *path, struct err *err)
     struct sv line;
     int number = 0;
 
-    if (fs_read(path, &text, err))
+    if (fs_read_regular(path, &text, err))
         return -1;
     make_bytes(byte_of);
     struct sv rest = {buf_str(&text), text.len};

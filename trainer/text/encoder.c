@@ -17,7 +17,7 @@ int encoder_make(struct encoder *e, struct bpe *b, const struct encoder_sink *si
     if (marks && bpe_end_of_text(b) < 0)
         return err_set(err, ERR_INVALID, "the vocabulary has no " BPE_END_OF_TEXT);
     e->word = calloc(BPE_WORD_BYTES, sizeof(*e->word));
-    return e->word ? 0 : err_set(err, ERR_FATAL, "no memory for words");
+    return e->word ? 0 : err_memory(err, "no memory for words");
 }
 
 void encoder_release(struct encoder *e)

@@ -34,7 +34,7 @@ int shards_make(struct shards *s, const struct shards_options *o, struct err *er
         check_none(o->prefix, "_train", err))
         return -1;
     s->buffer = malloc(BUFFER);
-    return s->buffer ? 0 : err_set(err, ERR_FATAL, "no memory for shards");
+    return s->buffer ? 0 : err_memory(err, "no memory for shards");
 }
 
 void shards_release(struct shards *s)

@@ -12,7 +12,8 @@
 
 static int map(struct weights *w, const char *path, struct err *err)
 {
-    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* A FIFO is refused, not waited for. */
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st))

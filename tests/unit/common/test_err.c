@@ -26,6 +26,34 @@ static void test_errno(void **state)
     assert_string_equal(err.msg, "write a.pt: No space left on device");
 }
 
+static void test_memory(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(err_memory(&err, "no memory for %d rows", 3), -1);
+    assert_int_equal(err.kind, ERR_FATAL);
+    assert_int_equal(err.code, ENOMEM);
+    assert_string_equal(err.msg, "no memory for 3 rows");
+}
+
+static void test_what_another_try_may_find(void **state)
+{
+    static const int LACKS[] = {EAGAIN, ENOMEM, EMFILE, ENFILE, ENOBUFS};
+    static const int OTHERS[] = {0, ENOENT, EACCES, ENOSPC, EINTR, 404, 503};
+    struct err err = {.kind = ERR_FATAL};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(LACKS) / sizeof(LACKS[0]); i++) {
+        err.code = LACKS[i];
+        assert_true(err_is_shortage(&err));
+    }
+    for (size_t i = 0; i < sizeof(OTHERS) / sizeof(OTHERS[0]); i++) {
+        err.code = OTHERS[i];
+        assert_false(err_is_shortage(&err));
+    }
+}
+
 static void test_wrap_keeps_kind(void **state)
 {
     struct err err;
@@ -64,6 +92,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_set),
         cmocka_unit_test(test_errno),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_what_another_try_may_find),
         cmocka_unit_test(test_wrap_keeps_kind),
         cmocka_unit_test(test_long_message_is_cut),
         cmocka_unit_test(test_every_kind_has_a_name),

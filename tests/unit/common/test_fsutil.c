@@ -92,6 +92,49 @@ static void test_failed_write_keeps_the_old_file(void **state)
     assert_int_equal(access(tmp, F_OK), -1);
 }
 
+/* Where others may write, a link lies in the place of the temporary: neither it nor what it leads to is written. */
+static void test_write_follows_no_link(void **state)
+{
+    char path[128], away[128], tmp[192];
+    struct err err;
+    struct stat st;
+    cleanup_buf struct buf b = BUF_INIT(100);
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/linked", dir);
+    snprintf(away, sizeof(away), "%s/away", dir);
+    snprintf(tmp, sizeof(tmp), "%s.%ld.tmp", path, (long)getpid());
+    assert_int_equal(fs_write_atomic(away, "theirs", 6, &err), 0);
+    assert_int_equal(symlink(away, tmp), 0);
+    assert_int_equal(fs_write_atomic(path, "ours", 4, &err), 0);
+    assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
+    assert_int_equal(fs_read(away, &b, &err), 0);
+    assert_string_equal(buf_str(&b), "theirs");
+}
+
+static void test_regular_files_only(void **state)
+{
+    char path[128], file[128];
+    struct err err;
+    cleanup_buf struct buf b = BUF_INIT(100);
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s/fifo", dir);
+    snprintf(file, sizeof(file), "%s/regular", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20); /* it would wait for a writer */
+    assert_int_equal(fs_read_regular(path, &b, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_int_equal(fs_read_regular("/dev/zero", &b, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    alarm(0);
+    assert_int_equal(fs_read_regular("/nonexistent/file", &b, &err), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_int_equal(fs_write_atomic(file, "text", 4, &err), 0);
+    assert_int_equal(fs_read_regular(file, &b, &err), 0);
+    assert_string_equal(buf_str(&b), "text");
+}
+
 static void test_mkdirs(void **state)
 {
     char path[128];
@@ -112,8 +155,12 @@ static void test_mkdirs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_write_then_read), cmocka_unit_test(test_too_large_is_refused),
-        cmocka_unit_test(test_missing_file),    cmocka_unit_test(test_failed_write_keeps_the_old_file),
+        cmocka_unit_test(test_write_then_read),
+        cmocka_unit_test(test_too_large_is_refused),
+        cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_failed_write_keeps_the_old_file),
+        cmocka_unit_test(test_write_follows_no_link),
+        cmocka_unit_test(test_regular_files_only),
         cmocka_unit_test(test_mkdirs),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

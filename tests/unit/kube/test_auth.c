@@ -3,11 +3,11 @@
 #include "kube/auth.h"
 
 #include "common/fsutil.h"
+#include "folder.h"
 #include "rig.h"
 #include "test.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,6 @@
 #define V1 "client.authentication.k8s.io/v1"
 #define GET_POD (&(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "a"})
 
-static char dir[64];
 static int64_t now_ms; /* moves when the test says so */
 
 static int64_t read_now(void *ctx)
@@ -26,27 +25,12 @@ static int64_t read_now(void *ctx)
     return now_ms;
 }
 
-static const char *path_of(const char *name)
-{
-    static char path[200];
-
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    return path;
-}
-
-static void write_file(const char *name, const char *text)
-{
-    struct err err;
-
-    assert_int_equal(fs_write_atomic(path_of(name), text, strlen(text), &err), 0);
-}
-
 static int n_runs(void)
 {
     cleanup_buf struct buf text = BUF_INIT(10000);
     struct err err;
 
-    return fs_read(path_of("runs"), &text, &err) < 0 ? 0 : (int)(text.len / 2);
+    return fs_read(folder_path("runs"), &text, &err) < 0 ? 0 : (int)(text.len / 2);
 }
 
 /* What the plugin does from now on: a piece of shell. */
@@ -54,12 +38,12 @@ static void behave(const char *script)
 {
     char text[2000];
 
-    snprintf(text, sizeof(text), "#!/bin/sh\ncd %s\necho x >>runs\n%s\n", dir, script);
-    write_file("plugin.new", text);
-    assert_int_equal(chmod(path_of("plugin.new"), 0755), 0);
+    snprintf(text, sizeof(text), "#!/bin/sh\ncd %s\necho x >>runs\n%s\n", folder_root(), script);
+    folder_write("plugin.new", text);
+    assert_int_equal(chmod(folder_path("plugin.new"), 0755), 0);
     char from[200];
-    snprintf(from, sizeof(from), "%s", path_of("plugin.new"));
-    assert_int_equal(rename(from, path_of("plugin")), 0);
+    snprintf(from, sizeof(from), "%s", folder_path("plugin.new"));
+    assert_int_equal(rename(from, folder_path("plugin")), 0);
 }
 
 /* It answers with this status. */
@@ -91,9 +75,8 @@ static int setup(void **ctx)
     struct err err;
 
     now_ms = 1000000000;
-    snprintf(dir, sizeof(dir), "/tmp/test_auth_XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    snprintf(command, sizeof(command), "%s/plugin", dir);
+    assert_int_equal(folder_setup(ctx), 0);
+    snprintf(command, sizeof(command), "%s", folder_path("plugin"));
     r->server = fake_apiserver_start();
     fake_put(r->server, "/api/v1/namespaces/ns/pods/a", "{}");
     r->config = (struct kube_config){.server = strdup(fake_apiserver_url(r->server)),
@@ -107,18 +90,10 @@ static int setup(void **ctx)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 static int teardown(void **ctx)
 {
     rig_teardown(ctx);
-    nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_teardown(ctx);
     /* No child of ours is left, dead or alive. */
     return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
 }
@@ -376,7 +351,7 @@ static void test_environment(void **ctx)
     get_with(r, "Bearer t");
     unsetenv("PLUGIN_INHERITED");
     unsetenv("PLUGIN_VARIABLE");
-    assert_int_equal(fs_read(path_of("seen"), &text, &err), 0);
+    assert_int_equal(fs_read(folder_path("seen"), &text, &err), 0);
     snprintf(
         want, sizeof(want),
         "from us|from the kubeconfig|/nowhere\n{\"kind\":\"ExecCredential\",\"apiVersion\":\"" V1
@@ -409,10 +384,10 @@ static void test_the_authority_is_read_again(void **ctx)
     struct err err;
     struct rig_reply reply;
 
-    write_file("ca.crt", "one");
-    assert_int_equal(kube_secret_from_file(&r->config.ca, path_of("ca.crt"), &err), 0);
+    folder_write("ca.crt", "one");
+    assert_int_equal(kube_secret_from_file(&r->config.ca, folder_path("ca.crt"), &err), 0);
     answer("{\"token\":\"t\"}");
-    write_file("ca.crt", "two");
+    folder_write("ca.crt", "two");
     pass_ms(r, 61000);
     rig_call(r, GET_POD, &reply);
     rig_reply_release(&reply);

@@ -93,7 +93,7 @@ static struct health *listen_on(struct loop *l)
     return h;
 }
 
-static struct client one, other[20];
+static struct client one;
 
 static void test_pages(void **ctx)
 {
@@ -161,31 +161,75 @@ static void test_greedy_request_is_dropped(void **ctx)
     close(one.fd);
 }
 
-/* Sixteen that say nothing fill the house; time, which the test moves, makes room for the next. */
-static void test_slow_clients_make_room(void **ctx)
+/* As many as there are places, and silent. */
+static void fill(int fds[static HEALTH_CLIENTS_MAX], struct loop *l, int port)
 {
+    struct err err;
+
+    for (int i = 0; i < HEALTH_CLIENTS_MAX; i++) {
+        dial(&one, l, port);
+        fds[i] = one.fd;
+        assert_int_equal(loop_turn(l, 20, &err), 0);
+    }
+    dial(&one, l, port);
+    say(&one, "GET /healthz HTTP/1.1\r\n\r\n");
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(loop_turn(l, 1, &err), 0);
+    assert_false(closed(&one));
+}
+
+static int count_closed(const int fds[static HEALTH_CLIENTS_MAX])
+{
+    char byte;
+    int n = 0;
+
+    for (int i = 0; i < HEALTH_CLIENTS_MAX; i++)
+        n += recv(fds[i], &byte, 1, MSG_DONTWAIT) >= 0;
+    return n;
+}
+
+static void close_all(const int fds[static HEALTH_CLIENTS_MAX])
+{
+    for (int i = 0; i < HEALTH_CLIENTS_MAX; i++)
+        close(fds[i]);
+    close(one.fd);
+}
+
+/* A house full of clients that say nothing does not keep a probe out: the oldest goes, and no other. */
+static void test_silent_clients_are_displaced(void **ctx)
+{
+    int fds[HEALTH_CLIENTS_MAX];
     struct err err;
     cleanup_loop struct loop *l = loop_new((struct clock){read_now, read_now, NULL}, &err);
     cleanup_health struct health *h = listen_on(l);
 
     (void)ctx;
-    for (int i = 0; i < 16; i++) {
-        dial(&other[i], l, health_port(h));
-        assert_int_equal(loop_turn(l, 20, &err), 0);
-    }
-    dial(&one, l, health_port(h));
-    say(&one, "GET /healthz HTTP/1.1\r\n\r\n");
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(loop_turn(l, 1, &err), 0);
-    assert_false(closed(&one));
+    fill(fds, l, health_port(h));
+    assert_int_equal(count_closed(fds), 0);
+    test_now += 101;
+    rig_until(l, closed, &one);
+    assert_non_null(strstr(one.got, "ok\n"));
+    assert_int_equal(count_closed(fds), 1);
+    char byte;
+    assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
+    close_all(fds);
+}
+
+/* Time, which the test moves, ends them all. */
+static void test_slow_clients_are_dropped(void **ctx)
+{
+    int fds[HEALTH_CLIENTS_MAX];
+    struct err err;
+    cleanup_loop struct loop *l = loop_new((struct clock){read_now, read_now, NULL}, &err);
+    cleanup_health struct health *h = listen_on(l);
+
+    (void)ctx;
+    fill(fds, l, health_port(h));
     test_now += 5001;
     rig_until(l, closed, &one);
     assert_non_null(strstr(one.got, "ok\n"));
-    for (int i = 0; i < 16; i++) {
-        assert_true(closed(&other[i]));
-        close(other[i].fd);
-    }
-    close(one.fd);
+    assert_int_equal(count_closed(fds), HEALTH_CLIENTS_MAX);
+    close_all(fds);
 }
 
 static void test_freed_with_clients(void **ctx)
@@ -236,7 +280,8 @@ int main(void)
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_request_byte_by_byte_and_large_answer),
         cmocka_unit_test(test_greedy_request_is_dropped),
-        cmocka_unit_test(test_slow_clients_make_room),
+        cmocka_unit_test(test_silent_clients_are_displaced),
+        cmocka_unit_test(test_slow_clients_are_dropped),
         cmocka_unit_test(test_freed_with_clients),
         cmocka_unit_test(test_addresses),
     };

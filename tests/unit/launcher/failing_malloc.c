@@ -13,6 +13,7 @@
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
 
 static _Atomic long seen;
 static long fail_at;
@@ -69,4 +70,9 @@ void *calloc(size_t n, size_t size)
 void *realloc(void *old, size_t size)
 {
     return refused() ? NULL : __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return refused() ? NULL : __libc_memalign(alignment, size);
 }

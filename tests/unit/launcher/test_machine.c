@@ -1,11 +1,14 @@
 /* test_machine.c - devices, error files, ports. */
 #include "common/fsutil.h"
+#include "failing.h"
 #include "launcher/machine.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -44,6 +47,11 @@ static void test_error_messages(void **state)
     unlink(path);
     cleanup_arena struct arena a = {0};
     assert_null(machine_error_message(path, &a));
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20); /* nobody writes to it */
+    assert_null(machine_error_message(path, &a));
+    alarm(0);
+    unlink(path);
 }
 
 static void test_gpus(void **state)
@@ -69,6 +77,24 @@ static void test_gpus(void **state)
     assert_int_equal(machine_gpus(dir), 0);
 }
 
+static int64_t count_gpus(void *dir)
+{
+    failing_begin();
+    return machine_gpus(dir);
+}
+
+/* No memory is not the same as no GPU: ranks would be started on CPUs. */
+static void test_gpus_without_memory(void **state)
+{
+    struct failing_end end;
+
+    (void)state;
+    if (failing_skip())
+        skip();
+    failing_try(1, count_gpus, (char[]){"/dev"}, &end);
+    assert_true(end.exhausted);
+}
+
 static void test_ports_and_ids(void **state)
 {
     cleanup_arena struct arena a = {0};
@@ -87,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_messages),
         cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_gpus_without_memory),
         cmocka_unit_test(test_ports_and_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

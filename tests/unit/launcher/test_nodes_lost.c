@@ -2,6 +2,7 @@
  * node takes its time, so the runs of this file go side by side. */
 #include "common/cleanup.h"
 #include "crew.h"
+#include "rendezvous/store.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -43,11 +44,31 @@ static void expect_lost(struct crew *c, int i, const char *why)
     assert_true(run_gone(run_read_number(&c->runs[i], "pid")));
 }
 
+/* Two of three have come, and the second is stopped: it would be waited for as long as the third. */
+static void begin_to_form(struct crew *c)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    struct store *s = NULL;
+    struct err err;
+
+    crew_open(c, 3);
+    c->conf = BEATS ",join_timeout=3600";
+    for (int i = 0; i < 2; i++)
+        crew_start(c, i, RUN_ARGS("--nnodes=3", "--max-restarts=0", "--rdzv-id=forms"), "true");
+    for (int i = 0; i < 6000 && !s; i++, nanosleep(&pause, NULL))
+        s = store_connect("127.0.0.1", c->port, "forms", 60000, &err);
+    assert_non_null(s);
+    assert_int_equal(store_wait_count(s, "posts", 2, 60000, &err), 0);
+    kill(c->runs[1].pid, SIGSTOP);
+    store_close(s);
+}
+
 static void test_a_node_of_a_fixed_run(void **state)
 {
-    struct crew killed, stopped;
+    struct crew killed, stopped, forming;
 
     (void)state;
+    begin_to_form(&forming);
     begin(&killed, 3, NO_BEATS, "--nnodes=3", "--max-restarts=0");
     begin(&stopped, 3, BEATS, "--nnodes=3", "--max-restarts=0");
     put_away(&killed, 1);
@@ -56,9 +77,14 @@ static void test_a_node_of_a_fixed_run(void **state)
         expect_lost(&killed, i, "node 127.0.0.1 was lost: its launcher's connection ended");
         expect_lost(&stopped, i, "node 127.0.0.1 was lost: nothing was heard of it");
     }
+    assert_int_equal(crew_wait(&forming, 0), 140);
+    assert_non_null(
+        strstr(buf_str(&forming.runs[0].err), "node 127.0.0.1 was lost: nothing was heard of it"));
     put_away(&stopped, 1);
+    put_away(&forming, 1);
     crew_release(&killed);
     crew_release(&stopped);
+    crew_release(&forming);
 }
 
 static void test_the_host(void **state)

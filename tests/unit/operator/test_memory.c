@@ -1,5 +1,5 @@
 /* test_memory.c - out of memory at each allocation in turn: reading a job and its pod, and planning it, either ends the
- * process, as common/arena.h promises, or comes to the very same plan. Never to half a one.
+ * process, as common/memory.h promises, or comes to the very same plan. Never to half a one.
  *
  * Each try is a process of its own; its n-th allocation fails (failing.h).
  */
@@ -61,17 +61,17 @@ static void sweep(struct material m)
 {
     const int64_t want = plan_hash(&m);
     struct failing_end end = {.struck = true};
-    long n = 0, aborted = 0;
+    long n = 0, exhausted = 0;
 
     assert_true(want >= 0);
     while (end.struck) {
         failing_try(++n, plan_hash, &m, &end);
-        aborted += end.aborted;
-        if (!end.aborted && end.value != want)
+        exhausted += end.exhausted;
+        if (!end.exhausted && end.value != want)
             fail_msg("without allocation %ld it is another plan", n);
     }
-    printf("%ld allocations, %ld of them cannot be done without\n", n - 1, aborted);
-    assert_true(n > FEWEST_ALLOCATIONS && aborted > FEWEST_ALLOCATIONS);
+    printf("%ld allocations, %ld of them cannot be done without\n", n - 1, exhausted);
+    assert_true(n > FEWEST_ALLOCATIONS && exhausted > FEWEST_ALLOCATIONS);
 }
 
 static void test_each_allocation(void **state)
@@ -90,7 +90,7 @@ static void test_each_allocation(void **state)
     cleanup_json cJSON *job = yamldoc_read(TK_SOURCE_DIR "/tests/golden/tutorial/job.yaml", &err);
 
     (void)state;
-    json_abort_without_memory();
+    json_memory_must();
     cJSON *meta = cJSON_GetObjectItemCaseSensitive(job, "metadata");
     cJSON_AddStringToObject(meta, "namespace", "n");
     cJSON_AddStringToObject(meta, "uid", "u");

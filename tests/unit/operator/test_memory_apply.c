@@ -149,7 +149,7 @@ static void converge(struct fake_apiserver *server)
     for (look(&p); p.plan.n_actions; look(&p)) {
         assert_true(++passes < PASSES_MAX);
         failing_try(0, carry_out, &p, &end);
-        assert_false(end.aborted);
+        assert_false(end.exhausted);
         forget(&p);
     }
     forget(&p);
@@ -194,23 +194,23 @@ static void sweep(const char *name, void (*prepare)(struct fake_apiserver *serve
 {
     char want[TEXT_BYTES], text[TEXT_BYTES];
     struct failing_end untroubled, end = {.struck = true};
-    long n = 0, aborted = 0, failed = 0;
+    long n = 0, exhausted = 0, failed = 0;
 
     try_without(0, prepare, &untroubled, want);
     assert_int_equal(untroubled.value, 1);
     while (end.struck) {
         try_without(++n, prepare, &end, text);
-        aborted += end.aborted;
-        failed += !end.aborted && !end.value;
+        exhausted += end.exhausted;
+        failed += !end.exhausted && !end.value;
         if (strcmp(text, want) != 0)
             fail_msg("%s, without allocation %ld: %s, expected %s", name, n, text, want);
-        if (!end.aborted && end.kept > untroubled.kept)
+        if (!end.exhausted && end.kept > untroubled.kept)
             fail_msg("%s, without allocation %ld: %lld blocks are left, expected at most %lld", name, n,
                      (long long)end.kept, (long long)untroubled.kept);
     }
     print_message("%s: %ld allocations; without one: %ld ended the process, %ld the pass; each time: %s\n",
-                  name, n - 1, aborted, failed, want);
-    assert_true(n > FEWEST_ALLOCATIONS && aborted > 0 && failed > 0);
+                  name, n - 1, exhausted, failed, want);
+    assert_true(n > FEWEST_ALLOCATIONS && exhausted > 0 && failed > 0);
 }
 
 static void fresh(struct fake_apiserver *server)
@@ -248,6 +248,6 @@ int main(void)
     };
     const int skip = failing_skip();
 
-    json_abort_without_memory();
+    json_memory_must();
     return skip ? skip : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,6 +264,25 @@ static void test_slow_clients(void **state)
     store_server_stop(server);
 }
 
+/* More than may stand inside without a word, all with time to spare: one that comes after them gets in all the same. */
+static void test_a_silent_crowd_is_displaced(void **state)
+{
+    const struct store_server_limits limits = {.speak_ms = 10 * LONG_MS};
+    struct store_server *server = start(&limits);
+    static int crowd[400];
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(crowd); i++)
+        crowd[i] = raw_connect(server);
+    cleanup_store struct store *late = join(server);
+    assert_int_equal(store_set(late, "k", "v", 1, LONG_MS, &err), 0);
+    assert_in_range(store_server_strangers(server), 100, ARRAY_LEN(crowd));
+    for (size_t i = 0; i < ARRAY_LEN(crowd); i++)
+        close(crowd[i]);
+    store_server_stop(server);
+}
+
 static void test_pipelined_requests(void **state)
 {
     struct store_server *server = start(NULL);
@@ -478,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_bounds_of_the_server),
         cmocka_unit_test(test_garbage),
         cmocka_unit_test(test_slow_clients),
+        cmocka_unit_test(test_a_silent_crowd_is_displaced),
         cmocka_unit_test(test_pipelined_requests),
         cmocka_unit_test(test_server_gone),
         cmocka_unit_test(test_server_stopped),

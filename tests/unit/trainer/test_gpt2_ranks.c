@@ -6,12 +6,12 @@
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "generate/eval.h"
+#include "launched.h"
 #include "trainer/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define GOLDEN TK_SOURCE_DIR "/tests/golden/torch"
@@ -28,28 +28,11 @@ static const char MODEL[] =
     "data: {format: tokens, train: gpt2.bin, shuffle: false}\n"
     "defaults: {epochs: 2, batch_size: 1, total_batch_tokens: 48, seed: 1337}\n";
 
-static int the_rank, the_world, the_run;
-
 static char *environment(const char *name)
 {
-    static char text[3][32];
-
     if (strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
         return (char *)"gpt2";
-    if (the_world == 1)
-        return NULL;
-    snprintf(text[0], sizeof(text[0]), "%d", the_rank);
-    snprintf(text[1], sizeof(text[1]), "%d", the_world);
-    snprintf(text[2], sizeof(text[2]), "gpt2-%d-%d", getppid(), the_run);
-    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
-        return text[0];
-    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
-        return text[1];
-    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
-        return (char *)"127.0.0.1";
-    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
-        return (char *)"29527";
-    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? text[2] : NULL;
+    return launched.world == 1 ? NULL : launched_get(name);
 }
 
 struct fixture {
@@ -90,43 +73,35 @@ static const char *path_in(struct fixture *f, const char *name)
     return arena_printf(&f->arena, "%s/%s", f->dir, name);
 }
 
-static int one_rank(struct fixture *f)
+static int one_rank(void *ctx, int rank)
 {
+    struct fixture *f = ctx;
     const struct config *cfg = &f->cfg;
-    cleanup_fclose FILE *out = fopen(the_rank ? "/dev/null" : path_in(f, "out"), "w");
+    cleanup_fclose FILE *out = fopen(rank ? "/dev/null" : path_in(f, "out"), "w");
     struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
     struct run_result result;
     struct err err = {0};
 
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     if (run(cfg, &env, &result, &err))
-        fprintf(stderr, "rank %d: %s\n", the_rank, err.msg);
+        fprintf(stderr, "rank %d: %s\n", rank, err.msg);
     return result.exit_code;
 }
 
 /* The weights that `world` ranks end with. */
 static struct buf weights_of(struct fixture *f, int world)
 {
-    pid_t pids[8];
+    static int runs;
+    int codes[LAUNCHED_MAX];
     struct err err = {0};
     struct buf bytes = BUF_INIT(1 << 20);
 
     f->cfg.save_path = path_in(f, "m.safetensors");
-    the_world = world;
-    the_run++;
-    fflush(NULL);
-    for (int r = 0; r < world; r++) {
-        pids[r] = fork();
-        assert_true(pids[r] >= 0);
-        the_rank = r;
-        if (!pids[r])
-            _exit(one_rank(f));
-    }
-    for (int r = 0; r < world; r++) {
-        int status;
-        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
-        assert_int_equal(status, 0);
-    }
+    launched.port = 29527;
+    launched.test = arena_printf(&f->arena, "gpt2-%d", runs++);
+    launched_run(world, one_rank, f, codes);
+    for (int r = 0; r < world; r++)
+        assert_int_equal(codes[r], 0);
     if (fs_read(f->cfg.save_path, &bytes, &err))
         fail_msg("%s", err.msg);
     unlink(f->cfg.save_path);

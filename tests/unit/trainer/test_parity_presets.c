@@ -3,13 +3,12 @@
 #include "test.h"
 
 #include "common/cleanup.h"
-#include "common/contract.h"
+#include "launched.h"
 #include "trainer/rig.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <zlib.h>
 
 #define FASHION "/usr/share/datasets/fashion-mnist"
@@ -41,28 +40,9 @@ static void read_golden(const char *preset, int world, struct golden *g)
     assert_int_equal(g->losses, STEPS);
 }
 
-static int the_rank, the_world;
-
 static char *environment(const char *name)
 {
-    static char rank[16];
-    static char world[16];
-    static char id[32];
-
-    if (the_world == 1)
-        return NULL;
-    snprintf(rank, sizeof(rank), "%d", the_rank);
-    snprintf(world, sizeof(world), "%d", the_world);
-    snprintf(id, sizeof(id), "parity-%d", getppid());
-    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
-        return rank;
-    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
-        return world;
-    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
-        return (char *)"127.0.0.1";
-    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
-        return (char *)"29517";
-    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
+    return launched.world == 1 ? NULL : launched_get(name);
 }
 
 /* As PyTorch has the inputs: channels first. */
@@ -90,15 +70,15 @@ static int compare(struct rig *s, const struct golden *g)
     struct model *m = s->model;
 
     if (s->pipeline.at.stages > 1 && pipeline_whole(&s->pipeline, &m, &err))
-        return print_error("rank %d: %s\n", the_rank, err.msg), 1;
+        return print_error("rank %d: %s\n", launched.rank, err.msg), 1;
     uLong sum =
         m ? crc32(0, (const Bytef *)model_values(m), (uInt)(model_len(m) * sizeof(float))) : g->weights;
     if (sum != g->weights) {
-        print_error("rank %d: weights %08lx, PyTorch has %08x\n", the_rank, sum, g->weights);
+        print_error("rank %d: weights %08lx, PyTorch has %08x\n", launched.rank, sum, g->weights);
         return 1;
     }
     if (g->data && crc_of_data(&s->data.set) != g->data) {
-        print_error("rank %d: the data are not PyTorch's\n", the_rank);
+        print_error("rank %d: the data are not PyTorch's\n", launched.rank);
         return 1;
     }
     for (int step = 0; step < STEPS; step++) {
@@ -106,12 +86,12 @@ static int compare(struct rig *s, const struct golden *g)
         if (step % steps == 0)
             train_epoch(&s->train, step / steps);
         if (train_step(&s->train, step % steps, s->cfg->optimizer.lr, &r, &err)) {
-            print_error("rank %d: %s\n", the_rank, err.msg);
+            print_error("rank %d: %s\n", launched.rank, err.msg);
             return 1;
         }
         if (!(fabs((double)r.loss / g->loss[step] - 1) <= LOSS_TOLERANCE)) {
-            print_error("rank %d, step %d: loss %.9g, PyTorch has %.9g\n", the_rank, step + 1, (double)r.loss,
-                        g->loss[step]);
+            print_error("rank %d, step %d: loss %.9g, PyTorch has %.9g\n", launched.rank, step + 1,
+                        (double)r.loss, g->loss[step]);
             return 1;
         }
     }
@@ -134,34 +114,33 @@ static int train(const char *preset, const struct golden *g)
     cfg.timeout_s = 60;
     cfg.save_path = NULL;
     if (rig_open(&s, &cfg, &env, &err))
-        return print_error("rank %d: %s\n", the_rank, err.msg), 1;
+        return print_error("rank %d: %s\n", launched.rank, err.msg), 1;
     return compare(&s, g);
+}
+
+struct followed {
+    const char *preset;
+    struct golden golden;
+};
+
+static int rank_main(void *ctx, int rank)
+{
+    const struct followed *it = ctx;
+
+    (void)rank;
+    return train(it->preset, &it->golden);
 }
 
 /* `replicas` ranks of PyTorch's DDP are `world` of ours: more where a model is cut. */
 static void follow_cut(const char *preset, int replicas, int world)
 {
-    struct golden g = {0};
-    pid_t pids[8];
+    struct followed it = {.preset = preset};
+    int codes[LAUNCHED_MAX];
 
-    read_golden(preset, replicas, &g);
-    the_world = world;
-    fflush(NULL);
-    for (int r = 0; r < world; r++) {
-        pids[r] = fork();
-        assert_true(pids[r] >= 0);
-        if (pids[r])
-            continue;
-        the_rank = r;
-        _exit(train(preset, &g));
-    }
-    int failed = 0;
-    for (int r = 0; r < world; r++) {
-        int status;
-        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
-        failed += status != 0;
-    }
-    assert_int_equal(failed, 0);
+    read_golden(preset, replicas, &it.golden);
+    launched_run(world, rank_main, &it, codes);
+    for (int r = 0; r < world; r++)
+        assert_int_equal(codes[r], 0);
 }
 
 static void follow(const char *preset, int world)
@@ -211,5 +190,6 @@ int main(void)
         cmocka_unit_test(pipeline),
     };
 
+    launched = (struct launched){.port = 29517, .test = "parity"};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,143 +1,15 @@
 /* test_run.c - whole runs on a small data set of our own: what they print, write, save, and how they fail. */
 #include "test.h"
 
-#include "common/buf.h"
+#include "a_run.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
-#include "trainer/collectives/ranks.h"
-#include "trainer/run.h"
-#include "trainer/small_data.h"
 
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-
-static const char MODEL[] = "name: tiny\n"
-                            "model:\n"
-                            "  input: {rows: 8, cols: 8, channels: 1}\n"
-                            "  layers:\n"
-                            "    - {type: conv2d, name: conv, out: 4, kernel: 3}\n"
-                            "    - relu\n"
-                            "    - flatten\n"
-                            "    - {type: linear, name: out, out: 10}\n"
-                            "loss: cross_entropy\n"
-                            "optimizer: {type: adam, lr: 0.01}\n"
-                            "schedule: {type: step, gamma: 0.5}\n"
-                            "data: {format: idx, mean: 0.5, std: 0.5, train_items: 48, val_items: 16}\n"
-                            "defaults: {epochs: 2, batch_size: 12, log_interval: 2}\n";
-
-struct fixture {
-    char dir[SMALL_DATA_DIR_BYTES];
-    struct arena arena;
-    struct config cfg;
-    char *text; /* what the run printed */
-    size_t len;
-    struct run_result result;
-    struct err err;
-    struct stop stop;
-};
-
-static int make(void **state)
-{
-    struct fixture *f = calloc(1, sizeof(*f));
-
-    small_data_make(f->dir);
-    assert_int_equal(config_decode("tiny.yaml", MODEL, strlen(MODEL), &f->arena, &f->cfg, &f->err), 0);
-    f->cfg.data_dir = f->dir;
-    f->cfg.timeout_s = 60;
-    f->cfg.ckpt_dir = arena_printf(&f->arena, "%s/checkpoints", f->dir);
-    f->cfg.resume = "never";
-    f->stop.fd = -1;
-    *state = f;
-    return 0;
-}
-
-static int unmake(void **state)
-{
-    struct fixture *f = *state;
-
-    small_data_remove(f->dir);
-    arena_release(&f->arena);
-    free(f->text);
-    free(f);
-    return 0;
-}
-
-static char *alone(const char *name)
-{
-    (void)name;
-    return NULL;
-}
-
-/* A clock that raises a signal at its first reading: that is after the set-up began to watch signals. */
-static int raise_next;
-
-static int64_t raising_mono_ms(void *ctx)
-{
-    int signal = raise_next;
-
-    (void)ctx;
-    raise_next = 0;
-    if (signal)
-        raise(signal);
-    return clock_mono_ms();
-}
-
-static int go(struct fixture *f)
-{
-    FILE *out;
-
-    free(f->text);
-    f->text = NULL;
-    f->err = (struct err){0};
-    out = open_memstream(&f->text, &f->len);
-    struct run_env env = {.get = alone, .clock = clock_system(), .out = out, .stop = &f->stop};
-    env.started_ms = env.clock.mono_ms(env.clock.ctx);
-    env.clock.mono_ms = raising_mono_ms;
-    int rc = run(&f->cfg, &env, &f->result, &f->err);
-    stop_close(&f->stop);
-    fclose(out);
-    return rc;
-}
-
-static char *path_in(struct fixture *f, const char *name)
-{
-    return arena_printf(&f->arena, "%s/%s", f->dir, name);
-}
-
-/* The lines in order, each cut to its beginning; `%` stands for a number. */
-static void expect_lines(const char *text, const char *const *want)
-{
-    for (; *want; want++) {
-        const char *line = text;
-        const char *w = *want;
-        while (*w) {
-            if (*w == '%') {
-                size_t digits = strspn(text, "0123456789.");
-                if (!digits)
-                    break;
-                text += digits;
-            } else if (*w == *text) {
-                text++;
-            } else {
-                break;
-            }
-            w++;
-        }
-        if (*w)
-            fail_msg("expected \"%s\", got \"%.80s\"", *want, line);
-        if (text[-1] != '\n') {
-            text = strchr(text, '\n');
-            assert_non_null(text);
-            text++;
-        }
-    }
-    assert_string_equal(text, "");
-}
+#include <unistd.h>
 
 static void prints_as_the_original_does(void **state)
 {
@@ -168,21 +40,6 @@ static void prints_json(void **state)
         assert_int_equal(line[strlen(line) - 1], '}');
     }
     assert_int_equal(lines, 1 + 8 + 2 + 1 + 1);
-}
-
-/* A preset's own lines take the place of ours, on every rank; saved every second epoch, and not at the end. */
-static void own_lines(struct fixture *f)
-{
-    f->cfg.own_lines = true;
-    f->cfg.lines = (struct lines_spec){.start = "{epochs} epochs of {batch_size}",
-                                       .epoch_start = "{rank}: {epoch} of {steps}",
-                                       .epoch_end = "{rank} Loss: {loss}",
-                                       .saved = "{epoch} at {save_path}"};
-    f->cfg.test = false;
-    f->cfg.epochs = 3;
-    f->cfg.save_every = 2;
-    f->cfg.log_interval = 0;
-    f->cfg.save_path = "m.pt";
 }
 
 static void a_preset_may_have_lines_of_its_own(void **state)
@@ -346,16 +203,6 @@ static void a_seed_decides_everything(void **state)
     assert_false(other.len == first.len && memcmp(first.data, other.data, first.len) == 0);
 }
 
-/* The weights after so many steps, of 4 in an epoch. */
-static void weights_after(struct fixture *f, int64_t steps, struct buf *out)
-{
-    f->cfg.max_steps = steps;
-    f->cfg.save_path = path_in(f, "m.pt");
-    assert_int_equal(go(f), 0);
-    buf_clear(out);
-    assert_int_equal(fs_read(f->cfg.save_path, out, &f->err), 0);
-}
-
 /* A rate that becomes 0 shows when: from then on nothing moves. */
 static void the_rate_follows_steps_or_epochs(void **state)
 {
@@ -507,202 +354,6 @@ static void nor_may_an_evaluation_be_not_finite(void **state)
     assert_int_equal(access(f->cfg.save_path, F_OK), -1);
 }
 
-/* ---- several ranks: each a process with an environment of its own ---- */
-
-static int the_rank;
-static const char *the_world;
-
-static char *launched(const char *name)
-{
-    static char rank[8];
-    static char id[24];
-
-    snprintf(rank, sizeof(rank), "%d", the_rank);
-    snprintf(id, sizeof(id), "run-%d", getppid());
-    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
-        return rank;
-    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
-        return (char *)the_world;
-    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
-        return (char *)"127.0.0.1";
-    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
-        return (char *)"29511";
-    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
-}
-
-/* Run `world` ranks; tweak(cfg, rank) may change a rank's configuration. codes[r] is each one's exit code. */
-static void go_ranks(struct fixture *f, int world, void (*tweak)(struct config *cfg, int rank), int *codes)
-{
-    pid_t pids[RANKS_MAX];
-    char count[8];
-
-    snprintf(count, sizeof(count), "%d", world);
-    the_world = count;
-    fflush(NULL);
-    for (int r = 0; r < world; r++) {
-        pids[r] = fork();
-        assert_true(pids[r] >= 0);
-        if (pids[r])
-            continue;
-        FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", r)), "w");
-        struct run_env env = {.get = launched, .clock = clock_system(), .out = out, .stop = &f->stop};
-        the_rank = r;
-        if (tweak)
-            tweak(&f->cfg, r);
-        if (run(&f->cfg, &env, &f->result, &f->err))
-            fprintf(out, "error: %s\n", f->err.msg);
-        fclose(out);
-        _exit(f->result.exit_code);
-    }
-    for (int r = 0; r < world; r++) {
-        int status;
-        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
-        codes[r] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-}
-
-static const char *output(struct fixture *f, int rank)
-{
-    struct buf text = BUF_INIT(1 << 20);
-
-    assert_int_equal(fs_read(path_in(f, arena_printf(&f->arena, "out.%d", rank)), &text, &f->err), 0);
-    char *copy = arena_strdup(&f->arena, buf_str(&text));
-    buf_release(&text);
-    return copy;
-}
-
-static void only_rank_0_speaks(void **state)
-{
-    struct fixture *f = *state;
-    int codes[3];
-
-    f->cfg.batch_size = 4;
-    f->cfg.log_interval = 0;
-    f->cfg.log_interval_all_ranks = 6;
-    f->cfg.save_path = path_in(f, "m.pt");
-    go_ranks(f, 3, NULL, codes);
-    for (int r = 0; r < 3; r++)
-        assert_int_equal(codes[r], 0);
-    expect_lines(output(f, 0),
-                 (const char *const[]){
-                     "tiny: 1490 parameters, 3 ranks (host), batch 4 per rank",
-                     "epoch 1/2, batch     2/4 with loss: %\n", "epoch 1/2, batch     4/4 with loss: %\n",
-                     "epoch 1/2 with val loss: %, val accuracy: %\n",
-                     "epoch 2/2, batch     2/4 with loss: %\n", "epoch 2/2, batch     4/4 with loss: %\n",
-                     "epoch 2/2 with val loss: %, val accuracy: %\n", "test loss: %, test accuracy: %\n",
-                     "training time: % s", NULL});
-    assert_string_equal(output(f, 1), "");
-    assert_string_equal(output(f, 2), "");
-    assert_int_equal(access(f->cfg.save_path, R_OK), 0);
-}
-
-/* Shards differ with the world size, their sum does not. */
-static void evaluation_does_not_depend_on_ranks(void **state)
-{
-    struct fixture *f = *state;
-    int codes[4];
-
-    f->cfg.eval_only = true;
-    assert_int_equal(go(f), 0);
-    const char *alone_says = strstr(f->text, "test loss: ");
-    for (int world = 2; world <= 4; world++) {
-        go_ranks(f, world, NULL, codes);
-        assert_string_equal(strstr(output(f, 0), "test loss: "), alone_says);
-    }
-}
-
-static void every_rank_speaks_its_own_lines(void **state)
-{
-    struct fixture *f = *state;
-    int codes[2];
-
-    own_lines(f);
-    f->cfg.epochs = 1;
-    f->cfg.save_path = path_in(f, "m.pt");
-    go_ranks(f, 2, NULL, codes);
-    assert_int_equal(codes[0], 0);
-    assert_int_equal(codes[1], 0);
-    expect_lines(output(f, 0),
-                 (const char *const[]){"1 epochs of 12\n", "0: 0 of 2\n", "0 Loss: %\n",
-                                       "epoch 1/1 with val loss: %, val accuracy: %\n",
-                                       arena_printf(&f->arena, "0 at %s\n", f->cfg.save_path), NULL});
-    expect_lines(output(f, 1), (const char *const[]){"1: 0 of 2\n", "1 Loss: %\n", NULL});
-}
-
-static void other_options(struct config *cfg, int rank)
-{
-    if (rank == 1)
-        cfg->batch_size++;
-}
-
-static void no_data(struct config *cfg, int rank)
-{
-    if (rank == 0)
-        cfg->data_dir = "/nowhere";
-    cfg->no_download = true;
-}
-
-static void no_save(struct config *cfg, int rank)
-{
-    (void)rank;
-    cfg->save_path = "/nowhere/m.pt";
-}
-
-static void the_rank_that_failed_is_the_one_that_says_so(void **state)
-{
-    struct fixture *f = *state;
-    int codes[3];
-
-    go_ranks(f, 3, other_options, codes);
-    for (int r = 0; r < 3; r++) {
-        assert_int_equal(codes[r], EXIT_CODE_USAGE);
-        assert_non_null(strstr(output(f, r), "ranks 0 and 1 were started with different models or options"));
-    }
-    go_ranks(f, 3, no_data, codes);
-    assert_int_equal(codes[0], EXIT_CODE_USAGE);
-    assert_non_null(strstr(output(f, 0), "/nowhere"));
-    for (int r = 1; r < 3; r++) {
-        assert_int_equal(codes[r], EXIT_CODE_PEER_LOST);
-        assert_non_null(strstr(output(f, r), "rank 0 could not load the data set"));
-    }
-    go_ranks(f, 3, no_save, codes);
-    assert_int_equal(codes[0], EXIT_CODE_USAGE);
-    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
-    assert_int_equal(codes[2], EXIT_CODE_PEER_LOST);
-}
-
-static void no_weights(struct config *cfg, int rank)
-{
-    cfg->init_from = rank == 0 ? "/nowhere.pt" : cfg->save_path;
-}
-
-/* A rate of 0 leaves what was read; rank 0 alone reads. */
-static void begins_with_the_weights_of_a_file(void **state)
-{
-    struct fixture *f = *state;
-    cleanup_buf struct buf first = BUF_INIT(1 << 20);
-    cleanup_buf struct buf again = BUF_INIT(1 << 20);
-    int codes[2];
-
-    weights_after(f, 2, &first);
-    f->cfg.init_from = f->cfg.save_path;
-    f->cfg.optimizer.lr = 0;
-    f->cfg.seed = 5;
-    f->cfg.save_path = path_in(f, "n.pt");
-    go_ranks(f, 2, NULL, codes);
-    assert_true(codes[0] == 0 && codes[1] == 0);
-    f->cfg.init_from = f->cfg.save_path;
-    weights_after(f, 1, &again);
-    assert_int_equal(again.len, first.len);
-    assert_memory_equal(again.data, first.data, first.len);
-    go_ranks(f, 2, no_weights, codes);
-    assert_int_equal(codes[0], EXIT_CODE_USAGE);
-    assert_non_null(strstr(output(f, 0), "--init_from: /nowhere.pt"));
-    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -720,11 +371,6 @@ int main(void)
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),
         TEST(nor_may_an_evaluation_be_not_finite),
-        TEST(only_rank_0_speaks),
-        TEST(every_rank_speaks_its_own_lines),
-        TEST(evaluation_does_not_depend_on_ranks),
-        TEST(the_rank_that_failed_is_the_one_that_says_so),
-        TEST(begins_with_the_weights_of_a_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

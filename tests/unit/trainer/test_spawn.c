@@ -4,6 +4,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
+#include "failing.h"
 #include "trainer/spawn.h"
 
 #include <fcntl.h>
@@ -22,6 +23,29 @@ static char *environment(const char *name)
     if (strcmp(name, "RANK") == 0)
         return (char *)the_rank;
     return strcmp(name, "CUDA_VISIBLE_DEVICES") == 0 ? (char *)the_gpus : NULL;
+}
+
+static int64_t count(void *dev)
+{
+    struct config cfg = {.nprocs_default = NPROCS_GPUS};
+    struct err err;
+    int n;
+
+    failing_begin();
+    return spawn_count(&cfg, environment, dev, &n, &err) ? -1 : n;
+}
+
+/* No memory is not the same as no GPU: one rank would train on a CPU. */
+static void no_memory_to_count(void **state)
+{
+    struct failing_end end;
+
+    (void)state;
+    if (failing_skip())
+        skip();
+    the_rank = the_gpus = NULL;
+    failing_try(1, count, (char[]){"/dev"}, &end);
+    assert_true(end.exhausted);
 }
 
 static void counts(void **state)
@@ -196,6 +220,7 @@ static void signals_are_passed_on(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_memory_to_count),
         cmocka_unit_test(counts),
         cmocka_unit_test(a_launcher_decides),
         cmocka_unit_test(ranks_are_started),

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define COUNTS_ALLOCATIONS 0
@@ -63,6 +64,7 @@ struct task {
     bool dropout, norm;                    /* the network has these layers as well */
     bool wide;                             /* it has so many weights that two ranks sum and update at once, */
     unsigned apart;                        /* unless these (bits) cannot */
+    int slow_ms;                           /* the first of their two meetings takes so long, at the least */
     double momentum, weight_decay;
     bool matrices_only; /* decay */
     int evaluate_stop; /* raise SIGTERM on rank stop_rank in an evaluation, behind so many of its questions; 0: never */
@@ -79,6 +81,7 @@ struct trace {
     size_t buffers;
     uint32_t evaluate_stop; /* what an evaluation said */
     int evaluate_asked;
+    int64_t left_ms; /* what was left of the timeout for the second meeting, at the least */
     uint8_t own[BUFFERS_MAX], shown[BUFFERS_MAX]; /* before and after an evaluation */
 };
 
@@ -181,6 +184,48 @@ static int count_and_ask(struct collectives *c, float *x, size_t n, uint32_t *fl
     return asked.all_reduce(c, x, n, flags, timeout_ms, err);
 }
 
+/* The two meetings of ranks that sum and update at once: how long the first takes, and what is left for the second. */
+static struct {
+    int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
+                struct err *err);
+    int (*barrier)(struct collectives *c, int64_t timeout_ms, struct err *err);
+    int slow_ms;
+    int64_t left_ms;
+} meets;
+
+static int meet_slowly(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each,
+                       int64_t timeout_ms, struct err *err)
+{
+    const struct timespec slow = {.tv_nsec = meets.slow_ms * 1000000L};
+
+    nanosleep(&slow, NULL);
+    return meets.view(c, x, n, flags, each, timeout_ms, err);
+}
+
+static int note_what_is_left(struct collectives *c, int64_t timeout_ms, struct err *err)
+{
+    if (timeout_ms < meets.left_ms)
+        meets.left_ms = timeout_ms;
+    return meets.barrier(c, timeout_ms, err);
+}
+
+static int run_slowly(struct train *t, const struct task *task, struct trace *out)
+{
+    struct collectives *c = t->p.comm;
+
+    meets.view = c->view;
+    meets.barrier = c->barrier;
+    meets.slow_ms = task->slow_ms;
+    meets.left_ms = RANKS_TIMEOUT_MS;
+    c->view = meet_slowly;
+    c->barrier = note_what_is_left;
+    int rc = run_steps(t, task, out);
+    c->view = meets.view;
+    c->barrier = meets.barrier;
+    out->left_ms = meets.left_ms;
+    return rc;
+}
+
 static int body(struct collectives *c, void *arg)
 {
     struct shared *shared = arg;
@@ -238,7 +283,7 @@ static int body(struct collectives *c, void *arg)
     RANK_CHECK(!train_make(&train, &p, &err));
     RANK_CHECK(train.pair ==
                (c->world == 2 && task->wide && !task->apart && task->optimizer == OPTIMIZER_SGD));
-    int rc = run_steps(&train, task, out);
+    int rc = (task->slow_ms ? run_slowly : run_steps)(&train, task, out);
     struct evaluate_parts part = {.comm = c,
                                   .ctx = ctx,
                                   .pipeline = &pipeline,
@@ -434,6 +479,23 @@ static void sum_and_update_at_once_are_those_apart(void **state)
     }
 }
 
+/* Who has waited long for the first meeting does not begin anew with the second. */
+static void sum_and_update_at_once_have_one_deadline(void **state)
+{
+    (void)state;
+    struct task task = usual(8);
+    task.wide = true;
+    task.epochs = 1;
+    task.slow_ms = 20;
+    struct shared *s = train_with(2, task);
+    assert_int_equal(s->trace[0].steps, 6);
+    for (int r = 0; r < 2; r++) {
+        assert_true(s->trace[r].left_ms > 0);
+        assert_true(s->trace[r].left_ms <= RANKS_TIMEOUT_MS - task.slow_ms);
+    }
+    munmap(s, sizeof(*s));
+}
+
 /* One of them may have a GPU. */
 static void one_that_cannot_keeps_both_from_it(void **state)
 {
@@ -532,6 +594,7 @@ int main(void)
         cmocka_unit_test(running_statistics_are_those_of_rank_0),
         cmocka_unit_test(a_repeat_has_the_same_bits),
         cmocka_unit_test(sum_and_update_at_once_are_those_apart),
+        cmocka_unit_test(sum_and_update_at_once_have_one_deadline),
         cmocka_unit_test(one_that_cannot_keeps_both_from_it),
         cmocka_unit_test(a_tail_batch_is_smaller),
         cmocka_unit_test(a_signal_stops_all_after_the_same_step),

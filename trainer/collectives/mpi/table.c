@@ -1,5 +1,6 @@
 /* table.c - MPI's beginning and end, and the table. */
 #include "common/clock.h"
+#include "common/memory.h"
 #include "trainer/collectives/mpi/state.h"
 
 #include <stdlib.h>
@@ -8,11 +9,7 @@ enum { LINE_BYTES = 64 };
 
 static void *take(size_t n, size_t size)
 {
-    void *p = calloc(n, size);
-
-    if (!p)
-        abort();
-    return p;
+    return memory_must(calloc(n, size));
 }
 
 static struct mpi *new_state(const struct collectives *c, int64_t timeout_ms)
@@ -65,9 +62,7 @@ static float *mpi_shared(struct collectives *c, size_t n, int64_t timeout_ms, st
     if (mpi_agree(m, "shared", deadline_ms, err) < 0)
         return NULL;
     const size_t bytes = (n * sizeof(float) / 4096 + 1) * 4096; /* as elsewhere, it begins with a page */
-    float *x = aligned_alloc(4096, bytes);
-    if (!x)
-        abort();
+    float *x = memory_must(aligned_alloc(4096, bytes));
     for (size_t i = 0; i < bytes / sizeof(float); i++)
         x[i] = 0;
     return m->shared[m->n_shared++] = x;

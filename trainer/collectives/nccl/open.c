@@ -1,4 +1,5 @@
 /* open.c - the ranks of a job become one communicator, and stop being one. */
+#include "common/memory.h"
 #include "trainer/collectives/nccl/nccl.h"
 
 #include "common/clock.h"
@@ -87,10 +88,8 @@ static void nccl_close(struct device_comm *c)
 
 static struct nccl *make(struct collectives *host, int64_t timeout_ms)
 {
-    struct nccl *n = calloc(1, sizeof(*n));
+    struct nccl *n = memory_must(calloc(1, sizeof(*n)));
 
-    if (!n)
-        abort();
     *n = (struct nccl){.host = host, .timeout_ms = timeout_ms};
     n->table = (struct device_comm){.rank = host->rank,
                                     .world = host->world,

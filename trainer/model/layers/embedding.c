@@ -25,7 +25,7 @@ static int plan(struct layer *l, int batch_max, struct err *err)
 {
     struct embedding_shape s = shape_of(l, batch_max);
 
-    if (!l->in.sequence || l->in.channels != 1)
+    if (l->spec->place || !l->in.sequence || l->in.channels != 1)
         return err_set(err, ERR_INVALID,
                        "expected tokens as input: put it first, behind input: {tokens: ...}");
     if (embedding_check(&s, err))

@@ -146,6 +146,38 @@ static void test_long_messages_keep_their_end(void **state)
     assert_int_equal((unsigned char)old[0], 0xc3);
 }
 
+/* What is written is what the API server keeps: else it would be written again for ever. */
+static void test_cut_characters_are_mended(void **state)
+{
+    static const struct {
+        const char *given, *kept;
+    } rows[] = {
+        {"caf\xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x98\x80"},
+        {"got \"caf\xc3\" here", "got \"caf?\" here"},
+        {"cut \xe4\xbd", "cut ??"},
+        {"cut \xe4", "cut ?"},
+        {"cut \xf0\x9f\x98", "cut ???"},
+        {"\x80 \xc0\xaf \xff", "? ?? ?"},              /* no beginning; longer than need be; never */
+        {"\xed\xa0\x80 \xf4\x90\x80\x80", "??? ????"}, /* half of a pair; beyond the last */
+        {"\xe0\x9f\xbf \xf0\x8f\xbf\xbf", "??? ????"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct failure f = {.reason = rows[i].given, .message = rows[i].given, .rank = -1, .exit_code = -1};
+        struct jobstatus s = {.last_failure = &f};
+        s.conditions[COND_INVALID_SPEC] =
+            (struct condition){.state = COND_TRUE, .reason = rows[i].given, .message = rows[i].given};
+        cleanup_json cJSON *out = jobstatus_encode(&s);
+        const cJSON *condition = json_find(out, (const char *[]){"conditions", NULL})->child;
+        const cJSON *failure = json_find(out, (const char *[]){"lastFailure", NULL});
+        assert_string_equal(json_str(condition, "message"), rows[i].kept);
+        assert_string_equal(json_str(condition, "reason"), rows[i].kept);
+        assert_string_equal(json_str(failure, "message"), rows[i].kept);
+        assert_string_equal(json_str(failure, "reason"), rows[i].kept);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +186,7 @@ int main(void)
         cmocka_unit_test(test_too_many_failures),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_long_messages_keep_their_end),
+        cmocka_unit_test(test_cut_characters_are_mended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

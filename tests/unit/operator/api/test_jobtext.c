@@ -11,7 +11,10 @@
 #include <string.h>
 
 #define META "\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"generation\":3"
-#define BALLAST "\"managedFields\":[{\"manager\":\"kubectl\"}],\"annotations\":{\"note\":\"keep-me-not\"},"
+#define BALLAST                                                                                              \
+    "\"managedFields\":[{\"manager\":\"kubectl\"}],\"annotations\":{\"note\":\"keep-me-not\"},"              \
+    "\"labels\":{\"x\":\"keep-me-not\"},\"finalizers\":[\"keep-me-not\"],\"ownerReferences\":[{\"uid\":"     \
+    "\"keep-me-not\"}],"
 #define SPEC                                                                                                 \
     "\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"template\":{\"metadata\":{"             \
     "\"annotations\":{\"note\":\"mine\"}},\"spec\":{\"terminationGracePeriodSeconds\":9007199254740991,"     \
@@ -61,6 +64,31 @@ static void test_there_and_back(void **state)
     trainjob_free(job);
 }
 
+/* A list of numbers takes forty times its text when it is decoded: who may make a job must not be able to end the operator. */
+static void test_a_spec_beyond_reason_is_not_kept(void **state)
+{
+    struct err err;
+    cleanup_json cJSON *object = parse("{\"metadata\":{" META "}," SPEC "," STATUS "}");
+    cJSON *spec = cJSON_GetObjectItem(object, "spec");
+    cJSON *numbers = cJSON_CreateArray();
+
+    (void)state;
+    for (int i = 0; i < JOBTEXT_SPEC_BYTES / 2; i++)
+        cJSON_AddItemToArray(numbers, cJSON_CreateNumber(0));
+    cJSON_AddItemToObject(cJSON_GetObjectItem(spec, "replicaSpecs")->child, "template", numbers);
+    cJSON_AddNumberToObject(cJSON_AddObjectToObject(spec, "runPolicy"), "ttlSecondsAfterFinished", 60);
+    struct jobtext *t = jobtext_new(object, &err);
+    assert_non_null(t);
+    assert_in_range(t->json_len, 1, 1000);
+    cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
+    jobtext_free(t);
+    assert_non_null(job);
+    assert_string_equal(job->spec_error, "spec: expected at most 262144 bytes of JSON");
+    assert_int_equal(job->status.attempt, 2);
+    assert_int_equal(job->spec.run_policy.ttl_after_finished_s.v, 60);
+    assert_string_equal(job->uid, "u");
+}
+
 static void test_unusable_metadata(void **state)
 {
     static const char *const BAD[] = {
@@ -87,6 +115,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_a_spec_beyond_reason_is_not_kept),
         cmocka_unit_test(test_unusable_metadata),
     };
 

@@ -75,9 +75,42 @@ static void test_pods_come_in_portions(void **state)
     check(job, PODS, 0);
 }
 
+/* A template may be as large as an object of etcd. A pass holds the bodies of all that it creates: it must not be the end of an
+ * operator with 128 MiB that other jobs need as well. */
+static void test_large_pods_come_in_small_portions(void **state)
+{
+    enum { NOTE_BYTES = 200000, PASS_BYTES = 4 << 20 };
+    cleanup_arena struct arena a = {0};
+    struct plan plan;
+    struct err err;
+    cJSON *tree = json_parse(JOB, strlen(JOB), &err);
+    cJSON *specs = cJSON_GetObjectItem(cJSON_GetObjectItem(tree, "spec"), "replicaSpecs");
+    cJSON *template = cJSON_GetObjectItem(specs->child, "template");
+    char *note = arena_alloc(&a, NOTE_BYTES + 1);
+    size_t bytes = 0;
+    int created = 0;
+
+    (void)state;
+    memset(note, 'x', NOTE_BYTES);
+    cJSON *meta = cJSON_AddObjectToObject(template, "metadata");
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), "note", note);
+    cleanup_trainjob struct trainjob *job = trainjob_decode(tree, &err);
+    const struct plan_input in = {.job = job, .now_ms = 1767225600000, .tensorboard_image = "tb"};
+    plan_trainjob(&in, &a, &plan);
+    for (int i = 0; i < plan.n_actions; i++)
+        if (plan.actions[i].kind == ACTION_CREATE && plan.actions[i].child == CHILD_POD) {
+            bytes += strlen(plan.actions[i].body);
+            created++;
+        }
+    assert_in_range(bytes, 1, PASS_BYTES + 2 * NOTE_BYTES);
+    assert_in_range(created, 2, PORTION - 1);
+    assert_int_equal(plan.requeue_ms, in.now_ms);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pods_come_in_portions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pods_come_in_portions),
+                                       cmocka_unit_test(test_large_pods_come_in_small_portions)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

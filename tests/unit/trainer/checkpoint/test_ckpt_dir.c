@@ -233,6 +233,26 @@ static void a_killed_writer_leaves_nothing_that_counts(void **state)
     assert_int_equal(entries(f->ckpt), 2);
 }
 
+/* A reader that opens one waits for its other end. */
+static void a_fifo_is_no_manifest(void **state)
+{
+    const struct fixture *f = *state;
+    struct manifest m;
+    char path[160], manifest[192];
+    struct err err = {0};
+
+    assert_int_equal(write_one(f->ckpt, 10, "b", 2, GOOD, &err), 0);
+    snprintf(path, sizeof(path), "%s/step-0000000010", f->ckpt);
+    snprintf(manifest, sizeof(manifest), "%s/manifest.json", path);
+    assert_true(unlink(manifest) == 0 && mkfifo(manifest, 0600) == 0);
+    alarm(20);
+    assert_int_equal(ckpt_manifest(path, &m, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_int_equal(write_one(f->ckpt, 10, "a", 2, GOOD, &err), 0); /* in its place: it is damaged */
+    alarm(0);
+    assert_int_equal(ckpt_manifest(path, &m, &err), 0);
+}
+
 static void other_names_are_no_checkpoints(void **state)
 {
     const struct fixture *f = *state;
@@ -309,6 +329,37 @@ static void manifests_that_lie_are_refused(void **state)
     }
 }
 
+/* Who may write in the folder may not lead us out of it: a link goes, and what it leads to stays. */
+static void links_are_not_followed(void **state)
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    const struct manifest m = {.step = 10, .config = 7, .run_id = "a"};
+    const struct fixture *f = *state;
+    struct ckpt_writer w;
+    char away[96], kept[128], step[160], leftover[160], own[PATH_MAX];
+    struct err err = {0};
+    struct stat st;
+
+    snprintf(away, sizeof(away), "%s/away", f->dir);
+    snprintf(kept, sizeof(kept), "%s/kept", away);
+    snprintf(step, sizeof(step), "%s/step-0000000010", f->ckpt);
+    snprintf(leftover, sizeof(leftover), "%s/.tmp-step-0000000003", f->ckpt);
+    assert_int_equal(ckpt_begin(&w, f->ckpt, &m, &err), 0);
+    snprintf(own, sizeof(own), "%s", w.tmp);
+    ckpt_abort(&w);
+    assert_int_equal(fs_mkdirs(away, &err), 0);
+    assert_int_equal(fs_write_atomic(kept, "x", 1, &err), 0);
+    assert_int_equal(utimensat(AT_FDCWD, away, long_ago, 0), 0);
+    assert_true(symlink(away, step) == 0 && symlink(away, leftover) == 0 && symlink(away, own) == 0);
+    assert_int_equal(utimensat(AT_FDCWD, leftover, long_ago, AT_SYMLINK_NOFOLLOW), 0);
+
+    assert_int_equal(write_one(f->ckpt, 10, "a", 2, GOOD, &err), 0);
+    assert_int_equal(access(kept, F_OK), 0);
+    assert_true(lstat(step, &st) == 0 && S_ISDIR(st.st_mode));
+    assert_int_equal(entries(step), 3);
+    assert_int_equal(entries(f->ckpt), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
 
 int main(void)
@@ -320,6 +371,8 @@ int main(void)
         TEST(leftovers_of_other_runs_go_after_a_day),
         TEST(a_failed_write_leaves_nothing),
         TEST(a_killed_writer_leaves_nothing_that_counts),
+        TEST(links_are_not_followed),
+        TEST(a_fifo_is_no_manifest),
         TEST(other_names_are_no_checkpoints),
         TEST(manifests_that_lie_are_refused),
     };

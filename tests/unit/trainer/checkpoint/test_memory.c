@@ -1,4 +1,4 @@
-/* test_memory.c - out of memory at each allocation in turn while a checkpoint is written: the process ends as common/arena.h
+/* test_memory.c - out of memory at each allocation in turn while a checkpoint is written: the process ends as common/memory.h
  * promises, or the write fails with a word, or it succeeds. What lies in the folder is whole, whoever's it is, and the next
  * write is not disturbed by what was left.
  */
@@ -154,7 +154,7 @@ static void test_a_checkpoint_is_whole_or_not_there(void **state)
     static const char *const AFTER[] = {"o2 t3 o3", "o2 o3 t3", NULL};
     static const char *const NOT_PRUNED[] = {"o1 o2 t3 o3", "o1 o2 o3 t3", NULL};
     struct failing_end untroubled, end = {.struck = true};
-    long n = 0, aborted = 0, failed = 0;
+    long n = 0, exhausted = 0, failed = 0;
 
     (void)state;
     struct folder first = make_folder();
@@ -166,22 +166,22 @@ static void test_a_checkpoint_is_whole_or_not_there(void **state)
         char line[LINE_BYTES];
         failing_try(++n, save, &f, &end);
         describe(f.path, line);
-        aborted += end.aborted;
-        failed += !end.aborted && end.value == 0;
+        exhausted += end.exhausted;
+        failed += !end.exhausted && end.value == 0;
         bool done = is_one_of(line, AFTER) || is_one_of(line, NOT_PRUNED);
-        if (!done && (!is_one_of(line, BEFORE) || (!end.aborted && end.value == 1)))
+        if (!done && (!is_one_of(line, BEFORE) || (!end.exhausted && end.value == 1)))
             fail_msg("without allocation %ld: %s (value %d)", n, line, (int)end.value);
-        assert_true(end.aborted || end.value >= 0);
-        assert_true(end.aborted || end.kept <= untroubled.kept);
+        assert_true(end.exhausted || end.value >= 0);
+        assert_true(end.exhausted || end.kept <= untroubled.kept);
         save_untroubled(f.path, 3, OURS);
         describe(f.path, line);
         if (!is_one_of(line, AFTER) || has_leftovers(f.path))
             fail_msg("after the write behind allocation %ld: %s", n, line);
         remove_folder(&f);
     }
-    print_message("%ld allocations; without one: %ld ended the process, %ld the write\n", n - 1, aborted,
+    print_message("%ld allocations; without one: %ld ended the process, %ld the write\n", n - 1, exhausted,
                   failed);
-    assert_true(n > FEWEST_ALLOCATIONS && aborted > 0 && failed > 0);
+    assert_true(n > FEWEST_ALLOCATIONS && exhausted > 0 && failed > 0);
 }
 
 /* The system refuses to open its manifest: whose it is nobody knows, and so it is not ours to replace. */

@@ -2,6 +2,7 @@
  * death at a random step. */
 #include "common/clock.h"
 #include "ranks.h"
+#include "trainer/collectives/watch_wire.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -315,6 +316,43 @@ static void test_crowd_before_the_door(void **state)
         close(fds[i]);
 }
 
+/* Who has the right words and not the token is nobody: to the watch no rank 3, at a lane's end no rank 2. */
+static void test_forged_words(void **state)
+{
+    const struct {
+        uint64_t magic;
+        uint8_t token[WATCH_TOKEN_BYTES];
+        uint32_t kind, from, to;
+    } lane = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
+    const struct {
+        struct watch_head head;
+        struct watch_register said;
+    } rank = {.head = {.type = WATCH_REGISTER, .rank = 3, .len = sizeof(struct watch_register)},
+              .said = {.magic = WATCH_MAGIC, .token = "guess", .world = 4, .version = WATCH_VERSION}};
+    const struct timespec ts = {.tv_nsec = 10000000};
+    const int port = ranks_free_port();
+    char run_id[64];
+    int fds[6], ports[8];
+    pid_t pids[4];
+
+    (void)state;
+    pids[0] = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
+    while (listening_ports(pids[0], ports) < 3)
+        nanosleep(&ts, NULL);
+    for (int i = 0; i < 6; i++) {
+        const void *words = i < 3 ? (const void *)&lane : &rank;
+        const size_t len = i < 3 ? sizeof(lane) : sizeof(rank);
+        fds[i] = visit(ports[i % 3], false);
+        assert_int_equal(send(fds[i], words, len, MSG_NOSIGNAL), len);
+    }
+    for (int r = 1; r < 4; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+    for (int i = 0; i < 6; i++)
+        close(fds[i]);
+}
+
 /* Reductions and messages without end, of changing sizes. */
 static int stream_body(struct collectives *c, void *arg)
 {
@@ -362,11 +400,11 @@ static void test_killed_at_a_random_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_64_ranks_in_8_pods),      cmocka_unit_test(test_24_pods),
-        cmocka_unit_test(test_another_run_is_refused),  cmocka_unit_test(test_wrong_numbers_are_refused),
-        cmocka_unit_test(test_missing_rank_is_named),   cmocka_unit_test(test_rank_that_comes_again),
-        cmocka_unit_test(test_strangers_at_every_port), cmocka_unit_test(test_crowd_before_the_door),
-        cmocka_unit_test(test_killed_at_a_random_step),
+        cmocka_unit_test(test_64_ranks_in_8_pods),     cmocka_unit_test(test_24_pods),
+        cmocka_unit_test(test_another_run_is_refused), cmocka_unit_test(test_wrong_numbers_are_refused),
+        cmocka_unit_test(test_missing_rank_is_named),  cmocka_unit_test(test_rank_that_comes_again),
+        cmocka_unit_test(test_forged_words),           cmocka_unit_test(test_strangers_at_every_port),
+        cmocka_unit_test(test_crowd_before_the_door),  cmocka_unit_test(test_killed_at_a_random_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,6 +321,29 @@ static void one_process_at_a_time(void **state)
 }
 
 /* Names and folders of the data sets; the sums are the published ones, so a server of our own is refused by them. */
+/* A link in the place of what is fetched would have another file written. */
+static void links_are_not_followed(void **state)
+{
+    struct fixture *f = *state;
+    struct buf got = BUF_INIT(100);
+    char away[PATH_MAX + 32];
+
+    snprintf(away, sizeof(away), "%s/away", f->folder);
+    assert_int_equal(fs_write_atomic(away, "theirs", 6, &f->err), 0);
+    assert_int_equal(symlink(away, f->part), 0);
+    expect_refused(f, "/good", ERR_FATAL, ".part");
+    assert_int_equal(fs_read(away, &got, &f->err), 0);
+    assert_string_equal(buf_str(&got), "theirs");
+    buf_release(&got);
+    unlink(f->part);
+    snprintf(f->part, sizeof(f->part), "%s/.fetch.lock", f->folder);
+    unlink(f->part);
+    unlink(away);
+    assert_int_equal(symlink(away, f->part), 0);
+    expect_refused(f, "/good", ERR_FATAL, ".fetch.lock");
+    assert_int_equal(access(away, F_OK), -1);
+}
+
 static void data_sets_have_their_places(void **state)
 {
     struct fixture *f = *state;
@@ -357,6 +380,7 @@ int main(void)
         TEST(a_stalled_server_is_left),
         TEST(a_full_disk_keeps_what_it_has),
         TEST(one_process_at_a_time),
+        TEST(links_are_not_followed),
         TEST(data_sets_have_their_places),
     };
 

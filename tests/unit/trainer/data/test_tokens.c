@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int setup(void **state)
 {
@@ -193,6 +194,11 @@ static void hostile_files_are_refused(void **state)
     snprintf(folder, sizeof(folder), "%s/folder", f->folder);
     assert_int_equal(mkdir(folder, 0700), 0);
     refuse(f, "folder", ERR_INVALID, "expected a file");
+    snprintf(folder, sizeof(folder), "%s/fifo", f->folder);
+    assert_int_equal(mkfifo(folder, 0600), 0);
+    alarm(20); /* nobody writes to it */
+    refuse(f, "fifo", ERR_INVALID, "expected a file");
+    alarm(0);
 }
 
 static void compressed_arrays_are_refused(void **state)

@@ -93,7 +93,7 @@ static void lays_out_parameters(void **state)
 static void refuses_what_does_not_fit(void **state)
 {
     (void)state;
-    struct model_spec s[8];
+    struct model_spec s[9];
     static const char *const says[] = {
         "model.layers[1] (linear b): expected a vector as input, got an image of 26x26x4: put flatten before",
         "model.layers[1] (conv2d b): expected an image as input, got a vector",
@@ -103,6 +103,7 @@ static void refuses_what_does_not_fit(void **state)
         "model: no layer has parameters: nothing to train",
         "model.layers[1] (softmax): expected a vector as input, got an image of 26x26x4",
         "model.layers[1] (maxpool2d): expected an image as input, got a vector",
+        "model.layers[1] (embedding b): expected tokens as input: put it first",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(s); i++)
@@ -120,6 +121,9 @@ static void refuses_what_does_not_fit(void **state)
     add(&s[6], "softmax", "", 0, 0);
     add(&s[7], "flatten", "", 0, 0);
     add(&s[7], "maxpool2d", "", 2, 0);
+    s[8].input = (struct shape){.rows = 4, .cols = 1, .channels = 1, .sequence = true};
+    add(&s[8], "embedding", "a", 7, 1); /* what it gives is as wide as tokens, and is none */
+    add(&s[8], "embedding", "b", 7, 8);
     for (size_t i = 0; i < ARRAY_LEN(s); i++) {
         struct err err = {0};
         cleanup_model struct model *m = model_make(&s[i], 2, &err);

@@ -233,6 +233,37 @@ static void what_cannot_be_cut_is_refused(void **state)
     assert_int_equal(err.kind, ERR_INVALID);
 }
 
+/* A head takes the loss while other micro-batches are still on their way forwards. */
+static int head_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+
+    cleanup_kctx struct kctx *ctx = kctx_make(&(struct kctx_options){0}, &err);
+    const struct pipeline_options o = {
+        .spec = arg, .comm = c, .ctx = ctx, .batch = 4, .timeout_ms = RANKS_TIMEOUT_MS};
+    cleanup_pipeline struct pipeline p = {0};
+    RANK_CHECK(ctx && pipeline_open(&p, &o, &err) == -1);
+    RANK_CHECK(err.kind == ERR_INVALID && strstr(err.msg, "model.stages: stage 0 ends in lm_head"));
+    return 0;
+}
+
+static void a_head_in_stages_is_refused_by_all(void **state)
+{
+    struct model_spec s = {.input = {.rows = 4, .cols = 1, .channels = 1, .sequence = true},
+                           .layers = 3,
+                           .stages = 2,
+                           .stage_first = {0, 2}};
+
+    (void)state;
+    s.layer[0] = layer_spec_of(&layer_embedding, "a");
+    s.layer[0].option[0] = 7; /* vocab */
+    s.layer[0].option[1] = 8; /* width */
+    s.layer[1] = layer_spec_of(&layer_lm_head, "b");
+    s.layer[1].option[0] = 7;
+    s.layer[2] = layer_spec_of(&layer_layernorm, "c");
+    ranks_run(2, head_body, &s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +277,7 @@ int main(void)
         cmocka_unit_test(a_loss_that_is_not_finite_stops_all),
         cmocka_unit_test(moments_are_gathered_and_handed_out),
         cmocka_unit_test(what_cannot_be_cut_is_refused),
+        cmocka_unit_test(a_head_in_stages_is_refused_by_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

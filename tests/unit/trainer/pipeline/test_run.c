@@ -7,13 +7,13 @@
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "trainer/launched.h"
 #include "trainer/run.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static const char MODEL[] =
@@ -69,44 +69,30 @@ static int unmake(void **state)
     return 0;
 }
 
-static int the_rank;
-static const char *the_world;
 static struct fixture *the_fixture;
-
-static char *launched(const char *name)
-{
-    static char rank[8];
-    static char id[24];
-
-    snprintf(rank, sizeof(rank), "%d", the_rank);
-    snprintf(id, sizeof(id), "stages-%d", getppid());
-    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
-        return rank;
-    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
-        return (char *)the_world;
-    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
-        return (char *)"127.0.0.1";
-    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
-        return (char *)"29519";
-    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
-}
 
 static int64_t striking_mono_ms(void *ctx)
 {
     (void)ctx;
-    if (the_rank == the_fixture->strike_rank && the_fixture->strike_call-- == 0)
+    if (launched.rank == the_fixture->strike_rank && the_fixture->strike_call-- == 0)
         raise(the_fixture->strike_signal);
     return clock_mono_ms();
 }
 
-static int rank_main(struct fixture *f, int rank, const char *tag)
+struct stages_run {
+    struct fixture *f;
+    const char *tag;
+};
+
+static int rank_main(void *ctx, int rank)
 {
+    const struct stages_run *run_of = ctx;
+    struct fixture *f = run_of->f;
     cleanup_stop struct stop stop = {.fd = -1};
-    cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "%s.%d", tag, rank)), "w");
-    struct run_env env = {.get = launched, .clock = clock_system(), .out = out, .stop = &stop};
+    cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "%s.%d", run_of->tag, rank)), "w");
+    struct run_env env = {.get = launched_get, .clock = clock_system(), .out = out, .stop = &stop};
     struct run_result result;
 
-    the_rank = rank;
     the_fixture = f;
     env.clock.mono_ms = striking_mono_ms;
     env.started_ms = clock_mono_ms();
@@ -120,25 +106,9 @@ static int rank_main(struct fixture *f, int rank, const char *tag)
 /* Checkpoints and weights of `tag` go to places of that name; codes[r]: how each rank ended. */
 static void go(struct fixture *f, const char *tag, int world, int *codes)
 {
-    pid_t pids[RANKS_MAX];
-    char count[8];
-
-    snprintf(count, sizeof(count), "%d", world);
-    the_world = count;
     f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "%s.ckpt", tag));
     f->cfg.save_path = path_in(f, arena_printf(&f->arena, "%s.safetensors", tag));
-    fflush(NULL);
-    for (int r = 0; r < world; r++) {
-        pids[r] = fork();
-        assert_true(pids[r] >= 0);
-        if (pids[r] == 0)
-            _exit(rank_main(f, r, tag));
-    }
-    for (int r = 0; r < world; r++) {
-        int status;
-        assert_int_equal(waitpid(pids[r], &status, 0), pids[r]);
-        codes[r] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
+    launched_run(world, rank_main, &(struct stages_run){f, tag}, codes);
 }
 
 static void read_file(struct fixture *f, const char *name, struct buf *to)
@@ -299,5 +269,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranks_that_do_not_fit_are_refused, make, unmake),
     };
 
+    launched = (struct launched){.port = 29519, .test = "stages"};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

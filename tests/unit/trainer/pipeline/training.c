@@ -195,6 +195,7 @@ int training_body(struct collectives *c, void *arg)
     feed_init(&p.feed, &set, false, NULL, &data);
     cleanup_train struct train train = {0};
     RANK_CHECK(!train_make(&train, &p, &err));
+    RANK_CHECK(!train.dlogits == !pipeline_is_last(&pipeline)); /* only the last stage takes a loss */
     out->stage_len = (int)train.grad_len;
     int rc = run_steps(&train, task, out);
     if (!rc && keep_whole(&pipeline, out, out->end, task->late_ms))

@@ -36,16 +36,7 @@ static void open_parts(struct training *t, const struct task *task, const struct
                             .seed = 77};
     feed_init(&p.feed, &set, false, NULL, &decode);
     p.feed.vocab = VOCAB;
-    if (train_make(&t->train, &p, &err))
-        fail_msg("%s", err.msg);
-    t->part = (struct evaluate_parts){.comm = t->comm,
-                                      .ctx = t->ctx,
-                                      .pipeline = &t->pipeline,
-                                      .resident = t->train.resident,
-                                      .loss = p.loss,
-                                      .feed = p.feed,
-                                      .items = task->items - 1,
-                                      .timeout_ms = TIMEOUT_MS};
+    begin_training(t, &p, task->items - 1);
 }
 
 void open_training(struct training *t, const struct task *task, bool device)
@@ -71,6 +62,7 @@ void open_training(struct training *t, const struct task *task, bool device)
     t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
     t->ctx =
         device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
+    unsetenv("TK_CUBLAS");
     t->tokens = tokens_open(GOLDEN "/gpt2.bin", TIME, &err);
     const struct pipeline_options o = {.spec = &t->spec,
                                        .comm = t->comm,
@@ -82,15 +74,4 @@ void open_training(struct training *t, const struct task *task, bool device)
         fail_msg("%s", err.msg);
     assert_true(task->items <= tokens_windows(t->tokens));
     open_parts(t, task, &optimizer);
-}
-
-void close_training(struct training *t)
-{
-    train_release(&t->train);
-    optim_release(&t->optim);
-    pipeline_release(&t->pipeline);
-    tokens_free(t->tokens);
-    kctx_free(t->ctx);
-    collectives_close(t->comm);
-    unsetenv("TK_CUBLAS");
 }

@@ -2,12 +2,9 @@
 #ifndef TK_TESTS_A_GPT2_H
 #define TK_TESTS_A_GPT2_H
 
+#include "a_training.h"
 #include "trainer/collectives/device.h"
-#include "trainer/data/tokens.h"
-#include "trainer/evaluate.h"
 #include "trainer/model/gpt2.h"
-#include "trainer/resident.h"
-#include "trainer/train.h"
 
 enum { TIME = 12, VOCAB = 31, TIMEOUT_MS = 10000 };
 
@@ -21,18 +18,6 @@ struct task {
     size_t bucket_bytes;
 };
 
-struct training {
-    struct collectives *comm;
-    struct kctx *ctx;
-    struct tokens *tokens;
-    struct model_spec spec;
-    struct pipeline pipeline;
-    struct optim optim;
-    struct train train;
-    struct evaluate_parts part;
-};
-
 void open_training(struct training *t, const struct task *task, bool device);
-void close_training(struct training *t);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/contract.h"
 #include "kernels/device.h"
 #include "test.h"
+#include "trainer/launched.h"
 #include "trainer/run.h"
 
 #include <errno.h>
@@ -47,24 +48,11 @@ static const char GPT2[] = "name: small\n"
                            "defaults: {epochs: 1, batch_size: 1, total_batch_tokens: 48, val_every: 5, "
                            "val_steps: 3, log_interval: 1}\n";
 
-static int the_rank, the_world;
-
 static char *environment(const char *name)
 {
-    static char rank[8], world[8], id[32];
+    char *told = launched_get(name);
 
-    snprintf(rank, sizeof(rank), "%d", the_rank);
-    snprintf(world, sizeof(world), "%d", the_world);
-    snprintf(id, sizeof(id), "gpu-ranks-%d", (int)getppid());
-    if (strcmp(name, CONTRACT_ENV_RANK) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_RANK) == 0)
-        return rank;
-    if (strcmp(name, CONTRACT_ENV_WORLD_SIZE) == 0 || strcmp(name, CONTRACT_ENV_LOCAL_WORLD_SIZE) == 0)
-        return world;
-    if (strcmp(name, CONTRACT_ENV_MASTER_ADDR) == 0)
-        return (char *)"127.0.0.1";
-    if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
-        return (char *)"29513";
-    return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : getenv(name);
+    return told ? told : getenv(name);
 }
 
 /* A rank's whole life, as the program's. */
@@ -76,8 +64,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
     struct err err = {0};
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    the_rank = rank;
-    the_world = t->world;
+    launched = (struct launched){.rank = rank, .world = t->world, .port = 29513, .test = "gpu-ranks"};
     if (t->fault)
         setenv("FAKE_NCCL", t->fault, 1);
     if (t->early)
@@ -229,6 +216,15 @@ void gpu_ranks_check_signal(struct gpu_ranks_task t, int signal, int exit_code)
     assert_true(found);
     kill(r.pid[1], SIGKILL);
     assert_int_equal(gpu_ranks_ended(r.pid[1]), EXIT_CODE_SIGNAL_BASE + SIGKILL);
+}
+
+void gpu_ranks_check_lost(struct gpu_ranks_task t)
+{
+    t.backend = COLLECTIVES_NCCL;
+    gpu_ranks_check_signal(t, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_signal(t, SIGSTOP, EXIT_CODE_RETRYABLE);
+    t.backend = COLLECTIVES_GLOO;
+    gpu_ranks_check_signal(t, SIGKILL, EXIT_CODE_PEER_LOST);
 }
 
 static bool has_gpu(void)

@@ -80,6 +80,9 @@ void gpu_ranks_check_within(const struct gpu_ranks_shown *want, const struct gpu
  * with exit_code; of several at a deadline one, who may take the rest along. */
 void gpu_ranks_check_signal(struct gpu_ranks_task t, int signal, int exit_code);
 
+/* It is killed and stopped over NCCL, and killed over gloo. */
+void gpu_ranks_check_lost(struct gpu_ranks_task t);
+
 /* From a program's arguments; 0: there are GPUs, else its exit status. And the set-up and tear-down of its tests. */
 int gpu_ranks_find(int argc, char **argv);
 int gpu_ranks_make(void **state);

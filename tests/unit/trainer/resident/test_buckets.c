@@ -109,7 +109,7 @@ static void train(struct training *t, struct exchange *e, struct task task, bool
             if (train_step(&t->train, step, 0.01, &r, &err))
                 fail_msg("%s", err.msg);
     }
-    assert_int_equal(train_pull(&t->train, &err), 0);
+    assert_int_equal(train_pull(&t->train, TRAIN_READS_ALL, &err), 0);
 }
 
 static void end_training(struct training *t, struct exchange *e)

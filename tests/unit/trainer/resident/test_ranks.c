@@ -135,25 +135,17 @@ static void weights_to_begin_with_reach_the_gpu(void **state)
 
 static void a_rank_that_dies_or_stops_ends_the_others(void **state)
 {
-    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD};
     const struct gpu_ranks_task gloo = {GLOO, .world = WORLD};
 
     (void)state;
-    gpu_ranks_check_signal(nccl, SIGKILL, EXIT_CODE_PEER_LOST);
-    gpu_ranks_check_signal(nccl, SIGSTOP, EXIT_CODE_RETRYABLE);
-    gpu_ranks_check_signal(gloo, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_lost((struct gpu_ranks_task){.world = WORLD});
     gpu_ranks_check_signal(gloo, SIGSTOP, EXIT_CODE_RETRYABLE);
 }
 
 static void so_does_one_with_a_part_of_the_optimiser(void **state)
 {
-    const struct gpu_ranks_task nccl = {NCCL, .world = WORLD, .zero = true};
-    const struct gpu_ranks_task gloo = {GLOO, .world = WORLD, .zero = true};
-
     (void)state;
-    gpu_ranks_check_signal(nccl, SIGKILL, EXIT_CODE_PEER_LOST);
-    gpu_ranks_check_signal(nccl, SIGSTOP, EXIT_CODE_RETRYABLE);
-    gpu_ranks_check_signal(gloo, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_lost((struct gpu_ranks_task){.world = WORLD, .zero = true});
 }
 
 /* An NCCL that fails in the launch of a recorded step: call 0 is the gradient's first sum, 1 is queued as it is, 6 is a

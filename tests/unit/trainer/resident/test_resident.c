@@ -2,12 +2,10 @@
  * graphs, the ring of orders and records, and what happens when the device fails. */
 #include "test.h"
 
+#include "a_training.h"
 #include "cudart.h"
 #include "kernels/cuda/cuda.h"
 #include "trainer/collectives/device.h"
-#include "trainer/evaluate.h"
-#include "trainer/resident.h"
-#include "trainer/train.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,17 +23,6 @@ struct task {
     bool subset;
     double lr;
     struct device_comm *device_comm;
-};
-
-/* What a training on one device holds. */
-struct training {
-    struct collectives *comm;
-    struct kctx *ctx;
-    struct model_spec spec;
-    struct pipeline pipeline;
-    struct optim optim;
-    struct train train;
-    struct evaluate_parts part;
 };
 
 struct data {
@@ -141,46 +128,7 @@ static void open_training(struct training *t, const struct task *task, bool devi
                             .loss = {.type = task->values ? LOSS_MSE : LOSS_CROSS_ENTROPY},
                             .seed = 77};
     feed_init(&p.feed, &set, false, task->subset ? data.subset : NULL, &decode);
-    if (train_make(&t->train, &p, &err))
-        fail_msg("%s", err.msg);
-    t->part = (struct evaluate_parts){.comm = t->comm,
-                                      .ctx = t->ctx,
-                                      .pipeline = &t->pipeline,
-                                      .resident = t->train.resident,
-                                      .loss = p.loss,
-                                      .feed = p.feed,
-                                      .items = ITEMS - 3,
-                                      .timeout_ms = TIMEOUT_MS};
-}
-
-static void close_training(struct training *t)
-{
-    train_release(&t->train);
-    optim_release(&t->optim);
-    pipeline_release(&t->pipeline);
-    kctx_free(t->ctx);
-    collectives_close(t->comm);
-}
-
-static void run_step(struct training *t, int64_t step, double lr, bool exact, struct train_result *r)
-{
-    struct err err = {0};
-
-    t->train.exact = exact;
-    if (train_step(&t->train, step, lr, r, &err))
-        fail_msg("%s", err.msg);
-}
-
-static double distance(const float *a, const float *b, size_t n)
-{
-    double wrong = 0;
-    double all = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        wrong += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
-        all += (double)b[i] * (double)b[i];
-    }
-    return wrong / all;
+    begin_training(t, &p, ITEMS - 3);
 }
 
 static void check_state(struct training *device, struct training *cpu)
@@ -190,16 +138,16 @@ static void check_state(struct training *device, struct training *cpu)
     struct err err = {0};
     int states;
 
-    assert_int_equal(train_pull(&device->train, &err), 0);
-    assert_true(distance(model_values(a), model_values(b), model_len(a)) < 1e-8);
-    assert_true(distance(device->optim.m, cpu->optim.m, model_len(a)) < 1e-6);
+    assert_int_equal(train_pull(&device->train, TRAIN_READS_ALL, &err), 0);
+    assert_true(wrong_share(model_values(a), model_values(b), model_len(a)) < 1e-8);
+    assert_true(wrong_share(device->optim.m, cpu->optim.m, model_len(a)) < 1e-6);
     const struct state_row *row = model_state(a, &states);
     const struct state_row *want = model_state(b, &states);
     for (int i = 0; i < states; i++) {
         if (row[i].type == STATE_I64)
             assert_memory_equal(row[i].data, want[i].data, row[i].bytes);
         else if (row[i].buffer)
-            assert_true(distance(row[i].data, want[i].data, row[i].bytes / sizeof(float)) < 1e-9);
+            assert_true(wrong_share(row[i].data, want[i].data, row[i].bytes / sizeof(float)) < 1e-9);
     }
     assert_int_equal(device->optim.step, cpu->optim.step);
 }
@@ -264,29 +212,11 @@ static const struct task SGD = {.optimizer = OPTIMIZER_SGD, .lr = 0.05};
 static void steps_in_flight_change_nothing(void **state)
 {
     struct training hurried, patient;
-    struct err err = {0};
-    int behind = 0;
 
     (void)state;
     open_training(&hurried, &SGD, true);
     open_training(&patient, &SGD, true);
-    for (int epoch = 0; epoch < 6; epoch++) {
-        train_epoch(&hurried.train, epoch);
-        train_epoch(&patient.train, epoch);
-        for (int step = 0; step < STEPS; step++) {
-            struct train_result a, b;
-            run_step(&hurried, step, 0.05 / (1 + epoch + step), false, &a);
-            run_step(&patient, step, 0.05 / (1 + epoch + step), true, &b);
-            behind = a.back > behind ? a.back : behind;
-        }
-    }
-    assert_int_equal(behind, RESIDENT_LAG + 1);
-    assert_int_equal(train_pull(&hurried.train, &err), 0);
-    assert_int_equal(train_pull(&patient.train, &err), 0);
-    assert_memory_equal(model_values(hurried.pipeline.model), model_values(patient.pipeline.model),
-                        model_len(patient.pipeline.model) * sizeof(float));
-    close_training(&hurried);
-    close_training(&patient);
+    check_steps_in_flight(&hurried, &patient, 6, STEPS, 0.05);
 }
 
 /* The step is told by its own number, and the weights stay as they were before it. */
@@ -302,7 +232,7 @@ static void a_loss_that_is_no_number_stops_the_weights(void **state)
     train_epoch(&t.train, 0);
     for (int step = 0; step < 3; step++)
         run_step(&t, step, 0.05, false, &r);
-    assert_int_equal(train_pull(&t.train, &err), 0);
+    assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
     len = model_len(t.pipeline.model);
     model_values(t.pipeline.model)[len - 1] = NAN;
     train_push(&t.train);
@@ -317,7 +247,7 @@ static void a_loss_that_is_no_number_stops_the_weights(void **state)
     assert_int_equal(taken - r.back, 4);
     float before[8];
     memcpy(before, model_values(t.pipeline.model), sizeof(before));
-    assert_int_equal(train_pull(&t.train, &err), 0);
+    assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
     assert_memory_equal(model_values(t.pipeline.model), before, sizeof(before));
     close_training(&t);
 }
@@ -349,7 +279,7 @@ static void a_resumed_training_goes_on_with_what_it_is_given(void **state)
         run_step(&cpu, step + 2, 0.05, true, &b);
         assert_true(fabsf(a.loss - b.loss) <= 1e-5f * fabsf(b.loss));
     }
-    assert_int_equal(train_pull(&device.train, &err), 0);
+    assert_int_equal(train_pull(&device.train, TRAIN_READS_ALL, &err), 0);
     check_state(&device, &cpu);
     close_training(&device);
     close_training(&cpu);
@@ -369,7 +299,7 @@ static void a_device_that_fails_is_told(void **state)
         train_epoch(&t.train, 0);
         run_step(&t, 0, 0.05, true, &r);
         fake_cudart_fail(functions[i], 0);
-        int failed = train_step(&t.train, 1, 0.05, &r, &err) || train_pull(&t.train, &err);
+        int failed = train_step(&t.train, 1, 0.05, &r, &err) || train_pull(&t.train, TRAIN_READS_ALL, &err);
         assert_int_equal(failed, 1);
         assert_int_equal(err.kind, ERR_FATAL);
         assert_non_null(strstr(err.msg, "the GPU: "));
@@ -483,8 +413,8 @@ static void an_exchange_on_the_device_is_a_part_of_the_step(void **state)
     assert_int_equal(heard_at, 3 + RESIDENT_LAG + 1);
     assert_int_equal(e.sums, 4); /* of two sizes, once as it is and once recorded */
     assert_true(e.waits > 0);
-    assert_int_equal(train_pull(&t.train, &err), 0);
-    assert_int_equal(train_pull(&alone.train, &err), 0);
+    assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
+    assert_int_equal(train_pull(&alone.train, TRAIN_READS_ALL, &err), 0);
     assert_memory_equal(model_values(t.pipeline.model), model_values(alone.pipeline.model),
                         model_len(alone.pipeline.model) * sizeof(float));
     train_release(&t.train);
@@ -529,7 +459,7 @@ static int what_is_told(int (*ask)(struct training *t, struct err *err))
 
 static int ask_weights(struct training *t, struct err *err)
 {
-    return train_pull(&t->train, err);
+    return train_pull(&t->train, TRAIN_READS_ALL, err);
 }
 
 static int ask_sums(struct training *t, struct err *err)
@@ -591,13 +521,13 @@ static void weights_behind_a_bad_loss_are_refused(void **state)
     open_training(&t, &SGD, true);
     train_epoch(&t.train, 0);
     run_step(&t, 0, 0.05, false, &r);
-    assert_int_equal(train_pull(&t.train, &err), 0);
+    assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), 0);
     model_values(t.pipeline.model)[model_len(t.pipeline.model) - 1] = NAN;
     train_push(&t.train);
     run_step(&t, 1, 0.05, false, &r);
     run_step(&t, 2, 0.05, false, &r);
     assert_int_equal(r.flags & COLLECTIVES_NONFINITE, 0);
-    assert_int_equal(train_pull(&t.train, &err), -1);
+    assert_int_equal(train_pull(&t.train, TRAIN_READS_ALL, &err), -1);
     assert_int_equal(err.kind, ERR_FATAL);
     assert_non_null(strstr(err.msg, "(step 2)"));
     close_training(&t);

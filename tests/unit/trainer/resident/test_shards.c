@@ -1,38 +1,27 @@
 /* test_shards.c - the optimiser's state in parts on GPUs that are none, and an exchange by way of the process: the memory that
- * it takes, parts that are empty, and the weights and moments that come of it.
+ * it takes, parts that are empty, and the weights and moments that come of it. And the memory that stages take.
  */
 #include "test.h"
 
 #include "../collectives/ranks.h"
+#include "a_training.h"
 #include "cudart.h"
 #include "kernels/cuda/cuda.h"
-#include "trainer/data/tokens.h"
 #include "trainer/model/gpt2.h"
-#include "trainer/resident.h"
-#include "trainer/train.h"
 
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { ITEMS = 48, SIDE = 8, PIXELS = SIDE * SIDE, BATCH = 4, STEPS = 3, CLASSES = 3, SPARE_BYTES = 64 };
-enum { VOCAB = 31, TIME = 12, WINDOWS = 12 };
+enum { VOCAB = 31, TIME = 12, WINDOWS = 12, WIDE = 4096 };
 
-/* A layer of side * side inputs: with one, the parameters fill one part. 0: a GPT-2 in bf16. */
+/* A layer of side * side inputs: with one, the parameters fill one part. 0: a GPT-2 in bf16. Two stages: a second layer behind
+ * it, of WIDE outputs. */
 struct task {
-    int side;
+    int side, stages;
     enum optimizer_type optimizer;
     double clip;
-};
-
-struct training {
-    struct kctx *ctx;
-    struct tokens *tokens;
-    struct model_spec spec;
-    struct pipeline pipeline;
-    struct optim optim;
-    struct train train;
-    size_t device_bytes;
 };
 
 static uint8_t image[ITEMS * PIXELS];
@@ -46,7 +35,7 @@ static void make_data(void)
         label[i] = i % CLASSES;
 }
 
-static void make_spec(struct model_spec *s, int side)
+static void make_spec(struct model_spec *s, int side, int stages)
 {
     const struct gpt2_spec gpt2 = {
         .vocab = VOCAB, .block_size = TIME, .n_layer = 2, .n_head = 2, .n_embd = 16};
@@ -62,6 +51,13 @@ static void make_spec(struct model_spec *s, int side)
     l[1] = layer_spec_of(&layer_linear, "d");
     l[1].option[0] = CLASSES;
     l[1].place = 1;
+    if (!stages)
+        return;
+    l[2] = layer_spec_of(&layer_linear, "e");
+    l[2].option[0] = WIDE;
+    l[2].place = s->layers++;
+    s->stages = stages;
+    s->stage_first[1] = 2;
 }
 
 static void open_model(struct training *t, const struct task *task, struct collectives *c)
@@ -69,7 +65,7 @@ static void open_model(struct training *t, const struct task *task, struct colle
     struct torch_rng rng;
     struct err err = {0};
 
-    make_spec(&t->spec, task->side);
+    make_spec(&t->spec, task->side, task->stages);
     t->ctx = cuda_make(0, PRECISION_F32, task->side ? ELEMENT_F32 : ELEMENT_BF16, &err);
     RANK_CHECK(t->ctx);
     const struct pipeline_options o = {.spec = &t->spec,
@@ -82,7 +78,8 @@ static void open_model(struct training *t, const struct task *task, struct colle
     RANK_OK(pipeline_init(&t->pipeline, &rng, &err));
 }
 
-static void open_training(struct training *t, const struct task *task, struct collectives *c, bool parts)
+/* Returns the bytes of the device that it takes beside its model. */
+static size_t open_training(struct training *t, const struct task *task, struct collectives *c, bool parts)
 {
     static const struct data_spec decode = {.stats = 1, .mean = {0.5}, .std = {0.5}};
     const struct optimizer_spec optimizer = {.type = task->optimizer,
@@ -114,7 +111,9 @@ static void open_training(struct training *t, const struct task *task, struct co
                             .pipeline = &t->pipeline,
                             .optim = &t->optim,
                             .shard = shard,
-                            .sampler = {.items = set.train.items, .rank = c->rank, .world = c->world},
+                            .sampler = {.items = set.train.items,
+                                        .rank = t->pipeline.at.replica,
+                                        .world = t->pipeline.at.replicas},
                             .batch_size = task->side ? BATCH : 1,
                             .timeout_ms = RANKS_TIMEOUT_MS,
                             .loss = {.type = LOSS_CROSS_ENTROPY}};
@@ -122,24 +121,16 @@ static void open_training(struct training *t, const struct task *task, struct co
     p.feed.vocab = VOCAB;
     const size_t before = fake_cudart_bytes();
     RANK_OK(train_make(&t->train, &p, &err));
-    t->device_bytes = fake_cudart_bytes() - before;
+    const size_t bytes = fake_cudart_bytes() - before;
     train_epoch(&t->train, 0);
     t->train.exact = true;
-}
-
-static void close_training(struct training *t)
-{
-    train_release(&t->train);
-    optim_release(&t->optim);
-    pipeline_release(&t->pipeline);
-    tokens_free(t->tokens);
-    kctx_free(t->ctx);
+    return bytes;
 }
 
 /* Moments are a part, gradients and what passes read of the weights have room for parts of one length. In bf16 the weights are
  * a part, too, beside the few that are read in f32. */
-static void check_bytes(const struct collectives *c, const struct training *whole,
-                        const struct training *parts)
+static void check_bytes(const struct collectives *c, const struct training *whole, size_t whole_bytes,
+                        const struct training *parts, size_t parts_bytes)
 {
     const size_t len = whole->optim.len, own = parts->optim.len;
     const size_t room = shard_len(&parts->train.p.shard);
@@ -147,9 +138,9 @@ static void check_bytes(const struct collectives *c, const struct training *whol
     const struct model_weights w = model_weights(parts->pipeline.model);
     const size_t saved = (len - own) * (moments + w.part) * sizeof(float);
     const size_t more = (room - len) * (sizeof(float) + (w.part ? 2 : 4)) + w.exact_len * sizeof(float);
-    const size_t got = whole->device_bytes + more - parts->device_bytes;
+    const size_t got = whole_bytes + more - parts_bytes;
 
-    RANK_CHECK(whole->device_bytes + more > parts->device_bytes || !saved);
+    RANK_CHECK(whole_bytes + more > parts_bytes || !saved);
     RANK_CHECK(got >= saved && got <= saved + SPARE_BYTES); /* spans, of which a part may have fewer */
 }
 
@@ -160,6 +151,19 @@ static void check_moments(const struct collectives *c, const float *part, const 
     RANK_CHECK(!part || !memcmp(part, whole + o->first, o->len * sizeof(*part)));
 }
 
+/* Rank 0 reads the weights alone; who reads nothing gets nothing, but for what it hands around. */
+static void check_reader(const struct collectives *c, struct training *t, const float *first)
+{
+    struct model *m = t->pipeline.model;
+    const bool reads = c->rank == 0;
+    struct err err = {0};
+
+    RANK_OK(train_pull(&t->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, &err));
+    RANK_CHECK(reads || model_weights(m).part || !memcmp(model_values(m), first, CLASSES * sizeof(*first)));
+    for (size_t i = 0; t->optim.m && i < t->optim.len; i++)
+        RANK_CHECK(t->optim.m[i] == 0);
+}
+
 /* All differ from rank to rank only in what they keep. */
 static int body(struct collectives *c, void *arg)
 {
@@ -168,9 +172,9 @@ static int body(struct collectives *c, void *arg)
     struct err err = {0};
     float first[CLASSES];
 
-    open_training(&whole, task, c, false);
-    open_training(&parts, task, c, true);
-    check_bytes(c, &whole, &parts);
+    const size_t whole_bytes = open_training(&whole, task, c, false);
+    const size_t parts_bytes = open_training(&parts, task, c, true);
+    check_bytes(c, &whole, whole_bytes, &parts, parts_bytes);
     const size_t len = model_len(whole.pipeline.model);
     memcpy(first, model_values(whole.pipeline.model), sizeof(first));
     for (int step = 0; step < STEPS; step++) {
@@ -182,9 +186,13 @@ static int body(struct collectives *c, void *arg)
     RANK_CHECK(task->clip > 0 ? whole.optim.grad_norm > task->clip : isnan(whole.optim.grad_norm));
     RANK_CHECK(!(task->clip > 0) ||
                fabs(whole.optim.grad_norm - parts.optim.grad_norm) < 1e-6 * whole.optim.grad_norm);
-    RANK_OK(train_pull(&whole.train, &err));
-    RANK_OK(train_pull(&parts.train, &err));
+    check_reader(c, &whole, first);
+    check_reader(c, &parts, first);
     const float *got = model_values(parts.pipeline.model);
+    RANK_CHECK(c->rank || !memcmp(got, model_values(whole.pipeline.model), len * sizeof(float)));
+    RANK_CHECK(c->rank || memcmp(got, first, sizeof(first)) != 0);
+    RANK_OK(train_pull(&whole.train, TRAIN_READS_ALL, &err));
+    RANK_OK(train_pull(&parts.train, TRAIN_READS_ALL, &err));
     RANK_CHECK(!memcmp(got, model_values(whole.pipeline.model), len * sizeof(float)));
     RANK_CHECK(memcmp(got, first, sizeof(first)) != 0);
     check_moments(c, parts.optim.m, whole.optim.m, &parts.optim);
@@ -225,9 +233,30 @@ static void a_part_may_be_empty(void **state)
         ranks_run(3, body, &rows[i]);
 }
 
+/* Gradients of the outputs are the last stage's affair. */
+static int stage_body(struct collectives *c, void *arg)
+{
+    const size_t outputs = (size_t)BATCH * WIDE * sizeof(float);
+    struct training t;
+
+    const size_t bytes = open_training(&t, arg, c, false);
+    RANK_CHECK(pipeline_is_last(&t.pipeline) ? bytes > outputs : bytes < outputs);
+    close_training(&t);
+    return 0;
+}
+
+static void only_the_last_stage_keeps_gradients_of_outputs(void **state)
+{
+    struct task task = {.side = SIDE, .stages = 2, .optimizer = OPTIMIZER_SGD};
+
+    (void)state;
+    ranks_run(2, stage_body, &task);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_the_last_stage_keeps_gradients_of_outputs),
         cmocka_unit_test(a_rank_keeps_a_part),
         cmocka_unit_test(in_bf16_it_keeps_a_part_of_the_weights_too),
         cmocka_unit_test(a_part_may_be_empty),

@@ -9,21 +9,13 @@
 #include "gpu_ranks.h"
 #include "staged_nets.h"
 
-#include <signal.h>
-
 #define NCCL .backend = COLLECTIVES_NCCL
-#define GLOO .backend = COLLECTIVES_GLOO
 
 /* Rank 1 is the stage in the middle. */
 static void a_stage_that_dies_or_stops_ends_the_others(void **state)
 {
-    const struct gpu_ranks_task nccl = {NCCL, .world = STAGES, .model = THREE_STAGES};
-    const struct gpu_ranks_task gloo = {GLOO, .world = STAGES, .model = THREE_STAGES};
-
     (void)state;
-    gpu_ranks_check_signal(nccl, SIGKILL, EXIT_CODE_PEER_LOST);
-    gpu_ranks_check_signal(nccl, SIGSTOP, EXIT_CODE_RETRYABLE);
-    gpu_ranks_check_signal(gloo, SIGKILL, EXIT_CODE_PEER_LOST);
+    gpu_ranks_check_lost((struct gpu_ranks_task){.world = STAGES, .model = THREE_STAGES});
 }
 
 /* Of two stages and two replicas. Calls of a communicator are counted: a stage's replicas have one of their own, so that call 0

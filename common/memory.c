@@ -1,0 +1,34 @@
+/* memory.c - the end of a process that gets no memory. */
+#include "common/memory.h"
+#include "common/contract.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { LINE_BYTES = 96, PATIENCE_MS = 1000 };
+
+static void (*also)(void *ctx);
+static void *also_ctx;
+
+void memory_tell(void (*tell)(void *ctx), void *ctx)
+{
+    also = tell;
+    also_ctx = ctx;
+}
+
+void memory_exhausted(void)
+{
+    char line[LINE_BYTES];
+    const int len = snprintf(line, sizeof(line), "%.64s: out of memory\n", program_invocation_short_name);
+    struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    signal(SIGPIPE, SIG_IGN); /* its end would be another one */
+    const ssize_t told = poll(&to, 1, PATIENCE_MS) > 0 ? write(to.fd, line, (size_t)len) : 0;
+    (void)told; /* where nobody is, the code has to do */
+    if (also)
+        also(also_ctx);
+    _exit(EXIT_CODE_RETRYABLE);
+}

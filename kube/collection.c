@@ -1,0 +1,81 @@
+/* collection.c - kinds, names, versions and the bookmark that ends the initial events. */
+#include "kube/collection.h"
+
+#include "common/cleanup.h"
+#include "common/json.h"
+
+#include <string.h>
+
+int collection_check_object(const struct kube_resource *r, const cJSON *object, struct err *err)
+{
+    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const char *kind = json_str(object, "kind");
+
+    if (kind && strcmp(kind, r->kind) != 0)
+        return err_set(err, ERR_INVALID, "expected a %s, got a %.60s", r->kind, kind);
+    if (!json_str(meta, "name") || !json_str(meta, "uid") || !json_str(meta, "resourceVersion"))
+        return err_set(err, ERR_INVALID, "a %s without metadata.name, uid or resourceVersion", r->kind);
+    return 0;
+}
+
+static int read_kind(const char *type, enum collection_event_kind *ret, struct err *err)
+{
+    static const struct {
+        const char *type;
+        enum collection_event_kind kind;
+    } rows[] = {
+        {"ADDED", COLLECTION_UPSERT},      {"MODIFIED", COLLECTION_UPSERT}, {"DELETED", COLLECTION_REMOVED},
+        {"BOOKMARK", COLLECTION_BOOKMARK}, {"ERROR", COLLECTION_ERROR},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(type, rows[i].type) == 0) {
+            *ret = rows[i].kind;
+            return 0;
+        }
+    }
+    return err_set(err, ERR_INVALID, "unknown event type \"%.40s\"", type);
+}
+
+int collection_read_event(const struct kube_resource *r, const cJSON *event, struct collection_event *ret,
+                          struct err *err)
+{
+    const char *type = json_str(event, "type");
+    const cJSON *object = json_find(event, (const char *[]){"object", NULL});
+    const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
+    const char *end =
+        json_str(json_find(meta, (const char *[]){"annotations", NULL}), "k8s.io/initial-events-end");
+
+    if (!type || !cJSON_IsObject(object))
+        return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
+    *ret = (struct collection_event){.object = object};
+    if (read_kind(type, &ret->kind, err) < 0)
+        return -1;
+    if (ret->kind == COLLECTION_ERROR)
+        return 0;
+    ret->version = json_str(meta, "resourceVersion");
+    if (ret->kind != COLLECTION_BOOKMARK)
+        return collection_check_object(r, object, err);
+    if (!ret->version)
+        return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
+    ret->initial_end = end && strcmp(end, "true") == 0;
+    return 0;
+}
+
+int collection_read_list(const struct kube_resource *r, const cJSON *list, struct collection_list *ret,
+                         struct err *err)
+{
+    const char *kind = json_str(list, "kind");
+    const cJSON *meta = json_find(list, (const char *[]){"metadata", NULL});
+    const char *version = json_str(meta, "resourceVersion");
+    const char *more = json_str(meta, "continue");
+    size_t kind_len = strlen(r->kind);
+
+    if (!kind || strncmp(kind, r->kind, kind_len) != 0 || strcmp(kind + kind_len, "List") != 0 || !version ||
+        !version[0])
+        return err_set(err, ERR_INVALID,
+                       "list: expected a %sList with metadata.resourceVersion, got \"%.60s\"", r->kind,
+                       kind ? kind : "no kind");
+    *ret = (struct collection_list){version, more && more[0] ? more : NULL};
+    return 0;
+}

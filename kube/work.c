@@ -1,0 +1,135 @@
+/* work.c - a list of keys, their calls, and the ways in which they end. */
+#include "kube/work.h"
+
+#include "common/memory.h"
+
+#include <stdlib.h>
+
+struct work {
+    struct works *ws;
+    struct work *next, **at;
+    const char *key; /* the queue's, until workqueue_done */
+    void *data;
+    void (*free_data)(void *data);
+    void (*answered)(void *ctx, struct work *w, struct kube_reply *reply);
+    struct kube_call *call;
+    struct loop_task unsent; /* tells of `why` */
+    struct err why;
+};
+
+static int64_t now(const struct works *ws)
+{
+    return loop_now_ms(ws->loop);
+}
+
+struct work *works_begin(struct works *ws, const char *key)
+{
+    struct work *w = memory_must(calloc(1, sizeof(*w)));
+
+    *w = (struct work){.ws = ws, .key = key, .next = ws->first, .at = &ws->first};
+    if (w->next)
+        w->next->at = &w->next;
+    ws->first = w;
+    ws->n++;
+    return w;
+}
+
+static void work_free(struct work *w)
+{
+    *w->at = w->next;
+    if (w->next)
+        w->next->at = w->at;
+    w->ws->n--;
+    kube_call_cancel(w->call);
+    loop_task_cancel(w->ws->loop, &w->unsent);
+    if (w->free_data)
+        w->free_data(w->data);
+    free(w);
+}
+
+void works_free(struct works *ws)
+{
+    while (ws->first)
+        work_free(ws->first);
+}
+
+static void end(struct work *w)
+{
+    struct works *ws = w->ws;
+
+    workqueue_done(ws->queue, w->key, now(ws));
+    work_free(w);
+    ws->ended(ws->owner);
+}
+
+const char *work_key(const struct work *w)
+{
+    return w->key;
+}
+
+void work_attach(struct work *w, void *data, void (*free_data)(void *data))
+{
+    w->data = data;
+    w->free_data = free_data;
+}
+
+void *work_data(const struct work *w)
+{
+    return w->data;
+}
+
+void work_done(struct work *w)
+{
+    workqueue_forget(w->ws->queue, w->key);
+    end(w);
+}
+
+void work_after(struct work *w, int64_t delay_ms)
+{
+    workqueue_add_at(w->ws->queue, w->key, now(w->ws) + (delay_ms > 0 ? delay_ms : 0));
+    work_done(w);
+}
+
+void work_retry(struct work *w, int64_t retry_after_ms)
+{
+    workqueue_retry(w->ws->queue, w->key, now(w->ws), now(w->ws) + retry_after_ms);
+    end(w);
+}
+
+static void answered_by_rule(void *ctx, struct work *w, struct kube_reply *reply)
+{
+    if (!reply->err) {
+        work_done(w);
+        return;
+    }
+    if (reply->err->kind != ERR_CONFLICT)
+        w->ws->problem(ctx, w->key, reply->err);
+    work_retry(w, reply->status.retry_after_ms);
+}
+
+static void on_reply(void *ctx, struct kube_reply *reply)
+{
+    struct work *w = ctx;
+
+    w->call = NULL;
+    w->answered(w->ws->ctx, w, reply);
+}
+
+static void on_unsent(void *ctx)
+{
+    struct work *w = ctx;
+    struct kube_reply reply = {.status = {.retry_after_ms = -1}, .err = &w->why};
+
+    w->answered(w->ws->ctx, w, &reply);
+}
+
+void work_send(struct work *w, const struct kube_request *request,
+               void (*done)(void *ctx, struct work *w, struct kube_reply *reply))
+{
+    w->answered = done ? done : answered_by_rule;
+    w->call = kube_call_start(w->ws->transport, request, on_reply, w, &w->why);
+    if (w->call)
+        return;
+    w->unsent = (struct loop_task){.run = on_unsent, .ctx = w};
+    loop_task_add(w->ws->loop, &w->unsent);
+}

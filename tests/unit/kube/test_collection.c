@@ -1,0 +1,148 @@
+/* test_collection.c - what is believed of an event, an object and a list's head, and what is said of the rest. */
+#include "kube/collection.h"
+
+#include "common/cleanup.h"
+#include "common/json.h"
+#include "test.h"
+
+#include <string.h>
+
+#define META(rv) "\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"" rv "\"}"
+#define POD(rv) "{\"kind\":\"Pod\"," META(rv) "}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}"
+#define MARK(annotations) "{\"metadata\":{\"resourceVersion\":\"7\"" annotations "}}"
+
+static cJSON *parse(const char *text)
+{
+    struct err err;
+    cJSON *json = json_parse(text, strlen(text), &err);
+
+    if (!json)
+        fail_msg("%s: %s", text, err.msg);
+    return json;
+}
+
+static void test_events(void **ctx)
+{
+    static const struct {
+        const char *text, *version;
+        enum collection_event_kind kind;
+        bool initial_end;
+    } rows[] = {
+        {EVENT("ADDED", POD("5")), "5", COLLECTION_UPSERT, false},
+        {EVENT("MODIFIED", "{" META("6") "}"), "6", COLLECTION_UPSERT, false},
+        {EVENT("DELETED", POD("7")), "7", COLLECTION_REMOVED, false},
+        {EVENT("BOOKMARK", MARK("")), "7", COLLECTION_BOOKMARK, false},
+        {EVENT("BOOKMARK", MARK(",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}")), "7",
+         COLLECTION_BOOKMARK, true},
+        {EVENT("BOOKMARK", MARK(",\"annotations\":{\"k8s.io/initial-events-end\":\"false\"}")), "7",
+         COLLECTION_BOOKMARK, false},
+        {EVENT("BOOKMARK", MARK(",\"annotations\":{\"k8s.io/initial-events-end\":true}")), "7",
+         COLLECTION_BOOKMARK, false},
+        {EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410}"), NULL, COLLECTION_ERROR, false},
+        {EVENT("ADDED", "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"8\","
+                        "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}"),
+         "8", COLLECTION_UPSERT, false}, /* anyone may annotate an object */
+    };
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cleanup_json cJSON *json = parse(rows[i].text);
+        struct collection_event e;
+        struct err err;
+        if (collection_read_event(&KUBE_PODS, json, &e, &err) < 0)
+            fail_msg("row %zu: %s", i, err.msg);
+        assert_ptr_equal(e.object, cJSON_GetObjectItem(json, "object"));
+        assert_int_equal(e.kind, rows[i].kind);
+        assert_int_equal(e.initial_end, rows[i].initial_end);
+        if (rows[i].version)
+            assert_string_equal(e.version, rows[i].version);
+        else
+            assert_null(e.version);
+    }
+}
+
+static void test_events_refused(void **ctx)
+{
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"[]", "expected \"type\" and \"object\""},
+        {"7", "expected \"type\" and \"object\""},
+        {"{\"type\":\"ADDED\"}", "expected \"type\" and \"object\""},
+        {"{\"type\":1,\"object\":{}}", "expected \"type\" and \"object\""},
+        {EVENT("ERROR", "[]"), "expected \"type\" and \"object\""},
+        {EVENT("RENAMED", POD("5")), "unknown event type \"RENAMED\""},
+        {EVENT("added", POD("5")), "unknown event type \"added\""},
+        {EVENT("ADDED", "{\"kind\":\"Service\"," META("5") "}"), "expected a Pod, got a Service"},
+        {EVENT("ADDED", "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"5\"}}"),
+         "a Pod without metadata.name"},
+        {EVENT("DELETED", "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"}}"),
+         "a Pod without metadata.name, uid"},
+        {EVENT("MODIFIED", "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}"), "or resourceVersion"},
+        {EVENT("MODIFIED", "{\"metadata\":7}"), "a Pod without"},
+        {EVENT("BOOKMARK", "{\"metadata\":{}}"), "a bookmark without metadata.resourceVersion"},
+        {EVENT("BOOKMARK", "{}"), "a bookmark without metadata.resourceVersion"},
+    };
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cleanup_json cJSON *json = parse(rows[i].text);
+        struct collection_event e;
+        struct err err;
+        if (collection_read_event(&KUBE_PODS, json, &e, &err) == 0)
+            fail_msg("row %zu was accepted, expected \"%s\"", i, rows[i].says);
+        assert_int_equal(err.kind, ERR_INVALID);
+        if (!strstr(err.msg, rows[i].says))
+            fail_msg("row %zu: \"%s\" does not say \"%s\"", i, err.msg, rows[i].says);
+    }
+}
+
+static void test_lists(void **ctx)
+{
+    static const struct {
+        const char *text, *version, *more; /* version NULL: refused */
+    } rows[] = {
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"5\"}}", "5", NULL},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"5\",\"continue\":\"\"}}", "5", NULL},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"5\",\"continue\":\"t\"}}", "5", "t"},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"\"}}", NULL, NULL},
+        {"{\"kind\":\"PodList\",\"metadata\":{}}", NULL, NULL},
+        {"{\"kind\":\"PodListX\",\"metadata\":{\"resourceVersion\":\"5\"}}", NULL, NULL},
+        {"{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"5\"}}", NULL, NULL},
+        {"{\"metadata\":{\"resourceVersion\":\"5\"}}", NULL, NULL},
+        {"[]", NULL, NULL},
+    };
+
+    (void)ctx;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cleanup_json cJSON *json = parse(rows[i].text);
+        struct collection_list head;
+        struct err err;
+        int rc = collection_read_list(&KUBE_PODS, json, &head, &err);
+        if ((rc == 0) != (rows[i].version != NULL))
+            fail_msg("row %zu: %d", i, rc);
+        if (rc < 0) {
+            assert_int_equal(err.kind, ERR_INVALID);
+            assert_non_null(
+                strstr(err.msg, "list: expected a PodList with metadata.resourceVersion, got \""));
+            continue;
+        }
+        assert_string_equal(head.version, rows[i].version);
+        if (rows[i].more)
+            assert_string_equal(head.more, rows[i].more);
+        else
+            assert_null(head.more);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_events_refused),
+        cmocka_unit_test(test_lists),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* test_watcher_failures.c - every way in which a list or a watch can go wrong: where the watcher goes on, and when. */
+#include "talk.h"
+
+#include "common/cleanup.h"
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Liveness asks whether the server answers at all, not whether we like the answer. */
+static void test_an_error_is_an_answer(void **ctx)
+{
+    static const int CODES[] = {404, 403, 503};
+    struct talk *t = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(CODES); i++) {
+        t->now += 100000;
+        talk_asks(t, "/pods?");
+        talk_ends(t, CODES[i]);
+        assert_int_equal(watcher_stats(t->w).progress_ms, t->now);
+    }
+    int64_t heard = t->now;
+    t->now += 100000;
+    talk_asks(t, "/pods?");
+    talk_breaks(t, ERR_TRANSIENT);
+    assert_int_equal(watcher_stats(t->w).progress_ms, heard);
+}
+
+static void test_expired_continue_falls_back_to_one_list(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("10", "tok", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_asks(t, "continue=tok");
+    assert_int_equal(talk_ends(t, 410), 0);
+    talk_saw(t, "[ +a ! ");
+    talk_asks(t, "/pods?labelSelector");
+    assert_null(strstr(t->req.path, "limit="));
+    assert_null(strstr(t->req.path, "continue="));
+    /* begun again: what was seen before the failure proves nothing */
+    assert_int_equal(talk_feed(t, LIST("20", "", ITEM("b", "6"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_saw(t, "[ +b ] ");
+}
+
+static void test_gone_as_http_status(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_synced(t);
+    talk_asks(t, "watch=true");
+    assert_int_equal(talk_ends(t, 410), 0); /* at once */
+    talk_saw(t, "! ");
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("30", "", ITEM("b", "6"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_saw(t, "[ +b ] "); /* a replace: whoever keeps a store drops "a" now */
+    talk_asks(t, "resourceVersion=30");
+    assert_true(talk_ends(t, 410) >= WATCHER_BACKOFF_MIN_MS); /* but not for ever at once */
+}
+
+static void test_gone_inside_the_stream(void **ctx)
+{
+    static const char *const shapes[] = {ERROR(410, "Expired"), ERROR(410, "Gone")};
+    struct talk *t = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        talk_synced(t);
+        talk_asks(t, "watch=true");
+        assert_int_equal(talk_feed(t, EVENT("MODIFIED", "a", "12")), 0);
+        assert_int_equal(talk_feed(t, shapes[i]), -1);
+        assert_int_equal(watcher_end(t->w, t->now, NULL, NULL), 0);
+        talk_saw(t, "+a ! ");
+        talk_asks(t, "limit=500");
+        t->now += WATCHER_QUIET_MS;
+    }
+}
+
+static void test_stream_errors_resume_then_relist(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_synced(t);
+    for (int i = 1; i < WATCHER_RESUMES; i++) {
+        talk_asks(t, "resourceVersion=10");
+        assert_int_equal(talk_feed(t, ERROR(500, "InternalError")), -1);
+        assert_true(watcher_end(t->w, t->now, NULL, NULL) >= WATCHER_BACKOFF_MIN_MS);
+    }
+    talk_asks(t, "resourceVersion=10");
+    assert_int_equal(talk_feed(t, ERROR(500, "InternalError")), -1);
+    watcher_end(t->w, t->now, NULL, NULL);
+    talk_asks(t, "limit=500");
+}
+
+/* Whoever was away for long may have come back as he was earlier. */
+static void test_long_outages_relist(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_synced(t);
+    talk_asks(t, "resourceVersion=10");
+    assert_true(talk_breaks(t, ERR_TRANSIENT) > 0);
+    t->now += WATCHER_AWAY_MS - 1;
+    talk_asks(t, "resourceVersion=10");
+    assert_true(talk_breaks(t, ERR_TRANSIENT) > 0);
+    t->now += 1; /* since the first one failed */
+    talk_asks(t, "limit=500");
+}
+
+static void test_progress_resets_the_resumes(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_synced(t);
+    for (int i = 0; i < 3 * WATCHER_RESUMES; i++) {
+        char event[200];
+        snprintf(event, sizeof(event), "%s%d\"}}}\n",
+                 "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
+                 "\"resourceVersion\":\"",
+                 100 + i);
+        talk_asks(t, "watch=true");
+        assert_int_equal(talk_feed(t, event), 0);
+        assert_true(talk_breaks(t, ERR_TRANSIENT) > 0);
+    }
+    talk_asks(t, "resourceVersion=108");
+    assert_int_equal(watcher_stats(t->w).lists, 2);
+}
+
+static void test_useless_streams_relist(void **ctx)
+{
+    static const char *const bad[] = {
+        "this is not JSON\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"meta\n",
+        "{\"type\":\"ADDED\"}\n",
+        "[]\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Service\"," META("a", "12") "}}\n",
+        "{\"type\":\"RENAMED\",\"object\":{\"kind\":\"Pod\"," META("a", "12") "}}\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}}\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"uid\":\"u\",\"resourceVersion\":"
+        "\"1\"}}}\n",
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"resourceVersion\":"
+        "\"1\"}}}\n",
+        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{}}}\n",
+        ERROR(403, "Forbidden"),
+        ERROR(400, "BadRequest"),
+    };
+    struct talk *t = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        talk_synced(t);
+        talk_asks(t, "watch=true");
+        if (talk_feed(t, bad[i]) == 0)
+            fail_msg("accepted: %s", bad[i]);
+        assert_true(watcher_end(t->w, t->now, NULL, NULL) >= WATCHER_BACKOFF_MIN_MS);
+        talk_saw(t, "! ");
+        talk_asks(t, "limit=500");
+    }
+}
+
+static void test_useless_lists_are_asked_again(void **ctx)
+{
+    static const struct {
+        const char *body;
+        bool refused_early;
+    } bad[] = {
+        {"{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", false},
+        {"{\"kind\":\"PodListX\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}", false},
+        {"{\"kind\":\"PodList\",\"metadata\":{},\"items\":[]}", false},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}", false},
+        {"{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[" ITEM("a", "5"), false},
+        {"{\"items\":[{\"metadata\":{\"name\":\"a\"}}]}", true},
+        {"{\"items\":[{\"kind\":\"Node\"," META("a", "5") "}]}", true},
+        {"{\"items\":[{]}]}", true},
+        {"<html>", true},
+        {"", false},
+    };
+    struct talk *t = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        talk_asks(t, "limit=500");
+        assert_int_equal(talk_feed(t, bad[i].body), bad[i].refused_early ? -1 : 0);
+        int64_t delay = bad[i].refused_early ? watcher_end(t->w, t->now, NULL, NULL) : talk_ends(t, 200);
+        assert_true(delay >= WATCHER_BACKOFF_MIN_MS);
+        assert_null(strchr(t->seen, ']'));
+        assert_non_null(strchr(t->seen, '!'));
+        t->seen[0] = '\0';
+    }
+    assert_false(watcher_stats(t->w).synced);
+    talk_synced(t);
+}
+
+static void test_short_watch_backs_off(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_synced(t);
+    talk_asks(t, "watch=true");
+    t->now += WATCHER_SHORT_MS - 1;
+    assert_true(talk_ends(t, 200) >= WATCHER_BACKOFF_MIN_MS);
+    assert_non_null(strstr(t->problem, "without an event"));
+    talk_asks(t, "resourceVersion=10");
+    t->now += WATCHER_SHORT_MS;
+    assert_int_equal(talk_ends(t, 200), 0);
+    /* One that says only what is known already is no better. */
+    talk_asks(t, "resourceVersion=10");
+    assert_int_equal(talk_feed(t, BOOKMARK("10")), 0);
+    assert_true(talk_ends(t, 200) >= WATCHER_BACKOFF_MIN_MS);
+}
+
+static void test_http_errors(void **ctx)
+{
+    static const struct {
+        int status;
+        bool resume;
+    } rows[] = {{429, true}, {500, true}, {503, true}, {401, true}, {403, false}, {404, false}, {400, false}};
+    struct talk *t = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        talk_synced(t);
+        talk_asks(t, "watch=true");
+        assert_true(talk_ends(t, rows[i].status) >= WATCHER_BACKOFF_MIN_MS);
+        talk_asks(t, rows[i].resume ? "watch=true" : "limit=500");
+        talk_ends(t, rows[i].resume ? 410 : 500); /* back to a list for the next row */
+        t->seen[0] = '\0';
+        t->now += WATCHER_QUIET_MS;
+    }
+}
+
+static void test_retry_after_is_honoured(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_synced(t);
+    talk_asks(t, "watch=true");
+    struct http_response busy = {.status = 429, .retry_after_ms = 45000};
+    assert_int_equal(watcher_end(t->w, t->now, &busy, NULL), 45000);
+    /* Also when everything is asked for: the first page, and one after. */
+    talk_asks(t, "resourceVersion=10");
+    talk_ends(t, 410);
+    talk_asks(t, "limit=500");
+    assert_int_equal(watcher_end(t->w, t->now, &busy, NULL), 45000);
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("10", "tok", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_asks(t, "continue=tok");
+    busy.retry_after_ms = 100000;
+    assert_int_equal(watcher_end(t->w, t->now, &busy, NULL), 100000);
+}
+
+static void test_back_off_grows_to_its_cap_and_rests(void **ctx)
+{
+    struct talk *t = *ctx;
+    int64_t base = WATCHER_BACKOFF_MIN_MS;
+
+    for (int i = 0; i < 12; i++) {
+        talk_asks(t, "limit=500");
+        int64_t delay = talk_breaks(t, ERR_TRANSIENT);
+        assert_true(delay >= base && delay < 2 * base);
+        base = 2 * base < WATCHER_BACKOFF_MAX_MS ? 2 * base : WATCHER_BACKOFF_MAX_MS;
+        t->now += delay;
+    }
+    t->now += WATCHER_QUIET_MS;
+    talk_asks(t, "limit=500");
+    assert_true(talk_breaks(t, ERR_TRANSIENT) < 2 * WATCHER_BACKOFF_MIN_MS);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, talk_setup, talk_teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_an_error_is_an_answer),
+        T(test_expired_continue_falls_back_to_one_list),
+        T(test_gone_as_http_status),
+        T(test_gone_inside_the_stream),
+        T(test_stream_errors_resume_then_relist),
+        T(test_long_outages_relist),
+        T(test_progress_resets_the_resumes),
+        T(test_useless_streams_relist),
+        T(test_useless_lists_are_asked_again),
+        T(test_short_watch_backs_off),
+        T(test_http_errors),
+        T(test_retry_after_is_honoured),
+        T(test_back_off_grows_to_its_cap_and_rests),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
