@@ -5,14 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+__attribute__((format(printf, 4, 0))) static void fill(struct err *err, enum err_kind kind, int code,
+                                                       const char *fmt, va_list ap)
+{
+    err->kind = kind;
+    err->code = code;
+    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+}
+
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
     va_list ap;
 
-    err->kind = kind;
-    err->code = 0;
     va_start(ap, fmt);
-    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    fill(err, kind, 0, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -35,10 +41,8 @@ int err_memory(struct err *err, const char *fmt, ...)
 {
     va_list ap;
 
-    err->kind = ERR_FATAL;
-    err->code = ENOMEM;
     va_start(ap, fmt);
-    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    fill(err, ERR_FATAL, ENOMEM, fmt, ap);
     va_end(ap);
     return -1;
 }

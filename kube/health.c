@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 enum {
-    CLIENTS_MAX = HEALTH_CLIENTS_MAX,
     REQUEST_MAX_BYTES = 4096,
     ANSWER_MAX_BYTES = 1 << 20,
     CLIENT_TIMEOUT_MS = 5000,
@@ -40,7 +39,7 @@ struct health {
     struct loop_fd listener;
     struct loop_timer reopen; /* the listener, when the oldest client has had its time */
     int port;
-    struct client clients[CLIENTS_MAX];
+    struct client clients[HEALTH_CLIENTS_MAX];
 };
 
 /* "host:port" with the host empty, an address, or an IPv6 address in brackets. */
@@ -207,7 +206,7 @@ static struct client *find_place(struct health *h)
 {
     struct client *oldest = &h->clients[0];
 
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+    for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++) {
         if (h->clients[i].io.fd < 0)
             return &h->clients[i];
         if (h->clients[i].came_ms < oldest->came_ms)
@@ -262,7 +261,7 @@ struct health *health_new(struct loop *l, const char *address, const struct heal
     struct health *h = memory_must(calloc(1, sizeof(*h)));
     *h = (struct health){.loop = l, .pages = pages, .n_pages = n_pages};
     h->port = ntohs(((struct sockaddr_in *)&sa)->sin_port); /* the same place in both families */
-    for (size_t i = 0; i < CLIENTS_MAX; i++)
+    for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++)
         h->clients[i].io.fd = -1;
     h->reopen = (struct loop_timer){.fire = on_reopen, .ctx = h};
     h->listener = (struct loop_fd){.ready = on_listener, .ctx = h, .fd = fd, .events = POLLIN};
@@ -278,7 +277,7 @@ void health_free(struct health *h)
 {
     if (!h)
         return;
-    for (size_t i = 0; i < CLIENTS_MAX; i++)
+    for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++)
         if (h->clients[i].io.fd >= 0)
             close_client(&h->clients[i]);
     loop_timer_cancel(h->loop, &h->reopen);

@@ -195,41 +195,38 @@ static void close_all(const int fds[static HEALTH_CLIENTS_MAX])
     close(one.fd);
 }
 
-/* A house full of clients that say nothing does not keep a probe out: the oldest goes, and no other. */
-static void test_silent_clients_are_displaced(void **ctx)
+/* A full house, and a probe that is answered when so long has passed: how many it closes, the oldest among them. */
+static int close_after(int64_t ms)
 {
     int fds[HEALTH_CLIENTS_MAX];
+    char byte;
     struct err err;
     cleanup_loop struct loop *l = loop_new((struct clock){read_now, read_now, NULL}, &err);
     cleanup_health struct health *h = listen_on(l);
 
-    (void)ctx;
     fill(fds, l, health_port(h));
     assert_int_equal(count_closed(fds), 0);
-    test_now += 101;
+    test_now += ms;
     rig_until(l, closed, &one);
     assert_non_null(strstr(one.got, "ok\n"));
-    assert_int_equal(count_closed(fds), 1);
-    char byte;
     assert_int_equal(recv(fds[0], &byte, 1, MSG_DONTWAIT), 0);
+    int n = count_closed(fds);
     close_all(fds);
+    return n;
+}
+
+/* A house full of clients that say nothing does not keep a probe out: the oldest goes, and no other. */
+static void test_silent_clients_are_displaced(void **ctx)
+{
+    (void)ctx;
+    assert_int_equal(close_after(101), 1);
 }
 
 /* Time, which the test moves, ends them all. */
 static void test_slow_clients_are_dropped(void **ctx)
 {
-    int fds[HEALTH_CLIENTS_MAX];
-    struct err err;
-    cleanup_loop struct loop *l = loop_new((struct clock){read_now, read_now, NULL}, &err);
-    cleanup_health struct health *h = listen_on(l);
-
     (void)ctx;
-    fill(fds, l, health_port(h));
-    test_now += 5001;
-    rig_until(l, closed, &one);
-    assert_non_null(strstr(one.got, "ok\n"));
-    assert_int_equal(count_closed(fds), HEALTH_CLIENTS_MAX);
-    close_all(fds);
+    assert_int_equal(close_after(5001), HEALTH_CLIENTS_MAX);
 }
 
 static void test_freed_with_clients(void **ctx)
