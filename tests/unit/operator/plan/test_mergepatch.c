@@ -34,7 +34,7 @@ static void check(const char *from_text, const char *to_text, const char *want)
     assert_non_null(patch);
     assert_string_equal(json_print(patch, &a), want);
     yamldoc_merge(from, patch);
-    assert_true(json_hash(from) == json_hash(to));
+    assert_true(cJSON_Compare(from, to, true));
 }
 
 static void test_table(void **state)
@@ -68,28 +68,39 @@ static void test_no_old_document(void **state)
     assert_string_equal(json_print(patch, &a), "{\"phase\":\"Pending\"}");
 }
 
-/* As deep as json_parse lets anything be, which cJSON_Compare would not come to the end of. */
+/* {"a":{"a": ... value ... }} or {"a":[{"a": ... }]}, about as deep as json_parse lets anything be. */
+static cJSON *nested(bool in_arrays, int value)
+{
+    cJSON *node = cJSON_CreateNumber(value);
+
+    for (int level = 0; level < 30; level++) {
+        cJSON *object = cJSON_CreateObject();
+        cJSON *array = in_arrays ? cJSON_CreateArray() : NULL;
+        cJSON_AddItemToObject(object, "a", node);
+        if (array)
+            cJSON_AddItemToArray(array, object);
+        node = array ? array : object;
+    }
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddItemToObject(root, "a", node);
+    return root;
+}
+
+/* cJSON_Compare would not come to the end of either. */
 static void test_depth_costs_no_more_than_length(void **state)
 {
-    static const char *const opening[] = {"{\"a\":", "[{\"a\":"};
-    static const char *const closing[] = {"}", "}]"};
-
     (void)state;
-    for (int shape = 0; shape < 2; shape++) {
-        char text[3][600] = {"{\"a\":", "{\"a\":", "{\"a\":"};
-        for (int level = 0; level < 30; level++)
-            for (int i = 0; i < 3; i++)
-                strcat(text[i], opening[shape]);
-        strcat(text[0], "1");
-        strcat(text[1], "1");
-        strcat(text[2], "2");
-        for (int level = 0; level < 30; level++)
-            for (int i = 0; i < 3; i++)
-                strcat(text[i], closing[shape]);
-        for (int i = 0; i < 3; i++)
-            strcat(text[i], "}");
-        check(text[0], text[1], NULL);
-        check(text[0], text[2], text[2]);
+    for (int in_arrays = 0; in_arrays < 2; in_arrays++) {
+        cleanup_arena struct arena a = {0};
+        cleanup_json cJSON *from = nested(in_arrays, 1);
+        cleanup_json cJSON *alike = nested(in_arrays, 1);
+        cleanup_json cJSON *to = nested(in_arrays, 2);
+        cleanup_json cJSON *patch = mergepatch_diff(from, to);
+        assert_null(mergepatch_diff(from, alike));
+        assert_non_null(patch);
+        assert_string_equal(json_print(patch, &a), json_print(to, &a));
+        yamldoc_merge(from, patch);
+        assert_string_equal(json_print(from, &a), json_print(to, &a));
     }
 }
 
