@@ -306,8 +306,8 @@ uint64_t json_hash(const cJSON *node)
     int type = node ? node->type & 0xff : 0;
 
     h = hash_fnv1a(h, &type, sizeof(type));
-    if (cJSON_IsString(node))
-        return hash_fnv1a(h, node->valuestring, strlen(node->valuestring));
+    if (cJSON_IsString(node)) /* with its NUL, for a member's name is put after it */
+        return hash_fnv1a(h, node->valuestring, strlen(node->valuestring) + 1);
     if (cJSON_IsNumber(node)) {
         double value = node->valuedouble + 0.0; /* -0 is 0 */
         return hash_fnv1a(h, &value, sizeof(value));

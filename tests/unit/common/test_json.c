@@ -122,6 +122,9 @@ static void test_hash_is_of_the_content(void **state)
                                   "{\"a\":null}",
                                   "{\"a\":{\"b\":1}}",
                                   "{\"b\":{\"a\":1}}",
+                                  "{\"a\":\"x\"}",
+                                  "{\"\":\"xa\"}",
+                                  "{\"xa\":\"\"}",
                                   "true"};
 
     (void)state;
