@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct bpe *open_golden(void)
 {
@@ -183,6 +184,23 @@ static void vocabularies_that_cannot_be(void **state)
     assert_int_equal(err.kind, ERR_NOT_FOUND);
 }
 
+static void a_fifo_that_nobody_writes_to(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err;
+
+    put(f->merges, "");
+    assert_int_equal(mkfifo(f->vocab, 0600), 0);
+    alarm(20);
+    assert_null(bpe_open(f->vocab, f->merges, &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    put(f->vocab, buf_str(&f->good_vocab));
+    assert_true(unlink(f->merges) == 0 && mkfifo(f->merges, 0600) == 0);
+    assert_null(bpe_open(f->vocab, f->merges, &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +209,7 @@ int main(void)
         cmocka_unit_test(long_words),
         cmocka_unit_test(bytes_are_their_own_tokens),
         cmocka_unit_test_setup_teardown(vocabularies_that_cannot_be, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fifo_that_nobody_writes_to, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define GOLDEN TK_SOURCE_DIR "/tests/golden/weights/"
@@ -211,6 +212,23 @@ static void files_of_something_else(void **state)
     assert_int_equal(err.kind, ERR_INVALID);
 }
 
+static void a_fifo_that_nobody_writes_to(void **state)
+{
+    struct fixture *f = *state;
+    char path[] = "/tmp/test_fill.XXXXXX";
+    int fd = mkstemp(path);
+    struct err err;
+
+    assert_true(fd >= 0 && close(fd) == 0 && unlink(path) == 0 && mkfifo(path, 0600) == 0);
+    alarm(20);
+    int rc = weights_open(&f->w, path, &err);
+    alarm(0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rc, -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "expected a file"));
+}
+
 /* Names are looked for one by one: a file of a million would keep that busy for hours. */
 static void files_of_too_many_tensors(void **state)
 {
@@ -246,6 +264,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_head_of_its_own_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(layouts_are_the_same_weights, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_something_else, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_fifo_that_nobody_writes_to, setup, teardown),
         cmocka_unit_test_setup_teardown(files_of_too_many_tensors, setup, teardown),
     };
 
