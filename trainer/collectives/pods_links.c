@@ -12,9 +12,8 @@
 #include <sys/socket.h>
 
 enum {
-    SPEAK_MS = 5000, /* how long a connection may be silent while there is room */
-    PATIENCE_MS =
-        250, /* and when there is none: then one more displaces the oldest; till then it waits outside */
+    SPEAK_MS = 5000,   /* how long a connection may be silent while there is room */
+    PATIENCE_MS = 250, /* and when there is none: then one more, who waits outside, displaces the oldest */
 };
 
 enum link_kind { LINK_LANE = 1, LINK_MESSAGE };

@@ -14,11 +14,10 @@
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
-    PATIENCE_MS =
-        250, /* then one more displaces the oldest, which has had so long to speak; till then it waits outside */
-    SPEAK_MS = 5000,  /* how long they have while there is room */
-    SHUT_MS = 50,     /* how long the listener rests when there is no descriptor to give */
-    PARTING_MS = 500, /* how long the last words may take */
+    PATIENCE_MS = 250, /* what the oldest has to speak until one more, who waits outside, displaces it */
+    SPEAK_MS = 5000,   /* how long they have while there is room */
+    SHUT_MS = 50,      /* how long the listener rests when there is no descriptor to give */
+    PARTING_MS = 500,  /* how long the last words may take */
 };
 
 struct watch_server {
