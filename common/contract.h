@@ -6,10 +6,13 @@
 #ifndef TK_COMMON_CONTRACT_H
 #define TK_COMMON_CONTRACT_H
 
+#include <stdbool.h>
+#include <sys/wait.h>
+
 enum exit_code {
     EXIT_CODE_OK = 0,
     EXIT_CODE_ERROR = 1, /* permanent */
-    EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration */
+    EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration; a launcher does not start it again */
     EXIT_CODE_RETRYABLE =
         138, /* a fault of its own that another try may not meet: rendezvous or collective timed out, no memory */
     EXIT_CODE_PEER_LOST = 140,   /* another rank went away first: not the root cause */
@@ -18,8 +21,16 @@ enum exit_code {
     EXIT_CODE_SIGNAL_BASE = 128, /* + n: died of signal n */
 };
 
+/* Did it end so (a status of waitpid) that the same command would end so again? Launchers do not start it anew. */
+static inline bool contract_is_final(int status)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CODE_USAGE;
+}
+
 /* Set by the operator in every training container. */
 #define CONTRACT_ENV_JOB_UID "PTJ_JOB_UID" /* the run's identity across attempts */
+#define CONTRACT_ENV_TERMINATION_LOG                                                                         \
+    "PTJ_TERMINATION_LOG" /* the file that the launcher says in why it failed */
 
 /* Set by a launcher for every worker (torchrun's names). */
 #define CONTRACT_ENV_RANK "RANK"

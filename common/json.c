@@ -2,6 +2,8 @@
 #include "common/json.h"
 
 #include "common/hash.h"
+#include "common/jsonnum.h"
+#include "common/jsonscan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,38 +12,13 @@
 /* Largest integer that a double holds exactly together with all smaller ones. */
 #define JSON_EXACT_MAX 9007199254740992.0 /* 2^53 */
 
-/* cJSON recurses once per level; its own limit is 1000. */
-static bool too_deep(const char *text, size_t len)
+cJSON *json_parse_within(const char *text, size_t len, int depth_max, struct err *err)
 {
-    int depth = 0;
-    bool in_string = false;
-
-    for (size_t i = 0; i < len; i++) {
-        char c = text[i];
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > JSON_DEPTH_MAX)
-                return true;
-        } else if (c == '}' || c == ']') {
-            depth--;
-        }
-    }
-    return false;
-}
-
-cJSON *json_parse(const char *text, size_t len, struct err *err)
-{
-    if (too_deep(text, len)) {
-        err_set(err, ERR_INVALID, "JSON nests deeper than %d levels", JSON_DEPTH_MAX);
-        return NULL;
-    }
+    struct jsonscan seen;
     const char *end = NULL;
+
+    if (jsonscan_check((struct sv){text, len}, depth_max, &seen, err) < 0)
+        return NULL;
     cleanup_json cJSON *tree = cJSON_ParseWithLengthOpts(text, len, &end, false);
     if (!tree) {
         err_set(err, ERR_INVALID, "not JSON at byte %zu of %zu", end ? (size_t)(end - text) : 0, len);
@@ -53,7 +30,14 @@ cJSON *json_parse(const char *text, size_t len, struct err *err)
             return NULL;
         }
     }
+    if (seen.odd_numbers)
+        jsonscan_keep_numbers(tree, (struct sv){text, len});
     return TAKE(tree);
+}
+
+cJSON *json_parse(const char *text, size_t len, struct err *err)
+{
+    return json_parse_within(text, len, JSON_DEPTH_MAX, err);
 }
 
 struct json_at json_root(const cJSON *node, const char *name)
@@ -112,6 +96,8 @@ static void describe(const cJSON *node, char *out, size_t size)
 {
     if (cJSON_IsString(node))
         snprintf(out, size, "\"%.40s\"", node->valuestring);
+    else if (cJSON_IsNumber(node) && node->valuestring)
+        snprintf(out, size, "%.40s", node->valuestring);
     else if (cJSON_IsNumber(node))
         snprintf(out, size, "%.17g", node->valuedouble);
     else if (cJSON_IsBool(node))
@@ -170,6 +156,15 @@ int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct e
     return 0;
 }
 
+/* NAN unless the number is as exact as its double. */
+static double exact_number(const cJSON *node)
+{
+    bool exact = cJSON_IsNumber(node) && fabs(node->valuedouble) <= JSON_EXACT_MAX;
+
+    return exact && !(node->valuestring && fabs(node->valuedouble) == JSON_EXACT_MAX) ? node->valuedouble
+                                                                                      : NAN;
+}
+
 int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
                  struct err *err)
 {
@@ -178,8 +173,8 @@ int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t
 
     if (!m.node)
         return 0;
-    double v = cJSON_IsNumber(m.node) ? m.node->valuedouble : NAN;
-    if (!(fabs(v) <= JSON_EXACT_MAX) || v != trunc(v) || (int64_t)v < min || (int64_t)v > max) {
+    double v = exact_number(m.node);
+    if (v != trunc(v) || isnan(v) || (int64_t)v < min || (int64_t)v > max) {
         snprintf(want, sizeof(want), "an integer %lld..%lld", (long long)min, (long long)max);
         return expected(&m, want, err);
     }
@@ -216,7 +211,9 @@ int64_t json_i64(const cJSON *node, const char *key, int64_t fallback)
 {
     const cJSON *m = json_find(node, (const char *[]){key, NULL});
 
-    return cJSON_IsNumber(m) && fabs(m->valuedouble) <= JSON_EXACT_MAX ? (int64_t)m->valuedouble : fallback;
+    double v = exact_number(m);
+
+    return isnan(v) ? fallback : (int64_t)v;
 }
 
 static int write_string(const char *s, struct buf *out, struct err *err)
@@ -241,19 +238,14 @@ static int write_string(const char *s, struct buf *out, struct err *err)
     return buf_append(out, "\"", 1, err);
 }
 
-static int write_number(double v, struct buf *out, struct err *err)
+static int write_number(const cJSON *node, struct buf *out, struct err *err)
 {
-    if (!isfinite(v))
+    char text[JSONNUM_PRINT_BYTES];
+
+    if (node->valuestring)
+        return buf_puts(out, node->valuestring, err);
+    if (!jsonnum_print(node->valuedouble, text))
         return err_set(err, ERR_INVALID, "a number that JSON cannot hold");
-    if (v == trunc(v) && fabs(v) <= JSON_EXACT_MAX)
-        return buf_printf(out, err, "%lld", (long long)v);
-    /* The shortest text that reads back as v: 0.1 must not become 0.10000000000000001, a larger quantity. */
-    char text[32];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof(text), "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
     return buf_puts(out, text, err);
 }
 
@@ -282,7 +274,7 @@ int json_write(const cJSON *node, struct buf *out, struct err *err)
     if (cJSON_IsString(node))
         return write_string(node->valuestring, out, err);
     if (cJSON_IsNumber(node))
-        return write_number(node->valuedouble, out, err);
+        return write_number(node, out, err);
     if (cJSON_IsBool(node))
         return buf_puts(out, cJSON_IsTrue(node) ? "true" : "false", err);
     return buf_puts(out, "null", err);
@@ -310,7 +302,11 @@ uint64_t json_hash(const cJSON *node)
         return hash_fnv1a(h, node->valuestring, strlen(node->valuestring) + 1);
     if (cJSON_IsNumber(node)) {
         double value = node->valuedouble + 0.0; /* -0 is 0 */
-        return hash_fnv1a(h, &value, sizeof(value));
+        h = hash_fnv1a(h, &value, sizeof(value));
+        /* Numbers that share a double differ by their text; whichever the double stands for keeps its old hash. */
+        if (node->valuestring && !jsonnum_is_double(node->valuestring, value))
+            h = hash_fnv1a(h, node->valuestring, strlen(node->valuestring));
+        return h;
     }
     cJSON_ArrayForEach(child, node)
     {

@@ -27,16 +27,27 @@ struct json_at {
     int index;                    /* item number when key is NULL */
 };
 
-/* The most levels of nesting we accept; a PodTemplateSpec needs about 12. */
-enum { JSON_DEPTH_MAX = 64 };
+enum {
+    JSON_DEPTH_MAX = 64, /* levels of nesting; a PodTemplateSpec needs about 12 */
+    /* In one document. A job with 256 KiB of small variables, all of them once more in managedFields, and 1,024 replicas in its
+     * status has 75,000. A value takes 144 bytes of heap at most (its node 80, a name 32, a text 32) and what of its strings
+     * is longer than 24 bytes, so the tree of a text of N bytes takes at most 18 MiB + 1.1 N. */
+    JSON_VALUES_MAX = 128 << 10,
+    JSON_UNREADABLE =
+        1, /* err.code: too deep, too many values, a NUL, a number too long; it may be JSON all the same */
+};
 
 /* From here on a tree that gets no memory ends the process, as an arena does: left alone, cJSON leaves the member out
  * and a document with a hole would go out. For the whole process: main calls it before there is any tree. */
 void json_memory_must(void);
 
-/* Parse exactly `len` bytes: trailing text and nesting over JSON_DEPTH_MAX are refused. Free with
- * cJSON_Delete. */
+/* Parse exactly `len` bytes: trailing text, nesting over JSON_DEPTH_MAX, more than JSON_VALUES_MAX values and a NUL character
+ * in a string (which cJSON would cut there) are refused. A number that would print as another text has its own in
+ * valuestring. Free with cJSON_Delete. */
 cJSON *json_parse(const char *text, size_t len, struct err *err) MUST_CHECK;
+
+/* The same with a bound of its own for the nesting: the document stands inside of something. */
+cJSON *json_parse_within(const char *text, size_t len, int depth_max, struct err *err) MUST_CHECK;
 
 static inline void json_deletep(cJSON **j)
 {
@@ -80,14 +91,15 @@ const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
-/* Append compact JSON. Integers up to 2^53 print without exponent or fraction (cJSON's own printer writes
- * 1e15 as "1e+15", which the API server refuses for an integer field). */
+/* Append compact JSON. Numbers that were parsed print as they were written; others up to 2^53 without exponent or fraction
+ * (cJSON's own printer writes 1e15 as "1e+15", which the API server refuses for an integer field). */
 int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 
 /* The same into an arena. */
 char *json_print(const cJSON *node, struct arena *a);
 
-/* A hash of the content: members count in any order (servers sort them), items in theirs. Not for adversaries. */
+/* A hash of the content: members count in any order (servers sort them), items in theirs; numbers by their value, not by how
+ * they are written. Not for adversaries. */
 uint64_t json_hash(const cJSON *node);
 
 #endif

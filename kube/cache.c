@@ -55,20 +55,51 @@ void cache_forget(struct cache *c, const char *ns, const char *name, const char 
     store_remove(c->store, old->ns, old->name, NULL);
 }
 
-static void put(struct cache *c, const cJSON *object, bool marked)
+/* It is there and says nothing: what was kept of this very object stays, also after the list under way. */
+static void leave_as_it_was(struct cache *c, const struct store_entry *old, const char *uid, bool marked,
+                            const struct err *why)
+{
+    bool same = old && strcmp(old->uid, uid ? uid : "") == 0;
+
+    if (same && !marked)
+        store_unmark_one(old);
+    else if (old && !same)
+        cache_forget(c, old->ns, old->name, old->uid);
+    c->o.problem(c->o.ctx, why);
+}
+
+/* CACHE_KEEP, CACHE_DROP, or -1 with *why set: nothing is to be made of it. */
+static int decode(struct cache *c, const cJSON *object, const struct err *unreadable, struct cache_item *item,
+                  struct err *why)
+{
+    if (unreadable)
+        *why = *unreadable;
+    else if (!c->o.decode)
+        return CACHE_KEEP;
+    int rc = unreadable ? -1 : c->o.decode(object, item, why);
+    return rc < 0 && c->o.decode_unreadable ? c->o.decode_unreadable(object, why, item) : rc;
+}
+
+static void put(struct cache *c, const cJSON *object, const struct err *unreadable, bool marked)
 {
     const cJSON *meta = metadata(object);
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const char *uid = json_str(meta, "uid");
     struct cache_item item = {.group = ns};
-    struct err err;
+    struct err why;
+    int rc = decode(c, object, unreadable, &item, &why);
+    const struct store_entry *old = store_get(c->store, ns, name);
 
-    if (c->o.decode && c->o.decode(object, &item, &err) < 0) {
-        c->o.problem(c->o.ctx, &err);
+    if (rc < 0) {
+        leave_as_it_was(c, old, uid, marked, &why);
         return;
     }
-    const struct store_entry *old = store_get(c->store, ns, name);
+    if (rc == CACHE_DROP) {
+        if (old)
+            cache_forget(c, old->ns, old->name, old->uid);
+        return;
+    }
     if (old)
         tell_replaced(c, old, uid, item.group);
     const struct store_entry *fresh = keep(c, ns, name, uid, &item);
@@ -78,18 +109,23 @@ static void put(struct cache *c, const cJSON *object, bool marked)
 }
 
 /* While a list comes, being in it is what counts. */
-void cache_put(struct cache *c, const char *uid, const cJSON *object)
+void cache_put(struct cache *c, const char *uid, const cJSON *object, const struct err *unreadable)
 {
     const cJSON *meta = metadata(object);
     const struct store_entry *old = store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
 
     if (old && strcmp(old->uid, uid) == 0)
-        put(c, object, store_is_marked(old));
+        put(c, object, unreadable, store_is_marked(old));
 }
 
 static void on_upsert(void *ctx, const cJSON *object)
 {
-    put(ctx, object, false);
+    put(ctx, object, NULL, false);
+}
+
+static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
+{
+    put(ctx, names, why, false);
 }
 
 /* By its UID: the name may have passed to an object that was read live since. */
@@ -129,9 +165,9 @@ struct cache *cache_new(struct loop *l, const struct transport *t, const struct 
 
     c->o = *options;
     c->store = store_new(options->free_value);
-    c->reflector = reflector_new(
-        l, t, &options->watch,
-        &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert, on_removed, on_problem});
+    c->reflector = reflector_new(l, t, &options->watch,
+                                 &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert,
+                                                        on_removed, on_unreadable, on_problem});
     reflector_start(c->reflector);
     return c;
 }

@@ -22,11 +22,16 @@ struct cache_item {
         *uid; /* all or none: those in the value, as is `group` then; they are not copied */
 };
 
+enum { CACHE_KEEP = 0, CACHE_DROP = 1 };
+
 struct cache_options {
     struct watcher_options watch;
-    /* -1: the object is left out, `problem` is told, and what was kept of it before stays. NULL: keep only
-     * names, by namespace. */
+    /* CACHE_DROP: it is none of ours, and what was kept under its name goes as if it had been deleted. -1: it is unreadable.
+     * NULL: keep only names, by namespace. */
     int (*decode)(const cJSON *object, struct cache_item *ret, struct err *err);
+    /* The same for an object that cannot be read, by the watcher or by `decode`: `names` has what skim_object finds. NULL: it
+     * is left out, `problem` is told, and what was kept of it before stays. */
+    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct cache_item *ret);
     void (*free_value)(void *value); /* NULL: nothing to free */
     void (*changed)(void *ctx, const struct store_entry *e);
     void (*gone)(void *ctx, const struct store_entry *e); /* may be NULL */
@@ -41,8 +46,9 @@ void cache_free(struct cache *c);
 
 /* What was read live takes the place of the copy of the object with this UID, for whose sake it was asked for. It must
  * have a name. When that copy is gone already, nothing happens: the watch was told of the end after the answer was made,
- * and no event would come to end the object a second time. */
-void cache_put(struct cache *c, const char *uid, const cJSON *object);
+ * and no event would come to end the object a second time. unreadable: NULL, or why it could not be read but for its
+ * names. */
+void cache_put(struct cache *c, const char *uid, const cJSON *object, const struct err *unreadable);
 
 /* A live read did not find this very object: `gone` and `changed` come at once, and not again when the watch hears of
  * it. */

@@ -40,10 +40,10 @@ static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
     }
     if (c->handler.chunk && !c->in_chunks)
         c->body.max = TRANSPORT_ERROR_MAX_BYTES;
-    if (buf_append(&c->body, p, n, &ignored) < 0) {
-        c->over = true;
+    c->over = n > c->body.max - c->body.len;
+    size_t fits = c->over ? c->body.max - c->body.len : n;
+    if (buf_append(&c->body, p, fits, &ignored) < 0 || c->over)
         return 0;
-    }
     if (c->in_chunks)
         loop_task_add(c->loop, &c->deliver);
     return n;
@@ -92,9 +92,6 @@ static int failure(const struct http_call *c, struct err *err)
     if (c->shut)
         return err_set(err, ERR_TRANSIENT, "%s %s: not sent, since this process may not write any more",
                        c->method, c->shown);
-    if (c->over)
-        return err_set(err, ERR_TRANSIENT, "%s %s: the answer is over %zu bytes", c->method, c->shown,
-                       c->body.max);
     const char *proxy = c->endpoint->proxy_shown;
     return err_set(err, c->curl_code == CURLE_OPERATION_TIMEDOUT ? ERR_TIMEOUT : ERR_TRANSIENT,
                    "%s %s: %s%s%s%s", c->method, c->shown, *proxy ? "through the proxy " : "", proxy,
@@ -119,7 +116,8 @@ static void finish(struct http_call *c)
     struct err err;
     curl_off_t retry_s = 0;
     long status = 0;
-    bool failed = c->refusal.kind != ERR_NONE || c->idled || c->shut || c->curl_code != CURLE_OK;
+    bool failed =
+        c->refusal.kind != ERR_NONE || c->idled || c->shut || (c->curl_code != CURLE_OK && !c->over);
 
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &retry_s);
@@ -128,6 +126,7 @@ static void finish(struct http_call *c)
     if (failed)
         failure(c, &err);
     r.status = (int)status;
+    r.cut = c->over; /* what was asked for is done, or refused: the status says which */
     if (retry_s > 0)
         r.retry_after_ms = (int64_t)(retry_s < 86400 ? retry_s : 86400) * 1000;
     cleanup_buf struct buf body = c->body;

@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "kube/endpoint.h"
+#include "kube/fairqueue.h"
 #include "kube/loop.h"
 #include "kube/transport.h"
 
@@ -17,10 +18,10 @@ struct http_call {
     void (*ended)(void *pool, struct http_call *c, int status);   /* status 0: no answer */
     bool (*refused)(void *pool, struct http_call *c, int status); /* true: call_again; asked once */
     void *pool;
-    struct http_call *next, **prev, *next_waiting;
-    struct http_queue *queue; /* where it waits; NULL: launched */
-    uint64_t serial;          /* which credential it left with */
-    uint64_t generation;      /* and which state of the configuration */
+    struct http_call *next, **prev;
+    struct fairqueue_item turn;
+    uint64_t serial;     /* which credential it left with */
+    uint64_t generation; /* and which state of the configuration */
     bool own_connection, urgent;
     int64_t launched_ms;
     char method[8];

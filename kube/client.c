@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "kube/skim.h"
 
 #include <stdlib.h>
 
@@ -13,11 +14,31 @@ struct kube_call {
     void *ctx;
 };
 
+/* Names from what came of the body; a cut one may end before them. */
+static cJSON *skim_names(struct sv body)
+{
+    struct skim s;
+
+    skim_init(&s, false);
+    skim_feed(&s, body);
+    return skim_object(&s);
+}
+
+static cJSON *read_body(const struct http_response *r, struct err *err)
+{
+    if (!r->cut)
+        return json_parse(r->body.p, r->body.len, err);
+    err_set(err, ERR_INVALID, "over %zu bytes of JSON", r->body.len);
+    err->code = JSON_UNREADABLE;
+    return NULL;
+}
+
 static void on_done(void *ctx, const struct http_response *r, const struct err *failed)
 {
     struct kube_call *c = ctx;
     struct kube_call call = *c;
     struct kube_reply reply = {.status = {.retry_after_ms = -1}};
+    cleanup_json cJSON *skimmed = NULL;
     struct err err;
 
     free(c);
@@ -27,8 +48,12 @@ static void on_done(void *ctx, const struct http_response *r, const struct err *
         reply.err = &err;
     } else {
         reply.status.code = r->status;
-        reply.object = json_parse(r->body.p, r->body.len, &err);
-        if (!reply.object) {
+        reply.object = read_body(r, &err);
+        reply.names = reply.object;
+        if (!reply.object && err.code == JSON_UNREADABLE) {
+            reply.names = skimmed = skim_names(r->body);
+            reply.unreadable = &err;
+        } else if (!reply.object) {
             /* Not the author's fault but of something on the way. */
             err.kind = ERR_TRANSIENT;
             reply.err = &err;

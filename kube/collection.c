@@ -62,6 +62,22 @@ int collection_read_event(const struct kube_resource *r, const cJSON *event, str
     return 0;
 }
 
+int collection_skimmed_event(const struct skim *s, struct collection_event *ret, cJSON **ret_object,
+                             struct err *err)
+{
+    *ret = (struct collection_event){0};
+    if (!skim_complete(s))
+        return err_set(err, ERR_INVALID, "not an event, by its brackets");
+    if (read_kind(s->type, &ret->kind, err) < 0)
+        return -1;
+    if (ret->kind == COLLECTION_ERROR || ret->kind == COLLECTION_BOOKMARK)
+        return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", s->type);
+    *ret_object = skim_object(s);
+    ret->object = *ret_object;
+    ret->version = s->version;
+    return 0;
+}
+
 int collection_read_list(const struct kube_resource *r, const cJSON *list, struct collection_list *ret,
                          struct err *err)
 {

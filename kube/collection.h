@@ -8,6 +8,7 @@
 #define TK_KUBE_COLLECTION_H
 
 #include "kube/request.h"
+#include "kube/skim.h"
 
 #include <cjson/cJSON.h>
 #include <stdbool.h>
@@ -31,6 +32,11 @@ struct collection_event {
 
 int collection_read_event(const struct kube_resource *r, const cJSON *event, struct collection_event *ret,
                           struct err *err) MUST_CHECK;
+
+/* The same of an event that could not be read, as far as it was skimmed. *ret_object is the caller's: cJSON_Delete; NULL when
+ * not even its names are known. Only objects can be skipped: an error or a bookmark has to be read. */
+int collection_skimmed_event(const struct skim *s, struct collection_event *ret, cJSON **ret_object,
+                             struct err *err) MUST_CHECK;
 
 struct collection_list {
     const char *version;

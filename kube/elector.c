@@ -140,8 +140,8 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     struct elector *e = ctx;
 
     e->call = NULL;
-    if (reply->err)
-        failed(e, reply->err, &reply->status);
+    if (reply->err || reply->unreadable)
+        failed(e, reply->err ? reply->err : reply->unreadable, &reply->status);
     else
         lease_answer(e->lease, reply->object, &reply->status, mono_ms(e));
     advance(e);

@@ -1,40 +1,46 @@
-/* http.c - calls wait for a place, run, and make room for the next. */
+/* http.c - calls wait for their turn, run, and make room for the next. */
 #include "kube/http.h"
 
 #include "common/memory.h"
 #include "kube/auth.h"
 #include "kube/call.h"
 #include "kube/endpoint.h"
+#include "kube/fairqueue.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    RUNNING_MAX = 8,      /* ordinary calls at a time */
     WAITING_MAX = 100000, /* beyond that someone is broken */
-    CONNECTIONS_KEPT =
-        32, /* in libcurl's cache, which counts those in use too: of ordinary calls and of watches */
+    /* In libcurl's cache, which counts those in use too: of all calls that may be out, and of watches. With fewer, each answer
+     * to one namespace would close another one's idle connection while many are slow. */
+    CONNECTIONS_KEPT = HTTP_PLACES + HTTP_RESERVED + HTTP_SLOW_MAX + 22,
     COUNTS_MAX = 64,
     /* The API server closes what was idle for 90 s (apiserver: pkg/server/secure_serving.go): a request that leaves just then
      * dies with the connection. */
     IDLE_MAX_S = 80,
 };
 
-struct http_queue {
-    struct http_call *first, **last;
-    size_t n;
-};
+static const struct fairqueue_limits LIMITS = {.places = HTTP_PLACES,
+                                               .reserved = HTTP_RESERVED,
+                                               .share_max = HTTP_PLACES,
+                                               .slow_ms = HTTP_SLOW_MS,
+                                               .slow_share_max = HTTP_SLOW_SHARE_MAX,
+                                               .slow_max = HTTP_SLOW_MAX,
+                                               .later_ms = HTTP_LATER_MS};
+static const struct fairqueue_limits NO_LIMITS = {
+    .places = INT_MAX, .share_max = INT_MAX, .slow_ms = INT64_MAX};
 
 struct http {
     struct loop *loop;
     struct endpoint endpoint;
     struct auth *auth;
     struct http_call *calls;   /* all of them */
-    struct http_queue waiting; /* for a place, the rate limit or a credential */
-    struct http_queue held;    /* watches and urgent calls: for a credential */
-    int running;
-    int64_t suspect_ms; /* kept connections that were not used since are not trusted */
-    struct loop_timer limit_timer;
+    struct fairqueue *turns;   /* of ordinary calls: for a place, the rate limit or a credential */
+    struct fairqueue *at_once; /* watches and urgent calls: for a credential */
+    int64_t suspect_ms;        /* kept connections that were not used since are not trusted */
+    struct loop_timer again;   /* when a place or the rate limit may let one go */
     double qps, burst, tokens;
     int64_t tokens_ms;
     struct http_count counts[COUNTS_MAX];
@@ -42,29 +48,10 @@ struct http {
 };
 
 static void launch_waiting(void *ctx);
-static void on_credential(void *ctx);
 
-static void enqueue(struct http_queue *q, struct http_call *c)
+static struct fairqueue *queue_of(const struct http *h, const struct http_call *c)
 {
-    c->queue = q;
-    c->next_waiting = NULL;
-    *q->last = c;
-    q->last = &c->next_waiting;
-    q->n++;
-}
-
-static void dequeue(struct http_call *c)
-{
-    struct http_queue *q = c->queue;
-    struct http_call **at = &q->first;
-
-    while (*at != c)
-        at = &(*at)->next_waiting;
-    *at = c->next_waiting;
-    if (q->last == &c->next_waiting)
-        q->last = at;
-    q->n--;
-    c->queue = NULL;
+    return c->own_connection || c->urgent ? h->at_once : h->turns;
 }
 
 struct http *http_new(struct loop *l, struct kube_config *config, const struct http_options *options,
@@ -77,10 +64,10 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
         return NULL;
     }
     h->loop = l;
-    h->auth = auth_new(l, config, on_credential, h);
-    h->waiting.last = &h->waiting.first;
-    h->held.last = &h->held.first;
-    h->limit_timer = (struct loop_timer){.fire = launch_waiting, .ctx = h};
+    h->auth = auth_new(l, config, launch_waiting, h);
+    h->turns = fairqueue_new(&LIMITS);
+    h->at_once = fairqueue_new(&NO_LIMITS);
+    h->again = (struct loop_timer){.fire = launch_waiting, .ctx = h};
     h->qps = options->qps;
     h->burst = options->burst > 1 ? options->burst : 1;
     h->tokens = h->burst;
@@ -93,10 +80,7 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
 /* Out of every list of ours. */
 static void unlink_call(struct http *h, struct http_call *c)
 {
-    if (c->queue)
-        dequeue(c);
-    else if (!c->own_connection)
-        h->running--;
+    fairqueue_leave(queue_of(h, c), &c->turn);
     *c->prev = c->next;
     if (c->next)
         c->next->prev = c->prev;
@@ -111,7 +95,9 @@ void http_free(struct http *h)
         unlink_call(h, c);
         call_free(c);
     }
-    loop_timer_cancel(h->loop, &h->limit_timer);
+    fairqueue_free(h->turns);
+    fairqueue_free(h->at_once);
+    loop_timer_cancel(h->loop, &h->again);
     auth_free(h->auth);
     endpoint_release(&h->endpoint);
     free(h);
@@ -193,14 +179,18 @@ static bool take_token(struct http *h)
         h->tokens -= 1;
         return true;
     }
-    loop_timer_set(h->loop, &h->limit_timer, now + 1 + (int64_t)((1 - h->tokens) * 1000.0 / h->qps));
+    loop_timer_set(h->loop, &h->again, now + 1 + (int64_t)((1 - h->tokens) * 1000.0 / h->qps));
     return false;
 }
 
-/* It has its place; `state` is what auth_ask said. */
+static struct http_call *call_of_turn(struct fairqueue_item *it)
+{
+    return (void *)((char *)it - offsetof(struct http_call, turn));
+}
+
+/* Its turn has come; `state` is what auth_ask said. */
 static void launch(struct http *h, struct http_call *c, enum auth_state state, const struct err *why)
 {
-    h->running += !c->own_connection;
     c->serial = auth_serial(h->auth);
     c->generation = h->endpoint.config->generation;
     if (state == AUTH_FAILED)
@@ -209,44 +199,29 @@ static void launch(struct http *h, struct http_call *c, enum auth_state state, c
         call_launch(c, idle_max_s(h));
 }
 
+static void launch_from(struct http *h, struct fairqueue *queue)
+{
+    struct fairqueue_item *it;
+    struct err why;
+
+    while ((it = fairqueue_next(queue, loop_now_ms(h->loop)))) {
+        enum auth_state state = auth_ask(h->auth, &why);
+        if (state == AUTH_WAIT || (queue == h->turns && !take_token(h)))
+            return;
+        fairqueue_go(queue, it, loop_now_ms(h->loop));
+        launch(h, call_of_turn(it), state, &why);
+    }
+    if (fairqueue_due_ms(queue) != INT64_MAX)
+        loop_timer_set(h->loop, &h->again, fairqueue_due_ms(queue));
+}
+
+/* Something ended, is due, or has come: a call, a credential (or that there is none), a place, a token. */
 static void launch_waiting(void *ctx)
 {
     struct http *h = ctx;
-    struct err why;
 
-    while (h->waiting.first && h->running < RUNNING_MAX) {
-        enum auth_state state = auth_ask(h->auth, &why);
-        if (state == AUTH_WAIT || !take_token(h))
-            return;
-        struct http_call *c = h->waiting.first;
-        dequeue(c);
-        launch(h, c, state, &why);
-    }
-}
-
-static void launch_held(struct http *h, struct http_call *c)
-{
-    struct err why;
-    enum auth_state state = auth_ask(h->auth, &why);
-
-    if (state == AUTH_WAIT) {
-        enqueue(&h->held, c);
-        return;
-    }
-    launch(h, c, state, &why);
-}
-
-/* A plugin ended, well or not. Those that wait again after this go to the end of the queue. */
-static void on_credential(void *ctx)
-{
-    struct http *h = ctx;
-
-    for (size_t n = h->held.n; n; n--) {
-        struct http_call *c = h->held.first;
-        dequeue(c);
-        launch_held(h, c);
-    }
-    launch_waiting(h);
+    launch_from(h, h->at_once);
+    launch_from(h, h->turns);
 }
 
 static struct http_call *http_start(void *ctx, const struct http_request *req,
@@ -254,7 +229,7 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
 {
     struct http *h = ctx;
 
-    if (h->waiting.n + h->held.n >= WAITING_MAX) {
+    if (fairqueue_waiting(h->turns) + fairqueue_waiting(h->at_once) >= WAITING_MAX) {
         err_set(err, ERR_TRANSIENT, "%s %.100s: %d requests are waiting already", req->method, req->path,
                 WAITING_MAX);
         return NULL;
@@ -270,12 +245,11 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
     if (c->next)
         c->next->prev = &c->next;
     h->calls = c;
-    if (c->own_connection || c->urgent) {
-        launch_held(h, c);
-    } else {
-        enqueue(&h->waiting, c);
-        launch_waiting(h);
-    }
+    fairqueue_join(queue_of(h, c), &c->turn, req->ns ? req->ns : "");
+    /* Admission cannot slow a read; and 64 answers of objects of the largest size would be too much memory. */
+    c->turn.keeps_place = strcmp(req->method, "GET") == 0;
+    fairqueue_wait(queue_of(h, c), &c->turn, req->later, loop_now_ms(h->loop));
+    launch_waiting(h);
     return c;
 }
 

@@ -5,9 +5,11 @@
  * Errors:    those of transport.h. TLS >= 1.2 and always verified unless the configuration says
  *            otherwise; no redirects; plain http only to a loopback address, for tests and proxies on
  *            the same machine.
- * Order:     ordinary calls share a small pool of kept connections, 8 at a time, first come first served;
- *            urgent ones go at once. After one that got no answer no connection is used again that was idle
- *            meanwhile.
+ * Order:     ordinary calls take turns by namespace, first come first served inside one, as fairqueue.h says: 8 at a time,
+ *            2 more for namespaces that have none out. A write that is out for over 1 s gives its place up, 4 of a namespace
+ *            and 64 in all. So a slow namespace has 8 out, and holds up nobody else. Those marked `later` go behind.
+ *            Watches and urgent calls go at once. Connections are kept. After a call that got no answer no connection is
+ *            used again that was idle meanwhile.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H
@@ -15,6 +17,15 @@
 #include "kube/config.h"
 #include "kube/loop.h"
 #include "kube/transport.h"
+
+enum {
+    HTTP_PLACES = 8,
+    HTTP_RESERVED = 2,
+    HTTP_SLOW_MS = 1000,
+    HTTP_SLOW_SHARE_MAX = 4,
+    HTTP_SLOW_MAX = 64,
+    HTTP_LATER_MS = 5000,
+};
 
 struct http;
 

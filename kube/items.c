@@ -5,14 +5,12 @@
 
 #include <string.h>
 
-enum {
-    REST_MAX_BYTES = 64 << 10, /* kind, metadata, a continue token */
-    DEPTH_MAX = 1000,          /* json_parse is stricter; this keeps the counter sane */
-};
+enum { REST_MAX_BYTES = 64 << 10 }; /* kind, metadata, a continue token */
 
 void items_init(struct items *s, size_t item_max_bytes)
 {
-    *s = (struct items){.item = BUF_INIT(item_max_bytes), .rest = BUF_INIT(REST_MAX_BYTES)};
+    *s = (struct items){.rest = BUF_INIT(REST_MAX_BYTES)};
+    gather_init(&s->item, item_max_bytes, false);
 }
 
 /* Where a byte goes, and which of two wins for a bracket that leads from one to the other. */
@@ -55,9 +53,7 @@ static int open_bracket(struct items *s, char c, struct err *err)
         return err_set(err, ERR_INVALID, "items: expected objects, got '['");
     if (s->depth == 1 && c == '[' && !s->at_key && key_is_items(s))
         s->in_items = true;
-    if (++s->depth > DEPTH_MAX)
-        return err_set(err, ERR_INVALID, "JSON nests deeper than %d levels", DEPTH_MAX);
-    if (s->depth == 1)
+    if (++s->depth == 1) /* it cannot overflow: items and the rest have an end */
         s->at_key = true;
     return 0;
 }
@@ -99,30 +95,29 @@ static int plain_byte(struct items *s, char c, struct err *err)
     return 0;
 }
 
-/* An item is complete: give it out from where it lies. */
-static int finish_item(struct items *s, struct sv tail,
-                       int (*on_item)(void *ctx, struct sv item, struct err *err), void *ctx, struct err *err)
+/* An item is complete: give it out. */
+static int finish_item(struct items *s, struct sv tail, items_on_item *on_item, void *ctx, struct err *err)
 {
-    if (!s->item.len && tail.len <= s->item.max)
-        return on_item(ctx, tail, err);
-    if (buf_append(&s->item, tail.p, tail.len, err) < 0)
+    const struct skim *over;
+    struct sv item;
+
+    if (gather_end(&s->item, tail, &item, &over, err) < 0)
         return err_wrap(err, "an item of the list");
-    int rc = on_item(ctx, (struct sv){s->item.data, s->item.len}, err);
-    buf_clear(&s->item);
+    int rc = on_item(ctx, item, over, err);
+    gather_reset(&s->item);
     return rc;
 }
 
 static int keep(struct items *s, enum place place, struct sv run, struct err *err)
 {
-    if (place == ITEM && buf_append(&s->item, run.p, run.len, err) < 0)
+    if (place == ITEM && gather_add(&s->item, run, err) < 0)
         return err_wrap(err, "an item of the list");
     if (place == REST && buf_append(&s->rest, run.p, run.len, err) < 0)
         return err_wrap(err, "the list around its items");
     return 0;
 }
 
-int items_feed(struct items *s, struct sv bytes, int (*on_item)(void *ctx, struct sv item, struct err *err),
-               void *ctx, struct err *err)
+int items_feed(struct items *s, struct sv bytes, items_on_item *on_item, void *ctx, struct err *err)
 {
     enum place run_place = place_now(s);
     size_t start = 0;
@@ -162,7 +157,7 @@ cJSON *items_finish(struct items *s, struct err *err)
 
 void items_reset(struct items *s)
 {
-    size_t max = s->item.max;
+    size_t max = s->item.text.max;
 
     items_release(s);
     items_init(s, max);
@@ -170,6 +165,6 @@ void items_reset(struct items *s)
 
 void items_release(struct items *s)
 {
-    buf_release(&s->item);
+    gather_release(&s->item);
     buf_release(&s->rest);
 }

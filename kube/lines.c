@@ -5,58 +5,41 @@
 
 void lines_init(struct lines *l, size_t line_max_bytes)
 {
-    l->part = (struct buf)BUF_INIT(line_max_bytes);
+    gather_init(&l->part, line_max_bytes, true);
 }
 
-static int give(struct sv line, int (*on_line)(void *ctx, struct sv line, struct err *err), void *ctx,
-                struct err *err)
+static int give(struct sv line, const struct skim *over, lines_on_line *on_line, void *ctx, struct err *err)
 {
     if (line.len && line.p[line.len - 1] == '\r')
         line.len--;
-    return line.len ? on_line(ctx, line, err) : 0;
+    return line.len || over ? on_line(ctx, line, over, err) : 0;
 }
 
-static int keep(struct lines *l, const char *p, size_t len, struct err *err)
-{
-    return buf_append(&l->part, p, len, err) < 0 ? err_wrap(err, "a line of the stream") : 0;
-}
-
-int lines_feed(struct lines *l, struct sv bytes, int (*on_line)(void *ctx, struct sv line, struct err *err),
-               void *ctx, struct err *err)
+int lines_feed(struct lines *l, struct sv bytes, lines_on_line *on_line, void *ctx, struct err *err)
 {
     while (bytes.len) {
         const char *nl = memchr(bytes.p, '\n', bytes.len);
         if (!nl)
-            return keep(l, bytes.p, bytes.len, err);
+            return gather_add(&l->part, bytes, err);
         struct sv line = {bytes.p, (size_t)(nl - bytes.p)};
+        const struct skim *over;
         bytes = (struct sv){nl + 1, bytes.len - line.len - 1};
-        if (line.len > l->part.max)
-            return keep(l, line.p, line.len, err);
-        if (!l->part.len) {
-            if (give(line, on_line, ctx, err) < 0)
-                return -1;
-            continue;
-        }
-        if (keep(l, line.p, line.len, err) < 0)
+        if (gather_end(&l->part, line, &line, &over, err) < 0)
             return -1;
-        int rc = give((struct sv){l->part.data, l->part.len}, on_line, ctx, err);
-        lines_reset(l);
+        int rc = give(line, over, on_line, ctx, err);
+        gather_reset(&l->part);
         if (rc < 0)
             return -1;
     }
     return 0;
 }
 
-/* Lines that span pieces are rare and may be megabytes: their memory is not kept. */
 void lines_reset(struct lines *l)
 {
-    if (l->part.cap > 16384)
-        buf_release(&l->part);
-    else
-        buf_clear(&l->part);
+    gather_reset(&l->part);
 }
 
 void lines_release(struct lines *l)
 {
-    buf_release(&l->part);
+    gather_release(&l->part);
 }

@@ -12,7 +12,7 @@ static const char *const BOUNDS[HISTOGRAM_BUCKETS + 1] = {
     "1e-08", "1e-07", "1e-06", "9.999999999999999e-06", "9.999999999999999e-05", "0.001", "0.01", "0.1",
     "1",     "10",    "+Inf"};
 
-static int write_head(struct buf *out, const char *name, const char *type, const char *help, struct err *err)
+int prometheus_head(struct buf *out, const char *name, const char *type, const char *help, struct err *err)
 {
     return buf_printf(out, err, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -21,7 +21,8 @@ int prometheus_families(struct buf *out, const struct prometheus_family *familie
 {
     for (size_t i = 0; i < n; i++) {
         const struct prometheus_family *f = &families[i];
-        if (write_head(out, f->name, f->type, f->help, err) < 0 ||
+        bool more = i > 0 && strcmp(f->name, families[i - 1].name) == 0; /* of the same family */
+        if ((!more && prometheus_head(out, f->name, f->type, f->help, err) < 0) ||
             buf_printf(out, err, "%s%s %" PRIu64 "\n", f->name, f->labels, f->value) < 0)
             return -1;
     }
@@ -46,19 +47,43 @@ static int write_count(struct buf *out, const char *family, const char *name, ui
     return buf_printf(out, err, "%s{name=\"%s\"} %" PRIu64 "\n", family, name, value);
 }
 
+int prometheus_label(struct buf *out, const char *value, struct err *err)
+{
+    for (; *value; value++) {
+        const char *text = *value == '\\' ? "\\\\" : *value == '"' ? "\\\"" : *value == '\n' ? "\\n" : NULL;
+        if ((text ? buf_puts(out, text, err) : buf_append(out, value, 1, err)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int prometheus_histogram(struct buf *out, const struct prometheus_histogram *h, struct err *err)
+{
+    const char *comma = h->label[0] ? "," : "";
+    const char *open = h->label[0] ? "{" : "";
+    const char *close = h->label[0] ? "}" : "";
+    uint64_t below = 0;
+
+    for (size_t i = 0; i < h->n_bounds; i++) {
+        below += h->counts[i];
+        if (buf_printf(out, err, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", h->name, h->label, comma,
+                       h->bounds[i], below) < 0)
+            return -1;
+    }
+    return buf_printf(out, err, "%s_sum%s%s%s %.3f\n%s_count%s%s%s %" PRIu64 "\n", h->name, open, h->label,
+                      close, seconds(h->sum_ms), h->name, open, h->label, close, h->n);
+}
+
 static int write_histogram(struct buf *out, const char *family, const char *name, const struct histogram *h,
                            struct err *err)
 {
-    uint64_t below = 0;
+    char label[96];
 
-    for (int i = 0; i <= HISTOGRAM_BUCKETS; i++) {
-        below += h->counts[i];
-        if (buf_printf(out, err, "%s_bucket{name=\"%s\",le=\"%s\"} %" PRIu64 "\n", family, name, BOUNDS[i],
-                       below) < 0)
-            return -1;
-    }
-    return buf_printf(out, err, "%s_sum{name=\"%s\"} %.3f\n%s_count{name=\"%s\"} %" PRIu64 "\n", family, name,
-                      seconds(h->sum_ms), family, name, h->n);
+    snprintf(label, sizeof(label), "name=\"%s\"", name);
+    return prometheus_histogram(
+        out,
+        &(struct prometheus_histogram){family, label, BOUNDS, h->counts, ARRAY_LEN(BOUNDS), h->n, h->sum_ms},
+        err);
 }
 
 static int write_depth(struct buf *out, const char *family, const struct queue *q, struct err *err)
@@ -129,7 +154,7 @@ static int write_queues(const struct prometheus_sources *s, struct buf *out, str
     };
 
     for (size_t f = 0; f < ARRAY_LEN(FAMILIES); f++) {
-        if (write_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help, err) < 0)
+        if (prometheus_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help, err) < 0)
             return -1;
         for (size_t i = 0; i < s->n_reconcilers; i++) {
             const struct reconciler *r = s->reconcilers[i];
@@ -182,7 +207,7 @@ static int write_caches_of(const struct reconciler *r, struct buf *out, const ch
 static int write_caches(const struct prometheus_sources *s, struct buf *out, const char *family,
                         const char *help, bool failures, struct err *err)
 {
-    if (write_head(out, family, "counter", help, err) < 0)
+    if (prometheus_head(out, family, "counter", help, err) < 0)
         return -1;
     for (size_t i = 0; i < s->n_reconcilers; i++)
         if (write_caches_of(s->reconcilers[i], out, family, failures, err) < 0)
@@ -198,7 +223,7 @@ static int write_requests(const struct http *http, struct buf *out, struct err *
     size_t n;
     const struct http_count *counts = http_counts(http, &n);
 
-    if (write_head(out, "rest_client_requests_total", "counter", "Requests to the API server.", err) < 0)
+    if (prometheus_head(out, "rest_client_requests_total", "counter", "Requests to the API server.", err) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         char code[16] = "<error>";
@@ -215,8 +240,8 @@ static int write_leader(const struct prometheus_sources *s, struct buf *out, str
 {
     if (!s->lease)
         return 0;
-    if (write_head(out, "leader_election_master_status", "gauge", "1 while this process holds the lease.",
-                   err) < 0)
+    if (prometheus_head(out, "leader_election_master_status", "gauge",
+                        "1 while this process holds the lease.", err) < 0)
         return -1;
     return write_count(out, "leader_election_master_status", s->lease, s->leads, err);
 }
@@ -248,7 +273,7 @@ static int write_process(struct buf *out, struct err *err)
 
     getrusage(RUSAGE_SELF, &used);
     if (prometheus_families(out, &resident, 1, err) < 0 ||
-        write_head(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.", err) < 0)
+        prometheus_head(out, "process_cpu_seconds_total", "counter", "CPU time, user and system.", err) < 0)
         return -1;
     return buf_printf(out, err, "process_cpu_seconds_total %.6f\n",
                       cpu_seconds(&used.ru_utime) + cpu_seconds(&used.ru_stime));

@@ -23,12 +23,32 @@ struct prometheus_sources {
 /* workqueue_*, reflector_*, rest_client_requests_total, leader_election_master_status, process_*. */
 int prometheus_write(const struct prometheus_sources *s, struct buf *out, struct err *err) MUST_CHECK;
 
-/* A family with one value of its own. labels: "" or "{name=\"value\"}". */
+/* A value of a family, of which several stand together: then the first one's type and help count. labels: "" or
+ * "{name=\"value\"}". */
 struct prometheus_family {
     const char *name, *labels, *type, *help;
     uint64_t value;
 };
+/* Of several families. */
 int prometheus_families(struct buf *out, const struct prometheus_family *families, size_t n,
                         struct err *err) MUST_CHECK;
+
+/* ---- families with several series: the head once, then the samples */
+
+int prometheus_head(struct buf *out, const char *name, const char *type, const char *help,
+                    struct err *err) MUST_CHECK;
+
+/* `value` as it stands between the quotes of a label: with backslash, quote and line feed escaped. */
+int prometheus_label(struct buf *out, const char *value, struct err *err) MUST_CHECK;
+
+struct prometheus_histogram {
+    const char *name;
+    const char *label;         /* "" or "name=\"value\"" */
+    const char *const *bounds; /* as written; the last one is "+Inf" */
+    const uint64_t *counts;    /* one for each bound, not cumulative */
+    size_t n_bounds;
+    uint64_t n, sum_ms;
+};
+int prometheus_histogram(struct buf *out, const struct prometheus_histogram *h, struct err *err) MUST_CHECK;
 
 #endif

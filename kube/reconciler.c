@@ -22,6 +22,7 @@ struct reconciler {
     struct loop_timer timer;
     struct works works; /* under way */
     bool leads, draining;
+    uint64_t terms; /* begun */
     void (*drained)(void *ctx);
     void *drained_ctx;
 };
@@ -45,11 +46,11 @@ static void wake(void *ctx)
     loop_task_add(r->loop, &r->task);
 }
 
-void reconciler_add(struct reconciler *r, const char *key)
+void reconciler_add(struct reconciler *r, const char *ns, const char *key)
 {
     if (!key[0] || !r->leads)
         return;
-    workqueue_add(r->queue, key, now(r));
+    workqueue_add(r->queue, (struct workqueue_key){ns, key}, now(r));
     wake(r);
 }
 
@@ -62,7 +63,7 @@ static void on_changed(void *ctx, const struct store_entry *e)
     if (s->o.map)
         s->o.map(s->r, e);
     else
-        reconciler_add(s->r, e->group);
+        reconciler_add(s->r, e->ns, e->group);
 }
 
 static void on_gone(void *ctx, const struct store_entry *e)
@@ -96,6 +97,7 @@ struct cache *reconciler_watch(struct reconciler *r, const struct reconciler_sou
     s->cache = cache_new(r->loop, &r->transport,
                          &(struct cache_options){.watch = s->o.watch,
                                                  .decode = source->decode,
+                                                 .decode_unreadable = source->decode_unreadable,
                                                  .free_value = source->free_value,
                                                  .changed = on_changed,
                                                  .gone = on_gone,
@@ -152,21 +154,23 @@ static void on_work_ended(void *ctx)
 static void work(void *ctx)
 {
     struct reconciler *r = ctx;
-    const char *key;
+
+    struct clock clock = loop_clock(r->loop);
+    int64_t until_ms = clock.mono_ms(clock.ctx) + RECONCILER_TURN_MS;
 
     if (r->draining || !r->leads || !reconciler_synced(r))
         return;
-    for (int n = 0; n < RECONCILER_KEYS_PER_TURN && r->works.n < r->o.parallel; n++) {
-        key = workqueue_take(r->queue, now(r));
-        if (!key)
+    for (int n = 0; n < WORKQUEUE_PARALLEL && clock.mono_ms(clock.ctx) < until_ms; n++) {
+        struct workqueue_key key = workqueue_take(r->queue, now(r));
+        if (!key.name)
             break;
         r->o.reconcile(r->o.ctx, works_begin(&r->works, key));
     }
     int64_t next = workqueue_next_ms(r->queue);
-    if (next > now(r) && next != INT64_MAX)
-        loop_timer_set(r->loop, &r->timer, next);
-    else if (next <= now(r) && r->works.n < r->o.parallel)
+    if (next <= now(r))
         wake(r);
+    else if (next != INT64_MAX)
+        loop_timer_set(r->loop, &r->timer, next);
 }
 
 struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
@@ -177,9 +181,8 @@ struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
     r->loop = l;
     r->transport = *t;
     r->o = *options;
-    if (r->o.parallel <= 0)
-        r->o.parallel = RECONCILER_PARALLEL;
     r->leads = true;
+    r->terms = 1;
     r->last_source = &r->sources;
     r->queue = workqueue_new();
     r->works = (struct works){.loop = l,
@@ -228,8 +231,14 @@ void reconciler_lead(struct reconciler *r, bool leads)
     r->leads = leads;
     if (!begins)
         return;
+    r->terms++;
     add_all(r);
     wake(r);
+}
+
+uint64_t reconciler_term(const struct reconciler *r)
+{
+    return r->leads ? r->terms : 0;
 }
 
 void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ctx)

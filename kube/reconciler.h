@@ -17,7 +17,12 @@
 #include "kube/cache.h"
 #include "kube/work.h"
 
-enum { RECONCILER_PARALLEL = 64, RECONCILER_KEYS_PER_TURN = 64 };
+/* Works at once; of one namespace fewer: see workqueue.h. */
+enum {
+    RECONCILER_PARALLEL = WORKQUEUE_PARALLEL,
+    RECONCILER_TURN_MS =
+        50, /* once keys have taken so long, the loop has a turn: the lease and the probes do not wait */
+};
 
 struct reconciler;
 
@@ -27,7 +32,6 @@ struct reconciler_options {
     void (*reconcile)(void *ctx, struct work *w);
     /* For the log: what failed, by a resource's plural or a key. The reconciler goes on by itself. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
-    int parallel;  /* works at once; 0: RECONCILER_PARALLEL */
     uint64_t seed; /* of its watches' jitter */
 };
 
@@ -41,16 +45,18 @@ struct reconciler_source {
     struct watcher_options watch; /* its seed is set by the reconciler */
     /* As in cache.h; `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct cache_item *ret, struct err *err);
+    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct cache_item *ret);
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct store_entry *e);
-    /* Which keys a change concerns: calls reconciler_add for each. NULL: the object's group. */
+    /* Which keys a change concerns: calls reconciler_add for each. NULL: the object's namespace and group. */
     void (*map)(struct reconciler *r, const struct store_entry *e);
 };
 
 /* Before the loop runs. The cache is the reconciler's. */
 struct cache *reconciler_watch(struct reconciler *r, const struct reconciler_source *source);
 
-void reconciler_add(struct reconciler *r, const char *key); /* "" is no key */
+/* Keys of a namespace come in turn with those of others, see workqueue.h; a `key` of "" is none. */
+void reconciler_add(struct reconciler *r, const char *ns, const char *key);
 
 /* ---- its life */
 
@@ -58,6 +64,9 @@ void reconciler_add(struct reconciler *r, const char *key); /* "" is no key */
  * lead no key is added (else who waits would keep in mind all that ever came and went); when it begins, the keys of all
  * that the caches hold are. */
 void reconciler_lead(struct reconciler *r, bool leads);
+
+/* The number of the time that it leads, from 1 on; 0 while it does not. What was learned in an earlier one is old. */
+uint64_t reconciler_term(const struct reconciler *r);
 
 /* Take no new keys; `drained` is called once nothing is under way, perhaps from inside. */
 void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ctx);

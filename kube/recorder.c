@@ -1,4 +1,4 @@
-/* recorder.c - Events are queued, sent one after the other, and forgotten when it takes too much. */
+/* recorder.c - Events wait in text, are sent one of a namespace at a time, and forgotten when it takes too much. */
 #include "kube/recorder.h"
 
 #include "common/arena.h"
@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "kube/client.h"
 #include "kube/correlator.h"
+#include "kube/fairqueue.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,20 +14,27 @@
 #include <string.h>
 
 enum {
-    QUEUE_MAX = 256,
+    QUEUE_MAX = 512,
     TRIES_MAX = 3,
     RETRY_MS = 10000,
-    RETRY_MAX_MS = 60000, /* whatever the server asks for: the others wait behind it */
+    RETRY_MAX_MS = 60000, /* whatever the server asks for: others of its namespace wait behind it */
     LAST_RETRY_MS = 100,
     MESSAGE_MAX_BYTES = 1024
 };
 
+/* One at a time, and one of each namespace that does not answer. */
+static const struct fairqueue_limits LIMITS = {
+    .places = 1, .share_max = 1, .slow_ms = 1000, .slow_share_max = 1, .slow_max = 64};
+
 struct pending {
-    struct pending *next;
-    char *ns, *name;
-    cJSON *event;
+    struct fairqueue_item turn; /* first; out until it is over, its next tries included */
+    struct pending *next, **prev;
+    struct recorder *recorder;
+    char *name, *body;
     bool patch;
     int tries;
+    struct kube_call *call;
+    struct loop_timer next_try;
 };
 
 struct recorder {
@@ -34,10 +42,10 @@ struct recorder {
     struct transport transport;
     char *component, *host;
     struct correlator correlator;
-    struct pending *first, **last;
+    struct fairqueue *turns; /* by namespace */
+    struct pending *pending; /* all of them */
     size_t n_pending;
-    struct kube_call *call;
-    struct loop_timer next_try;
+    struct loop_timer again;   /* when what is slow lets another go */
     struct loop_timer give_up; /* of a flush */
     bool flushing;
     void (*flushed)(void *ctx);
@@ -46,8 +54,7 @@ struct recorder {
     struct recorder_stats stats;
 };
 
-static void send_first(struct recorder *r);
-static void on_next_try(void *ctx);
+static void send_next(void *ctx);
 static void end_flush(void *ctx);
 
 static char *copy(const char *s)
@@ -64,23 +71,23 @@ struct recorder *recorder_new(struct loop *l, const struct transport *t, const c
     r->transport = *t;
     r->component = copy(component);
     r->host = copy(host ? host : component);
-    r->last = &r->first;
-    r->next_try = (struct loop_timer){.fire = on_next_try, .ctx = r};
+    r->turns = fairqueue_new(&LIMITS);
+    r->again = (struct loop_timer){.fire = send_next, .ctx = r};
     r->give_up = (struct loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
 
-static void drop_first(struct recorder *r)
+static void drop(struct recorder *r, struct pending *p)
 {
-    struct pending *p = r->first;
-
-    r->first = p->next;
-    if (!r->first)
-        r->last = &r->first;
+    kube_call_cancel(p->call);
+    loop_timer_cancel(r->loop, &p->next_try);
+    fairqueue_leave(r->turns, &p->turn);
+    *p->prev = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
     r->n_pending--;
-    free(p->ns);
     free(p->name);
-    cJSON_Delete(p->event);
+    free(p->body);
     free(p);
 }
 
@@ -88,11 +95,11 @@ void recorder_free(struct recorder *r)
 {
     if (!r)
         return;
-    kube_call_cancel(r->call);
-    loop_timer_cancel(r->loop, &r->next_try);
+    while (r->pending)
+        drop(r, r->pending);
+    loop_timer_cancel(r->loop, &r->again);
     loop_timer_cancel(r->loop, &r->give_up);
-    while (r->first)
-        drop_first(r);
+    fairqueue_free(r->turns);
     correlator_release(&r->correlator);
     free(r->component);
     free(r->host);
@@ -104,69 +111,78 @@ struct recorder_stats recorder_stats(const struct recorder *r)
     return r->stats;
 }
 
-static void try_again(struct recorder *r, int64_t after_ms)
+static void try_again(struct pending *p, int64_t after_ms)
 {
-    struct pending *p = r->first;
+    struct recorder *r = p->recorder;
 
-    if (r->flushing)
-        after_ms = LAST_RETRY_MS;
     if (++p->tries >= TRIES_MAX) {
         r->stats.failed++;
-        drop_first(r);
-        after_ms = 0;
+        drop(r, p);
+        loop_timer_set(r->loop, &r->again, loop_now_ms(r->loop));
+        return;
     }
-    loop_timer_set(r->loop, &r->next_try, loop_now_ms(r->loop) + after_ms);
+    loop_timer_set(r->loop, &p->next_try, loop_now_ms(r->loop) + (r->flushing ? LAST_RETRY_MS : after_ms));
 }
+
+static void send_one(void *ctx);
 
 static void on_sent(void *ctx, struct kube_reply *reply)
 {
-    struct recorder *r = ctx;
+    struct pending *p = ctx;
+    struct recorder *r = p->recorder;
 
-    r->call = NULL;
+    p->call = NULL;
     if (!reply->err) {
         r->stats.sent++;
-        drop_first(r);
-        send_first(r);
-    } else if (reply->err->kind == ERR_NOT_FOUND && r->first->patch) {
+        drop(r, p);
+    } else if (reply->err->kind == ERR_NOT_FOUND && p->patch) {
         /* Events live for an hour: begin a new one under the same name. */
-        r->first->patch = false;
-        send_first(r);
+        p->patch = false;
+        send_one(p);
     } else if (reply->err->kind == ERR_TRANSIENT || reply->err->kind == ERR_TIMEOUT) {
         int64_t wait = reply->status.retry_after_ms;
         wait = wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS;
-        try_again(r, wait > RETRY_MS ? wait : RETRY_MS);
+        try_again(p, wait > RETRY_MS ? wait : RETRY_MS);
     } else {
         r->stats.failed++;
-        drop_first(r);
-        send_first(r);
+        drop(r, p);
     }
+    send_next(r);
 }
 
-static void send_first(struct recorder *r)
+/* It has its turn. */
+static void send_one(void *ctx)
 {
-    cleanup_arena struct arena a = {0};
-    struct pending *p = r->first;
+    struct pending *p = ctx;
+    struct recorder *r = p->recorder;
     struct err err;
-
-    if (!p && r->flushing)
-        end_flush(r);
-    if (!p || r->call || loop_timer_is_set(&r->next_try))
-        return;
     struct kube_request req = {
         .verb = p->patch ? KUBE_PATCH : KUBE_CREATE,
         .resource = &KUBE_EVENTS,
-        .ns = p->ns,
+        .ns = fairqueue_share(&p->turn),
         .name = p->patch ? p->name : NULL,
-        .body = sv_from(json_print(p->event, &a)),
+        .body = sv_from(p->body),
+        .later = !r->flushing,
     };
-    r->call = kube_call_start(&r->transport, &req, on_sent, r, &err);
-    if (!r->call)
-        try_again(r, RETRY_MS);
+
+    p->call = kube_call_start(&r->transport, &req, on_sent, p, &err);
+    if (!p->call)
+        try_again(p, RETRY_MS);
 }
 
-static void on_next_try(void *ctx)
+static void send_next(void *ctx)
 {
-    send_first(ctx);
+    struct recorder *r = ctx;
+    struct fairqueue_item *it;
+
+    while ((it = fairqueue_next(r->turns, loop_now_ms(r->loop)))) {
+        fairqueue_go(r->turns, it, loop_now_ms(r->loop));
+        send_one(it);
+    }
+    if (fairqueue_due_ms(r->turns) != INT64_MAX)
+        loop_timer_set(r->loop, &r->again, fairqueue_due_ms(r->turns));
+    if (r->flushing && !r->pending)
+        end_flush(r);
 }
 
 static void end_flush(void *ctx)
@@ -186,15 +202,18 @@ void recorder_flush(struct recorder *r, int64_t until_ms, void (*done)(void *ctx
     r->flushed = done;
     r->flushed_ctx = ctx;
     loop_timer_set(r->loop, &r->give_up, until_ms);
-    loop_timer_cancel(r->loop, &r->next_try);
-    send_first(r);
+    for (struct pending *p = r->pending; p; p = p->next)
+        if (loop_timer_is_set(&p->next_try))
+            loop_timer_set(r->loop, &p->next_try, loop_now_ms(r->loop));
+    send_next(r);
 }
 
-static cJSON *make_event(const struct recorder *r, const struct recorder_object *o, const char *ns,
-                         const struct correlator_verdict *v, bool warning, const char *reason,
-                         const char *message)
+static char *make_event(const struct recorder *r, const struct recorder_object *o, const char *ns,
+                        const struct correlator_verdict *v, bool warning, const char *reason,
+                        const char *message)
 {
-    cJSON *e = cJSON_CreateObject();
+    cleanup_arena struct arena a = {0};
+    cleanup_json cJSON *e = cJSON_CreateObject();
     char first[CLOCK_RFC3339_BYTES];
     char last[CLOCK_RFC3339_BYTES];
     struct clock clock = loop_clock(r->loop);
@@ -226,32 +245,46 @@ static cJSON *make_event(const struct recorder *r, const struct recorder_object 
     cJSON_AddStringToObject(source, "host", r->host);
     cJSON_AddStringToObject(e, "reportingComponent", r->component);
     cJSON_AddStringToObject(e, "reportingInstance", r->host);
-    return e;
+    return copy(json_print(e, &a));
 }
 
-/* One that is still waiting is overtaken by its newer self; the first may be on the wire already. */
-static bool replace_pending(struct recorder *r, const char *ns, const char *name, cJSON *event)
+/* One that is still waiting is overtaken by its newer self; one that had its turn may be on the wire already. */
+static bool replace_pending(struct recorder *r, const char *ns, const char *name, char *body)
 {
-    for (struct pending *p = r->first; p; p = p->next) {
-        if ((p == r->first && r->call) || strcmp(p->name, name) != 0 || strcmp(p->ns, ns) != 0)
+    for (struct pending *p = r->pending; p; p = p->next) {
+        if (p->call || strcmp(p->name, name) != 0 || strcmp(fairqueue_share(&p->turn), ns) != 0)
             continue;
-        cJSON_Delete(p->event);
-        p->event = event;
+        free(p->body);
+        p->body = body;
         return true;
     }
     return false;
 }
 
-static void enqueue(struct recorder *r, const char *ns, const char *name, bool patch, cJSON *event)
+/* No namespace has more than the others have left: half of the queue alone, a third beside another that is as busy. */
+static void enqueue(struct recorder *r, const char *ns, const char *name, bool patch, char *body)
 {
-    if (replace_pending(r, ns, name, event))
+    if (replace_pending(r, ns, name, body))
         return;
     struct pending *p = memory_must(calloc(1, sizeof(*p)));
-    *p = (struct pending){.ns = copy(ns), .name = copy(name), .event = event, .patch = patch};
-    *r->last = p;
-    r->last = &p->next;
-    r->n_pending++;
-    send_first(r);
+    *p = (struct pending){.recorder = r,
+                          .name = copy(name),
+                          .body = body,
+                          .patch = patch,
+                          .next = r->pending,
+                          .prev = &r->pending};
+    p->next_try = (struct loop_timer){.fire = send_one, .ctx = p};
+    if (p->next)
+        p->next->prev = &p->next;
+    r->pending = p;
+    fairqueue_join(r->turns, &p->turn, ns);
+    if (++r->n_pending + fairqueue_share_size(&p->turn) > QUEUE_MAX + 1) {
+        r->stats.dropped++;
+        drop(r, p);
+        return;
+    }
+    fairqueue_wait(r->turns, &p->turn, false, loop_now_ms(r->loop));
+    send_next(r);
 }
 
 /* Cut at a border between characters. */
@@ -276,10 +309,6 @@ void recorder_event(struct recorder *r, const struct recorder_object *object, bo
     va_start(ap, fmt);
     char *message = arena_vprintf(&a, fmt, ap);
     va_end(ap);
-    if (r->n_pending >= QUEUE_MAX) {
-        r->stats.dropped++;
-        return;
-    }
     const char *who = arena_printf(&a, "%s/%s/%s/%s", object->kind, ns, object->name, object->uid);
     const char *what = arena_printf(&a, "%s/%s", warning ? "Warning" : "Normal", reason);
     struct correlator_verdict v =

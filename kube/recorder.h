@@ -5,7 +5,8 @@
  * once and then one per 5 minutes.
  * Ownership: borrows loop and transport; copies what it is given.
  * Errors:    none to the caller: events are a courtesy. What cannot be sent is tried 3 times, then
- *            dropped and counted; a full queue (256) drops the new one.
+ *            dropped and counted. 512 wait at most; a namespace that has as many of them as are free drops its new one.
+ * Order:     one of a namespace at a time, in order, and namespaces in turn: one that does not answer holds up its own.
  */
 #ifndef TK_KUBE_RECORDER_H
 #define TK_KUBE_RECORDER_H

@@ -11,11 +11,16 @@ struct reflector {
     struct watcher *watcher;
     struct http_call *call;
     struct loop_timer next, deadline;
-    uint64_t trimmed; /* after so many complete lists */
+    struct loop_timer trim;
+    struct watcher_stats trimmed; /* as they were when memory was last asked for */
+    int64_t trimmed_ms;
 };
+
+enum { TRIM_SPACING_MS = 1000 };
 
 static void ask(void *ctx);
 static void give_up(void *ctx);
+static void trim(void *ctx);
 
 struct reflector *reflector_new(struct loop *l, const struct transport *t,
                                 const struct watcher_options *options, const struct watcher_sink *sink)
@@ -27,6 +32,7 @@ struct reflector *reflector_new(struct loop *l, const struct transport *t,
     r->watcher = watcher_new(options, sink);
     r->next = (struct loop_timer){.fire = ask, .ctx = r};
     r->deadline = (struct loop_timer){.fire = give_up, .ctx = r};
+    r->trim = (struct loop_timer){.fire = trim, .ctx = r};
     return r;
 }
 
@@ -38,6 +44,7 @@ void reflector_free(struct reflector *r)
         transport_cancel(&r->transport, r->call);
     loop_timer_cancel(r->loop, &r->next);
     loop_timer_cancel(r->loop, &r->deadline);
+    loop_timer_cancel(r->loop, &r->trim);
     watcher_free(r->watcher);
     free(r);
 }
@@ -52,17 +59,31 @@ struct watcher_stats reflector_stats(const struct reflector *r)
     return watcher_stats(r->watcher);
 }
 
-/* A large list leaves the heap full of holes; hand the free pages back once it is complete. */
-static void trim_after_list(struct reflector *r)
+static void trim(void *ctx)
 {
-    struct watcher_stats s = watcher_stats(r->watcher);
+    struct reflector *r = ctx;
 
-    if (s.syncs == r->trimmed)
-        return;
-    r->trimmed = s.syncs;
+    r->trimmed_ms = loop_now_ms(r->loop);
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+}
+
+/* A large list leaves the heap full of holes, and so does the tree of a large object: hand the free pages back, once a
+ * second at most. */
+static void trim_after_much(struct reflector *r)
+{
+    struct watcher_stats s = watcher_stats(r->watcher);
+    int64_t due = r->trimmed_ms ? r->trimmed_ms + TRIM_SPACING_MS : 0;
+    int64_t now = loop_now_ms(r->loop);
+
+    if (s.syncs == r->trimmed.syncs && s.large == r->trimmed.large)
+        return;
+    r->trimmed = s;
+    if (due <= now)
+        trim(r);
+    else
+        loop_timer_set(r->loop, &r->trim, due);
 }
 
 static void ended(struct reflector *r, const struct http_response *response, const struct err *err)
@@ -70,7 +91,7 @@ static void ended(struct reflector *r, const struct http_response *response, con
     int64_t now = loop_now_ms(r->loop);
     int64_t delay = watcher_end(r->watcher, now, response, err);
 
-    trim_after_list(r);
+    trim_after_much(r);
     loop_timer_cancel(r->loop, &r->deadline);
     loop_timer_set(r->loop, &r->next, now + delay);
 }
@@ -101,7 +122,7 @@ static void on_chunk(void *ctx, struct sv bytes)
     struct reflector *r = ctx;
 
     if (watcher_feed(r->watcher, bytes, loop_now_ms(r->loop)) == 0) {
-        trim_after_list(r);
+        trim_after_much(r);
         follow_deadline(r);
         return;
     }

@@ -6,7 +6,7 @@
  * Units:     monotonic milliseconds.
  * Errors:    none end it: it backs off (0.8 s doubling to 30 s, jittered) and goes on; each failure is
  *            told to sink.problem once, for the log.
- * Order:     replace_begin, upserts, replace_end: what was not upserted in between is gone (we may
+ * Order:     replace_begin, upserts (or unreadable: it is there), replace_end: what was not upserted in between is gone (we may
  *            never have seen it go). A list that fails half way is begun again; nothing is gone until
  *            replace_end. Between lists: upsert and removed as they happen. An object deleted and
  *            created again under the same name may come as one upsert with another UID.

@@ -199,6 +199,13 @@ static int put_queries(const struct kube_request *r, struct buf *out, struct err
     return put_query(out, "dryRun", r->dry_run ? "All" : NULL, err);
 }
 
+static size_t body_limit(enum kube_verb verb)
+{
+    if (verb == KUBE_LIST || verb == KUBE_WATCH)
+        return TRANSPORT_BODY_MAX_BYTES;
+    return verb == KUBE_GET ? KUBE_OBJECT_MAX_BYTES : KUBE_WRITE_ANSWER_BYTES;
+}
+
 int kube_request_build(const struct kube_request *r, struct arena *a, struct http_request *out,
                        struct err *err)
 {
@@ -217,8 +224,10 @@ int kube_request_build(const struct kube_request *r, struct arena *a, struct htt
         .path = arena_strndup(a, buf_str(&path), path.len),
         .content_type = r->body.len ? v->content_type : NULL,
         .body = r->body,
+        .ns = r->ns,
+        .later = r->later,
         .timeout_ms = r->verb == KUBE_WATCH ? 0 : TRANSPORT_TIMEOUT_MS,
-        .body_max_bytes = TRANSPORT_BODY_MAX_BYTES,
+        .body_max_bytes = body_limit(r->verb),
         .own_connection = r->verb == KUBE_WATCH,
     };
     return 0;

@@ -11,6 +11,12 @@
 
 #include <stdbool.h>
 
+enum {
+    KUBE_OBJECT_MAX_BYTES =
+        3 << 20, /* of an object's JSON that is read: the same from a watch and from a GET */
+    KUBE_WRITE_ANSWER_BYTES = 512 << 10, /* of the answer to a write: of a longer one the names are enough */
+};
+
 struct kube_resource {
     const char *group; /* "" for core */
     const char *version;
@@ -51,10 +57,11 @@ struct kube_request {
     bool initial_events; /* watch: all there is first, then a bookmark that says so; needs bookmarks */
     bool force;          /* apply: take fields over */
     bool dry_run;        /* writes: check only */
+    bool later;          /* nobody waits for it: see transport.h */
     struct sv body;      /* JSON; create, update, patch, apply, delete */
 };
 
-/* Timeouts and limits are set to transport.h's defaults; a watch gets no timeout. */
+/* Timeouts are transport.h's, limits its own or those above; a watch gets no timeout. */
 int kube_request_build(const struct kube_request *r, struct arena *a, struct http_request *out,
                        struct err *err) MUST_CHECK;
 

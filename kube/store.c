@@ -239,6 +239,11 @@ void store_mark_one(const struct store_entry *e)
     node_of(e)->marked = true;
 }
 
+void store_unmark_one(const struct store_entry *e)
+{
+    node_of(e)->marked = false;
+}
+
 bool store_is_marked(const struct store_entry *e)
 {
     return node_of(e)->marked;

@@ -59,7 +59,8 @@ const struct store_entry *store_next(const struct store *s, const struct store_e
  * freed and must not change the store. Returns how many went. */
 void store_mark(struct store *s);
 void store_mark_one(const struct store_entry *e);
-bool store_is_marked(const struct store_entry *e); /* not put since the mark */
+void store_unmark_one(const struct store_entry *e); /* as if it had been put */
+bool store_is_marked(const struct store_entry *e);  /* not put since the mark */
 size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_entry *e), void *ctx);
 
 static inline void store_freep(struct store **s)

@@ -5,7 +5,8 @@
  *            transport; it ends with exactly one `done`, or with `cancel` and then none. Bytes given to
  *            callbacks are borrowed.
  * Errors:    a request that got no whole answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all
- *            else (connection, TLS, an answer over its limit). An HTTP error is an answer; see status.h.
+ *            else (connection, TLS). An HTTP error is an answer; see status.h. So is one that is longer than its limit: its
+ *            first bytes, with `cut`.
  * Order:     callbacks come from the loop, never from inside `start` or `cancel`; any of them may start
  *            or cancel calls. After `done` the call is gone.
  */
@@ -37,11 +38,13 @@ struct http_request {
     const char *path;         /* begins with '/', percent-encoded, query included */
     const char *content_type; /* NULL without a body */
     struct sv body;
-    int64_t timeout_ms;      /* for the whole exchange; 0: none, for watches */
+    const char *ns;     /* whose it is: namespaces take turns. NULL: nobody's, which counts as one of them */
+    int64_t timeout_ms; /* for the whole exchange; 0: none, for watches */
     int64_t idle_timeout_ms; /* without a byte for so long it ends with ERR_TIMEOUT; 0: none */
-    size_t body_max_bytes;   /* of a collected answer; 0: TRANSPORT_BODY_MAX_BYTES */
+    size_t body_max_bytes;   /* of a collected answer, which is cut there; 0: TRANSPORT_BODY_MAX_BYTES */
     bool own_connection;     /* for watches: not one of the pool */
     bool urgent;             /* waits for no place and no rate limit */
+    bool later;              /* behind all that are not, unless it has waited for 5 s */
     /* Closed when its turn comes: it is not sent and ends with ERR_TRANSIENT. NULL: none. Lives as long as the
      * transport. */
     const struct transport_gate *gate;
@@ -51,6 +54,7 @@ struct http_response {
     int status;
     int64_t retry_after_ms; /* -1: the header was not there */
     struct sv body;         /* empty when it was given out in chunks */
+    bool cut;               /* the answer was longer than body_max_bytes: these are its first bytes */
 };
 
 struct http_handler {

@@ -34,6 +34,8 @@ struct watcher {
     int64_t lost_ms; /* when the first of these watches failed */
     struct backoff backoff;
     int64_t begin_ms, byte_ms; /* of this request: its begin, its last byte */
+    bool doubted;              /* something was no JSON, last at doubted_ms */
+    int64_t doubted_ms;
 };
 
 struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink)
@@ -143,16 +145,56 @@ static void begin_replace(struct watcher *w)
     w->replacing = true;
 }
 
-static int on_item(void *ctx, struct sv text, struct err *err)
+/* Whether the server means it: what it sends once more was not spoiled on the way. */
+static bool is_meant(struct watcher *w, const struct err *why)
+{
+    bool again = w->doubted && w->byte_ms - w->doubted_ms < WATCHER_QUIET_MS;
+
+    if (why->code == JSON_UNREADABLE)
+        return true;
+    w->doubted = true;
+    w->doubted_ms = w->byte_ms;
+    return again;
+}
+
+/* The tree, or NULL and what can be said without one in *skim. */
+static cJSON *read_text(struct watcher *w, struct sv text, const struct skim *over, struct skim *skim,
+                        struct err *err)
+{
+    bool event = is_stream(w);
+
+    w->stats.large += over || text.len >= WATCHER_LARGE_BYTES;
+    if (over) {
+        *skim = *over;
+        err_set(err, ERR_INVALID, "over %d bytes of JSON", WATCHER_OBJECT_MAX_BYTES);
+        err->code = JSON_UNREADABLE;
+        return NULL;
+    }
+    cJSON *tree = json_parse_within(text.p, text.len, JSON_DEPTH_MAX + event, err);
+    if (!tree) {
+        skim_init(skim, event);
+        skim_feed(skim, text);
+    }
+    return tree;
+}
+
+static int on_item(void *ctx, struct sv text, const struct skim *over, struct err *err)
 {
     struct watcher *w = ctx;
-    cleanup_json cJSON *object = json_parse(text.p, text.len, err);
+    struct skim skim;
+    cleanup_json cJSON *object = read_text(w, text, over, &skim, err);
 
-    if (!object || collection_check_object(&w->o.resource, object, err) < 0)
+    if (object ? collection_check_object(&w->o.resource, object, err) < 0
+               : !skim_complete(&skim) || !is_meant(w, err))
         return err_wrap(err, "list");
+    cleanup_json cJSON *names = object ? NULL : skim_object(&skim);
     begin_replace(w);
     w->stats.events++;
-    w->sink.upsert(w->sink.ctx, object);
+    w->stats.unreadable += !object;
+    if (object)
+        w->sink.upsert(w->sink.ctx, object);
+    else if (names)
+        w->sink.unreadable(w->sink.ctx, names, err);
     return 0;
 }
 
@@ -187,43 +229,77 @@ static int on_bookmark(struct watcher *w, const struct collection_event *e, stru
     return 0;
 }
 
-static int on_event(struct watcher *w, const struct collection_event *e, struct err *err)
+/* Events of one watch come in the order of their versions, which are revisions of etcd. */
+static bool goes_back(const struct watcher *w, const char *version)
+{
+    int64_t from;
+    int64_t to;
+
+    return w->state == WATCH && sv_i64(sv_from(w->resource_version), 0, INT64_MAX, &from) &&
+           sv_i64(sv_from(version), 0, INT64_MAX, &to) && to < from;
+}
+
+/* unreadable: NULL, or why. */
+static int on_event(struct watcher *w, const struct collection_event *e, const struct err *unreadable,
+                    struct err *err)
 {
     if (e->kind == COLLECTION_ERROR)
         return kube_status_object(e->object, &w->stream_status, err);
-    w->advanced = w->advanced || (w->state == WATCH && strcmp(e->version, w->resource_version) != 0);
+    if (goes_back(w, e->version))
+        return err_set(err, ERR_INVALID, "resourceVersion %.20s after %.20s: expected none that is lower",
+                       e->version, w->resource_version);
+    bool at_place = w->state == WATCH && e->version[0];
+    w->advanced = w->advanced || (at_place && strcmp(e->version, w->resource_version) != 0);
     if (e->kind == COLLECTION_BOOKMARK)
         return on_bookmark(w, e, err);
     /* Initial events come in no order of versions: none of them is a place to go on from. */
-    if (w->state == WATCH)
+    if (at_place)
         set_text(&w->resource_version, e->version);
-    else
+    if (w->state == STREAM)
         begin_replace(w);
     w->stats.events++;
+    w->stats.unreadable += unreadable != NULL;
+    if (!e->object)
+        return 0;
     if (e->kind == COLLECTION_REMOVED)
         w->sink.removed(w->sink.ctx, e->object);
+    else if (unreadable)
+        w->sink.unreadable(w->sink.ctx, e->object, unreadable);
     else
         w->sink.upsert(w->sink.ctx, e->object);
     return 0;
 }
 
-static int on_line(void *ctx, struct sv line, struct err *err)
+/* err: why it cannot be read; after a failure what ends the stream. */
+static int on_unreadable_event(struct watcher *w, const struct skim *skim, struct err *err)
+{
+    cleanup_json cJSON *names = NULL;
+    struct err unreadable = *err;
+    struct collection_event e;
+
+    if (collection_skimmed_event(skim, &e, &names, err) < 0 || !is_meant(w, &unreadable))
+        return -1;
+    return on_event(w, &e, &unreadable, err);
+}
+
+static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
 {
     struct watcher *w = ctx;
     struct collection_event e;
-    cleanup_json cJSON *json = json_parse(line.p, line.len, err);
+    struct skim skim;
+    cleanup_json cJSON *json = read_text(w, line, over, &skim, err);
 
-    if (!json || collection_read_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, err) < 0)
+    if (json ? collection_read_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
+             : on_unreadable_event(w, &skim, err) < 0)
         return err_wrap(err, "watch event");
     return 0;
 }
 
 int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
 {
+    w->byte_ms = now_ms;
     int rc = is_stream(w) ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
                           : items_feed(&w->items, bytes, on_item, w, &w->why);
-
-    w->byte_ms = now_ms;
     w->broken = rc < 0;
     if (!w->broken)
         w->stats.progress_ms = now_ms;

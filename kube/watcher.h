@@ -5,8 +5,17 @@
  * or, from servers that have no such stream, as a list in pages. Both without a resourceVersion: then the server first
  * asks etcd how far the world is and answers from a state that is no older (apiserver: storage/cacher,
  * getWatchCacheResourceVersion). So what is served after a restart or a relist is never older than what was acted on;
- * "any version" (0, client-go's first list) promises no such thing.
+ * "any version" (0, client-go's first list) promises no such thing. A watch that tells a version lower than the one before it
+ * shows a state that was already replaced, or a store that was put back from a copy: it is not believed, and everything is
+ * asked for again.
  *
+ * An object that cannot be read (too long, too deep, too many values, a NUL) ends nothing: its names are read without a tree,
+ * the sink is told, and the watch goes on behind it. What is no JSON at all may have been spoiled on the way: the first such
+ * object is answered with a new list, and within two minutes of it the next ones are passed over, too.
+ *
+ * Memory: while bytes come, the object under way (3 MiB at most) and a skim (kilobytes). When it is whole its tree besides, of
+ *            18 MiB + 1.1 * 3 MiB (json.h): 25 MiB at most, of which only the 3 MiB outlast the call, and these only while an
+ *            object is under way. Several watchers on one thread have one tree between them: 4 of them 4 * 3 + 22 = 34 MiB.
  * Ownership: copies its options; objects given to the sink are borrowed for the call.
  * Units:     milliseconds on one clock that does not go back.
  * Order:     watcher_request, watcher_begin, any number of watcher_feed, watcher_end, and so on for
@@ -24,8 +33,10 @@
 
 enum {
     WATCHER_PAGE_ITEMS = 500,
-    WATCHER_OBJECT_MAX_BYTES = 3 << 20, /* etcd holds 1.5 MiB; JSON escapes may double it */
-    WATCHER_IDLE_MS = 150000,           /* two and a half bookmarks */
+    /* etcd holds 1.5 MiB, of which escapes may make six times as much; what people use has a tenth. */
+    WATCHER_OBJECT_MAX_BYTES = KUBE_OBJECT_MAX_BYTES,
+    WATCHER_LARGE_BYTES = 64 << 10, /* from here on the memory of an object's tree is worth giving back */
+    WATCHER_IDLE_MS = 150000,       /* two and a half bookmarks */
     WATCHER_BACKOFF_MIN_MS = BACKOFF_MIN_MS,
     WATCHER_BACKOFF_MAX_MS = BACKOFF_MAX_MS,
     WATCHER_QUIET_MS = BACKOFF_QUIET_MS,
@@ -42,8 +53,10 @@ struct watcher_sink {
     void *ctx;
     void (*replace_begin)(void *ctx);
     void (*replace_end)(void *ctx);
-    void (*upsert)(void *ctx, const cJSON *object); /* an item of a list may lack kind and apiVersion */
-    void (*removed)(void *ctx, const cJSON *object);
+    void (*upsert)(void *ctx, const cJSON *object);  /* an item of a list may lack kind and apiVersion */
+    void (*removed)(void *ctx, const cJSON *object); /* at least as much of it as of one that is unreadable */
+    /* It is there, at this version, and cannot be read: `names` is all that skim_object found. */
+    void (*unreadable)(void *ctx, const cJSON *names, const struct err *why);
     void (*problem)(void *ctx, const struct err *err);
 };
 
@@ -61,6 +74,8 @@ struct watcher_stats {
     uint64_t syncs;   /* lists completed */
     uint64_t watches; /* asked for; what follows a stream's first part needs no asking */
     uint64_t events, failures;
+    uint64_t unreadable; /* events and items that could not be read */
+    uint64_t large;      /* objects of WATCHER_LARGE_BYTES and more */
     int64_t progress_ms; /* when the server last said anything, be it an error */
     bool synced;         /* a list was completed, ever */
     bool no_streams;     /* the server said that it has none, or none are wanted */

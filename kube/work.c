@@ -8,7 +8,7 @@
 struct work {
     struct works *ws;
     struct work *next, **at;
-    const char *key; /* the queue's, until workqueue_done */
+    struct workqueue_key key; /* the queue's, until workqueue_done */
     void *data;
     void (*free_data)(void *data);
     void (*answered)(void *ctx, struct work *w, struct kube_reply *reply);
@@ -22,7 +22,7 @@ static int64_t now(const struct works *ws)
     return loop_now_ms(ws->loop);
 }
 
-struct work *works_begin(struct works *ws, const char *key)
+struct work *works_begin(struct works *ws, struct workqueue_key key)
 {
     struct work *w = memory_must(calloc(1, sizeof(*w)));
 
@@ -64,7 +64,12 @@ static void end(struct work *w)
 
 const char *work_key(const struct work *w)
 {
-    return w->key;
+    return w->key.name;
+}
+
+const char *work_ns(const struct work *w)
+{
+    return w->key.ns;
 }
 
 void work_attach(struct work *w, void *data, void (*free_data)(void *data))
@@ -103,7 +108,7 @@ static void answered_by_rule(void *ctx, struct work *w, struct kube_reply *reply
         return;
     }
     if (reply->err->kind != ERR_CONFLICT)
-        w->ws->problem(ctx, w->key, reply->err);
+        w->ws->problem(ctx, w->key.name, reply->err);
     work_retry(w, reply->status.retry_after_ms);
 }
 

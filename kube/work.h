@@ -13,7 +13,8 @@
 
 struct work;
 
-const char *work_key(const struct work *w);
+const char *work_key(const struct work *w); /* its name, and its namespace */
+const char *work_ns(const struct work *w);
 
 /* Memory that goes with the work, however it ends. Once per work. */
 void work_attach(struct work *w, void *data, void (*free_data)(void *data));
@@ -45,7 +46,7 @@ struct works {
     int n;
 };
 
-struct work *works_begin(struct works *ws, const char *key); /* one that workqueue_take gave */
-void works_free(struct works *ws);                           /* all of them, without telling */
+struct work *works_begin(struct works *ws, struct workqueue_key key); /* one that workqueue_take gave */
+void works_free(struct works *ws);                                    /* all of them, without telling */
 
 #endif

@@ -1,8 +1,9 @@
-/* workqueue.c - a hash of keys, a FIFO of those due, a heap of those due later. */
+/* workqueue.c - a hash of keys, turns for those due, a heap of those due later. */
 #include "kube/workqueue.h"
 
 #include "common/hash.h"
 #include "common/memory.h"
+#include "kube/fairqueue.h"
 #include "kube/heap.h"
 
 #include <stdlib.h>
@@ -12,29 +13,49 @@
 struct item {
     struct heap_node later; /* first: a node's address is its item's */
     struct item *next_hash;
-    struct item *next_due;
-    int64_t dirty_ms; /* when dirty: due again from then on */
-    int64_t since_ms; /* due or processing: since when */
+    struct fairqueue_item turn; /* idle, waiting: due, out: being processed */
+    int64_t dirty_ms;           /* when dirty: due again from then on */
+    int64_t not_before_ms;      /* a server asked for patience: nothing makes it due sooner */
     int failures;
-    bool due; /* in the FIFO */
-    bool processing;
-    bool dirty; /* processing, and added again */
+    bool dirty; /* being processed, and added again */
     uint64_t hash;
-    char key[];
+    char name[];
 };
 
 struct workqueue {
     struct item **buckets;
     size_t n_buckets; /* a power of two */
     size_t count;
-    struct item *first_due, **last_due;
+    struct fairqueue *turns;
     struct heap later;
     struct workqueue_stats stats;
 };
 
-static uint64_t hash_key(const char *s)
+static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WORKQUEUE_RESERVED,
+                                               .reserved = WORKQUEUE_RESERVED,
+                                               .share_max = WORKQUEUE_NAMESPACE,
+                                               .slow_ms = INT64_MAX};
+
+static uint64_t hash_key(struct workqueue_key key)
 {
-    return hash_fnv1a(HASH_FNV1A, s, strlen(s));
+    uint64_t h = hash_fnv1a(HASH_FNV1A, key.ns, strlen(key.ns) + 1);
+
+    return hash_fnv1a(h, key.name, strlen(key.name));
+}
+
+static bool is_due(const struct item *it)
+{
+    return it->turn.state == FAIRQUEUE_WAITING;
+}
+
+static bool is_processed(const struct item *it)
+{
+    return it->turn.state == FAIRQUEUE_OUT;
+}
+
+static struct item *item_of_turn(struct fairqueue_item *turn)
+{
+    return (void *)((char *)turn - offsetof(struct item, turn));
 }
 
 struct workqueue *workqueue_new(void)
@@ -43,7 +64,7 @@ struct workqueue *workqueue_new(void)
 
     q->n_buckets = 64;
     q->buckets = memory_must(calloc(q->n_buckets, sizeof(*q->buckets)));
-    q->last_due = &q->first_due;
+    q->turns = fairqueue_new(&LIMITS);
     return q;
 }
 
@@ -59,16 +80,22 @@ void workqueue_free(struct workqueue *q)
         }
     }
     free(q->buckets);
+    fairqueue_free(q->turns);
     heap_release(&q->later);
     free(q);
 }
 
-static struct item **find(const struct workqueue *q, const char *key)
+static bool has_key(const struct item *it, struct workqueue_key key)
+{
+    return strcmp(it->name, key.name) == 0 && strcmp(fairqueue_share(&it->turn), key.ns) == 0;
+}
+
+static struct item **find(const struct workqueue *q, struct workqueue_key key)
 {
     uint64_t hash = hash_key(key);
     struct item **at = &q->buckets[hash & (q->n_buckets - 1)];
 
-    while (*at && ((*at)->hash != hash || strcmp((*at)->key, key) != 0))
+    while (*at && ((*at)->hash != hash || !has_key(*at, key)))
         at = &(*at)->next_hash;
     return at;
 }
@@ -91,16 +118,17 @@ static void grow(struct workqueue *q)
     q->n_buckets = n;
 }
 
-static struct item *find_or_add(struct workqueue *q, const char *key)
+static struct item *find_or_add(struct workqueue *q, struct workqueue_key key)
 {
     struct item **at = find(q, key);
 
     if (*at)
         return *at;
-    size_t len = strlen(key) + 1;
+    size_t len = strlen(key.name) + 1;
     struct item *it = memory_must(calloc(1, sizeof(*it) + len));
-    memcpy(it->key, key, len);
+    memcpy(it->name, key.name, len);
     it->hash = hash_key(key);
+    fairqueue_join(q->turns, &it->turn, key.ns);
     *at = it;
     if (++q->count > q->n_buckets)
         grow(q);
@@ -109,22 +137,19 @@ static struct item *find_or_add(struct workqueue *q, const char *key)
 
 static void forget_if_idle(struct workqueue *q, struct item *it)
 {
-    if (it->due || it->later.slot || it->processing || it->failures)
+    if (it->turn.state != FAIRQUEUE_IDLE || it->later.slot || it->failures)
         return;
-    struct item **at = find(q, it->key);
+    struct item **at = find(q, (struct workqueue_key){fairqueue_share(&it->turn), it->name});
     *at = it->next_hash;
     q->count--;
+    fairqueue_leave(q->turns, &it->turn);
     free(it);
 }
 
 static void make_due(struct workqueue *q, struct item *it, int64_t since_ms)
 {
     heap_remove(&q->later, &it->later);
-    it->due = true;
-    it->since_ms = since_ms;
-    it->next_due = NULL;
-    *q->last_due = it;
-    q->last_due = &it->next_due;
+    fairqueue_wait(q->turns, &it->turn, false, since_ms);
     q->stats.depth++;
     q->stats.adds++;
 }
@@ -132,9 +157,10 @@ static void make_due(struct workqueue *q, struct item *it, int64_t since_ms)
 /* Wait for at_ms; a time in the past is due at the next take. */
 static void schedule(struct workqueue *q, struct item *it, int64_t at_ms)
 {
-    if (it->due)
+    if (is_due(it))
         return;
-    if (it->processing) {
+    at_ms = at_ms > it->not_before_ms ? at_ms : it->not_before_ms;
+    if (is_processed(it)) {
         it->dirty_ms = it->dirty && it->dirty_ms < at_ms ? it->dirty_ms : at_ms;
         it->dirty = true;
     } else if (!it->later.slot || at_ms < it->later.at_ms) {
@@ -142,22 +168,22 @@ static void schedule(struct workqueue *q, struct item *it, int64_t at_ms)
     }
 }
 
-void workqueue_add(struct workqueue *q, const char *key, int64_t now_ms)
+void workqueue_add(struct workqueue *q, struct workqueue_key key, int64_t now_ms)
 {
     struct item *it = find_or_add(q, key);
 
-    if (it->processing)
+    if (is_processed(it) || now_ms < it->not_before_ms)
         schedule(q, it, now_ms);
-    else if (!it->due)
+    else if (!is_due(it))
         make_due(q, it, now_ms);
 }
 
-void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms)
+void workqueue_add_at(struct workqueue *q, struct workqueue_key key, int64_t at_ms)
 {
     schedule(q, find_or_add(q, key), at_ms);
 }
 
-void workqueue_retry(struct workqueue *q, const char *key, int64_t now_ms, int64_t not_before_ms)
+void workqueue_retry(struct workqueue *q, struct workqueue_key key, int64_t now_ms, int64_t not_before_ms)
 {
     struct item *it = find_or_add(q, key);
     int64_t delay = WORKQUEUE_BACKOFF_MIN_MS;
@@ -169,10 +195,11 @@ void workqueue_retry(struct workqueue *q, const char *key, int64_t now_ms, int64
     if (it->failures < 1000)
         it->failures++;
     q->stats.retries++;
-    schedule(q, it, now_ms + delay > not_before_ms ? now_ms + delay : not_before_ms);
+    it->not_before_ms = not_before_ms;
+    schedule(q, it, now_ms + delay);
 }
 
-void workqueue_forget(struct workqueue *q, const char *key)
+void workqueue_forget(struct workqueue *q, struct workqueue_key key)
 {
     struct item *it = *find(q, key);
 
@@ -182,40 +209,37 @@ void workqueue_forget(struct workqueue *q, const char *key)
     forget_if_idle(q, it);
 }
 
-const char *workqueue_take(struct workqueue *q, int64_t now_ms)
+struct workqueue_key workqueue_take(struct workqueue *q, int64_t now_ms)
 {
     for (struct heap_node *n = heap_first(&q->later); n && n->at_ms <= now_ms; n = heap_first(&q->later))
         make_due(q, (struct item *)n, n->at_ms);
-    struct item *it = q->first_due;
-    if (!it)
-        return NULL;
-    q->first_due = it->next_due;
-    if (!q->first_due)
-        q->last_due = &q->first_due;
-    histogram_add(&q->stats.queued, now_ms - it->since_ms);
-    it->due = false;
-    it->processing = true;
-    it->since_ms = now_ms;
+    struct fairqueue_item *turn = fairqueue_next(q->turns, now_ms);
+    if (!turn)
+        return (struct workqueue_key){0};
+    histogram_add(&q->stats.queued, now_ms - turn->since_ms);
+    fairqueue_go(q->turns, turn, now_ms);
     q->stats.depth--;
     q->stats.processing++;
-    return it->key;
+    struct item *it = item_of_turn(turn);
+    it->not_before_ms = 0;
+    return (struct workqueue_key){fairqueue_share(turn), it->name};
 }
 
-void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
+void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_ms)
 {
     struct item *it = *find(q, key);
 
-    if (!it || !it->processing)
+    if (!it || !is_processed(it))
         return;
-    histogram_add(&q->stats.worked, now_ms - it->since_ms);
-    it->processing = false;
+    histogram_add(&q->stats.worked, now_ms - it->turn.since_ms);
+    fairqueue_end(q->turns, &it->turn);
     q->stats.processing--;
     if (!it->dirty) {
         forget_if_idle(q, it);
         return;
     }
     it->dirty = false;
-    if (it->dirty_ms <= now_ms)
+    if (it->dirty_ms <= now_ms && it->not_before_ms <= now_ms)
         make_due(q, it, it->dirty_ms);
     else
         schedule(q, it, it->dirty_ms);
@@ -223,7 +247,7 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
 
 int64_t workqueue_next_ms(const struct workqueue *q)
 {
-    if (q->first_due)
+    if (fairqueue_next(q->turns, 0)) /* time changes nothing there */
         return INT64_MIN;
     return q->later.n ? heap_first(&q->later)->at_ms : INT64_MAX;
 }
@@ -242,7 +266,7 @@ struct workqueue_unfinished workqueue_unfinished(const struct workqueue *q, int6
 
     for (size_t i = 0; i < q->n_buckets; i++) {
         for (const struct item *it = q->buckets[i]; it; it = it->next_hash) {
-            int64_t ms = it->processing ? now_ms - it->since_ms : 0;
+            int64_t ms = is_processed(it) ? now_ms - it->turn.since_ms : 0;
             u.sum_ms += ms;
             u.longest_ms = ms > u.longest_ms ? ms : u.longest_ms;
         }

@@ -1,8 +1,10 @@
 /* agent.c - the launcher's loop. */
+#include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
 #include "launcher/machine.h"
 #include "launcher/process.h"
+#include "launcher/report.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,6 +20,9 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = o->nproc;
     gethostname(g->host, sizeof(g->host) - 1);
+    g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
+    if (g->report && !*g->report)
+        g->report = NULL;
 }
 
 /* To stderr, and never for long: the signals that end the run are blocked. */
@@ -124,9 +129,14 @@ static void read_signals(struct agent *g)
 /* How long nothing has to be done. */
 static int wait_ms(const struct agent *g)
 {
-    const int round = round_wait_ms(&g->round), nodes = g->meets ? nodes_wait_ms(&g->nodes) : -1;
+    const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
+                         waiting_left_ms(&g->waiting, clock_mono_ms())};
+    int least = -1;
 
-    return round < 0 ? nodes : nodes < 0 || round < nodes ? round : nodes;
+    for (size_t i = 0; i < ARRAY_LEN(waits); i++)
+        if (waits[i] >= 0 && (least < 0 || waits[i] < least))
+            least = waits[i];
+    return least;
 }
 
 /* The only place where the launcher sleeps. */
@@ -139,8 +149,10 @@ void agent_turn(struct agent *g)
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     logs_turn(&g->logs, g->pfds, n);
     read_signals(g);
-    if (g->meets)
+    if (g->meets) {
         nodes_look(&g->nodes);
+        waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
+    }
     round_step(&g->round);
 }
 
@@ -158,13 +170,34 @@ void agent_read_messages(struct agent *g)
     }
 }
 
+/* Without a word of the rank the end of the log says more than the report would, and Kubernetes takes one or the other. */
+static void leave_report(struct agent *g, const struct exit_worker *w)
+{
+    cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+    const char *tail = buf_str(&g->logs.ranks[w->local_rank].streams[1].tail);
+    struct err err;
+
+    if (!g->report || (!*tail && !w->message))
+        return;
+    report_encode(w, g->host, tail, &text);
+    if (report_write(g->report, &text, &err) < 0)
+        agent_say(g, "torchrun: no report (" CONTRACT_ENV_TERMINATION_LOG "): %s\n", err.msg);
+}
+
 void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
 {
     cleanup_buf struct buf text = BUF_INIT(64 * 1024);
     struct err ignored;
 
+    if (g->options->max_restarts && contract_is_final(w[root].status))
+        agent_say(g,
+                  "torchrun: exit code %d says wrong usage, which another try would meet again: no restart "
+                  "here (restartPolicy: ExitCode keeps a job in Kubernetes from one, too)\n",
+                  EXIT_CODE_USAGE);
     if (exit_report(w, n, root, g->options->program[0], g->host, &text, &ignored) == 0)
         logs_say(&g->logs, buf_str(&text), AGENT_FLUSH_MS);
+    if (w == g->round.workers)
+        leave_report(g, &w[root]);
 }
 
 /* After a round: 1 to start another, 0 when *status is the end. */
@@ -174,7 +207,8 @@ static int judge(struct agent *g, int *status)
     char how[48], name[32];
     bool sure;
     int root = exit_root_cause(g->round.workers, g->round.n, &sure);
-    const bool restarts_left = g->identity.restart_count < o->max_restarts;
+    const bool restarts_left = g->identity.restart_count < o->max_restarts &&
+                               (root < 0 || !contract_is_final(g->round.workers[root].status));
 
     if (g->round.signal && (root < 0 || restarts_left)) {
         agent_say(g, "torchrun: stopped by %s\n", exit_signal_name(g->round.signal, name));
@@ -228,6 +262,7 @@ int agent_run(const struct options *o, char *const *env)
     /* First the logs: even what fails here is said through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0 &&
         (rc = bind_ranks(&g, &err)) == 0) {
+        g.logs.watches = g.report != NULL;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
         rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);

@@ -1,13 +1,26 @@
 /* agent_nodes.c - the launcher's loop where there are other nodes: their word begins rounds and ends them. */
+#include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
 #include "launcher/process.h"
 
 #include <string.h>
 
+static void say_waiting(struct agent *g)
+{
+    const int64_t now_ms = clock_mono_ms();
+    char text[WAITING_BYTES];
+
+    if (!waiting_due(&g->waiting, now_ms))
+        return;
+    waiting_say(&g->waiting, &g->nodes, now_ms, text);
+    agent_say(g, "torchrun: %s\n", text);
+}
+
 /* Until the nodes begin a round with us (1) or the run has ended (0). */
 static int gather(struct agent *g)
 {
+    waiting_begin(&g->waiting, clock_mono_ms());
     for (;;) {
         bool begun;
         if (g->signal) {
@@ -17,8 +30,11 @@ static int gather(struct agent *g)
         enum nodes_step step = nodes_gather(&g->nodes, &g->identity, &begun);
         if (begun)
             agent_say(g, "torchrun: %s\n", g->nodes.view->state.why);
-        if (step != NODES_WAIT)
+        if (step != NODES_WAIT) {
+            waiting_end(&g->waiting);
             return step == NODES_START;
+        }
+        say_waiting(g);
         agent_turn(g);
     }
 }

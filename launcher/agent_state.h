@@ -8,6 +8,7 @@
 #include "launcher/logs.h"
 #include "launcher/nodes.h"
 #include "launcher/round.h"
+#include "launcher/waiting.h"
 
 #include <limits.h>
 
@@ -20,17 +21,19 @@ struct agent {
     struct env_round identity;
     struct cpuset *cpus; /* [nproc] that the ranks are bound to, or NULL */
     struct pollfd *pfds;
-    int signals;        /* a signalfd */
-    int signal;         /* that ends the run; 0: none */
-    bool meets;         /* there may be other nodes */
-    struct nodes nodes; /* if so */
+    int signals;            /* a signalfd */
+    int signal;             /* that ends the run; 0: none */
+    bool meets;             /* there may be other nodes */
+    struct nodes nodes;     /* if so */
+    struct waiting waiting; /* for them */
     char host[HOST_NAME_MAX + 1];
+    const char *report; /* the file for why we failed; NULL: nobody asks */
 };
 
 /* To stderr, and never for long: the signals that end the run are blocked. */
 void agent_say(struct agent *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The block of a failed run, rank `root` of the n last. */
+/* The block of a failed run, rank `root` of the n last; when it is one of our own, the report as well. */
 void agent_report(struct agent *g, const struct exit_worker *w, int n, int root);
 
 /* Put what the ranks wrote into their error files with them. */

@@ -1,5 +1,6 @@
 /* env.c - torchrun's worker environment, complete. */
 #include "launcher/env.h"
+#include "common/contract.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,7 +109,9 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         bool ours = false;
         for (int i = 0; i < s.n; i++)
             ours = ours || same_variable(s.vars[i], *b);
-        if (!ours && strncmp(*b, "TORCHELASTIC_ERROR_FILE=", 24) != 0)
+        /* The report is the launcher's that the operator started, not that of one which a rank starts. */
+        if (!ours && !same_variable(*b, "TORCHELASTIC_ERROR_FILE=") &&
+            !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "="))
             *at++ = *b;
     }
     memcpy(at, s.vars, (size_t)s.n * sizeof(*at));

@@ -37,8 +37,11 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
     l->ranks = arena_array(&l->arena, (size_t)o->nproc, struct log_rank);
     for (int i = 0; i < o->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++)
-            l->ranks[i].streams[s] =
-                (struct log_stream){.child = -1, .pipe = -1, .file = -1, .line = BUF_INIT(LOGS_LINE_BYTES)};
+            l->ranks[i].streams[s] = (struct log_stream){.child = -1,
+                                                         .pipe = -1,
+                                                         .file = -1,
+                                                         .line = BUF_INIT(LOGS_LINE_BYTES),
+                                                         .tail = BUF_INIT(LOGS_TAIL_BYTES)};
     if (base && fs_mkdirs(base, err) < 0)
         return err_wrap(err, "--log-dir=%.80s", base);
     l->temporary = !base && !wants_files(o);
@@ -67,6 +70,7 @@ static void close_stream(struct log_stream *s)
     close_fd(&s->pipe);
     close_fd(&s->file);
     buf_clear(&s->line);
+    buf_clear(&s->tail);
 }
 
 /* What torchrun's folders hold of ours; a folder that holds more stays. */
@@ -89,6 +93,7 @@ void logs_close(struct logs *l)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             close_stream(&l->ranks[i].streams[s]);
             buf_release(&l->ranks[i].streams[s].line);
+            buf_release(&l->ranks[i].streams[s].tail);
         }
     for (int s = 0; s < LOGS_STREAMS; s++) {
         buf_release(&l->sinks[s]);
@@ -105,6 +110,17 @@ static int open_file(const char *path, int *fd, struct err *err)
     return *fd < 0 ? err_errno(err, ERR_FATAL, errno, "cannot write %.150s", path) : 0;
 }
 
+static int open_pipe(struct log_stream *stream, struct err *err)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot create a pipe");
+    stream->pipe = ends[0];
+    stream->child = ends[1];
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? err_errno(err, ERR_FATAL, errno, "pipe") : 0;
+}
+
 /* Decide where stream `s` of local rank `local` goes. */
 static int begin_stream(struct logs *l, int local, int s, const char *dir, struct err *err)
 {
@@ -112,21 +128,19 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
     const struct options *o = l->options;
     struct log_stream *stream = &l->ranks[local].streams[s];
     const int bit = s == 0 ? STD_OUT : STD_ERR;
-    int ends[2];
 
     close_stream(stream);
-    if (o->tee[local] & bit) {
+    stream->teed = o->tee[local] & bit;
+    if (stream->teed) {
         if (open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->file, err) < 0)
             return -1;
-        if (pipe2(ends, O_CLOEXEC) < 0)
-            return err_errno(err, ERR_FATAL, errno, "cannot create a pipe");
-        stream->pipe = ends[0];
-        stream->child = ends[1];
-        return fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? err_errno(err, ERR_FATAL, errno, "pipe") : 0;
+        return open_pipe(stream, err);
     }
     if (o->redirects[local] & bit || (!o->shown[local] && o->log_dir))
         return open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->child, err);
-    return o->shown[local] ? 0 : open_file("/dev/null", &stream->child, err);
+    if (!o->shown[local])
+        return open_file("/dev/null", &stream->child, err);
+    return l->watches && bit == STD_ERR ? open_pipe(stream, err) : 0;
 }
 
 /* "[default0]:", or as the option or TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE says. */

@@ -2,6 +2,8 @@
  *
  * Order:     a teed stream reaches the console by whole lines, each with its rank's prefix and in one write when it
  *            fits a pipe's atomic size; the file gets the bytes as they came.
+ *            A watched stream reaches it byte by byte as it came, what is there of a line before another rank's, up to
+ *            LOGS_LINE_BYTES; of both the last KiB is kept.
  * Ownership: struct logs owns its files, pipes and paths.
  * Errors:    a console that does not take what we write stalls the ranks that write or tee to it, not the launcher.
  */
@@ -13,14 +15,16 @@
 
 #include <poll.h>
 
-enum { LOGS_LINE_BYTES = 64 * 1024, LOGS_SINK_BYTES = 256 * 1024, LOGS_STREAMS = 2 };
+enum { LOGS_LINE_BYTES = 64 * 1024, LOGS_SINK_BYTES = 256 * 1024, LOGS_STREAMS = 2, LOGS_TAIL_BYTES = 1024 };
 
 /* One stream of one rank; index 0 is stdout, 1 is stderr. */
 struct log_stream {
     int child; /* what the rank gets; -1: our own */
-    int pipe;  /* our end when it is teed, else -1 */
+    int pipe;  /* our end when it is teed or watched, else -1 */
     int file;  /* where teed bytes go, or -1 */
+    bool teed; /* else its bytes reach the console as they are */
     struct buf line;
+    struct buf tail; /* the last bytes that came through the pipe */
 };
 
 struct log_rank {
@@ -35,6 +39,7 @@ struct logs {
     const char *run_dir; /* NULL when no file can be or need be written */
     int last_attempt;
     bool temporary; /* holds error files only: goes at the end */
+    bool watches;   /* set before logs_begin: what ranks write to the console as stderr comes through us */
     struct log_rank *ranks;
     int filtered[LOGS_STREAMS];     /* the attempt's file of filtered lines; -1: none */
     struct buf sinks[LOGS_STREAMS]; /* waiting for stdout, stderr */

@@ -94,6 +94,35 @@ static struct tee_out out_of(struct logs *l, int local, int s)
                             .filtered = shown ? l->filtered[s] : -1};
 }
 
+/* Of what came, the last bytes, as text. */
+static void remember(struct buf *tail, const char *bytes, size_t len)
+{
+    struct err full;
+
+    if (len > tail->max) {
+        bytes += len - tail->max;
+        len = tail->max;
+    }
+    if (tail->len + len > tail->max)
+        buf_consume(tail, tail->len + len - tail->max);
+    if (buf_append(tail, bytes, len, &full) < 0)
+        return;
+    for (char *p = tail->data, *end = p + tail->len; (p = memchr(p, '\0', (size_t)(end - p)));)
+        *p = ' ';
+}
+
+static void take(struct log_stream *stream, const struct tee_out *out, const char *bytes, size_t len)
+{
+    struct err full;
+
+    remember(&stream->tail, bytes, len);
+    if (stream->teed) {
+        keep(stream->file, bytes, len);
+        logs_tee_take(&stream->line, out, bytes, len);
+    } else if (buf_append(out->sink, bytes, len, &full) < 0)
+        return; /* never: no more was read than there was room for */
+}
+
 /* Read once; false when there is nothing more to come now. */
 static bool pump(struct logs *l, int local, int s)
 {
@@ -106,8 +135,7 @@ static bool pump(struct logs *l, int local, int s)
         return false;
     ssize_t n = read(stream->pipe, bytes, room < sizeof(bytes) ? room : sizeof(bytes));
     if (n > 0) {
-        keep(stream->file, bytes, (size_t)n);
-        logs_tee_take(&stream->line, &out, bytes, (size_t)n);
+        take(stream, &out, bytes, (size_t)n);
         return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -116,6 +144,21 @@ static bool pump(struct logs *l, int local, int s)
     close(stream->pipe);
     stream->pipe = -1;
     return false;
+}
+
+static bool in_mid_line(const struct log_stream *stream)
+{
+    const struct buf *tail = &stream->tail;
+
+    return !stream->teed && tail->len && tail->data[tail->len - 1] != '\n';
+}
+
+/* Of a watched stream what is there of its line too, lest another rank's bytes come between. */
+static void pump_turn(struct logs *l, int local, int s)
+{
+    for (int i = 0; i < LOGS_LINE_BYTES / READ_BYTES; i++)
+        if (!pump(l, local, s) || !in_mid_line(&l->ranks[local].streams[s]))
+            return;
 }
 
 static void interrupt(int signal)
@@ -186,7 +229,7 @@ void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
         }
     for (int i = LOGS_STREAMS; i < n; i++)
         if (pfds[i].fd >= 0 && pfds[i].revents)
-            pump(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
+            pump_turn(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
 }
 
 static void empty_sink(struct logs *l, int s, int64_t deadline_ms)

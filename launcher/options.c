@@ -51,8 +51,10 @@ static int get_program(const struct option_values *v, bool launch, struct option
                run_path = v->text[OPT_RUN_PATH];
 
     if (!v->rest[0])
-        return err_set(err, ERR_INVALID,
-                       "no program given: expected torchrun [OPTIONS] PROGRAM [ARGUMENTS...]");
+        return err_set(
+            err, ERR_INVALID,
+            "no program given: expected torchrun [OPTIONS] PROGRAM [ARGUMENTS...]; in a "
+            "PyTorchTrainingJob the program stands in the container's args, its command is not used");
     if (module + no_python + run_path > 1)
         return err_set(err, ERR_INVALID,
                        "--module, --no-python and --run-path: expected at most one of them");

@@ -1,6 +1,6 @@
 /* options_rdzv.c - how the nodes of a run find each other, as far as one node has to know. */
 #include "common/contract.h"
-#include "common/sv.h"
+#include "common/nearest.h"
 #include "launcher/options_read.h"
 
 #include <stdio.h>
@@ -56,10 +56,17 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (sv_eq(key, others[i]))
             return 0;
-    return err_set(err, ERR_INVALID,
-                   "--rdzv-conf: unknown setting \"%.*s\": expected is_host, join_timeout, timeout, "
-                   "last_call_timeout, keep_alive_interval, keep_alive_max_attempt, ... (see --help)",
-                   (int)(key.len < 40 ? key.len : 40), key.p);
+    struct nearest near = nearest_to(key);
+    char hint[NEAREST_HINT_BYTES];
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        nearest_offer(&near, times[i].name);
+    nearest_offer(&near, "is_host");
+    nearest_offer(&near, "keep_alive_max_attempt");
+    return err_set(
+        err, ERR_INVALID,
+        "--rdzv-conf: unknown setting \"%.*s\"%s (is_host, join_timeout, timeout, last_call_timeout, "
+        "keep_alive_interval, keep_alive_max_attempt: torchrun --help)",
+        (int)(key.len < 40 ? key.len : 40), key.p, nearest_hint(&near, "", hint));
 }
 
 static int get_conf(const struct option_values *v, bool is_static, struct options_meeting *m, struct err *err)
@@ -175,7 +182,8 @@ int options_rendezvous(const struct option_values *v, struct arena *a, struct op
         return option_bad(v, OPT_RDZV_BACKEND, err,
                           "static or c10d: launchers meet by themselves here, without an etcd server");
     if (!o->is_static && strcmp(backend, "c10d") != 0)
-        return option_bad(v, OPT_RDZV_BACKEND, err, "static or c10d");
+        return option_bad_word(v, OPT_RDZV_BACKEND, (const char *const[]){"static", "c10d", NULL}, err,
+                               "static or c10d");
     if (o->standalone && o->nnodes != 1)
         return err_set(err, ERR_INVALID, "--standalone: expected --nnodes=1, got %d", o->nnodes);
     if (o->is_static && o->nnodes_min != o->nnodes)

@@ -1,6 +1,6 @@
 /* options_read.c - numbers, seconds, words, and how many ranks. */
 #include "launcher/options_read.h"
-#include "common/sv.h"
+#include "common/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +20,17 @@ int option_bad(const struct option_values *v, int id, struct err *err, const cha
     char buf[96];
 
     return err_set(err, ERR_INVALID, "%s: expected %s", label(v, id, buf), expected);
+}
+
+int option_bad_word(const struct option_values *v, int id, const char *const *words, struct err *err,
+                    const char *expected)
+{
+    struct nearest near = nearest_to(sv_from(v->text[id]));
+    char buf[96], hint[NEAREST_HINT_BYTES];
+
+    nearest_offer_all(&near, words);
+    return err_set(err, ERR_INVALID, "%s: expected %s%s", label(v, id, buf), expected,
+                   nearest_hint(&near, "", hint));
 }
 
 int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err)
@@ -53,10 +64,10 @@ int option_word(const struct option_values *v, int id, const char *const *words,
 {
     if (!v->text[id])
         return 0;
-    for (; *words; words++)
-        if (strcmp(v->text[id], *words) == 0)
+    for (int i = 0; words[i]; i++)
+        if (strcmp(v->text[id], words[i]) == 0)
             return 0;
-    return option_bad(v, id, err, expected);
+    return option_bad_word(v, id, words, err, expected);
 }
 
 int options_nnodes(const struct option_values *v, struct options *o, struct err *err)
@@ -88,8 +99,10 @@ int options_nproc(const struct option_values *v, const struct options_host *host
     else if (strcmp(text, "cpu") == 0)
         o->nproc = host->cpus;
     else if (strcmp(text, "gpu") == 0 && !host->gpus)
-        return option_bad(v, OPT_NPROC_PER_NODE, err,
-                          "a GPU on this node, and there is no /dev/nvidia0 or higher");
+        return option_bad(
+            v, OPT_NPROC_PER_NODE, err,
+            "GPUs on this node, and it shows 0 (no /dev/nvidia0): give the container some (limits: "
+            "nvidia.com/gpu), or set a number, cpu or auto");
     else if (strcmp(text, "gpu") == 0)
         o->nproc = host->gpus;
     else if (strcmp(text, "xpu") == 0)
@@ -99,7 +112,8 @@ int options_nproc(const struct option_values *v, const struct options_host *host
     else {
         int64_t n;
         if (!sv_i64(sv_from(text), 1, OPTIONS_NPROC_MAX, &n))
-            return option_bad(v, OPT_NPROC_PER_NODE, err, "a number 1..1024, auto, cpu or gpu");
+            return option_bad_word(v, OPT_NPROC_PER_NODE, (const char *const[]){"auto", "cpu", "gpu", NULL},
+                                   err, "a number 1..1024, auto, cpu or gpu");
         o->nproc = (int)n;
     }
     o->nproc = o->nproc > OPTIONS_NPROC_MAX ? OPTIONS_NPROC_MAX : o->nproc;

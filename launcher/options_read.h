@@ -10,6 +10,10 @@
 /* "--max-restarts=x: expected ...". Always -1. */
 int option_bad(const struct option_values *v, int id, struct err *err, const char *expected);
 
+/* The same where words stand to choose from (the list ends with NULL): the one that was most likely meant is named. */
+int option_bad_word(const struct option_values *v, int id, const char *const *words, struct err *err,
+                    const char *expected);
+
 int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err) MUST_CHECK;
 int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err) MUST_CHECK;
 

@@ -54,7 +54,9 @@ const struct option_row option_rows[N_OPTIONS] = {
                         "endpoint). With one node and c10d the ranks get it as MASTER_ADDR."},
     [OPT_MAX_RESTARTS] = {"max-restarts", 0, "N", FAIL,
                           "How often all ranks of all nodes are started again after one failed (default\n0); "
-                          "the endpoint's host decides. A node that comes, goes or is lost uses none."},
+                          "the endpoint's host decides. A node that comes, goes or is lost uses none. "
+                          "After\nexit code 2, wrong "
+                          "usage, there is no restart."},
     [OPT_MONITOR_INTERVAL] = {"monitor-interval", 0, "S", FAIL,
                               "Accepted; nothing is polled here, an ended rank is seen at once."},
     [OPT_SHUTDOWN_TIMEOUT] =

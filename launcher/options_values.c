@@ -1,4 +1,5 @@
 /* options_values.c - from argv and PET_* to one text per option. */
+#include "common/nearest.h"
 #include "launcher/options.h"
 
 #include <ctype.h>
@@ -59,6 +60,19 @@ static void read_defaults(const struct options_host *host, struct arena *a, stru
     }
 }
 
+static int refuse(const char *word, struct err *err)
+{
+    const size_t dashes = word[1] == '-' ? 2 : 1;
+    struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
+    char hint[NEAREST_HINT_BYTES];
+
+    for (int i = 0; dashes == 2 && i < N_OPTIONS; i++)
+        nearest_offer(&near, option_rows[i].name);
+    return err_set(err, ERR_INVALID, "%.*s: unknown option%s (torchrun --help)",
+                   (int)(near.given.len < 80 ? dashes + near.given.len : 80), word,
+                   nearest_hint(&near, "--", hint));
+}
+
 /* One option at argv[*at]; *at moves to its last word. */
 static int read_option(char *const *argv, int *at, struct option_values *v, struct err *err)
 {
@@ -74,7 +88,7 @@ static int read_option(char *const *argv, int *at, struct option_values *v, stru
         value = id >= 0 && word[2] ? word + 2 + (word[2] == '=') : NULL;
     }
     if (id < 0)
-        return err_set(err, ERR_INVALID, "unknown option %.80s (see --help)", word);
+        return refuse(word, err);
     if (!option_rows[id].meta) {
         if (value)
             return err_set(err, ERR_INVALID, "--%s takes no value, got %.80s", option_rows[id].name, word);

@@ -2,7 +2,6 @@
 #include "operator/apply.h"
 
 #include "common/memory.h"
-#include "operator/step.h"
 
 #include <stdlib.h>
 
@@ -19,6 +18,7 @@ struct apply {
     struct step_pass pass;
     struct step steps[STEPS_MAX];
     int n_steps;  /* under way */
+    int n_before; /* pods created before the last one that went alone */
     bool running; /* inside run: what ends there is seen there */
     struct apply_result result;
 };
@@ -58,6 +58,8 @@ static void begin(struct apply *ap, const struct action *act)
     while (s->act)
         s++;
     ap->n_steps++;
+    if (act->first)
+        ap->n_before = ap->result.pods_created;
     step_begin(s, &ap->pass, act);
 }
 
@@ -66,14 +68,14 @@ static bool creates_pod(const struct action *act)
     return act->kind == ACTION_CREATE && act->child == CHILD_POD;
 }
 
-/* Alone, but for pods, which may be created beside each other: first one, and one more at a time with each that went well,
- * so that a quota that is used up is asked once. */
+/* Alone, but for pods, which may be created beside each other: first one of each replicaSpec, and one more at a time with
+ * each that went well, so that a quota that is used up is asked once. */
 static bool may_begin(const struct apply *ap, const struct action *act)
 {
     if (ap->n_steps == 0)
         return true;
-    return creates_pod(act) && creates_pod(act - 1) && ap->n_steps < STEPS_MAX &&
-           ap->n_steps <= ap->result.pods_created;
+    return creates_pod(act) && !act->first && creates_pod(act - 1) && ap->n_steps < STEPS_MAX &&
+           ap->n_steps <= ap->result.pods_created - ap->n_before;
 }
 
 /* From the next action on, as far as one may go. */
@@ -99,14 +101,11 @@ struct apply *apply_new(const struct transport *t, struct recorder *r, const str
     struct apply *ap = memory_must(calloc(1, sizeof(*ap)));
 
     *ap = (struct apply){.recorder = r, .target = *target, .plan = plan, .done = done, .ctx = ctx};
-    ap->pass = (struct step_pass){.t = t,
-                                  .ns = target->ns,
-                                  .job_uid = target->uid,
-                                  .a = a,
-                                  .result = &ap->result,
-                                  .ended = on_step_ended,
-                                  .ctx = ap};
-    apply_result_init(&ap->result, plan->n_actions, a);
+    ap->pass = (struct step_pass){
+        .t = t, .target = &ap->target, .a = a, .result = &ap->result, .ended = on_step_ended, .ctx = ap};
+    ap->result = (struct apply_result){.ok = true, .retry_after_ms = -1};
+    ap->result.expected = arena_array(a, (size_t)plan->n_actions + 1, struct expectation);
+    ap->result.gone_uids = arena_array(a, (size_t)plan->n_actions + 1, const char *);
     return ap;
 }
 

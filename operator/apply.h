@@ -3,8 +3,8 @@
  * Ownership: apply_new copies nothing: actions and target live until `done`, as does the result given to it.
  * Errors:    result.err. Already what was wanted is no error: creating what is there and ours, deleting what
  *            is gone.
- * Order:     one request after the other. Only pods in a row are created beside each other: first one, and one more
- *            at a time for each that went well, up to 8, so that a spent quota is asked once. After a failure nothing is
+ * Order:     one request after the other. Only pods in a row are created beside each other: first one of each
+ *            replicaSpec, and one more at a time for each that went well, up to 8, so that a spent quota is asked once. After a failure nothing is
  *            begun any more, and `done` comes when what was under way has ended; what that achieved counts.
  *            Exactly one `done`, after which the struct is gone, unless cancelled. Events are recorded when
  *            their turn comes, so a status that could not be written announces nothing.
@@ -13,11 +13,7 @@
 #define TK_OPERATOR_APPLY_H
 
 #include "kube/recorder.h"
-#include "operator/apply_result.h"
-
-struct apply_target {
-    const char *ns, *job, *uid;
-};
+#include "operator/step.h"
 
 struct apply;
 

@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "operator/apply.h"
+#include "operator/budget.h"
 #include "operator/keystate.h"
 #include "operator/request.h"
 #include "operator/snapshot.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STALE_CACHE_MS = 1000, SAME_NAME_MS = 1000 };
+enum { STALE_CACHE_MS = 1000, SAME_NAME_MS = 1000, NO_ROOM_MS = 250 };
 
 struct controller {
     struct loop *loop;
@@ -21,19 +22,26 @@ struct controller {
     struct controller_options options;
     struct reconciler *reconciler;
     struct watches watches;
-    struct store *states; /* struct keystate by UID */
+    struct store *states; /* struct keystate by UID, of this term */
+    uint64_t term;        /* reconciler_term of them */
+    struct budget budget; /* of the passes under way */
     struct controller_counts counts;
 };
 
 /* What goes with one key while it is worked on. */
 struct pass {
     struct controller *c;
+    uint64_t term;
     struct work *work;
-    struct arena arena;
-    struct apply_target target; /* strings in the arena */
+    struct arena names;
+    struct apply_target target; /* strings in `names` */
+    struct arena arena;         /* of the plan and its requests */
+    struct budget_share share;
+    int64_t begun_ms;
     struct plan plan;
     int attempt;
-    int64_t generation; /* of the spec that was planned */
+    int64_t generation;  /* of the spec that was planned */
+    const char *version; /* of the job */
     int n_gone_used;
     struct apply *apply; /* under way */
 };
@@ -54,7 +62,7 @@ static void on_job_gone(void *ctx, const struct store_entry *job)
 {
     struct controller *c = ctx;
 
-    c->counts.deleted++;
+    c->counts.deleted += reconciler_term(c->reconciler) != 0;
     store_remove(c->states, "", job->uid, NULL); /* its key may not come any more: see reconciler_lead */
 }
 
@@ -63,6 +71,18 @@ static void on_problem(void *ctx, const char *what, const struct err *err)
     struct controller *c = ctx;
 
     log_line(c->log, LOG_WARN, "watch failed", (const char *[]){"resource", what, "error", err->msg, NULL});
+}
+
+/* What was believed before the lease was lost may be wrong: others have worked since. */
+static void forget_earlier_terms(struct controller *c)
+{
+    uint64_t term = reconciler_term(c->reconciler);
+
+    if (c->term == term)
+        return;
+    c->term = term;
+    store_free(c->states);
+    c->states = store_new(keystate_free);
 }
 
 static struct keystate *state_of(struct controller *c, const char *uid)
@@ -92,7 +112,9 @@ static void pass_free(void *data)
     struct pass *p = data;
 
     apply_cancel(p->apply);
+    budget_give(&p->c->budget, &p->share);
     arena_release(&p->arena);
+    arena_release(&p->names);
     free(p);
 }
 
@@ -101,17 +123,30 @@ static struct pass *pass_new(struct controller *c, struct work *w, const struct 
     struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
     p->c = c;
+    p->term = c->term;
     p->work = w;
+    p->begun_ms = now(c);
     p->attempt = job->status.attempt;
     p->generation = job->generation;
-    p->target = (struct apply_target){arena_strdup(&p->arena, job->ns), arena_strdup(&p->arena, job->name),
-                                      arena_strdup(&p->arena, job->uid)};
+    p->version = arena_strdup(&p->names, job->resource_version);
+    p->target = (struct apply_target){arena_strdup(&p->names, job->ns), arena_strdup(&p->names, job->name),
+                                      arena_strdup(&p->names, job->uid)};
     work_attach(w, p, pass_free);
     return p;
 }
 
+static void count_wait(struct latency *l, int64_t since_ms, int64_t wall_ms)
+{
+    if (since_ms)
+        latency_add(l, wall_ms - since_ms);
+}
+
 static void count(struct controller *c, const struct pass *p, const struct apply_result *r)
 {
+    const struct plan_waits *waits = &p->plan.waits;
+
+    if (r->pods_created)
+        count_wait(&c->counts.first_pod, waits->first_pod_ms, wall(c));
     c->counts.pods_created += (uint64_t)r->pods_created;
     c->counts.pods_deleted += (uint64_t)r->pods_deleted;
     if (!r->status_written)
@@ -120,14 +155,16 @@ static void count(struct controller *c, const struct pass *p, const struct apply
     c->counts.succeeded += p->plan.succeeded;
     c->counts.failed += p->plan.failed;
     c->counts.restarted += p->plan.restarted;
+    count_wait(&c->counts.running, waits->running_ms, wall(c));
+    count_wait(&c->counts.running_again, waits->running_again_ms, wall(c));
 }
 
-static void after_failure(struct pass *p, const struct apply_result *r)
+static void after_failure(struct pass *p, const struct apply_result *r, bool told)
 {
     struct controller *c = p->c;
 
     c->counts.failures++;
-    if (r->problem.kind != PROBLEM_NONE) {
+    if (told) {
         log_pass(c, p, LOG_WARN, "create refused", &r->err);
         work_after(p->work, 0); /* to say so in the status */
     } else if (r->wait) {
@@ -155,18 +192,33 @@ static void after_success(struct pass *p, const struct apply_result *r)
         work_after(p->work, delay);
 }
 
+/* It teaches nothing, and its key comes again when this process leads: all do. */
+static bool is_of_earlier_term(const struct pass *p)
+{
+    return p->term != reconciler_term(p->c->reconciler);
+}
+
 static void on_applied(void *ctx, const struct apply_result *r)
 {
     struct pass *p = ctx;
     struct controller *c = p->c;
 
     p->apply = NULL;
-    keystate_learn(state_of(c, p->target.uid), r, p->generation, p->n_gone_used, wall(c), now(c));
+    if (is_of_earlier_term(p)) {
+        work_done(p->work);
+        return;
+    }
+    struct keystate *k = state_of(c, p->target.uid);
+    if (r->status_written)
+        k->unreadable_told = p->plan.unreadable;
+    bool told = keystate_learn(
+        k, r, &(struct keystate_pass){p->generation, p->n_gone_used, now(c) - p->begun_ms, p->version},
+        wall(c), now(c));
     count(c, p, r);
     if (r->ok)
         after_success(p, r);
     else
-        after_failure(p, r);
+        after_failure(p, r, told);
 }
 
 static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
@@ -174,8 +226,12 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
     struct pass *p = work_data(w);
     struct controller *c = ctx;
     const char *version =
-        json_str(json_find(reply->object, (const char *[]){"metadata", NULL}), "resourceVersion");
+        json_str(json_find(reply->names, (const char *[]){"metadata", NULL}), "resourceVersion");
 
+    if (is_of_earlier_term(p)) {
+        work_done(w);
+        return;
+    }
     if (reply->err && reply->err->kind == ERR_NOT_FOUND) {
         watches_forget_job(&c->watches,
                            p->target.uid); /* its watch is behind, or dead and nobody noticed yet */
@@ -189,16 +245,23 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
         return;
     }
     struct keystate *k = state_of(c, p->target.uid);
+    k->read_first = false;
+    if (!reply->names) { /* so long that not even they came: nobody vouches for what the watch tells */
+        k->confirmed = false;
+        log_pass(c, p, LOG_WARN, "the job cannot be read", reply->unreadable);
+        work_retry(w, -1);
+        return;
+    }
     snprintf(k->live_version, sizeof(k->live_version), "%s", version ? version : "");
     snprintf(k->status_version, sizeof(k->status_version), "%s", version ? version : "");
     k->confirmed = true;
-    k->job_missing = false;
-    watches_put_job(&c->watches, p->target.uid, reply->object);
+    watches_put_job(&c->watches, p->target.uid, reply->names, reply->unreadable);
     work_after(w, 0);
 }
 
 static void read_live(struct pass *p)
 {
+    arena_release(&p->arena);
     work_send(p->work,
               &(struct kube_request){
                   .verb = KUBE_GET, .resource = &TRAINJOBS, .ns = p->target.ns, .name = p->target.job},
@@ -217,7 +280,18 @@ static bool acts_unconfirmed(const struct plan *plan, const struct keystate *k)
     return false;
 }
 
-static void plan_and_apply(struct pass *p, const struct trainjob *job, const struct keystate *k)
+/* The plan, what its steps will note, and each request's body once more, since libcurl copies it. */
+static size_t bytes_of(const struct pass *p)
+{
+    enum { NOTES_BYTES = 256 }; /* of an action: what is expected of it, the options of a delete */
+    size_t bytes = p->arena.used_bytes + (size_t)p->plan.n_actions * NOTES_BYTES;
+
+    for (int i = 0; i < p->plan.n_actions; i++)
+        bytes += p->plan.actions[i].body ? strlen(p->plan.actions[i].body) : 0;
+    return bytes;
+}
+
+static void plan_and_apply(struct pass *p, const struct trainjob *job, struct keystate *k)
 {
     struct controller *c = p->c;
     struct plan_input in;
@@ -225,14 +299,33 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, const str
     snapshot_take(&in, &p->arena, &c->watches, job, k);
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
+    in.create_bytes = budget_create_bytes(&c->budget);
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);
     if (p->plan.refetch || acts_unconfirmed(&p->plan, k)) {
         read_live(p);
+        return;
+    }
+    size_t bytes = bytes_of(p);
+    bool room = budget_has_room(&c->budget, job->ns, bytes);
+    k->need_bytes = room ? 0 : bytes;
+    k->need_create = in.create_bytes;
+    k->need_generation = job->generation;
+    if (!room) {
+        work_after(p->work, NO_ROOM_MS);
     } else {
+        budget_take(&c->budget, &p->share, p->target.ns, bytes);
         p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);
         apply_run(p->apply);
     }
+}
+
+/* Known without planning again: the same spec, and no smaller portion of pods to plan it with. */
+static bool still_lacks_room(const struct controller *c, const struct keystate *k, const struct jobtext *job)
+{
+    return k->need_bytes && k->need_generation == job->generation &&
+           k->need_create <= budget_create_bytes(&c->budget) &&
+           !budget_has_room(&c->budget, job->ns, k->need_bytes);
 }
 
 static void reconcile(void *ctx, struct work *w)
@@ -242,12 +335,22 @@ static void reconcile(void *ctx, struct work *w)
     const struct jobtext *cached = watches_job(&c->watches, uid);
     struct err err;
 
+    forget_earlier_terms(c);
     if (!cached) {
         store_remove(c->states, "", uid, NULL);
         work_done(w);
         return;
     }
+    /* The key of someone's child in another namespace, that says it is this job's. */
+    if (strcmp(cached->ns, work_ns(w)) != 0) {
+        work_done(w);
+        return;
+    }
     struct keystate *k = state_of(c, uid);
+    if (still_lacks_room(c, k, cached)) {
+        work_after(w, NO_ROOM_MS);
+        return;
+    }
     bool visible = keystate_visible(k, &c->watches, cached->resource_version);
     if (!visible && now(c) < k->expected_until_ms) {
         work_after(w, k->expected_until_ms - now(c));
@@ -262,7 +365,7 @@ static void reconcile(void *ctx, struct work *w)
     }
     c->counts.passes++;
     struct pass *p = pass_new(c, w, job);
-    if (k->job_missing || keystate_job_is_old(k, job->resource_version))
+    if (k->read_first || keystate_job_is_old(k, job->resource_version))
         read_live(p);
     else
         plan_and_apply(p, job, k);
@@ -308,7 +411,15 @@ struct watches_counts controller_cached(const struct controller *c)
     return watches_counts(&c->watches);
 }
 
+const struct store *controller_jobs(const struct controller *c)
+{
+    return watches_children(&c->watches, CHILD_JOB);
+}
+
 struct controller_counts controller_counts(const struct controller *c)
 {
-    return c->counts;
+    struct controller_counts counts = c->counts;
+
+    counts.pass_bytes = c->budget.held_bytes;
+    return counts;
 }

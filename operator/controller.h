@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "kube/recorder.h"
+#include "operator/latency.h"
 #include "operator/watches.h"
 
 struct controller;
@@ -20,11 +21,13 @@ struct controller_options {
     bool list_pages; /* see watcher_options.pages */
 };
 
-/* Since the start. */
+/* Since the start, in the times when it led. */
 struct controller_counts {
     uint64_t created, succeeded, failed, restarted, deleted;
     uint64_t pods_created, pods_deleted;
     uint64_t passes, failures;
+    struct latency first_pod, running, running_again; /* see plan_waits */
+    size_t pass_bytes;                                /* now: memory of the passes under way, see budget.h */
 };
 
 struct controller *controller_new(struct loop *l, const struct transport *t, struct recorder *r,
@@ -34,6 +37,7 @@ void controller_free(struct controller *c);
 /* To lead, to drain, and for its queue. */
 struct reconciler *controller_reconciler(const struct controller *c);
 struct watches_counts controller_cached(const struct controller *c);
+const struct store *controller_jobs(const struct controller *c); /* of struct jobtext */
 struct controller_counts controller_counts(const struct controller *c);
 
 static inline void controller_freep(struct controller **c)

@@ -36,15 +36,38 @@ bool existing_is_known(const cJSON *there, const char *job_uid)
     return existing_is_labelled(there) && strcmp(api_controller_uid(meta), job_uid) == 0;
 }
 
-enum existing existing_judge(const struct action *act, const cJSON *there, const char *job_uid)
+static bool is(const cJSON *object, const char *key, const char *want)
+{
+    const char *s = json_str(object, key);
+
+    return s && strcmp(s, want) == 0;
+}
+
+/* Its controller had this job's name and another UID, so it is gone: names are unique at a time. */
+static bool is_of_namesake(const cJSON *meta, const char *job)
+{
+    const cJSON *ref;
+
+    cJSON_ArrayForEach(ref, json_find(meta, (const char *[]){"ownerReferences", NULL}))
+    {
+        const char *version = json_str(ref, "apiVersion");
+        if (cJSON_IsTrue(json_find(ref, (const char *[]){"controller", NULL})))
+            return is(ref, "kind", TRAINJOB_KIND) && is(ref, "name", job) && version &&
+                   strncmp(version, TRAINJOB_GROUP "/", strlen(TRAINJOB_GROUP "/")) == 0;
+    }
+    return false;
+}
+
+enum existing existing_judge(const struct action *act, const cJSON *there, const char *job,
+                             const char *job_uid)
 {
     const cJSON *meta = json_find(there, (const char *[]){"metadata", NULL});
     struct err err;
 
-    if (strcmp(api_controller_uid(meta), job_uid) != 0)
-        return EXISTING_FOREIGN;
     if (json_str(meta, "deletionTimestamp"))
         return EXISTING_LEAVING;
+    if (strcmp(api_controller_uid(meta), job_uid) != 0)
+        return is_of_namesake(meta, job) ? EXISTING_LEAVING : EXISTING_FOREIGN;
     if (act->child != CHILD_POD)
         return EXISTING_WANTED;
     cleanup_json cJSON *wanted = json_parse(act->body, strlen(act->body), &err);

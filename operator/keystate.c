@@ -13,6 +13,10 @@ enum {
     EXPIRED_MAX = 8,
     PROBLEM_DELAY_MS = 1000,
     PROBLEM_DELAY_MAX_MS = 60000,
+    IN_VAIN_MS = 300000,
+    PROBLEM_WORDS_MS = 600000,
+    SLOW_MS = 1000,
+    WAITS_MAX = 60,
     GONE_MAX = TRAINJOB_PODS_MAX,
 };
 
@@ -98,36 +102,73 @@ static void learn_gone(struct keystate *k, const struct apply_result *r, int n_u
     }
 }
 
-static void learn_problem(struct keystate *k, const struct apply_result *r, int64_t job_generation,
-                          int64_t wall_ms)
+/* The server's words change from try to try (times, counts): the first ones are kept for a while, so that a try that meets
+ * the same again costs no write of the status. */
+static bool same_again(const struct keystate *k, const struct apply_result *r, int64_t generation,
+                       int64_t wall_ms)
 {
-    if (r->problem.kind == PROBLEM_NONE) {
-        if (r->ok && wall_ms >= k->problem_retry_ms) {
-            k->problem = PROBLEM_NONE;
-            k->problem_count = 0;
-        }
-        return;
-    }
-    int64_t delay = PROBLEM_DELAY_MS;
-    for (int i = 0; i < k->problem_count && delay < PROBLEM_DELAY_MAX_MS; i++)
-        delay *= 2;
-    k->problem_count++;
-    k->problem = r->problem.kind;
-    k->problem_child = r->problem.child;
-    k->problem_generation = job_generation;
-    k->problem_retry_ms = wall_ms + (delay < PROBLEM_DELAY_MAX_MS ? delay : PROBLEM_DELAY_MAX_MS);
-    snprintf(k->problem_name, sizeof(k->problem_name), "%s", r->problem_name);
-    snprintf(k->problem_message, sizeof(k->problem_message), "%s", r->problem_message);
+    return k->problem.kind == r->problem.kind && k->problem_code == r->err.code &&
+           k->problem_generation == generation && strcmp(k->problem_name, r->problem.name) == 0 &&
+           wall_ms < k->problem_said_ms + PROBLEM_WORDS_MS;
 }
 
-void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t job_generation, int n_gone_used,
+static void keep_problem(struct keystate *k, const struct apply_result *r, int64_t generation,
+                         int64_t wall_ms)
+{
+    int64_t delay = PROBLEM_DELAY_MS;
+
+    for (int i = 0; i < k->problem_count && delay < PROBLEM_DELAY_MAX_MS; i++)
+        delay *= 2;
+    delay = delay < PROBLEM_DELAY_MAX_MS ? delay : PROBLEM_DELAY_MAX_MS;
+    delay = delay > r->retry_after_ms ? delay : r->retry_after_ms;
+    k->problem_count++;
+    if (!same_again(k, r, generation, wall_ms)) {
+        k->problem_said_ms = wall_ms;
+        k->problem_code = r->err.code;
+        snprintf(k->problem_name, sizeof(k->problem_name), "%s", r->problem.name);
+        snprintf(k->problem_message, sizeof(k->problem_message), "%s", r->problem.message);
+    }
+    k->problem_generation = generation;
+    k->problem = r->problem;
+    k->problem.name = k->problem_name;
+    k->problem.message = k->problem_message;
+    k->problem.retry_ms = wall_ms + delay;
+}
+
+/* True: there is one to be told. A create that failed once, and quickly, is just tried again; so is one that waits for
+ * something to go, unless that takes too long. */
+static bool learn_problem(struct keystate *k, const struct apply_result *r, const struct keystate_pass *pass,
+                          int64_t wall_ms)
+{
+    bool failed = r->problem.kind == PROBLEM_FAILED;
+
+    k->waits = r->wait ? k->waits + 1 : 0;
+    if (r->ok && wall_ms >= k->problem.retry_ms) {
+        k->problem = (struct plan_problem){0};
+        k->create_failed = false;
+    }
+    if (k->problem.kind == PROBLEM_NONE || (failed && r->pods_created > 0))
+        k->problem_count = 0;
+    k->create_failed &= r->pods_created == 0;
+    if (r->problem.kind == PROBLEM_NONE || (r->wait && k->waits < WAITS_MAX))
+        return false;
+    bool told = !failed || k->problem.kind != PROBLEM_NONE || k->create_failed || pass->took_ms > SLOW_MS;
+    k->create_failed = failed;
+    if (told)
+        keep_problem(k, r, pass->generation, wall_ms);
+    return told;
+}
+
+bool keystate_learn(struct keystate *k, const struct apply_result *r, const struct keystate_pass *pass,
                     int64_t wall_ms, int64_t mono_ms)
 {
-    learn_gone(k, r, n_gone_used);
-    learn_problem(k, r, job_generation, wall_ms);
-    k->job_missing = r->job_missing;
+    learn_gone(k, r, pass->n_gone_used);
+    bool told = learn_problem(k, r, pass, wall_ms);
+    k->read_first = r->read_first;
     if (r->status_written) {
-        k->status_written_ms = wall_ms;
+        /* The API server drops a field that its schema lacks, as an older CRD's does: writing it again changes nothing. */
+        bool in_vain = pass->version && r->status_version[0] && strcmp(pass->version, r->status_version) == 0;
+        k->status_written_ms = wall_ms + (in_vain ? IN_VAIN_MS : 0);
         k->confirmed = true;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
     }
@@ -140,18 +181,11 @@ void keystate_learn(struct keystate *k, const struct apply_result *r, int64_t jo
     }
     int64_t wait_ms = (int64_t)VISIBLE_WAIT_MS << k->expired;
     k->expected_until_ms = mono_ms + (wait_ms < VISIBLE_WAIT_MAX_MS ? wait_ms : VISIBLE_WAIT_MAX_MS);
+    return told;
 }
 
 /* A changed spec is a new try: at once. */
 struct plan_problem keystate_problem(const struct keystate *k, int64_t job_generation)
 {
-    bool changed = job_generation != k->problem_generation;
-
-    return (struct plan_problem){
-        .kind = changed ? PROBLEM_NONE : k->problem,
-        .child = k->problem_child,
-        .name = k->problem_name,
-        .message = k->problem_message,
-        .retry_ms = k->problem_retry_ms,
-    };
+    return job_generation == k->problem_generation ? k->problem : (struct plan_problem){0};
 }

@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (p.options.help || p.options.version) {
-        fputs(p.options.help ? OPTIONS_HELP : "ptj-operator " PTJ_VERSION "\n", stdout);
+        fputs(p.options.help ? OPTIONS_HELP : "ptj-operator (Torchkeeper) " PTJ_VERSION "\n", stdout);
         return 0;
     }
     p.log.level = p.options.log_level;

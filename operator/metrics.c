@@ -1,9 +1,61 @@
-/* metrics.c - one table: each row a family. */
+/* metrics.c - a table in which each row is a family with one series; then the families with several. */
 #include "operator/metrics.h"
 
 #include "kube/prometheus.h"
+#include "operator/phases.h"
 
 #include <stdio.h>
+
+static int write_series(struct buf *out, const char *ns, enum job_phase phase, size_t n, struct err *err)
+{
+    if (buf_puts(out, "pytorchtrainingjob_jobs{namespace=\"", err) < 0 || prometheus_label(out, ns, err) < 0)
+        return -1;
+    return buf_printf(out, err, "\",phase=\"%s\"} %zu\n", phase == JOB_NONE ? "New" : job_phase_name(phase),
+                      n);
+}
+
+static int write_phases(const struct controller *c, struct buf *out, struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    size_t n;
+    const struct phases_row *rows = phases_count(controller_jobs(c), &a, &n);
+
+    if (prometheus_head(out, "pytorchtrainingjob_jobs", "gauge",
+                        "Jobs by namespace and phase; namespace \"\" is all but the 100 with most jobs.",
+                        err) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        for (int phase = 0; phase < JOB_PHASES; phase++)
+            if (rows[i].by_phase[phase] &&
+                write_series(out, rows[i].ns, (enum job_phase)phase, rows[i].by_phase[phase], err) < 0)
+                return -1;
+    return 0;
+}
+
+static int write_latencies(const struct controller_counts *c, struct buf *out, struct err *err)
+{
+    const struct {
+        const char *name, *help;
+        const struct latency *latency;
+    } families[] = {
+        {"pytorchtrainingjob_first_pod_seconds", "From a job's creation, or release, to its first pod.",
+         &c->first_pod},
+        {"pytorchtrainingjob_running_seconds",
+         "From a job's creation, or release, to all of its pods running.", &c->running},
+        {"pytorchtrainingjob_restart_seconds", "From a failure to all pods running again.",
+         &c->running_again},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+        const struct latency *l = families[i].latency;
+        const struct prometheus_histogram h = {families[i].name, "",   LATENCY_BOUNDS, l->counts,
+                                               LATENCY_BUCKETS,  l->n, l->sum_ms};
+        if (prometheus_head(out, h.name, "histogram", families[i].help, err) < 0 ||
+            prometheus_histogram(out, &h, err) < 0)
+            return -1;
+    }
+    return 0;
+}
 
 int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *err)
 {
@@ -26,6 +78,12 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
         {"pytorchtrainingjob_cached_pods", "", "gauge", "Pods in the local copy.", w.pods},
         {"pytorchtrainingjob_cached_pod_bytes", "", "gauge", "Memory of the pods in the local copy.",
          w.pod_bytes},
+        {"pytorchtrainingjob_pass_bytes", "", "gauge", "Memory of the passes under way.", c.pass_bytes},
+        {"ptj_unreadable_objects", "{resource=\"pods\"}", "gauge",
+         "Objects in the local copy of which only the names could be read.", w.unreadable[CHILD_POD]},
+        {"ptj_unreadable_objects", "{resource=\"services\"}", "", "", w.unreadable[CHILD_SERVICE]},
+        {"ptj_unreadable_objects", "{resource=\"deployments\"}", "", "", w.unreadable[CHILD_DEPLOYMENT]},
+        {"ptj_unreadable_objects", "{resource=\"pytorchtrainingjobs\"}", "", "", w.unreadable[CHILD_JOB]},
         {"pytorchtrainingjob_caches_synced", "", "gauge", "1 once the local copies are complete.",
          reconciler_synced(controller_reconciler(s->controller))},
         {"pytorchtrainingjob_events_sent_total", "", "counter", "Events that the API server took.", r.sent},
@@ -35,5 +93,8 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
     };
 
     snprintf(version, sizeof(version), "{version=\"%s\"}", s->version);
-    return prometheus_families(out, families, ARRAY_LEN(families), err);
+    if (prometheus_families(out, families, ARRAY_LEN(families), err) < 0 || write_latencies(&c, out, err) < 0)
+        return -1;
+    /* Of who leads only, so that a sum over all replicas is right. */
+    return reconciler_term(controller_reconciler(s->controller)) ? write_phases(s->controller, out, err) : 0;
 }

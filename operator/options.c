@@ -1,7 +1,7 @@
 /* options.c - flags by their table. */
 #include "operator/options.h"
 
-#include "common/sv.h"
+#include "common/nearest.h"
 #include "operator/api/decode.h"
 
 #include <getopt.h>
@@ -125,6 +125,18 @@ static int set_namespace(const char **ret, const char *flag, const char *value, 
     return 0;
 }
 
+static int set_log_level(enum log_level *ret, const char *value, struct err *err)
+{
+    struct nearest near = nearest_to(sv_from(value));
+    char hint[NEAREST_HINT_BYTES];
+
+    if (log_level_parse(value, ret))
+        return 0;
+    nearest_offer_all(&near, (const char *const[]){"debug", "info", "warn", "error", NULL});
+    return err_set(err, ERR_INVALID, "--log-level: expected debug, info, warn or error, got \"%s\"%s", value,
+                   nearest_hint(&near, "", hint));
+}
+
 static int set_number(struct options *o, enum flag flag, const char *value, struct err *err)
 {
     bool lease = flag == FLAG_LEASE_DURATION;
@@ -180,10 +192,7 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
         o->tensorboard_image = value;
         return 0;
     case FLAG_LOG_LEVEL:
-        if (!log_level_parse(value, &o->log_level))
-            return err_set(err, ERR_INVALID, "--log-level: expected debug, info, warn or error, got \"%s\"",
-                           value);
-        return 0;
+        return set_log_level(&o->log_level, value, err);
     case FLAG_VERSION:
         o->version = true;
         return 0;
@@ -192,6 +201,20 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
         return 0;
     }
     return 0;
+}
+
+static int no_such_flag(const char *word, struct err *err)
+{
+    const size_t dashes = strspn(word, "-");
+    struct nearest near = nearest_to((struct sv){word + dashes, strcspn(word + dashes, "=")});
+    char hint[NEAREST_HINT_BYTES];
+
+    for (size_t i = 0; dashes == 2 && FLAGS[i].name; i++)
+        nearest_offer(&near, FLAGS[i].name);
+    if (near.word && near.cost == 0)
+        return err_set(err, ERR_INVALID, "%.80s: --%s takes no value", word, near.word);
+    return err_set(err, ERR_INVALID, "%.80s: unknown flag%s (ptj-operator --help)", word,
+                   nearest_hint(&near, "--", hint));
 }
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
@@ -215,13 +238,13 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         if (flag == ':')
             return err_set(err, ERR_INVALID, "%s: expected a value", argv[before]);
         if (flag == '?')
-            return err_set(err, ERR_INVALID, "%s: no such flag; see --help", argv[before]);
+            return no_such_flag(argv[before], err);
         if (flag == 1)
-            return err_set(err, ERR_INVALID, "%s: expected flags only; see --help", optarg);
+            return err_set(err, ERR_INVALID, "%s: expected flags only (ptj-operator --help)", optarg);
         if (set_flag(o, (enum flag)flag, optarg, err) < 0)
             return -1;
     }
     if (optind < argc)
-        return err_set(err, ERR_INVALID, "%s: expected flags only; see --help", argv[optind]);
+        return err_set(err, ERR_INVALID, "%s: expected flags only (ptj-operator --help)", argv[optind]);
     return 0;
 }

@@ -27,6 +27,28 @@ static void take_pods(struct plan_input *in, struct arena *a, const struct store
     in->pods = list;
 }
 
+static const char *unreadable_child(struct arena *a, const char *kind, const char *name, const char *why)
+{
+    return why[0] ? arena_printf(a, "the %s %s cannot be read: %s", kind, name, why) : NULL;
+}
+
+/* The first of them, the job before its children. */
+static const char *find_unreadable(const struct plan_input *in, struct arena *a)
+{
+    const struct child *const children[] = {in->service, in->tb_service, in->tb_deployment};
+    const char *found = NULL;
+
+    if (in->job->unreadable)
+        return arena_printf(a, "the job cannot be read: %s", in->job->unreadable);
+    for (int i = 0; i < in->n_pods && !found; i++)
+        found = unreadable_child(a, "pod", in->pods[i]->name, in->pods[i]->unreadable);
+    for (size_t i = 0; i < ARRAY_LEN(children) && !found; i++)
+        if (children[i])
+            found = unreadable_child(a, i == 2 ? "Deployment" : "Service", children[i]->name,
+                                     children[i]->unreadable);
+    return found;
+}
+
 void snapshot_take(struct plan_input *in, struct arena *a, const struct watches *w,
                    const struct trainjob *job, const struct keystate *k)
 {
@@ -42,6 +64,8 @@ void snapshot_take(struct plan_input *in, struct arena *a, const struct watches 
     in->service = child_named(services, job, naming_service(a, job->name));
     in->tb_service = child_named(services, job, tensorboard);
     in->tb_deployment = child_named(watches_children(w, CHILD_DEPLOYMENT), job, tensorboard);
+    in->unreadable = find_unreadable(in, a);
+    in->unreadable_told = k->unreadable_told && strcmp(k->status_version, job->resource_version) == 0;
     in->problem = keystate_problem(k, job->generation);
     in->status_written_ms = k->status_written_ms;
 }

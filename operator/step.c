@@ -4,7 +4,11 @@
 #include "operator/existing.h"
 #include "operator/request.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* However long a server, or an admission webhook through it, asks us to wait: a corrected job is not held up for longer. */
+enum { RETRY_AFTER_MAX_MS = 60000 };
 
 static void end_step(struct step *s)
 {
@@ -14,20 +18,54 @@ static void end_step(struct step *s)
     pass->ended(pass->ctx);
 }
 
+/* The first failure is the one that the pass ends with; later ones change nothing. */
+static bool note_failure(struct step *s, enum problem_kind kind, const struct err *err,
+                         int64_t retry_after_ms)
+{
+    struct apply_result *r = s->pass->result;
+
+    if (!r->ok)
+        return false;
+    r->ok = false;
+    r->err = *err;
+    r->retry_after_ms = retry_after_ms < RETRY_AFTER_MAX_MS ? retry_after_ms : RETRY_AFTER_MAX_MS;
+    if (kind != PROBLEM_NONE)
+        r->problem = (struct plan_problem){.kind = kind,
+                                           .child = s->act->child,
+                                           .name = s->act->name,
+                                           .message = arena_strdup(s->pass->a, err->msg)};
+    return true;
+}
+
+/* Whatever a create came to grief on is told in the job's status when it lasts. */
 static void fail_step(struct step *s, const struct err *err, const struct kube_status *status)
 {
-    (void)apply_result_fail(s->pass->result, err, status ? status->retry_after_ms : -1);
+    bool create = s->act->kind == ACTION_CREATE;
+    struct err told = *err;
+
+    if (create)
+        err_wrap(&told, "creating %s %s", request_resource(s->act->child)->kind, s->act->name);
+    (void)note_failure(s, create ? PROBLEM_FAILED : PROBLEM_NONE, &told,
+                       status ? status->retry_after_ms : -1);
     end_step(s);
 }
 
+/* The cache will show the child of this action with this UID, or that it is gone. */
 static void expect(struct step *s, const char *uid, bool present)
 {
-    apply_result_expect(s->pass->result, s->act, uid, present);
+    struct apply_result *r = s->pass->result;
+    struct expectation *e = &r->expected[r->n_expected++];
+
+    e->child = s->act->child;
+    e->present = present;
+    e->removed = !present && s->act->force;
+    snprintf(e->uid, sizeof(e->uid), "%s", uid ? uid : "");
 }
 
+/* A create that the API server will not have: not a failure of ours, but the job's problem. */
 static void refuse(struct step *s, enum problem_kind kind, const struct err *err)
 {
-    apply_result_refuse(s->pass->result, s->act, kind, err);
+    (void)note_failure(s, kind, err, -1);
     end_step(s);
 }
 
@@ -36,8 +74,11 @@ static void wait_for(struct step *s)
 {
     struct err err;
 
-    err_set(&err, ERR_CONFLICT, "%s has to go first", s->act->name);
-    if (apply_result_fail(s->pass->result, &err, -1))
+    err_set(
+        &err, ERR_CONFLICT,
+        "%s %s is being deleted, or of an earlier job or attempt, and does not go: look at its finalizers",
+        request_resource(s->act->child)->kind, s->act->name);
+    if (note_failure(s, PROBLEM_NAME_CONFLICT, &err, -1))
         s->pass->result->wait = true;
     end_step(s);
 }
@@ -56,7 +97,7 @@ static void on_older_deleted(void *ctx, struct kube_reply *reply)
 /* A pod of an earlier attempt that the cache does not show, since someone took its labels away. */
 static void delete_older(struct step *s, const char *uid)
 {
-    struct kube_request r = {.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = s->pass->ns};
+    struct kube_request r = {.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = s->pass->target->ns};
     struct err err;
 
     r.name = s->act->name;
@@ -64,6 +105,21 @@ static void delete_older(struct step *s, const char *uid)
     s->call = kube_call_start(s->pass->t, &r, on_older_deleted, s, &err);
     if (!s->call)
         fail_step(s, &err, NULL);
+}
+
+/* By its names alone: ours is what was wanted, and the cache will show what is wrong with it. */
+static void on_unreadable(struct step *s, const struct kube_reply *reply)
+{
+    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
+    struct err err = *reply->unreadable;
+
+    err_wrap(&err, "%s %s exists and cannot be read", request_resource(s->act->child)->kind, s->act->name);
+    if (strcmp(api_controller_uid(meta), s->pass->target->uid) != 0) {
+        refuse(s, PROBLEM_NAME_CONFLICT, &err);
+        return;
+    }
+    expect(s, json_str(meta, "uid"), true);
+    end_step(s);
 }
 
 /* The name is taken: by what we wanted, by something of ours that has to go first, or by someone else. */
@@ -81,7 +137,11 @@ static void on_existing(void *ctx, struct kube_reply *reply)
             fail_step(s, reply->err, &reply->status);
         return;
     }
-    switch (existing_judge(s->act, reply->object, s->pass->job_uid)) {
+    if (reply->unreadable) {
+        on_unreadable(s, reply);
+        return;
+    }
+    switch (existing_judge(s->act, reply->object, s->pass->target->job, s->pass->target->uid)) {
     case EXISTING_WANTED:
         expect(s, uid, true);
         end_step(s);
@@ -104,7 +164,7 @@ static void on_existing(void *ctx, struct kube_reply *reply)
 static void look_at_existing(struct step *s)
 {
     struct kube_request r = {
-        .verb = KUBE_GET, .resource = request_resource(s->act->child), .ns = s->pass->ns};
+        .verb = KUBE_GET, .resource = request_resource(s->act->child), .ns = s->pass->target->ns};
     struct err err;
 
     r.name = s->act->name;
@@ -115,7 +175,7 @@ static void look_at_existing(struct step *s)
 
 static void on_created(struct step *s, struct kube_reply *reply)
 {
-    const cJSON *meta = json_find(reply->object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
 
     if (!reply->err) {
         s->pass->result->pods_created += s->act->child == CHILD_POD;
@@ -142,7 +202,7 @@ static void on_deleted(struct step *s, struct kube_reply *reply)
     bool gone = reply->err && (reply->err->kind == ERR_NOT_FOUND || other);
 
     if (gone && s->act->child == CHILD_JOB)
-        r->job_missing = true; /* to be looked into: no later event tells when that was not so */
+        r->read_first = true; /* to be looked into: no later event tells when that was not so */
     if (reply->err && (!gone || s->act->child == CHILD_JOB)) {
         fail_step(s, reply->err, &reply->status);
         return;
@@ -156,15 +216,16 @@ static void on_deleted(struct step *s, struct kube_reply *reply)
 static void on_status(struct step *s, struct kube_reply *reply)
 {
     struct apply_result *r = s->pass->result;
-    const cJSON *meta = json_find(reply->object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
     const char *version = json_str(meta, "resourceVersion");
 
     if (reply->err) {
-        r->job_missing = reply->err->kind == ERR_NOT_FOUND;
+        r->read_first = reply->err->kind == ERR_NOT_FOUND;
         fail_step(s, reply->err, &reply->status);
         return;
     }
     r->status_written = true;
+    r->read_first = version == NULL; /* the answer was cut before it: what the cache has may be older */
     snprintf(r->status_version, sizeof(r->status_version), "%s", version ? version : "");
     end_step(s);
 }
@@ -172,14 +233,21 @@ static void on_status(struct step *s, struct kube_reply *reply)
 static void on_checked(struct step *s, struct kube_reply *reply)
 {
     struct apply_result *r = s->pass->result;
-    const cJSON *meta = json_find(reply->object, (const char *[]){"metadata", NULL});
+    const cJSON *meta = json_find(reply->names, (const char *[]){"metadata", NULL});
     const char *uid = json_str(meta, "uid");
+    bool other = uid && strcmp(uid, s->act->uid) != 0;
 
     if (reply->err && reply->err->kind != ERR_NOT_FOUND) {
         fail_step(s, reply->err, &reply->status);
         return;
     }
-    if (uid && strcmp(uid, s->act->uid) == 0 && existing_is_known(reply->object, s->pass->job_uid))
+    if (reply->unreadable && !other) { /* it is there; without a UID nobody can say which one */
+        struct err err = *reply->unreadable;
+        err_wrap(&err, "pod %s cannot be read", s->act->name);
+        fail_step(s, &err, NULL);
+        return;
+    }
+    if (uid && !other && existing_is_known(reply->object, s->pass->target->uid))
         r->checked_stale = true;
     else
         r->gone_uids[r->n_gone_uids++] = s->act->uid;
@@ -205,7 +273,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
         on_checked(s, reply);
         return;
     case ACTION_PATCH:
-        if (reply->err && reply->err->kind != ERR_NOT_FOUND)
+        if (reply->err) /* a 404 too: the cache shows it, and nothing else would tell when that was not so */
             fail_step(s, reply->err, &reply->status);
         else
             end_step(s);
@@ -217,7 +285,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 
 void step_begin(struct step *s, const struct step_pass *pass, const struct action *act)
 {
-    struct kube_request r = request_of(act, pass->ns, pass->a);
+    struct kube_request r = request_of(act, pass->target->ns, pass->a);
     struct err err;
 
     *s = (struct step){.pass = pass, .act = act};

@@ -3,34 +3,70 @@
 
 #include "operator/request.h"
 
-static int decode_job(const cJSON *object, struct cache_item *ret, struct err *err)
+static int keep_job(struct jobtext *job, struct cache_item *ret)
 {
-    struct jobtext *job = jobtext_new(object, err);
-
     if (!job)
         return -1;
     *ret = (struct cache_item){job->uid, job, job->ns, job->name, job->uid};
-    return 0;
+    return CACHE_KEEP;
+}
+
+static int keep_pod(struct pod *pod, struct cache_item *ret)
+{
+    if (!pod)
+        return -1;
+    *ret = (struct cache_item){pod->owner_uid, pod, pod->ns, pod->name, pod->uid};
+    return CACHE_KEEP;
+}
+
+static int keep_child(struct child *child, struct cache_item *ret)
+{
+    if (!child)
+        return -1;
+    *ret = (struct cache_item){child->owner_uid, child, child->ns, child->name, child->uid};
+    return CACHE_KEEP;
+}
+
+/* Others' objects are not kept, whatever label they carry: anyone may make them. */
+static bool is_ours(const cJSON *object)
+{
+    return api_controller_uid(json_find(object, (const char *[]){"metadata", NULL}))[0];
+}
+
+static int decode_job(const cJSON *object, struct cache_item *ret, struct err *err)
+{
+    return keep_job(jobtext_new(object, err), ret);
 }
 
 static int decode_pod(const cJSON *object, struct cache_item *ret, struct err *err)
 {
-    struct pod *pod = pod_decode(object, err);
-
-    if (!pod)
-        return -1;
-    *ret = (struct cache_item){pod->owner_uid, pod, pod->ns, pod->name, pod->uid};
-    return 0;
+    return is_ours(object) ? keep_pod(pod_decode(object, err), ret) : CACHE_DROP;
 }
 
 static int decode_child(const cJSON *object, struct cache_item *ret, struct err *err)
 {
-    struct child *child = child_decode(object, err);
+    return is_ours(object) ? keep_child(child_decode(object, err), ret) : CACHE_DROP;
+}
 
-    if (!child)
-        return -1;
-    *ret = (struct cache_item){child->owner_uid, child, child->ns, child->name, child->uid};
-    return 0;
+static int unreadable_job(const cJSON *names, const struct err *why, struct cache_item *ret)
+{
+    struct err ignored;
+
+    return keep_job(jobtext_new_unreadable(names, why, &ignored), ret);
+}
+
+static int unreadable_pod(const cJSON *names, const struct err *why, struct cache_item *ret)
+{
+    struct err ignored;
+
+    return is_ours(names) ? keep_pod(pod_decode_unreadable(names, why, &ignored), ret) : CACHE_DROP;
+}
+
+static int unreadable_child(const cJSON *names, const struct err *why, struct cache_item *ret)
+{
+    struct err ignored;
+
+    return is_ours(names) ? keep_child(child_decode_unreadable(names, why, &ignored), ret) : CACHE_DROP;
 }
 
 static void free_job(void *value)
@@ -57,13 +93,21 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns, bool p
                  void (*job_gone)(void *ctx, const struct store_entry *job))
 {
     const struct reconciler_source sources[WATCHES_KINDS] = {
-        [CHILD_POD] = {.watch.resource = KUBE_PODS, .decode = decode_pod, .free_value = free_pod},
-        [CHILD_SERVICE] = {.watch.resource = KUBE_SERVICES, .decode = decode_child, .free_value = free_child},
+        [CHILD_POD] = {.watch.resource = KUBE_PODS,
+                       .decode = decode_pod,
+                       .decode_unreadable = unreadable_pod,
+                       .free_value = free_pod},
+        [CHILD_SERVICE] = {.watch.resource = KUBE_SERVICES,
+                           .decode = decode_child,
+                           .decode_unreadable = unreadable_child,
+                           .free_value = free_child},
         [CHILD_DEPLOYMENT] = {.watch.resource = KUBE_DEPLOYMENTS,
                               .decode = decode_child,
+                              .decode_unreadable = unreadable_child,
                               .free_value = free_child},
         [CHILD_JOB] = {.watch.resource = TRAINJOBS,
                        .decode = decode_job,
+                       .decode_unreadable = unreadable_job,
                        .free_value = free_job,
                        .gone = job_gone},
     };
@@ -84,9 +128,9 @@ const struct jobtext *watches_job(const struct watches *w, const char *uid)
     return e ? e->value : NULL;
 }
 
-void watches_put_job(struct watches *w, const char *uid, const cJSON *object)
+void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable)
 {
-    cache_put(w->kinds[CHILD_JOB], uid, object);
+    cache_put(w->kinds[CHILD_JOB], uid, object, unreadable);
 }
 
 void watches_forget_job(struct watches *w, const char *uid)
@@ -102,9 +146,30 @@ const struct store *watches_children(const struct watches *w, enum child_kind ki
     return cache_store(w->kinds[kind]);
 }
 
+const char *watches_unreadable(enum child_kind kind, const struct store_entry *e)
+{
+    switch (kind) {
+    case CHILD_POD:
+        return ((const struct pod *)e->value)->unreadable;
+    case CHILD_SERVICE:
+    case CHILD_DEPLOYMENT:
+        return ((const struct child *)e->value)->unreadable;
+    case CHILD_JOB:
+        break;
+    }
+    return ((const struct jobtext *)e->value)->unreadable;
+}
+
 struct watches_counts watches_counts(const struct watches *w)
 {
-    return (struct watches_counts){.jobs = store_count(cache_store(w->kinds[CHILD_JOB])),
-                                   .pods = store_count(cache_store(w->kinds[CHILD_POD])),
-                                   .pod_bytes = store_bytes(cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
+    struct watches_counts n = {.jobs = store_count(cache_store(w->kinds[CHILD_JOB])),
+                               .pods = store_count(cache_store(w->kinds[CHILD_POD])),
+                               .pod_bytes = store_bytes(cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
+
+    for (int kind = 0; kind < WATCHES_KINDS; kind++) {
+        const struct store *s = cache_store(w->kinds[kind]);
+        for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+            n.unreadable[kind] += watches_unreadable((enum child_kind)kind, e)[0] != '\0';
+    }
+    return n;
 }

@@ -1,4 +1,5 @@
-/* watches.h - the operator's local copies: jobs, and the pods, Services and Deployments that carry our label.
+/* watches.h - the operator's local copies: jobs, and the pods, Services and Deployments that carry our label and have a job
+ * for a controller. Of what cannot be read the names are kept, and why.
  *
  * Ownership: the caches belong to the reconciler and live as long as it.
  * Order:     every change becomes the key of the job it concerns: its UID.
@@ -23,8 +24,8 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns, bool p
 /* NULL when there is none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
-/* A job read live takes the place of the cached one with this UID, if that still is there. */
-void watches_put_job(struct watches *w, const char *uid, const cJSON *object);
+/* A job read live takes the place of the cached one with this UID, if that still is there; unreadable as for cache_put. */
+void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable);
 
 /* A job that is not there any more, though its watch did not say so yet. */
 void watches_forget_job(struct watches *w, const char *uid);
@@ -32,12 +33,16 @@ void watches_forget_job(struct watches *w, const char *uid);
 /* For store_group: children by the UID of their controller. */
 const struct store *watches_children(const struct watches *w, enum child_kind kind);
 
+/* Why nothing but names is known of it; "": it could be read. */
+const char *watches_unreadable(enum child_kind kind, const struct store_entry *e);
+
 struct watches_counts {
     size_t jobs, pods;
     size_t pod_bytes; /* of heap, that the pods take */
+    size_t unreadable[WATCHES_KINDS];
 };
 
-/* Looks at every pod. */
+/* Looks at every object. */
 struct watches_counts watches_counts(const struct watches *w);
 
 #endif

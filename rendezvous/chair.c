@@ -118,6 +118,8 @@ static int turn(struct chair *c, struct err *err)
     while (quorum_step(&c->quorum, c->now_ms))
         if (publish(c, err) < 0)
             return -1;
+    if (quorum_tell(&c->quorum, c->now_ms) && publish(c, err) < 0)
+        return -1;
     if (quorum_over(&c->quorum))
         atomic_store(&c->over, true);
     return 0;

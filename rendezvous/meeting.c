@@ -54,6 +54,9 @@ static const struct field state_fields[] = {
     NUMBER(struct meeting_state, master_port, 0, 65535),
     TEXT(struct meeting_state, master_addr),
     TEXT(struct meeting_state, why),
+    NUMBER(struct meeting_state, here, 0, MEETING_TICKETS_MAX),
+    NUMBER(struct meeting_state, left_ms, 0, INT64_MAX / 2),
+    TEXT(struct meeting_state, missing),
     CAUSE(struct meeting_state),
     NUMBER(struct meeting_state, n, 0, MEETING_NODES_MAX),
 };

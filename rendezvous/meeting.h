@@ -24,6 +24,7 @@ enum {
     MEETING_NAME_BYTES = 256,   /* a DNS name is shorter */
     MEETING_MESSAGE_BYTES = 1001,
     MEETING_WHY_BYTES = 400,
+    MEETING_MISSING_BYTES = 120,
 };
 
 /* How a node is; numbers of the wire. */
@@ -82,6 +83,10 @@ struct meeting_state {
     int64_t master_port;
     char master_addr[MEETING_NAME_BYTES];
     char why[MEETING_WHY_BYTES]; /* this round was begun, or the run ended; for people */
+    /* Of STAGE_FORMING, for those who wait; told some seconds after it was so. */
+    int64_t here;                        /* nodes that have joined */
+    int64_t left_ms;                     /* until the join timeout, when this was said */
+    char missing[MEETING_MISSING_BYTES]; /* ranks of nodes that have not, "1, 4..7"; "": not known */
     struct meeting_cause cause;
     int64_t n; /* members of the round, in the order of their node ranks */
     struct meeting_member members[MEETING_NODES_MAX];

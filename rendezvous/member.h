@@ -28,7 +28,7 @@ enum member_link { MEMBER_CONNECTING, MEMBER_IN, MEMBER_LOST };
 
 struct member_view {
     enum member_link link;
-    struct err err;             /* of MEMBER_LOST */
+    struct err err;             /* of MEMBER_LOST; of MEMBER_CONNECTING: why the last try failed */
     int64_t ticket;             /* ours; 0: not yet */
     bool chairs;                /* the store is in this process */
     struct meeting_state state; /* version 0: not heard yet */

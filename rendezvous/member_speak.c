@@ -44,6 +44,9 @@ static int arrive(struct connection *l, struct chair **chair)
         }
         if (member_reach(l, &err) == 0)
             return 0;
+        pthread_mutex_lock(&m->lock);
+        m->view.err = err;
+        pthread_mutex_unlock(&m->lock);
         if (clock_mono_ms() >= limit_ms) {
             snprintf(text, sizeof(text), "not reached within %.3g s: %.150s",
                      (double)m->config.quorum.join_ms / 1000, err.msg);

@@ -1,4 +1,5 @@
 /* quorum.c - see quorum.h for the stages. */
+#include "common/contract.h"
 #include "rendezvous/quorum_seats.h"
 
 #include <stdio.h>
@@ -26,20 +27,11 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->n = 0;
     snprintf(s->why, sizeof(s->why), "%s", why);
     q->nobody_missing = nobody_missing;
-    q->since_ms = now_ms;
+    s->here = 0;
+    s->left_ms = q->config.join_ms;
+    s->missing[0] = '\0';
+    q->since_ms = q->told_ms = now_ms;
     q->last_call_ms = q->unsure_ms = 0;
-}
-
-/* Has it said that it joins this round, and may it? */
-static bool fits(const struct quorum *q, const struct quorum_seat *s)
-{
-    return s->node.phase == NODE_JOINING && s->node.round == q->state.round &&
-           (!q->config.fixed_ranks || (s->node.wanted >= 0 && s->node.wanted < q->config.max));
-}
-
-static bool joined(const struct quorum *q, const struct quorum_seat *s)
-{
-    return !s->gone && fits(q, s);
 }
 
 static bool wanted_before(const struct quorum_seat *a, const struct quorum_seat *b, bool fixed)
@@ -59,7 +51,7 @@ static void choose(struct quorum *q)
         next = NULL;
         for (int i = 0; i < q->n; i++) {
             const struct quorum_seat *c = &q->seats[i];
-            if (joined(q, c) && (!last || wanted_before(last, c, q->config.fixed_ranks)) &&
+            if (quorum_joined(q, c) && (!last || wanted_before(last, c, q->config.fixed_ranks)) &&
                 (!next || wanted_before(c, next, q->config.fixed_ranks)))
                 next = c;
         }
@@ -108,7 +100,7 @@ static void fail(struct quorum *q, const struct quorum_seat *s, int64_t now_ms)
     char why[MEETING_WHY_BYTES], how[48];
 
     q->state.cause = *c;
-    if (c->rank < 0 || q->state.restarts >= q->config.restarts) {
+    if (c->rank < 0 || q->state.restarts >= q->config.restarts || contract_is_final(status)) {
         snprintf(why, sizeof(why), "%.300s", c->rank < 0 ? c->message : "a rank failed");
         finish(q, END_FAILED, s->ticket, why);
         return;
@@ -135,7 +127,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
         const struct quorum_seat *s = &q->seats[i];
         if (s->gone)
             continue;
-        here += joined(q, s);
+        here += quorum_joined(q, s);
         living += s->node.phase != NODE_LEAVING;
         if (s->node.phase == NODE_FAILED && s->node.cause.rank < 0) {
             fail(q, s, now_ms);
@@ -189,7 +181,7 @@ static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
 {
     for (int i = 0; i < q->n; i++)
         if (q->seats[i].ticket == lost)
-            return ends_by_a_loss(q) && !q->seats[i].cut && fits(q, &q->seats[i]);
+            return ends_by_a_loss(q) && !q->seats[i].cut && quorum_fits(q, &q->seats[i]);
     return false;
 }
 

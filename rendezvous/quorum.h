@@ -3,7 +3,7 @@
  * Stages: Forming waits for nodes: it ends at once with the most nodes, with the fewest after a last call (at once when
  *         all nodes known of are there and none was lost), or in vain: after the join timeout, or when one that has
  *         joined falls silent in a run that a loss ends. Running lasts until a rank fails anywhere (the next round,
- *         which uses a restart), the membership changes (the next round, which uses none), or all nodes are done.
+ *         which uses a restart; none begins after a wrong usage, exit code 2), the membership changes (the next round, which uses none), or all nodes are done.
  *         Ended is for good.
  * Units:  milliseconds of the caller's monotonic clock.
  */
@@ -21,6 +21,10 @@ enum { QUORUM_ROOT_CAUSE_MS = 1000 };
  * noticed within a second, and a connection that something on the way has reset costs nothing. A failure elsewhere that follows waits as long: it is
  * most likely the loss's own. */
 enum { QUORUM_CUT_MS = 500 };
+
+/* How many have come is news so long after the round began to form, and as long after the last such news: where all come in time,
+ * nothing is told. */
+enum { QUORUM_TELL_MS = 5000 };
 
 struct quorum_config {
     int64_t min, max; /* nodes */
@@ -53,6 +57,7 @@ struct quorum {
     struct meeting_state state;
     bool nobody_missing;             /* this round forms without a loss behind it */
     int64_t since_ms;                /* forming */
+    int64_t told_ms;                 /* who has come */
     int64_t last_call_ms, unsure_ms; /* deadlines; 0: none */
     int64_t stepped_ms;
     int64_t failures;
@@ -74,6 +79,9 @@ bool quorum_knows(const struct quorum *q, int64_t ticket);
 
 /* Decide; true when q->state has changed (and its version with it). */
 bool quorum_step(struct quorum *q, int64_t now_ms);
+
+/* Behind the steps: true when those who wait for the round to begin have news of who has come, in q->state. */
+bool quorum_tell(struct quorum *q, int64_t now_ms);
 
 /* When to step again though nothing is heard. */
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms);

@@ -2,15 +2,18 @@
 #include "rendezvous/quorum_seats.h"
 #include "common/memory.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms)
 {
-    *q = (struct quorum){.config = *c, .since_ms = now_ms, .stepped_ms = now_ms};
+    *q = (struct quorum){.config = *c, .since_ms = now_ms, .told_ms = now_ms, .stepped_ms = now_ms};
     q->state.version = 1;
     q->state.stage = STAGE_FORMING;
     q->state.keep_alive_ms = c->keep_alive_ms;
+    q->state.left_ms = c->join_ms;
 }
 
 void quorum_release(struct quorum *q)
@@ -92,6 +95,17 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
     }
 }
 
+bool quorum_fits(const struct quorum *q, const struct quorum_seat *s)
+{
+    return s->node.phase == NODE_JOINING && s->node.round == q->state.round &&
+           (!q->config.fixed_ranks || (s->node.wanted >= 0 && s->node.wanted < q->config.max));
+}
+
+bool quorum_joined(const struct quorum *q, const struct quorum_seat *s)
+{
+    return !s->gone && quorum_fits(q, s);
+}
+
 /* Another launcher with the same fixed rank has taken its place. */
 static bool is_replaced(const struct quorum *q, int i)
 {
@@ -165,4 +179,56 @@ bool quorum_follows_cut(const struct quorum *q, const struct quorum_seat *failed
             return true;
     }
     return false;
+}
+
+/* "1, 4..7": the ranks that no node has joined for, cut at a whole one. */
+static void list_missing(const struct quorum *q, const bool *has, char out[static MEETING_MISSING_BYTES])
+{
+    size_t len = 0;
+
+    for (int64_t from = 0, to; from < q->config.max; from = to + 1) {
+        char part[48];
+        for (to = from; to < q->config.max && !has[to]; to++)
+            ;
+        if (to == from)
+            continue;
+        const char *comma = len ? ", " : "";
+        int n = to - from > 1 ? snprintf(part, sizeof(part), "%s%" PRId64 "..%" PRId64, comma, from, to - 1)
+                              : snprintf(part, sizeof(part), "%s%" PRId64, comma, from);
+        if (len + (size_t)n + sizeof(", ...") > MEETING_MISSING_BYTES) {
+            snprintf(out + len, MEETING_MISSING_BYTES - len, ", ...");
+            return;
+        }
+        memcpy(out + len, part, (size_t)n + 1);
+        len += (size_t)n;
+    }
+}
+
+bool quorum_tell(struct quorum *q, int64_t now_ms)
+{
+    struct meeting_state *s = &q->state;
+    const bool named = q->config.fixed_ranks && q->config.max <= MEETING_NODES_MAX;
+    char missing[MEETING_MISSING_BYTES] = "";
+    bool has[MEETING_NODES_MAX] = {false};
+    int64_t here = 0, left = q->since_ms + q->config.join_ms - now_ms;
+
+    if (s->stage != STAGE_FORMING || now_ms - q->told_ms < QUORUM_TELL_MS)
+        return false;
+    for (int i = 0; i < q->n; i++) {
+        if (!quorum_joined(q, &q->seats[i]))
+            continue;
+        here++;
+        if (named)
+            has[q->seats[i].node.wanted] = true;
+    }
+    if (named)
+        list_missing(q, has, missing);
+    if (here == s->here && strcmp(missing, s->missing) == 0)
+        return false;
+    s->here = here;
+    s->left_ms = left < 0 ? 0 : left;
+    memcpy(s->missing, missing, sizeof(missing));
+    s->version++;
+    q->told_ms = now_ms;
+    return true;
 }

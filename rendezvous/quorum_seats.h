@@ -4,6 +4,10 @@
 
 #include "rendezvous/quorum.h"
 
+/* Has it said that it joins this round, and may it? And is it still there? */
+bool quorum_fits(const struct quorum *q, const struct quorum_seat *s);
+bool quorum_joined(const struct quorum *q, const struct quorum_seat *s);
+
 /* Is node `ticket` in the round? */
 bool quorum_is_member(const struct quorum *q, int64_t ticket);
 

@@ -50,7 +50,7 @@ static int choose(struct speaker *s, const struct options *o, FILE *out, struct 
 
 static int run(const struct command *command, int argc, char *const *argv, FILE *out, struct err *err)
 {
-    const struct option_table table = {command->row, command->rows, speaker_take_name, NULL};
+    const struct option_table table = {command->row, command->rows, command->name, speaker_take_name, NULL};
     struct options o = {0};
     struct speaker s __attribute__((cleanup(speaker_close))) = {0};
 

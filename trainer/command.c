@@ -1,6 +1,8 @@
 /* command.c - the table of commands. */
 #include "trainer/command.h"
 
+#include "common/nearest.h"
+#include "trainer/presets/presets.h"
 #include "trainer/wrapped.h"
 
 #include <string.h>
@@ -19,6 +21,22 @@ const struct command *command_find(const char *name)
         if (strcmp(COMMANDS[i]->name, name) == 0)
             return COMMANDS[i];
     return NULL;
+}
+
+const char *command_meant(const char *name)
+{
+    struct nearest near = nearest_to(sv_from(name));
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    if (strpbrk(name, "/.")) /* a path */
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        nearest_offer(&near, all[i].name);
+    const char *preset = near.word;
+    for (size_t i = 0; i < ARRAY_LEN(COMMANDS); i++)
+        nearest_offer(&near, COMMANDS[i]->name);
+    return near.word == preset ? NULL : near.word;
 }
 
 void command_help(const struct command *c, FILE *out)

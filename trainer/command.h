@@ -22,6 +22,9 @@ struct command {
 /* NULL: `name` is none. */
 const struct command *command_find(const char *name);
 
+/* The command that `name`, which is none, is most likely meant to be; NULL: rather a preset or a path. */
+const char *command_meant(const char *name);
+
 /* The i-th; NULL: there are no more. */
 const struct command *command_at(size_t i);
 

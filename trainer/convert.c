@@ -143,7 +143,7 @@ static int write_output(const struct options *o, const struct weights *w, enum p
 
 static int run(const struct command *c, int argc, char *const *argv, FILE *out, struct err *err)
 {
-    const struct option_table table = {c->row, c->rows, take_input, NULL};
+    const struct option_table table = {c->row, c->rows, c->name, take_input, NULL};
     struct options o = {.dtype = "f32"};
     cleanup_weights struct weights w = {0};
     enum pt_dtype dtype;

@@ -176,7 +176,7 @@ static int write_text(struct writer *w, struct err *err)
 
 static int run(const struct command *c, int argc, char *const *argv, FILE *out, struct err *err)
 {
-    const struct option_table table = {c->row, c->rows, speaker_take_name, NULL};
+    const struct option_table table = {c->row, c->rows, c->name, speaker_take_name, NULL};
     struct options o = {.tokens = 200, .temperature = 1, .top_k = 50, .seed = 1337};
     struct writer w __attribute__((cleanup(release))) = {.o = &o, .out = out};
 

@@ -188,7 +188,8 @@ void help_program(FILE *out)
           "    trainer NAME [options]\n"
           "    trainer FILE.yaml [options]\n"
           "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
-          "    trainer NAME --show > FILE.yaml\n",
+          "    trainer NAME --show > FILE.yaml\n"
+          "    trainer --version\n",
           out);
     for (size_t i = 0; command_at(i); i++)
         fprintf(out, "    trainer %s ...\n", command_at(i)->name);

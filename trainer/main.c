@@ -45,6 +45,21 @@ static bool is_help(const char *arg)
     return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
 }
 
+static int load(int argc, char **argv, struct arena *a, struct config *cfg, struct err *err)
+{
+    const char *meant = command_meant(argv[1]);
+
+    if (argv[1][0] == '-')
+        return err_set(err, ERR_INVALID,
+                       "%.40s: expected the name of a preset, a model file or a command before the options "
+                       "(trainer --help)",
+                       argv[1]);
+    if (meant)
+        return err_set(err, ERR_INVALID, "\"%.40s\": no such command; did you mean %s? (trainer --help)",
+                       argv[1], meant);
+    return config_load(argv[1], a, cfg, err) || config_options(argc - 2, argv + 2, cfg, err) ? -1 : 0;
+}
+
 static int train(const struct config *cfg, struct run_env *env)
 {
     cleanup_stop struct stop stop = {.fd = -1};
@@ -94,9 +109,13 @@ int main(int argc, char **argv)
         help_program(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_CODE_USAGE : EXIT_CODE_OK;
     }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("trainer (Torchkeeper) %s\n", TK_VERSION);
+        return EXIT_CODE_OK;
+    }
     if (command_find(argv[1]))
         return command(command_find(argv[1]), argc, argv);
-    if (config_load(argv[1], &arena, &cfg, &err) || config_options(argc - 2, argv + 2, &cfg, &err))
+    if (load(argc, argv, &arena, &cfg, &err))
         return fail(&env, -1, code_of(EXIT_CODE_USAGE, &err), &err);
     if (cfg.help) {
         help_preset(stdout, &cfg);

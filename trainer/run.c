@@ -117,6 +117,12 @@ static int train_all(struct rig *s, uint32_t *stop, struct err *err)
     return *stop ? stop_together(s, err) : 0;
 }
 
+/* Nobody who asked for the file is left without it, or with older weights, because the epochs were not all of them. */
+static bool saves_at_end(const struct rig *s)
+{
+    return s->saves && (!s->save_every || s->cfg->eval_only || run_has_all_steps(s));
+}
+
 static int finish(struct rig *s, uint32_t *stop, struct err *err)
 {
     const struct config *cfg = s->cfg;
@@ -138,7 +144,7 @@ static int finish(struct rig *s, uint32_t *stop, struct err *err)
     }
     if (cfg->eval_only && s->chooser.questions && run_choose(s, stop, err))
         return -1;
-    if (s->saves && !s->save_every && save(s, err))
+    if (saves_at_end(s) && save(s, err))
         return -1;
     if (!cfg->eval_only)
         report_times(s->report, &s->times);

@@ -85,7 +85,7 @@ static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct 
     return 0;
 }
 
-static bool has_all_steps(const struct rig *s)
+bool run_has_all_steps(const struct rig *s)
 {
     return s->cfg->max_steps && s->cursor.step >= s->cfg->max_steps;
 }
@@ -106,11 +106,12 @@ int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
     report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
     *ended = c->epoch_step == steps;
-    if (*ended || has_all_steps(s)) /* its lines were written by the attempt that took its steps, if any */
+    if (*ended ||
+        run_has_all_steps(s)) /* its lines were written by the attempt that took its steps, if any */
         return 0;
     run_say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
     for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
-        if (has_all_steps(s))
+        if (run_has_all_steps(s))
             break;
         s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
         s->train.raise = saver_flags(&s->saver);

@@ -13,6 +13,9 @@
 /* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
 int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err) MUST_CHECK;
 
+/* --max_steps has been reached. */
+bool run_has_all_steps(const struct rig *s);
+
 /* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
 int run_checkpoint(struct rig *s, bool last, struct err *err) MUST_CHECK;
 

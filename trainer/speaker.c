@@ -88,9 +88,9 @@ int speaker_open(struct speaker *s, const struct speaker_options *o, struct err 
 
     *s = (struct speaker){0};
     if (!o->init_from || (o->vocab != NULL) != (o->merges != NULL))
-        return err_set(
-            err, ERR_INVALID,
-            "expected --init_from FILE, and --vocab and --merges for tokens that are no bytes (--help)");
+        return err_set(err, ERR_INVALID,
+                       "expected --init_from FILE, and --vocab and --merges for tokens that are no bytes "
+                       "(trainer generate --help, trainer choose --help)");
     s->bpe = o->vocab ? bpe_open(o->vocab, o->merges, err) : bpe_bytes();
     if (!s->bpe || !(s->ctx = kctx_make(&machine, err)) || open_model(s, o, err))
         return -1;

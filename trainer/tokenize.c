@@ -108,7 +108,7 @@ static int tokenize(const struct options *o, FILE *out, struct err *err)
 
 static int run(const struct command *c, int argc, char *const *argv, FILE *out, struct err *err)
 {
-    const struct option_table table = {c->row, c->rows, add_file, NULL};
+    const struct option_table table = {c->row, c->rows, c->name, add_file, NULL};
     struct options o = {.shard_tokens = 100000000};
     cleanup_free const char **file = calloc((size_t)argc + 1, sizeof(*file));
 

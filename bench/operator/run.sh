@@ -20,7 +20,7 @@ program=${OPERATOR:-}
 options=()
 if [ -n "${SMALL:-}" ]; then
     program=${program:-build/release/bin/ptj-operator}
-    options=(--jobs 40 --pods 4 --idle 5 --latency 10)
+    options=(--jobs 40 --pods 4 --idle 5 --latency 10 --pairs 1 --many 0)
 elif [ -z "$program" ]; then
     need_root
     "$REPO/scripts/deps.sh" images

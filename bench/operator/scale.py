@@ -1,9 +1,11 @@
 """The operator at scale: N jobs of P pods created at once on a real control plane with pretend nodes, where each pod runs
-for 5 s and succeeds. Prints figures; ends with 1 when anything was counted wrong, however fast it was."""
+for 5 s and succeeds, beside the bare client that creates as many pods and nothing else. Prints figures; ends with 1 when
+anything was counted wrong, however fast it was."""
 
 import argparse
 import json
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -14,8 +16,6 @@ import measure
 from api import GROUP, Api, ApiError, Watch, head
 from rig import OPERATOR_ACCOUNT, REPO, Rig, RigError, free_ports
 
-NAMESPACE = "bench"
-LIMIT_NAMESPACE = "limit"
 IN_FLIGHT = 8  # as many as the operator's own pool
 SETTLE_S = 3
 
@@ -24,27 +24,29 @@ class BenchError(Exception):
     pass
 
 
-def job_manifest(name, pods):
+def job_manifest(ns, name, pods):
     container = {"name": "pytorch", "image": "example.org/train:1", "args": ["train.py", "--epochs", "5"],
                  "resources": {"requests": {"cpu": "1", "memory": "1Gi"}},
                  "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm"}]}
     template = {"spec": {"containers": [container], "volumes": [{"name": "shm", "emptyDir": {"medium": "Memory"}}]}}
     return {"apiVersion": "batch.tensorstack.dev/v1beta1", "kind": "PyTorchTrainingJob",
-            "metadata": {"name": name, "namespace": NAMESPACE},
+            "metadata": {"name": name, "namespace": ns},
             "spec": {"torchrunConfig": {"enabled": True, "procPerNode": "1"},
                      "replicaSpecs": [{"type": "worker", "replicas": pods, "restartPolicy": "OnFailure",
                                        "template": template}]}}
 
 
 class Seen:
-    """What the bench's own watches saw of jobs and pods, by name, with times."""
+    """What the bench's own watches saw of jobs and pods of one namespace, by name, with times."""
 
-    def __init__(self):
+    def __init__(self, api, ns):
         self.pods = {}  # name: when it was first seen
         self.first_pod = {}  # job: likewise
         self.pods_deleted = 0
         self.phases = {}
         self.finished_ns = {}
+        self.watches = [Watch(api, f"/api/v1/namespaces/{ns}/pods", self.pod),
+                        Watch(api, f"{GROUP}/namespaces/{ns}/pytorchtrainingjobs", self.job)]
 
     def pod(self, line, now):
         kind, name = head(line)
@@ -66,7 +68,8 @@ class Seen:
 class Bench:
     def __init__(self, args, rig):
         self.args, self.rig = args, rig
-        self.seen = Seen()
+        self.watches = []
+        self.n_jobs = 0  # of all phases
         self.problems = []
         self.audit = measure.Audit(rig.audit_log)
 
@@ -82,25 +85,28 @@ class Bench:
         rig.up(self.args.version)
         rig.kubectl("apply", "--server-side", "-f", str(REPO / "crds/pytorchtrainingjob.yaml"), "-f", str(REPO / "deploy/manager/namespace.yaml"))
         rig.kubectl("apply", "-k", str(REPO / "deploy/rbac"))
-        for name in (NAMESPACE, LIMIT_NAMESPACE):
-            rig.kubectl("create", "namespace", name)
         self.api = Api(rig)
         self.config = rig.account_config(*OPERATOR_ACCOUNT)
         for i in range(self.args.nodes):
             self.api.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
                 "name": f"node-{i}", "labels": {"kubernetes.io/hostname": f"node-{i}"}}})
         rig.wait("nodes", self.nodes_ready)
-        rig.wait("service accounts", self.accounts_ready)
-        self.watches = [Watch(self.api, f"/api/v1/namespaces/{NAMESPACE}/pods", self.seen.pod),
-                        Watch(self.api, f"{GROUP}/namespaces/{NAMESPACE}/pytorchtrainingjobs", self.seen.job)]
+
+    def namespace(self, name):
+        """A new one in which pods may be created."""
+        self.rig.kubectl("create", "namespace", name)
+        self.rig.wait("a service account", lambda: self.api.get(f"/api/v1/namespaces/{name}/serviceaccounts")["items"])
+        return name
+
+    def watch(self, ns):
+        seen = Seen(self.api, ns)
+        self.watches += seen.watches
+        return seen
 
     def nodes_ready(self):
         nodes = self.api.get("/api/v1/nodes")["items"]
         return all(not n["spec"].get("taints") and any(c["type"] == "Ready" and c["status"] == "True" for c in
                    n.get("status", {}).get("conditions", [])) for n in nodes)
-
-    def accounts_ready(self):
-        return all(self.api.get(f"/api/v1/namespaces/{ns}/serviceaccounts")["items"] for ns in (NAMESPACE, LIMIT_NAMESPACE))
 
     def start_operator(self):
         port = free_ports(1)[0]
@@ -163,42 +169,51 @@ class Bench:
 
     # --- phases -------------------------------------------------------------------------------------------
 
-    def burst(self):
-        n, p = self.args.jobs, self.args.pods
+    def create_burst(self, ns, n, p):
+        """N jobs of P pods until all have succeeded. Returns what was seen, when each job was sent and, in seconds, when all jobs
+        were created, all pods existed and all jobs had succeeded."""
+        seen = self.watch(self.namespace(ns))
+        started = time.monotonic_ns()
+        created = self.bulk_create("pytorchtrainingjobs", job_manifest(ns, "job", p), n)
+        jobs_s = (max(t for _, t in created.values()) - started) / 1e9
+        self.wait("all pods", lambda: len(seen.pods) >= n * p, self.args.timeout)
+        self.wait("all jobs", lambda: len(seen.finished_ns) >= n, self.args.timeout)
+        self.n_jobs += n
+        self.verify(ns, seen, n, p)
+        return (seen, created, jobs_s, (max(seen.pods.values()) - started) / 1e9,
+                (max(seen.finished_ns.values()) - started) / 1e9)
+
+    def burst(self, ns, n, p):
         pid = self.operator.pid
         idle_kib = measure.memory_kib(pid, "VmRSS")
         cpu, requests = measure.cpu_s(pid), self.metrics.requests()
         self.audit.read()
-        started = time.monotonic_ns()
         print(f"{n} jobs x {p} pods at once", flush=True)
-        created = self.bulk_create("pytorchtrainingjobs", job_manifest("job", p), n)
-        jobs_s = (max(t for _, t in created.values()) - started) / 1e9
-        self.wait("all pods", lambda: len(self.seen.pods) >= n * p, self.args.timeout)
-        self.wait("all jobs", lambda: len(self.seen.finished_ns) >= n, self.args.timeout)
+        seen, created, jobs_s, pods_s, end_s = self.create_burst(ns, n, p)
         self.settle()
         self.cpu = measure.cpu_s(pid) - cpu
         audit = self.compare_requests(requests, "burst")
-        first = [(self.seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
-        self.verify(n, p)
+        first = [(seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
         self.pod_bytes = self.metrics.value("pytorchtrainingjob_cached_pod_bytes") / (n * p)
         self.requests = audit
         print(f"  jobs created                {jobs_s:9.1f} s")
-        print(f"  all pods exist              {(max(self.seen.pods.values()) - started) / 1e9:9.1f} s")
-        print(f"  all jobs succeeded          {(max(self.seen.finished_ns.values()) - started) / 1e9:9.1f} s")
+        print(f"  all pods exist              {pods_s:9.1f} s")
+        print(f"  all jobs succeeded          {end_s:9.1f} s")
         print(f"  job to first pod, p50 / p99 {measure.percentile(first, 50) / 1e3:9.2f} / {measure.percentile(first, 99) / 1e3:.2f} s")
         print(f"  operator: RSS idle / peak   {idle_kib / 1024:9.1f} / {measure.memory_kib(pid, 'VmHWM') / 1024:.1f} MiB")
         print(f"  operator: CPU               {self.cpu:9.2f} s")
         print(f"  operator: cache per pod     {self.pod_bytes:9.0f} bytes")
         for (verb, what), count in sorted(audit.items(), key=lambda row: (-row[1], row[0])):
             print(f"  requests: {verb:6} {what:26} {count:6}, {count / n:5.2f} per job")
+        return pods_s
 
-    def verify(self, n, p):
-        pods = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
-        jobs = self.api.get(f"{GROUP}/namespaces/{NAMESPACE}/pytorchtrainingjobs")["items"]
+    def verify(self, ns, seen, n, p):
+        pods = self.api.get(f"/api/v1/namespaces/{ns}/pods")["items"]
+        jobs = self.api.get(f"{GROUP}/namespaces/{ns}/pytorchtrainingjobs")["items"]
         phases = Counter(j["status"].get("phase") for j in jobs)
         self.check(len(pods) == n * p, f"{len(pods)} pods, expected {n * p}")
-        self.check(len(self.seen.pods) == n * p, f"{len(self.seen.pods)} pods were seen, expected {n * p}")
-        self.check(self.seen.pods_deleted == 0, f"{self.seen.pods_deleted} pods were deleted, expected none")
+        self.check(len(seen.pods) == n * p, f"{len(seen.pods)} pods were seen, expected {n * p}")
+        self.check(seen.pods_deleted == 0, f"{seen.pods_deleted} pods were deleted, expected none")
         self.check(phases == {"Succeeded": n}, f"phases of the jobs: {dict(phases)}, expected {n} Succeeded")
         self.check(all(p["status"]["phase"] == "Succeeded" for p in pods), "not all pods succeeded")
         restarted = sum(j["status"].get("attempt", 0) + j["status"].get("backoffCount", 0) for j in jobs)
@@ -222,15 +237,17 @@ class Bench:
         self.check(own["POST"] + own["PATCH"] + own["DELETE"] == 0, f"idle: the operator counted writes: {dict(own)}")
 
     def latency(self):
-        n = self.args.latency
-        created = self.bulk_create("pytorchtrainingjobs", job_manifest("one", 1), n, every_ms=100)
+        n, ns = self.args.latency, self.namespace("latency")
+        seen = self.watch(ns)
+        created = self.bulk_create("pytorchtrainingjobs", job_manifest(ns, "one", 1), n, every_ms=100)
         names = set(created)
-        self.wait("their pods", lambda: names <= self.seen.first_pod.keys(), 60)
-        ms = [(self.seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
+        self.n_jobs += n
+        self.wait("their pods", lambda: names <= seen.first_pod.keys(), 60)
+        ms = [(seen.first_pod[name] - sent) / 1e6 for name, (sent, _) in created.items()]
         print(f"{n} jobs x 1 pod, one every 100 ms")
         print(f"  job to first pod, p50 / p99 {measure.percentile(ms, 50):9.1f} / {measure.percentile(ms, 99):.1f} ms", flush=True)
-        self.wait("their end", lambda: names <= self.seen.finished_ns.keys(), 120)
-        failed = [name for name in names if self.seen.phases[name] != "Succeeded"]
+        self.wait("their end", lambda: names <= seen.finished_ns.keys(), 120)
+        failed = [name for name in names if seen.phases[name] != "Succeeded"]
         self.check(not failed, f"failed: {failed[:3]}")
         self.settle()
 
@@ -240,7 +257,7 @@ class Bench:
             self.check(False, "the operator did not end within 10 s of SIGTERM")
         self.audit.read()
         self.start_operator()
-        jobs = self.args.jobs + self.args.latency
+        jobs = self.n_jobs
         self.wait("each job to be looked at", lambda: self.metrics.value("pytorchtrainingjob_passes_total") >= jobs, 120)
         self.settle()
         audit = self.audit.read()
@@ -254,21 +271,48 @@ class Bench:
               flush=True)
         self.check(not writes, f"resync: writes: {writes}")
 
-    def limit(self):
-        """The same client, creating the same pods, and nothing else to do."""
-        n = min(self.args.jobs * self.args.pods, 2000)
-        pod = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods?limit=1")["items"][0]
+    def bare(self, ns, n):
+        """The bare client: the same pods by the same client code, and nothing else. Returns the seconds until all exist."""
+        pod = self.api.get("/api/v1/namespaces/burst-0/pods?limit=1")["items"][0]
         spec = {key: pod["spec"][key] for key in ("containers", "volumes", "hostname", "subdomain", "restartPolicy")}
         for part in spec["containers"]:
             part["volumeMounts"] = [m for m in part["volumeMounts"] if "serviceaccount" not in m["mountPath"]]
         spec["volumes"] = [v for v in spec["volumes"] if "projected" not in v]
         manifest = {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {
-            "name": "bare", "namespace": LIMIT_NAMESPACE, "labels": pod["metadata"]["labels"]}}
+            "name": "bare", "namespace": self.namespace(ns), "labels": pod["metadata"]["labels"]}}
         started = time.monotonic_ns()
         rows = self.bulk_create("pods", manifest, n)
         seconds = (max(t for _, t in rows.values()) - started) / 1e9
-        print(f"the bare client: {n} pods created in {seconds:.1f} s, {n / seconds:.0f} per second over {IN_FLIGHT} connections",
-              flush=True)
+        self.wait("the bare pods' end", lambda: self.all_pods_ended(ns, n), 120)
+        return seconds
+
+    def all_pods_ended(self, ns, n):
+        """Their starts and ends cost the API server as much as their creation; the next phase begins after them."""
+        ended = self.api.get(f"/api/v1/namespaces/{ns}/pods?fieldSelector=status.phase%3DSucceeded")["items"]
+        return len(ended) == n
+
+    def pairs(self, first_s):
+        """Bursts and the bare client in turn, with the first burst's time: what this machine does changes by the minute."""
+        n, p = self.args.jobs, self.args.pods
+        ratios = []
+        for i in range(self.args.pairs):
+            ours = first_s if i == 0 else self.create_burst(f"burst-{i}", n, p)[3]
+            self.settle()
+            bare = self.bare(f"bare-{i}", n * p)
+            self.settle()
+            ratios.append(ours / bare)
+            print(f"  pair {i + 1}: all pods exist after {ours:5.1f} s, the bare client's {n * p} after {bare:5.1f} s "
+                  f"({n * p / bare:.0f} per second over {IN_FLIGHT} connections): {ours / bare:.2f}", flush=True)
+        print(f"beside the bare client, median of {len(ratios)} pairs {statistics.median(ratios):9.2f} times its time", flush=True)
+
+    def many(self):
+        n, p, pid = self.args.many, 2, self.operator.pid
+        print(f"{n} jobs x {p} pods at once, beside what was before", flush=True)
+        _, _, _, pods_s, end_s = self.create_burst("many", n, p)
+        print(f"  all pods exist              {pods_s:9.1f} s")
+        print(f"  all jobs succeeded          {end_s:9.1f} s")
+        print(f"  operator: RSS peak          {measure.memory_kib(pid, 'VmHWM') / 1024:9.1f} MiB", flush=True)
+        self.settle()
 
     def bounds(self):
         """What does not depend on how fast the machine is."""
@@ -283,13 +327,15 @@ class Bench:
         self.prepare()
         self.start_operator()
         time.sleep(1)
-        self.burst()
+        first_s = self.burst("burst-0", self.args.jobs, self.args.pods)
         self.bounds()
         self.idle()
         if self.args.latency:
             self.latency()
         self.resync()
-        self.limit()
+        self.pairs(first_s)
+        if self.args.many:
+            self.many()
 
 
 def parse():
@@ -299,7 +345,9 @@ def parse():
     parser.add_argument("--nodes", type=int, default=20)
     parser.add_argument("--idle", type=int, default=60, help="seconds to look at the idle operator")
     parser.add_argument("--latency", type=int, default=100, help="jobs created one after the other")
-    parser.add_argument("--timeout", type=int, default=600, help="seconds that a burst may take")
+    parser.add_argument("--pairs", type=int, default=5, help="bursts beside as many runs of the bare client")
+    parser.add_argument("--many", type=int, default=5000, help="jobs of 2 pods in the last phase; 0: none")
+    parser.add_argument("--timeout", type=int, default=900, help="seconds that a burst may take")
     parser.add_argument("--operator", type=Path, default=REPO / "build/release/bin/ptj-operator")
     parser.add_argument("--bulk-create", type=Path, default=REPO / "build/release/bin/bulk_create")
     parser.add_argument("--version", help="minor version of Kubernetes, one of those that deploy/local/servers knows")

@@ -26,14 +26,20 @@ def fate_of(pod):
     return json.loads(pod["metadata"].get("annotations", {}).get(FATE, '{"run": 3600, "codes": [0]}'))
 
 
+def in_vain(refused):
+    """The same request would meet the same answer: the pod has changed, or is too large for what a node would add."""
+    return refused.code in (404, 409, 413, 422) or "too large" in refused.text
+
+
 class Kubelet:
-    def __init__(self, plane):
-        self.api, self.plane = plane.api, plane
+    def __init__(self, plane, namespace=None, others=None):
+        """Of all pods, of those of one namespace, or of those of all but one (`others`)."""
+        self.api, self.plane, self.others = plane.api, plane, others
         self.due, self.numbers, self.lock = [], itertools.count(), threading.Condition()
         self.pods = {}  # UID: the pod as last seen
         self.ending, self.problem = False, None
         self.register()
-        self.follow = Follow(self.api, "/api/v1/pods", self.seen)
+        self.follow = Follow(self.api, pod_path(namespace) if namespace else "/api/v1/pods", self.seen)
         self.follow.start()
         self.worker = threading.Thread(target=self.work, daemon=True)
         self.worker.start()
@@ -77,7 +83,7 @@ class Kubelet:
 
     def seen(self, pod, gone):
         uid = pod["metadata"]["uid"]
-        if JOB not in pod["metadata"].get("labels", {}):
+        if JOB not in pod["metadata"].get("labels", {}) or pod["metadata"]["namespace"] == self.others:
             return
         with self.lock:
             if gone:
@@ -115,7 +121,7 @@ class Kubelet:
                 if pod and self.step_of(pod) == task[2]:
                     task[2](pod)
             except (OSError, http.client.HTTPException, Refused) as e:
-                if pod and not (isinstance(e, Refused) and e.code in (404, 409)):
+                if pod and not (isinstance(e, Refused) and in_vain(e)):
                     with self.lock:
                         heapq.heappush(self.due, (time.monotonic() + AGAIN_S, next(self.numbers), task[2], task[3]))
                 elif not pod:

@@ -4,6 +4,7 @@ refuses by the field's name; what it takes, the operator runs, or says in the st
 circles, and other jobs go on. Then the same with jobs that run, and back."""
 
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -59,6 +60,25 @@ POD_FIELDS = [
     ("os", {"name": "plan9"}),
     ("securityContext", {"sysctls": [{"name": "..", "value": "1"}]}),
 ]
+# Rules about several fields: the API server names what holds them all, and says the rule's text, which has to name the field.
+STARTED = "types and replicas are immutable once the job has started"
+ELASTIC = "enabled, minReplicas and maxReplicas are immutable once the job has started"
+LOG_DIR = 'spec.tensorboardSpec.logDir: Invalid value: "object": expected at least one claim in pvc'
+RULES = {
+    ("elastic", "enabled"): ["elastic jobs need torchrunConfig.enabled", ELASTIC],
+    ("elastic", "minReplicas"): [ELASTIC],
+    ("elastic", "maxReplicas"): [ELASTIC],
+    ("replicaSpecs", 0, "replicas"): [STARTED],
+    ("replicaSpecs", 0, "type"): ["must fit 63 characters: shorten metadata.name or the type", STARTED],
+    ("replicaSpecs", 0, "template", "spec", "dnsPolicy"): ["must provide `dnsConfig` when `dnsPolicy` is None"],
+    ("runMode", "debug", "replicaSpecs", 0, "type"): ["every type of runMode.debug must be one of spec.replicaSpecs"],
+    ("runMode", "pause", "resumeSpecs", 0, "type"): ["every type of runMode.pause must be one of spec.replicaSpecs"],
+    ("tensorboardSpec", "logDir", "pvc"): [LOG_DIR],
+    ("tensorboardSpec", "logDir", "pvc", 0): [LOG_DIR],
+    ("torchrunConfig", "minNodes"): ["expected torchrunConfig.minNodes <= the number of pods"],
+}
+# Of a job that has started nothing in it may change, and the rule says so of the whole.
+WHOLE = {"torchrunConfig": 'spec.torchrunConfig: Invalid value: "object": is immutable once the job has started'}
 
 
 def base():
@@ -72,9 +92,26 @@ def pod_mutations():
         yield f"template.spec.{field} = {json.dumps(value)[:60]}", ("replicaSpecs", 0, "template", "spec", field), spec
 
 
-def words(path):
-    """The field's name, or that of what it is a part of: rules about two fields name the one around them."""
-    return [step for step in path if step != 0]
+def places(path):
+    """Where a message may say that the field is: in the job, and in the pod what is a part of the template. An element has no name of
+    its own: its array's is enough."""
+    while path[-1] == 0:
+        path = path[:-1]
+    yield "spec", *path
+    if "template" in path:
+        yield path[path.index("template") + 1:]
+
+
+def names(message, path):
+    """Whether it names the field itself, by its whole path, or something in it."""
+    rules = RULES.get(path, []) + ([WHOLE[path[0]]] if path[0] in WHOLE else [])
+    if any(rule in message for rule in rules):
+        return True
+    for place in places(path):
+        pattern = "".join(r"\[\d+\]" if step == 0 else r"\." + re.escape(step) for step in place)[2:]
+        if re.search(r"(?<![\w.])" + pattern + r"(?!\w)", message):
+            return True
+    return False
 
 
 def pods_of(spec):
@@ -104,7 +141,7 @@ class Mutations:
         except json.JSONDecodeError:
             message = ""
         self.outcomes["refused by the API server"] += 1
-        if code not in (400, 422) or not any(word in message for word in words(path)):
+        if code not in (400, 422) or not names(message, path):
             problems.append(f"{what}: {code} without the field's name: {message[:300]}")
         return None
 
@@ -115,12 +152,14 @@ class Mutations:
         spec, status = found["spec"], found.get("status", {})
         if spec.get("runPolicy", {}).get("managedBy", f"{GROUP}/ptj-operator") != f"{GROUP}/ptj-operator":
             return None if status else "left to its own controller"
+        if status.get("reason") == "Unreadable":
+            return "Unreadable" if "\\u0000" in json.dumps(spec) else "BAD Unreadable without a NUL"
         if status.get("observedGeneration") != found["metadata"]["generation"]:
             return None
         held = {c["type"]: c.get("message", "") for c in status.get("conditions", []) if c["status"] == "True"}
         if "InvalidSpec" in held:
             message = held["InvalidSpec"]
-            if any(word in message for word in words(path)):
+            if names(message, path):
                 return "InvalidSpec"
             # What a pod's field cannot even be read as, the API server refuses without naming it, and we can but repeat it.
             unread = "cannot be handled as a Pod" in message and "template" in path
@@ -204,6 +243,7 @@ class Mutations:
                 self.api.post(job_path(self.ns), job(name))
                 names[name] = (what, path, spec)
             uids = self.await_pods(names)
+            self.await_running(names)
             changed = {}
             for name, (what, path, spec) in names.items():
                 version = self.api.get(job_path(self.ns, name))["metadata"]["resourceVersion"]
@@ -220,6 +260,17 @@ class Mutations:
             return {p["metadata"]["labels"][f"{GROUP}/job"]: p["metadata"]["uid"] for p in self.api.get(pod_path(self.ns))["items"]}
         self.plane.wait("the pods", lambda: names.keys() <= have().keys(), 60)
         return have()
+
+    def await_running(self, names):
+        """As a kubelet would have it: of an attempt that never ran the operator would replace the pod for a changed template."""
+        for pod in self.api.get(pod_path(self.ns))["items"]:
+            running = [{"name": c["name"], "image": c["image"], "imageID": "none", "ready": True, "restartCount": 0, "state": {"running": {}}}
+                       for c in pod["spec"]["containers"]]
+            code, text = self.api.send("PATCH", pod_path(self.ns, pod["metadata"]["name"]) + "/status",
+                                       {"status": {"phase": "Running", "containerStatuses": running}}, "application/merge-patch+json")
+            check(code == 200, f"the pod's status: {code} {text[:200]}")
+        self.plane.wait("the jobs to run", lambda: all(
+            self.api.get(job_path(self.ns, name)).get("status", {}).get("phase") == "Running" for name in names), 60)
 
     def back(self, changed, uids, problems):
         original = job("x")["spec"]

@@ -54,7 +54,7 @@ class Client:
             context.load_cert_chain(str(pki / "admin.crt"), str(pki / "admin.key"))
         return http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=timeout)
 
-    def send(self, method, path, body=None, content="application/json"):
+    def send(self, method, path, body=None, content="application/json", **headers):
         """(code, text). A connection that was closed meanwhile is made anew, once."""
         data = body if body is None or isinstance(body, (bytes, str)) else json.dumps(body)
         for again in (True, False):
@@ -63,7 +63,7 @@ class Client:
             try:
                 if fresh:
                     connection = self.kept.connection = self.connect()
-                connection.request(method, path, data, {"Content-Type": content})
+                connection.request(method, path, data, {"Content-Type": content, **headers})
                 answer = connection.getresponse()
                 return answer.status, answer.read().decode(errors="replace")
             except (OSError, http.client.HTTPException):

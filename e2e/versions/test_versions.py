@@ -113,6 +113,26 @@ def test_exit_1_fails(ns, node):
     assert audit("create", "pods", ns) == ["fatal-node-0"]
 
 
+def test_corrected_template_replaces_pods_that_never_ran(ns, node):
+    apply(jobs.job("typo", jobs.replica("true")), namespace=ns)
+    first = node.bind(ns, "typo-node-0")
+    apply(jobs.job("typo", jobs.replica("exit 0")), namespace=ns)
+    wait_for("another pod", lambda: get("pod", "typo-node-0", ns).get("metadata", {}).get("uid", first) != first, 60)
+    node.run(ns, "typo-node-0")
+    wait_phase("typo", ns, "Running")
+    apply(jobs.job("typo", jobs.replica("exit 00")), namespace=ns)
+    generation = get("ptj", "typo", ns)["metadata"]["generation"]
+    wait_for(lambda: status("typo", ns), lambda: status("typo", ns)["observedGeneration"] == generation, 30)
+    node.end(ns, "typo-node-0", 0)
+    end = wait_phase("typo", ns, "Succeeded", "Failed")
+    assert (end["phase"], end["attempt"], end["restarts"], end["backoffCount"]) == ("Succeeded", 1, 1, 0)
+    assert audit("create", "pods", ns) == ["typo-node-0"] * 2
+    wait_for("the event", lambda: events("typo", ns, "TemplateChanged") == 1, 30)
+    row = kubectl("-n", ns, "get", "ptj", "typo").splitlines()[1]
+    assert row.split()[:4] == ["typo", "Succeeded", "-", "1"]
+    kubectl("-n", ns, "wait", "--for=jsonpath={.status.completionTime}", "ptj/typo", "--timeout=10s")
+
+
 def test_suspend_and_resume(ns, node):
     apply(jobs.job("rest", jobs.replica("true"), suspend=True), namespace=ns)
     wait_phase("rest", ns, "Paused")

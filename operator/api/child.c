@@ -1,8 +1,13 @@
 /* child.c - a Service or Deployment, cut down to what plan reads. */
+#include "common/clock.h"
 #include "common/memory.h"
+#include "operator/api/decode.h"
 #include "operator/api/pod.h"
+#include "operator/api/text.h"
 
 #include <string.h>
+
+enum { TROUBLE_BYTES = 512 };
 
 static const cJSON *at(const cJSON *node, const char *a, const char *b)
 {
@@ -18,34 +23,75 @@ static const char *copy(char **to, const char *s)
     return p;
 }
 
-struct child *child_decode(const cJSON *object, struct err *err)
+/* The weightiest condition that tells of trouble; of a Service there is none. */
+static void read_conditions(const cJSON *status, struct child *c)
+{
+    static const char *const TELLS[][2] = {
+        {"ReplicaFailure", "True"}, {"Progressing", "False"}, {"Available", "False"}};
+    const cJSON *cond;
+    size_t best = ARRAY_LEN(TELLS);
+
+    c->trouble = "";
+    cJSON_ArrayForEach(cond, at(status, "conditions", NULL))
+    {
+        const char *type = json_str(cond, "type"), *state = json_str(cond, "status");
+        const char *message = json_str(cond, "message"), *since = json_str(cond, "lastTransitionTime");
+        for (size_t i = 0; type && state && i < ARRAY_LEN(TELLS); i++) {
+            if (strcmp(type, TELLS[i][0]) != 0 || strcmp(state, TELLS[i][1]) != 0)
+                continue;
+            c->refused |= i == 0;
+            if (i == 2 && since && !clock_parse_rfc3339(since, &c->unavailable_ms))
+                c->unavailable_ms = 0;
+            if (i < best && message) {
+                best = i;
+                c->trouble = text_tail(message, TROUBLE_BYTES).p;
+            }
+        }
+    }
+}
+
+static struct child *decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
     const cJSON *meta = at(object, "metadata", NULL);
-    const char *ns = json_str(meta, "namespace");
-    const char *name = json_str(meta, "name");
-    const char *uid = json_str(meta, "uid");
     const char *owner = api_controller_uid(meta);
     const char *hash = json_str(at(meta, "annotations", NULL), ANNOTATION_SPEC_HASH);
+    const char *why = unreadable ? unreadable->msg : "";
+    struct object_names n;
+    struct child said = {0};
 
-    if (!ns || !ns[0] || !name || !name[0] || !uid || !uid[0]) {
-        err_set(err, ERR_INVALID, "an object without namespace, name or uid");
+    if (decode_names(meta, "child", &n, err) < 0)
         return NULL;
-    }
-    hash = hash ? hash : "";
-    struct child *c = memory_must(
-        malloc(sizeof(*c) + strlen(ns) + strlen(name) + strlen(uid) + strlen(owner) + strlen(hash) + 5));
+    hash = hash && strlen(hash) <= DECODE_LABEL_BYTES ? hash : "";
+    read_conditions(at(object, "status", NULL), &said);
+    struct child *c =
+        memory_must(malloc(sizeof(*c) + strlen(n.ns) + strlen(n.name) + strlen(n.uid) + strlen(owner) +
+                           strlen(why) + strlen(hash) + strlen(said.trouble) + 7));
     char *to = (char *)(c + 1);
     *c = (struct child){
-        .ns = copy(&to, ns),
-        .name = copy(&to, name),
-        .uid = copy(&to, uid),
+        .ns = copy(&to, n.ns),
+        .name = copy(&to, n.name),
+        .uid = copy(&to, n.uid),
         .owner_uid = copy(&to, owner),
+        .unreadable = copy(&to, why),
         .spec_hash = copy(&to, hash),
         .replicas = json_i64(at(object, "spec", NULL), "replicas", 1),
         .available = json_i64(at(object, "status", NULL), "availableReplicas", 0),
+        .trouble = copy(&to, said.trouble),
+        .refused = said.refused,
+        .unavailable_ms = said.unavailable_ms,
         .deleting = json_str(meta, "deletionTimestamp") != NULL,
     };
     return c;
+}
+
+struct child *child_decode(const cJSON *object, struct err *err)
+{
+    return decode(object, NULL, err);
+}
+
+struct child *child_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
+{
+    return decode(names, why, err);
 }
 
 void child_free(struct child *c)

@@ -13,6 +13,32 @@ static int find_word(const char *const *words, const char *s)
     return -1;
 }
 
+int decode_names(const cJSON *metadata, const char *kind, struct object_names *ret, struct err *err)
+{
+    static const struct {
+        const char *key;
+        size_t max;
+    } ROWS[] = {{"namespace", DECODE_LABEL_BYTES},
+                {"name", DECODE_NAME_BYTES},
+                {"uid", DECODE_UID_BYTES},
+                {"resourceVersion", DECODE_VERSION_BYTES}};
+    const char *texts[ARRAY_LEN(ROWS)];
+
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        bool may_lack =
+            i == ARRAY_LEN(ROWS) - 1; /* its version is of use, but does not say which object it is */
+        texts[i] = json_str(metadata, ROWS[i].key);
+        texts[i] = texts[i] ? texts[i] : "";
+        if (!texts[i][0] && !may_lack)
+            return err_set(err, ERR_INVALID, "%s: metadata without %s", kind, ROWS[i].key);
+        if (strlen(texts[i]) > ROWS[i].max)
+            return err_set(err, ERR_INVALID, "%s: metadata.%s: expected at most %zu characters, got %zu",
+                           kind, ROWS[i].key, ROWS[i].max, strlen(texts[i]));
+    }
+    *ret = (struct object_names){texts[0], texts[1], texts[2], texts[3]};
+    return 0;
+}
+
 int decode_refuse(const struct json_at *at, struct err *err)
 {
     return json_err(at, err, "not supported by this version");

@@ -12,6 +12,25 @@ struct opt_i64 {
     int64_t v;
 };
 
+/* What is kept of other people's text, by its own grammar: a DNS subdomain, a DNS label or a label's value, a UID (the API
+ * server makes 36 characters), a resourceVersion (a number of etcd's), a word for machines, why something is unreadable. */
+enum {
+    DECODE_NAME_BYTES = 253,
+    DECODE_LABEL_BYTES = 63,
+    DECODE_UID_BYTES = 64,
+    DECODE_VERSION_BYTES = 31,
+    DECODE_REASON_BYTES = 128,
+    DECODE_UNREADABLE_BYTES = 240,
+};
+
+/* Of `metadata`, as every object has them: ERR_INVALID when one is longer than that, or missing but for the version, which
+ * is "" then. */
+struct object_names {
+    const char *ns, *name, *uid, *version;
+};
+int decode_names(const cJSON *metadata, const char *kind, struct object_names *ret,
+                 struct err *err) MUST_CHECK;
+
 /* Each member of the object `at` stands in `known`; one that stands in `refused` is named as not supported
  * yet, any other as unknown. Both lists end with NULL; `refused` may be NULL. Absent `at` passes. */
 int decode_members(const struct json_at *at, const char *const *known, const char *const *refused,

@@ -35,6 +35,11 @@ static int word_index(const char *const *words, size_t n, const char *s, int fal
     return fallback;
 }
 
+enum job_phase job_phase_of(const cJSON *status)
+{
+    return (enum job_phase)word_index(PHASES, JOB_PHASES, json_str(status, "phase"), JOB_NONE);
+}
+
 static const char *text(const cJSON *node, const char *key, struct arena *a)
 {
     const char *s = json_str(node, key);
@@ -166,8 +171,7 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
     const cJSON *tb = json_find(node, (const char *[]){"tensorboard", NULL});
 
     *s = (struct jobstatus){0};
-    s->phase = (enum job_phase)word_index(PHASES, sizeof(PHASES) / sizeof(PHASES[0]), json_str(node, "phase"),
-                                          JOB_NONE);
+    s->phase = job_phase_of(node);
     s->reason = text(node, "reason", a);
     s->observed_generation = json_i64(node, "observedGeneration", 0);
     s->start_ms = instant(node, "startTime");
@@ -177,6 +181,8 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
     s->disruption_count = small(node, "disruptionCount", 0);
     s->admission_count = small(node, "admissionCount", 0);
     s->resume_count = small(node, "resumeCount", 0);
+    s->restarts = small(node, "restarts", 0);
+    s->ran_attempt = small(node, "ranAttempt", -1);
     s->last_exit = text(node, "lastExit", a);
     s->ready = text(node, "ready", a);
     s->replicas = small(node, "replicas", 0);
@@ -192,4 +198,11 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
         s->tensorboard.service = text(tb, "service", a);
         s->tensorboard.note = text(tb, "note", a);
     }
+}
+
+bool jobstatus_pause_begun(const struct jobstatus *s)
+{
+    const struct condition *c = &s->conditions[COND_PAUSED];
+
+    return c->state == COND_TRUE || (c->reason && strcmp(c->reason, JOBSTATUS_PAUSING) == 0);
 }

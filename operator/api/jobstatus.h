@@ -19,6 +19,7 @@ enum job_phase {
     JOB_SUCCEEDED,
     JOB_FAILED,
     JOB_UNKNOWN,
+    JOB_PHASES,
 };
 
 enum condition_type {
@@ -108,6 +109,9 @@ struct jobstatus {
     int64_t observed_generation;
     int64_t start_ms, completion_ms;
     int32_t attempt, backoff_count, disruption_count, admission_count, resume_count;
+    int32_t
+        restarts; /* backoff_count + disruption_count + admission_count + changed templates; never falls */
+    int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
     struct task_status *tasks;
     int n_tasks;
@@ -129,8 +133,21 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *ret)
 cJSON *jobstatus_encode(const struct jobstatus *s);
 
 const char *job_phase_name(enum job_phase p);
+enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE where it has none, or no word of ours */
 const char *condition_type_name(enum condition_type t);
 const char *replica_phase_name(enum replica_phase p);
+
+/* The restarts that have a counter of their own; `restarts` has also those for a changed template. */
+static inline int64_t jobstatus_counted(const struct jobstatus *s)
+{
+    return (int64_t)s->backoff_count + s->disruption_count + s->admission_count;
+}
+
+/* The reason of a job whose pods are on their way out because it is to be paused: its condition Paused is still False. */
+#define JOBSTATUS_PAUSING "Pausing"
+
+/* It stands written that the job is to be paused: what ran before does not come back, though it may not be gone yet. */
+bool jobstatus_pause_begun(const struct jobstatus *s);
 
 /* Succeeded or Failed: nothing changes it any more. */
 static inline bool jobstatus_finished(const struct jobstatus *s)

@@ -165,6 +165,9 @@ cJSON *jobstatus_encode(const struct jobstatus *s)
     put_number(o, "disruptionCount", s->disruption_count);
     put_number(o, "admissionCount", s->admission_count);
     put_number(o, "resumeCount", s->resume_count);
+    put_number(o, "restarts", s->restarts);
+    if (s->ran_attempt >= 0)
+        put_number(o, "ranAttempt", s->ran_attempt);
     put_conditions(o, s);
     put_aggregate(o, s);
     put_text(o, "ready", s->ready);

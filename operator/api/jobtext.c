@@ -4,29 +4,21 @@
 
 #include <string.h>
 
-/* Written by everyone who ever touched the object, read by none of us; often the larger part of it. */
-static bool is_ballast(const cJSON *member)
-{
-    static const char *const NAMES[] = {"managedFields", "annotations", "labels", "finalizers",
-                                        "ownerReferences"};
+/* What is kept of the object and of its metadata. The rest is written by everyone who ever touched it, and read by none of us;
+ * often it is the larger part. */
+static const char *const MEMBERS[] = {"metadata", "spec", "status", NULL};
+static const char *const META_MEMBERS[] = {"namespace",         "name",       "uid",
+                                           "resourceVersion",   "generation", "creationTimestamp",
+                                           "deletionTimestamp", NULL};
 
-    for (size_t i = 0; i < ARRAY_LEN(NAMES); i++)
-        if (strcmp(member->string, NAMES[i]) == 0)
-            return true;
-    return false;
-}
-
-/* An object with the same members, which stay where they are. */
-static cJSON *view_of(const cJSON *object, bool without_ballast)
+/* An object with these members, which stay where they are. */
+static cJSON *view_of(const cJSON *object, const char *const *keys)
 {
     cJSON *view = cJSON_CreateObject();
-    const cJSON *member;
 
-    cJSON_ArrayForEach(member, object)
-    {
-        if (without_ballast && is_ballast(member))
-            continue;
-        if (!cJSON_AddItemReferenceToObject(view, member->string, (cJSON *)(uintptr_t)member))
+    for (; *keys; keys++) {
+        const cJSON *member = cJSON_GetObjectItemCaseSensitive(object, *keys);
+        if (member && !cJSON_AddItemReferenceToObject(view, *keys, (cJSON *)(uintptr_t)member))
             memory_exhausted();
     }
     return view;
@@ -43,7 +35,7 @@ static char *add_text(char **to, const char *s, size_t len)
 
 static struct jobtext *pack(const struct jobtext *from)
 {
-    const char *const texts[] = {from->ns, from->name, from->uid, from->resource_version};
+    const char *const texts[] = {from->ns, from->name, from->uid, from->resource_version, from->unreadable};
     size_t bytes = sizeof(*from) + from->json_len + 1;
     const char *copies[ARRAY_LEN(texts)];
 
@@ -58,16 +50,33 @@ static struct jobtext *pack(const struct jobtext *from)
     t->name = copies[1];
     t->uid = copies[2];
     t->resource_version = copies[3];
+    t->unreadable = copies[4];
     t->json = add_text(&to, from->json, from->json_len);
     return t;
 }
 
-static bool fits(const cJSON *node)
+/* As the API server writes it: Go escapes what could end a script in a page. */
+static size_t served_bytes(const struct buf *text)
 {
-    cleanup_buf struct buf text = BUF_INIT(JOBTEXT_SPEC_BYTES);
+    const char *p = text->data;
+    size_t bytes = text->len;
+
+    for (size_t i = 0; i < text->len; i++) {
+        if (p[i] == '<' || p[i] == '>' || p[i] == '&')
+            bytes += 5;
+        else if (text->len - i >= 3 && memcmp(p + i, "\xe2\x80", 2) == 0 &&
+                 ((unsigned char)p[i + 2] & 0xfe) == 0xa8)
+            bytes += 3;
+    }
+    return bytes;
+}
+
+static bool fits(const cJSON *node, size_t max)
+{
+    cleanup_buf struct buf text = BUF_INIT(max);
     struct err full;
 
-    return json_write(node, &text, &full) == 0;
+    return json_write(node, &text, &full) == 0 && served_bytes(&text) <= max;
 }
 
 /* What a spec that is not kept still says: what becomes of the job in the end. */
@@ -76,42 +85,90 @@ static void drop_spec(cJSON *view, const cJSON *spec)
     const cJSON *policy = json_find(spec, (const char *[]){"runPolicy", NULL});
     cJSON *rest = cJSON_CreateObject();
 
-    if (policy && fits(policy) &&
+    if (policy && fits(policy, JOBTEXT_POLICY_BYTES) &&
         !cJSON_AddItemReferenceToObject(rest, "runPolicy", (cJSON *)(uintptr_t)policy))
         memory_exhausted();
     cJSON_ReplaceItemInObjectCaseSensitive(view, "spec", rest);
 }
 
-struct jobtext *jobtext_new(const cJSON *object, struct err *err)
+/* The whole text in *text, with a spec and a status that fit. */
+static int write_text(const cJSON *object, struct buf *text, bool *ret_too_large, struct err *err)
+{
+    const cJSON *spec = cJSON_GetObjectItemCaseSensitive(object, "spec");
+    const cJSON *status = cJSON_GetObjectItemCaseSensitive(object, "status");
+    cleanup_json cJSON *view = view_of(object, MEMBERS);
+
+    cJSON_ReplaceItemInObjectCaseSensitive(
+        view, "metadata", view_of(cJSON_GetObjectItemCaseSensitive(object, "metadata"), META_MEMBERS));
+    if (json_write(view, text, err) < 0)
+        return -1;
+    /* Only where the whole is too large do its parts have to be measured. */
+    bool large = served_bytes(text) > JOBTEXT_SPEC_BYTES;
+    if (large && status && !fits(status, JOBTEXT_STATUS_BYTES))
+        return err_set(err, ERR_INVALID, "status: over %d bytes of JSON", JOBTEXT_STATUS_BYTES);
+    *ret_too_large = large && spec && !fits(spec, JOBTEXT_SPEC_BYTES);
+    if (!*ret_too_large)
+        return 0;
+    drop_spec(view, spec);
+    buf_clear(text);
+    return json_write(view, text, err);
+}
+
+static struct jobtext *text_of(const cJSON *object, const struct err *unreadable, struct err *err)
 {
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
-    const cJSON *spec = json_find(object, (const char *[]){"spec", NULL});
-    struct jobtext t = {.ns = json_str(meta, "namespace"),
-                        .name = json_str(meta, "name"),
-                        .uid = json_str(meta, "uid"),
-                        .resource_version = json_str(meta, "resourceVersion"),
-                        .generation = json_i64(meta, "generation", 0)};
     cleanup_buf struct buf text = BUF_INIT(SIZE_MAX / 4);
+    struct object_names names;
+    struct jobtext t = {.unreadable = unreadable ? unreadable->msg : "",
+                        .generation = json_i64(meta, "generation", 0),
+                        .phase = job_phase_of(json_find(object, (const char *[]){"status", NULL}))};
 
-    if (!t.ns || !t.name || !t.uid || !t.resource_version) {
-        err_set(err, ERR_INVALID, TRAINJOB_KIND ": metadata without namespace, name, uid or resourceVersion");
+    if (decode_names(meta, TRAINJOB_KIND, &names, err) < 0)
+        return NULL;
+    if (!names.version[0]) {
+        err_set(err, ERR_INVALID, TRAINJOB_KIND ": metadata without resourceVersion");
         return NULL;
     }
-    cleanup_json cJSON *view = view_of(object, false);
-    cJSON_ReplaceItemInObjectCaseSensitive(view, "metadata", view_of(meta, true));
-    if (json_write(view, &text, err) < 0)
+    if (write_text(object, &text, &t.too_large, err) < 0)
         return NULL;
-    /* Only where the whole is too large does its spec have to be measured. */
-    t.too_large = spec && text.len > JOBTEXT_SPEC_BYTES && !fits(spec);
-    if (t.too_large) {
-        drop_spec(view, spec);
-        buf_clear(&text);
-        if (json_write(view, &text, err) < 0)
-            return NULL;
-    }
+    t.ns = names.ns;
+    t.name = names.name;
+    t.uid = names.uid;
+    t.resource_version = names.version;
     t.json = buf_str(&text);
     t.json_len = text.len;
     return pack(&t);
+}
+
+struct jobtext *jobtext_new(const cJSON *object, struct err *err)
+{
+    return text_of(object, NULL, err);
+}
+
+/* Somebody else's name stays one where it is too long. */
+static void keep_manager(const cJSON *names, cJSON *few)
+{
+    const char *who = json_str(json_find(names, (const char *[]){"spec", "runPolicy", NULL}), "managedBy");
+
+    if (who)
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(cJSON_AddObjectToObject(few, "spec"), "runPolicy"),
+                                "managedBy", strlen(who) <= DECODE_NAME_BYTES ? who : "?");
+}
+
+/* Of a job that could be read but for its status, say, as little is believed as of any other; but whose it is, and that it
+ * is being deleted, stays so. */
+struct jobtext *jobtext_new_unreadable(const cJSON *names, const struct err *why, struct err *err)
+{
+    const cJSON *meta = json_find(names, (const char *[]){"metadata", NULL});
+    const char *reason = json_str(json_find(names, (const char *[]){"status", NULL}), "reason");
+    cleanup_json cJSON *few = cJSON_CreateObject();
+
+    if (meta && !cJSON_AddItemReferenceToObject(few, "metadata", (cJSON *)(uintptr_t)meta))
+        memory_exhausted();
+    keep_manager(names, few);
+    if (reason && strlen(reason) <= DECODE_REASON_BYTES)
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(few, "status"), "reason", reason);
+    return text_of(few, why, err);
 }
 
 void jobtext_free(struct jobtext *t)
@@ -124,6 +181,8 @@ struct trainjob *jobtext_decode(const struct jobtext *t, struct err *err)
     cJSON *tree = json_parse(t->json, t->json_len, err);
 
     struct trainjob *job = tree ? trainjob_decode(tree, err) : NULL;
+    if (job && t->unreadable[0])
+        job->unreadable = arena_strdup(&job->arena, t->unreadable);
     if (job && t->too_large)
         job->spec_error =
             arena_printf(&job->arena, "spec: expected at most %d bytes of JSON", JOBTEXT_SPEC_BYTES);

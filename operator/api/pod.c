@@ -13,27 +13,32 @@
 
 enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512 };
 
-/* Every string of struct pod, for packing them behind the struct. */
-static const size_t STRINGS[] = {
-    offsetof(struct pod, ns),
-    offsetof(struct pod, name),
-    offsetof(struct pod, uid),
-    offsetof(struct pod, owner_uid),
-    offsetof(struct pod, version),
-    offsetof(struct pod, type),
-    offsetof(struct pod, hash),
-    offsetof(struct pod, node),
-    offsetof(struct pod, reason),
-    offsetof(struct pod, message),
-    offsetof(struct pod, disruption),
-    offsetof(struct pod, disruption_msg),
-    offsetof(struct pod, unschedulable),
-    offsetof(struct pod, training.name),
-    offsetof(struct pod, training.reason),
-    offsetof(struct pod, training.message),
-    offsetof(struct pod, init.name),
-    offsetof(struct pod, init.reason),
-    offsetof(struct pod, init.message),
+/* Every string of struct pod, for packing them behind the struct. What is longer than its bound was not written by anyone we
+ * work with: a word or a name counts as absent then, what is for people to read is cut. */
+static const struct {
+    size_t at, max;
+    bool cut;
+} STRINGS[] = {
+    {offsetof(struct pod, ns), DECODE_LABEL_BYTES, false},
+    {offsetof(struct pod, name), DECODE_NAME_BYTES, false},
+    {offsetof(struct pod, uid), DECODE_UID_BYTES, false},
+    {offsetof(struct pod, owner_uid), DECODE_UID_BYTES, false},
+    {offsetof(struct pod, version), DECODE_VERSION_BYTES, false},
+    {offsetof(struct pod, unreadable), DECODE_UNREADABLE_BYTES, true},
+    {offsetof(struct pod, type), DECODE_LABEL_BYTES, false},
+    {offsetof(struct pod, hash), DECODE_LABEL_BYTES, false},
+    {offsetof(struct pod, node), DECODE_NAME_BYTES, false},
+    {offsetof(struct pod, reason), DECODE_REASON_BYTES, false},
+    {offsetof(struct pod, message), WAIT_MESSAGE_BYTES, true},
+    {offsetof(struct pod, disruption), DECODE_REASON_BYTES, false},
+    {offsetof(struct pod, disruption_msg), WAIT_MESSAGE_BYTES, true},
+    {offsetof(struct pod, unschedulable), WAIT_MESSAGE_BYTES, true},
+    {offsetof(struct pod, training.name), DECODE_LABEL_BYTES, false},
+    {offsetof(struct pod, training.reason), DECODE_REASON_BYTES, false},
+    {offsetof(struct pod, training.message), MESSAGE_BYTES, true},
+    {offsetof(struct pod, init.name), DECODE_LABEL_BYTES, false},
+    {offsetof(struct pod, init.reason), DECODE_REASON_BYTES, false},
+    {offsetof(struct pod, init.message), MESSAGE_BYTES, true},
 };
 
 static const char *or_empty(const char *s)
@@ -62,27 +67,41 @@ static int64_t instant(const cJSON *node, const char *key)
     return s && clock_parse_rfc3339(s, &ms) ? ms : 0;
 }
 
+static bool is_our_kind(const cJSON *ref)
+{
+    const char *kind = json_str(ref, "kind");
+    const char *version = json_str(ref, "apiVersion");
+
+    return kind && version && strcmp(kind, TRAINJOB_KIND) == 0 &&
+           sv_starts(sv_from(version), TRAINJOB_GROUP "/");
+}
+
 const char *api_controller_uid(const cJSON *metadata)
 {
     const cJSON *ref;
 
     cJSON_ArrayForEach(ref, member(metadata, "ownerReferences"))
     {
-        if (cJSON_IsTrue(member(ref, "controller")))
-            return or_empty(json_str(ref, "uid"));
+        if (!cJSON_IsTrue(member(ref, "controller")))
+            continue;
+        const char *uid = or_empty(json_str(ref, "uid"));
+        return is_our_kind(ref) && strlen(uid) <= DECODE_UID_BYTES ? uid : "";
     }
     return "";
 }
 
-static void read_metadata(const cJSON *meta, struct pod *p)
+static int read_metadata(const cJSON *meta, struct pod *p, struct err *err)
 {
     const cJSON *labels = member(meta, "labels");
+    struct object_names names;
 
-    p->ns = or_empty(json_str(meta, "namespace"));
-    p->name = or_empty(json_str(meta, "name"));
-    p->uid = or_empty(json_str(meta, "uid"));
+    if (decode_names(meta, "Pod", &names, err) < 0)
+        return -1;
+    p->ns = names.ns;
+    p->name = names.name;
+    p->uid = names.uid;
+    p->version = names.version;
     p->owner_uid = api_controller_uid(meta);
-    p->version = or_empty(json_str(meta, "resourceVersion"));
     p->type = or_empty(json_str(labels, LABEL_TYPE));
     p->hash = or_empty(json_str(labels, LABEL_TEMPLATE_HASH));
     p->index = label_number(labels, LABEL_INDEX, TRAINJOB_PODS_MAX - 1, -1);
@@ -91,6 +110,7 @@ static void read_metadata(const cJSON *meta, struct pod *p)
     p->created_ms = instant(meta, "creationTimestamp");
     p->deletion_ms = instant(meta, "deletionTimestamp");
     p->forced = p->deletion_ms && json_i64(meta, "deletionGracePeriodSeconds", 30) == 0;
+    return 0;
 }
 
 static enum pod_phase read_phase(const cJSON *status)
@@ -200,53 +220,64 @@ static void read_containers(const cJSON *object, const cJSON *status, struct pod
 
 static const char **string_at(struct pod *p, size_t i)
 {
-    return (const char **)(void *)((char *)p + STRINGS[i]);
+    return (const char **)(void *)((char *)p + STRINGS[i].at);
 }
 
 /* One block: the struct and its strings behind it. */
 static struct pod *pack(struct pod *from)
 {
+    size_t lens[ARRAY_LEN(STRINGS)];
     size_t bytes = sizeof(*from);
 
     for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
         const char **s = string_at(from, i);
         *s = or_empty(*s);
-        bytes += **s ? strlen(*s) + 1 : 0;
+        lens[i] = STRINGS[i].cut ? text_head(*s, STRINGS[i].max) : strlen(*s);
+        if (lens[i] > STRINGS[i].max)
+            lens[i] = 0;
+        bytes += lens[i] ? lens[i] + 1 : 0;
     }
     struct pod *p = memory_must(malloc(bytes));
     *p = *from;
     char *to = (char *)(p + 1);
     for (size_t i = 0; i < ARRAY_LEN(STRINGS); i++) {
         const char **s = string_at(p, i);
-        if (!**s) {
+        if (!lens[i]) {
             *s = "";
             continue;
         }
-        size_t len = strlen(*s) + 1;
-        *s = memcpy(to, *s, len);
-        to += len;
+        memcpy(to, *s, lens[i]);
+        to[lens[i]] = '\0';
+        *s = to;
+        to += lens[i] + 1;
     }
     return p;
 }
 
-struct pod *pod_decode(const cJSON *object, struct err *err)
+static struct pod *decode(const cJSON *object, const struct err *unreadable, struct err *err)
 {
-    struct pod p = {0};
+    struct pod p = {.unreadable = unreadable ? unreadable->msg : ""};
     const cJSON *status = member(object, "status");
 
-    read_metadata(member(object, "metadata"), &p);
-    if (!p.ns[0] || !p.name[0] || !p.uid[0]) {
-        err_set(err, ERR_INVALID, "a pod without namespace, name or uid");
+    if (read_metadata(member(object, "metadata"), &p, err) < 0)
         return NULL;
-    }
-    const char *node = json_str(member(object, "spec"), "nodeName");
-    p.node = or_empty(node);
-    p.phase = read_phase(status);
+    p.node = or_empty(json_str(member(object, "spec"), "nodeName"));
+    p.phase = unreadable ? POD_PHASE_UNKNOWN : read_phase(status);
     p.reason = or_empty(json_str(status, "reason"));
-    p.message = text_tail(or_empty(json_str(status, "message")), WAIT_MESSAGE_BYTES).p;
+    p.message = or_empty(json_str(status, "message"));
     read_conditions(status, &p);
     read_containers(object, status, &p);
     return pack(&p);
+}
+
+struct pod *pod_decode(const cJSON *object, struct err *err)
+{
+    return decode(object, NULL, err);
+}
+
+struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err)
+{
+    return decode(names, why, err);
 }
 
 void pod_free(struct pod *p)

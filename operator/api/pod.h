@@ -2,7 +2,8 @@
  *
  * Ownership: one block of memory, pod_free / child_free ends it. Strings are never NULL: "" when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
- * Errors:    ERR_INVALID when metadata is unusable; anything else that does not fit counts as absent.
+ * Errors:    ERR_INVALID when metadata is unusable; anything else that does not fit counts as absent. Every string has
+ *            a bound (decode.h), so a pod takes 8 KiB at most.
  */
 #ifndef TK_OPERATOR_API_POD_H
 #define TK_OPERATOR_API_POD_H
@@ -38,7 +39,8 @@ struct pod_container {
 
 struct pod {
     const char *ns, *name, *uid, *owner_uid;
-    const char *version; /* resourceVersion */
+    const char *version;    /* resourceVersion */
+    const char *unreadable; /* why nothing but the above is known of it; "": it could be read */
     const char *type;
     const char *hash;
     const char *node;
@@ -59,6 +61,7 @@ struct pod {
 
 /* `object` is borrowed for the call. */
 struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;
+struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
 void pod_free(struct pod *p);
 
 size_t pod_bytes(const struct pod *p); /* of heap */
@@ -69,18 +72,26 @@ bool pod_ended(const struct pod *p);
 /* Its training container runs, and nobody takes the pod away. */
 bool pod_is_running(const struct pod *p);
 
-/* The UID of the controlling owner, "" without one; borrowed. */
+/* The UID of the controlling owner, "" without one, and when that is no PyTorchTrainingJob or its UID is too long to be one;
+ * borrowed. */
 const char *api_controller_uid(const cJSON *metadata);
 
 /* A Service or Deployment. */
 struct child {
     const char *ns, *name, *uid, *owner_uid;
+    const char *unreadable; /* as a pod's */
     const char *spec_hash;
-    int64_t replicas, available; /* Deployments */
+    /* Deployments */
+    int64_t replicas, available;
+    const char
+        *trouble; /* what its controller says is wrong: of ReplicaFailure, else Progressing, else Available */
+    bool refused; /* its pod cannot even be created (ReplicaFailure) */
+    int64_t unavailable_ms; /* since when too few pods are available; 0: enough are, or it is not said */
     bool deleting;
 };
 
 struct child *child_decode(const cJSON *object, struct err *err) MUST_CHECK;
+struct child *child_decode_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
 void child_free(struct child *c);
 
 #endif

@@ -13,6 +13,17 @@ struct sv text_tail(const char *s, size_t max)
     return (struct sv){s + from, len - from};
 }
 
+size_t text_head(const char *s, size_t max)
+{
+    size_t len = strnlen(s, max + 1);
+
+    if (len <= max)
+        return len;
+    while (max > 0 && ((unsigned char)s[max] & 0xc0) == 0x80)
+        max--;
+    return max;
+}
+
 /* How many bytes the character at s has; 0: it is none. No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
 static size_t character(const unsigned char *s)
 {

@@ -89,7 +89,7 @@ static int check_names(const struct trainjob *job, struct err *err)
 /* The next attempt is one after a pause: also while the pause lasts, so that the hash stays when it ends. */
 static bool resumes(const struct jobstatus *st)
 {
-    return st->resume_count > 0 || (st->conditions[COND_PAUSED].state == COND_TRUE && st->attempt > 0);
+    return st->resume_count > 0 || (jobstatus_pause_begun(st) && st->attempt > 0);
 }
 
 /* Over what shapes a pod: a pod of another hash belongs to another version of the job. */

@@ -131,6 +131,8 @@ struct trainjob {
     int64_t created_ms;
     bool deleting;
     const char *spec_error; /* NULL: the spec is good */
+    const char
+        *unreadable; /* why nothing but names, and perhaps status.reason, is known; NULL: it could be read */
     struct trainjob_spec spec;
     struct jobstatus status;
     const cJSON *status_tree; /* as it was read; NULL when there is none */

@@ -42,15 +42,17 @@ int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *re
     struct elastic *e = &ret->elastic;
     struct replica_spec *r = &ret->replica_specs[0];
 
-    e->expected = r->replicas;
     if (decode_members(&at, KNOWN, NULL, err) < 0 || json_get_bool(&at, "enabled", &e->enabled, err) < 0 ||
         json_get_i32(&at, "minReplicas", 1, TRAINJOB_PODS_MAX, &e->min, err) < 0 ||
         json_get_i32(&at, "maxReplicas", 1, TRAINJOB_PODS_MAX, &e->max, err) < 0 ||
-        json_get_i32(&at, "expectedReplicas", 1, TRAINJOB_PODS_MAX, &e->expected, err) < 0)
+        json_get_i32(&at, "expectedReplicas", 0, TRAINJOB_PODS_MAX, &e->expected, err) < 0)
         return -1;
     if (!e->enabled)
         return 0;
-    if (check_rest(&at, ret, err) < 0 || check_range(&at, e, json_has(&at, "expectedReplicas"), err) < 0)
+    bool given = e->expected > 0;
+    if (!given)
+        e->expected = r->replicas;
+    if (check_rest(&at, ret, err) < 0 || check_range(&at, e, given, err) < 0)
         return -1;
     ret->gpus = ret->gpus / r->replicas * e->expected;
     ret->pods = r->replicas = e->expected;

@@ -2,17 +2,33 @@
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"
+#include "operator/api/quantity.h"
 
 #include <string.h>
 
 static const char *const POLICIES[] = {"Always", "OnFailure", "Never", "ExitCode", NULL};
 
-/* The user's template: only that there is a pod with named containers in it; the API server knows the rest.
- * */
+static int check_quantities(const struct json_at *containers, struct err *err)
+{
+    const cJSON *node;
+    int i = 0;
+
+    cJSON_ArrayForEach(node, containers->node)
+    {
+        const struct json_at c = json_item(containers, node, i++);
+        if (cJSON_IsObject(node) && quantity_check(&c, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The user's template: only that there is a pod with named containers in it, and quantities, which the API server would refuse
+ * without saying where they stand; it knows the rest. */
 static int check_template(const struct json_at *template, struct err *err)
 {
     struct json_at spec = json_member(template, "spec");
     struct json_at containers = json_member(&spec, "containers");
+    struct json_at before = json_member(&spec, "initContainers");
 
     if (!template->node)
         return json_err(template, err, "expected a pod template, got nothing");
@@ -27,7 +43,7 @@ static int check_template(const struct json_at *template, struct err *err)
         if (!cJSON_IsString(name.node) || !name.node->valuestring[0])
             return json_err(&name, err, "expected a name");
     }
-    return 0;
+    return check_quantities(&containers, err) < 0 || check_quantities(&before, err) < 0 ? -1 : 0;
 }
 
 static int64_t quantity_whole(const cJSON *q)

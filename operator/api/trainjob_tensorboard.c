@@ -2,6 +2,7 @@
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"
+#include "operator/api/quantity.h"
 
 #include <string.h>
 
@@ -108,8 +109,8 @@ int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, str
     if (!at.node)
         return 0;
     if (decode_members(&at, KNOWN, REFUSED, err) < 0 || decode_log_dir(&at, a, ret, err) < 0 ||
-        decode_text(&at, "image", IMAGE_BYTES, &ret->image, err) < 0 ||
-        json_expect_object(&resources, err) < 0 || json_get_bool(&at, "suspend", &ret->suspend, err) < 0 ||
+        decode_text(&at, "image", IMAGE_BYTES, &ret->image, err) < 0 || quantity_check(&at, err) < 0 ||
+        json_get_bool(&at, "suspend", &ret->suspend, err) < 0 ||
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0)
         return -1;
     ret->resources = resources.node;

@@ -150,9 +150,11 @@ static bool restarts_inside(const struct planner *p)
 void desired_pod_container(struct planner *p, const struct slot *s, cJSON *container)
 {
     struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
+    const char *report = json_str(container, "terminationMessagePath");
     const cJSON *v;
 
     add_env(&e, CONTRACT_ENV_JOB_UID, p->job->uid);
+    add_env(&e, CONTRACT_ENV_TERMINATION_LOG, report && report[0] ? report : "/dev/termination-log");
     add_env(&e, "PYTHONUNBUFFERED", "1");
     add_env(&e, "NCCL_DEBUG", "WARN");
     /* Else torch's workers share torchrun's own store, and after a restart inside the pods some find there what

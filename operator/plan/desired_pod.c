@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* Whose log and shell kubectl takes unless told otherwise. */
+static const char DEFAULT_CONTAINER[] = "kubectl.kubernetes.io/default-container";
+
 static void set_text(cJSON *object, const char *key, const char *value)
 {
     overlay_set(object, key, cJSON_CreateString(value));
@@ -37,7 +40,7 @@ void desired_owner(const struct trainjob *job, cJSON *metadata)
 
 /* Labels, annotations and finalizers come from the template, as for any controller's pods; the rest is ours.
  * */
-static void add_metadata(struct planner *p, const struct slot *s, cJSON *pod)
+static void add_metadata(struct planner *p, const struct slot *s, const cJSON *training, cJSON *pod)
 {
     static const char *const COPIED[] = {"labels", "annotations", "finalizers"};
     const cJSON *from = json_find(s->spec->template, (const char *[]){"metadata", NULL});
@@ -50,6 +53,9 @@ static void add_metadata(struct planner *p, const struct slot *s, cJSON *pod)
         if (m)
             cJSON_AddItemToObject(meta, COPIED[i], cJSON_Duplicate(m, true));
     }
+    cJSON *annotations = overlay_object(meta, "annotations");
+    if (!cJSON_GetObjectItemCaseSensitive(annotations, DEFAULT_CONTAINER))
+        set_text(annotations, DEFAULT_CONTAINER, json_str(training, "name"));
     cJSON *labels = overlay_object(meta, "labels");
     set_text(labels, LABEL_JOB, p->job->name);
     set_text(labels, LABEL_TYPE, s->spec->type);
@@ -67,8 +73,9 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
 
     set_text(pod, "apiVersion", "v1");
     set_text(pod, "kind", "Pod");
-    add_metadata(p, s, pod);
-    cJSON *spec = cJSON_Duplicate(json_find(s->spec->template, (const char *[]){"spec", NULL}), true);
+    const cJSON *theirs = json_find(s->spec->template, (const char *[]){"spec", NULL});
+    add_metadata(p, s, trainjob_training_container(theirs), pod);
+    cJSON *spec = cJSON_Duplicate(theirs, true);
     cJSON_AddItemToObject(pod, "spec", spec);
     set_text(spec, "restartPolicy", "Never");
     set_text(spec, "hostname", s->name);

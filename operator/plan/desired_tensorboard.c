@@ -8,8 +8,6 @@
 
 enum { TENSORBOARD_PORT = 6006, NOBODY = 65534 };
 
-#define LABEL_TENSORBOARD "batch.tensorstack.dev/tensorboard"
-
 static const cJSON *find(const cJSON *o, const char *a, const char *b)
 {
     return json_find(o, (const char *[]){a, b, NULL});

@@ -4,6 +4,9 @@
 
 #include "operator/plan/planner.h"
 
+/* On TensorBoard's pods: the job's name. */
+#define LABEL_TENSORBOARD "batch.tensorstack.dev/tensorboard"
+
 /* Fills p->tensorboard with actions and p->st.tensorboard. */
 void tensorboard_plan(struct planner *p);
 

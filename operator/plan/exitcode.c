@@ -101,24 +101,40 @@ static struct verdict from_container(const struct pod_container *c, const struct
 {
     struct verdict v = {
         .message = c->message, .exit_code = c->exit_code, .rank = -1, .finished_ms = c->finished_ms};
-    struct rootcause cause = {0};
+    struct rootcause cause = {.rank = -1};
+    bool told = rootcause_parse(c->message, &cause);
 
     v.signal = container_signal(c);
+    /* Ours ends with the code of the rank it names. Another code: a node that names a rank of another node. */
+    if (c->exit_code == EXIT_CODE_ERROR || c->exit_code == cause.exit_code)
+        v.rank = cause.rank;
     if (strcmp(c->reason, "OOMKilled") == 0) {
         v.class = VERDICT_OOM;
         v.reason = "OOMKilled";
         return v;
     }
-    if (c->exit_code == EXIT_CODE_ERROR && rootcause_parse(c->message, &cause)) {
+    /* PyTorch's ends with 1 whatever happened. */
+    if (c->exit_code == EXIT_CODE_ERROR && told) {
         v.exit_code = cause.exit_code;
         v.signal = cause.signal;
-        v.rank = cause.rank;
     }
     judge_code(&v, c->reason, policy);
-    if (v.class == VERDICT_PERMANENT && cause.peer_lost) {
+    if (v.class == VERDICT_PERMANENT && c->exit_code == EXIT_CODE_ERROR && cause.peer_lost) {
         v.class = VERDICT_PEER_LOST;
         v.reason = "PeerLost";
     }
+    return v;
+}
+
+/* The container's name is what a person looks for first. */
+static struct verdict from_init_container(const struct pod *pod, const struct run_policy *policy)
+{
+    struct verdict v = from_container(&pod->init, policy);
+
+    v.init = pod->init.name;
+    v.rank = -1;
+    if (v.class == VERDICT_PERMANENT || v.class == VERDICT_RETRYABLE)
+        v.reason = "InitContainerFailed";
     return v;
 }
 
@@ -174,7 +190,7 @@ struct verdict exitcode_verdict(const struct pod *pod, const struct run_policy *
     }
     if (ended)
         return from_container(&pod->training, policy);
-    return init_failed ? from_container(&pod->init, policy) : without_container(pod);
+    return init_failed ? from_init_container(pod, policy) : without_container(pod);
 }
 
 struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy)

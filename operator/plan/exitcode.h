@@ -25,6 +25,7 @@ struct verdict {
     enum verdict_class class;
     const char *reason;  /* CamelCase */
     const char *message; /* "" when nothing was said */
+    const char *init;    /* the init container that failed; NULL: none did */
     int32_t exit_code;   /* -1: no container ended */
     int32_t signal;      /* 0: none */
     int32_t rank;        /* -1: not known */

@@ -11,8 +11,7 @@
 
 #include <string.h>
 
-/* A pass holds what it creates: many small pods, or a few of a template as large as etcd takes. */
-enum { CREATES_PER_PASS = 250, CREATES_BYTES = 4 << 20, ALWAYS_SPACING_MS = 10000 };
+enum { CREATES_PER_PASS = 250, ALWAYS_SPACING_MS = 10000, TEMPLATE_SPACING_MS = 10000 };
 
 /* Returns the bytes of the body. */
 static size_t create(struct planner *p, enum child_kind child, const char *name, cJSON *body)
@@ -51,7 +50,7 @@ static void delete_leftovers(struct planner *p)
     for (int i = 0; i < p->in->n_pods; i++) {
         const struct pod *pod = p->in->pods[i];
         bool placed = false;
-        if (pod->attempt == p->st.attempt && p->st.phase != JOB_PAUSED)
+        if (pod->attempt == p->st.attempt && !p->spec->paused)
             for (int s = 0; s < p->n_slots && !placed; s++)
                 placed = p->slots[s].pod == pod;
         if (!placed)
@@ -62,7 +61,7 @@ static void delete_leftovers(struct planner *p)
 /* A problem with a child of this pass's kind: say so, and leave it alone until its time. */
 static bool creation_held(struct planner *p)
 {
-    static const char *const REASONS[] = {"", "NameConflict", "PodRefused", "InvalidSpec"};
+    static const char *const REASONS[] = {"", "NameConflict", "PodRefused", "InvalidSpec", "CreateFailed"};
     const struct plan_problem *problem = &p->in->problem;
 
     if (problem->kind == PROBLEM_NONE || strcmp(problem->name, naming_tensorboard(p->a, p->job->name)) == 0)
@@ -89,6 +88,66 @@ static bool may_create(const struct slot *s)
     return s->spec->restart_policy == RESTART_ALWAYS && s->order != 0 && planner_slot_done(s);
 }
 
+static bool has_pods(const struct planner *p, int type)
+{
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].type == type && p->slots[i].pod)
+            return true;
+    return false;
+}
+
+/* The bodies that a pass has made. */
+struct portion {
+    int n;
+    size_t bytes;
+    size_t unsure_bytes; /* of them, of those that may be refused as the first one is */
+    size_t last_bytes;   /* the next one is about as large */
+};
+
+static bool is_full(const struct planner *p, const struct portion *made, bool unsure)
+{
+    size_t limit = p->in->create_bytes ? p->in->create_bytes : PLAN_CREATE_BYTES;
+
+    return made->n == CREATES_PER_PASS ||
+           (made->n > 0 && (made->bytes + made->last_bytes > limit ||
+                            (unsure && made->unsure_bytes + made->last_bytes > PLAN_FIRST_BYTES)));
+}
+
+/* In the order of the slots, as many as one pass may. */
+static void create_pods(struct planner *p)
+{
+    struct portion made = {0};
+    const struct slot *first = NULL;
+    bool new_type = false;
+    int type = -1;
+
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct slot *s = &p->slots[i];
+        if (!may_create(s))
+            continue;
+        int64_t due = restart_slot_due_ms(&p->st, s->name);
+        if (due > p->now_ms) {
+            planner_requeue(p, due);
+            continue;
+        }
+        bool begins = s->type != type;
+        if (begins)
+            new_type = !has_pods(p, s->type);
+        bool unsure = new_type || p->in->problem.kind != PROBLEM_NONE;
+        if (is_full(p, &made, unsure)) {
+            planner_requeue(p, p->now_ms);
+            break;
+        }
+        made.last_bytes = create(p, CHILD_POD, s->name, desired_pod(p, s));
+        made.bytes += made.last_bytes;
+        made.unsure_bytes += unsure ? made.last_bytes : 0;
+        p->creates.items[p->creates.n - 1].first = begins && new_type;
+        type = s->type;
+        first = made.n++ ? first : s;
+    }
+    tell_created(p, made.n, first);
+}
+
 static void create_missing(struct planner *p)
 {
     int64_t due = restart_due_ms(&p->st);
@@ -103,26 +162,7 @@ static void create_missing(struct planner *p)
         return;
     if (!p->in->service)
         (void)create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
-    int n = 0;
-    size_t bytes = 0;
-    const struct slot *first = NULL;
-    for (int i = 0; i < p->n_slots; i++) {
-        const struct slot *s = &p->slots[i];
-        if (!may_create(s))
-            continue;
-        due = restart_slot_due_ms(&p->st, s->name);
-        if (due > p->now_ms) {
-            planner_requeue(p, due);
-            continue;
-        }
-        if (n == CREATES_PER_PASS || bytes >= CREATES_BYTES) {
-            planner_requeue(p, p->now_ms);
-            break;
-        }
-        bytes += create(p, CHILD_POD, s->name, desired_pod(p, s));
-        first = n++ ? first : s;
-    }
-    tell_created(p, n, first);
+    create_pods(p);
 }
 
 /* Under Always a pod that ended well comes again, by itself, not sooner than 10 s after it ended. */
@@ -140,20 +180,59 @@ static void repeat_finished(struct planner *p)
     }
 }
 
-/* Some pods of this attempt were made from another template and others are still to be made: they never mix. */
-static bool template_mixed(const struct planner *p)
+/* Some pods of this attempt were made from another template. */
+static bool has_other_template(const struct planner *p)
 {
-    bool other = false;
-    bool missing = false;
-
     for (int i = 0; i < p->n_slots; i++) {
-        const struct slot *s = &p->slots[i];
-        if (s->pod)
-            other |= s->pod->hash[0] && strcmp(s->pod->hash, p->spec->hash) != 0;
-        else
-            missing |= may_create(s) || !planner_slot_done(s);
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && pod->hash[0] && strcmp(pod->hash, p->spec->hash) != 0)
+            return true;
     }
-    return other && missing;
+    return false;
+}
+
+static bool has_missing(const struct planner *p)
+{
+    for (int i = 0; i < p->n_slots; i++)
+        if (!p->slots[i].pod && (may_create(&p->slots[i]) || !planner_slot_done(&p->slots[i])))
+            return true;
+    return false;
+}
+
+/* From the second time on, an attempt gets this long before another template replaces it. 0: at once, also where the API
+ * server's clock is ahead. */
+static int64_t template_due_ms(const struct planner *p)
+{
+    int64_t began = p->now_ms + 1;
+
+    if (p->st.restarts <= jobstatus_counted(&p->st))
+        return 0;
+    for (int i = 0; i < p->n_slots; i++)
+        if (p->slots[i].pod && p->slots[i].pod->created_ms < began)
+            began = p->slots[i].pod->created_ms;
+    return began <= p->now_ms ? began + TEMPLATE_SPACING_MS : 0;
+}
+
+/* An attempt whose pods never all ran is replaced when the template changes. One that ran goes on with the template it
+ * has, until a pod is missing: pods of two templates never run together. What has ended in it is judged first. False: no
+ * pod is made in this pass. */
+static bool follow_template(struct planner *p, bool judged)
+{
+    bool ran = p->st.ran_attempt == p->st.attempt || planner_gang_runs(p);
+
+    if (!has_other_template(p) || (ran && !has_missing(p)) || p->st.attempt == COUNT_MAX)
+        return true;
+    if (!judged)
+        return false;
+    int64_t due = template_due_ms(p);
+    if (due > p->now_ms) {
+        planner_requeue(p, due);
+        return false;
+    }
+    restart_next_attempt(p);
+    p->st.restarts = count_up(p->st.restarts);
+    planner_event(p, false, "TemplateChanged", "attempt %d begins with the changed template", p->st.attempt);
+    return true;
 }
 
 /* A job that was created suspended, and never ran, starts now: that is no resuming. */
@@ -171,7 +250,7 @@ static void leave_pause(struct planner *p)
 
 static void begin(struct planner *p)
 {
-    if (p->st.conditions[COND_PAUSED].state == COND_TRUE || p->st.phase == JOB_PAUSED)
+    if (jobstatus_pause_begun(&p->st) || p->st.phase == JOB_PAUSED)
         leave_pause(p);
     if (!p->st.start_ms)
         p->st.start_ms = p->now_ms;
@@ -191,27 +270,28 @@ void lifecycle_run(struct planner *p)
         return;
     }
     int attempt = p->st.attempt;
-    restart_judge(p);
+    bool judged = restart_judge(p);
     if (jobstatus_finished(&p->st)) {
         cleanup_finished(p);
         return;
     }
-    if (p->st.attempt == attempt && attempt < COUNT_MAX && template_mixed(p)) {
-        restart_next_attempt(p);
-        planner_event(p, false, "Restarting", "attempt %d begins with the changed template", p->st.attempt);
-    }
+    bool may_make = p->st.attempt != attempt || follow_template(p, judged);
     scale_announce(p);
     delete_leftovers(p);
     repeat_finished(p);
-    create_missing(p);
+    if (may_make)
+        create_missing(p);
 }
 
-/* Pausing raises the attempt, counts nothing and keeps no pods. */
+/* Pausing raises the attempt, counts nothing and keeps no pods. That is written before the first one goes; the job is Paused,
+ * for whoever waits for its places, when the last one is gone. */
 void lifecycle_pause(struct planner *p)
 {
+    bool paused = p->st.conditions[COND_PAUSED].state == COND_TRUE;
+
     if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
         planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
-    if (p->st.conditions[COND_PAUSED].state != COND_TRUE) {
+    if (!jobstatus_pause_begun(&p->st)) {
         if (success_check(p)) {
             cleanup_finished(p);
             return;
@@ -219,10 +299,17 @@ void lifecycle_pause(struct planner *p)
         if (p->st.start_ms || p->in->n_pods > 0)
             restart_next_attempt(p);
         p->st.start_ms = 0;
+    }
+    if (p->in->n_pods > 0) {
+        planner_condition(p, COND_PAUSED, false, JOBSTATUS_PAUSING, "");
+        p->st.phase = JOB_PENDING;
+        delete_leftovers(p);
+        return;
+    }
+    if (!paused) {
         planner_condition(p, COND_PAUSED, true, "Paused", "");
         planner_condition(p, COND_RUNNING, false, "Paused", "");
-        planner_event(p, false, "Paused", "the job's pods are deleted");
+        planner_event(p, false, "Paused", "the job has no pods");
     }
     p->st.phase = JOB_PAUSED;
-    delete_leftovers(p);
 }

@@ -1,6 +1,7 @@
 /* observe.c - what the pods show: tasks, ready, phase, and why a pod does not start. */
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
+#include "operator/plan/waiting.h"
 
 #include <string.h>
 
@@ -35,7 +36,7 @@ static void observe_replica(struct planner *p, const struct slot *s, struct repl
         *r = (struct replica_status){.exit_code = -1};
     r->name = s->name;
     if (!s->pod) {
-        bool over = jobstatus_finished(&p->st) || p->st.phase == JOB_PAUSED;
+        bool over = jobstatus_finished(&p->st) || p->spec->paused;
         r->phase = r->uid || over ? REPLICA_DELETED : REPLICA_CREATING;
         return;
     }
@@ -68,45 +69,15 @@ static void observe_tasks(struct planner *p)
     p->st.n_tasks = p->spec->n_replica_specs;
 }
 
-static bool image_problem(const char *reason)
+static void observe_waiting(struct planner *p, const struct slot *s)
 {
-    static const char *const REASONS[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
-                                          "ErrImageNeverPull", "RegistryUnavailable"};
+    struct waiting w;
 
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
-        if (strcmp(REASONS[i], reason) == 0)
-            return true;
-    return false;
-}
-
-static bool start_problem(const char *reason)
-{
-    static const char *const REASONS[] = {"CreateContainerConfigError", "CreateContainerError",
-                                          "RunContainerError"};
-
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++)
-        if (strcmp(REASONS[i], reason) == 0)
-            return true;
-    return false;
-}
-
-static void observe_waiting(struct planner *p, const struct pod *pod)
-{
-    const struct pod_container *c =
-        pod->init.state == CONTAINER_WAITING && pod->init.reason[0] ? &pod->init : &pod->training;
-
-    if (pod->phase != POD_PENDING)
-        return;
-    if (pod->unschedulable[0])
-        planner_reason(p, "Unschedulable", arena_printf(p->a, "pod %s: %s", pod->name, pod->unschedulable));
-    if (c->state != CONTAINER_WAITING)
-        return;
-    if (image_problem(c->reason))
-        planner_reason(p, "ImagePullFailed",
-                       arena_printf(p->a, "pod %s: %s", pod->name, c->message[0] ? c->message : c->reason));
-    else if (start_problem(c->reason))
-        planner_reason(p, arena_strdup(p->a, c->reason),
-                       arena_printf(p->a, "pod %s: %s", pod->name, c->message[0] ? c->message : c->reason));
+    if (p->st.reason)
+        return; /* the first pod's is the one that is told */
+    w = waiting_of(p, s);
+    if (w.reason)
+        planner_reason_about(p, w.reason, w.subject, arena_printf(p->a, "pod %s: %s", s->name, w.message));
 }
 
 static void observe_stuck(struct planner *p)
@@ -136,18 +107,23 @@ static const char *steady_message(const struct planner *p, const char *reason, c
     return message;
 }
 
+/* A condition's reason is one CamelCase word; the column may add what it is about. */
+static const char *first_word(struct planner *p, const char *reason)
+{
+    return arena_strndup(p->a, reason, strcspn(reason, " "));
+}
+
 static void observe_live(struct planner *p, int running, int done, bool unknown)
 {
     bool restarting = p->st.last_failure && p->st.last_failure->attempt >= p->st.attempt - 1 &&
                       p->st.last_failure->time_ms >= p->st.start_ms; /* else it was paused since */
     bool all = running > 0 && running + done == p->n_slots;
-    bool enough = all || (p->spec->elastic.enabled && running > 0 && running + done >= p->spec->elastic.min);
     bool failing = false;
     const char *count = arena_printf(p->a, "%d of %d pods are running", running, p->n_slots);
 
     for (int i = 0; i < p->n_slots; i++)
         failing |= p->slots[i].pod && pod_ended(p->slots[i].pod) && !planner_slot_done(&p->slots[i]);
-    if (enough) {
+    if (planner_gang_runs(p)) {
         p->st.phase = JOB_RUNNING;
         planner_condition(p, COND_RUNNING, true, "PodsRunning", count);
         if (all)
@@ -163,16 +139,29 @@ static void observe_live(struct planner *p, int running, int done, bool unknown)
         return; /* a failure is being judged */
     if (restarting)
         planner_reason(p, "Restarting", count);
-    const char *reason = p->st.reason                  ? p->st.reason
+    if (running > 0 && !unknown)
+        planner_reason_about(p, STATUS_PODS_STARTING, arena_printf(p->a, "%d/%d", running, p->n_slots),
+                             count);
+    const char *reason = p->st.reason                  ? first_word(p, p->st.reason)
                          : p->st.phase == JOB_RESUMING ? "Resuming"
                                                        : "PodsPending";
     planner_condition(p, COND_RUNNING, false, reason,
                       steady_message(p, reason, p->reason_message ? p->reason_message : count));
 }
 
+/* The pods of a job that is to be paused are on their way out. */
+static void observe_pausing(struct planner *p)
+{
+    if (p->st.phase == JOB_PAUSED)
+        return;
+    planner_reason(p, JOBSTATUS_PAUSING, arena_printf(p->a, "pods still there: %d", p->in->n_pods));
+    planner_condition(p, COND_RUNNING, false, first_word(p, p->st.reason), p->reason_message);
+}
+
 void status_observe(struct planner *p)
 {
-    bool live = !jobstatus_finished(&p->st) && p->st.phase != JOB_PAUSED;
+    bool over = jobstatus_finished(&p->st);
+    bool live = !over && !p->spec->paused;
     int running = 0;
     int done = 0;
     int active = 0;
@@ -187,16 +176,19 @@ void status_observe(struct planner *p)
         active += pod && !pod_ended(pod);
         there += pod != NULL;
         unknown |= pod && pod->phase == POD_PHASE_UNKNOWN;
-        if (live && pod)
-            observe_waiting(p, pod);
+        if (live)
+            observe_waiting(p, &p->slots[i]);
     }
     observe_stuck(p);
-    p->st.ready = arena_printf(p->a, "%d/%d", running, p->n_slots);
-    p->st.replicas = active;
+    p->st.ready = over ? "-" : arena_printf(p->a, "%d/%d", running, p->n_slots);
+    /* Who waits for a paused job's places may have them when its last pod is gone, not when that is being deleted. */
+    p->st.replicas = over ? 0 : live ? active : p->in->n_pods;
     p->st.gpus = p->spec->gpus;
     p->st.selector = arena_printf(p->a, LABEL_JOB "=%s", p->job->name);
     if (live && there == p->n_slots)
         planner_condition(p, COND_INITIALIZED, true, "PodsCreated", "");
     if (live)
         observe_live(p, running, done, unknown);
+    else if (!over)
+        observe_pausing(p);
 }

@@ -3,11 +3,14 @@
 
 #include "operator/plan/desired_tensorboard.h"
 #include "operator/plan/forcedelete.h"
+#include "operator/plan/frozen.h"
+#include "operator/plan/ignored.h"
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/planner.h"
 #include "operator/plan/replica.h"
 #include "operator/plan/status.h"
 #include "operator/plan/success.h"
+#include "operator/plan/timing.h"
 
 #include <string.h>
 
@@ -19,12 +22,6 @@ static void append(struct planner *p, struct action_list *to, const struct actio
     }
 }
 
-/* Every restart counts somewhere. */
-static int64_t counted(const struct jobstatus *st)
-{
-    return (int64_t)st->backoff_count + st->disruption_count + st->admission_count;
-}
-
 static void note_transitions(const struct planner *p, struct plan *out)
 {
     const struct jobstatus *old = &p->job->status;
@@ -32,7 +29,7 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->started = old->phase == JOB_NONE;
     out->succeeded = p->st.phase == JOB_SUCCEEDED && old->phase != JOB_SUCCEEDED;
     out->failed = p->st.phase == JOB_FAILED && old->phase != JOB_FAILED;
-    out->restarted = counted(&p->st) > counted(old) && !jobstatus_finished(&p->st);
+    out->restarted = jobstatus_counted(&p->st) > jobstatus_counted(old) && !jobstatus_finished(&p->st);
 }
 
 /* The status first: nothing else happens before it is written that a count depends on. */
@@ -58,6 +55,7 @@ static void assemble(struct planner *p, struct plan *out)
     append(p, &all, &p->tensorboard);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
     note_transitions(p, out);
+    timing_note(p, out);
 }
 
 static int highest_attempt(const struct plan_input *in)
@@ -96,7 +94,7 @@ static void plan_invalid(struct planner *p)
     const char *message = p->job->spec_error;
 
     if (jobstatus_finished(&p->st)) {
-        p->st.reason = p->job->status.reason;
+        p->st.reason = frozen_final_reason(&p->job->status);
         cleanup_finished(p);
         return;
     }
@@ -112,12 +110,14 @@ static void plan_valid(struct planner *p)
     planner_fill_slots(p);
     status_init_conditions(p);
     if (jobstatus_finished(&p->st)) {
-        p->st.reason = p->job->status.reason;
+        p->st.reason = frozen_final_reason(&p->job->status);
         cleanup_finished(p);
-    } else if (p->spec->paused) {
-        lifecycle_pause(p);
     } else {
-        lifecycle_run(p);
+        ignored_tell(p);
+        if (p->spec->paused)
+            lifecycle_pause(p);
+        else
+            lifecycle_run(p);
     }
     forcedelete_plan(p);
     status_observe(p);
@@ -131,6 +131,10 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
     *out = (struct plan){0};
     if (in->job->deleting || !managed_by_us(p.spec))
         return;
+    if (in->unreadable) {
+        frozen_plan(&p, out);
+        return;
+    }
     status_begin(&p);
     if (status_is_stale(&p)) {
         out->refetch = true;

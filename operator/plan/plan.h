@@ -31,7 +31,9 @@ struct action {
     const char *uid;
     const char *version; /* delete: only while it is as we know it; NULL: whatever became of it */
     const char *body;    /* JSON: status, create, patch */
+    bool first;          /* create: of a replicaSpec of which there is no pod; nothing is begun beside it */
     bool force;          /* delete: without waiting for the node */
+    bool counts_only;    /* status: it tells of no transition, and nothing waits for it */
     bool warning;        /* event */
     const char *reason;  /* event */
     const char *message; /* event */
@@ -43,6 +45,7 @@ enum problem_kind {
     PROBLEM_NAME_CONFLICT, /* someone else's object has the name */
     PROBLEM_REFUSED,       /* 403: quota, Pod Security, rights */
     PROBLEM_INVALID,       /* 422 */
+    PROBLEM_FAILED,        /* anything else: 404, 429, 5xx, a time-out, no connection */
 };
 
 struct plan_problem {
@@ -53,11 +56,17 @@ struct plan_problem {
     int64_t retry_ms; /* nothing of this kind is created before */
 };
 
+/* A pass holds the bodies of all that it creates. One pod's is always made. Of a replicaSpec without any pod, and while
+ * there is a problem, less is made: the first pod may be refused. */
+enum { PLAN_CREATE_BYTES = 512 << 10, PLAN_FIRST_BYTES = 32 << 10 };
+
 struct plan_input {
     const struct trainjob *job;
     bool job_is_live;              /* read from the API server just now, not from the cache */
     const struct pod *const *pods; /* those whose controller is this job */
     int n_pods;
+    const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */
+    bool unreadable_told;        /* this process wrote so, and the job is what came of it */
     const struct child *service; /* NULL: not there, or not ours */
     const struct child *tb_deployment;
     const struct child *tb_service;
@@ -66,7 +75,15 @@ struct plan_input {
     struct plan_problem problem;
     int64_t now_ms;
     int64_t status_written_ms;     /* when we last wrote this job's status */
+    size_t create_bytes;           /* of bodies of pods, after which no more are made; 0: PLAN_CREATE_BYTES */
     const char *tensorboard_image; /* where the spec names none */
+};
+
+/* Since when the user has waited for what the plan brings about; 0: it does not bring that about. */
+struct plan_waits {
+    int64_t first_pod_ms;     /* the job's first pod, once one is created */
+    int64_t running_ms;       /* all of its pods run for the first time, once that is written */
+    int64_t running_again_ms; /* all run after a failure, once that is written */
 };
 
 struct plan {
@@ -74,8 +91,10 @@ struct plan {
     int n_actions;
     int64_t requeue_ms; /* plan again then, even if nothing happens; 0: no need */
     bool refetch;       /* the cached job is older than its pods: read it live, then plan again */
+    bool unreadable;    /* what the status action tells is that something cannot be read */
     /* What the status action tells, for counting once it is written. */
     bool started, succeeded, failed, restarted;
+    struct plan_waits waits;
 };
 
 void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *out);

@@ -70,9 +70,14 @@ void planner_condition(struct planner *p, enum condition_type type, bool on, con
 
 void planner_reason(struct planner *p, const char *reason, const char *message)
 {
+    planner_reason_about(p, reason, NULL, message);
+}
+
+void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message)
+{
     if (p->st.reason)
         return;
-    p->st.reason = reason;
+    p->st.reason = subject ? arena_printf(p->a, "%s %s", reason, subject) : reason;
     p->reason_message = message;
 }
 
@@ -145,6 +150,19 @@ void planner_fill_slots(struct planner *p)
     }
     p->n_slots = n;
     place_pods(p);
+}
+
+bool planner_gang_runs(const struct planner *p)
+{
+    int need = p->spec->elastic.enabled ? p->spec->elastic.min : p->n_slots;
+    int running = 0;
+    int done = 0;
+
+    for (int i = 0; i < p->n_slots; i++) {
+        running += p->slots[i].pod && pod_is_running(p->slots[i].pod);
+        done += planner_slot_done(&p->slots[i]);
+    }
+    return running > 0 && running + done >= need;
 }
 
 bool planner_slot_done(const struct slot *s)

@@ -47,6 +47,9 @@ void planner_fill_slots(struct planner *p);
 /* The slot's pod did its part and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);
 
+/* All pods run or did their part, of an elastic job as many as it needs. */
+bool planner_gang_runs(const struct planner *p);
+
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
 void planner_event(struct planner *p, bool warning, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -63,6 +66,9 @@ void planner_condition(struct planner *p, enum condition_type type, bool on, con
 
 /* The word for the REASON column and what a person should know with it. The first of a pass wins. */
 void planner_reason(struct planner *p, const char *reason, const char *message);
+
+/* The same where the column also says what it is about, behind the word: "ClaimNotFound data". NULL: nothing. */
+void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message);
 
 char *planner_json(struct planner *p, const cJSON *node);
 

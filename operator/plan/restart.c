@@ -3,6 +3,7 @@
 
 #include "operator/plan/judge.h"
 #include "operator/plan/replica.h"
+#include "operator/plan/rootcause.h"
 #include "operator/plan/startdeadline.h"
 #include "operator/plan/status.h"
 
@@ -13,12 +14,16 @@ enum {
     ADMISSIONS_MAX = 10,
 };
 
+/* A rendezvous gives ranks to nodes as they come: only the launcher knows them. */
 static int32_t failure_rank(const struct planner *p, const struct judgement *j)
 {
+    const struct torchrun_config *t = &p->spec->torchrun;
+    bool fixed = !t->enabled || p->spec->debug.enabled ||
+                 (t->rdzv_backend == RDZV_STATIC && strcmp(t->proc_per_node, "1") == 0);
+
     if (j->v.rank >= 0)
         return j->v.rank;
-    bool one_each = !p->spec->torchrun.present || strcmp(p->spec->torchrun.proc_per_node, "1") == 0;
-    return one_each ? j->slot->order : -1;
+    return fixed ? j->slot->order : -1;
 }
 
 static void record_failure(struct planner *p, const struct judgement *j)
@@ -35,7 +40,7 @@ static void record_failure(struct planner *p, const struct judgement *j)
                       : NULL,
         .node = pod ? pod->node : NULL,
         .reason = j->v.reason,
-        .message = j->v.message,
+        .message = rootcause_text(j->v.message, p->a),
         .rank = failure_rank(p, j),
         .exit_code = j->v.exit_code,
         .signal = j->v.signal,
@@ -53,18 +58,37 @@ static void record_failure(struct planner *p, const struct judgement *j)
     st->last_exit = f->exit_code >= 0 ? arena_printf(p->a, "%d %s", f->exit_code, f->reason) : f->reason;
 }
 
-static char *describe(struct planner *p, const struct failure *f)
+/* "exit code 137 (signal 9): OOMKilled: the last line", as much of it as is known. */
+static const char *describe_end(struct planner *p, const struct verdict *v)
 {
+    static const char *const SAY_NO_MORE[] = {"PermanentExitCode", "RetryableExitCode",
+                                              "InitContainerFailed"};
+    const char *reason = v->reason;
+    const char *line = rootcause_line(v->message, p->a);
     char code[64] = "";
+
+    if (v->exit_code >= 0 && v->signal)
+        snprintf(code, sizeof(code), "exit code %d (signal %d)", v->exit_code, v->signal);
+    else if (v->exit_code >= 0)
+        snprintf(code, sizeof(code), "exit code %d", v->exit_code);
+    for (size_t i = 0; i < ARRAY_LEN(SAY_NO_MORE); i++)
+        if (strcmp(v->reason, SAY_NO_MORE[i]) == 0)
+            reason = "";
+    return arena_printf(p->a, "%s%s%s%s%s", code, code[0] && reason[0] ? ": " : "", reason,
+                        line[0] ? ": " : "", line);
+}
+
+/* The rank names a process. Where no container ended, or an init container did, it is the pod that failed. */
+static char *describe(struct planner *p, const struct verdict *v, const struct failure *f)
+{
+    const char *who = f->rank >= 0 && f->exit_code >= 0 && !v->init ? arena_printf(p->a, "rank %d", f->rank)
+                                                                    : arena_printf(p->a, "pod %s", f->pod);
 
     if (startdeadline_is(f->reason))
         return arena_strdup(p->a, f->message);
-    if (f->exit_code >= 0 && f->signal)
-        snprintf(code, sizeof(code), " with exit code %d (signal %d)", f->exit_code, f->signal);
-    else if (f->exit_code >= 0)
-        snprintf(code, sizeof(code), " with exit code %d", f->exit_code);
-    return arena_printf(p->a, "pod %s failed%s%s%s: %s", f->pod, code,
-                        f->node && f->node[0] ? " on node " : "", f->node ? f->node : "", f->reason);
+    return arena_printf(p->a, "%s%s%s: %s%s%s%s", who, f->node && f->node[0] ? " on node " : "",
+                        f->node ? f->node : "", v->init ? "init container " : "", v->init ? v->init : "",
+                        v->init ? ": " : "", describe_end(p, v));
 }
 
 void restart_next_attempt(struct planner *p)
@@ -108,6 +132,12 @@ static bool disruptions_spent(const struct planner *p)
     return p->st.disruption_count >= DISRUPTIONS_PER_DAY * (1 + (days > 0 ? days : 0));
 }
 
+static void count_one(struct jobstatus *st, int32_t *counter)
+{
+    *counter = count_up(*counter);
+    st->restarts = count_up(st->restarts);
+}
+
 /* Why the job must fail now; NULL: it restarts, and the counter of its class has been raised. */
 static const char *count_restart(struct planner *p, const struct judgement *j, bool oom_final)
 {
@@ -124,12 +154,12 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     case VERDICT_DISRUPTION:
         if (disruptions_spent(p))
             return "DisruptionLimitExceeded";
-        st->disruption_count = count_up(st->disruption_count);
+        count_one(st, &st->disruption_count);
         return NULL;
     case VERDICT_ADMISSION:
         if (st->admission_count >= ADMISSIONS_MAX)
             return "AdmissionLimitExceeded";
-        st->admission_count++;
+        count_one(st, &st->admission_count);
         return NULL;
     case VERDICT_OOM:
         if (oom_final)
@@ -142,7 +172,7 @@ static const char *count_restart(struct planner *p, const struct judgement *j, b
     }
     if (st->backoff_count >= p->spec->run_policy.backoff_limit)
         return "BackoffLimitExceeded";
-    st->backoff_count = count_up(st->backoff_count);
+    count_one(st, &st->backoff_count);
     return NULL;
 }
 
@@ -194,12 +224,14 @@ static bool count_failure(struct planner *p, const struct judgement *j)
     bool oom_final = oom_again(p, j);
 
     record_failure(p, j);
-    const char *what = describe(p, p->st.last_failure);
+    const char *what = describe(p, &j->v, p->st.last_failure);
     planner_event(p, true, startdeadline_is(j->v.reason) ? j->v.reason : "ReplicaFailed", "%s", what);
     planner_condition(p, COND_REPLICA_FAILURE, true, j->v.reason, what);
     const char *failed = count_restart(p, j, oom_final);
     if (failed)
         fail_job(p, failed, oom_final, what);
+    if (failed == j->v.reason && j->v.init)
+        p->st.reason = arena_printf(p->a, "%s %s", failed, j->v.init);
     return !failed;
 }
 
@@ -234,12 +266,16 @@ static void replace_failed(struct planner *p, const struct judgement *all)
     planner_fill_slots(p);
 }
 
-void restart_judge(struct planner *p)
+bool restart_judge(struct planner *p)
 {
     struct judgement j = judge_attempt(p);
+    bool waits = false;
 
     if (j.slot && replica_can_replace(p, &j))
         replace_failed(p, &j);
-    else if (j.slot ? judge_may_act(p, &j) : startdeadline_check(p, &j))
+    else if (j.slot && !judge_may_act(p, &j))
+        waits = true;
+    else if (j.slot || startdeadline_check(p, &j))
         end_attempt(p, &j);
+    return !waits && p->checks.n == 0;
 }

@@ -7,8 +7,9 @@
 
 #include "operator/plan/planner.h"
 
-/* A failed job is finished in p->st; a restart raises p->st.attempt and fills the slots again. */
-void restart_judge(struct planner *p);
+/* A failed job is finished in p->st; a restart raises p->st.attempt and fills the slots again. False: a failure waits for
+ * stronger evidence, or a pod that vanished is asked about: who ends the attempt now loses what happened in it. */
+bool restart_judge(struct planner *p);
 
 /* The attempt is over without a failure: its pods go and the next one's come. */
 void restart_next_attempt(struct planner *p);

@@ -1,13 +1,14 @@
-/* rootcause.c - reading torchrun's failure report. */
+/* rootcause.c - reading torchrun's failure report, ours and PyTorch's. */
 #include "operator/plan/rootcause.h"
 
 #include "common/cleanup.h"
 #include "common/contract.h"
-#include "common/sv.h"
+#include "operator/api/text.h"
+#include "operator/plan/report.h"
 
 #include <string.h>
 
-enum { SIGNAL_MAX = 64, SIGNAL_TERM = 15 };
+enum { SIGNAL_MAX = 64, SIGNAL_TERM = 15, LINE_BYTES = 256 };
 
 static const char ROOT_MARK[] = "Root Cause (first observed failure)";
 
@@ -16,6 +17,8 @@ struct entry {
     int64_t rank; /* -1: not said */
     int64_t code; /* 0: not said; -n: signal n */
     bool root;
+    bool told;      /* "traceback :" has come */
+    struct sv line; /* the last one behind it that says something */
     bool recorded;  /* it left the exception it died of */
     bool peer_lost; /* and that one tells of a broken connection */
 };
@@ -67,6 +70,28 @@ static bool begins_entry(struct sv line)
            sv_i64((struct sv){t.p + 1, t.len - 3}, 0, INT32_MAX, &n);
 }
 
+/* Headings are drawn with these. */
+static bool is_rule(struct sv line)
+{
+    return sv_starts(line, "=====") || sv_starts(line, "-----");
+}
+
+/* What the worker said last; of a worker that left nothing the report tells how to make it say more. */
+static void note_line(struct entry *e, struct sv line)
+{
+    struct sv t = sv_trim(line);
+    struct sv key;
+
+    if (!e->told) {
+        e->told = sv_starts(t, "traceback") && sv_next(&t, ':', &key);
+        t = sv_trim(t);
+        if (sv_starts(t, "To enable traceback see") || sv_starts(t, "none:"))
+            return;
+    }
+    if (e->told && t.len && !is_rule(t))
+        e->line = t;
+}
+
 static void read_line(struct entry *e, struct sv line)
 {
     if (!e->code) {
@@ -74,6 +99,7 @@ static void read_line(struct entry *e, struct sv line)
         (void)line_number(line, "exitcode", -SIGNAL_MAX, 255, &e->code);
         return;
     }
+    note_line(e, line);
     e->recorded |=
         sv_starts(sv_trim(line), "traceback") && contains(line, "Traceback (most recent call last)");
     e->peer_lost |= e->recorded && tells_of_lost_peer(line);
@@ -147,6 +173,7 @@ static bool parse_report(const char *begin, const char *root, struct rootcause *
         .signal = signal,
         .rank = (int32_t)best.rank,
         .peer_lost = best.peer_lost,
+        .line = best.line,
     };
     return true;
 }
@@ -183,8 +210,7 @@ static bool died_of_torn_error_file(struct sv message, struct sv last)
            contains(message, "self.error_file_data = json.load(fp)");
 }
 
-/* The last words of a program that ended with an exception, or of a report whose heading was cut off. */
-static bool parse_exception(const char *message, struct rootcause *ret)
+static struct sv last_words(const char *message)
 {
     struct sv rest = sv_from(message);
     struct sv line;
@@ -192,20 +218,77 @@ static bool parse_exception(const char *message, struct rootcause *ret)
 
     while (sv_next(&rest, '\n', &line)) {
         struct sv t = sv_trim(line);
-        if (t.len && !sv_starts(t, "====="))
+        if (t.len && !is_rule(t))
             last = t;
     }
+    return last;
+}
+
+/* The last words of a program that ended with an exception, or of a report whose heading was cut off. */
+static bool parse_exception(const char *message, struct rootcause *ret)
+{
+    struct sv last = last_words(message);
+
     if (!tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
         return false;
-    *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true};
+    *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true, .line = last};
     return true;
+}
+
+/* PyTorch's programs end with 1 when they have lost a peer. */
+static bool parse_own(const char *message, struct rootcause *ret)
+{
+    struct report r;
+
+    if (!report_parse(message, &r))
+        return false;
+    *ret = (struct rootcause){
+        .exit_code = r.exit_code,
+        .signal = r.signal,
+        .rank = r.rank,
+        .peer_lost = r.exit_code == EXIT_CODE_ERROR && tells_of_lost_peer(r.message),
+    };
+    return true;
+}
+
+/* PyTorch's block. The last one counts: earlier ones belong to restarts inside the pod, or to a torchrun that the
+ * program ran. */
+static bool parse_block(const char *message, struct rootcause *ret)
+{
+    const char *root = last_line(message, message + strlen(message), ROOT_MARK);
+
+    return root && parse_report(report_begin(message, root), root, ret);
 }
 
 bool rootcause_parse(const char *message, struct rootcause *ret)
 {
-    /* The last report counts: earlier ones belong to restarts inside the pod, or to a torchrun that the program ran. */
-    const char *root = last_line(message, message + strlen(message), ROOT_MARK);
-
-    return (root && parse_report(report_begin(message, root), root, ret)) || parse_signal(message, ret) ||
+    return parse_own(message, ret) || parse_block(message, ret) || parse_signal(message, ret) ||
            parse_exception(message, ret);
+}
+
+const char *rootcause_text(const char *message, struct arena *a)
+{
+    struct report r;
+
+    return report_parse(message, &r) ? report_message(&r, a) : message;
+}
+
+const char *rootcause_line(const char *message, struct arena *a)
+{
+    struct rootcause cause = {0};
+    struct report r;
+    struct sv line;
+
+    if (report_parse(message, &r))
+        line = last_words(report_message(&r, a));
+    else if (parse_block(message, &cause) || parse_signal(message, &cause))
+        line = cause.line;
+    else
+        line = last_words(message);
+    char *text = arena_strndup(a, line.len ? line.p : "", line.len < LINE_BYTES ? line.len : LINE_BYTES);
+    text_mend(text);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = ' ';
+    return text;
 }

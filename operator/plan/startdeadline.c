@@ -2,6 +2,7 @@
 #include "operator/plan/startdeadline.h"
 
 #include "operator/plan/restart.h"
+#include "operator/plan/waiting.h"
 
 #include <string.h>
 
@@ -40,15 +41,15 @@ static int64_t waiting_since(const struct planner *p)
     return created < p->now_ms ? created : p->now_ms;
 }
 
-static const char *why(const struct pod *pod)
+static const char *why(struct planner *p, const struct slot *s)
 {
-    if (!pod)
+    struct waiting w = waiting_of(p, s);
+
+    if (!s->pod)
         return "it could not be created";
-    if (pod->unschedulable[0])
-        return pod->unschedulable;
-    if (pod->init.state == CONTAINER_WAITING && pod->init.reason[0])
-        return pod->init.reason;
-    return pod->training.reason[0] ? pod->training.reason : "it is pending";
+    if (w.reason)
+        return w.message;
+    return s->pod->training.reason[0] ? s->pod->training.reason : "it is pending";
 }
 
 bool startdeadline_check(struct planner *p, struct judgement *ret)
@@ -79,7 +80,7 @@ bool startdeadline_check(struct planner *p, struct judgement *ret)
     ret->v = (struct verdict){.class = VERDICT_ADMISSION, .reason = REASON, .exit_code = -1, .rank = -1};
     ret->v.message =
         arena_printf(p->a, "%d of %d pods ran when startDeadlineSeconds (%lld) were over; pod %s: %s",
-                     started, p->n_slots, (long long)limit->v, missing->name, why(missing->pod));
+                     started, p->n_slots, (long long)limit->v, missing->name, why(p, missing));
     judge_apply_policy(&ret->v, missing->spec->restart_policy);
     return true;
 }

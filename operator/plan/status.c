@@ -23,6 +23,11 @@ void status_begin(struct planner *p)
             p->st.tasks[t].replicas[i] = old->tasks[t].replicas[i];
     }
     mend_status(p);
+    if (jobstatus_counted(&p->st) > p->st.restarts)
+        p->st.restarts =
+            (int32_t)(jobstatus_counted(&p->st) < COUNT_MAX ? jobstatus_counted(&p->st) : COUNT_MAX);
+    if (p->st.conditions[COND_RUNNING].state == COND_TRUE)
+        p->st.ran_attempt = p->st.attempt;
 }
 
 void status_init_conditions(struct planner *p)
@@ -52,6 +57,8 @@ void status_finish(struct planner *p, enum job_phase phase, const char *reason, 
     planner_condition(p, COND_FAILED, !good, good ? "JobSucceeded" : reason, good ? "" : message);
     if (good)
         planner_event(p, false, "Completed", "%s", message);
+    else
+        planner_event(p, true, "Failed", "%s: %s", reason, message);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -70,6 +77,12 @@ static int64_t restarts_of(const struct jobstatus *st)
     return n;
 }
 
+/* A count of pods is none: it would be one write for each pod that starts. */
+static const char *awaited_reason(const char *reason)
+{
+    return reason && strncmp(reason, STATUS_PODS_STARTING, strlen(STATUS_PODS_STARTING)) == 0 ? NULL : reason;
+}
+
 /* What someone may be waiting for: these are written at once. */
 static bool is_transition(const struct jobstatus *old, const struct jobstatus *st)
 {
@@ -81,23 +94,78 @@ static bool is_transition(const struct jobstatus *old, const struct jobstatus *s
            old->resume_count != st->resume_count || old->backoff_count != st->backoff_count ||
            old->disruption_count != st->disruption_count || old->admission_count != st->admission_count ||
            old->observed_generation != st->observed_generation ||
-           old->tensorboard.ready != st->tensorboard.ready || !same_text(old->reason, st->reason);
+           old->tensorboard.ready != st->tensorboard.ready ||
+           !same_text(awaited_reason(old->reason), awaited_reason(st->reason));
+}
+
+/* The reason's word is one that an event tells too. */
+static bool is_told(const char *reason)
+{
+    static const char *const TOLD[] = {
+        "InvalidSpec",          "NameConflict",
+        "PodRefused",           "CreateFailed",
+        "ImagePullFailed",      "Unschedulable",
+        "ClaimNotFound",        "ClaimNotReady",
+        "ClaimNotBound",        "CreateContainerConfigError",
+        "CreateContainerError", "RunContainerError",
+        "PodStuckTerminating",
+    };
+    size_t len = strcspn(reason, " ");
+
+    for (size_t i = 0; i < ARRAY_LEN(TOLD); i++)
+        if (strlen(TOLD[i]) == len && strncmp(TOLD[i], reason, len) == 0)
+            return true;
+    return false;
+}
+
+/* A pod whose UID the status does not know would be made again, uncounted, if it vanished. How one ended shows in
+ * `replicas` too. */
+static bool same_pods(const struct jobstatus *old, const struct jobstatus *st)
+{
+    if (old->n_tasks != st->n_tasks)
+        return false;
+    for (int t = 0; t < st->n_tasks; t++) {
+        const struct task_status *was = &old->tasks[t];
+        const struct task_status *is = &st->tasks[t];
+        if (was->n_replicas != is->n_replicas || !same_text(was->type, is->type))
+            return false;
+        for (int i = 0; i < is->n_replicas; i++)
+            if (!same_text(was->replicas[i].uid, is->replicas[i].uid))
+                return false;
+    }
+    return true;
+}
+
+/* What no column shows and nothing is decided on comes with the next write, and causes none. */
+static bool is_detail(const struct jobstatus *old, const struct jobstatus *st, const cJSON *diff)
+{
+    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt"};
+    const cJSON *member;
+
+    cJSON_ArrayForEach(member, diff)
+    {
+        bool found = false;
+        for (size_t i = 0; i < ARRAY_LEN(DETAILS); i++)
+            found |= strcmp(member->string, DETAILS[i]) == 0;
+        if (!found)
+            return false;
+    }
+    return jobstatus_finished(st) || same_pods(old, st);
 }
 
 void status_announce(struct planner *p)
 {
-    static const char *const TOLD[] = {"InvalidSpec",     "NameConflict",  "PodRefused",
-                                       "ImagePullFailed", "Unschedulable", "PodStuckTerminating"};
     const struct jobstatus *old = &p->job->status;
 
-    if (p->st.reason && !same_text(old->reason, p->st.reason)) {
-        for (size_t i = 0; i < ARRAY_LEN(TOLD); i++)
-            if (strcmp(TOLD[i], p->st.reason) == 0)
-                planner_event(p, true, TOLD[i], "%s", p->reason_message ? p->reason_message : TOLD[i]);
+    if (p->st.reason && !same_text(old->reason, p->st.reason) && is_told(p->st.reason)) {
+        const char *word = arena_strndup(p->a, p->st.reason, strcspn(p->st.reason, " "));
+        planner_event(p, true, word, "%s", p->reason_message ? p->reason_message : word);
     }
-    if (same_text(p->st.tensorboard.reason, "NameConflict") &&
-        !same_text(old->tensorboard.reason, "NameConflict"))
+    bool tb_new = !same_text(p->st.tensorboard.reason, old->tensorboard.reason);
+    if (tb_new && same_text(p->st.tensorboard.reason, "NameConflict"))
         planner_event(p, true, "NameConflict", "%s", p->st.tensorboard.note);
+    if (tb_new && same_text(p->st.tensorboard.reason, "NotAvailable"))
+        planner_event(p, true, "TensorBoardNotAvailable", "%s", p->st.tensorboard.note);
     if (p->st.tensorboard.ready && !old->tensorboard.ready)
         planner_event(p, false, "TensorBoardReady", "service %s, port 6006", p->st.tensorboard.service);
 }
@@ -130,7 +198,7 @@ bool status_patch(struct planner *p, struct action *out)
     keep_transition_times(p);
     cleanup_json cJSON *status = jobstatus_encode(&p->st);
     cleanup_json cJSON *diff = mergepatch_diff(p->job->status_tree, status);
-    if (!diff)
+    if (!diff || (!is_transition(old, &p->st) && is_detail(old, &p->st, diff)))
         return false;
     int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
     /* A delete takes the evidence with it: what it showed is written first. */
@@ -142,6 +210,7 @@ bool status_patch(struct planner *p, struct action *out)
     *out =
         (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = arena_strdup(p->a, p->job->name)};
     out->uid = arena_strdup(p->a, p->job->uid);
+    out->counts_only = !is_transition(old, &p->st) && p->deletes.n + p->creates.n + p->tensorboard.n == 0;
     out->body = planner_json(p, doc);
     return true;
 }

@@ -4,6 +4,9 @@
 
 #include "operator/plan/planner.h"
 
+/* The reason of a gang some of whose pods run; the REASON column has the count behind it. */
+#define STATUS_PODS_STARTING "PodsStarting"
+
 /* A copy of the job's status that this pass may change. */
 void status_begin(struct planner *p);
 

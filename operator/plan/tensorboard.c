@@ -5,12 +5,14 @@
 
 #include <string.h>
 
+enum { UNAVAILABLE_MS = 60000 }; /* an image is pulled, a server starts */
+
 /* While pod 0 of a live job has no node, TensorBoard could bind or hold the volume on the wrong one. */
 static bool waits_for_master(const struct planner *p)
 {
     const struct pod *master = p->slots[0].pod;
 
-    if (jobstatus_finished(&p->st) || p->st.phase == JOB_PAUSED)
+    if (jobstatus_finished(&p->st) || p->spec->paused)
         return false;
     return !master || !master->node[0];
 }
@@ -97,7 +99,7 @@ static void keep_deployment(struct planner *p, int replicas)
 static bool held(struct planner *p)
 {
     const struct plan_problem *problem = &p->in->problem;
-    static const char *const WORDS[] = {"", "NameConflict", "Refused", "Invalid"};
+    static const char *const WORDS[] = {"", "NameConflict", "Refused", "Invalid", "CreateFailed"};
 
     if (problem->kind == PROBLEM_NONE)
         return false;
@@ -109,6 +111,26 @@ static bool held(struct planner *p)
         return false;
     planner_requeue(p, problem->retry_ms);
     return true;
+}
+
+/* Its pods are not watched: what the Deployment's conditions say is what can be said. A pod that is not scheduled and one whose
+ * image is not there look the same in them. */
+static void tell_unavailable(struct planner *p)
+{
+    struct tensorboard_status *tb = &p->st.tensorboard;
+    const struct child *d = p->in->tb_deployment;
+
+    if (!d || d->deleting || d->replicas == 0 || !(d->refused || d->unavailable_ms))
+        return;
+    int64_t due = d->refused ? p->now_ms : d->unavailable_ms + UNAVAILABLE_MS;
+    if (due > p->now_ms) {
+        planner_requeue(p, due);
+        return;
+    }
+    tb->reason = "NotAvailable";
+    tb->note = d->refused ? arena_strdup(p->a, d->trouble)
+                          : arena_printf(p->a, "%s (see kubectl describe pods -l " LABEL_TENSORBOARD "=%s)",
+                                         d->trouble, p->job->name);
 }
 
 void tensorboard_plan(struct planner *p)
@@ -128,6 +150,8 @@ void tensorboard_plan(struct planner *p)
     tb->ready = !off && !waits && d && d->available > 0;
     tb->reason = off ? "Suspended" : tb->ready ? "Available" : waits ? "WaitingForPod" : "Starting";
     tb->note = waits && !off ? "starts once pod 0 has a node" : NULL;
+    if (!off && !waits && !tb->ready)
+        tell_unavailable(p);
     if (held(p))
         return;
     if (!p->in->tb_service)

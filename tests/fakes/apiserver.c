@@ -159,6 +159,8 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
     const struct fake_fault_plan *f = fault_for(s, verb, m->target);
     cleanup_json cJSON *body = m->body_len ? json_parse(m->body, m->body_len, &err) : NULL;
 
+    s->log[entry].client = c->client;
+    s->log[entry].retry_after_s = f && f->fault == FAKE_STATUS ? f->retry_after_s : 0;
     if (f && fault_before(c, f, &s->log[entry].status))
         return;
     bool refused = r.watch && r.initial_events && s->watchlist == FAKE_WATCHLIST_REFUSE;

@@ -49,6 +49,10 @@ void fake_set_time(struct fake_apiserver *s, int64_t wall_ms);
 
 /* Create or merge-patch, `status` included; false when the path or the JSON is wrong. */
 bool fake_put(struct fake_apiserver *s, const char *path, const char *json);
+
+/* From now on the object that is there has a member "raw" of this text, which need not be JSON that anyone reads; NULL: no
+ * more. */
+bool fake_put_raw(struct fake_apiserver *s, const char *path, const char *raw);
 char *fake_get(struct fake_apiserver *s, const char *path);   /* NULL: not there */
 bool fake_remove(struct fake_apiserver *s, const char *path); /* at once, whatever its finalizers */
 bool fake_delete(struct fake_apiserver *s, const char *path); /* as a user's DELETE */
@@ -126,6 +130,9 @@ struct fake_request {
     char *body;              /* "" when there was none; lives until fake_log_clear */
     int status;              /* 0: no answer was sent */
     bool changed;            /* something is otherwise since then */
+    int64_t at_s;            /* by fake_set_time; 0 where the time is the machine's */
+    int retry_after_s;       /* that the answer asked for; 0: no such header */
+    int client;              /* whose it was, from 1; 0: it came over a socket */
 };
 
 /* Returns when the server has carried out what was sent to it before the call and has written all its answers: what a

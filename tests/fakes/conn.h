@@ -20,6 +20,7 @@ struct conn {
     size_t next_change;
     bool bare, cut;
     bool drips; /* what is in out comes slowly; bare ones only */
+    int client; /* of bare ones */
     int status, retry_after_s;
     const char *location; /* of the next answer; NULL: no such header */
 };

@@ -158,6 +158,25 @@ uint64_t fake_version(struct fake_apiserver *s)
     return version;
 }
 
+/* A number is written in its own characters: see common/jsonscan.h. */
+bool fake_put_raw(struct fake_apiserver *s, const char *path, const char *raw)
+{
+    cleanup_json cJSON *body = cJSON_CreateObject();
+    struct route r;
+
+    if (raw)
+        cJSON_AddNumberToObject(body, "raw", 0)->valuestring = strdup(raw);
+    else
+        cJSON_AddNullToObject(body, "raw");
+    pthread_mutex_lock(&s->lock);
+    bool ok = world_route(&s->world, path, &r) && r.name[0];
+    struct outcome o = ok ? world_do(&s->world, "PATCH", &r, body) : (struct outcome){0};
+    ok = o.status == 200;
+    cJSON_Delete(o.body);
+    server_unlock(s);
+    return ok;
+}
+
 bool fake_remove(struct fake_apiserver *s, const char *path)
 {
     pthread_mutex_lock(&s->lock);

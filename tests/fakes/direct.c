@@ -17,6 +17,7 @@ struct fake_direct {
     struct call *calls;
     unsigned long told, started;
     bool cut_off;
+    int client;
 };
 
 /* What transport.h calls struct http_call. */
@@ -29,6 +30,7 @@ struct call {
     int64_t idle_ms;
     char method[8], target[4096];
     struct buf body;
+    size_t answer_max; /* of a collected answer */
     struct conn *conn; /* NULL: not carried out yet */
     struct loop_task task;
     struct loop_timer timeout;
@@ -63,6 +65,7 @@ static void call_free(struct call *c)
 static void finish(struct call *c, const char *problem, enum err_kind kind)
 {
     struct http_handler handler = c->handler;
+    size_t answer_max = c->answer_max;
     struct http_response r = {.retry_after_ms = -1};
     cleanup_buf struct buf body = {0};
     struct err err;
@@ -77,7 +80,8 @@ static void finish(struct call *c, const char *problem, enum err_kind kind)
     }
     c->d->told++;
     call_free(c);
-    r.body = (struct sv){buf_str(&body), body.len};
+    r.cut = !handler.chunk && body.len > answer_max;
+    r.body = (struct sv){buf_str(&body), r.cut ? answer_max : body.len};
     handler.done(handler.ctx, problem ? NULL : &r, problem ? &err : NULL);
 }
 
@@ -161,7 +165,8 @@ static void carry_out(struct call *c)
     snprintf(m.target, sizeof(m.target), "%s", c->target);
     c->gate = NULL; /* it is on its way: nobody calls it back */
     c->conn = free_conn(c->d->server);
-    *c->conn = (struct conn){.fd = CONN_BARE_FD, .bare = true, .out = BUF_INIT(CONN_OUT_MAX_BYTES)};
+    *c->conn = (struct conn){
+        .fd = CONN_BARE_FD, .bare = true, .client = c->d->client, .out = BUF_INIT(CONN_OUT_MAX_BYTES)};
     server_handle(c->d->server, c->conn, &m);
     loop_task_add(c->d->loop, &c->task);
 }
@@ -205,6 +210,7 @@ static struct http_call *start(void *ctx, const struct http_request *req, const 
                        .gate = req->gate,
                        .idle_ms = req->idle_timeout_ms,
                        .body = BUF_INIT(CONN_IN_MAX_BYTES),
+                       .answer_max = req->body_max_bytes ? req->body_max_bytes : TRANSPORT_BODY_MAX_BYTES,
                        .task = {.run = step, .ctx = c},
                        .timeout = {.fire = on_timeout, .ctx = c},
                        .drip = {.fire = on_drip, .ctx = c}};
@@ -233,7 +239,7 @@ struct fake_direct *fake_direct_new(struct fake_apiserver *s, struct loop *l, st
 
     if (!d)
         abort();
-    *d = (struct fake_direct){.server = s, .loop = l, .tamper = tamper};
+    *d = (struct fake_direct){.server = s, .loop = l, .tamper = tamper, .client = ++s->clients};
     return d;
 }
 

@@ -31,6 +31,8 @@ int server_remember(struct fake_apiserver *s, const struct http_message *m, cons
     q->body = strndup(m->body, m->body_len);
     q->status = 0;
     q->changed = false;
+    q->at_s = s->world.now_s;
+    q->retry_after_s = q->client = 0;
     return s->n_log++;
 }
 

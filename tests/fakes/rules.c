@@ -195,6 +195,39 @@ static bool idle_write(struct fake_apiserver *s)
     return false;
 }
 
+static bool asks_the_same(const struct fake_request *a, const struct fake_request *b)
+{
+    size_t len = strcspn(a->path, "?");
+
+    return a->client == b->client && strcmp(a->method, b->method) == 0 && len == strcspn(b->path, "?") &&
+           strncmp(a->path, b->path, len) == 0;
+}
+
+/* Sooner than it was told to, before the i-th request: creates of other objects may have been under way already. */
+static bool asked_too_soon(struct fake_apiserver *s, int i)
+{
+    struct fake_request told;
+    struct fake_request r;
+
+    if (!fake_log_at(s, i, &told) || !told.retry_after_s || strstr(told.path, "/leases"))
+        return false;
+    for (int n = i + 1; fake_log_at(s, n, &r) && r.at_s < told.at_s + told.retry_after_s; n++)
+        if (asks_the_same(&told, &r) &&
+            (r.at_s > told.at_s || strcmp(told.method, "POST") != 0 || strcmp(told.body, r.body) == 0))
+            return true;
+    return false;
+}
+
+static bool impatient(struct fake_apiserver *s)
+{
+    const int n = fake_log_count(s, NULL, NULL);
+
+    for (int i = 0; i < n; i++)
+        if (asked_too_soon(s, i))
+            return true;
+    return false;
+}
+
 const char *fake_broken_rule(struct fake_apiserver *s, unsigned leave_out, int *ret_at)
 {
     struct watchman *w = calloc(1, sizeof(*w));
@@ -215,5 +248,7 @@ const char *fake_broken_rule(struct fake_apiserver *s, unsigned leave_out, int *
     *ret_at = broken ? i - 1 : -1;
     if (!broken && idle_write(s))
         broken = "a write of the status changed nothing";
+    if (!broken && impatient(s))
+        broken = "a request came sooner than Retry-After said";
     return broken;
 }

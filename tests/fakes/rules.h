@@ -6,7 +6,9 @@
  *   - no pod is created after the job's end, or when it is gone;
  *   - attempt, restarts, backoffCount and disruptionCount never fall, and backoffCount stays within backoffLimit;
  *   - an end stays as it was, and is success or failure, not both;
- *   - no write of the status is sent that changes nothing.
+ *   - no write of the status is sent that changes nothing;
+ *   - what was answered with Retry-After is not asked again sooner by the same process (a client of direct.h), by the time of
+ *     fake_set_time. Leases are left out: who renews one has until its deadline and no longer (kube/lease.c).
  */
 #ifndef TK_TESTS_FAKES_RULES_H
 #define TK_TESTS_FAKES_RULES_H

@@ -25,6 +25,7 @@ struct fake_apiserver {
     bool planned;
     int plan_seen, plan_done, plan_last;
     int connections;
+    int clients; /* of direct.h, ever */
     struct fake_request *log;
     int n_log, cap_log;
 };

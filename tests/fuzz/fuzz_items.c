@@ -1,13 +1,16 @@
 /* fuzz_items.c - the items of a list do not depend on how its bytes arrive. Byte 0: the length of the pieces. */
 #include "fuzz_pieces.h"
+#include "fuzz_skim.h"
 
 #include "common/json.h"
 #include "kube/items.h"
 
 enum { ITEM_MAX_BYTES = 256 };
 
-static int on_item(void *ctx, struct sv item, struct err *err)
+static int on_item(void *ctx, struct sv item, const struct skim *over, struct err *err)
 {
+    if (over)
+        return skim_append(over, ctx, err);
     MUST(item.len > 0 && item.len <= ITEM_MAX_BYTES);
     return buf_append(ctx, item.p, item.len, err) < 0 ? -1 : buf_append(ctx, "\n", 1, err);
 }

@@ -1,13 +1,17 @@
 /* fuzz_lines.c - the lines of a stream do not depend on how its bytes arrive. Byte 0: the length of the pieces. */
 #include "fuzz_pieces.h"
+#include "fuzz_skim.h"
 
 #include "kube/lines.h"
 
 enum { LINE_MAX_BYTES = 64 };
 
-static int on_line(void *ctx, struct sv line, struct err *err)
+static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
 {
     struct buf *out = ctx;
+
+    if (over)
+        return skim_append(over, out, err);
 
     MUST(line.len > 0 && line.len <= LINE_MAX_BYTES);
     MUST(!memchr(line.p, '\n', line.len));

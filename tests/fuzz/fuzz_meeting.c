@@ -22,6 +22,7 @@ static void check_state(const struct meeting_state *s)
     MUST(meeting_get_state(text.data, text.len, &again, &err) == 0);
     MUST(again.version == s->version && again.stage == s->stage && again.round == s->round &&
          again.n == s->n);
+    MUST(again.here == s->here && again.left_ms == s->left_ms && strcmp(again.missing, s->missing) == 0);
     MUST(strcmp(again.why, s->why) == 0 && strcmp(again.cause.message, s->cause.message) == 0);
     MUST(memcmp(again.members, s->members, (size_t)s->n * sizeof(s->members[0])) == 0);
 }
@@ -46,6 +47,11 @@ static void step(struct quorum *q, int64_t now_ms)
     while (quorum_step(q, now_ms)) {
         MUST(q->state.version > version && ++turns < 100);
         version = q->state.version;
+        check_state(&q->state);
+    }
+    if (quorum_tell(q, now_ms)) {
+        MUST(q->state.version > version && q->state.stage == STAGE_FORMING && q->state.here <= NODES);
+        MUST(!quorum_tell(q, now_ms));
         check_state(&q->state);
     }
     MUST(quorum_next_ms(q, now_ms) > now_ms || q->state.stage == STAGE_ENDED);

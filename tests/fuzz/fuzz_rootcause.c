@@ -1,4 +1,4 @@
-/* fuzz_rootcause.c - a cause that is found in any text is one that a process can have. */
+/* fuzz_rootcause.c - a cause that is found in any text is one that a process can have, and its line is one. */
 #include "fuzz.h"
 
 #include "operator/plan/rootcause.h"
@@ -8,6 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct rootcause cause = {.rank = -2};
+    cleanup_arena struct arena a = {0};
     char *text = malloc(size + 1);
 
     MUST(text);
@@ -20,6 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(!cause.signal || cause.exit_code == 128 + cause.signal);
     } else
         MUST(cause.rank == -2);
+    const char *line = rootcause_line(text, &a);
+    MUST(strlen(line) <= 256);
+    for (const char *c = line; *c; c++)
+        MUST((unsigned char)*c >= 0x20 && *c != 0x7f);
+    MUST(strlen(rootcause_text(text, &a)) <= size);
     free(text);
     return 0;
 }

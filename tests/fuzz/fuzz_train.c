@@ -17,7 +17,7 @@ static int no_word(void *into, const char *text, struct err *err)
 static void check_options(const struct words *w, const struct command *c)
 {
     static _Alignas(16) char into[1 << 16];
-    const struct option_table t = {.row = c->row, .len = c->rows, .word = no_word};
+    const struct option_table t = {.row = c->row, .len = c->rows, .called = c->name, .word = no_word};
     struct err err = {0};
 
     if (option_parse(&t, w->argc, w->argv, into, &err) < 0)

@@ -34,6 +34,12 @@ static void on_object(void *ctx, const cJSON *object)
     MUST(cJSON_IsObject(object));
 }
 
+static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
+{
+    (void)ctx;
+    MUST(cJSON_IsObject(names) && why->kind == ERR_INVALID && why->msg[0]);
+}
+
 static void on_problem(void *ctx, const struct err *err)
 {
     (void)ctx;
@@ -70,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct told told = {0};
     struct watcher_options o = {.resource = KUBE_PODS, .seed = 1};
-    struct watcher_sink sink = {&told, on_begin, on_end, on_object, on_object, on_problem};
+    struct watcher_sink sink = {&told, on_begin, on_end, on_object, on_object, on_unreadable, on_problem};
     struct watcher *w = watcher_new(&o, &sink);
     int64_t now = 0;
 

@@ -125,9 +125,6 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
  * the MPI launcher, absent when there is none. */
 char *collectives_mpi_getenv(const char *name);
 
-/* "gloo", "nccl", "mpi". ERR_INVALID lists what there is. */
-int collectives_backend_parse(const char *name, enum collectives_backend *ret, struct err *err) MUST_CHECK;
-
 /* Meet the other ranks. timeout_ms bounds the wait for all of them to come. NULL on failure; ERR_INVALID when
  * the configuration asks for a transport that this build or machine does not have. */
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,

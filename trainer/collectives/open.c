@@ -76,19 +76,6 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
     return 0;
 }
 
-int collectives_backend_parse(const char *name, enum collectives_backend *ret, struct err *err)
-{
-    static const char *const names[] = {
-        [COLLECTIVES_GLOO] = "gloo", [COLLECTIVES_NCCL] = "nccl", [COLLECTIVES_MPI] = "mpi"};
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0) {
-            *ret = (enum collectives_backend)i;
-            return 0;
-        }
-    return err_set(err, ERR_INVALID, "--backend %.40s: expected gloo, nccl or mpi", name);
-}
-
 static int open_transport(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
                           struct err *err)
 {

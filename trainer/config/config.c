@@ -4,6 +4,7 @@
 #include "common/buf.h"
 #include "common/fsutil.h"
 #include "common/hash.h"
+#include "common/nearest.h"
 #include "trainer/config/yaml_tree.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
@@ -28,24 +29,40 @@ static int load_file(const char *path, struct arena *a, struct config *ret, stru
     return config_decode(arena_strdup(a, path), buf_str(&text), text.len, a, ret, err);
 }
 
-int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err)
+static int no_such_preset(const char *name, struct err *err)
 {
-    char known[160] = "";
+    struct nearest near = nearest_to(sv_from(name));
+    char known[160] = "", hint[NEAREST_HINT_BYTES];
     size_t count;
     const struct preset *all = presets(&count);
 
-    if (is_path(name_or_path))
-        return load_file(name_or_path, a, ret, err);
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(all[i].name, name_or_path) == 0)
-            return config_decode(arena_printf(a, "preset %s", all[i].name), all[i].text, all[i].len, a, ret,
-                                 err);
         size_t len = strlen(known);
         snprintf(known + len, sizeof(known) - len, "%s%s", i ? ", " : "", all[i].name);
+        nearest_offer(&near, all[i].name);
     }
     return err_set(err, ERR_INVALID,
-                   "\"%.60s\": no such preset (there are: %s), nor the path of a .yaml file", name_or_path,
-                   known);
+                   "\"%.40s\": no such preset%s (there are: %s; or give the path of a .yaml file)", name,
+                   nearest_hint(&near, "", hint), known);
+}
+
+static int load_preset(const char *name, struct arena *a, struct config *ret, struct err *err)
+{
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(all[i].name, name) == 0)
+            return config_decode(arena_printf(a, "preset %s", name), all[i].text, all[i].len, a, ret, err);
+    return no_such_preset(name, err);
+}
+
+int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err)
+{
+    if ((is_path(name_or_path) ? load_file : load_preset)(name_or_path, a, ret, err))
+        return -1;
+    ret->called = arena_strdup(a, name_or_path);
+    return 0;
 }
 
 int config_batch(struct config *cfg, int replicas, struct err *err)

@@ -31,6 +31,8 @@ enum {
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct config {
+    const char *called; /* the word that asked for it */
+
     /* from the preset alone */
     const char *name;
     const char *about;
@@ -75,10 +77,11 @@ struct config {
     double timeout_s;
     double
         bucket_mb; /* MiB of gradients that GPUs sum at a time, beside the backward pass; 0: all behind it */
-    const char *init_from;              /* NULL: weights from the seed */
-    const char *choose_data;            /* questions; NULL: none */
-    const char *log_dir, *save_path;    /* NULL: none */
-    int64_t save_every;                 /* write save_path after epochs 0, n, 2n, ... ; 0: once, at the end */
+    const char *init_from;           /* NULL: weights from the seed */
+    const char *choose_data;         /* questions; NULL: none */
+    const char *log_dir, *save_path; /* NULL: none */
+    int64_t
+        save_every; /* write save_path after epochs 0, n, 2n, ... and where max_steps ends the run; 0: once, at the end */
     int log_format;                     /* enum log_format */
     const char *ckpt_dir, *resume;      /* resume: "auto", "never" or a path */
     int64_t save_steps, keep;           /* save_steps 0: not by steps */

@@ -307,6 +307,7 @@ int config_decode(const char *file, const char *text, size_t len, struct arena *
     if (yaml_tree_parse(file, text, len, a, &tree, err))
         return -1;
     struct yaml_at root = yaml_root(file, tree);
+    cfg.called = "NAME";
     cfg.about = "";
     if (yaml_expect_mapping(&root, keys, err) || yaml_require(&root, "name", err) ||
         yaml_get_str(&root, "name", 64, &cfg.name, err) ||

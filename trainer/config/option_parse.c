@@ -1,4 +1,5 @@
 /* option_parse.c - a command line by a table of rows. */
+#include "common/nearest.h"
 #include "trainer/config/options.h"
 
 #include <stdio.h>
@@ -23,34 +24,32 @@ const struct option_row *option_find(const struct option_table *t, struct sv giv
     return NULL;
 }
 
-static int apply_choice(const struct option_row *o, const char *value, void *field, struct err *err)
-{
-    enum dataset_name dataset;
-    enum collectives_backend backend;
+/* What the kinds of words accept, in the order of their enums, from `first` on. */
+static const struct choice {
+    int first;
+    const char *expected;
+    const char *const words[4];
+} CHOICES[] = {
+    [OPTION_DATASET] = {DATASET_MNIST, "mnist or fashion-mnist", {"mnist", "fashion-mnist"}},
+    [OPTION_BACKEND] = {COLLECTIVES_GLOO, "gloo, nccl or mpi", {"gloo", "nccl", "mpi"}},
+    [OPTION_LOG_FORMAT] = {LOG_FORMAT_TEXT, "text or json", {"text", "json"}},
+    [OPTION_PRECISION] = {0, "f32, tf32 or bf16", {"f32", "tf32", "bf16"}},
+};
 
-    if (o->kind == OPTION_DATASET) {
-        if (!dataset_parse(value, &dataset))
-            return err_set(err, ERR_INVALID, "--dataset: expected mnist or fashion-mnist, got \"%.60s\"",
-                           value);
-        *(int *)field = (int)dataset;
-    } else if (o->kind == OPTION_BACKEND) {
-        if (collectives_backend_parse(value, &backend, err))
-            return err_wrap(err, "--backend");
-        *(int *)field = (int)backend;
-    } else if (o->kind == OPTION_PRECISION) {
-        static const char *const names[] = {"f32", "tf32", "bf16"};
-        int i = 0;
-        while (i < (int)ARRAY_LEN(names) && strcmp(value, names[i]) != 0)
-            i++;
-        if (i == (int)ARRAY_LEN(names))
-            return err_set(err, ERR_INVALID, "--precision: expected f32, tf32 or bf16, got \"%.60s\"", value);
-        *(int *)field = i;
-    } else {
-        if (strcmp(value, "text") != 0 && strcmp(value, "json") != 0)
-            return err_set(err, ERR_INVALID, "--log_format: expected text or json, got \"%.60s\"", value);
-        *(int *)field = strcmp(value, "json") == 0 ? LOG_FORMAT_JSON : LOG_FORMAT_TEXT;
-    }
-    return 0;
+static int apply_choice(const struct option_row *o, const char *value, int *field, struct err *err)
+{
+    const struct choice *c = &CHOICES[o->kind];
+    struct nearest near = nearest_to(sv_from(value));
+    char hint[NEAREST_HINT_BYTES];
+
+    for (int i = 0; c->words[i]; i++)
+        if (strcmp(value, c->words[i]) == 0) {
+            *field = c->first + i;
+            return 0;
+        }
+    nearest_offer_all(&near, c->words);
+    return err_set(err, ERR_INVALID, "--%s: expected %s, got \"%.60s\"%s", o->name, c->expected, value,
+                   nearest_hint(&near, "", hint));
 }
 
 int option_apply(const struct option_row *o, const char *value, void *into, struct err *err)
@@ -93,13 +92,28 @@ int option_apply(const struct option_row *o, const char *value, void *into, stru
     return 0;
 }
 
+/* "--epoch" is none of the rows; those that may not be used here are not what was meant. */
+static int refuse(const struct option_table *t, const void *into, struct sv given, struct err *err)
+{
+    struct nearest near = nearest_to(given);
+    char hint[NEAREST_HINT_BYTES];
+    struct err ignored;
+
+    for (size_t i = 0; i < t->len; i++)
+        if (t->row[i].name && (!t->check || !t->check(into, &t->row[i], &ignored)))
+            nearest_offer(&near, t->row[i].name);
+    return err_set(err, ERR_INVALID, "--%.*s: unknown option%s (trainer %.60s --help)",
+                   given.len < 80 ? (int)given.len : 80, given.p, nearest_hint(&near, "--", hint), t->called);
+}
+
 int option_parse(const struct option_table *t, int argc, char *const *argv, void *into, struct err *err)
 {
     for (int i = 0; i < argc; i++) {
         const char *arg = strcmp(argv[i], "-h") == 0 ? "--help" : argv[i];
         if (strncmp(arg, "--", 2) != 0) {
             if (arg[0] == '-' && arg[1])
-                return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", arg);
+                return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (trainer %.60s --help)", arg,
+                               t->called);
             if (t->word(into, arg, err))
                 return -1;
             continue;
@@ -108,8 +122,7 @@ int option_parse(const struct option_table *t, int argc, char *const *argv, void
         size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
         const struct option_row *o = option_find(t, (struct sv){arg + 2, len - 2});
         if (!o)
-            return err_set(err, ERR_INVALID, "%.*s: unknown option (--help lists them)",
-                           len < 80 ? (int)len : 80, arg);
+            return refuse(t, into, (struct sv){arg + 2, len - 2}, err);
         const char *value = equals ? equals + 1 : NULL;
         if (!o->arg && value)
             return err_set(err, ERR_INVALID, "--%s: takes no value, got \"%.60s\"", o->name, value);

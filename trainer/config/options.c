@@ -141,9 +141,8 @@ static const struct option_row OPTIONS[] = {
      .help = "Write the trained weights there as a state_dict that torch.load opens: FILE.pt, or "
              "FILE.safetensors."},
     {"save_every", "N", OPTION_INTEGER, AT(save_every), 1, 1000000,
-     .help = "Write --save_path after every N-th epoch, from the first one on, and not at the end. Default: "
-             "once, "
-             "at the end."},
+     .help = "Write --save_path after every N-th epoch, from the first one on, and not at the end (but "
+             "where --max_steps or --eval_only ends the run, there too). Default: once, at the end."},
     {.group = "Checkpoints and resuming"},
     {"ckpt_dir", "DIR", OPTION_TEXT, AT(ckpt_dir),
      .help = "Folder of the checkpoints: step-<number> in it holds model.pt, model.safetensors, state.pt "
@@ -177,7 +176,7 @@ const struct option_row *option_rows(size_t *ret_count)
     return OPTIONS;
 }
 
-static const struct option_table TABLE = {OPTIONS, ARRAY_LEN(OPTIONS), NULL, NULL};
+static const struct option_table TABLE = {OPTIONS, ARRAY_LEN(OPTIONS), "NAME", NULL, NULL};
 
 bool config_takes_value(const char *name)
 {
@@ -209,7 +208,8 @@ static int word(void *into, const char *text, struct err *err)
     struct words *w = into;
 
     if (w->used == w->cfg.positionals)
-        return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (--help lists them)", text);
+        return err_set(err, ERR_INVALID, "\"%.80s\": expected an option (trainer %.60s --help)", text,
+                       w->cfg.called);
     const struct option_row *row = option_find(&TABLE, sv_from(w->cfg.positional[w->used++]));
     return check(w, row, err) || option_apply(row, text, &w->cfg, err) ? -1 : 0;
 }
@@ -219,6 +219,7 @@ int config_options(int argc, char *const *argv, struct config *cfg, struct err *
     struct option_table t = TABLE;
     struct words w = {.cfg = *cfg};
 
+    t.called = cfg->called;
     t.word = word;
     t.check = check;
     int rc = option_parse(&t, argc, argv, &w, err);

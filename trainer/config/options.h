@@ -41,6 +41,7 @@ const struct option_row *option_rows(size_t *ret_count);
 struct option_table {
     const struct option_row *row;
     size_t len;
+    const char *called; /* what stands between "trainer" and the options, for messages */
     int (*word)(void *into, const char *text, struct err *err); /* takes what is no option */
     int (*check)(const void *into, const struct option_row *o,
                  struct err *err); /* may it be used? NULL: all may */

@@ -2,6 +2,7 @@
 #include "trainer/config/yaml_tree.h"
 
 #include "common/buf.h"
+#include "common/nearest.h"
 #include "common/sv.h"
 
 #include <stdio.h>
@@ -82,13 +83,17 @@ static const char *shown(const struct yaml_at *at, char *out, size_t size)
 
 static int refuse_key(const struct yaml_at *at, const char *const *keys, struct err *err)
 {
-    struct buf known = BUF_INIT(160);
+    struct buf known = BUF_INIT(120);
+    struct nearest near = nearest_to(sv_from(at->key));
+    char hint[NEAREST_HINT_BYTES];
     struct err full;
 
     for (int i = 0; keys[i]; i++)
         if (buf_printf(&known, &full, "%s%s", i ? ", " : "", keys[i]))
             break;
-    yaml_err(at, err, "unknown key, expected one of: %s", buf_str(&known));
+    nearest_offer_all(&near, keys);
+    yaml_err(at, err, "unknown key%s expected one of: %s", near.word ? nearest_hint(&near, "", hint) : ",",
+             buf_str(&known));
     buf_release(&known);
     return -1;
 }
@@ -198,10 +203,14 @@ int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const
     struct yaml_at m = yaml_member(at, key);
     char got[64];
     char all[160] = "";
+    char hint[NEAREST_HINT_BYTES];
+    struct nearest near = {0};
     size_t len = 0;
 
     if (!m.node)
         return 0;
+    if (m.node->kind == YAML_TREE_SCALAR)
+        near = nearest_to(sv_from(m.node->text));
     for (int i = 0; names[i]; i++) {
         if (m.node->kind == YAML_TREE_SCALAR && strcmp(m.node->text, names[i]) == 0) {
             *ret = i;
@@ -210,7 +219,9 @@ int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const
         int n = snprintf(all + len, sizeof(all) - len, "%s%s", i ? ", " : "", names[i]);
         len = len + (size_t)n < sizeof(all) ? len + (size_t)n : sizeof(all) - 1;
     }
-    return yaml_err(&m, err, "expected one of: %s; got %s", all, shown(&m, got, sizeof(got)));
+    nearest_offer_all(&near, names);
+    return yaml_err(&m, err, "expected one of: %s; got %s%s", all, shown(&m, got, sizeof(got)),
+                    nearest_hint(&near, "", hint));
 }
 
 int yaml_require(const struct yaml_at *at, const char *key, struct err *err)

@@ -25,25 +25,9 @@ static const struct place {
     {DATASET_ANY, "/raw"},         {DATASET_ANY, ""},
 };
 
-static const struct title {
-    const char *option;
-    const char *text;
-} titles[] = {
-    [DATASET_ANY] = {"", "MNIST or Fashion-MNIST"},
-    [DATASET_MNIST] = {"mnist", "MNIST"},
-    [DATASET_FASHION_MNIST] = {"fashion-mnist", "Fashion-MNIST"},
-};
-
-bool dataset_parse(const char *text, enum dataset_name *ret)
-{
-    for (int i = DATASET_MNIST; i <= DATASET_FASHION_MNIST; i++) {
-        if (strcmp(text, titles[i].option) != 0)
-            continue;
-        *ret = (enum dataset_name)i;
-        return true;
-    }
-    return false;
-}
+static const char *const titles[] = {[DATASET_ANY] = "MNIST or Fashion-MNIST",
+                                     [DATASET_MNIST] = "MNIST",
+                                     [DATASET_FASHION_MNIST] = "Fashion-MNIST"};
 
 /* The plain file, else the .gz one; false when neither can be seen. Out of range when the path is too long. */
 static bool locate(const char *dir, const char *folder, const char *file, char out[static PATH_MAX])
@@ -82,8 +66,8 @@ static int not_found(const char *dir, enum dataset_name name, struct err *err)
         const char *folder = places[i].folder[0] ? places[i].folder + 1 : "and itself";
         used += (size_t)snprintf(where + used, sizeof(where) - used, "%s%s", used ? ", " : "", folder);
     }
-    return err_set(err, ERR_NOT_FOUND, "%.60s: no %s: expected %s[.gz] in its folders %s", dir,
-                   titles[name].text, parts[DATASET_TRAIN_IMAGES].file, where);
+    return err_set(err, ERR_NOT_FOUND, "%.60s: no %s: expected %s[.gz] in its folders %s", dir, titles[name],
+                   parts[DATASET_TRAIN_IMAGES].file, where);
 }
 
 /* With no name asked for, files of both in named folders leave open which one is meant. */

@@ -17,9 +17,6 @@
 
 enum dataset_name { DATASET_ANY, DATASET_MNIST, DATASET_FASHION_MNIST };
 
-/* "mnist", "fashion-mnist"; false when `text` is neither. */
-bool dataset_parse(const char *text, enum dataset_name *ret);
-
 enum dataset_part { DATASET_TRAIN_IMAGES, DATASET_TRAIN_LABELS, DATASET_TEST_IMAGES, DATASET_TEST_LABELS };
 enum { DATASET_PARTS = 4, DATASET_CLASSES = 10 };
 

@@ -19,9 +19,9 @@ static void why_none(const struct gpu_ask *ask, const struct gpu_facts *f, char 
         snprintf(out, size, "the NVIDIA driver serves CUDA %d.%d, expected %d.0 or newer", f->driver / 1000,
                  f->driver % 1000 / 10, f->runtime / 1000);
     else if (!f->devices)
-        snprintf(out, size, "no GPU is visible (%s%.60s%s%.100s)",
-                 ask->visible ? "CUDA_VISIBLE_DEVICES=" : "", ask->visible ? ask->visible : "",
-                 ask->visible && f->why_none[0] ? ", " : "", f->why_none);
+        snprintf(out, size, "no GPU is visible (%s%.40s%s%.80s)",
+                 ask->visible ? "CUDA_VISIBLE_DEVICES=" : "0 devices", ask->visible ? ask->visible : "",
+                 f->why_none[0] ? ", " : "", f->why_none);
 }
 
 /* CUDA counts up to the first entry that is no device: "" and "-1" are how people ask for none. */
@@ -37,11 +37,14 @@ static int check_share(const struct gpu_ask *ask, const struct gpu_facts *f, str
 
     if (!short_of || (ask->shared && strcmp(ask->shared, "1") == 0))
         return 0;
-    return err_set(err, ERR_INVALID,
-                   "--backend nccl: %d ranks here and %d GPU%s visible%s%.60s: expected a GPU for each rank "
-                   "(NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share one, for tests)",
-                   ask->local_world, f->devices, f->devices == 1 ? "" : "s",
-                   ask->visible ? " in CUDA_VISIBLE_DEVICES=" : "", ask->visible ? ask->visible : "");
+    return err_set(
+        err, ERR_INVALID,
+        "--backend nccl: %d ranks here and %d GPU%s visible%s%.24s: expected a GPU for each rank: --nprocs, "
+        "--nproc-per-node or procPerNode %d, or %d GPUs (NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share, for "
+        "tests)",
+        ask->local_world, f->devices, f->devices == 1 ? "" : "s",
+        ask->visible ? " in CUDA_VISIBLE_DEVICES=" : "", ask->visible ? ask->visible : "", f->devices,
+        ask->local_world);
 }
 
 static void too_old(const struct gpu_facts *f, int device, char *out, size_t size)
@@ -78,7 +81,9 @@ int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct 
     if (!why[0])
         ret->device = device;
     else if (nccl)
-        return err_set(err, ERR_INVALID, "--backend nccl: %s; without, use --backend gloo", why);
+        return err_set(err, ERR_INVALID,
+                       "--backend nccl: %.150s; wanted: %d GPU%s (limits: nvidia.com/gpu), or --backend gloo",
+                       why, ask->local_world, ask->local_world == 1 ? "" : "s");
     else if (facts->driver && !asked_for_none(ask->visible))
         snprintf(ret->note, sizeof(ret->note), "training on the CPU: %.170s", why);
     return 0;

@@ -36,8 +36,10 @@ int gpu_find(const struct gpu_ask *ask, const struct gpu_where *where, const str
         p = gpu_plugin_load(where->dir, &why);
         if (!p || p->facts(&facts, &why)) {
             if (nccl) {
-                *err = why;
-                return err_wrap(err, "--backend nccl");
+                const bool absent = !p && why.kind == ERR_NOT_FOUND;
+                return err_set(err, why.kind, "--backend nccl: %.155s: %s --backend gloo", why.msg,
+                               absent ? "use an image with it (trainer-cuda), or"
+                                      : "look at the node's driver and runtime, or use");
             }
             snprintf(ret->note, sizeof(ret->note), "training on the CPU: %.170s", why.msg);
             return 0;

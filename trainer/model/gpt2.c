@@ -1,6 +1,7 @@
 /* gpt2.c - embedding, blocks, norm, head. */
 #include "trainer/model/gpt2.h"
 
+#include "common/nearest.h"
 #include "trainer/model/layer.h"
 
 #include <stdio.h>
@@ -18,7 +19,12 @@ int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err)
         {"d48", "gpt2-xl", 48, 25, 1600},
     };
 
+    struct nearest near = nearest_to(sv_from(name));
+    char hint[NEAREST_HINT_BYTES];
+
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        nearest_offer(&near, sizes[i].name);
+        nearest_offer(&near, sizes[i].also);
         if (strcmp(name, sizes[i].name) != 0 && strcmp(name, sizes[i].also) != 0)
             continue;
         ret->n_layer = sizes[i].n_layer;
@@ -26,7 +32,8 @@ int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err)
         ret->n_embd = sizes[i].n_embd;
         return 0;
     }
-    return err_set(err, ERR_INVALID, "expected d12, d24, d36 or d48, got \"%.60s\"", name);
+    return err_set(err, ERR_INVALID, "expected d12, d24, d36 or d48, got \"%.60s\"%s", name,
+                   nearest_hint(&near, "", hint));
 }
 
 static struct layer_spec *append(struct model_spec *m, const struct layer_ops *ops, const char *name)

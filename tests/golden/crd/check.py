@@ -5,6 +5,8 @@
   bad-*.yaml     must be refused with the text behind each "# want:"; one of them names the path of the field
   update-*.yaml  the first document is created and gets the status behind "# status:"; then the second replaces it: the
                  answer must hold the text behind each "# want:", or be an admission when that is "ok"
+  scale-*.yaml   the document is created and gets its status in the same way; its scale subresource must show the number
+                 behind "# from:", and setting the one behind "# to:" must be answered as above
 
 The CRD itself: every field has a description, and it is small enough for a plain `kubectl apply`.
 
@@ -76,6 +78,10 @@ class Api:
             if code != 409:
                 break
         return code, answer
+
+    def scale(self, name, to):
+        path = f"{JOBS}/{name}/scale"
+        return self.send("PATCH", path, {"spec": {"replicas": to}}, "application/merge-patch+json")
 
     def remove(self, name):
         code, answer = self.send("DELETE", f"{JOBS}/{name}")
@@ -177,28 +183,43 @@ def check_bad(api, job, wants):
     return check_refused(wants, *api.create(job, "dryRun=All"))
 
 
-def check_replace(api, job, wants):
-    code, answer = api.replace(job)
+def check_answer(wants, code, answer):
     if wants != ["ok"]:
         return check_refused(wants, code, answer)
     return f"expected: ok; got: {answer}" if code >= 300 else ""
 
 
-def check_update(api, first, second, wants, status):
-    name = first["metadata"]["name"]
+def check_change(api, job, status, change):
+    """What `change` says of the job, once it stands there with that status."""
+    name = job["metadata"]["name"]
     api.remove(name)
-    code, answer = api.create(first)
+    code, answer = api.create(job)
     if code < 300:
         code, answer = api.send("PATCH", f"{JOBS}/{name}/status", {"status": status}, "application/merge-patch+json")
-    problem = f"the first document: {answer}" if code >= 300 else check_replace(api, second, wants)
+    problem = f"the first document: {answer}" if code >= 300 else change()
     api.remove(name)
     return problem
 
 
+def check_update(api, first, second, wants, status):
+    return check_change(api, first, status, lambda: check_answer(wants, *api.replace(second)))
+
+
+def check_scale(api, job, wants, status, numbers):
+    def change():
+        name = job["metadata"]["name"]
+        code, answer = api.send("GET", f"{JOBS}/{name}/scale")
+        if code >= 300 or answer["spec"].get("replicas", 0) != numbers[0]:
+            return f"expected spec.replicas {numbers[0]} of the scale subresource; got: {answer}"
+        return check_answer(wants, *api.scale(name, numbers[1]))
+
+    return check_change(api, job, status, change)
+
+
 def main():
-    names = {kind: sorted(path.name for path in HERE.glob(f"{kind}-*.yaml")) for kind in ("good", "bad", "update")}
+    names = {kind: sorted(path.name for path in HERE.glob(f"{kind}-*.yaml")) for kind in ("good", "bad", "update", "scale")}
     names["good"].append("../tutorial/job.yaml")
-    read = documents([CRD, *names["good"], *names["bad"], *names["update"]])
+    read = documents([CRD, *names["good"], *names["bad"], *names["update"], *names["scale"]])
     bad = 0
 
     def report(file, problem):
@@ -215,6 +236,9 @@ def main():
         for file in names["update"]:
             (first, _), (second, _) = read[file]
             report(file, check_update(api, first, second, header(file, "want"), json.loads(header(file, "status")[0])))
+        for file in names["scale"]:
+            numbers = [int(header(file, name)[0]) for name in ("from", "to")]
+            report(file, check_scale(api, read[file][0][0], header(file, "want"), json.loads(header(file, "status")[0]), numbers))
     return 1 if bad else 0
 
 

@@ -2,6 +2,7 @@
 #include "common/json.h"
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static cJSON *parse(const char *text)
@@ -78,9 +79,152 @@ static void test_round_trip(void **state)
         cleanup_json cJSON *again = parse(json_print(j, &a));
         assert_true(cJSON_Compare(j, again, true));
     }
-    cleanup_json cJSON *j = parse("{\"a\":[1e15,9007199254740991]}");
+    cleanup_json cJSON *j = cJSON_CreateArray();
     cleanup_arena struct arena a = {0};
-    assert_string_equal(json_print(j, &a), "{\"a\":[1000000000000000,9007199254740991]}");
+    cJSON_AddItemToArray(j, cJSON_CreateNumber(1e15)); /* cJSON's own printer writes 1e+15 */
+    cJSON_AddItemToArray(j, cJSON_CreateNumber(9007199254740991));
+    assert_string_equal(json_print(j, &a), "[1000000000000000,9007199254740991]");
+}
+
+static uint64_t hash_of(const char *text)
+{
+    cleanup_json cJSON *j = parse(text);
+
+    return json_hash(j);
+}
+
+/* Through the tree, a copy of it and a reference to it. */
+static void check_passes_through(const char *text)
+{
+    cleanup_json cJSON *j = parse(text);
+    cleanup_json cJSON *copy = cJSON_Duplicate(j, true);
+    cleanup_json cJSON *view = cJSON_CreateArray();
+    cleanup_arena struct arena a = {0};
+
+    assert_string_equal(json_print(j, &a), text);
+    assert_string_equal(json_print(copy, &a), text);
+    cJSON_AddItemReferenceToArray(view, j);
+    assert_string_equal(json_print(view, &a), arena_printf(&a, "[%s]", text));
+}
+
+static void test_numbers_keep_their_text(void **state)
+{
+    static const char *const texts[] = {
+        "[9007199254740991,9007199254740992,9007199254740993,9223372036854775807,-9223372036854775808]",
+        "[18446744073709551615,123456789012345678901234567890,1152921504606846976]",
+        "[1e308,1.7976931348623157e308,1e309,1e400,-1e400,1e-400,5e-324,0e0,-0,-0.0]",
+        "[0.1,0.10000000000000001,0.1000000000000000055511151231257827,1.0,1.50,1E5,1e+05,100000]",
+        "{\"a\":1e2,\"1e3\":\"1e4\",\"b\":{\"c\":[true,null,1e5,\"\\\"1e6\"]},\"d\":1e7}",
+        "1e1",
+    };
+    cleanup_arena struct arena a = {0};
+    uint64_t seed = 7;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        check_passes_through(texts[i]);
+    for (int round = 0; round < 20000; round++) {
+        char digits[64];
+        seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+        int n = 1 + (int)(seed >> 59);
+        snprintf(digits, sizeof(digits), "%0*llu", n,
+                 (unsigned long long)(seed >> 8) % 10000000000000000000ULL);
+        const char *sign = seed & 16 ? "-" : "";
+        const char *text = seed & 32 ? arena_printf(&a, "[%s1%s]", sign, digits)
+                           : seed & 64
+                               ? arena_printf(&a, "[%s0.%s]", sign, digits)
+                               : arena_printf(&a, "[%s3.%se%d]", sign, digits, (int)(seed >> 40) % 330);
+        check_passes_through(text);
+    }
+}
+
+/* By value: whichever of the numbers that share a double is the double's own keeps the hash it had before texts were kept. */
+static void test_numbers_hash_by_their_value(void **state)
+{
+    static const char *const same[][2] = {
+        {"[100000]", "[1e5]"}, {"[-0.0]", "[0]"},      {"[1.50]", "[15e-1]"},
+        {"[0.1]", "[0.10]"},   {"[1e400]", "[1e400]"},
+    };
+    static const char *const unlike[] = {
+        "[9007199254740992]",
+        "[9007199254740993]",
+        "[1152921504606846976]",
+        "[1152921504606847000]",
+        "[12345678901234567000]",
+        "[12345678901234567168]",
+        "[0.1]",
+        "[0.10000000000000001]",
+        "[1e400]",
+        "[1e401]",
+        "[-1e400]",
+        "[1e-400]",
+        "[1e-401]",
+        "[0]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(same); i++)
+        assert_true(hash_of(same[i][0]) == hash_of(same[i][1]));
+    for (size_t i = 0; i < ARRAY_LEN(unlike); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(hash_of(unlike[i]) != hash_of(unlike[k]));
+    /* As release 0.1.0 computed them: a running job's template hash must not change with the operator. */
+    static const double old[] = {0.5, 4, 1e21, 123456789, 1152921504606846976.0, 12345678901234567000.0,
+                                 1e-7};
+    static const char *const texts[] = {
+        "0.5", "4", "1e+21", "123456789", "1152921504606846976", "12345678901234567000", "1e-07"};
+    for (size_t i = 0; i < ARRAY_LEN(old); i++) {
+        cleanup_json cJSON *made = cJSON_CreateNumber(old[i]);
+        assert_true(hash_of(texts[i]) == json_hash(made));
+    }
+}
+
+static void refused(const char *text, size_t len, const char *why, int code)
+{
+    struct err err = {0};
+    cleanup_json cJSON *j = json_parse(text, len, &err);
+
+    assert_null(j);
+    assert_non_null(strstr(err.msg, why));
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_int_equal(err.code, code);
+}
+
+static void test_what_would_be_cut_is_refused(void **state)
+{
+    static const char *const nul[] = {"{\"a\\u0000b\":1}", "[\"\\u0000\"]", "[\"\\\\\\u0000\"]"};
+    char many[80];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(nul); i++)
+        refused(nul[i], strlen(nul[i]), "a NUL character in a string", JSON_UNREADABLE);
+    refused("[\"a\0b\"]", 7, "a NUL character in a string at byte 3", JSON_UNREADABLE);
+    cleanup_json cJSON *ok = parse("[\"\\\\u0000\"]");
+    assert_string_equal(ok->child->valuestring, "\\u0000");
+    memset(many, '1', sizeof(many));
+    refused(many, sizeof(many), "a number of over 63 characters", JSON_UNREADABLE);
+    for (size_t i = 0; i < 6; i++) {
+        static const char *const bad[] = {"[01]", "[1.]", "[-]", "[1e]", "[.5]", "[-a]"};
+        refused(bad[i], strlen(bad[i]), "not JSON", 0);
+    }
+}
+
+static void test_too_many_values(void **state)
+{
+    static char text[2 * JSON_VALUES_MAX + 16];
+    size_t n = 0;
+
+    (void)state;
+    text[n++] = '[';
+    for (int i = 0; i < JSON_VALUES_MAX - 2; i++, n += 2)
+        memcpy(text + n, "1,", 2);
+    text[n - 1] = ']';
+    struct err err;
+    cleanup_json cJSON *ok = json_parse(text, n, &err);
+    assert_non_null(ok);
+    assert_int_equal(cJSON_GetArraySize(ok), JSON_VALUES_MAX - 2);
+    memcpy(text + n - 1, ",1,1]", 5);
+    refused(text, n + 4, "more than 131072 values", JSON_UNREADABLE);
 }
 
 static void test_bad_text_is_refused(void **state)
@@ -100,13 +244,6 @@ static void test_bad_text_is_refused(void **state)
     memset(deep + 64, ']', 64);
     cleanup_json cJSON *ok = json_parse(deep, 128, &err);
     assert_non_null(ok);
-}
-
-static uint64_t hash_of(const char *text)
-{
-    cleanup_json cJSON *j = parse(text);
-
-    return json_hash(j);
 }
 
 static void test_hash_is_of_the_content(void **state)
@@ -148,10 +285,17 @@ static void test_decimals_print_shortest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_names_the_path),    cmocka_unit_test(test_absent_keeps_the_default),
-        cmocka_unit_test(test_integers_are_exact),      cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_bad_text_is_refused),     cmocka_unit_test(test_hash_is_of_the_content),
+        cmocka_unit_test(test_error_names_the_path),
+        cmocka_unit_test(test_absent_keeps_the_default),
+        cmocka_unit_test(test_integers_are_exact),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_bad_text_is_refused),
+        cmocka_unit_test(test_hash_is_of_the_content),
         cmocka_unit_test(test_decimals_print_shortest),
+        cmocka_unit_test(test_numbers_keep_their_text),
+        cmocka_unit_test(test_numbers_hash_by_their_value),
+        cmocka_unit_test(test_what_would_be_cut_is_refused),
+        cmocka_unit_test(test_too_many_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,9 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     out->status = reply->status;
     if (reply->err)
         out->err = *reply->err;
+    const cJSON *meta = reply->unreadable ? cJSON_GetObjectItem(reply->names, "metadata") : NULL;
+    out->unreadable = reply->unreadable != NULL;
+    snprintf(out->uid, sizeof(out->uid), "%s", meta ? cJSON_GetObjectItem(meta, "uid")->valuestring : "");
     out->object = TAKE(reply->object);
 }
 

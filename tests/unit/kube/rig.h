@@ -31,6 +31,9 @@ void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx);
 struct rig_reply {
     bool over;
     cJSON *object;
+    bool unreadable;
+    char uid[64]; /* of an unreadable one, as far as it was found */
+
     struct kube_status status;
     struct err err; /* ERR_NONE: it worked */
 };

@@ -39,6 +39,14 @@ static void on_removed(void *ctx, const cJSON *o)
     add(ctx, "-", name_of(o));
 }
 
+static void on_unreadable(void *ctx, const cJSON *o, const struct err *why)
+{
+    struct talk *t = ctx;
+
+    add(ctx, "?", name_of(o));
+    snprintf(t->problem, sizeof(t->problem), "%s", why->msg);
+}
+
 static void on_problem(void *ctx, const struct err *err)
 {
     struct talk *t = ctx;
@@ -52,7 +60,7 @@ static int setup_with(void **ctx, bool pages)
     struct talk *t = calloc(1, sizeof(*t));
     struct watcher_options o = {
         .resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42, .pages = pages};
-    struct watcher_sink sink = {t, on_begin, on_end, on_upsert, on_removed, on_problem};
+    struct watcher_sink sink = {t, on_begin, on_end, on_upsert, on_removed, on_unreadable, on_problem};
 
     assert_non_null(t);
     t->w = watcher_new(&o, &sink);

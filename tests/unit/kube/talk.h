@@ -9,7 +9,8 @@ struct talk {
     struct watcher *w;
     struct arena a;
     struct http_request req;
-    char seen[8192]; /* "[" replace_begin, "+name" upsert, "-name" removed, "]" replace_end, "!" problem */
+    char seen
+        [8192]; /* "[" replace_begin, "+name" upsert, "-name" removed, "]" replace_end, "?name" unreadable, "!" problem */
     char problem[ERR_MSG_BYTES];
     int64_t now;
 };

@@ -40,7 +40,7 @@ static void changed(void *ctx, const struct store_entry *e)
     const cJSON *late = w->late_object;
     w->late_object = NULL;
     if (late)
-        cache_put(w->late, w->late_uid, late);
+        cache_put(w->late, w->late_uid, late, NULL);
 }
 
 static void synced(void *ctx)
@@ -145,7 +145,7 @@ static void test_another_object_under_the_name(void **ctx)
     cleanup_json cJSON *live = json_parse(NEW_A, strlen(NEW_A), &err);
     assert_non_null(live);
     cleanup_free char *uid = strdup(store_get(cache_store(c), "ns", "a")->uid);
-    cache_put(c, uid, live);
+    cache_put(c, uid, live, NULL);
     expect(r, &w, "-a /a:- /a:New ");
     assert_true(fake_remove(r->server, POD "a"));
     assert_true(fake_put(r->server, POD "b", "{}"));
@@ -179,16 +179,16 @@ static void test_answer_after_the_end(void **ctx)
     cleanup_json cJSON *live = read_a(r);
     cleanup_cache struct cache *c = start(r, &w);
     expect(r, &w, "/a:- ");
-    cache_put(c, uid_of(live), live);
+    cache_put(c, uid_of(live), live, NULL);
     expect(r, &w, "/a:- ");
     assert_true(fake_remove(r->server, POD "a"));
     expect(r, &w, "-a /a:- ");
-    cache_put(c, uid_of(live), live);
+    cache_put(c, uid_of(live), live, NULL);
     assert_int_equal(store_count(cache_store(c)), 0);
     /* and not over the one that has the name now */
     assert_true(fake_put(r->server, POD "a", "{}"));
     expect(r, &w, "/a:- ");
-    cache_put(c, uid_of(live), live);
+    cache_put(c, uid_of(live), live, NULL);
     assert_string_not_equal(store_get(cache_store(c), "ns", "a")->uid, uid_of(live));
     assert_string_equal(w.seen, "");
 }
@@ -249,6 +249,17 @@ static void test_unreadable(void **ctx)
     assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Broken\"}}"));
     rig_until(r->loop, has_problem, &w);
     assert_string_equal(w.problem, "status.phase: Broken");
+    assert_string_equal(store_get(cache_store(c), "ns", "a")->value, "-");
+    /* and in a list it is there */
+    assert_true(fake_put(r->server, POD "b", "{}"));
+    expect(r, &w, "/b:- ");
+    fake_plan_fault(r->server,
+                    &(struct fake_fault_plan){.request = 1, .method = "WATCH", .fault = FAKE_DROP_BEFORE});
+    fake_close_watches(r->server);
+    assert_true(fake_remove(r->server, POD "b"));
+    fake_compact(r->server);
+    expect(r, &w, "-b /b:- ");
+    assert_int_equal(w.synced, 2);
     assert_string_equal(store_get(cache_store(c), "ns", "a")->value, "-");
     assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Running\"}}"));
     expect(r, &w, "/a:Running ");

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define POD_A "/api/v1/namespaces/ns/pods/a"
 #define GET_POD (&(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "a"})
 
 static struct kube_request create_pod(const char *body)
@@ -104,6 +105,37 @@ static void test_faults(void **ctx)
     rig_call(r, &create, &reply);
     assert_int_equal(reply.err.kind, ERR_NONE);
     rig_reply_release(&reply);
+}
+
+/* Done is done, whatever the answer looks like: only who wants the object has to look. */
+static void test_unreadable_answers(void **ctx)
+{
+    static char large[(4 << 20) + 3];
+    const char *const raws[] = {"[\"\\u0000\"]", large};
+    const struct kube_request patch = {.verb = KUBE_PATCH,
+                                       .resource = &KUBE_PODS,
+                                       .ns = "ns",
+                                       .name = "a",
+                                       .body = sv_from("{\"spec\":{\"n\":1}}")};
+    struct rig *r = *ctx;
+    struct rig_reply reply;
+
+    memset(large, 'x', sizeof(large) - 1);
+    large[0] = large[sizeof(large) - 2] = '"';
+    for (size_t i = 0; i < ARRAY_LEN(raws); i++) {
+        assert_true(fake_put(r->server, POD_A, "{}"));
+        assert_true(fake_put_raw(r->server, POD_A, raws[i]));
+        const struct kube_request *const requests[] = {&patch, GET_POD};
+        for (size_t k = 0; k < ARRAY_LEN(requests); k++) {
+            rig_call(r, requests[k], &reply);
+            assert_int_equal(reply.err.kind, ERR_NONE);
+            assert_int_equal(reply.status.code, 200);
+            assert_null(reply.object);
+            assert_true(reply.unreadable);
+            assert_true(reply.uid[0]);
+        }
+        fake_remove(r->server, POD_A);
+    }
 }
 
 static void test_errors_name_the_request_but_no_secret(void **ctx)
@@ -243,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_create_get_patch_delete),
         T(test_faults),
+        T(test_unreadable_answers),
         T(test_errors_name_the_request_but_no_secret),
         T(test_redirects_are_not_followed),
         T(test_token_is_read_again_after_401),

@@ -12,14 +12,17 @@ struct seen {
     int fail_at;
 };
 
-static int on_line(void *ctx, struct sv line, struct err *err)
+static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
 {
     struct seen *s = ctx;
 
     if (s->fail_at && s->n + 1 == s->fail_at)
         return err_set(err, ERR_INVALID, "as asked");
     s->n++;
-    strncat(s->text, line.p, line.len);
+    if (over)
+        strcat(strcat(s->text, "over "), over->type);
+    else
+        strncat(s->text, line.p, line.len);
     strcat(s->text, "|");
     return 0;
 }
@@ -81,12 +84,30 @@ static void test_too_long(void **ctx)
     (void)ctx;
     lines_init(&l, 8);
     assert_int_equal(lines_feed(&l, sv_from("12345678\n"), on_line, &seen, &err), 0);
-    assert_int_equal(lines_feed(&l, sv_from("123456789\n"), on_line, &seen, &err), -1);
+    assert_int_equal(lines_feed(&l, sv_from("123456789\n"), on_line, &seen, &err), 0);
+    assert_int_equal(lines_feed(&l, sv_from("{\"type\""), on_line, &seen, &err), 0);
+    assert_int_equal(lines_feed(&l, sv_from(":\"ADDE"), on_line, &seen, &err), 0);
+    assert_int_equal(l.part.text.cap, 0);
+    assert_int_equal(lines_feed(&l, sv_from("D\"}\nb\n"), on_line, &seen, &err), 0);
+    assert_string_equal(seen.text, "12345678|over |over ADDED|b|");
+    lines_release(&l);
+}
+
+/* Then it is no line any more. */
+static void test_no_end(void **ctx)
+{
+    static char piece[1 << 20];
+    struct lines l;
+    struct seen seen = {0};
+    struct err err;
+    int n = 0;
+
+    (void)ctx;
+    lines_init(&l, 8);
+    while (lines_feed(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err) == 0)
+        n++;
+    assert_int_equal(n, GATHER_MAX_BYTES / (1 << 20));
     assert_int_equal(err.kind, ERR_INVALID);
-    lines_reset(&l);
-    assert_int_equal(lines_feed(&l, sv_from("1234"), on_line, &seen, &err), 0);
-    assert_int_equal(lines_feed(&l, sv_from("56789"), on_line, &seen, &err), -1);
-    assert_string_equal(seen.text, "12345678|");
     lines_release(&l);
 }
 
@@ -118,9 +139,9 @@ static void test_long_line_in_pieces(void **ctx)
     memset(piece, 'x', sizeof(piece));
     for (int i = 0; i < 3000; i++, total += sizeof(piece))
         assert_int_equal(lines_feed(&l, (struct sv){piece, sizeof(piece)}, on_line, &seen, &err), 0);
-    assert_int_equal(l.part.len, total);
+    assert_int_equal(l.part.text.len, total);
     lines_reset(&l);
-    assert_true(l.part.cap <= 16384);
+    assert_true(l.part.text.cap <= 16384);
     lines_release(&l);
 }
 
@@ -129,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces),
         cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_no_end),
         cmocka_unit_test(test_callback_error_ends_it),
         cmocka_unit_test(test_long_line_in_pieces),
     };

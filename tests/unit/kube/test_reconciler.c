@@ -28,7 +28,7 @@ struct lab {
 
 static void by_namespace(struct reconciler *r, const struct store_entry *e)
 {
-    reconciler_add(r, e->ns);
+    reconciler_add(r, e->ns, e->ns);
 }
 
 static void problem(void *ctx, const char *what, const struct err *err)
@@ -71,10 +71,9 @@ static int setup(void **ctx)
     return 0;
 }
 
-static void start(struct lab *l, int parallel)
+static void start(struct lab *l)
 {
-    struct reconciler_options o = {
-        .ctx = l, .reconcile = reconcile, .problem = problem, .parallel = parallel};
+    struct reconciler_options o = {.ctx = l, .reconcile = reconcile, .problem = problem};
 
     l->r = reconciler_new(l->rig->loop, &l->rig->api, &o);
     l->pods = reconciler_watch(
@@ -138,7 +137,7 @@ static void test_converges(void **ctx)
 
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
     assert_true(fake_put(l->rig->server, POD("two"), "{}"));
-    start(l, 0);
+    start(l);
     until_there(l, MAP("one"));
     until_there(l, MAP("two"));
     rig_until(l->rig->loop, is_idle, l);
@@ -160,7 +159,7 @@ static void test_waits_for_every_cache(void **ctx)
                                                               .path_part = "/configmaps",
                                                               .fault = FAKE_STATUS,
                                                               .status = 500});
-    start(l, 0);
+    start(l);
     bool half = false;
     while (!cache_stats(l->maps).synced) {
         half = half || cache_stats(l->pods).synced;
@@ -178,7 +177,7 @@ static void test_every_fault_is_retried(void **ctx)
     static const enum fake_fault faults[] = {FAKE_STATUS, FAKE_DROP_BEFORE, FAKE_DROP_AFTER, FAKE_RESET_BODY};
     struct lab *l = *ctx;
 
-    start(l, 0);
+    start(l);
     rig_until(l->rig->loop, is_synced, l);
     for (size_t f = 0; f < ARRAY_LEN(faults); f++) {
         char pod[80], map[80], key[16];
@@ -212,7 +211,7 @@ static void test_unsendable(void **ctx)
 
     l->instead = send_nonsense;
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l, 0);
+    start(l);
     while (reconciler_queue(l->r).retries < 3)
         some_turns(l);
     assert_non_null(strstr(l->problem, "one: "));
@@ -232,11 +231,11 @@ static void test_after(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = come_again;
-    start(l, 0);
+    start(l);
     rig_until(l->rig->loop, is_synced, l);
     int64_t from = loop_now_ms(l->rig->loop);
-    reconciler_add(l->r, "x");
-    reconciler_add(l->r, ""); /* a change that concerns nobody */
+    reconciler_add(l->r, "ns", "x");
+    reconciler_add(l->r, "ns", ""); /* a change that concerns nobody */
     rig_until(l->rig->loop, has_worked, l);
     rig_until(l->rig->loop, is_idle, l);
     assert_string_equal(l->seen, "x x x ");
@@ -265,25 +264,52 @@ static void test_one_at_a_time_and_drained(void **ctx)
     struct lab *l = *ctx;
 
     l->instead = hold;
-    start(l, 1);
+    start(l);
     rig_until(l->rig->loop, is_synced, l);
-    reconciler_add(l->r, "x");
-    reconciler_add(l->r, "y");
+    reconciler_add(l->r, "ns", "x");
     some_turns(l);
-    reconciler_add(l->r, "x"); /* meanwhile */
+    reconciler_add(l->r, "ns", "x"); /* meanwhile */
     some_turns(l);
     assert_string_equal(l->seen, "x ");
     work_done(l->held);
     assert_int_equal(l->freed, 1);
     some_turns(l);
-    assert_string_equal(l->seen, "x y ");
+    assert_string_equal(l->seen, "x x ");
+    reconciler_add(l->r, "ns", "y");
     reconciler_drain(l->r, on_drained, l);
     some_turns(l);
     assert_int_equal(l->drained, 0);
     work_retry(l->held, 0);
     assert_int_equal(l->drained, 1);
     some_turns(l);
-    assert_string_equal(l->seen, "x y "); /* x and y have to be looked at by the next process */
+    assert_string_equal(l->seen, "x x "); /* x and y have to be looked at by the next process */
+}
+
+/* Works that do not end: a namespace has its share of them, and keys of others are worked on all the same. Nothing turns in
+ * circles meanwhile. */
+static void test_a_namespace_that_does_not_end(void **ctx)
+{
+    struct lab *l = *ctx;
+    char name[8];
+
+    l->instead = hold;
+    start(l);
+    rig_until(l->rig->loop, is_synced, l);
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        reconciler_add(l->r, "stuck", name);
+    }
+    some_turns(l);
+    assert_int_equal(l->works, WORKQUEUE_NAMESPACE);
+    reconciler_add(l->r, "ns", "x");
+    some_turns(l);
+    assert_int_equal(l->works, WORKQUEUE_NAMESPACE + 1);
+    assert_string_equal(work_key(l->held), "x");
+    assert_string_equal(work_ns(l->held), "ns");
+    work_done(l->held);
+    some_turns(l);
+    assert_int_equal(l->works, WORKQUEUE_NAMESPACE + 1);
+    assert_int_equal(reconciler_queue(l->r).depth, 100 - WORKQUEUE_NAMESPACE);
 }
 
 static void test_freed_with_works_under_way(void **ctx)
@@ -292,11 +318,11 @@ static void test_freed_with_works_under_way(void **ctx)
 
     fake_plan_fault(l->rig->server, &(struct fake_fault_plan){.method = "POST", .fault = FAKE_HANG_BEFORE});
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l, 0);
+    start(l);
     while (fake_faults_done(l->rig->server) == 0)
         some_turns(l);
     l->instead = hold;
-    reconciler_add(l->r, "x");
+    reconciler_add(l->r, "ns", "x");
     while (!l->held)
         some_turns(l);
     reconciler_free(l->r);
@@ -310,7 +336,7 @@ static void test_leads_or_waits(void **ctx)
     struct lab *l = *ctx;
 
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
-    start(l, 0);
+    start(l);
     reconciler_lead(l->r, false);
     rig_until(l->rig->loop, is_synced, l);
     some_turns(l);
@@ -332,7 +358,7 @@ static void test_waiting_remembers_no_keys(void **ctx)
 {
     struct lab *l = *ctx;
 
-    start(l, 0);
+    start(l);
     reconciler_lead(l->r, false);
     rig_until(l->rig->loop, is_synced, l);
     assert_true(fake_put(l->rig->server, POD("gone"), "{}"));
@@ -356,7 +382,7 @@ static void test_its_caches(void **ctx)
     struct lab *l = *ctx;
     const char *resource = NULL;
 
-    start(l, 0);
+    start(l);
     rig_until(l->rig->loop, is_synced, l);
     assert_ptr_equal(reconciler_cache(l->r, 0, &resource), l->pods);
     assert_string_equal(resource, "pods");
@@ -378,6 +404,7 @@ int main(void)
         T(test_unsendable),
         T(test_after),
         T(test_one_at_a_time_and_drained),
+        T(test_a_namespace_that_does_not_end),
         T(test_freed_with_works_under_way),
         T(test_leads_or_waits),
         T(test_waiting_remembers_no_keys),

@@ -154,6 +154,37 @@ static void test_full_queue_drops(void **ctx)
     until(r, rec, 256, 0);
 }
 
+static void in_namespace(struct recorder *rec, const char *ns, int n)
+{
+    struct recorder_object o = job;
+    char name[16];
+
+    o.ns = ns;
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof(name), "job-%d", i);
+        o.name = o.uid = name;
+        recorder_event(rec, &o, false, "Paused", "x");
+    }
+}
+
+/* Two namespaces from which no answer comes: neither their silence nor their number costs a third one an Event. */
+static void test_other_namespaces_do_not_wait(void **ctx)
+{
+    struct rig *r = *ctx;
+    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+
+    fake_plan_fault(r->server, &(struct fake_fault_plan){.path_part = "/slow-", .fault = FAKE_HANG_BEFORE});
+    in_namespace(rec, "slow-1", 300);
+    in_namespace(rec, "slow-2", 300);
+    assert_int_equal(recorder_stats(rec).dropped, 300 - 256 + 300 - 128);
+    in_namespace(rec, "ns", 60);
+    until(r, rec, 60, 0);
+    assert_int_equal(fake_count(r->server, "/api/v1/namespaces/ns/events"), 60);
+    assert_int_equal(fake_faults_done(r->server), 2);
+    assert_int_equal(recorder_stats(rec).failed, 0);
+    fake_plan_fault(r->server, NULL);
+}
+
 static void test_long_messages_are_cut_between_characters(void **ctx)
 {
     struct rig *r = *ctx;
@@ -263,6 +294,7 @@ int main(void)
         T(test_refused_is_dropped),
         cmocka_unit_test_setup_teardown(test_a_long_retry_after, rig_setup_fast, rig_teardown),
         T(test_full_queue_drops),
+        cmocka_unit_test_setup_teardown(test_other_namespaces_do_not_wait, rig_setup_fast, rig_teardown),
         T(test_long_messages_are_cut_between_characters),
         T(test_freed_with_a_call_under_way),
         T(test_flush_of_nothing),

@@ -47,6 +47,12 @@ static void on_removed(void *ctx, const cJSON *o)
                  NULL);
 }
 
+static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
+{
+    (void)ctx, (void)names;
+    fail_msg("unreadable: %s", why->msg);
+}
+
 static void on_problem(void *ctx, const struct err *err)
 {
     struct copy *c = ctx;
@@ -61,7 +67,8 @@ static void start(struct copy *c, struct rig *r, const char *labels)
 
     *c = (struct copy){.rig = r, .store = store_new(free)};
     c->reflector = reflector_new(
-        r->loop, &r->api, &o, &(struct watcher_sink){c, on_begin, on_end, on_upsert, on_removed, on_problem});
+        r->loop, &r->api, &o,
+        &(struct watcher_sink){c, on_begin, on_end, on_upsert, on_removed, on_unreadable, on_problem});
     reflector_start(c->reflector);
 }
 

@@ -109,6 +109,46 @@ static void test_long_outages_relist(void **ctx)
     talk_asks(t, "limit=500");
 }
 
+/* An old state of an object is not believed, be it told by a server that lost its way or by one whose store was put back. */
+static void test_a_version_that_falls_relists(void **ctx)
+{
+    static const char *const lower[] = {EVENT("MODIFIED", "b", "11"), EVENT("DELETED", "b", "9"),
+                                        EVENT("ADDED", "c", "0"), BOOKMARK("11")};
+    struct talk *t = *ctx;
+
+    for (size_t i = 0; i < ARRAY_LEN(lower); i++) {
+        talk_synced(t);
+        talk_asks(t, "watch=true");
+        assert_int_equal(talk_feed(t, EVENT("MODIFIED", "a", "12") EVENT("MODIFIED", "a", "12")), 0);
+        assert_int_equal(talk_feed(t, BOOKMARK("12")), 0);
+        assert_int_equal(talk_feed(t, lower[i]), -1);
+        assert_true(watcher_end(t->w, t->now, NULL, NULL) >= WATCHER_BACKOFF_MIN_MS);
+        talk_saw(t, "+a +a ! ");
+        assert_non_null(strstr(t->problem, "after 12: expected none that is lower"));
+        talk_asks(t, "limit=500");
+    }
+}
+
+/* What a list says goes, however low its version; versions that are no numbers have no order. */
+static void test_versions_begin_anew_with_a_list(void **ctx)
+{
+    struct talk *t = *ctx;
+
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("10", "", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_asks(t, "resourceVersion=10");
+    assert_int_equal(talk_ends(t, 410), 0);
+    talk_asks(t, "limit=500");
+    assert_int_equal(talk_feed(t, LIST("7", "", ITEM("a", "5"))), 0);
+    assert_int_equal(talk_ends(t, 200), 0);
+    talk_asks(t, "resourceVersion=7");
+    assert_int_equal(talk_feed(t, EVENT("MODIFIED", "a", "8")), 0);
+    assert_int_equal(talk_feed(t, EVENT("MODIFIED", "a", "eight")), 0);
+    assert_int_equal(talk_feed(t, EVENT("MODIFIED", "a", "7")), 0);
+    talk_saw(t, "[ +a ] ! [ +a ] +a +a +a ");
+}
+
 static void test_progress_resets_the_resumes(void **ctx)
 {
     struct talk *t = *ctx;
@@ -276,6 +316,8 @@ int main(void)
         T(test_gone_inside_the_stream),
         T(test_stream_errors_resume_then_relist),
         T(test_long_outages_relist),
+        T(test_a_version_that_falls_relists),
+        T(test_versions_begin_anew_with_a_list),
         T(test_progress_resets_the_resumes),
         T(test_useless_streams_relist),
         T(test_useless_lists_are_asked_again),

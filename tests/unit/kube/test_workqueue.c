@@ -7,25 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define K(key) ((struct workqueue_key){"", key})
+
 static void test_first_in_first_out_without_doubles(void **ctx)
 {
     cleanup_workqueue struct workqueue *q = workqueue_new();
 
     (void)ctx;
-    assert_null(workqueue_take(q, 0));
+    assert_null(workqueue_take(q, 0).name);
     assert_true(workqueue_next_ms(q) == INT64_MAX);
-    workqueue_add(q, "a", 0);
-    workqueue_add(q, "b", 0);
-    workqueue_add(q, "a", 0);
+    workqueue_add(q, K("a"), 0);
+    workqueue_add(q, K("b"), 0);
+    workqueue_add(q, K("a"), 0);
     assert_true(workqueue_next_ms(q) == INT64_MIN);
     assert_int_equal(workqueue_stats(q).depth, 2);
-    assert_string_equal(workqueue_take(q, 0), "a");
-    assert_string_equal(workqueue_take(q, 0), "b");
-    assert_null(workqueue_take(q, 0));
+    assert_string_equal(workqueue_take(q, 0).name, "a");
+    assert_string_equal(workqueue_take(q, 0).name, "b");
+    assert_null(workqueue_take(q, 0).name);
     assert_int_equal(workqueue_stats(q).processing, 2);
-    workqueue_done(q, "a", 0);
-    workqueue_done(q, "b", 0);
-    assert_null(workqueue_take(q, 0));
+    workqueue_done(q, K("a"), 0);
+    workqueue_done(q, K("b"), 0);
+    assert_null(workqueue_take(q, 0).name);
     assert_int_equal(workqueue_stats(q).processing, 0);
     assert_int_equal(workqueue_stats(q).adds, 2); /* the third found its key due already */
 }
@@ -43,24 +45,24 @@ static void test_how_long_keys_wait_and_work_takes(void **ctx)
     cleanup_workqueue struct workqueue *q = workqueue_new();
 
     (void)ctx;
-    workqueue_add(q, "a", 100);
-    assert_string_equal(workqueue_take(q, 100), "a"); /* at once */
+    workqueue_add(q, K("a"), 100);
+    assert_string_equal(workqueue_take(q, 100).name, "a"); /* at once */
     struct workqueue_stats s = workqueue_stats(q);
     assert_histogram(&s.queued, 0, 1, 1, 0);
-    workqueue_add(q, "a", 110); /* waits from here on, though it is taken */
-    workqueue_add_at(q, "b", 120);
+    workqueue_add(q, K("a"), 110); /* waits from here on, though it is taken */
+    workqueue_add_at(q, K("b"), 120);
     assert_true(workqueue_unfinished(q, 130).sum_ms == 30);
-    workqueue_done(q, "a", 150);
-    assert_string_equal(workqueue_take(q, 160), "a");
-    assert_string_equal(workqueue_take(q, 220), "b"); /* due from 120 on */
+    workqueue_done(q, K("a"), 150);
+    assert_string_equal(workqueue_take(q, 160).name, "a");
+    assert_string_equal(workqueue_take(q, 220).name, "b"); /* due from 120 on */
     s = workqueue_stats(q);
     assert_histogram(&s.worked, 7, 1, 1, 50);
     assert_histogram(&s.queued, 7, 2, 3, 150);
     assert_int_equal(s.adds, 3);
     struct workqueue_unfinished u = workqueue_unfinished(q, 230);
     assert_true(u.sum_ms == 80 && u.longest_ms == 70);
-    workqueue_done(q, "a", 230);
-    workqueue_done(q, "b", 20220);
+    workqueue_done(q, K("a"), 230);
+    workqueue_done(q, K("b"), 20220);
     s = workqueue_stats(q);
     assert_histogram(&s.worked, HISTOGRAM_BUCKETS, 1, 3, 20120); /* over every bound */
     assert_true(workqueue_unfinished(q, 30000).sum_ms == 0);
@@ -88,15 +90,15 @@ static void test_added_while_processing_comes_again(void **ctx)
     cleanup_workqueue struct workqueue *q = workqueue_new();
 
     (void)ctx;
-    workqueue_add(q, "a", 0);
-    const char *key = workqueue_take(q, 0);
-    workqueue_add(q, "a", 1);
-    workqueue_add(q, "a", 2);
-    assert_null(workqueue_take(q, 3)); /* never twice at once */
+    workqueue_add(q, K("a"), 0);
+    struct workqueue_key key = workqueue_take(q, 0);
+    workqueue_add(q, K("a"), 1);
+    workqueue_add(q, K("a"), 2);
+    assert_null(workqueue_take(q, 3).name); /* never twice at once */
     workqueue_done(q, key, 3);
-    assert_string_equal(workqueue_take(q, 3), "a");
-    workqueue_done(q, "a", 4);
-    assert_null(workqueue_take(q, 4));
+    assert_string_equal(workqueue_take(q, 3).name, "a");
+    workqueue_done(q, K("a"), 4);
+    assert_null(workqueue_take(q, 4).name);
 }
 
 static void test_the_earlier_time_wins(void **ctx)
@@ -104,22 +106,22 @@ static void test_the_earlier_time_wins(void **ctx)
     cleanup_workqueue struct workqueue *q = workqueue_new();
 
     (void)ctx;
-    workqueue_add_at(q, "a", 100);
-    workqueue_add_at(q, "a", 50);
-    workqueue_add_at(q, "a", 200);
+    workqueue_add_at(q, K("a"), 100);
+    workqueue_add_at(q, K("a"), 50);
+    workqueue_add_at(q, K("a"), 200);
     assert_true(workqueue_next_ms(q) == 50);
-    assert_null(workqueue_take(q, 49));
-    assert_string_equal(workqueue_take(q, 50), "a");
+    assert_null(workqueue_take(q, 49).name);
+    assert_string_equal(workqueue_take(q, 50).name, "a");
     /* and so it is while the key is being worked on */
-    workqueue_add_at(q, "a", 300);
-    workqueue_add_at(q, "a", 250);
-    workqueue_add_at(q, "a", 400);
-    workqueue_done(q, "a", 60);
+    workqueue_add_at(q, K("a"), 300);
+    workqueue_add_at(q, K("a"), 250);
+    workqueue_add_at(q, K("a"), 400);
+    workqueue_done(q, K("a"), 60);
     assert_true(workqueue_next_ms(q) == 250);
-    workqueue_add(q, "a", 60); /* now beats later */
-    assert_string_equal(workqueue_take(q, 60), "a");
-    workqueue_done(q, "a", 61);
-    assert_null(workqueue_take(q, 10000));
+    workqueue_add(q, K("a"), 60); /* now beats later */
+    assert_string_equal(workqueue_take(q, 60).name, "a");
+    workqueue_done(q, K("a"), 61);
+    assert_null(workqueue_take(q, 10000).name);
 }
 
 static void test_back_off_doubles_and_forgets(void **ctx)
@@ -130,19 +132,19 @@ static void test_back_off_doubles_and_forgets(void **ctx)
 
     (void)ctx;
     for (int i = 0; i < 40; i++) {
-        workqueue_add(q, "a", now);
-        assert_string_equal(workqueue_take(q, now), "a");
-        workqueue_retry(q, "a", now, 0);
-        workqueue_done(q, "a", now);
+        workqueue_add(q, K("a"), now);
+        assert_string_equal(workqueue_take(q, now).name, "a");
+        workqueue_retry(q, K("a"), now, 0);
+        workqueue_done(q, K("a"), now);
         assert_true(workqueue_next_ms(q) == now + expected);
-        assert_null(workqueue_take(q, now + expected - 1));
+        assert_null(workqueue_take(q, now + expected - 1).name);
         now += expected;
         expected = expected * 2 < WORKQUEUE_BACKOFF_MAX_MS ? expected * 2 : WORKQUEUE_BACKOFF_MAX_MS;
     }
-    assert_string_equal(workqueue_take(q, now), "a");
-    workqueue_forget(q, "a");
-    workqueue_done(q, "a", now);
-    workqueue_retry(q, "a", now, 0);
+    assert_string_equal(workqueue_take(q, now).name, "a");
+    workqueue_forget(q, K("a"));
+    workqueue_done(q, K("a"), now);
+    workqueue_retry(q, K("a"), now, 0);
     assert_true(workqueue_next_ms(q) == now + WORKQUEUE_BACKOFF_MIN_MS);
     assert_int_equal(workqueue_stats(q).retries, 41);
 }
@@ -152,10 +154,36 @@ static void test_retry_after_is_a_lower_bound(void **ctx)
     cleanup_workqueue struct workqueue *q = workqueue_new();
 
     (void)ctx;
-    workqueue_retry(q, "a", 100, 5000);
+    workqueue_retry(q, K("a"), 100, 5000);
     assert_true(workqueue_next_ms(q) == 5000);
-    workqueue_retry(q, "b", 100, 101);
+    workqueue_retry(q, K("b"), 100, 101);
     assert_true(workqueue_next_ms(q) == 105);
+}
+
+/* As long as the server asked for, whatever is added before the failure, with it or after it. */
+static void test_retry_after_holds_against_adds(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+
+    (void)ctx;
+    workqueue_add(q, K("a"), 0);
+    assert_string_equal(workqueue_take(q, 0).name, "a");
+    workqueue_add(q, K("a"), 1);
+    workqueue_retry(q, K("a"), 2, 5000);
+    workqueue_add(q, K("a"), 3);
+    workqueue_done(q, K("a"), 4);
+    workqueue_add(q, K("a"), 5);
+    workqueue_add_at(q, K("a"), 300);
+    workqueue_forget(q, K("a"));
+    workqueue_add(q, K("a"), 4998);
+    assert_null(workqueue_take(q, 4999).name);
+    assert_true(workqueue_next_ms(q) == 5000);
+    assert_string_equal(workqueue_take(q, 5000).name, "a");
+    workqueue_add(q, K("a"), 5001); /* and no longer */
+    workqueue_done(q, K("a"), 5002);
+    assert_string_equal(workqueue_take(q, 5002).name, "a");
+    workqueue_done(q, K("a"), 5003);
+    assert_null(workqueue_take(q, 100000).name);
 }
 
 static void test_done_or_forget_of_strangers(void **ctx)
@@ -163,15 +191,64 @@ static void test_done_or_forget_of_strangers(void **ctx)
     cleanup_workqueue struct workqueue *q = workqueue_new();
 
     (void)ctx;
-    workqueue_done(q, "nobody", 0);
-    workqueue_forget(q, "nobody");
-    workqueue_add(q, "a", 0);
-    workqueue_done(q, "a", 0); /* not taken: still due */
-    assert_string_equal(workqueue_take(q, 0), "a");
+    workqueue_done(q, K("nobody"), 0);
+    workqueue_forget(q, K("nobody"));
+    workqueue_add(q, K("a"), 0);
+    workqueue_done(q, K("a"), 0); /* not taken: still due */
+    assert_string_equal(workqueue_take(q, 0).name, "a");
+}
+
+/* A busy namespace has its share of the places; the others come in turn, and a name may stand in two. */
+static void test_namespaces_take_turns(void **ctx)
+{
+    cleanup_workqueue struct workqueue *q = workqueue_new();
+    char name[8];
+
+    (void)ctx;
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "%d", i);
+        workqueue_add(q, (struct workqueue_key){"busy", name}, 0);
+    }
+    workqueue_add(q, (struct workqueue_key){"other", "0"}, 0);
+    workqueue_add(q, (struct workqueue_key){"other", "1"}, 0);
+    for (int i = 0; i < WORKQUEUE_NAMESPACE + 2; i++) {
+        struct workqueue_key key = workqueue_take(q, 0);
+        assert_string_equal(key.ns, i == 1 || i == 3 ? "other" : "busy");
+        snprintf(name, sizeof(name), "%d", i == 1 || i == 3 ? i / 2 : i - (i > 1) - (i > 3));
+        assert_string_equal(key.name, name);
+    }
+    assert_null(workqueue_take(q, 0).name);
+    assert_true(workqueue_next_ms(q) == INT64_MAX); /* until one is done */
+    assert_int_equal(workqueue_stats(q).depth, 100 - WORKQUEUE_NAMESPACE);
+    workqueue_done(q, (struct workqueue_key){"other", "0"}, 0);
+    assert_true(workqueue_next_ms(q) == INT64_MAX);
+    workqueue_done(q, (struct workqueue_key){"busy", "3"}, 0);
+    assert_true(workqueue_next_ms(q) == INT64_MIN);
+    assert_string_equal(workqueue_take(q, 0).name, "16");
+    workqueue_add_at(q, (struct workqueue_key){"late", "0"}, 50);
+    assert_true(workqueue_next_ms(q) == 50);
+    assert_string_equal(workqueue_take(q, 50).ns, "late");
 }
 
 /* Against the plainest model: for each key the time it is due, and whether it is being worked on. */
-enum { KEYS = 40 };
+enum { KEYS = 90 };
+
+/* A third of them is in one namespace each. */
+static const char *model_ns(int k)
+{
+    static const char *const NS[] = {"", "a", "b"};
+
+    return NS[k % 3];
+}
+
+static bool model_may_take(int k, const int64_t *due, const bool *busy, int64_t now)
+{
+    int n = 0;
+
+    for (int i = 0; i < KEYS; i++)
+        n += busy[i] && i % 3 == k % 3;
+    return !busy[k] && due[k] <= now && n < WORKQUEUE_NAMESPACE;
+}
 
 static void test_random_against_a_model(void **ctx)
 {
@@ -179,7 +256,8 @@ static void test_random_against_a_model(void **ctx)
     int64_t due[KEYS];
     bool busy[KEYS] = {0};
     uint32_t seed = 1;
-    char key[8];
+    int held_up = 0;
+    char name[8];
 
     (void)ctx;
     for (int i = 0; i < KEYS; i++)
@@ -188,7 +266,8 @@ static void test_random_against_a_model(void **ctx)
         seed = seed * 1664525U + 1013904223U;
         int k = (int)((seed >> 8) % KEYS);
         int64_t at = now + (int64_t)((seed >> 20) % 50);
-        snprintf(key, sizeof(key), "k%d", k);
+        snprintf(name, sizeof(name), "k%d", k);
+        struct workqueue_key key = {model_ns(k), name};
         switch (seed >> 30) {
         case 0:
             workqueue_add(q, key, now);
@@ -204,21 +283,24 @@ static void test_random_against_a_model(void **ctx)
             busy[k] = false;
             break;
         default: {
-            const char *taken = workqueue_take(q, now);
+            struct workqueue_key taken = workqueue_take(q, now);
             bool any = false;
-            for (int i = 0; i < KEYS; i++)
-                any = any || (!busy[i] && due[i] <= now);
-            assert_int_equal(taken != NULL, any);
-            if (!taken)
+            for (int i = 0; i < KEYS; i++) {
+                any = any || model_may_take(i, due, busy, now);
+                held_up += !busy[i] && due[i] <= now && !model_may_take(i, due, busy, now);
+            }
+            assert_int_equal(taken.name != NULL, any);
+            if (!taken.name)
                 break;
-            int t = atoi(taken + 1);
-            assert_false(busy[t]);
-            assert_true(due[t] <= now);
+            int t = atoi(taken.name + 1);
+            assert_true(model_may_take(t, due, busy, now));
+            assert_string_equal(taken.ns, model_ns(t));
             busy[t] = true;
             due[t] = INT64_MAX;
         }
         }
     }
+    assert_true(held_up > 100);
 }
 
 int main(void)
@@ -231,7 +313,9 @@ int main(void)
         cmocka_unit_test(test_the_earlier_time_wins),
         cmocka_unit_test(test_back_off_doubles_and_forgets),
         cmocka_unit_test(test_retry_after_is_a_lower_bound),
+        cmocka_unit_test(test_retry_after_holds_against_adds),
         cmocka_unit_test(test_done_or_forget_of_strangers),
+        cmocka_unit_test(test_namespaces_take_turns),
         cmocka_unit_test(test_random_against_a_model),
     };
 

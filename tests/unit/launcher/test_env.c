@@ -46,8 +46,9 @@ static struct options some_options(void)
 
 static void test_the_whole_list(void **state)
 {
-    static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old";
-    char *const base[] = {path, rank, file, NULL};
+    static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old",
+                report[] = "PTJ_TERMINATION_LOG=/dev/termination-log";
+    char *const base[] = {path, rank, file, report, NULL};
     static const char *const want[][2] = {{"RANK", "7"},
                                           {"LOCAL_RANK", "3"},
                                           {"GROUP_RANK", "1"},
@@ -80,6 +81,7 @@ static void test_the_whole_list(void **state)
     }
     env = env_build(&o, &round_2, 0, NULL, base, &a);
     assert_null(get(env, "TORCHELASTIC_ERROR_FILE"));
+    assert_null(get(env, "PTJ_TERMINATION_LOG"));
 }
 
 static void test_what_the_user_set_stays(void **state)

@@ -1,5 +1,6 @@
 /* test_logs_tee.c - bytes in any pieces, whole prefixed lines out. */
 #include "common/cleanup.h"
+#include "launcher/logs.h"
 #include "launcher/logs_tee.h"
 
 #include <fcntl.h>
@@ -105,6 +106,68 @@ static void test_room_is_enough(void **state)
     }
 }
 
+enum { LONG_LINE = 20000, ENDLESS = LOGS_LINE_BYTES + 20000 };
+
+static void fill(int fd, char letter, size_t len)
+{
+    char bytes[ENDLESS];
+
+    memset(bytes, letter, len);
+    assert_true(fcntl(fd, F_SETPIPE_SZ, 2 * LOGS_LINE_BYTES) >= 0);
+    assert_int_equal(write(fd, bytes, len), len);
+}
+
+/* Two ranks that are watched have each begun with `len` letters of their own; *sink is what one turn makes of it. */
+static void watch_a_turn(size_t len, const char *then, struct buf *sink)
+{
+    static const char *const letters = "ab";
+    uint8_t none[2] = {0};
+    bool shown[2] = {true, true};
+    const struct options o = {.nproc = 2, .role = "default", .redirects = none, .tee = none, .shown = shown};
+    struct logs l;
+    struct pollfd pfds[6];
+    struct err err;
+
+    assert_int_equal(logs_open(&l, &o, "run", &err), 0);
+    l.watches = true;
+    assert_int_equal(logs_begin(&l, 0, 0, &err), 0);
+    for (int i = 0; i < 2; i++) {
+        const int fd = l.ranks[i].streams[1].child;
+        fill(fd, letters[i], len);
+        assert_int_equal(write(fd, then, strlen(then)), strlen(then));
+    }
+    assert_int_equal(logs_poll_max(&l), 6);
+    const int n = logs_poll(&l, pfds);
+    assert_int_equal(poll(pfds, (nfds_t)n, 0), 2);
+    logs_turn(&l, pfds, n);
+    assert_int_equal(buf_append(sink, buf_str(&l.sinks[1]), l.sinks[1].len, &err), 0);
+    logs_close(&l);
+}
+
+/* What a rank has written of a line, and what follows at once, comes before another rank's. */
+static void test_watched_lines_do_not_mix(void **state)
+{
+    cleanup_buf struct buf sink = BUF_INIT(LOGS_SINK_BYTES);
+
+    (void)state;
+    watch_a_turn(LONG_LINE, "\n", &sink);
+    assert_int_equal(sink.len, 2 * (LONG_LINE + 1));
+    assert_int_equal(strspn(sink.data, "a"), LONG_LINE);
+    assert_int_equal(strspn(sink.data + LONG_LINE + 1, "b"), LONG_LINE);
+}
+
+/* A line without an end keeps the others waiting for so many bytes only. */
+static void test_endless_lines_take_turns(void **state)
+{
+    cleanup_buf struct buf sink = BUF_INIT(LOGS_SINK_BYTES);
+
+    (void)state;
+    watch_a_turn(ENDLESS, "", &sink);
+    assert_int_equal(strspn(buf_str(&sink), "a"), LOGS_LINE_BYTES);
+    assert_int_equal(strspn(sink.data + LOGS_LINE_BYTES, "b"), LOGS_LINE_BYTES);
+    assert_int_equal(sink.len, 2 * LOGS_LINE_BYTES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +177,8 @@ int main(void)
         cmocka_unit_test(test_filtered),
         cmocka_unit_test(test_filtered_into_a_full_file),
         cmocka_unit_test(test_room_is_enough),
+        cmocka_unit_test(test_watched_lines_do_not_mix),
+        cmocka_unit_test(test_endless_lines_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

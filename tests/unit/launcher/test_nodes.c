@@ -127,6 +127,23 @@ static void test_restarts_are_counted_over_all_nodes(void **state)
     crew_release(&c);
 }
 
+static void test_a_wrong_usage_is_final(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    crew_start_all(&c, RUN_ARGS("--nnodes=2", "--max-restarts=3"),
+                   "touch try$TORCHELASTIC_RESTART_COUNT; [ $NODE = 1 ] && exit 2; sleep 1000");
+    assert_int_equal(crew_wait(&c, 1), 2);
+    assert_int_equal(crew_wait(&c, 0), 140);
+    for (int i = 0; i < 2; i++) {
+        assert_false(run_has_file(&c.runs[i], "try1"));
+        assert_non_null(strstr(buf_str(&c.runs[i].err), "torchrun: exit code 2 says wrong usage"));
+    }
+    crew_release(&c);
+}
+
 static void test_sigterm_at_one_node(void **state)
 {
     (void)state;
@@ -311,6 +328,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_static_nodes),
         cmocka_unit_test(test_root_cause_of_another_node),
         cmocka_unit_test(test_restarts_are_counted_over_all_nodes),
+        cmocka_unit_test(test_a_wrong_usage_is_final),
         cmocka_unit_test(test_sigterm_at_one_node),
         cmocka_unit_test(test_too_few_nodes),
         cmocka_unit_test(test_a_signal_ends_the_wait),

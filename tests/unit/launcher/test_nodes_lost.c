@@ -1,8 +1,10 @@
 /* test_nodes_lost.c - launchers that are killed, stopped or cut off: the others end, with a reason, or go on. Losing a
  * node takes its time, so the runs of this file go side by side. */
 #include "common/cleanup.h"
+#include "common/fsutil.h"
 #include "crew.h"
 #include "rendezvous/store.h"
+#include "seed.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -151,11 +153,9 @@ static void test_random_moments(void **state)
 {
     enum { CREWS = 6, NODES = 3 };
     static struct crew crews[CREWS];
-    const unsigned seed = (unsigned)time(NULL);
 
     (void)state;
-    print_message("seed %u\n", seed);
-    srand(seed);
+    srand((unsigned)seed_of_run());
     int victims[CREWS];
     for (int k = 0; k < CREWS; k++) {
         const struct timespec pause = {.tv_nsec = rand() % 200 * 1000000L};
@@ -184,12 +184,61 @@ static void test_random_moments(void **state)
     }
 }
 
+/* Its stderr so far holds the text, in the end. */
+static void wait_for_words(const struct run *r, const char *words)
+{
+    const struct timespec pause = {.tv_nsec = 20000000};
+    char path[96];
+
+    snprintf(path, sizeof(path), "%s/err", r->dir);
+    for (int i = 0; i < 3000; i++, nanosleep(&pause, NULL)) {
+        cleanup_buf struct buf text = BUF_INIT(1 << 16);
+        struct err err;
+        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), words))
+            return;
+    }
+    fail_msg("never said: %s", words);
+}
+
+/* Those who wait say for whom, on every node. One runs beside the other kinds: 10 s are for all of them. */
+static void test_who_waits_says_for_whom(void **state)
+{
+    struct crew named, counted, alone;
+
+    (void)state;
+    crew_open(&named, 4);
+    named.is_static = true;
+    crew_start(&named, 0, RUN_ARGS("--nnodes=4"), "true");
+    crew_start(&named, 2, RUN_ARGS("--nnodes=4", "--node-rank=2"), "true");
+    crew_open(&counted, 3);
+    crew_start(&counted, 0, RUN_ARGS("--nnodes=2:3"), "true");
+    crew_open(&alone, 2);
+    crew_start(&alone, 1, RUN_ARGS("--nnodes=2"), "true");
+    wait_for_words(
+        &named.runs[0],
+        "waiting for other nodes for 10 s: 2 of 4 nodes have joined, node ranks missing: 1, 3; gives up");
+    wait_for_words(&named.runs[2], "2 of 4 nodes have joined, node ranks missing: 1, 3; gives up");
+    wait_for_words(&counted.runs[0], "1 of at least 2 and at most 3 nodes have joined; gives up");
+    wait_for_words(&alone.runs[1], "waiting for the node that hosts it for 10 s; gives up");
+    for (int i = 0; i < 2; i++)
+        kill(named.runs[2 * i].pid, SIGTERM);
+    for (int i = 0; i < 2; i++)
+        (void)crew_wait(&named, 2 * i);
+    kill(counted.runs[0].pid, SIGTERM);
+    assert_int_equal(crew_wait(&counted, 0), 143);
+    kill(alone.runs[1].pid, SIGTERM);
+    assert_int_equal(crew_wait(&alone, 1), 143);
+    crew_release(&named);
+    crew_release(&counted);
+    crew_release(&alone);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_node_of_a_fixed_run),  cmocka_unit_test(test_the_host),
         cmocka_unit_test(test_an_elastic_run_goes_on), cmocka_unit_test(test_what_the_ranks_make_of_it),
-        cmocka_unit_test(test_random_moments),
+        cmocka_unit_test(test_random_moments),         cmocka_unit_test(test_who_waits_says_for_whom),
     };
 
     if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))

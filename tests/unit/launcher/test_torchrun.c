@@ -153,6 +153,30 @@ static void test_restarts(void **state)
         0);
 }
 
+/* Bad flags are as bad the next time. Under a rank that only noticed, and after another failure. */
+static void test_a_wrong_usage_is_final(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS(TWO, "--max-restarts=3"),
+                              "touch try$TORCHELASTIC_RESTART_COUNT; [ $RANK = 0 ] && exit 140; exit 2", &r),
+                     2);
+    assert_true(run_has_file(&r, "try0") && !run_has_file(&r, "try1"));
+    assert_non_null(strstr(buf_str(&r.err), "torchrun: exit code 2 says wrong usage"));
+    assert_non_null(strstr(buf_str(&r.err), ": no restart here (restartPolicy: ExitCode "));
+    run_release(&r);
+    assert_int_equal(
+        run_once(RUN_ARGS(TWO, "--max-restarts=3"),
+                 "touch try$TORCHELASTIC_RESTART_COUNT; exit $((1 + TORCHELASTIC_RESTART_COUNT))", &r),
+        2);
+    assert_true(run_has_file(&r, "try1") && !run_has_file(&r, "try2"));
+    run_release(&r);
+    assert_int_equal(run_once(RUN_ARGS(TWO), "exit 2", &r), 2);
+    assert_null(strstr(buf_str(&r.err), "wrong usage")); /* there was no restart to be had */
+    run_release(&r);
+}
+
 /* What ranks leave behind: in their group, in a session of its own, as zombies. */
 static void test_orphans_are_reaped(void **state)
 {
@@ -288,6 +312,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_stubborn_ranks_are_killed),
         cmocka_unit_test(test_second_sigint_kills_at_once),
         cmocka_unit_test(test_restarts),
+        cmocka_unit_test(test_a_wrong_usage_is_final),
         cmocka_unit_test(test_orphans_are_reaped),
         cmocka_unit_test(test_zombies_of_orphans_do_not_pile_up),
         cmocka_unit_test(test_64_ranks),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "bounds.h"
 #include "faults.h"
 
 #include <stdio.h>
@@ -16,8 +17,6 @@
 enum {
     REQUESTS_MAX = 400,
     TURNS_MAX = 20000,
-    CUT_OFF_MS = 25000,
-    FROZEN_MS = 60000,
     HANG_JUMPS = 200 /* a watch without a byte is given up after 150 s */,
     TESTS_MAX = 512
 };
@@ -32,6 +31,9 @@ struct story {
     int64_t heal_ms;      /* 0: no fault lasts */
     int asked;            /* requests when it began, and then how many there were meanwhile */
     int64_t thaw_ms;      /* 0: nothing is frozen */
+    int changes;          /* of objects, that were looked at */
+    int64_t changed_ms;   /* the last of them */
+    int64_t costs_ms;     /* by how much the troubles so far may make the end later */
 };
 
 const struct scenario *converge_scenario(const char *name)
@@ -80,6 +82,7 @@ static void follow(struct story *st, enum follows follows)
     struct lab *l = &st->lab;
     struct lab_operator *leader = &l->operators[0];
 
+    st->costs_ms += bounds_follows_ms(follows);
     switch (follows) {
     case FOLLOWS_NOTHING:
         break;
@@ -91,7 +94,7 @@ static void follow(struct story *st, enum follows follows)
         break;
     case FOLLOWS_CUT_OFF:
         fake_direct_cut_off(leader->direct, true);
-        st->reconnect_ms = l->offset_ms + CUT_OFF_MS;
+        st->reconnect_ms = l->offset_ms + BOUNDS_CUT_OFF_MS;
         break;
     case FOLLOWS_HANDOVER:
         reconciler_drain(controller_reconciler(leader->controller), on_drained, leader->elector);
@@ -104,15 +107,16 @@ static void freeze(struct story *st)
 {
     struct lab *l = &st->lab;
 
-    st->thaw_ms = l->offset_ms + FROZEN_MS;
+    st->thaw_ms = l->offset_ms + BOUNDS_FROZEN_MS;
+    st->costs_ms += BOUNDS_FROZEN_MS;
     fake_freeze(l->server, st->t->stale_kind, st->t->stale_by);
     if (st->t->stale_reconnect) {
         fake_compact(l->server);
         fake_close_watches(l->server);
     } else if (l->n_operators > 1) {
-        lab_kill(l, 0);
+        follow(st, FOLLOWS_TAKEOVER);
     } else {
-        lab_crash(l);
+        follow(st, FOLLOWS_CRASH);
     }
 }
 
@@ -146,6 +150,13 @@ static void heal(struct story *st)
     l->idle = 0;
 }
 
+static bool struck_a_watch(struct lab *l)
+{
+    struct fake_request r;
+
+    return fake_log_at(l->server, fake_fault_last(l->server), &r) && strcmp(r.method, "WATCH") == 0;
+}
+
 static void endure(struct story *st)
 {
     struct lab *l = &st->lab;
@@ -156,6 +167,7 @@ static void endure(struct story *st)
         st->struck = true;
         st->heal_ms = l->offset_ms + st->t->lasts_ms;
         st->asked = asked(l);
+        st->costs_ms += bounds_lasting_ms(&st->t->fault, struck_a_watch(l), st->t->lasts_ms);
     }
     if (st->heal_ms && l->offset_ms >= st->heal_ms)
         heal(st);
@@ -183,11 +195,13 @@ static void strike(struct story *st)
     if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
         st->struck = true;
         st->wrote = fake_log_is_write(l->server, fake_fault_last(l->server));
+        st->costs_ms += bounds_fault_ms(&t->fault, struck_a_watch(l));
         follow(st, t->follows);
         if (t->then.request)
             fake_plan_fault(l->server, &t->then);
     } else if (t->then.request && st->struck && !st->struck_again && fake_faults_done(l->server) > 0) {
         st->struck_again = true;
+        st->costs_ms += bounds_fault_ms(&t->then, struck_a_watch(l));
         follow(st, t->then_follows);
     }
     if (st->reconnect_ms && l->offset_ms >= st->reconnect_ms) {
@@ -212,6 +226,16 @@ static void note_end(struct story *st)
         return;
     st->finished = true;
     st->lab.idle = 0;
+}
+
+/* Events and leases go on by their own clocks. */
+static void note_changes(struct story *st)
+{
+    struct fake_change c;
+
+    for (; fake_change_at(st->lab.server, st->changes, &c); st->changes++)
+        if (strcmp(c.kind, "Event") != 0 && strcmp(c.kind, "Lease") != 0)
+            st->changed_ms = st->lab.offset_ms;
 }
 
 static bool is_over(struct story *st)
@@ -250,8 +274,10 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         version = fake_version(l->server);
         if (news && s->meddle)
             s->meddle(l);
-        if (news)
+        if (news) {
+            note_changes(&st);
             note_end(&st);
+        }
         strike(&st);
         endure(&st);
         if (turns > TURNS_MAX)
@@ -259,6 +285,8 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     }
     *ret = (struct ending){.struck = has_struck(&st), .events = l->tamper.seen, .wrote = st.wrote};
     ret->meanwhile = st.asked;
+    ret->end_ms = st.changed_ms;
+    ret->late_ms = BOUNDS_SLACK_MS + st.costs_ms + bounds_tamper_ms(&t->tamper);
     snprintf(ret->tampered, sizeof(ret->tampered), "%s", l->tamper.told);
     ret->requests = asked(l);
     const char *broken = lab_broken_rule(l, t->ghosts ? FAKE_RULES_NO_PODS : t->leave_out);
@@ -285,6 +313,14 @@ bool converge_check(const struct scenario *s, const struct trouble *t, const str
     if (strcmp(got, want) != 0)
         fail_msg("%s, %s at request %d, then %d, event %d:\nwant %s\ngot  %s", s->name, t->name,
                  t->fault.request + t->crash_at, t->then.request, t->tamper.event, want, got);
+    /* Over sockets a part of the time is the machine's. */
+    if (untroubled && !t->sockets && ret->end_ms > untroubled->end_ms + ret->late_ms)
+        fail_msg("%s, %s at request %d, then %d, event %d: ended after %lld s, which is %lld s without "
+                 "trouble and may "
+                 "be %lld s more",
+                 s->name, t->name, t->fault.request + t->crash_at, t->then.request, t->tamper.event,
+                 (long long)ret->end_ms / 1000, (long long)untroubled->end_ms / 1000,
+                 (long long)ret->late_ms / 1000);
     return ret->struck;
 }
 

@@ -1,8 +1,8 @@
 /* converge.h - one scenario run to its end with one kind of trouble on the way, and what became of it.
  *
  * A run is compared with the scenario's own words, which a run without trouble has to end in too.
- * Errors: a run that does not come to an end, asks for too much, or breaks a rule that holds at every moment
- *         fails the test.
+ * Errors: a run that does not come to an end, asks for too much, breaks a rule that holds at every moment or comes to its
+ *         end later than bounds.h allows fails the test.
  */
 #ifndef TK_TESTS_OPERATOR_CONVERGE_H
 #define TK_TESTS_OPERATOR_CONVERGE_H
@@ -10,6 +10,9 @@
 #include "lab.h"
 
 enum { CONVERGE_TEXT_BYTES = 1024 };
+
+/* Longer than any back-off of one failure and the seconds that the lab's clock skips. */
+enum { CONVERGE_RETRY_AFTER_S = 10 };
 
 struct scenario {
     const char *name;
@@ -71,6 +74,8 @@ struct ending {
     char text[CONVERGE_TEXT_BYTES];
     char left[CONVERGE_TEXT_BYTES]; /* the same without what is gone again */
     bool struck;                    /* all that was planned happened */
+    int64_t end_ms;                 /* of the lab's clock: the last change of an object */
+    int64_t late_ms;                /* by how much that may be later than without the trouble (bounds.h) */
     int requests;
     int meanwhile;     /* of them, while a fault lasted */
     int events;        /* that watches told */

@@ -67,6 +67,19 @@ static void read_comment(struct head *h, const struct exposition *e, const char 
     }
 }
 
+/* The bytes of a label's value up to its closing quote; backslash, quote and line feed stand there escaped. */
+static size_t value_length(const char *line, const char *at)
+{
+    size_t n = 0;
+
+    while (at[n] && at[n] != '"' && at[n] != '\n') {
+        if (at[n] == '\\' && (!at[n + 1] || !strchr("\\\"n", at[n + 1])))
+            fail_msg("bad escape: %s", line);
+        n += at[n] == '\\' ? 2 : 1;
+    }
+    return n;
+}
+
 /* name="value",name="value" up to the closing brace; returns what is behind it. */
 static const char *read_labels(struct sample *s, const char *line, const char *at)
 {
@@ -76,8 +89,10 @@ static const char *read_labels(struct sample *s, const char *line, const char *a
         size_t name = strspn(at, NAME_CHARS);
         check_name(at, name);
         at += name;
-        size_t value = strncmp(at, "=\"", 2) == 0 ? strcspn(at + 2, "\"\\\n") : 0;
-        if (value == 0 || at[2 + value] != '"')
+        if (strncmp(at, "=\"", 2) != 0)
+            fail_msg("bad labels: %s", line);
+        size_t value = value_length(line, at + 2);
+        if (at[2 + value] != '"')
             fail_msg("bad labels: %s", line);
         at += 3 + value;
         if (*at != ',')

@@ -91,22 +91,25 @@ static struct child *read_child(const cJSON *brief, const char *name, const char
     brief_copy(meta, "deletionTimestamp", brief, "terminating");
     brief_copy(sub(meta, "annotations"), ANNOTATION_SPEC_HASH, brief, "hash");
     cJSON *ref = cJSON_CreateObject();
+    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
+    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
     cJSON_AddStringToObject(ref, "uid", uid);
     cJSON_AddBoolToObject(ref, "controller", true);
     cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);
     brief_copy(sub(o, "spec"), "replicas", brief, "replicas");
     brief_copy(sub(o, "status"), "availableReplicas", brief, "available");
+    brief_copy(sub(o, "status"), "conditions", brief, "conditions");
     return child_decode(o, err);
 }
 
 static void read_problem(const cJSON *doc, struct plan_problem *p)
 {
-    static const char *const KINDS[] = {"none", "conflict", "refused", "invalid"};
+    static const char *const KINDS[] = {"none", "conflict", "refused", "invalid", "failed"};
     const cJSON *brief = get(doc, "problem");
     const char *kind = json_str(brief, "kind");
     const char *retry = json_str(brief, "retry");
 
-    for (int i = 0; kind && i < 4; i++)
+    for (int i = 0; kind && i < 5; i++)
         if (strcmp(KINDS[i], kind) == 0)
             p->kind = (enum problem_kind)i;
     p->name = json_str(brief, "name");
@@ -124,6 +127,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
 
     in->job = job;
     in->job_is_live = cJSON_IsTrue(get(doc, "live"));
+    in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
     if (written)
@@ -177,6 +181,8 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
     cJSON *body = act->body ? json_parse(act->body, strlen(act->body), &err) : NULL;
     if (act->kind == ACTION_STATUS) {
         cJSON_AddItemToObject(o, "status", body);
+        if (act->counts_only)
+            cJSON_AddTrueToObject(o, "counts-only");
         return o;
     }
     cJSON_AddStringToObject(o, act->force ? "force-delete" : VERBS[act->kind],

@@ -7,6 +7,7 @@
 #include "podbrief.h"
 
 #include "operator/api/pod.h"
+#include "operator/api/trainjob.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,8 @@ cJSON *brief_pod(const cJSON *brief, const char *job, const char *uid, const cha
                             json_str(brief, "created") ? json_str(brief, "created") : "2026-01-01T00:00:01Z");
     pod_labels(meta, brief, job, hash);
     cJSON *ref = cJSON_CreateObject();
+    cJSON_AddStringToObject(ref, "apiVersion", TRAINJOB_API_VERSION);
+    cJSON_AddStringToObject(ref, "kind", TRAINJOB_KIND);
     cJSON_AddStringToObject(ref, "uid", uid);
     cJSON_AddBoolToObject(ref, "controller", true);
     cJSON_AddItemToArray(cJSON_AddArrayToObject(meta, "ownerReferences"), ref);

@@ -77,8 +77,11 @@ static void pause_once(struct lab *l)
     static const char *const EDITS[] = {"{\"spec\":{\"suspend\":true}}", "{\"spec\":{\"suspend\":false}}"};
     static const char *const PHASES[] = {"Running", "Paused"};
 
-    if (l->step < 2 && phase_is(l, PHASES[l->step]) && (l->step == 0 || fake_count(l->server, LAB_PODS) == 0))
+    if (l->step < 2 && phase_is(l, PHASES[l->step])) {
+        if (l->step == 1)
+            assert_int_equal(fake_count(l->server, LAB_PODS), 0); /* Paused says that no pod is left */
         assert_true(fake_put(l->server, LAB_JOB, EDITS[l->step++]));
+    }
 }
 
 /* Pod 1 is killed in its first life; pod 0 ends well when it may. */
@@ -185,6 +188,24 @@ static void switch_tensorboard(struct lab *l)
     l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
 }
 
+static int image_missing(int attempt, int index)
+{
+    (void)index;
+    return attempt == 0 ? LAB_PENDING : 0;
+}
+
+/* Its pods cannot start; then their template is corrected. */
+static void correct_template(struct lab *l)
+{
+    if (l->step || fake_count(l->server, LAB_PODS) < 2)
+        return;
+    assert_true(fake_put(l->server, LAB_JOB,
+                         "{\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"restartPolicy\":"
+                         "\"ExitCode\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"pytorch\","
+                         "\"image\":\"corrected\"}]}}}]}}"));
+    l->step = 1;
+}
+
 const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
@@ -261,6 +282,11 @@ const struct scenario SCENARIOS[] = {
      "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
      "services +1 -0; deployments +0 -0",
      NULL},
+    {"template", 2, "", image_missing,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=0 failures=0 restarts=0; "
+     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
+     "services +1 -0; deployments +0 -0",
+     correct_template},
     {"force-delete", 2, ",\"runPolicy\":{\"forceDeleteAfterSeconds\":20}", stuck_once,
      "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; "
      "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "

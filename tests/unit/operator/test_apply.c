@@ -15,12 +15,15 @@
 
 enum { CALLS_MAX = 64, PODS = 20 };
 
+static const struct apply_target TARGET = {"ns", "job", "job-uid"};
+
 /* The n-th request ever made is calls[n]. */
 struct http_call {
     struct http_handler handler;
     char method[8];
     char path[160];
-    bool open;
+    char ns[16];
+    bool open, later;
 };
 
 struct bench {
@@ -45,7 +48,8 @@ static struct http_call *start(void *ctx, const struct http_request *req, const 
     (void)err;
     assert_in_range(b->n, 0, CALLS_MAX - 1);
     struct http_call *c = &b->calls[b->n++];
-    *c = (struct http_call){.handler = *handler, .open = true};
+    *c = (struct http_call){.handler = *handler, .open = true, .later = req->later};
+    snprintf(c->ns, sizeof(c->ns), "%s", req->ns);
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->path, sizeof(c->path), "%s", req->path);
     return c;
@@ -116,7 +120,6 @@ static void add(struct bench *b, enum action_kind kind, enum child_kind child, c
 static void begin(struct bench *b, int pods)
 {
     struct err err;
-    static const struct apply_target target = {"ns", "job", "job-uid"};
 
     *b = (struct bench){.transport = {start, cancel, b}};
     b->loop = loop_new(clock_system(), &err);
@@ -127,7 +130,7 @@ static void begin(struct bench *b, int pods)
     for (int i = 0; i < pods; i++)
         add(b, ACTION_CREATE, CHILD_POD, "pod");
     add(b, ACTION_EVENT, CHILD_JOB, "ReplicaCreated");
-    b->apply = apply_new(&b->transport, b->recorder, &target, &b->plan, &b->arena, on_done, b);
+    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, on_done, b);
     apply_run(b->apply);
 }
 
@@ -211,6 +214,193 @@ static void test_a_spent_quota_is_asked_once(void **state)
 }
 
 /* Each looks at what has its name by itself, while the others go on. */
+/* A quota may have room for pods of the first replicaSpec and none for those of the second. */
+static void test_the_first_pod_of_each_spec_goes_alone(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, 0);
+    b.plan.n_actions = 0;
+    for (int i = 0; i < 8; i++)
+        add(&b, ACTION_CREATE, CHILD_POD, i < 4 ? "node" : "worker");
+    b.actions[0].first = b.actions[4].first = true;
+    apply_cancel(TAKE(b.apply));
+    b.n = b.cancelled = 0;
+    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, on_done, &b);
+    apply_run(b.apply);
+    assert_int_equal(b.n, 1);
+    created(&b, 0);
+    created(&b, 1);
+    created(&b, 2);
+    assert_int_equal(b.n, 4);
+    created(&b, 3);
+    assert_int_equal(b.n, 5);
+    assert_int_equal(open_calls(&b), 1);
+    answer(&b, 4, 500, "{}");
+    assert_int_equal(b.n, 5);
+    assert_int_equal(b.n_done, 1);
+    assert_int_equal(b.result.pods_created, 4);
+    end(&b);
+}
+
+/* Another pod of the first spec never goes beside the first of the second one. */
+static void test_after_the_first_of_a_spec_one_more_at_a_time(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, PODS);
+    b.actions[5].first = true; /* the fifth pod */
+    for (int i = 0; i < 5; i++)
+        created(&b, i);
+    assert_int_equal(open_calls(&b), 1);
+    created(&b, 5);
+    assert_int_equal(open_calls(&b), 2);
+    created(&b, 6);
+    assert_int_equal(open_calls(&b), 3);
+    end(&b);
+}
+
+static const char OVERLOADED[] = "{\"kind\":\"Status\",\"reason\":\"TooManyRequests\",\"message\":"
+                                 "\"overloaded\",\"code\":429,\"details\":{"
+                                 "\"retryAfterSeconds\":7}}";
+
+/* What it came to grief on: the child, the server's words, and when it may be asked again. */
+static void test_a_failed_create_is_a_problem(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, PODS);
+    created(&b, 0);
+    answer(&b, 1, 429, OVERLOADED);
+    assert_int_equal(b.n_done, 1);
+    assert_int_equal(b.result.problem.kind, PROBLEM_FAILED);
+    assert_string_equal(b.result.problem.name, "pod");
+    assert_string_equal(b.result.problem.message, "creating Pod pod: overloaded (HTTP 429 TooManyRequests)");
+    assert_int_equal(b.result.retry_after_ms, 7000);
+    end(&b);
+}
+
+/* One action that is no create, answered so. */
+static void do_one(struct bench *b, enum action_kind kind, enum child_kind child, int status,
+                   const char *body)
+{
+    begin(b, 0);
+    apply_cancel(TAKE(b->apply));
+    b->plan.n_actions = b->n = b->cancelled = 0;
+    add(b, kind, child, "one");
+    b->actions[0].uid = "u";
+    if (kind == ACTION_CHECK)
+        b->actions[0].body = NULL;
+    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, on_done, b);
+    apply_run(b->apply);
+    answer(b, 0, status, body);
+    assert_int_equal(b->n_done, 1);
+}
+
+static void test_deletes(void **state)
+{
+    static const struct {
+        enum child_kind child;
+        int status;
+        bool ok;
+        int n_expected, pods_deleted;
+        bool read_first;
+    } ROWS[] = {
+        {CHILD_POD, 200, true, 1, 1, false},  {CHILD_POD, 404, true, 1, 0, false},
+        {CHILD_POD, 409, true, 1, 0, false},  {CHILD_POD, 500, false, 0, 0, false},
+        {CHILD_POD, 403, false, 0, 0, false}, {CHILD_SERVICE, 503, false, 0, 0, false},
+        {CHILD_JOB, 200, true, 0, 0, false},  {CHILD_JOB, 404, false, 0, 0, true},
+        {CHILD_JOB, 409, false, 0, 0, false}, {CHILD_JOB, 500, false, 0, 0, false},
+    };
+    static struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        do_one(&b, ACTION_DELETE, ROWS[i].child, ROWS[i].status, "{}");
+        if (b.result.ok != ROWS[i].ok || b.result.n_expected != ROWS[i].n_expected ||
+            b.result.pods_deleted != ROWS[i].pods_deleted || b.result.read_first != ROWS[i].read_first)
+            fail_msg("row %zu: ok %d, %d expected, %d deleted, read first %d", i, b.result.ok,
+                     b.result.n_expected, b.result.pods_deleted, b.result.read_first);
+        end(&b);
+    }
+}
+
+/* What the pass may believe of the job's version after it wrote the status. */
+static void test_status_versions(void **state)
+{
+    static const struct {
+        int status;
+        const char *body, *version;
+        bool ok, read_first;
+    } ROWS[] = {
+        {200, "{\"metadata\":{\"resourceVersion\":\"7\"}}", "7", true, false},
+        {200, "{\"metadata\":{\"annotations\":{}}}", "", true, true}, /* as of one that was cut before it */
+        {404, "{}", "", false, true},
+        {409, "{}", "", false, false},
+    };
+    static struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        do_one(&b, ACTION_STATUS, CHILD_JOB, ROWS[i].status, ROWS[i].body);
+        if (b.result.ok != ROWS[i].ok || b.result.status_written != ROWS[i].ok ||
+            b.result.read_first != ROWS[i].read_first)
+            fail_msg("row %zu: ok %d, read first %d", i, b.result.ok, b.result.read_first);
+        assert_string_equal(b.result.status_version, ROWS[i].version);
+        end(&b);
+    }
+}
+
+/* Whether the pod "u" is still there: one that cannot be read has names, too. */
+static void test_checks(void **state)
+{
+#define NUL ",\"a\":\"\\u0000\"}"
+    static const struct {
+        int status;
+        const char *body;
+        bool ok;
+        int n_gone;
+    } ROWS[] = {
+        {404, "{}", true, 1},
+        {500, "{}", false, 0},
+        {200, "{\"metadata\":{\"uid\":\"other\"}}", true, 1},
+        {200, "{\"metadata\":{\"uid\":\"v\",\"name\":\"one\",\"resourceVersion\":\"1\"}" NUL, true, 1},
+        {200, "{\"metadata\":{\"uid\":\"u\",\"name\":\"one\",\"resourceVersion\":\"1\"}" NUL, false, 0},
+        {200, "{\"metadata\":{\"name\":\"one\"}" NUL, false, 0}, /* nobody can say whose */
+    };
+    static struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        do_one(&b, ACTION_CHECK, CHILD_POD, ROWS[i].status, ROWS[i].body);
+        if (b.result.ok != ROWS[i].ok || b.result.n_gone_uids != ROWS[i].n_gone || b.result.checked_stale)
+            fail_msg("row %zu: ok %d, %d gone: %s", i, b.result.ok, b.result.n_gone_uids, b.result.err.msg);
+        end(&b);
+    }
+}
+
+static void test_retry_after(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    do_one(&b, ACTION_STATUS, CHILD_JOB, 429, OVERLOADED);
+    assert_false(b.result.ok);
+    assert_int_equal(b.result.retry_after_ms, 7000);
+    assert_int_equal(b.result.problem.kind, PROBLEM_NONE);
+    end(&b);
+    do_one(&b, ACTION_DELETE, CHILD_POD, 500, "{}");
+    assert_int_equal(b.result.retry_after_ms, -1);
+    end(&b);
+    do_one(&b, ACTION_CREATE, CHILD_POD, 503,
+           "{\"kind\":\"Status\",\"code\":503,\"message\":\"no\",\"details\":{\"retryAfterSeconds\":80000}}");
+    assert_int_equal(b.result.retry_after_ms, 60000); /* a webhook's word, perhaps */
+    end(&b);
+}
+
 static void test_a_taken_name_beside_others(void **state)
 {
     static struct bench b;
@@ -229,6 +419,29 @@ static void test_a_taken_name_beside_others(void **state)
     assert_int_equal(b.n_done, 1);
     assert_int_equal(b.result.problem.kind, PROBLEM_NAME_CONFLICT);
     assert_int_equal(b.result.pods_created, 2);
+    end(&b);
+}
+
+/* Events, and a status that only counts, go behind what makes jobs run. */
+static void test_what_can_wait(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, 1);
+    b.actions[3] = b.actions[2];
+    b.actions[2] = (struct action){
+        .kind = ACTION_STATUS, .child = CHILD_JOB, .name = "job", .body = "{}", .counts_only = true};
+    b.actions[4] = (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = "job", .body = "{}"};
+    b.plan.n_actions = 5;
+    for (int i = 0; i < 3; i++)
+        created(&b, i);
+    assert_int_equal(b.n, 5);
+    for (int i = 0; i < b.n; i++) {
+        assert_string_equal(b.calls[i].ns, "ns");
+        assert_int_equal(b.calls[i].later, i == 2 || strstr(b.calls[i].path, "/events") != NULL);
+    }
+    assert_int_equal(count(&b, "/events"), 1);
     end(&b);
 }
 
@@ -254,7 +467,15 @@ int main(void)
         cmocka_unit_test(test_pods_beside_each_other),
         cmocka_unit_test(test_a_failure_begins_nothing_more),
         cmocka_unit_test(test_a_spent_quota_is_asked_once),
+        cmocka_unit_test(test_the_first_pod_of_each_spec_goes_alone),
+        cmocka_unit_test(test_after_the_first_of_a_spec_one_more_at_a_time),
+        cmocka_unit_test(test_a_failed_create_is_a_problem),
+        cmocka_unit_test(test_deletes),
+        cmocka_unit_test(test_status_versions),
+        cmocka_unit_test(test_checks),
+        cmocka_unit_test(test_retry_after),
         cmocka_unit_test(test_a_taken_name_beside_others),
+        cmocka_unit_test(test_what_can_wait),
         cmocka_unit_test(test_cancel),
     };
 

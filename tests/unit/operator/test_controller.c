@@ -503,7 +503,8 @@ static void test_copy_in_another_namespace(void **state)
         pod, sizeof(pod),
         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"j-node-0\",\"namespace\":\"other\","
         "\"labels\":{\"" LABEL_JOB "\":\"j\",\"" LABEL_ATTEMPT "\":\"0\",\"" LABEL_TYPE
-        "\":\"node\",\"" LABEL_INDEX "\":\"0\"},\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true,"
+        "\":\"node\",\"" LABEL_INDEX "\":\"0\"},\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
+        "\",\"kind\":\"" TRAINJOB_KIND "\",\"uid\":\"%s\",\"controller\":true,"
         "\"name\":\"j\"}]},\"spec\":{\"containers\":[{\"name\":\"pytorch\"}]},\"status\":{\"phase\":"
         "\"Succeeded\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{\"terminated\":{\"exitCode\":"
         "0}}}]}}",

@@ -17,9 +17,9 @@ enum { ENOUGH = 5 };
 
 static const struct trouble TROUBLES[] = {
     {"conflict", .fault = {.fault = FAKE_STATUS, .status = 409}},
-    {"too-many", .fault = {.fault = FAKE_STATUS, .status = 429, .retry_after_s = 2}},
+    {"too-many", .fault = {.fault = FAKE_STATUS, .status = 429, .retry_after_s = CONVERGE_RETRY_AFTER_S}},
     {"internal-error", .fault = {.fault = FAKE_STATUS, .status = 500}},
-    {"unavailable", .fault = {.fault = FAKE_STATUS, .status = 503, .retry_after_s = 1}},
+    {"unavailable", .fault = {.fault = FAKE_STATUS, .status = 503, .retry_after_s = CONVERGE_RETRY_AFTER_S}},
     {"drop-before", .fault = {.fault = FAKE_DROP_BEFORE}},
     {"drop-after", .fault = {.fault = FAKE_DROP_AFTER}},
     {"timeout-before", .fault = {.fault = FAKE_HANG_BEFORE}},

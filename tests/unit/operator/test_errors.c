@@ -65,9 +65,9 @@ static const struct {
     {"409", {.fault = FAKE_STATUS, .status = 409}},
     {"410", {.fault = FAKE_STATUS, .status = 410}},
     {"422", {.fault = FAKE_STATUS, .status = 422}},
-    {"429", {.fault = FAKE_STATUS, .status = 429, .retry_after_s = 3}},
+    {"429", {.fault = FAKE_STATUS, .status = 429, .retry_after_s = CONVERGE_RETRY_AFTER_S}},
     {"500", {.fault = FAKE_STATUS, .status = 500}},
-    {"503", {.fault = FAKE_STATUS, .status = 503, .retry_after_s = 3}},
+    {"503", {.fault = FAKE_STATUS, .status = 503, .retry_after_s = CONVERGE_RETRY_AFTER_S}},
     {"timeout-before", {.fault = FAKE_HANG_BEFORE}},
     {"timeout-after", {.fault = FAKE_HANG_AFTER}},
     {"reset-in-body", {.fault = FAKE_RESET_BODY}},
@@ -94,7 +94,9 @@ static void name_troubles(void)
                               .only = v->scenario,
                               .crash_at = v->restarts};
         bool refused = t->fault.status == 403 || t->fault.status == 422;
-        t->told = v->is_told && refused ? "a fault was asked for" : NULL;
+        bool effect = t->fault.fault != FAKE_STATUS && t->fault.fault != FAKE_HANG_BEFORE;
+        if (v->is_told && !effect && t->fault.status != 409) /* which is looked into first */
+            t->told = refused ? "a fault was asked for" : "CreateFailed";
         t->fault.method = v->method;
         t->fault.path_part = v->path_part;
     }

@@ -10,13 +10,20 @@
 
 #include <string.h>
 
-#define OWNED "\"ownerReferences\":[{\"uid\":\"job\",\"controller\":true}]"
+#define OWNED                                                                                                \
+    "\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND            \
+    "\",\"uid\":\"job\",\"controller\":true}]"
 #define LABELS(attempt)                                                                                      \
     "\"labels\":{\"batch.tensorstack.dev/job\":\"j\",\"batch.tensorstack.dev/attempt\":" attempt "}"
 /* The pod of an attempt and a restart within it. */
 #define RESTART(attempt, restart)                                                                            \
     "\"labels\":{\"batch.tensorstack.dev/job\":\"j\",\"batch.tensorstack.dev/attempt\":" attempt             \
     ",\"batch.tensorstack.dev/restart\":" restart "}"
+
+#define KIND "\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND "\""
+#define NAMESAKE(kind, name, controller)                                                                     \
+    "{\"metadata\":{\"ownerReferences\":[{" kind ",\"name\":\"" name                                         \
+    "\",\"uid\":\"earlier\",\"controller\":" controller "}]}}"
 
 struct row {
     const char *there;
@@ -46,6 +53,18 @@ static const struct row ROWS[] = {
      EXISTING_FOREIGN},
     {"{\"metadata\":{" OWNED "}}", CHILD_SERVICE, EXISTING_WANTED},
     {"{}", CHILD_SERVICE, EXISTING_FOREIGN},
+    /* someone else's, but it goes */
+    {"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"}}", CHILD_POD, EXISTING_LEAVING},
+    /* of a deleted job of the same name */
+    {NAMESAKE(KIND, "j", "true"), CHILD_POD, EXISTING_LEAVING},
+    {NAMESAKE(KIND, "j", "true"), CHILD_SERVICE, EXISTING_LEAVING},
+    {NAMESAKE(KIND, "j2", "true"), CHILD_POD, EXISTING_FOREIGN},
+    {NAMESAKE(KIND, "j", "false"), CHILD_POD, EXISTING_FOREIGN},
+    {NAMESAKE("\"apiVersion\":\"batch/v1\",\"kind\":\"" TRAINJOB_KIND "\"", "j", "true"), CHILD_POD,
+     EXISTING_FOREIGN},
+    {NAMESAKE("\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"Job\"", "j", "true"), CHILD_POD,
+     EXISTING_FOREIGN},
+    {NAMESAKE("\"kind\":\"" TRAINJOB_KIND "\"", "j", "true"), CHILD_POD, EXISTING_FOREIGN},
 };
 
 static void test_rows(void **state)
@@ -58,8 +77,8 @@ static void test_rows(void **state)
                                    .body = "{\"metadata\":{" RESTART("\"1\"", "\"2\"") "}}"};
         cleanup_json cJSON *there = json_parse(ROWS[i].there, strlen(ROWS[i].there), &err);
         assert_non_null(there);
-        if (existing_judge(&act, there, "job") != ROWS[i].want)
-            fail_msg("row %zu: got %d", i, existing_judge(&act, there, "job"));
+        if (existing_judge(&act, there, "j", "job") != ROWS[i].want)
+            fail_msg("row %zu: got %d", i, existing_judge(&act, there, "j", "job"));
     }
 }
 

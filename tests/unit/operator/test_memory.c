@@ -80,7 +80,8 @@ static void test_each_allocation(void **state)
         "{\"metadata\":{\"namespace\":\"n\",\"name\":\"torch-mnist-trainingjob-node-0\",\"uid\":\"p\","
         "\"labels\":{"
         "\"" LABEL_TYPE "\":\"node\",\"" LABEL_INDEX "\":\"0\",\"" LABEL_ATTEMPT "\":\"0\"},"
-        "\"ownerReferences\":[{\"uid\":\"u\",\"controller\":true}]},"
+        "\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
+        "\",\"uid\":\"u\",\"controller\":true}]},"
         "\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
         "\"terminated\":{"
         "\"exitCode\":137,\"reason\":\"OOMKilled\"}}}]}}";

@@ -61,6 +61,16 @@ static bool other_failed(struct lab *l)
     return phase_is(l, OTHER, "Failed");
 }
 
+static bool running(struct lab *l)
+{
+    return phase_is(l, LAB_JOB, "Running");
+}
+
+static bool paused(struct lab *l)
+{
+    return phase_is(l, LAB_JOB, "Paused");
+}
+
 static bool one_job_left(struct lab *l)
 {
     return controller_cached(l->operators[0].controller).jobs == 1;
@@ -79,7 +89,8 @@ static void scrape(const struct lab *l, struct exposition *e)
     struct err err;
 
     assert_int_equal(metrics_write(&own, &text, &err), 0);
-    assert_int_equal(prometheus_write(&common, &text, &err), 0);
+    if (!l->direct) /* else there is no HTTP to count */
+        assert_int_equal(prometheus_write(&common, &text, &err), 0);
     exposition_parse(e, buf_str(&text));
 }
 
@@ -109,6 +120,11 @@ static void test_counts(void **state)
     assert_true(fake_remove(l.server, OTHER));
     lab_until(&l, one_job_left);
     scrape(&l, &e);
+    assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 2);
+    assert_count(&e, "pytorchtrainingjob_running_seconds_count", 2);
+    assert_count(&e, "pytorchtrainingjob_restart_seconds_count", 1);
+    assert_count(&e, "pytorchtrainingjob_pass_bytes", 0);
+    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Succeeded\"") == 1);
     assert_count(&e, "pytorchtrainingjob_created_total", 2);
     assert_count(&e, "pytorchtrainingjob_succeeded_total", 1);
     assert_count(&e, "pytorchtrainingjob_failed_total", 1);
@@ -170,9 +186,248 @@ static void test_all_that_is_promised_is_there(void **state)
     lab_stop(&l);
 }
 
+static int forever(int attempt, int index)
+{
+    (void)attempt, (void)index;
+    return -1;
+}
+
+static void after_ms(struct lab *l, int64_t ms)
+{
+    int64_t until_ms = l->offset_ms + ms;
+
+    while (l->offset_ms < until_ms)
+        lab_turn(l);
+}
+
+/* How many waits of a kind, and their sum within bounds. */
+static void assert_waits(const struct exposition *e, const char *family, int n, int min_s, int max_s)
+{
+    char name[96];
+
+    snprintf(name, sizeof(name), "%s_count", family);
+    assert_count(e, name, n);
+    snprintf(name, sizeof(name), "%s_sum", family);
+    double sum = exposition_value(e, name, "");
+    if (sum < min_s || sum > max_s)
+        fail_msg("%s: %.1f s", family, sum);
+}
+
+/* The time in which a job was suspended before it began is nobody's wait, and resuming is no start. */
+static void test_waits_of_a_suspended_job(void **state)
+{
+    struct lab l;
+    struct exposition e;
+
+    (void)state;
+    lab_start_direct(&l, forever, 1);
+    put_job(&l, LAB_JOB, "j");
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until(&l, paused);
+    after_ms(&l, 1000000);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until(&l, running);
+    after_ms(&l, 5000); /* until the answer is there */
+    for (int again = 0; again < 2; again++) {
+        scrape(&l, &e);
+        assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 0, 60);
+        assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 1, 60);
+        assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
+        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+        lab_until(&l, paused);
+        assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+        lab_until(&l, running);
+        after_ms(&l, 5000); /* until the answer is there */
+    }
+    lab_stop(&l);
+}
+
+/* A quota gives no room for a while: that is a wait for the first pod. */
+static void test_waits_of_a_refused_job(void **state)
+{
+    struct lab l;
+    struct exposition e;
+
+    (void)state;
+    lab_start_direct(&l, forever, 1);
+    fake_plan_fault(l.server,
+                    &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
+    put_job(&l, LAB_JOB, "j");
+    after_ms(&l, 200000);
+    scrape(&l, &e);
+    assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 0, 0, 0);
+    fake_plan_fault(l.server, NULL);
+    lab_until(&l, running);
+    after_ms(&l, 5000); /* until the answer is there */
+    scrape(&l, &e);
+    assert_waits(&e, "pytorchtrainingjob_first_pod_seconds", 1, 200, 270);
+    assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 200, 280);
+    assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"120\"") == 0);
+    assert_true(exposition_value(&e, "pytorchtrainingjob_first_pod_seconds_bucket", "le=\"300\"") == 1);
+    lab_stop(&l);
+}
+
+static int starts_once_more(int attempt, int index)
+{
+    return attempt == 0 && index == 1 ? 137 : attempt == 1 ? LAB_PENDING : LAB_RUNS;
+}
+
+static bool second_attempt_waits(struct lab *l)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+
+    return json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1 &&
+           phase_is(l, LAB_JOB, "Pending") && fake_count(l->server, LAB_PODS) == 2;
+}
+
+/* Paused while it restarts: what follows a day later is no restart. */
+static void test_waits_of_a_restart_that_was_paused(void **state)
+{
+    struct lab l;
+    struct exposition e;
+
+    (void)state;
+    lab_start_direct(&l, starts_once_more, 1);
+    put_job(&l, LAB_JOB, "j");
+    lab_until(&l, second_attempt_waits);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    lab_until(&l, paused);
+    after_ms(&l, 1000000);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":false}}"));
+    lab_until(&l, running);
+    after_ms(&l, 5000); /* until the answer is there */
+    scrape(&l, &e);
+    assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
+    assert_waits(&e, "pytorchtrainingjob_restart_seconds", 0, 0, 0);
+    lab_stop(&l);
+}
+
+static bool unknown(struct lab *l)
+{
+    return phase_is(l, LAB_JOB, "Unknown");
+}
+
+/* A node that was away for a while: its pod ran all the time. */
+static void test_waits_of_a_job_that_was_unknown(void **state)
+{
+    struct lab l;
+    struct exposition e;
+
+    (void)state;
+    lab_start_direct(&l, forever, 1);
+    put_job(&l, LAB_JOB, "j");
+    lab_until(&l, running);
+    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}"));
+    lab_until(&l, unknown);
+    after_ms(&l, 100000);
+    assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Running\"}}"));
+    lab_until(&l, running);
+    after_ms(&l, 5000); /* until the answer is there */
+    scrape(&l, &e);
+    assert_waits(&e, "pytorchtrainingjob_running_seconds", 1, 0, 60);
+    lab_stop(&l);
+}
+
+static int series_of(const struct exposition *e, const char *family)
+{
+    int n = 0;
+
+    for (int i = 0; i < e->n; i++)
+        n += strcmp(e->samples[i].family, family) == 0;
+    return n;
+}
+
+/* Both replicas of an operator know all jobs; a sum over them must not count each twice. */
+static void test_jobs_are_counted_by_who_leads(void **state)
+{
+    struct lab l;
+    struct exposition e;
+
+    (void)state;
+    lab_start_direct(&l, forever, 1);
+    put_job(&l, LAB_JOB, "j");
+    lab_until(&l, running);
+    after_ms(&l, 5000); /* until the answer is there */
+    scrape(&l, &e);
+    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"") == 1);
+    reconciler_lead(controller_reconciler(l.operators[0].controller), false);
+    scrape(&l, &e);
+    assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 0);
+    assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 1); /* counters stand still */
+    lab_stop(&l);
+}
+
+enum { TENANTS = 130 };
+
+static void put_tenants_job(struct lab *l, int tenant, int i)
+{
+    char path[160];
+    char text[256];
+
+    snprintf(path, sizeof(path),
+             "/apis/" TRAINJOB_API_VERSION "/namespaces/tenant-%d/pytorchtrainingjobs/j%d", tenant, i);
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND
+             "\",\"metadata\":{\"name\":\"j%d\",\"namespace\":\"tenant-%d\"},\"spec\":{\"suspend\":true},"
+             "\"status\":{\"phase\":\"%s\"}}",
+             i, tenant, i ? "Failed" : "Succeeded");
+    assert_true(fake_put(l->server, path, text));
+}
+
+static bool all_tenants(struct lab *l)
+{
+    return controller_cached(l->operators[0].controller).jobs == TENANTS + 40;
+}
+
+/* Many namespaces: those with most jobs are named, and nothing is lost. */
+static void test_namespaces_have_a_bound(void **state)
+{
+    struct lab l;
+    struct exposition e;
+    double sum = 0;
+
+    (void)state;
+    lab_start_direct(&l, forever, 1);
+    reconciler_lead(controller_reconciler(l.operators[0].controller), false);
+    for (int i = 0; i < TENANTS; i++)
+        put_tenants_job(&l, i, 0);
+    for (int i = 90; i < TENANTS; i++)
+        put_tenants_job(&l, i, 1);
+    lab_until(&l, all_tenants);
+    reconciler_lead(controller_reconciler(l.operators[0].controller), true);
+    scrape(&l, &e);
+    assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 2 * 40 + 60 + 1);
+    for (int i = 0; i < e.n; i++)
+        if (strcmp(e.samples[i].family, "pytorchtrainingjob_jobs") == 0)
+            sum += e.samples[i].value;
+    assert_true(sum == TENANTS + 40);
+    assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"\",phase=\"Succeeded\"") == 30);
+    assert_true(
+        exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"tenant-129\",phase=\"Failed\"") == 1);
+    lab_stop(&l);
+}
+
+static void test_labels_are_escaped(void **state)
+{
+    cleanup_buf struct buf b = BUF_INIT(100);
+    struct err err;
+
+    (void)state;
+    assert_int_equal(prometheus_label(&b, "a\"b\\c\nd", &err), 0);
+    assert_string_equal(buf_str(&b), "a\\\"b\\\\c\\nd");
+}
+
 static void check_label(const struct sample *s)
 {
-    static const char *const OPEN[] = {"code=", "name=\"pytorchtrainingjob\"", "name=\"lease\"", "version="};
+    static const char *const OPEN[] = {"namespace=",
+                                       "le=",
+                                       "code=",
+                                       "name=\"pytorchtrainingjob\"",
+                                       "name=\"lease\"",
+                                       "version=",
+                                       "resource=\"p",
+                                       "resource=\"services\"",
+                                       "resource=\"deployments\""};
 
     if (!s->labels[0])
         return;
@@ -182,13 +437,19 @@ static void check_label(const struct sample *s)
     fail_msg("%s has a label that may have any number of values: %s", s->family, s->labels);
 }
 
-/* More jobs: the same series, but for kinds of answers of the API server. */
+static bool may_differ(const struct sample *s)
+{
+    return strcmp(s->family, "rest_client_requests_total") == 0 ||
+           strcmp(s->family, "pytorchtrainingjob_jobs") == 0;
+}
+
+/* More jobs: the same series, but for kinds of answers of the API server, and phases in the jobs' one namespace. */
 static void test_labels_do_not_grow_with_jobs(void **state)
 {
     struct lab l;
     struct exposition one;
     struct exposition two;
-    int requests[2] = {0};
+    int left_out[2] = {0};
 
     (void)state;
     lab_start(&l, killed_once);
@@ -201,13 +462,13 @@ static void test_labels_do_not_grow_with_jobs(void **state)
     scrape(&l, &two);
     for (int i = 0; i < one.n; i++) {
         check_label(&one.samples[i]);
-        requests[0] += strcmp(one.samples[i].family, "rest_client_requests_total") == 0;
+        left_out[0] += may_differ(&one.samples[i]);
     }
     for (int i = 0; i < two.n; i++) {
         check_label(&two.samples[i]);
-        requests[1] += strcmp(two.samples[i].family, "rest_client_requests_total") == 0;
+        left_out[1] += may_differ(&two.samples[i]);
     }
-    assert_int_equal(one.n - requests[0], two.n - requests[1]);
+    assert_int_equal(one.n - left_out[0], two.n - left_out[1]);
     lab_stop(&l);
 }
 
@@ -237,6 +498,13 @@ int main(void)
         cmocka_unit_test(test_all_that_is_promised_is_there),
         cmocka_unit_test(test_labels_do_not_grow_with_jobs),
         cmocka_unit_test(test_request_without_an_answer),
+        cmocka_unit_test(test_waits_of_a_suspended_job),
+        cmocka_unit_test(test_waits_of_a_refused_job),
+        cmocka_unit_test(test_waits_of_a_restart_that_was_paused),
+        cmocka_unit_test(test_waits_of_a_job_that_was_unknown),
+        cmocka_unit_test(test_jobs_are_counted_by_who_leads),
+        cmocka_unit_test(test_namespaces_have_a_bound),
+        cmocka_unit_test(test_labels_are_escaped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

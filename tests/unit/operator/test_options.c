@@ -78,10 +78,17 @@ static void test_refusals(void **state)
     static const struct {
         const char *a, *b, *want;
     } rows[] = {
-        {"--nope", NULL, "--nope: no such flag; see --help"},
+        {"--nope", NULL, "--nope: unknown flag (ptj-operator --help)"},
+        {"--namespaces=x", NULL,
+         "--namespaces=x: unknown flag; did you mean --namespace? (ptj-operator --help)"},
+        {"--log_level", "warn", "--log_level: --log-level takes no value"},
+        {"--version=1", NULL, "--version=1: --version takes no value"},
+        {"-v", NULL, "-v: unknown flag (ptj-operator --help)"},
         {"--namespace", NULL, "--namespace: expected a value"},
         {"--namespace=A_b", NULL, "--namespace: expected the name of a namespace, got \"A_b\""},
         {"--log-level=loud", NULL, "--log-level: expected debug, info, warn or error, got \"loud\""},
+        {"--log-level=warning", NULL,
+         "--log-level: expected debug, info, warn or error, got \"warning\"; did you mean warn?"},
         {"--kube-api-qps=-1", NULL, "--kube-api-qps: expected a number 0..1000000, got \"-1\""},
         {"--kube-api-burst=0", NULL, "--kube-api-burst: expected an integer 1..100000, got \"0\""},
         {"--leader-elect=maybe", NULL, "--leader-elect: expected true or false, got \"maybe\""},
@@ -92,8 +99,8 @@ static void test_refusals(void **state)
         {"--leader-elect-lease-duration=1", NULL,
          "--leader-elect-lease-duration: expected an integer 2..3600, got \"1\""},
         {"--tensorboard-image=", NULL, "--tensorboard-image: expected an image, got nothing"},
-        {"run", NULL, "run: expected flags only; see --help"},
-        {"--", "run", "run: expected flags only; see --help"},
+        {"run", NULL, "run: expected flags only (ptj-operator --help)"},
+        {"--", "run", "run: expected flags only (ptj-operator --help)"},
     };
     struct options o;
     struct err err;

@@ -18,7 +18,7 @@ enum { DRAWS = 100, LATE_MS = 7000 };
 
 static const struct trouble FAULTS[] = {
     {.fault = {.fault = FAKE_STATUS, .status = 409}},
-    {.fault = {.fault = FAKE_STATUS, .status = 429, .retry_after_s = 2}},
+    {.fault = {.fault = FAKE_STATUS, .status = 429, .retry_after_s = CONVERGE_RETRY_AFTER_S}},
     {.fault = {.fault = FAKE_STATUS, .status = 500}},
     {.fault = {.fault = FAKE_DROP_BEFORE}},
     {.fault = {.fault = FAKE_DROP_AFTER}},

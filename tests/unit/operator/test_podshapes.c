@@ -260,7 +260,7 @@ static const struct meddle_row ROWS[] = {
     {"init-container-failed",
      {{POD_1, "{\"status\":{\"phase\":\"Failed\",\"containerStatuses\":[],\"initContainerStatuses\":[{"
               "\"name\":\"prepare\",\"state\":{\"terminated\":{\"exitCode\":3,\"reason\":\"Error\"}}}]}}"}},
-     "PermanentExitCode, " FAILS,
+     "InitContainerFailed prepare, " FAILS,
      ONE_GANG,
      1,
      0,

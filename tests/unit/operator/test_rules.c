@@ -44,7 +44,8 @@ static void put_pod(struct fake_apiserver *s, const char *name, int index, int a
     snprintf(body, sizeof(body),
              "{\"metadata\":{\"labels\":{\"" LABEL_TYPE "\":\"node\",\"" LABEL_INDEX
              "\":\"%d\",\"" LABEL_ATTEMPT
-             "\":\"%d\"},\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}]}}",
+             "\":\"%d\"},\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
+             "\",\"kind\":\"" TRAINJOB_KIND "\",\"controller\":true,\"uid\":\"%s\"}]}}",
              index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
     assert_true(fake_put(s, path, body));
 }
@@ -101,8 +102,9 @@ static void test_after_the_end(void **state)
 
 static void test_without_a_job(void **state)
 {
-    static const char POD[] = "{\"metadata\":{\"ownerReferences\":[{\"controller\":true,\"uid\":\"%s\"}]}}";
-    char body[128];
+    static const char POD[] = "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"" TRAINJOB_API_VERSION
+                              "\",\"kind\":\"" TRAINJOB_KIND "\",\"controller\":true,\"uid\":\"%s\"}]}}";
+    char body[256];
 
     put_job(*state, "{}");
     cleanup_json cJSON *job = fake_json(*state, JOB);
@@ -156,29 +158,94 @@ static void on_done(void *ctx, const struct http_response *r, const struct err *
     *(int *)ctx = r ? r->status : -1;
 }
 
-static void test_idle_write(void **state)
+static struct fake_tamper NONE;
+
+/* One process that asks. */
+struct client {
+    struct loop *loop;
+    struct fake_direct *direct;
+};
+
+static struct client client_new(struct fake_apiserver *s)
 {
-    static const char BODY[] = "{\"status\":{\"phase\":\"Running\"}}";
-    struct fake_tamper none = {0};
     struct err err;
     struct loop *loop = loop_new(clock_system(), &err);
-    struct fake_direct *d = fake_direct_new(*state, loop, &none);
-    struct transport t = fake_direct_transport(d);
+
+    return (struct client){loop, fake_direct_new(s, loop, &NONE)};
+}
+
+static void client_free(struct client *c)
+{
+    fake_direct_free(c->direct);
+    loop_free(c->loop);
+}
+
+/* The status of the answer. */
+static int ask(struct client *c, const char *method, const char *path, const char *body)
+{
+    struct err err;
+    int status = 0;
+    struct transport t = fake_direct_transport(c->direct);
+    struct http_request r = {.method = method, .path = path, .body = sv_from(body)};
+    struct http_handler h = {.ctx = &status, .done = on_done};
+
+    assert_non_null(t.start(t.ctx, &r, &h, &err));
+    while (!status)
+        assert_int_equal(loop_turn(c->loop, 0, &err), 0);
+    return status;
+}
+
+static void test_idle_write(void **state)
+{
+    struct client c = client_new(*state);
 
     put_job(*state, "{}");
     for (int i = 0; i < 2; i++) {
         expect(*state, FAKE_RULES_ALL, NULL);
-        int status = 0;
-        struct http_request r = {.method = "PATCH", .path = JOB "/status", .body = {BODY, sizeof(BODY) - 1}};
-        struct http_handler h = {.ctx = &status, .done = on_done};
-        assert_non_null(t.start(t.ctx, &r, &h, &err));
-        while (!status)
-            assert_int_equal(loop_turn(loop, 0, &err), 0);
-        assert_int_equal(status, 200);
+        assert_int_equal(ask(&c, "PATCH", JOB "/status", "{\"status\":{\"phase\":\"Running\"}}"), 200);
     }
     expect(*state, FAKE_RULES_ALL, "a write of the status changed nothing");
-    fake_direct_free(d);
-    loop_free(loop);
+    client_free(&c);
+}
+
+/* After a 429 with Retry-After: 3 for the create of pod a. */
+static void test_patience(void **state)
+{
+    static const char TOO_SOON[] = "a request came sooner than Retry-After said";
+    static const char A[] = "{\"metadata\":{\"name\":\"a\"}}";
+    static const struct {
+        const char *method, *path, *body;
+        int after_s;
+        bool broken, another;
+    } ROWS[] = {
+        {"POST", "/api/v1/namespaces/ns/pods", A, 0, true, false},
+        {"POST", "/api/v1/namespaces/ns/pods?fieldManager=x", A, 2, true, false},
+        {"POST", "/api/v1/namespaces/ns/pods", A, 3, false, false},
+        {"POST", "/api/v1/namespaces/ns/pods", "{\"metadata\":{\"name\":\"b\"}}", 0, false, false},
+        {"POST", "/api/v1/namespaces/ns/pods", "{\"metadata\":{\"name\":\"b\"}}", 2, true, false},
+        {"GET", "/api/v1/namespaces/ns/pods/a", "", 0, false, false},
+        {"POST", "/api/v1/namespaces/other/pods", A, 0, false, false},
+        {"POST", "/api/v1/namespaces/ns/pods", A, 0, false, true},
+    };
+    const struct fake_fault_plan busy = {
+        .request = 1, .fault = FAKE_STATUS, .status = 429, .retry_after_s = 3};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+        struct fake_apiserver *s;
+        setup((void **)&s);
+        struct client c = client_new(s);
+        struct client another = client_new(s);
+        fake_set_time(s, 1000000);
+        fake_plan_fault(s, &busy);
+        assert_int_equal(ask(&c, "POST", "/api/v1/namespaces/ns/pods", A), 429);
+        fake_set_time(s, 1000000 + ROWS[i].after_s * 1000);
+        ask(ROWS[i].another ? &another : &c, ROWS[i].method, ROWS[i].path, ROWS[i].body);
+        expect(s, FAKE_RULES_ALL, ROWS[i].broken ? TOO_SOON : NULL);
+        client_free(&c);
+        client_free(&another);
+        fake_apiserver_stop(s);
+    }
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -189,6 +256,7 @@ int main(void)
         T(test_a_decent_run),  T(test_two_attempts),  T(test_two_of_an_index),
         T(test_after_the_end), T(test_without_a_job), T(test_counters),
         T(test_ends),          T(test_both_ends),     T(test_idle_write),
+        T(test_patience),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

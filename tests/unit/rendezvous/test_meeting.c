@@ -45,6 +45,9 @@ static void test_the_largest_state_fits_the_store(void **state)
     (void)state;
     s = (struct meeting_state){
         .version = 9, .stage = STAGE_RUNNING, .keep_alive_ms = 5000, .n = MEETING_NODES_MAX};
+    s.here = MEETING_NODES_MAX;
+    s.left_ms = 86400000;
+    memset(s.missing, '\\', sizeof(s.missing) - 1);
     memset(s.why, '\n', sizeof(s.why) - 1);
     memset(s.cause.message, '\\', sizeof(s.cause.message) - 1);
     memset(s.master_addr, 'x', sizeof(s.master_addr) - 1);

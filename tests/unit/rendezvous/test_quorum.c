@@ -81,6 +81,85 @@ static void test_too_few_in_time(void **state)
     quorum_release(&q);
 }
 
+/* Who has come, for those who wait: not before it takes long, and not more often. */
+static void test_who_has_come_is_told(void **state)
+{
+    struct quorum q;
+    const struct quorum_config c = play_elastic(3, 4);
+
+    (void)state;
+    quorum_init(&q, &c, 0);
+    assert_int_equal(q.state.left_ms, 600000);
+    play_all(&q, 1, NODE_JOINING, 100);
+    assert_false(quorum_step(&q, 100) || quorum_tell(&q, 100) || quorum_tell(&q, 4999));
+    const int64_t version = q.state.version;
+    assert_true(quorum_tell(&q, 5000));
+    assert_true(q.state.version == version + 1 && q.state.here == 1 && q.state.left_ms == 595000);
+    assert_string_equal(q.state.missing, ""); /* nobody has a number yet */
+    play_all(&q, 2, NODE_JOINING, 5001);
+    assert_false(quorum_tell(&q, 9999));
+    assert_true(quorum_tell(&q, 10000));
+    assert_int_equal(q.state.here, 2);
+    play_all(&q, 2, NODE_JOINING, 14000);
+    assert_false(quorum_tell(&q, 19000)); /* no news */
+    for (int64_t now = 14000; now <= 29001; now += 5000) {
+        play_hear(&q, 1, NODE_JOINING, now);
+        assert_false(quorum_step(&q, now)); /* node 2 has fallen silent */
+    }
+    assert_true(quorum_tell(&q, 29000));
+    assert_int_equal(q.state.here, 1);
+    play_all(&q, 4, NODE_JOINING, 29002);
+    assert_true(quorum_step(&q, 29002));
+    assert_false(quorum_tell(&q, 90000)); /* the round runs */
+    /* The next round's count begins anew. */
+    play_failure(&q, 1, 7, false, 90000);
+    assert_true(quorum_step(&q, 90000));
+    assert_true(q.state.here == 0 && q.state.left_ms == 600000 && !quorum_tell(&q, 94999));
+    quorum_release(&q);
+}
+
+static void join_as(struct quorum *q, int64_t ticket, int64_t rank)
+{
+    const struct meeting_node n = {.phase = NODE_JOINING, .beat = ticket, .nproc = 1, .wanted = rank};
+
+    quorum_hear(q, ticket, &n, 0);
+}
+
+static void test_missing_ranks_are_named(void **state)
+{
+    struct quorum_config c = play_fixed_2;
+    struct quorum q;
+
+    (void)state;
+    c.fixed_ranks = true;
+    c.min = c.max = 9;
+    quorum_init(&q, &c, 0);
+    join_as(&q, 1, 0);
+    join_as(&q, 2, 2);
+    join_as(&q, 3, 8);
+    assert_true(quorum_tell(&q, QUORUM_TELL_MS));
+    assert_string_equal(q.state.missing, "1, 3..7");
+    assert_int_equal(q.state.here, 3);
+    join_as(&q, 4, 1);
+    assert_true(quorum_tell(&q, 2 * QUORUM_TELL_MS));
+    assert_string_equal(q.state.missing, "3..7");
+    join_as(&q, 5, 5);
+    assert_true(quorum_tell(&q, 3 * QUORUM_TELL_MS));
+    assert_string_equal(q.state.missing, "3..4, 6..7");
+    quorum_release(&q);
+    /* As many as there is room for. */
+    c.min = c.max = MEETING_NODES_MAX;
+    quorum_init(&q, &c, 0);
+    for (int64_t i = 0; i < MEETING_NODES_MAX; i += 2)
+        join_as(&q, i + 1, i);
+    assert_true(quorum_tell(&q, QUORUM_TELL_MS));
+    const size_t len = strlen(q.state.missing);
+    assert_true(len < MEETING_MISSING_BYTES && len > MEETING_MISSING_BYTES - 16);
+    assert_ptr_equal(strstr(q.state.missing, "1, 3, 5, 7, "), q.state.missing);
+    assert_string_equal(q.state.missing + len - 5, ", ...");
+    quorum_release(&q);
+}
+
 static void test_failures_use_restarts_everywhere(void **state)
 {
     struct quorum q;
@@ -103,6 +182,20 @@ static void test_failures_use_restarts_everywhere(void **state)
     assert_int_equal(q.state.end, END_FAILED);
     assert_int_equal(q.state.blame, 1);
     assert_int_equal(q.state.cause.status, 3 << 8);
+    quorum_release(&q);
+}
+
+static void test_a_wrong_usage_uses_no_restart(void **state)
+{
+    struct quorum q;
+
+    (void)state;
+    play_begin(&q, &play_fixed_2, 2);
+    play_failure(&q, 1, 2, false, 40000);
+    assert_true(quorum_step(&q, 40000));
+    assert_int_equal(q.state.end, END_FAILED);
+    assert_int_equal(q.state.restarts, 0);
+    assert_int_equal(q.state.cause.status, 2 << 8);
     quorum_release(&q);
 }
 
@@ -255,6 +348,9 @@ int main(void)
         cmocka_unit_test(test_last_call),
         cmocka_unit_test(test_too_few_in_time),
         cmocka_unit_test(test_failures_use_restarts_everywhere),
+        cmocka_unit_test(test_who_has_come_is_told),
+        cmocka_unit_test(test_missing_ranks_are_named),
+        cmocka_unit_test(test_a_wrong_usage_uses_no_restart),
         cmocka_unit_test(test_root_cause_is_awaited),
         cmocka_unit_test(test_a_node_comes),
         cmocka_unit_test(test_a_node_is_told_to_go),

@@ -6,13 +6,13 @@
 
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "seed.h"
 #include "trainer/run.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char MODEL[] = "name: tiny\n"
@@ -51,11 +51,10 @@ void configure(struct fixture *f, const char *optimizer)
 int make(void **state)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    const char *seed = getenv("TK_SEED");
 
     small_data_make(f->dir);
     configure(f, "{type: adam, lr: 0.01}");
-    f->random = seed ? (unsigned)strtoul(seed, NULL, 10) : (unsigned)time(NULL);
+    f->random = (unsigned)seed_of_run();
     *state = f;
     return 0;
 }

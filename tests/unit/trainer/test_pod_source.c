@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct fixture {
     char folder[PATH_MAX];
@@ -76,6 +79,30 @@ static void without_files_and_network_it_ends_for_good(void **state)
     assert_int_equal(f->server.seen->requests, 0);
 }
 
+/* No files and no right to write them there: for good, and in one line. Root may write everywhere, so it is not root that looks. */
+static void without_files_and_rights_it_ends_for_good(void **state)
+{
+    struct fixture *f = *state;
+    const bool root = geteuid() == 0;
+    char says[160];
+
+    from(f, f->server.port, "/good");
+    assert_int_equal(chmod(f->folder, 0500), 0);
+    if (root)
+        assert_int_equal(seteuid(65534), 0);
+    snprintf(says, sizeof(says),
+             ": no MNIST/raw/train-images-idx3-ubyte[.gz] there, and uid %u may not write it (Permission "
+             "denied): give --data",
+             (unsigned)geteuid());
+    expect(f, ERR_NOT_FOUND, says);
+    f->o.source.name = DATASET_FASHION_MNIST;
+    expect(f, ERR_NOT_FOUND, "or one with the files (Debian: dataset-fashion-mnist)");
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(f->folder, 0700), 0);
+    assert_int_equal(f->server.seen->requests, 0);
+}
+
 /* A mirror that was named may still come up; a server that is busy may have time later. */
 static void what_may_pass_says_so(void **state)
 {
@@ -119,6 +146,11 @@ static void other_data_are_not_looked_for(void **state)
     f->spec.format = SOURCE_IDX;
     f->spec.train_targets = "labels";
     expect(f, ERR_NOT_FOUND, "train.csv");
+    f->spec.format = SOURCE_TOKENS;
+    f->spec.train = "*train*.bin";
+    f->spec.train_targets = NULL;
+    f->spec.rows = 8;
+    expect(f, ERR_NOT_FOUND, "/*train*.bin: no such file: --data and --train_files say what is read");
     assert_int_equal(f->server.seen->requests, 0);
 }
 
@@ -128,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(without_files_and_network_it_ends_for_good),
+        TEST(without_files_and_rights_it_ends_for_good),
         TEST(what_may_pass_says_so),
         TEST(a_stop_is_said),
         TEST(other_data_are_not_looked_for),

@@ -260,6 +260,38 @@ static void max_steps_may_be_whole_epochs(void **state)
     assert_null(strstr(f->text, "end 1 "));
 }
 
+/* 4 steps are an epoch. Where --save_every writes nothing, or older weights, the end does. */
+static void a_run_that_ends_early_leaves_its_weights(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+
+    f->cfg.epochs = 4;
+    for (int64_t steps = 1; steps <= 8; steps++) {
+        f->cfg.save_every = 0;
+        weights_after(f, steps, &want);
+        assert_int_equal(unlink(f->cfg.save_path), 0);
+        f->cfg.save_every = 3;
+        weights_after(f, steps, &got);
+        assert_int_equal(got.len, want.len);
+        assert_memory_equal(got.data, want.data, want.len);
+        assert_int_equal(unlink(f->cfg.save_path), 0);
+    }
+    f->cfg.eval_only = true;
+    assert_int_equal(go(f), 0);
+    assert_int_equal(unlink(f->cfg.save_path), 0);
+    /* A run that goes to its end keeps what --save_every wrote. */
+    f->cfg.eval_only = false;
+    f->cfg.max_steps = 0;
+    f->cfg.save_every = 0;
+    f->cfg.epochs = 1;
+    weights_after(f, 0, &want);
+    f->cfg.epochs = 2;
+    f->cfg.save_every = 3;
+    weights_after(f, 0, &got);
+    assert_memory_equal(got.data, want.data, want.len);
+}
+
 static void a_signal_ends_the_run(void **state)
 {
     struct fixture *f = *state;
@@ -320,7 +352,7 @@ static void refuses_what_cannot_be_trained(void **state)
     expect_failure(f, 1, "--log_dir: ");
     f->cfg = good;
     f->cfg.backend = COLLECTIVES_NCCL;
-    expect_failure(f, 2, "--backend nccl: this build has no GPU support"); /* none lies beside this program */
+    expect_failure(f, 2, "(trainer-cuda), or --backend gloo"); /* none lies beside this program */
     f->cfg.no_cuda = true;
     expect_failure(f, 2, "--backend nccl works between GPUs, and --no_cuda forbids them");
 }
@@ -367,6 +399,7 @@ int main(void)
         TEST(the_rate_follows_steps_or_epochs),
         TEST(max_steps_and_eval_only_end_early),
         TEST(max_steps_may_be_whole_epochs),
+        TEST(a_run_that_ends_early_leaves_its_weights),
         TEST(a_signal_ends_the_run),
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),

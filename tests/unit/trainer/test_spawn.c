@@ -192,7 +192,38 @@ static void the_root_cause_is_the_exit_status(void **state)
     assert_null(strstr(buf_str(&err), "restart")); /* PET_MAX_RESTARTS was not for us */
     s = start((char *[]){trainer, "linear", "--nprocs=2", "--epoch", NULL});
     assert_int_equal(finish(&s, &out, &err), 2);
-    assert_string_equal(buf_str(&err), "trainer: --epoch: unknown option (--help lists them)\n");
+    assert_string_equal(buf_str(&err),
+                        "trainer: --epoch: unknown option; did you mean --epochs? (trainer linear --help)\n");
+}
+
+static void words_are_explained(void **state)
+{
+    static const struct {
+        const char *word, *says;
+        int code;
+    } cases[] = {
+        {"tokenise", "trainer: \"tokenise\": no such command; did you mean tokenize? (trainer --help)\n", 2},
+        {"generate.yaml", "trainer: generate.yaml: No such file", 2},
+        {"convert-small.yml", "trainer: convert-small.yml: No such file", 2},
+        {"choose_v2/model.yaml", "trainer: choose_v2/model.yaml: No such file", 2},
+        {"tokenize/", "trainer: tokenize/: No such file", 2},
+        {"generate.json", "trainer: \"generate.json\": no such preset (there are: ", 2}, /* nor a command */
+        {"Linear", "trainer: \"Linear\": no such preset; did you mean linear? (there are: ", 2},
+        {"resnet", "trainer: \"resnet\": no such preset (there are: ", 2},
+        {"--epochs",
+         "trainer: --epochs: expected the name of a preset, a model file or a command before the options", 2},
+        {"--version", "", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cleanup_buf struct buf out = BUF_INIT(1 << 16), err = BUF_INIT(1 << 16);
+        struct started s = start((char *[]){trainer, (char *)(uintptr_t)cases[i].word, NULL});
+        assert_int_equal(finish(&s, &out, &err), cases[i].code);
+        assert_ptr_equal(strstr(buf_str(&err), cases[i].says), buf_str(&err));
+        if (!cases[i].code)
+            assert_ptr_equal(strstr(buf_str(&out), "trainer (Torchkeeper) "), buf_str(&out));
+    }
 }
 
 /* SIGTERM to the process that was started stops all ranks after the same step. */
@@ -225,6 +256,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_launcher_decides),
         cmocka_unit_test(ranks_are_started),
         cmocka_unit_test(the_root_cause_is_the_exit_status),
+        cmocka_unit_test(words_are_explained),
         cmocka_unit_test(signals_are_passed_on),
     };
 

@@ -14,7 +14,7 @@
 static const char FULL[] = "{\"phase\":\"Pending\",\"reason\":\"Restarting\",\"observedGeneration\":3,"
                            "\"startTime\":\"2026-01-01T00:00:00Z\","
                            "\"attempt\":2,\"backoffCount\":1,\"disruptionCount\":1,\"admissionCount\":0,"
-                           "\"resumeCount\":4,\"conditions\":[{\"type\":"
+                           "\"resumeCount\":4,\"restarts\":3,\"ranAttempt\":1,\"conditions\":[{\"type\":"
                            "\"Running\",\"status\":\"False\",\"reason\":\"Restarting\",\"message\":\"0 of "
                            "2\",\"lastTransitionTime\":"
                            "\"2026-01-01T00:00:05Z\",\"observedGeneration\":3}],\"aggregate\":{\"creating\":"

@@ -37,7 +37,7 @@ static void test_there_and_back(void **state)
     cleanup_json cJSON *object =
         parse("{\"kind\":\"k\",\"metadata\":{" BALLAST META "}," SPEC "," STATUS "}");
     cleanup_json cJSON *before = cJSON_Duplicate(object, true);
-    cleanup_json cJSON *want = parse("{\"kind\":\"k\",\"metadata\":{" META "}," SPEC "," STATUS "}");
+    cleanup_json cJSON *want = parse("{\"metadata\":{" META "}," SPEC "," STATUS "}");
 
     (void)state;
     struct jobtext *t = jobtext_new(object, &err);
@@ -89,6 +89,158 @@ static void test_a_spec_beyond_reason_is_not_kept(void **state)
     assert_string_equal(job->uid, "u");
 }
 
+/* Measured as the API server writes it: what is made of it comes back like that. */
+static void test_escapes_count(void **state)
+{
+    static const char *const TEXTS[] = {"<", ">", "&", "\u2028", "\u2029", "x", "\u2027"};
+    static const int BYTES[] = {6, 6, 6, 6, 6, 1, 3};
+    static char text[JOBTEXT_SPEC_BYTES + 1];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(TEXTS); i++) {
+        for (int over = 0; over < 2; over++) {
+            struct err err;
+            int n = (JOBTEXT_SPEC_BYTES - 8) / BYTES[i] + over * 2; /* {"a":""} are 8 */
+            text[0] = '\0';
+            char *to = text;
+            for (int k = 0; k < n && to + 4 < text + sizeof(text); k++)
+                to = stpcpy(to, TEXTS[i]);
+            cleanup_json cJSON *object = parse("{\"metadata\":{" META "}}");
+            cJSON_AddStringToObject(cJSON_AddObjectToObject(object, "spec"), "a", text);
+            struct jobtext *t = jobtext_new(object, &err);
+            assert_non_null(t);
+            if (BYTES[i] > 1 || !over)
+                assert_int_equal(t->too_large, over);
+            jobtext_free(t);
+        }
+    }
+}
+
+/* One of 1,024 replicas and ten long failures is read; one that only someone else can have written is not. */
+static void test_status_bound(void **state)
+{
+    struct err err;
+    cleanup_json cJSON *object =
+        parse("{\"metadata\":{" META "}," SPEC ",\"status\":{\"tasks\":[{\"replicas\":[]}]}}");
+    cJSON *status = cJSON_GetObjectItem(object, "status");
+    cJSON *replicas = cJSON_GetObjectItem(cJSON_GetObjectItem(status, "tasks")->child, "replicas");
+
+    (void)state;
+    for (int i = 0; i < JOBSTATUS_REPLICAS_MAX; i++)
+        cJSON_AddItemToArray(
+            replicas,
+            parse("{\"name\":\"a-name-of-sixty-three-characters-is-the-longest-that-there-can-be-123\","
+                  "\"uid\":\"01234567-0123-0123-0123-0123456789ab\",\"phase\":\"Succeeded\",\"restarts\":0,"
+                  "\"containers\":[{\"name\":\"a-name-of-sixty-three-characters-is-the-longest-that-there-"
+                  "can\","
+                  "\"state\":\"Terminated\",\"exitCode\":0}]}"));
+    struct jobtext *t = jobtext_new(object, &err);
+    assert_non_null(t);
+    assert_false(t->too_large);
+    struct trainjob *job = jobtext_decode(t, &err);
+    assert_int_equal(job->status.tasks[0].n_replicas, JOBSTATUS_REPLICAS_MAX);
+    trainjob_free(job);
+    jobtext_free(t);
+    cJSON *junk = cJSON_AddArrayToObject(status, "conditions");
+    for (int i = 0; i < JOBTEXT_STATUS_BYTES / 2; i++)
+        cJSON_AddItemToArray(junk, cJSON_CreateNumber(0));
+    assert_null(jobtext_new(object, &err));
+    assert_non_null(strstr(err.msg, "status: over 524288 bytes"));
+}
+
+static void test_unreadable(void **state)
+{
+    struct err err, why;
+    cleanup_json cJSON *object = parse("{\"metadata\":{" BALLAST META "}," SPEC
+                                       ",\"status\":{\"phase\":\"Running\",\"reason\":\"R\"}}");
+
+    (void)state;
+    err_set(&why, ERR_INVALID, "because");
+    struct jobtext *t = jobtext_new_unreadable(object, &why, &err);
+    assert_non_null(t);
+    assert_string_equal(t->unreadable, "because");
+    assert_in_range(t->json_len, 1, 200);
+    cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
+    jobtext_free(t);
+    assert_string_equal(job->unreadable, "because");
+    assert_string_equal(job->status.reason, "R");
+    assert_int_equal(job->status.phase, JOB_NONE);
+}
+
+/* Nobody else's job, and none that is being deleted, is taken for ours. */
+static void test_unreadable_but_not_ours(void **state)
+{
+    static const struct {
+        const char *metadata, *policy, *manager;
+        bool deleting;
+    } ROWS[] = {
+        {"", "{}", "", false},
+        {"\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",", "{}", "", true},
+        {"", "{\"managedBy\":\"k/multi\",\"backoffLimit\":77}", "k/multi", false},
+        {"", "{\"managedBy\":\"" TRAINJOB_MANAGED_BY "\"}", TRAINJOB_MANAGED_BY, false},
+    };
+    char text[600];
+    struct err err, why;
+
+    (void)state;
+    err_set(&why, ERR_INVALID, "because");
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), "{\"metadata\":{%s" META "},\"spec\":{\"x\":[1],\"runPolicy\":%s}}",
+                 ROWS[i].metadata, ROWS[i].policy);
+        cleanup_json cJSON *object = parse(text);
+        struct jobtext *t = jobtext_new_unreadable(object, &why, &err);
+        assert_non_null(t);
+        cleanup_trainjob struct trainjob *job = jobtext_decode(t, &err);
+        jobtext_free(t);
+        assert_non_null(job);
+        assert_int_equal(job->deleting, ROWS[i].deleting);
+        const char *manager = job->spec.run_policy.managed_by;
+        assert_string_equal(manager ? manager : "", ROWS[i].manager);
+        assert_false(job->spec.run_policy.backoff_limit == 77);
+    }
+}
+
+/* The largest that anyone may need: a full spec of short variables, each of them once more in managedFields and, quoted, in the
+ * annotation of kubectl apply, and a status of 1,024 replicas. It is read, and with room to spare. */
+static void test_the_largest_job_is_readable(void **state)
+{
+    enum { VARIABLES = JOBTEXT_SPEC_BYTES / 32 };
+    cleanup_buf struct buf text = BUF_INIT(2 << 20); /* of the 3 MiB that a watch takes */
+    struct err err;
+
+    (void)state;
+    assert_int_equal(buf_puts(&text, "{\"metadata\":{" META ",\"annotations\":{\"a\":\"", &err), 0);
+    for (int i = 0; i < VARIABLES; i++)
+        assert_int_equal(buf_printf(&text, &err, "{\\\"name\\\":\\\"V%05d\\\",\\\"value\\\":\\\"x\\\"},", i),
+                         0);
+    assert_int_equal(buf_puts(&text, "\"},\"managedFields\":[{\"f\":{", &err), 0);
+    for (int i = 0; i < VARIABLES; i++)
+        assert_int_equal(
+            buf_printf(&text, &err,
+                       "\"k:{\\\"name\\\":\\\"V%05d\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}},", i),
+            0);
+    assert_int_equal(buf_puts(&text, "\"z\":1}}]},\"spec\":{\"env\":[", &err), 0);
+    for (int i = 0; i < VARIABLES; i++)
+        assert_int_equal(buf_printf(&text, &err, "{\"name\":\"V%05d\",\"value\":\"x\"},", i), 0);
+    assert_int_equal(buf_puts(&text, "{}]},\"status\":{\"tasks\":[{\"replicas\":[", &err), 0);
+    for (int i = 0; i < JOBSTATUS_REPLICAS_MAX; i++)
+        assert_int_equal(
+            buf_printf(&text, &err,
+                       "{\"name\":\"a-job-of-a-long-name-node-%d\",\"uid\":\"01234567-0123-0123-0123-"
+                       "0123456789ab\",\"phase\":\"Running\",\"restarts\":0,\"containers\":[{\"name\":"
+                       "\"pytorch\",\"state\":\"Running\",\"exitCode\":0}]},",
+                       i),
+            0);
+    assert_int_equal(buf_puts(&text, "{}]}]}}", &err), 0);
+    cleanup_json cJSON *object = json_parse(buf_str(&text), text.len, &err);
+    if (!object)
+        fail_msg("%s", err.msg);
+    struct jobtext *t = jobtext_new(object, &err);
+    assert_non_null(t);
+    assert_false(t->too_large);
+    jobtext_free(t);
+}
+
 static void test_unusable_metadata(void **state)
 {
     static const char *const BAD[] = {
@@ -114,9 +266,10 @@ static void test_unusable_metadata(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_a_spec_beyond_reason_is_not_kept),
-        cmocka_unit_test(test_unusable_metadata),
+        cmocka_unit_test(test_there_and_back),    cmocka_unit_test(test_a_spec_beyond_reason_is_not_kept),
+        cmocka_unit_test(test_escapes_count),     cmocka_unit_test(test_status_bound),
+        cmocka_unit_test(test_unreadable),        cmocka_unit_test(test_the_largest_job_is_readable),
+        cmocka_unit_test(test_unusable_metadata), cmocka_unit_test(test_unreadable_but_not_ours),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

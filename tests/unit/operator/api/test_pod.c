@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "operator/api/pod.h"
+#include "operator/api/trainjob.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +17,8 @@
     "attempt\":\"2\","                                                                                       \
     "\"batch.tensorstack.dev/replica-index\":\"1\",\"batch.tensorstack.dev/"                                 \
     "replica-type\":\"node\"},\"ownerReferences\":"                                                          \
-    "[{\"uid\":\"not\"},{\"uid\":\"job\",\"controller\":true}]}"
+    "[{\"uid\":\"not\"},{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND              \
+    "\",\"uid\":\"job\",\"controller\":true}]}"
 
 static struct pod *decode(const char *text, struct err *err)
 {
@@ -269,6 +271,81 @@ static void test_conditions(void **state)
     }
 }
 
+/* Nothing that others write makes a pod large: names of any length count as absent, messages are cut. */
+static void test_every_string_is_bounded(void **state)
+{
+    static const char *const PATHS[][2] = {
+        {"metadata", "resourceVersion"}, {"spec", "nodeName"}, {"status", "reason"}, {"status", "message"}};
+    static char text[100001];
+    struct err err;
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    for (int round = 0; round < 2; round++) {
+        const char *long_text = round ? text : "short";
+        cleanup_json cJSON *pod = json_parse("{" META "}", strlen("{" META "}"), &err);
+        cJSON *meta = cJSON_GetObjectItem(pod, "metadata");
+        cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
+        cJSON *status = cJSON_AddObjectToObject(pod, "status");
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "name", long_text);
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(spec, "containers"), cJSON_Duplicate(c, true));
+        cJSON *ended = cJSON_AddObjectToObject(cJSON_AddObjectToObject(c, "state"), "terminated");
+        cJSON_AddNumberToObject(ended, "exitCode", 1);
+        cJSON_AddStringToObject(ended, "reason", long_text);
+        cJSON_AddStringToObject(ended, "message", long_text);
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "initContainerStatuses"),
+                             cJSON_Duplicate(c, true));
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(status, "containerStatuses"), c);
+        cJSON *conditions = cJSON_AddArrayToObject(status, "conditions");
+        for (int k = 0; k < 2; k++) {
+            cJSON *cond = cJSON_CreateObject();
+            cJSON_AddStringToObject(cond, "type", k ? "PodScheduled" : "DisruptionTarget");
+            cJSON_AddStringToObject(cond, "status", k ? "False" : "True");
+            cJSON_AddStringToObject(cond, "reason", k ? "Unschedulable" : long_text);
+            cJSON_AddStringToObject(cond, "message", long_text);
+            cJSON_AddItemToArray(conditions, cond);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(PATHS); i++)
+            cJSON_AddStringToObject(cJSON_GetObjectItem(pod, PATHS[i][0]), PATHS[i][1], long_text);
+        cJSON *labels = cJSON_GetObjectItem(meta, "labels");
+        cJSON_ReplaceItemInObjectCaseSensitive(labels, LABEL_TYPE, cJSON_CreateString(long_text));
+        cJSON_AddStringToObject(labels, LABEL_TEMPLATE_HASH, long_text);
+        if (round)
+            assert_null(pod_decode(pod, &err)); /* no resourceVersion is like that */
+        cJSON_ReplaceItemInObjectCaseSensitive(meta, "resourceVersion", cJSON_CreateString("7"));
+        struct pod *p = pod_decode(pod, &err);
+        assert_non_null(p);
+        assert_in_range(pod_bytes(p), 1, 8192);
+        assert_string_equal(p->node, round ? "" : "short");
+        assert_string_equal(p->reason, round ? "" : "short");
+        assert_string_equal(p->type, round ? "" : "short");
+        assert_int_equal(strlen(p->message), round ? 512 : 5);
+        assert_int_equal(strlen(p->unschedulable), round ? 512 : 5);
+        if (!round) /* a container without a name is none of ours */
+            assert_int_equal(strlen(p->training.message), 5);
+        pod_free(p);
+    }
+}
+
+static void test_unreadable(void **state)
+{
+    struct err err, why;
+    cleanup_json cJSON *j = json_parse("{" META "}", strlen("{" META "}"), &err);
+
+    (void)state;
+    err_set(&why, ERR_INVALID, "because");
+    struct pod *p = pod_decode_unreadable(j, &why, &err);
+    struct child *c = child_decode_unreadable(j, &why, &err);
+    assert_string_equal(p->unreadable, "because");
+    assert_string_equal(p->owner_uid, "job");
+    assert_int_equal(p->phase, POD_PHASE_UNKNOWN);
+    assert_string_equal(c->unreadable, "because");
+    assert_string_equal(c->owner_uid, "job");
+    pod_free(p);
+    child_free(c);
+}
+
 static void test_child(void **state)
 {
     struct err err;
@@ -291,14 +368,59 @@ static void test_child(void **state)
     assert_int_equal(err.kind, ERR_INVALID);
 }
 
+static void test_child_conditions(void **state)
+{
+#define SINCE(type, status, message)                                                                         \
+    "{\"type\":\"" type "\",\"status\":\"" status "\",\"message\":\"" message                                \
+    "\",\"lastTransitionTime\":\"1970-01-01T00:00:05Z\"}"
+    static const struct {
+        const char *conditions, *trouble;
+        int64_t unavailable_ms;
+        bool refused;
+    } ROWS[] = {
+        {"", "", 0, false},
+        {"1,{\"type\":\"Available\"},{\"status\":\"False\"}", "", 0, false},
+        {SINCE("Available", "True", "a") "," SINCE("Progressing", "True", "p"), "", 0, false},
+        {SINCE("Available", "False", "a") "," SINCE("Progressing", "True", "p"), "a", 5000, false},
+        {SINCE("Available", "False", "a") "," SINCE("Progressing", "False", "p"), "p", 5000, false},
+        {SINCE("ReplicaFailure", "True", "r") "," SINCE("Available", "False", "a") "," SINCE("Progressing",
+                                                                                             "False", "p"),
+         "r", 5000, true},
+        {SINCE("ReplicaFailure", "False", "r"), "", 0, false},
+        {"{\"type\":\"Available\",\"status\":\"False\",\"lastTransitionTime\":\"x\"}", "", 0, false},
+    };
+    char text[800];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), "{" META ",\"status\":{\"conditions\":[%s]}}", ROWS[i].conditions);
+        cleanup_json cJSON *j = json_parse(text, strlen(text), &err);
+        struct child *c = child_decode(j, &err);
+        assert_non_null(c);
+        assert_string_equal(c->trouble, ROWS[i].trouble);
+        assert_int_equal(c->unavailable_ms, ROWS[i].unavailable_ms);
+        assert_int_equal(c->refused, ROWS[i].refused);
+        child_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statuses_by_name), cmocka_unit_test(test_attempt_bound),
-        cmocka_unit_test(test_index_bound),      cmocka_unit_test(test_bare),
-        cmocka_unit_test(test_deletion),         cmocka_unit_test(test_long_message_keeps_its_end),
-        cmocka_unit_test(test_init_containers),  cmocka_unit_test(test_exit_codes),
-        cmocka_unit_test(test_conditions),       cmocka_unit_test(test_child),
+        cmocka_unit_test(test_statuses_by_name),
+        cmocka_unit_test(test_attempt_bound),
+        cmocka_unit_test(test_index_bound),
+        cmocka_unit_test(test_bare),
+        cmocka_unit_test(test_deletion),
+        cmocka_unit_test(test_long_message_keeps_its_end),
+        cmocka_unit_test(test_init_containers),
+        cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_child),
+        cmocka_unit_test(test_every_string_is_bounded),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_child_conditions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,17 +36,28 @@ static cJSON *base(void)
     return doc;
 }
 
+/* With what a field of `elastic` needs beside it. */
+static cJSON *base_for(const struct schema_field *f)
+{
+    cJSON *doc = base();
+    cJSON *spec = cJSON_GetObjectItem(doc, "spec");
+
+    if (f->n > 1 && f->keys[1] && strcmp(f->keys[1], "elastic") == 0) {
+        cJSON *limits = cJSON_AddObjectToObject(spec, "elastic");
+        cJSON_AddNumberToObject(limits, "minReplicas", 1);
+        cJSON_AddNumberToObject(limits, "maxReplicas", 2);
+        cJSON_AddNumberToObject(cJSON_GetArrayItem(cJSON_GetObjectItem(spec, "replicaSpecs"), 0), "replicas",
+                                2);
+    }
+    return doc;
+}
+
 /* What the decoder says of a spec with `value` (taken) in that field; "" when it likes it. */
 static void complaint(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
 {
     struct err err;
-    cJSON *doc = base();
+    cJSON *doc = base_for(f);
 
-    if (f->n > 1 && f->keys[1] && strcmp(f->keys[1], "elastic") == 0) {
-        cJSON *limits = cJSON_AddObjectToObject(cJSON_GetObjectItem(doc, "spec"), "elastic");
-        cJSON_AddNumberToObject(limits, "minReplicas", 1);
-        cJSON_AddNumberToObject(limits, "maxReplicas", 1);
-    }
     schema_put(doc, crd, f, value);
     cleanup_trainjob struct trainjob *job = trainjob_decode(doc, &err);
     assert_non_null(job);
@@ -95,15 +106,15 @@ static void shape(const struct trainjob_spec *s, char *out, size_t size)
 {
     const struct replica_spec *r = &s->replica_specs[0];
 
-    snprintf(out, size, "%d %d %d %s %d %d %d", r->replicas, (int)r->restart_policy, s->torchrun.max_restarts,
-             s->torchrun.proc_per_node, (int)s->torchrun.rdzv_backend, s->run_policy.backoff_limit,
-             (int)s->run_policy.cleanup_policy);
+    snprintf(out, size, "%d %d %d %s %d %d %d %d", r->replicas, (int)r->restart_policy,
+             s->torchrun.max_restarts, s->torchrun.proc_per_node, (int)s->torchrun.rdzv_backend,
+             s->run_policy.backoff_limit, (int)s->run_policy.cleanup_policy, s->elastic.expected);
 }
 
 static void shape_with(const cJSON *crd, const struct schema_field *f, cJSON *value, char *out, size_t size)
 {
     struct err err;
-    cJSON *doc = base();
+    cJSON *doc = base_for(f);
 
     schema_put(doc, crd, f, value);
     cleanup_trainjob struct trainjob *job = trainjob_decode(doc, &err);
@@ -113,11 +124,13 @@ static void shape_with(const cJSON *crd, const struct schema_field *f, cJSON *va
     shape(&job->spec, out, size);
 }
 
-/* Valid, and not the default. */
+/* Valid, and not the default; NULL where that is an empty object, which its members' defaults fill. */
 static cJSON *another_value(const cJSON *schema, const cJSON *value)
 {
     const cJSON *word;
 
+    if (cJSON_IsObject(value) && !value->child)
+        return NULL;
     cJSON_ArrayForEach(word, json_find(schema, (const char *[]){"enum", NULL}))
     {
         if (strcmp(word->valuestring, value->valuestring) != 0)
@@ -140,10 +153,13 @@ static void check_default(void *ctx, const struct schema_field *f)
     schema_path(f, "[0]", path);
     shape_with(ctx, f, cJSON_CreateNull(), absent, sizeof(absent));
     shape_with(ctx, f, cJSON_Duplicate(value, true), given, sizeof(given));
-    shape_with(ctx, f, another_value(f->schema, value), other, sizeof(other));
     if (strcmp(absent, given) != 0)
         fail_msg("%s: the schema's default gave \"%s\", and without the field it is \"%s\"", path, given,
                  absent);
+    cJSON *another = another_value(f->schema, value);
+    if (!another)
+        return;
+    shape_with(ctx, f, another, other, sizeof(other));
     if (strcmp(given, other) == 0)
         fail_msg("%s has a default, and shape() does not look at it", path);
 }
@@ -151,6 +167,39 @@ static void check_default(void *ctx, const struct schema_field *f)
 static void test_defaults_are_the_same(void **state)
 {
     schema_walk(*state, "spec", check_default, *state);
+}
+
+/* A default is in the object that the hash of the template is made from: one more in these parts would give every job that
+ * runs another hash. A new field there means its default when it is absent. */
+static void check_hashed_default(void *ctx, const struct schema_field *f)
+{
+    static const char *const KNOWN[] = {"spec.torchrunConfig.maxRestarts", "spec.torchrunConfig.procPerNode",
+                                        "spec.torchrunConfig.rdzvBackend"};
+    static const char *const HASHED[] = {"spec.torchrunConfig", "spec.replicaSpecs[0].template",
+                                         "spec.runMode"};
+    char path[SCHEMA_PATH_BYTES];
+    int *n_known = ctx;
+    bool hashed = false;
+    bool known = false;
+
+    schema_path(f, "[0]", path);
+    for (size_t i = 0; i < ARRAY_LEN(HASHED); i++)
+        hashed |= strncmp(path, HASHED[i], strlen(HASHED[i])) == 0;
+    if (!hashed || !json_find(f->schema, (const char *[]){"default", NULL}))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(KNOWN); i++)
+        known |= strcmp(path, KNOWN[i]) == 0;
+    if (!known)
+        fail_msg("%s has a default, and the template's hash covers it", path);
+    ++*n_known;
+}
+
+static void test_no_new_default_is_hashed(void **state)
+{
+    int n_known = 0;
+
+    schema_walk(*state, "spec", check_hashed_default, &n_known);
+    assert_int_equal(n_known, 3);
 }
 
 /* Longer by one than the schema lets a string or a list be; NULL without such a limit. */
@@ -368,6 +417,7 @@ int main(void)
         cmocka_unit_test_prestate(test_limits_and_words_are_the_same, crd),
         cmocka_unit_test_prestate(test_lengths_are_bounded, crd),
         cmocka_unit_test_prestate(test_defaults_are_the_same, crd),
+        cmocka_unit_test_prestate(test_no_new_default_is_hashed, crd),
         cmocka_unit_test_prestate(test_refused_fields_are_refused_twice, crd),
         cmocka_unit_test_prestate(test_decoder_reads_nothing_else, crd),
         cmocka_unit_test(test_crd_is_small),

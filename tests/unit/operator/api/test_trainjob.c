@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "operator/api/quantity.h"
 #include "operator/api/trainjob.h"
 #include "yamldoc.h"
 
@@ -160,6 +161,40 @@ static void test_hash_follows_mode(void **state)
     assert_string_not_equal(hashes[0], hashes[5]);
 }
 
+/* Jobs that run have pods with these hashes: another version of the operator must find the same. */
+static void test_hash_stays_over_upgrades(void **state)
+{
+    static const char TEMPLATE[] =
+        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":"
+        "\"1\"},\"spec\":{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"template\":{\"spec\":{"
+        "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"ports\":[{\"containerPort\":80}],\"tty\":true,"
+        "\"env\":null,\"x\":0.5,\"y\":1e3}]}}}],%s},\"status\":{%s}}";
+    static const struct {
+        const char *spec, *status, *hash;
+    } ROWS[] = {
+        {"\"suspend\":false", "", "902b7e6cc7bb4003"},
+        /* as the API server adds them */
+        {"\"elastic\":{\"expectedReplicas\":0}", "", "902b7e6cc7bb4003"},
+        {"\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1,\"procPerNode\":1,\"rdzvBackend\":\"c10d\"}",
+         "", "02b78de03d94eba7"},
+        {"\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1,\"procPerNode\":1,\"rdzvBackend\":\"c10d\"},"
+         "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":0}",
+         "", "543a2e2778723a78"},
+        {"\"runMode\":{\"debug\":{\"enabled\":true}}", "", "c9ac00064cbd24f3"},
+        {RESUME, "\"attempt\":1,\"resumeCount\":1", "f3ade3a2de82677d"},
+    };
+    char text[1024];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), TEMPLATE, ROWS[i].spec, ROWS[i].status);
+        cleanup_trainjob struct trainjob *job = decode(text);
+        if (job->spec_error)
+            fail_msg("%s", job->spec_error);
+        assert_string_equal(job->spec.hash, ROWS[i].hash);
+    }
+}
+
 #define TORCHRUN "\"torchrunConfig\":{\"enabled\":true,\"maxRestarts\":1},"
 
 struct row {
@@ -185,6 +220,23 @@ static const struct row REFUSED[] = {
      "spec.replicaSpecs[0].template: expected a pod template, got nothing"},
     {JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"template\":{\"spec\":{\"containers\":[{}]}}}]}"),
      "spec.replicaSpecs[0].template.spec.containers[0].name: expected a name"},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\","
+         "\"resources\":"
+         "{\"limits\":{\"cpu\":1,\"nvidia.com/gpu\":\"1x\"}}}]}}}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[0].resources.limits.nvidia.com/gpu: expected a quantity "
+     "such "
+     "as 1, 500m or 2Gi, got \"1x\""},
+    {JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}],"
+         "\"initContainers\":[{\"name\":\"i\"},{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":true}}}]}"
+         "}}]}"),
+     "spec.replicaSpecs[0].template.spec.initContainers[1].resources.requests.cpu: expected a quantity such "
+     "as 1, "
+     "500m or 2Gi, got something else"},
+    {WITH("\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"a\"}]},\"resources\":{\"limits\":{"
+          "\"memory\":\"2GB\"}}}"),
+     "spec.tensorboardSpec.resources.limits.memory: expected a quantity such as 1, 500m or 2Gi, got \"2GB\""},
+    {WITH("\"torchrunConfig\":{\"procPerNode\":\"four\"}"),
+     "spec.torchrunConfig.procPerNode: expected 1..4096, gpu, auto or cpu, got \"four\""},
     {WITH("\"torchrunConfig\":{\"maxRestarts\":-1}"),
      "spec.torchrunConfig.maxRestarts: expected an integer 0..2147483647, got -1"},
     {WITH("\"torchrunConfig\":{\"rdzvBackend\":\"zeus\"}"),
@@ -273,8 +325,38 @@ static void test_elastic(void **state)
     assert_int_equal(two->spec.pods, 2);
     assert_int_equal(two->spec.replica_specs[0].replicas, 2);
     assert_int_equal(two->spec.run_policy.restart_scope, SCOPE_REPLICA);
+    cleanup_trainjob struct trainjob *unset = decode(
+        WITH(TORCHRUN
+             "\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4,\"expectedReplicas\":0}"));
+    assert_null(unset->spec_error);
+    assert_int_equal(unset->spec.pods, 1);
     assert_string_equal(two->spec.hash, three->spec.hash);
     assert_string_not_equal(two->spec.hash, wider->spec.hash);
+}
+
+/* Whatever the API server of 1.34 reads, and nothing that it does not. */
+static void test_quantities(void **state)
+{
+    static const char *const GOOD[] = {"0",    "1",     "+1",  "-1",  "1.",  ".5",    "1.5", "007", "1n",
+                                       "1u",   "100m",  "1k",  "1M",  "1G",  "1T",    "1P",  "1E",  "1Ki",
+                                       "2Mi",  "2Gi",   "1Ti", "1Pi", "1Ei", "1.5Gi", "1e3", "1E3", "1e+3",
+                                       "1e-3", "-.5Ki", ".",   "+",   "Gi",  "E3",    "-.k"};
+    static const char *const BAD[] = {"",     "x",     "1x",  "1X",  "2GB", "1 Gi",  "1K", "1ki",
+                                      "1mi",  "1.2.3", "--1", "+-1", "..",  "1..",   "1e", "1e+",
+                                      "1e3m", "1Gii",  "one", "0x1", "1,5", "1e++1", "e",  "1e1.5"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(GOOD); i++)
+        if (!quantity_is(GOOD[i]))
+            fail_msg("refused: \"%s\"", GOOD[i]);
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++)
+        if (quantity_is(BAD[i]))
+            fail_msg("accepted: \"%s\"", BAD[i]);
+    cleanup_trainjob struct trainjob *job =
+        decode(JOB("{\"replicaSpecs\":[{\"type\":\"a\",\"template\":{\"spec\":{\"containers\":[{\"name\":"
+                   "\"c\",\"resources\":"
+                   "{\"limits\":{\"cpu\":1.5,\"a\":null,\"b\":\" 2Gi \"},\"requests\":null}}]}}}]}"));
+    assert_null(job->spec_error);
 }
 
 static void test_refusals(void **state)
@@ -397,12 +479,20 @@ static void test_schema_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),          cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_gpu_names),         cmocka_unit_test(test_proc_per_node),
-        cmocka_unit_test(test_hash_follows_pods), cmocka_unit_test(test_hash_follows_mode),
-        cmocka_unit_test(test_elastic),           cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_metadata),          cmocka_unit_test(test_name_lengths),
-        cmocka_unit_test(test_nonsense),          cmocka_unit_test(test_schema_table),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_gpu_names),
+        cmocka_unit_test(test_proc_per_node),
+        cmocka_unit_test(test_hash_follows_pods),
+        cmocka_unit_test(test_hash_follows_mode),
+        cmocka_unit_test(test_hash_stays_over_upgrades),
+        cmocka_unit_test(test_elastic),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_name_lengths),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_schema_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,7 @@ static const struct pod *const *pods_there(int n, struct arena *a)
     return list;
 }
 
+/* want 0: some, but few. */
 static void check(struct trainjob *job, int there, int want)
 {
     cleanup_arena struct arena a = {0};
@@ -55,8 +56,11 @@ static void check(struct trainjob *job, int there, int want)
         if (act->kind == ACTION_STATUS)
             assert_true(strlen(act->body) < 400000); /* etcd takes 1.5 MiB; each pod has some 150 bytes */
     }
-    assert_int_equal(created, want);
-    assert_int_equal(plan.requeue_ms, there + want < PODS ? in.now_ms : 0); /* the rest at once */
+    if (want)
+        assert_int_equal(created, want);
+    else
+        assert_in_range(created, there < PODS ? 10 : 0, PORTION / 2);
+    assert_int_equal(plan.requeue_ms, there + created < PODS ? in.now_ms : 0); /* the rest at once */
 }
 
 static void test_pods_come_in_portions(void **state)
@@ -67,7 +71,8 @@ static void test_pods_come_in_portions(void **state)
     (void)state;
     assert_non_null(job);
     assert_null(job->spec_error);
-    check(job, 0, PORTION);
+    check(job, 0, 0); /* the first may be refused */
+    check(job, 1, PORTION);
     check(job, PORTION, PORTION);
     check(job, PODS - PORTION - 1, PORTION);
     check(job, PODS - PORTION, PORTION);
@@ -75,36 +80,79 @@ static void test_pods_come_in_portions(void **state)
     check(job, PODS, 0);
 }
 
-/* A template may be as large as an object of etcd. A pass holds the bodies of all that it creates: it must not be the end of an
- * operator with 128 MiB that other jobs need as well. */
+/* Two replicaSpecs, each template with an annotation of so many bytes. */
+static struct trainjob *noted_job(size_t note_bytes, struct arena *a)
+{
+    static const char FORMAT[] =
+        "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
+        "\"spec\":{\"replicaSpecs\":[%s,%s]}}";
+    struct err err;
+    char *note = arena_alloc(a, note_bytes + 1);
+    char *specs[2];
+
+    memset(note, 'x', note_bytes);
+    for (int i = 0; i < 2; i++)
+        specs[i] =
+            arena_printf(a,
+                         "{\"type\":\"%s\",\"replicas\":40,\"template\":{\"metadata\":{\"annotations\":"
+                         "{\"note\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}",
+                         i ? "worker" : "node", note);
+    char *text = arena_printf(a, FORMAT, specs[0], specs[1]);
+    struct trainjob *job = trainjob_decode(json_parse(text, strlen(text), &err), &err);
+    assert_non_null(job);
+    assert_null(job->spec_error);
+    return job;
+}
+
+struct portion {
+    size_t note_bytes, create_bytes;
+    int there; /* of the first spec */
+    bool problem;
+    int min_pods, max_pods; /* made */
+    int first;              /* of them, the first of their spec */
+};
+
+/* A template may be as large as an object of etcd, and a pass holds the bodies of all that it creates. */
 static void test_large_pods_come_in_small_portions(void **state)
 {
-    enum { NOTE_BYTES = 200000, PASS_BYTES = 4 << 20 };
-    cleanup_arena struct arena a = {0};
-    struct plan plan;
-    struct err err;
-    cJSON *tree = json_parse(JOB, strlen(JOB), &err);
-    cJSON *specs = cJSON_GetObjectItem(cJSON_GetObjectItem(tree, "spec"), "replicaSpecs");
-    cJSON *template = cJSON_GetObjectItem(specs->child, "template");
-    char *note = arena_alloc(&a, NOTE_BYTES + 1);
-    size_t bytes = 0;
-    int created = 0;
+    static const struct portion ROWS[] = {
+        {10, 1 << 20, 0, false, 10, 50, 1},  /* the first may be refused: not over PLAN_FIRST_BYTES */
+        {10, 1 << 20, 40, false, 10, 39, 1}, /* nor the first of the other spec */
+        {10, 1 << 20, 1, false, 40, 79, 1},  /* of the first spec all, and of the other one some */
+        {10, 2000, 1, false, 1, 3, 0},       /* as many as it may */
+        {10, 1, 1, false, 1, 1, 0},          /* and one at least */
+        {100000, 0, 0, false, 1, 1, 1},      /* PLAN_FIRST_BYTES, and one at least */
+        {100000, 0, 1, false, 5, 5, 0},      /* PLAN_CREATE_BYTES */
+        {100000, 250000, 1, false, 2, 2, 0},
+        {100000, 250000, 1, true, 1, 1, 0},     /* what was refused may be refused again */
+        {30000, 1 << 20, 30, false, 11, 11, 1}, /* the rest of the spec, and the first of the other one */
+    };
 
     (void)state;
-    memset(note, 'x', NOTE_BYTES);
-    cJSON *meta = cJSON_AddObjectToObject(template, "metadata");
-    cJSON_AddStringToObject(cJSON_AddObjectToObject(meta, "annotations"), "note", note);
-    cleanup_trainjob struct trainjob *job = trainjob_decode(tree, &err);
-    const struct plan_input in = {.job = job, .now_ms = 1767225600000, .tensorboard_image = "tb"};
-    plan_trainjob(&in, &a, &plan);
-    for (int i = 0; i < plan.n_actions; i++)
-        if (plan.actions[i].kind == ACTION_CREATE && plan.actions[i].child == CHILD_POD) {
-            bytes += strlen(plan.actions[i].body);
-            created++;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        const struct portion *row = &ROWS[i];
+        cleanup_arena struct arena a = {0};
+        cleanup_trainjob struct trainjob *job = noted_job(row->note_bytes, &a);
+        struct plan_input in = {.job = job,
+                                .pods = pods_there(row->there, &a),
+                                .n_pods = row->there,
+                                .now_ms = 1767225600000,
+                                .tensorboard_image = "tb",
+                                .create_bytes = row->create_bytes};
+        struct plan plan;
+        int created = 0;
+        int first = 0;
+        if (row->problem)
+            in.problem = (struct plan_problem){PROBLEM_FAILED, CHILD_POD, "j-node-1", "words", 1};
+        plan_trainjob(&in, &a, &plan);
+        for (int k = 0; k < plan.n_actions; k++) {
+            created += plan.actions[k].kind == ACTION_CREATE && plan.actions[k].child == CHILD_POD;
+            first += plan.actions[k].first;
         }
-    assert_in_range(bytes, 1, PASS_BYTES + 2 * NOTE_BYTES);
-    assert_in_range(created, 2, PORTION - 1);
-    assert_int_equal(plan.requeue_ms, in.now_ms);
+        if (created < row->min_pods || created > row->max_pods || first != row->first)
+            fail_msg("row %zu: %d pods, %d of them first", i, created, first);
+        assert_int_equal(plan.requeue_ms, in.now_ms);
+    }
 }
 
 int main(void)

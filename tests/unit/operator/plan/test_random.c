@@ -188,8 +188,8 @@ static void note_lives(struct sim *s, const cJSON *status)
 
 static void check_status(struct sim *s, const cJSON *old, const cJSON *new)
 {
-    static const char *const NEVER_FALL[] = {"attempt", "backoffCount", "disruptionCount", "admissionCount",
-                                             "resumeCount"};
+    static const char *const NEVER_FALL[] = {"attempt",        "backoffCount", "disruptionCount",
+                                             "admissionCount", "resumeCount",  "restarts"};
     static const char *const SCOPE[] = {"runPolicy", "restartScope", NULL};
     const cJSON *spec = sim_get(s->job, "spec");
     const cJSON *scope = json_find(spec, SCOPE);
@@ -199,6 +199,7 @@ static void check_status(struct sim *s, const cJSON *old, const cJSON *new)
     EXPECT(s, !is_over(new) || sim_get(new, "completionTime"));
     EXPECT(s, condition(new, "Completed") == is(new, "phase", "Succeeded"));
     EXPECT(s, condition(new, "Failed") == is(new, "phase", "Failed"));
+    EXPECT(s, number(new, "restarts") >= counted(new) || number(new, "restarts") == COUNT_MAX);
     EXPECT(s, cJSON_GetArraySize(sim_get(new, "failures")) <= JOBSTATUS_FAILURES_MAX);
     if (!old)
         return; /* new, or lost: rebuilt */

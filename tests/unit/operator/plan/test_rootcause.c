@@ -108,6 +108,21 @@ static const struct row ROWS[] = {
      "0)\n",
      false, 0, 0, 0},
     {"warning: " LOST "\nTraceback (most recent call last):\nValueError: no label\n", false, 0, 0, 0},
+    /* Our launcher's report: the numbers alone are enough, and each is one that can be. */
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"m\"}\n", true, 2, 0, 3},
+    {"{\"rank\":0,\"exitCode\":137,\"signal\":9}", true, 137, 9, 0},
+    {"{\"rank\":2147483647,\"exitCode\":255,", true, 255, 0, INT32_MAX},
+    {"{\"rank\":3,\"exitCode\":1,\"ho", true, 1, 0, 3},
+    {"{\"rank\":3,\"exitCode\":25", false, 0, 0, 0},
+    {"{\"rank\":3,", false, 0, 0, 0},
+    {"{\"rank\":2147483648,\"exitCode\":2,", false, 0, 0, 0},
+    {"{\"rank\":-1,\"exitCode\":2,", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":0,", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":256,", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":137,\"signal\":15,", false, 0, 0, 0},
+    {"{\"rank\":3,\"exitCode\":2,\"signal\":65,", true, 2, 0, 3},
+    {" {\"rank\":3,\"exitCode\":2,", false, 0, 0, 0},
+    {"{\"exitCode\":2,\"rank\":3,", false, 0, 0, 0},
 };
 
 /* Nothing but a lost peer; rank -1: not said. */
@@ -122,6 +137,7 @@ static const struct {
      "closed "
      "by remote peer j-node-1<5000>\n",
      -1},
+    {"{\"rank\":2,\"exitCode\":1,\"host\":\"h\",\"message\":\"" LOST "\"}", 2},
     {TORN "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n", -1},
     {TORN "json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 12 (char 11)\n", -1},
     /* Another report before: its workers are not this one's. */
@@ -129,6 +145,49 @@ static const struct {
      "  <NO_OTHER_FAILURES>\n" ROOT WORKER(0, 1, "1 (pid: 19)") RECORD(LOST) END,
      1},
 };
+
+/* The line that people are shown. */
+static const struct {
+    const char *message, *line;
+} LINES[] = {
+    {"", ""},
+    {"\n \n", ""},
+    {"loading\nValueError: no label\n\n", "ValueError: no label"},
+    {FAILURES WORKER(0, 3, "1 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "1 (pid: 9)")
+         RECORD("ValueError: no label") END,
+     "ValueError: no label"},
+    {"ValueError: no label\n" FAILURES ROOT WORKER(1, 2, "1 (pid: 9)") NO_RECORD END, ""},
+    {FAILURES ROOT WORKER(
+         0, 1, "2 (pid: 9)") "  error_file: <N/A>\n  traceback : none: see the rank's own output\n" END,
+     ""},
+    {FAILURES ROOT WORKER(
+         0, 1, "-9 (pid: 9)") "  error_file: <N/A>\n  traceback : Signal 9 (SIGKILL) received by PID 9\n" END,
+     "Signal 9 (SIGKILL) received by PID 9"},
+    {"Traceback (most recent call last):\n" LOST "\n", LOST},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\\n\"}\nmore", "b"},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a \\\"b\\\"\\tc\\u0007\\u00E4\\u0041\x1b\"}",
+     "a \"b\" c ?A"},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\", "a"},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\u00", "a"},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h", ""},
+    {"{\"rank\":3,\"exitCode\":2,\"host\":\"h\\\",\"message\":\"a\"}", ""},
+    {"cut in a char\xc3", "cut in a char?"},
+};
+
+static void test_lines(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    char longer[1001] = "";
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(LINES); i++)
+        assert_string_equal(rootcause_line(LINES[i].message, &a), LINES[i].line);
+    memset(longer, 'x', sizeof(longer) - 1);
+    assert_int_equal(strlen(rootcause_line(longer, &a)), 256);
+    assert_string_equal(rootcause_text("as\nit is", &a), "as\nit is");
+    assert_string_equal(
+        rootcause_text("{\"rank\":3,\"exitCode\":2,\"host\":\"h\",\"message\":\"a\\nb\"}", &a), "a\nb");
+}
 
 static void test_rows(void **state)
 {
@@ -159,26 +218,41 @@ static void test_lost_peer(void **state)
     }
 }
 
-/* A message is cut anywhere: whatever is left must parse or not, never read beyond. */
+/* What is found is an end that a process can have. */
+static void expect_an_end(const char *message)
+{
+    struct rootcause got = {0};
+
+    if (!rootcause_parse(message, &got))
+        return;
+    assert_in_range(got.exit_code, 1, 255);
+    assert_true(got.signal == 0 || got.exit_code == 128 + got.signal);
+    assert_true(got.rank >= -1);
+}
+
+/* A message is cut anywhere: nothing is read beyond it (the copies are of its size), and no half of a report makes an end
+ * that cannot be. */
 static void test_every_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
         size_t len = strlen(ROWS[i].message);
         for (size_t from = 0; from <= len; from++) {
-            struct rootcause got;
             cleanup_free char *tail = strdup(ROWS[i].message + from);
             cleanup_free char *head = strndup(ROWS[i].message, from);
-            (void)rootcause_parse(tail, &got);
-            (void)rootcause_parse(head, &got);
+            cleanup_arena struct arena a = {0};
+            (void)rootcause_line(tail, &a);
+            (void)rootcause_line(head, &a);
+            expect_an_end(tail);
+            expect_an_end(head);
         }
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lost_peer),
-                                       cmocka_unit_test(test_every_cut)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_lines),
+                                       cmocka_unit_test(test_lost_peer), cmocka_unit_test(test_every_cut)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

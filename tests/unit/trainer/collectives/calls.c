@@ -1,6 +1,8 @@
 /* calls.c - every collective between real processes: values, order of sums, disagreement. */
 #include "calls.h"
 
+#include "seed.h"
+
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -415,10 +416,9 @@ static int random_body(struct collectives *c, void *arg)
 
 static void test_random_sizes(void **state)
 {
-    uint64_t seed = (uint64_t)time(NULL);
+    uint64_t seed = seed_of_run();
 
     (void)state;
-    printf("seed %llu\n", (unsigned long long)seed);
     run_together(2, random_body, &seed);
 }
 

@@ -2,6 +2,7 @@
  * death at a random step. */
 #include "common/clock.h"
 #include "ranks.h"
+#include "seed.h"
 #include "trainer/collectives/watch_wire.h"
 
 #include <arpa/inet.h>
@@ -372,7 +373,7 @@ static int stream_body(struct collectives *c, void *arg)
 
 static void test_killed_at_a_random_step(void **state)
 {
-    const unsigned seed = (unsigned)time(NULL);
+    const unsigned seed = (unsigned)seed_of_run();
     unsigned rnd = seed;
 
     (void)state;

@@ -179,7 +179,8 @@ static void refuses_with_place_and_expectation(void **state)
         {"train_items: 3", "mean: [0, 1, 2], std: [1, 1]", "t.yaml:11: data.std: expected 3 numbers"},
         {"loss: cross_entropy", "loss: mse", "data: idx files hold labels"},
         {"rows: 8, ", "features: 8, ", "t.yaml:3: model.input.cols: unknown key, expected one of: features"},
-        {"data:", "print: {epoch: x}\ndata:", "t.yaml:11: print.epoch: unknown key, expected one of: start"},
+        {"data:", "print: {epoch: x}\ndata:",
+         "t.yaml:11: print.epoch: unknown key; did you mean epoch_start? expected one of: start"},
         {"data:", "print: {start: 'a {b}'}\ndata:",
          "t.yaml:11: print.start: \"{b}\": expected one of {rank}"},
         {"data:", "arguments: [epochs, show]\ndata:",
@@ -306,7 +307,7 @@ static void finds_names_and_paths(void **state)
     assert_int_equal(config_load(path, &a, &c, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_int_equal(config_load("mnist", &a, &c, &err), -1);
-    assert_non_null(strstr(err.msg, "\"mnist\": no such preset (there are: "));
+    assert_non_null(strstr(err.msg, "\"mnist\": no such preset; did you mean mnist-cnn? (there are: "));
     assert_non_null(strstr(err.msg, "mnist-cnn"));
 }
 

@@ -123,7 +123,10 @@ static void refuses(void **state)
     static const struct {
         const char *line, *says;
     } cases[] = {
-        {"--epoch 3", "--epoch: unknown option"},
+        {"--epoch 3", "--epoch: unknown option; did you mean --epochs? (trainer mnist-cnn --help)"},
+        {"--batchsize=3", "--batchsize: unknown option; did you mean --batch_size?"},
+        {"--learning_rate 3", "--learning_rate: unknown option (trainer mnist-cnn --help)"},
+        {"--n_layers 3", "--n_layers: unknown option (trainer mnist-cnn --help)"}, /* of a GPT-2 alone */
         {"--epochs", "--epochs: needs a value (N)"},
         {"--epochs 0", "--epochs: expected an integer 1..1000000, got \"0\""},
         {"--epochs=1.5", "--epochs: expected an integer 1..1000000, got \"1.5\""},
@@ -139,12 +142,16 @@ static void refuses(void **state)
         {"--no_cuda=1", "--no_cuda: takes no value, got \"1\""},
         {"--data=", "--data: expected a path"},
         {"--dataset cifar", "--dataset: expected mnist or fashion-mnist, got \"cifar\""},
-        {"--backend tcp", "--backend"},
+        {"--backend tcp", "--backend: expected gloo, nccl or mpi, got \"tcp\""},
+        {"--backend ncl", "got \"ncl\"; did you mean nccl?"},
+        {"--dataset fashion_mnis", "; did you mean fashion-mnist?"},
         {"--log_format xml", "--log_format: expected text or json, got \"xml\""},
         {"extra", "\"extra\": expected an option"},
         {"-e 3", "\"-e\": expected an option"},
         {"--", "--: unknown option"},
         {"--precision f16", "--precision: expected f32, tf32 or bf16, got \"f16\""},
+        {"--precision BF16", "; did you mean bf16?"},
+        {"--log_format jason", "got \"jason\"; did you mean json?"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -206,7 +213,7 @@ static void a_gpt2_has_any_size(void **state)
     assert_int_equal(c.model.input.rows, 77);
     assert_int_equal(c.data.rows, 77);
     assert_int_equal(apply("--model=d13", &c, &err), -1);
-    assert_string_equal(err.msg, "--model: expected d12, d24, d36 or d48, got \"d13\"");
+    assert_string_equal(err.msg, "--model: expected d12, d24, d36 or d48, got \"d13\"; did you mean d12?");
     c = preset(&a);
     assert_int_equal(apply("--n_layer=2", &c, &err), -1);
     assert_string_equal(err.msg, "--n_layer: the model is no GPT-2 (model: {gpt2: ...})");

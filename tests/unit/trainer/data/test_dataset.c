@@ -257,25 +257,10 @@ static void test_disagreements(void **state)
     }
 }
 
-static void test_names(void **state)
-{
-    enum dataset_name name = DATASET_ANY;
-
-    (void)state;
-    assert_true(dataset_parse("mnist", &name));
-    assert_int_equal(name, DATASET_MNIST);
-    assert_true(dataset_parse("fashion-mnist", &name));
-    assert_int_equal(name, DATASET_FASHION_MNIST);
-    assert_false(dataset_parse("", &name));
-    assert_false(dataset_parse("cifar10", &name));
-    assert_int_equal(name, DATASET_FASHION_MNIST);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
-        cmocka_unit_test(test_names),
         cmocka_unit_test_setup_teardown(test_order_of_places, setup, teardown),
         cmocka_unit_test_setup_teardown(test_content_and_view, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_there, setup, teardown),

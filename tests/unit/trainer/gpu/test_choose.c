@@ -51,7 +51,8 @@ static const struct row rows[] = {
      {NCCL, RANK_OF(0, 1)},
      GPU_NONE,
      NULL,
-     "--backend nccl: no NVIDIA driver on this machine; without"},
+     "--backend nccl: no NVIDIA driver on this machine; wanted: 1 GPU (limits: nvidia.com/gpu), "
+     "or"},
     {&old_driver, {NCCL, RANK_OF(0, 1)}, GPU_NONE, NULL, "driver serves CUDA 12.8, expected 13.0 or newer"},
     {&old_driver,
      {GLOO, RANK_OF(0, 1)},
@@ -62,7 +63,7 @@ static const struct row rows[] = {
      {NCCL, RANK_OF(0, 1)},
      GPU_NONE,
      NULL,
-     "no GPU is visible (no CUDA-capable device is detected)"},
+     "no GPU is visible (0 devices, no CUDA-capable device is detected); wanted: 1 GPU"},
     {&no_gpu,
      {NCCL, RANK_OF(0, 1), .visible = ""},
      GPU_NONE,
@@ -89,7 +90,12 @@ static const struct row rows[] = {
      NULL,
      "2 ranks here and 1 GPU visible: expected a GPU for each rank"},
     {&one, {NCCL, RANK_OF(0, 2)}, 0, NULL, NULL}, /* perhaps each rank sees its own; rank 1 tells if not */
-    {&four, {NCCL, RANK_OF(0, 8)}, GPU_NONE, NULL, "8 ranks here and 4 GPUs visible"},
+    {&four,
+     {NCCL, RANK_OF(0, 8)},
+     GPU_NONE,
+     NULL,
+     "8 ranks here and 4 GPUs visible: expected a GPU for each rank: --nprocs, --nproc-per-node or "
+     "procPerNode 4, or 8 GPUs"},
     {&four,
      {NCCL, RANK_OF(7, 8), .visible = "0,1,2,3"},
      GPU_NONE,

@@ -109,6 +109,16 @@ static void test_gloo_trains_on(void **state)
     assert_true(got.device == GPU_NONE && !loaded);
 }
 
+/* Another image helps only where this one has no GPU support. */
+static void test_nccl_says_what_helps(void **state)
+{
+    (void)state;
+    setenv("FAKE_GPUS", "broken", 1);
+    refused("/nonexistent", ": use an image with it (trainer-cuda), or --backend gloo");
+    refused(plugin_dir("some_gpus"), "broken: look at the node's driver and runtime, or use --backend gloo");
+    refused(plugin_dir("no_symbol"), ": look at the node's driver and runtime, or use --backend gloo");
+}
+
 static void test_nccl_does_not(void **state)
 {
     (void)state;
@@ -123,10 +133,9 @@ static void test_nccl_does_not(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gpu_is_found),
-        cmocka_unit_test(test_no_driver_costs_nothing),
-        cmocka_unit_test(test_gloo_trains_on),
-        cmocka_unit_test(test_nccl_does_not),
+        cmocka_unit_test(test_gpu_is_found),         cmocka_unit_test(test_no_driver_costs_nothing),
+        cmocka_unit_test(test_gloo_trains_on),       cmocka_unit_test(test_nccl_does_not),
+        cmocka_unit_test(test_nccl_says_what_helps),
     };
 
     plugins = argc > 1 ? argv[1] : "";

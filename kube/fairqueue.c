@@ -1,0 +1,304 @@
+/* fairqueue.c - a ring of shares for each kind, a line of items in each share, and counts of what is out. */
+#include "kube/fairqueue.h"
+
+#include "common/hash.h"
+#include "common/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 1024, NOW, LATER, KINDS };
+
+/* It lives while it has items. */
+struct fairqueue_share {
+    struct fairqueue_share *next_hash;
+    struct fairqueue_link ring[KINDS]; /* in the queue's, while its line is not empty */
+    struct fairqueue_link lines[KINDS];
+    size_t n_items;
+    int out, slow;
+    char name[];
+};
+
+struct fairqueue {
+    struct fairqueue_limits limits;
+    struct fairqueue_share *buckets[BUCKETS];
+    struct fairqueue_link rings[KINDS];
+    struct fairqueue_link later, young; /* by age, the oldest first */
+    size_t n_waiting;
+    int out;
+    int excused; /* slow ones, of each share slow_share_max at most */
+};
+
+static struct fairqueue_item *item_of_line(struct fairqueue_link *link)
+{
+    return (void *)((char *)link - offsetof(struct fairqueue_item, line));
+}
+
+static struct fairqueue_item *item_of_age(struct fairqueue_link *link)
+{
+    return (void *)((char *)link - offsetof(struct fairqueue_item, age));
+}
+
+static struct fairqueue_share *share_of_ring(struct fairqueue_link *link, int kind)
+{
+    return (void *)((char *)(link - kind) - offsetof(struct fairqueue_share, ring));
+}
+
+static void link_init(struct fairqueue_link *head)
+{
+    head->prev = head->next = head;
+}
+
+static bool link_is_empty(const struct fairqueue_link *head)
+{
+    return head->next == head;
+}
+
+static void link_append(struct fairqueue_link *head, struct fairqueue_link *link)
+{
+    link->prev = head->prev;
+    link->next = head;
+    head->prev->next = link;
+    head->prev = link;
+}
+
+static void link_remove(struct fairqueue_link *link)
+{
+    link->prev->next = link->next;
+    link->next->prev = link->prev;
+}
+
+struct fairqueue *fairqueue_new(const struct fairqueue_limits *limits)
+{
+    struct fairqueue *f = memory_must(calloc(1, sizeof(*f)));
+
+    f->limits = *limits;
+    link_init(&f->rings[NOW]);
+    link_init(&f->rings[LATER]);
+    link_init(&f->later);
+    link_init(&f->young);
+    return f;
+}
+
+void fairqueue_free(struct fairqueue *f)
+{
+    for (size_t i = 0; f && i < BUCKETS; i++) {
+        for (struct fairqueue_share *s = f->buckets[i]; s;) {
+            struct fairqueue_share *next = s->next_hash;
+            free(s);
+            s = next;
+        }
+    }
+    free(f);
+}
+
+static struct fairqueue_share **find(struct fairqueue *f, const char *name)
+{
+    struct fairqueue_share **at = &f->buckets[hash_fnv1a(HASH_FNV1A, name, strlen(name)) % BUCKETS];
+
+    while (*at && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next_hash;
+    return at;
+}
+
+void fairqueue_join(struct fairqueue *f, struct fairqueue_item *it, const char *share)
+{
+    struct fairqueue_share **at = find(f, share);
+
+    if (!*at) {
+        size_t len = strlen(share) + 1;
+        struct fairqueue_share *s = memory_must(calloc(1, sizeof(*s) + len));
+        memcpy(s->name, share, len);
+        link_init(&s->lines[NOW]);
+        link_init(&s->lines[LATER]);
+        *at = s;
+    }
+    (*at)->n_items++;
+    *it = (struct fairqueue_item){.share = *at};
+}
+
+void fairqueue_leave(struct fairqueue *f, struct fairqueue_item *it)
+{
+    struct fairqueue_share *s = it->share;
+
+    fairqueue_end(f, it);
+    it->share = NULL;
+    if (--s->n_items)
+        return;
+    *find(f, s->name) = s->next_hash;
+    free(s);
+}
+
+const char *fairqueue_share(const struct fairqueue_item *it)
+{
+    return it->share->name;
+}
+
+size_t fairqueue_share_size(const struct fairqueue_item *it)
+{
+    return it->share->n_items;
+}
+
+/* ---- lines */
+
+static void line_up(struct fairqueue *f, struct fairqueue_item *it, int kind)
+{
+    if (link_is_empty(&it->share->lines[kind]))
+        link_append(&f->rings[kind], &it->share->ring[kind]);
+    link_append(&it->share->lines[kind], &it->line);
+}
+
+static void leave_line(struct fairqueue_item *it, int kind)
+{
+    link_remove(&it->line);
+    if (link_is_empty(&it->share->lines[kind]))
+        link_remove(&it->share->ring[kind]);
+}
+
+void fairqueue_wait(struct fairqueue *f, struct fairqueue_item *it, bool later, int64_t since_ms)
+{
+    it->since_ms = since_ms;
+    it->state = later ? FAIRQUEUE_LATER : FAIRQUEUE_WAITING;
+    line_up(f, it, later ? LATER : NOW);
+    if (later)
+        link_append(&f->later, &it->age);
+    f->n_waiting++;
+}
+
+size_t fairqueue_waiting(const struct fairqueue *f)
+{
+    return f->n_waiting;
+}
+
+/* ---- time */
+
+static bool is_past(int64_t since_ms, int64_t limit_ms, int64_t now_ms)
+{
+    return now_ms - since_ms >= limit_ms;
+}
+
+static void become_slow(struct fairqueue *f, struct fairqueue_item *it)
+{
+    link_remove(&it->age);
+    it->state = FAIRQUEUE_SLOW;
+    f->excused += ++it->share->slow <= f->limits.slow_share_max;
+}
+
+static void stop_being_slow(struct fairqueue *f, struct fairqueue_item *it)
+{
+    f->excused -= it->share->slow-- <= f->limits.slow_share_max;
+}
+
+static void become_ordinary(struct fairqueue *f, struct fairqueue_item *it)
+{
+    link_remove(&it->age);
+    leave_line(it, LATER);
+    it->state = FAIRQUEUE_WAITING;
+    line_up(f, it, NOW);
+}
+
+static void grow_old(struct fairqueue *f, int64_t now_ms)
+{
+    const struct fairqueue_limits *l = &f->limits;
+
+    while (!link_is_empty(&f->young) && is_past(item_of_age(f->young.next)->since_ms, l->slow_ms, now_ms))
+        become_slow(f, item_of_age(f->young.next));
+    while (!link_is_empty(&f->later) && is_past(item_of_age(f->later.next)->since_ms, l->later_ms, now_ms))
+        become_ordinary(f, item_of_age(f->later.next));
+}
+
+int64_t fairqueue_due_ms(const struct fairqueue *f)
+{
+    const struct fairqueue_limits *l = &f->limits;
+    int64_t slow = INT64_MAX;
+    int64_t old = INT64_MAX;
+
+    if (f->n_waiting && !link_is_empty(&f->young) && l->slow_ms != INT64_MAX)
+        slow = item_of_age(f->young.next)->since_ms + l->slow_ms;
+    if (!link_is_empty(&f->later))
+        old = item_of_age(f->later.next)->since_ms + l->later_ms;
+    return slow < old ? slow : old;
+}
+
+/* ---- places */
+
+static int taken(const struct fairqueue *f)
+{
+    return f->out - (f->excused < f->limits.slow_max ? f->excused : f->limits.slow_max);
+}
+
+/* There is a place for those that have nothing out. */
+static bool may_go(const struct fairqueue *f, const struct fairqueue_share *s)
+{
+    const struct fairqueue_limits *l = &f->limits;
+
+    if (s->out == 0)
+        return true;
+    if (s->slow && s->out >= l->slow_share_max)
+        return s->out < l->share_max && taken(f) < l->places / 2;
+    return s->out < l->share_max && taken(f) < l->places;
+}
+
+struct fairqueue_item *fairqueue_next(struct fairqueue *f, int64_t now_ms)
+{
+    grow_old(f, now_ms);
+    for (int kind = NOW; kind < KINDS; kind++) {
+        if (taken(f) >= f->limits.places + (kind == NOW ? f->limits.reserved : 0))
+            break;
+        for (struct fairqueue_link *at = f->rings[kind].next; at != &f->rings[kind]; at = at->next) {
+            struct fairqueue_share *s = share_of_ring(at, kind);
+            if (may_go(f, s))
+                return item_of_line(s->lines[kind].next);
+        }
+    }
+    return NULL;
+}
+
+/* Its share goes to the end of the ring. */
+void fairqueue_go(struct fairqueue *f, struct fairqueue_item *it, int64_t now_ms)
+{
+    struct fairqueue_share *s = it->share;
+    int kind = it->state == FAIRQUEUE_LATER ? LATER : NOW;
+
+    fairqueue_end(f, it);
+    if (!link_is_empty(&s->lines[kind])) {
+        link_remove(&s->ring[kind]);
+        link_append(&f->rings[kind], &s->ring[kind]);
+    }
+    it->since_ms = now_ms;
+    it->state = FAIRQUEUE_OUT;
+    if (it->keeps_place)
+        link_init(&it->age);
+    else
+        link_append(&f->young, &it->age);
+    s->out++;
+    f->out++;
+}
+
+void fairqueue_end(struct fairqueue *f, struct fairqueue_item *it)
+{
+    switch (it->state) {
+    case FAIRQUEUE_IDLE:
+        return;
+    case FAIRQUEUE_LATER:
+        link_remove(&it->age);
+        leave_line(it, LATER);
+        f->n_waiting--;
+        break;
+    case FAIRQUEUE_WAITING:
+        leave_line(it, NOW);
+        f->n_waiting--;
+        break;
+    case FAIRQUEUE_OUT:
+        link_remove(&it->age);
+        it->share->out--;
+        f->out--;
+        break;
+    case FAIRQUEUE_SLOW:
+        stop_being_slow(f, it);
+        it->share->out--;
+        f->out--;
+        break;
+    }
+    it->state = FAIRQUEUE_IDLE;
+}

@@ -1,0 +1,113 @@
+/* report.c - one JSON object, bounded, and the file it goes into. */
+#include "launcher/report.h"
+#include "common/fsutil.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TAIL_BYTES = 8 }; /* `"}\n` and room to spare */
+
+/* The byte as JSON has it: at most two. Tabs, returns and other controls are of no use to a reader. */
+static int escape(char c, char out[static 2])
+{
+    out[0] = '\\';
+    out[1] = c == '\n' ? 'n' : c;
+    if (c == '\n' || c == '"' || c == '\\')
+        return 2;
+    out[0] = (unsigned char)c < 0x20 || c == 0x7f ? ' ' : c;
+    return 1;
+}
+
+/* Without the white space at its end. */
+static size_t trimmed(const char *s, size_t len)
+{
+    while (len && strchr(" \t\r\n", s[len - 1]))
+        len--;
+    return len;
+}
+
+/* The part that says most: up to the line that the rank named as the cause, if it did. */
+static void useful(const char *tail, const char *message, const char **text, size_t *len)
+{
+    size_t first = message ? trimmed(message, strcspn(message, "\n")) : 0;
+    const char *line = first ? memmem(tail, strlen(tail), message, first) : NULL;
+
+    *text = tail;
+    *len = strlen(tail);
+    if (line)
+        *len = (size_t)(line - tail) + strcspn(line, "\n");
+    else if (first) {
+        *text = message;
+        *len = strlen(message);
+    }
+    *len = trimmed(*text, *len);
+}
+
+/* Where the end of the text begins that fits `room` bytes: at a line if there is one, never inside a UTF-8 character. */
+static size_t begin_of_end(const char *text, size_t len, size_t room)
+{
+    size_t from = len, used = 0;
+    char out[2];
+
+    while (from && used + (size_t)escape(text[from - 1], out) <= room)
+        used += (size_t)escape(text[--from], out);
+    const char *line = from ? memchr(text + from, '\n', len - from) : NULL;
+    if (line)
+        return (size_t)(line - text) + 1;
+    while (from < len && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from++;
+    return from;
+}
+
+static void put_text(struct buf *out, const char *text, size_t len)
+{
+    struct err full;
+    char bytes[2];
+
+    for (size_t i = 0; i < len; i++)
+        if (buf_append(out, bytes, (size_t)escape(text[i], bytes), &full) < 0)
+            return;
+}
+
+void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out)
+{
+    const char *text;
+    size_t len;
+    struct err full;
+    int rc = buf_printf(out, &full, "{\"rank\":%d,\"exitCode\":%d", w->rank, exit_status_code(w->status));
+
+    if (rc == 0 && WIFSIGNALED(w->status))
+        rc = buf_printf(out, &full, ",\"signal\":%d", WTERMSIG(w->status));
+    if (rc == 0)
+        rc = buf_puts(out, ",\"host\":\"", &full);
+    put_text(out, host, strlen(host));
+    if (rc == 0)
+        rc = buf_puts(out, "\",\"message\":\"", &full);
+    useful(tail, w->message, &text, &len);
+    size_t from = begin_of_end(text, len, REPORT_BYTES - TAIL_BYTES - out->len);
+    put_text(out, text + from, len - from);
+    if (rc < 0 || buf_puts(out, "\"}\n", &full) < 0)
+        buf_clear(out); /* unreachable: host names are short */
+}
+
+int report_write(const char *path, const struct buf *text, struct err *err)
+{
+    struct stat st;
+    /* Not to wait for the reader of a FIFO. */
+    cleanup_close int fd =
+        open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot write %.200s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%.200s: expected a regular file", path);
+    if (st.st_size > 0)
+        return 0;
+    if (fs_write_all(fd, text->data, text->len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot write %.200s", path);
+    return 0;
+}

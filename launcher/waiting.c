@@ -1,0 +1,100 @@
+/* waiting.c - the lines. */
+#include "launcher/waiting.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void waiting_begin(struct waiting *w, int64_t now_ms)
+{
+    w->since_ms = now_ms;
+    w->due_ms = now_ms + WAITING_FIRST_MS;
+}
+
+void waiting_end(struct waiting *w)
+{
+    w->due_ms = 0;
+}
+
+void waiting_hear(struct waiting *w, const struct member_view *v, int64_t now_ms)
+{
+    if (w->version == v->state.version)
+        return;
+    w->version = v->state.version;
+    w->heard_ms = now_ms;
+}
+
+bool waiting_due(struct waiting *w, int64_t now_ms)
+{
+    if (!w->due_ms || now_ms < w->due_ms)
+        return false;
+    w->due_ms = now_ms + WAITING_AGAIN_MS;
+    return true;
+}
+
+int waiting_left_ms(const struct waiting *w, int64_t now_ms)
+{
+    const int64_t left = w->due_ms - now_ms;
+
+    return !w->due_ms ? -1 : left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+__attribute__((format(printf, 2, 3))) static void add(char out[static WAITING_BYTES], const char *fmt, ...)
+{
+    const size_t len = strlen(out);
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(out + len, WAITING_BYTES - len, fmt, args);
+    va_end(args);
+}
+
+static void add_limit(char out[static WAITING_BYTES], int64_t limit_ms, int64_t now_ms)
+{
+    add(out, "; gives up in %" PRId64 " s", limit_ms > now_ms ? (limit_ms - now_ms) / 1000 : 0);
+}
+
+static void say_forming(const struct waiting *w, const struct options *o, const struct meeting_state *s,
+                        int64_t now_ms, char out[static WAITING_BYTES])
+{
+    add(out, ": ");
+    if (s->here)
+        add(out, "%" PRId64 " of ", s->here);
+    if (o->nnodes_min == o->nnodes)
+        add(out, "%d nodes%s", o->nnodes, s->here ? " have joined" : " are wanted");
+    else
+        add(out, "at least %d and at most %d nodes%s", o->nnodes_min, o->nnodes,
+            s->here ? " have joined" : " are wanted");
+    if (s->missing[0])
+        add(out, ", node ranks missing: %s", s->missing);
+    if (s->here < o->nnodes_min)
+        add_limit(out, w->heard_ms + s->left_ms, now_ms);
+}
+
+void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
+                 char out[static WAITING_BYTES])
+{
+    const struct options_meeting *m = &n->options->meeting;
+    const struct meeting_state *s = &n->view->state;
+    const bool in = n->view->link == MEMBER_IN && s->version;
+    const bool running = in && s->stage == STAGE_RUNNING;
+    const bool ended_here = running && n->started && n->round == s->round;
+
+    snprintf(out, WAITING_BYTES, "rendezvous at %.100s:%d: waiting for %s for %" PRId64 " s", m->host,
+             m->port,
+             !in          ? "the node that hosts it"
+             : ended_here ? "the ranks of the other nodes, those of this one have ended,"
+             : running    ? "a place among the nodes of the run"
+                          : "other nodes",
+             (now_ms - w->since_ms) / 1000);
+    if (!in) {
+        add_limit(out, w->since_ms + m->join_ms, now_ms);
+        if (n->view->err.msg[0])
+            add(out, " (%s)", n->view->err.msg);
+    } else if (!running)
+        say_forming(w, n->options, s, now_ms, out);
+    else if (!ended_here && n->spare_ms)
+        add_limit(out, n->spare_ms, now_ms);
+}

@@ -1,0 +1,16 @@
+/* frozen.h - a job that, or a child of which, cannot be read: nothing is made or removed on the word of half a picture. */
+#ifndef TK_OPERATOR_PLAN_FROZEN_H
+#define TK_OPERATOR_PLAN_FROZEN_H
+
+#include "operator/plan/planner.h"
+
+#define FROZEN_REASON "Unreadable"
+
+/* in->unreadable is not NULL: say so once, in status.reason and an event, and do nothing else. Of a job that finished
+ * nothing is said. */
+void frozen_plan(struct planner *p, struct plan *out);
+
+/* The status's reason before it was frozen, of a job that finished. */
+const char *frozen_final_reason(const struct jobstatus *st);
+
+#endif

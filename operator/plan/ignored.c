@@ -1,0 +1,64 @@
+/* ignored.c - fields that manifests of other platforms carry; they are not refused. */
+#include "operator/plan/ignored.h"
+
+#include <string.h>
+
+/* The fields that are ignored for one reason: the first one's path, and how many there are. */
+struct found {
+    const char *first;
+    int n;
+};
+
+static void note(struct found *f, const char *path)
+{
+    if (f->n++ == 0)
+        f->first = path;
+}
+
+static void tell(struct planner *p, const struct found *f, const char *why)
+{
+    if (f->n == 1)
+        planner_event(p, true, "Ignored", "spec.%s: %s", f->first, why);
+    else if (f->n > 1)
+        planner_event(p, true, "Ignored", "spec.%s and %d more: %s", f->first, f->n - 1, why);
+}
+
+static void find_command(struct planner *p, int type, const cJSON *pod_spec, struct found *ret)
+{
+    const cJSON *training = trainjob_training_container(pod_spec);
+    const cJSON *c;
+    int i = 0;
+
+    cJSON_ArrayForEach(c, json_find(pod_spec, (const char *[]){"containers", NULL}))
+    {
+        if (c == training && cJSON_GetArraySize(json_find(c, (const char *[]){"command", NULL})) > 0)
+            note(ret, arena_printf(p->a, "replicaSpecs[%d].template.spec.containers[%d].command", type, i));
+        i++;
+    }
+}
+
+void ignored_tell(struct planner *p)
+{
+    const struct trainjob_spec *spec = p->spec;
+    bool torchrun = spec->torchrun.enabled && !spec->debug.enabled;
+    struct found commands = {0};
+    struct found policies = {0};
+
+    if (p->job->status.observed_generation >= p->job->generation)
+        return;
+    for (int i = 0; i < spec->n_replica_specs; i++) {
+        const cJSON *pod_spec = json_find(spec->replica_specs[i].template, (const char *[]){"spec", NULL});
+        const char *policy = json_str(pod_spec, "restartPolicy");
+        if (torchrun)
+            find_command(p, i, pod_spec, &commands);
+        if (policy && strcmp(policy, "Never") != 0)
+            note(&policies, arena_printf(p->a, "replicaSpecs[%d].template.spec.restartPolicy", i));
+    }
+    for (int i = 0; i < spec->resume.n && torchrun; i++)
+        if (spec->resume.items[i].n_command > 0)
+            note(&commands, arena_printf(p->a, "runMode.pause.resumeSpecs[%d].command", i));
+    tell(p, &commands,
+         "torchrun is enabled and is what runs: put the training program and its arguments into args");
+    tell(p, &policies,
+         "pods are made with Never: what follows a failure stands in replicaSpecs[].restartPolicy");
+}

@@ -1,0 +1,10 @@
+/* ignored.h - what stands in the spec, may stay there, and does nothing: told, one event for each reason. Pure. */
+#ifndef TK_OPERATOR_PLAN_IGNORED_H
+#define TK_OPERATOR_PLAN_IGNORED_H
+
+#include "operator/plan/planner.h"
+
+/* Events in the first plan of each generation; none in a later one. */
+void ignored_tell(struct planner *p);
+
+#endif

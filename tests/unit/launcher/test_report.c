@@ -1,0 +1,294 @@
+/* test_report.c - what is left for Kubernetes when the run has failed: its bytes, its file, and when there is one. */
+#include "launcher/report.h"
+
+#include "common/cleanup.h"
+#include "common/fsutil.h"
+#include "crew.h"
+
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define ENV "PTJ_TERMINATION_LOG"
+
+static void encode(const struct exit_worker *w, const char *tail, struct buf *out)
+{
+    buf_clear(out);
+    report_encode(w, "node-a", tail, out);
+    assert_in_range(out->len, 1, REPORT_BYTES);
+}
+
+static void test_bytes(void **state)
+{
+    static const struct {
+        int status;
+        const char *message, *tail, *want;
+    } rows[] = {
+        {2 << 8, NULL, "a\ntrainer: --epoch: unknown option\n",
+         "{\"rank\":3,\"exitCode\":2,\"host\":\"node-a\",\"message\":\"a\\ntrainer: --epoch: unknown "
+         "option\"}\n"},
+        {9, NULL, "", "{\"rank\":3,\"exitCode\":137,\"signal\":9,\"host\":\"node-a\",\"message\":\"\"}\n"},
+        {1 << 8, NULL, " \"q\" \\ \t\x1b[0m\x7f \xc3\xa4\r\n\n",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\" \\\"q\\\" \\\\   [0m  \xc3\xa4\"}\n"},
+        /* The line that has what the rank left in its error file, and nothing behind it. */
+        {1 << 8, "no label", "ValueError: no label\nWarning: group not destroyed\n",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},
+        {1 << 8, "no label\nat 7\n", "ValueError: no label\nWarning\n",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"ValueError: no label\"}\n"},
+        {1 << 8, "no label\n", "Warning\n",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"no label\"}\n"},
+        {1 << 8, "\n", "Warning\n",
+         "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"Warning\"}\n"},
+        /* The tail began inside a character. */
+        {1 << 8, NULL, "\xa4x", "{\"rank\":3,\"exitCode\":1,\"host\":\"node-a\",\"message\":\"x\"}\n"},
+    };
+    cleanup_buf struct buf out = BUF_INIT(REPORT_BYTES);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct exit_worker w = {.rank = 3, .status = rows[i].status, .message = rows[i].message};
+        encode(&w, rows[i].tail, &out);
+        assert_string_equal(buf_str(&out), rows[i].want);
+    }
+}
+
+/* Of a message that is too long its end stays: whole lines, else whole characters. */
+static void test_bound(void **state)
+{
+    const struct exit_worker w = {.rank = 1023, .status = 1 << 8};
+    cleanup_buf struct buf out = BUF_INIT(REPORT_BYTES);
+    char tail[4001];
+
+    (void)state;
+    for (size_t step = 1; step < 4; step++)
+        for (size_t len = 900; len < 1100; len++) {
+            for (size_t i = 0; i < len; i++)
+                tail[i] = step == 3 ? "\xe2\x82\xac"[i % 3] : step == 2 ? '"' : i % 10 ? 'x' : '\n';
+            tail[len - len % 3] = '\0';
+            encode(&w, tail, &out);
+            cJSON *j = cJSON_ParseWithLength(out.data, out.len);
+            const cJSON *message = cJSON_GetObjectItemCaseSensitive(j, "message");
+            assert_true(cJSON_IsString(message));
+            const char *m = message->valuestring;
+            size_t have = strlen(m), all = strlen(tail);
+            all -= tail[all - 1] == '\n';
+            assert_memory_equal(m, tail + all - have, have);
+            if (step == 1)
+                assert_true(have == all || (have > 850 && tail[all - have - 1] == '\n'));
+            else
+                assert_true(have > 470 && (step == 2 || have % 3 == 0));
+            cJSON_Delete(j);
+        }
+}
+
+/* ---- the file */
+
+static void read_report(const struct run *r, const char *name, struct buf *out)
+{
+    char path[200];
+    struct err err;
+
+    buf_clear(out);
+    snprintf(path, sizeof(path), "%s/%s", r->dir, name);
+    if (fs_read(path, out, &err) < 0)
+        fail_msg("%s", err.msg);
+}
+
+#define FAILS                                                                                                \
+    "echo of $RANK >&2; [ $RANK = 1 ] && { echo loading >&2; echo no data >&2; exit 3; }; exec sleep 1000"
+
+static void test_failed_rank(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 16);
+    char host[65] = "", want[200];
+    struct run r;
+
+    (void)state;
+    setenv(ENV, "report", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2"), FAILS, &r), 3);
+    read_report(&r, "report", &text);
+    gethostname(host, sizeof(host) - 1);
+    snprintf(want, sizeof(want),
+             "{\"rank\":1,\"exitCode\":3,\"host\":\"%s\",\"message\":\"of 1\\nloading\\nno data\"}\n", host);
+    assert_string_equal(buf_str(&text), want);
+    assert_non_null(strstr(buf_str(&r.err), "no data\n"));
+    run_release(&r);
+    /* A rank that teed is no less heard. */
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2", "--tee=3"), FAILS, &r), 3);
+    read_report(&r, "report", &text);
+    assert_string_equal(buf_str(&text), want);
+    assert_non_null(strstr(buf_str(&r.err), "[default1]:no data\n"));
+    run_release(&r);
+}
+
+/* What the ranks write reaches the console as it is: no line is waited for, none is made. */
+static void test_bytes_pass_unchanged(void **state)
+{
+    struct run r;
+
+    (void)state;
+    setenv(ENV, "report", 1);
+    run_start(&r, RUN_ARGS("--nproc-per-node=1"),
+              "printf '\\r 50%%' >&2; until [ -e on ]; do sleep 0.01; done; "
+              "head -c 300000 /dev/zero >&2; printf 'end' >&2");
+    char path[200];
+    struct err err;
+    snprintf(path, sizeof(path), "%s/err", r.dir);
+    for (bool seen = false; !seen;) {
+        cleanup_buf struct buf now = BUF_INIT(1 << 20);
+        seen = fs_read(path, &now, &err) == 0 && now.len == 5 && memcmp(now.data, "\r 50%", 5) == 0;
+    }
+    run_touch(&r, "on");
+    assert_int_equal(run_wait(&r), 0);
+    assert_int_equal(r.err.len, 5 + 300000 + 3);
+    assert_memory_equal(r.err.data + r.err.len - 3, "end", 3);
+    assert_false(run_has_file(&r, "report"));
+    run_release(&r);
+}
+
+static void test_no_report(void **state)
+{
+    static const struct {
+        const char *path, *script;
+        int code;
+    } rows[] = {
+        {NULL, FAILS, 3}, /* nobody asks */
+        {"", FAILS, 3},
+        {"report", "echo fine >&2; exit 0", 0},
+        {"report", "exit 3", 3}, /* nothing was said: the log's end tells more */
+        {"report", "kill -TERM $PPID; sleep 1000", 143},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct run r;
+        unsetenv(ENV);
+        if (rows[i].path)
+            setenv(ENV, rows[i].path, 1);
+        assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2"), rows[i].script, &r), rows[i].code);
+        assert_false(run_has_file(&r, "report"));
+        assert_null(strstr(buf_str(&r.err), "no report"));
+        run_release(&r);
+    }
+}
+
+/* However much was said before, and whatever it was, the last line is there. */
+static void test_end_of_much(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 16);
+    struct run r;
+
+    (void)state;
+    setenv(ENV, "report", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"),
+                              "{ seq 30000; head -c 100 /dev/zero; echo; echo no data; } >&2; exit 3", &r),
+                     3);
+    read_report(&r, "report", &text);
+    assert_in_range(text.len, 900, REPORT_BYTES);
+    assert_non_null(strstr(buf_str(&text), "\\n29999\\n30000\\n"));
+    assert_non_null(strstr(buf_str(&text), "\\nno data\"}\n"));
+    run_release(&r);
+}
+
+/* It is the launcher's last word: not written before a restart, and not by a launcher that a rank starts. */
+static void test_final_exit_only(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 16);
+    struct run r;
+
+    (void)state;
+    setenv(ENV, "report", 1);
+    assert_int_equal(run_once(RUN_ARGS("--max-restarts=1"),
+                              "[ -e report ] && exit 9; [ -n \"$" ENV "\" ] && exit 8; "
+                              "echo try $TORCHELASTIC_RESTART_COUNT >&2; exit 4",
+                              &r),
+                     4);
+    read_report(&r, "report", &text);
+    assert_non_null(strstr(buf_str(&text), "\"message\":\"try 1\""));
+    run_release(&r);
+}
+
+/* What stands in the file stays; what is no plain file is left alone. The exit code is the rank's in any case. */
+static void test_what_is_there_stays(void **state)
+{
+    static const struct {
+        const char *make, *check;
+        bool told;
+    } rows[] = {
+        {"echo mine >report", "[ \"$(cat report)\" = mine ]", false},
+        {"ln -s target report", "[ ! -e target ]", true},
+        {"echo -n >target; ln -s target report", "[ ! -s target ]", true},
+        {"mkfifo report", "[ -p report ]", true},
+        {"mkdir report", "[ -d report ]", true},
+        {"rm -f report", "[ -s report ]", false},
+        {": >report", "[ -s report ]", false},
+    };
+
+    (void)state;
+    setenv(ENV, "report", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct run r;
+        char script[200], check[300];
+        snprintf(script, sizeof(script), "%s; echo no data >&2; exit 5", rows[i].make);
+        assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), script, &r), 5);
+        snprintf(check, sizeof(check), "cd %s && %s", r.dir, rows[i].check);
+        assert_int_equal(system(check), 0);
+        const char *line = strstr(buf_str(&r.err), "torchrun: no report (" ENV "): ");
+        assert_int_equal(line != NULL, rows[i].told);
+        assert_null(line ? strstr(line + 1, "torchrun: no report") : NULL);
+        run_release(&r);
+    }
+    struct run r;
+    setenv(ENV, "/dev/null", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "echo no data >&2; exit 5", &r), 5);
+    assert_non_null(strstr(buf_str(&r.err), "(" ENV "): /dev/null: expected a regular file\n"));
+    run_release(&r);
+    setenv(ENV, "/no/such/folder/report", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "echo no data >&2; exit 5", &r), 5);
+    assert_non_null(strstr(buf_str(&r.err), "cannot write /no/such/folder/report: No such file"));
+    run_release(&r);
+}
+
+/* Only the node whose rank is to blame leaves one. */
+static void test_among_nodes(void **state)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 16);
+    struct crew c;
+
+    (void)state;
+    setenv(ENV, "report", 1);
+    crew_open(&c, 2);
+    crew_start_all(&c, RUN_ARGS("--nnodes=2"),
+                   "[ $NODE = 1 ] && { echo no data >&2; exit 7; }; echo fine >&2; sleep 1000");
+    assert_int_equal(crew_wait(&c, 0), 140);
+    assert_int_equal(crew_wait(&c, 1), 7);
+    assert_false(run_has_file(&c.runs[0], "report"));
+    read_report(&c.runs[1], "report", &text);
+    assert_non_null(strstr(buf_str(&text), ",\"exitCode\":7,"));
+    assert_non_null(strstr(buf_str(&text), "\"message\":\"no data\"}"));
+    crew_release(&c);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),       cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_failed_rank), cmocka_unit_test(test_bytes_pass_unchanged),
+        cmocka_unit_test(test_no_report),   cmocka_unit_test(test_final_exit_only),
+        cmocka_unit_test(test_end_of_much), cmocka_unit_test(test_what_is_there_stays),
+        cmocka_unit_test(test_among_nodes),
+    };
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(run_torchrun);
+    return failed;
+}

@@ -1,0 +1,66 @@
+/* test_report_read.c - what the launcher writes is what the operator reads, whole and cut at every byte. */
+#include "launcher/report.h"
+
+#include "common/cleanup.h"
+#include "operator/plan/rootcause.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct {
+    int status, code, signal;
+    const char *tail, *line;
+} ROWS[] = {
+    {2 << 8, 2, 0, "loading\ntrainer: --epoch: unknown option\n", "trainer: --epoch: unknown option"},
+    {1 << 8, 1, 0, "open(\"a\\b\"): {\"rank\":7,\"exitCode\":9}\n",
+     "open(\"a\\b\"): {\"rank\":7,\"exitCode\":9}"},
+    {9, 137, 9, "", ""},
+    {6, 134, 6, "\xc3\xa4\tassert(x)\x1b[0m", "\xc3\xa4 assert(x) [0m"},
+};
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        cleanup_arena struct arena a = {0};
+        cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+        const struct exit_worker w = {.rank = 12, .status = ROWS[i].status};
+        struct rootcause got;
+        report_encode(&w, "node-a", ROWS[i].tail, &text);
+        assert_true(rootcause_parse(buf_str(&text), &got));
+        assert_int_equal(got.rank, 12);
+        assert_int_equal(got.exit_code, ROWS[i].code);
+        assert_int_equal(got.signal, ROWS[i].signal);
+        assert_string_equal(rootcause_line(buf_str(&text), &a), ROWS[i].line);
+    }
+}
+
+/* Behind the numbers it may end anywhere. */
+static void test_every_cut(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
+        const struct exit_worker w = {.rank = 12, .status = ROWS[i].status};
+        report_encode(&w, "node-a", ROWS[i].tail, &text);
+        for (size_t len = strlen("{\"rank\":12,\"exitCode\":134,"); len < text.len; len++) {
+            cleanup_free char *cut = strndup(text.data, len);
+            struct rootcause got;
+            assert_true(rootcause_parse(cut, &got));
+            assert_int_equal(got.rank, 12);
+            assert_int_equal(got.exit_code, ROWS[i].code);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_cut)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* test_waiting.c - what is said while other nodes are waited for, by a clock of numbers. */
+#include "launcher/waiting.h"
+#include "test.h"
+
+#include <string.h>
+
+struct fixture {
+    struct options options;
+    struct member_view view;
+    struct nodes nodes;
+    struct waiting w;
+};
+
+static int setup(void **state)
+{
+    static struct fixture f;
+
+    memset(&f, 0, sizeof(f));
+    f.options =
+        (struct options){.nnodes_min = 4,
+                         .nnodes = 4,
+                         .meeting = {.needed = true, .host = "job-0", .port = 29400, .join_ms = 600000}};
+    f.nodes = (struct nodes){.options = &f.options, .view = &f.view, .round = -1, .held = -1};
+    waiting_begin(&f.w, 1000);
+    *state = &f;
+    return 0;
+}
+
+static void expect(struct fixture *f, int64_t now_ms, const char *want)
+{
+    char text[WAITING_BYTES];
+
+    waiting_hear(&f->w, &f->view, now_ms);
+    waiting_say(&f->w, &f->nodes, now_ms, text);
+    assert_string_equal(text, want);
+}
+
+static void after_ten_seconds_and_every_minute(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(waiting_left_ms(&f->w, 1000), 10000);
+    assert_false(waiting_due(&f->w, 10999));
+    assert_int_equal(waiting_left_ms(&f->w, 10999), 1);
+    assert_true(waiting_due(&f->w, 11000));
+    assert_false(waiting_due(&f->w, 11001));
+    assert_int_equal(waiting_left_ms(&f->w, 11001), 59999);
+    assert_false(waiting_due(&f->w, 70999));
+    assert_true(waiting_due(&f->w, 72000)); /* late: the next is a minute later all the same */
+    assert_false(waiting_due(&f->w, 131999));
+    assert_int_equal(waiting_left_ms(&f->w, 200000), 0);
+    waiting_end(&f->w);
+    assert_int_equal(waiting_left_ms(&f->w, 200000), -1);
+    assert_false(waiting_due(&f->w, 200000));
+}
+
+static void for_the_store(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, 11000,
+           "rendezvous at job-0:29400: waiting for the node that hosts it for 10 s; gives up in 590 s");
+    snprintf(f->view.err.msg, sizeof(f->view.err.msg), "no such host");
+    expect(f, 601500,
+           "rendezvous at job-0:29400: waiting for the node that hosts it for 600 s; gives up in 0 s (no "
+           "such host)");
+}
+
+static void for_nodes(void **state)
+{
+    struct fixture *f = *state;
+
+    f->view.link = MEMBER_IN;
+    f->view.state = (struct meeting_state){.version = 1, .stage = STAGE_FORMING, .left_ms = 600000};
+    expect(
+        f, 2000,
+        "rendezvous at job-0:29400: waiting for other nodes for 1 s: 4 nodes are wanted; gives up in 600 s");
+    f->view.state.version = 2;
+    f->view.state.here = 2;
+    f->view.state.left_ms = 500000;
+    snprintf(f->view.state.missing, sizeof(f->view.state.missing), "1, 3");
+    expect(f, 6000,
+           "rendezvous at job-0:29400: waiting for other nodes for 5 s: 2 of 4 nodes have joined, "
+           "node ranks missing: 1, 3; gives up in 500 s");
+    /* The time goes on from when the word was heard. */
+    expect(f, 11000,
+           "rendezvous at job-0:29400: waiting for other nodes for 10 s: 2 of 4 nodes have joined, "
+           "node ranks missing: 1, 3; gives up in 495 s");
+    f->options.nnodes_min = 2;
+    f->view.state.missing[0] = '\0';
+    /* Enough: it is not given up any more. */
+    expect(f, 11000,
+           "rendezvous at job-0:29400: waiting for other nodes for 10 s: 2 of at least 2 and at most 4 nodes "
+           "have "
+           "joined");
+}
+
+static void for_a_place_and_for_ranks(void **state)
+{
+    struct fixture *f = *state;
+
+    f->view.link = MEMBER_IN;
+    f->view.state = (struct meeting_state){.version = 5, .stage = STAGE_RUNNING, .round = 3};
+    f->nodes.round = 4;
+    f->nodes.spare_ms = 301000;
+    expect(f, 11000,
+           "rendezvous at job-0:29400: waiting for a place among the nodes of the run for 10 s; gives up in "
+           "290 s");
+    f->nodes.round = 3;
+    f->nodes.spare_ms = 0;
+    f->nodes.started = true;
+    expect(f, 71000,
+           "rendezvous at job-0:29400: waiting for the ranks of the other nodes, those of this one have "
+           "ended, for "
+           "70 s");
+}
+
+static void nothing_is_too_long(void **state)
+{
+    struct fixture *f = *state;
+    char host[300], text[WAITING_BYTES];
+
+    memset(host, 'h', sizeof(host) - 1);
+    host[sizeof(host) - 1] = '\0';
+    f->options.meeting.host = host;
+    memset(f->view.err.msg, 'e', sizeof(f->view.err.msg) - 1);
+    waiting_say(&f->w, &f->nodes, INT64_MAX / 2, text);
+    assert_non_null(strchr(text, 'e'));
+    assert_true(strlen(text) < WAITING_BYTES);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(after_ten_seconds_and_every_minute, setup),
+        cmocka_unit_test_setup(for_the_store, setup),
+        cmocka_unit_test_setup(for_nodes, setup),
+        cmocka_unit_test_setup(for_a_place_and_for_ranks, setup),
+        cmocka_unit_test_setup(nothing_is_too_long, setup),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/* seed.h - the seed of a test that draws by chance: the same in each run, unless TK_SEED in the environment says another. It is
+ * printed, so that a failure can be had again.
+ */
+#ifndef TK_TESTS_UNIT_SEED_H
+#define TK_TESTS_UNIT_SEED_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static inline uint64_t seed_of_run(void)
+{
+    const char *text = getenv("TK_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 10) : 20261123;
+
+    printf("seed %llu (TK_SEED)\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
+}
+
+#endif
