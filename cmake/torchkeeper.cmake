@@ -85,7 +85,7 @@ function(tk_test name)
   target_compile_definitions(${target} PRIVATE TK_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 120)
+    set(A_TIMEOUT 600) # bounds a hang; a machine may be ten times as slow as another
   endif()
   if("threads" IN_LIST A_LABELS)
     add_dependencies(threads_tests ${target})

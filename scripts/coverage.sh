@@ -15,8 +15,11 @@ BUILD=$REPO/build/coverage
 AT_THEIR_END='launcher/test_torchrun$|collectives/test_mpi$|trainer/test_rig_device$'
 
 run_tests() { # run_tests PATTERN CTEST-ARGS...
-    LLVM_PROFILE_FILE="$BUILD/profiles/$1.profraw" scripts/side-by-side.sh "$BUILD" -L unit "${@:2}" \
-        >>"$LOGS/ctest-coverage.log" 2>&1 || die "tests failed: build/logs/ctest-coverage.log"
+    LLVM_PROFILE_FILE="$BUILD/profiles/$1.profraw" scripts/side-by-side.sh "$BUILD" -L unit --output-on-failure "${@:2}" \
+        >>"$LOGS/ctest-coverage.log" 2>&1 || {
+        grep -vE '^ *Start |   Passed ' "$LOGS/ctest-coverage.log" | tail -n 60
+        die "tests failed: build/logs/ctest-coverage.log"
+    }
 }
 
 if [ "${1:-}" != --no-run ]; then
