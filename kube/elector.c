@@ -70,9 +70,16 @@ static void fenced_cancel(void *ctx, struct http_call *call)
     transport_cancel(&e->transport, call);
 }
 
+static bool is_full(void *ctx, const char *ns)
+{
+    const struct elector *e = ctx;
+
+    return transport_is_full(&e->transport, ns);
+}
+
 struct transport elector_transport(struct elector *e)
 {
-    return (struct transport){fenced_start, fenced_cancel, e};
+    return (struct transport){fenced_start, fenced_cancel, e, is_full};
 }
 
 /* The lease's own requests: behind nothing, and over before the next one is due. */
@@ -154,7 +161,7 @@ static void send_step(struct elector *e, enum lease_step step)
                                            [LEASE_CREATE] = KUBE_CREATE,
                                            [LEASE_WRITE] = KUBE_UPDATE};
     cleanup_arena struct arena a = {0};
-    struct transport own = {lease_start, fenced_cancel, e};
+    struct transport own = {lease_start, fenced_cancel, e, NULL};
     struct clock clock = loop_clock(e->loop);
     struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->ns};
     struct err err;

@@ -239,6 +239,15 @@ static bool may_go(const struct fairqueue *f, const struct fairqueue_share *s)
     return s->out < l->share_max && taken(f) < l->places;
 }
 
+bool fairqueue_is_full(struct fairqueue *f, const char *share)
+{
+    const struct fairqueue_share *s = *find(f, share);
+
+    if (!s || s->out == 0)
+        return taken(f) >= f->limits.places + f->limits.reserved;
+    return !may_go(f, s);
+}
+
 struct fairqueue_item *fairqueue_next(struct fairqueue *f, int64_t now_ms)
 {
     grow_old(f, now_ms);

@@ -74,6 +74,9 @@ int64_t fairqueue_due_ms(const struct fairqueue *f);
 
 size_t fairqueue_waiting(const struct fairqueue *f);
 
+/* The next item of this share would wait until another one of it, or of all, has ended. */
+bool fairqueue_is_full(struct fairqueue *f, const char *share);
+
 static inline void fairqueue_freep(struct fairqueue **f)
 {
     fairqueue_free(*f);

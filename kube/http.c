@@ -263,7 +263,14 @@ static void http_cancel(void *ctx, struct http_call *call)
     launch_waiting(h);
 }
 
+static bool is_full(void *ctx, const char *ns)
+{
+    struct http *h = ctx;
+
+    return fairqueue_is_full(h->turns, ns);
+}
+
 struct transport http_transport(struct http *h)
 {
-    return (struct transport){http_start, http_cancel, h};
+    return (struct transport){http_start, http_cancel, h, is_full};
 }

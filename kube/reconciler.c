@@ -23,6 +23,7 @@ struct reconciler {
     struct works works; /* under way */
     bool leads, draining;
     uint64_t terms; /* begun */
+    uint64_t told;  /* of them: the last one that `begins` was called for */
     void (*drained)(void *ctx);
     void *drained_ctx;
 };
@@ -151,6 +152,15 @@ static void on_work_ended(void *ctx)
         r->drained(r->drained_ctx);
 }
 
+static void tell_term(struct reconciler *r)
+{
+    if (r->told == r->terms)
+        return;
+    r->told = r->terms;
+    if (r->o.begins)
+        r->o.begins(r->o.ctx);
+}
+
 static void work(void *ctx)
 {
     struct reconciler *r = ctx;
@@ -160,6 +170,7 @@ static void work(void *ctx)
 
     if (r->draining || !r->leads || !reconciler_synced(r))
         return;
+    tell_term(r);
     for (int n = 0; n < WORKQUEUE_PARALLEL && clock.mono_ms(clock.ctx) < until_ms; n++) {
         struct workqueue_key key = workqueue_take(r->queue, now(r));
         if (!key.name)

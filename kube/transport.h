@@ -72,6 +72,7 @@ struct transport {
                                struct err *err);
     void (*cancel)(void *ctx, struct http_call *call);
     void *ctx;
+    bool (*is_full)(void *ctx, const char *ns); /* NULL: never */
 };
 
 static inline struct http_call *transport_start(const struct transport *t, const struct http_request *req,
@@ -83,6 +84,12 @@ static inline struct http_call *transport_start(const struct transport *t, const
 static inline void transport_cancel(const struct transport *t, struct http_call *call)
 {
     t->cancel(t->ctx, call);
+}
+
+/* One more request of this namespace would wait for others of it that are out. What nobody waits for had better come later. */
+static inline bool transport_is_full(const struct transport *t, const char *ns)
+{
+    return t->is_full && t->is_full(t->ctx, ns);
 }
 
 #endif

@@ -7,12 +7,19 @@
 #include "operator/keystate.h"
 #include "operator/request.h"
 #include "operator/snapshot.h"
+#include "operator/term.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STALE_CACHE_MS = 1000, SAME_NAME_MS = 1000, NO_ROOM_MS = 250 };
+enum {
+    STALE_CACHE_MS = 1000,
+    SAME_NAME_MS = 1000,
+    NO_ROOM_MS = 250,
+    PUT_OFF_MS = 500,
+    PUT_OFF_MAX_MS = 5000,
+};
 
 struct controller {
     struct loop *loop;
@@ -23,7 +30,7 @@ struct controller {
     struct reconciler *reconciler;
     struct watches watches;
     struct store *states; /* struct keystate by UID, of this term */
-    uint64_t term;        /* reconciler_term of them */
+    struct term term;
     struct budget budget; /* of the passes under way */
     struct controller_counts counts;
 };
@@ -74,15 +81,13 @@ static void on_problem(void *ctx, const char *what, const struct err *err)
 }
 
 /* What was believed before the lease was lost may be wrong: others have worked since. */
-static void forget_earlier_terms(struct controller *c)
+static void begin_term(void *ctx)
 {
-    uint64_t term = reconciler_term(c->reconciler);
+    struct controller *c = ctx;
 
-    if (c->term == term)
-        return;
-    c->term = term;
     store_free(c->states);
     c->states = store_new(keystate_free);
+    term_begin(&c->term);
 }
 
 static struct keystate *state_of(struct controller *c, const char *uid)
@@ -123,7 +128,7 @@ static struct pass *pass_new(struct controller *c, struct work *w, const struct 
     struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
     p->c = c;
-    p->term = c->term;
+    p->term = reconciler_term(c->reconciler);
     p->work = w;
     p->begun_ms = now(c);
     p->attempt = job->status.attempt;
@@ -211,9 +216,10 @@ static void on_applied(void *ctx, const struct apply_result *r)
     struct keystate *k = state_of(c, p->target.uid);
     if (r->status_written)
         k->unreadable_told = p->plan.unreadable;
-    bool told = keystate_learn(
-        k, r, &(struct keystate_pass){p->generation, p->n_gone_used, now(c) - p->begun_ms, p->version},
-        wall(c), now(c));
+    bool told = keystate_learn(k, r,
+                               &(struct keystate_pass){p->generation, p->n_gone_used, now(c) - p->begun_ms,
+                                                       p->version, p->plan.pods_first},
+                               wall(c), now(c));
     count(c, p, r);
     if (r->ok)
         after_success(p, r);
@@ -269,10 +275,10 @@ static void read_live(struct pass *p)
 }
 
 /* Whether children are made or removed on the word of a job that nobody vouched for: a status that is written first
- * carries the version it was planned from, and the API server refuses it when that is old. */
-static bool acts_unconfirmed(const struct plan *plan, const struct keystate *k)
+ * carries the version it was planned from, and the API server refuses it when that is old. A new job has only one past. */
+static bool acts_unconfirmed(const struct plan *plan, const struct plan_input *in, const struct keystate *k)
 {
-    if (k->confirmed || (plan->n_actions > 0 && plan->actions[0].kind == ACTION_STATUS))
+    if (k->confirmed || in->job_is_new || (plan->n_actions > 0 && plan->actions[0].kind == ACTION_STATUS))
         return false;
     for (int i = 0; i < plan->n_actions; i++)
         if (plan->actions[i].kind != ACTION_EVENT && plan->actions[i].kind != ACTION_CHECK)
@@ -291,21 +297,41 @@ static size_t bytes_of(const struct pass *p)
     return bytes;
 }
 
+/* While requests of its namespace wait for each other, pods of all jobs come before the statuses of any. Planned again
+ * later it may tell more at once. */
+static bool is_put_off(struct pass *p, struct keystate *k)
+{
+    struct controller *c = p->c;
+    bool wait = p->plan.may_wait && p->plan.n_actions > 0 && transport_is_full(c->transport, p->target.ns);
+
+    if (wait && !k->put_off_ms)
+        k->put_off_ms = now(c);
+    if (!wait || now(c) - k->put_off_ms >= PUT_OFF_MAX_MS) {
+        k->put_off_ms = 0;
+        return false;
+    }
+    work_after(p->work, PUT_OFF_MS);
+    return true;
+}
+
 static void plan_and_apply(struct pass *p, const struct trainjob *job, struct keystate *k)
 {
     struct controller *c = p->c;
     struct plan_input in;
 
     snapshot_take(&in, &p->arena, &c->watches, job, k);
+    in.job_is_new = !k->status_version[0] && term_is_newer(&c->term, job->resource_version);
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
     in.create_bytes = budget_create_bytes(&c->budget);
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);
-    if (p->plan.refetch || acts_unconfirmed(&p->plan, k)) {
+    if (p->plan.refetch || acts_unconfirmed(&p->plan, &in, k)) {
         read_live(p);
         return;
     }
+    if (is_put_off(p, k))
+        return;
     size_t bytes = bytes_of(p);
     bool room = budget_has_room(&c->budget, job->ns, bytes);
     k->need_bytes = room ? 0 : bytes;
@@ -335,7 +361,6 @@ static void reconcile(void *ctx, struct work *w)
     const struct jobtext *cached = watches_job(&c->watches, uid);
     struct err err;
 
-    forget_earlier_terms(c);
     if (!cached) {
         store_remove(c->states, "", uid, NULL);
         work_done(w);
@@ -386,8 +411,10 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
                                    &(struct reconciler_options){.name = "pytorchtrainingjob",
                                                                 .ctx = c,
                                                                 .reconcile = reconcile,
+                                                                .begins = begin_term,
                                                                 .problem = on_problem,
                                                                 .seed = options->seed});
+    term_init(&c->term, l, t, options->ns);
     watches_add(&c->watches, c->reconciler, options->ns, options->list_pages, on_job_gone);
     return c;
 }
@@ -397,6 +424,7 @@ void controller_free(struct controller *c)
     if (!c)
         return;
     reconciler_free(c->reconciler);
+    term_release(&c->term);
     store_free(c->states);
     free(c);
 }

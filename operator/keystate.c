@@ -172,6 +172,8 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
         k->confirmed = true;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
     }
+    if (pass->pods_first)
+        k->status_written_ms = wall_ms;
     free(k->expected);
     k->expected = NULL;
     k->n_expected = r->n_expected;

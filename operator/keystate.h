@@ -32,7 +32,8 @@ struct keystate {
      * bytes of pods. */
     size_t need_bytes, need_create;
     int64_t need_generation;
-    int64_t status_written_ms; /* wall */
+    int64_t status_written_ms; /* wall; the first pods of a new job count as one */
+    int64_t put_off_ms;        /* monotonic: since when what may wait was not done; 0: it was */
     bool unreadable_told;      /* the last status written says that something cannot be read */
 };
 
@@ -54,6 +55,7 @@ struct keystate_pass {
     int n_gone_used;
     int64_t took_ms;
     const char *version; /* of the job that it planned; NULL: not known */
+    bool pods_first;
 };
 
 /* Remember what a pass wrote and met. True: it met a problem that has to be told in the status, so plan again at once; what

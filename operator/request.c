@@ -29,7 +29,6 @@ struct kube_request request_of(const struct action *act, const char *ns, struct 
 
     r.name = act->kind == ACTION_CREATE ? NULL : act->name;
     r.subresource = act->kind == ACTION_STATUS ? "status" : NULL;
-    r.later = act->counts_only;
     if (act->body)
         r.body = sv_from(act->body);
     if (act->kind == ACTION_CREATE || act->kind == ACTION_PATCH || act->kind == ACTION_STATUS)

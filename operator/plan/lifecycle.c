@@ -160,7 +160,7 @@ static void create_missing(struct planner *p)
     }
     if (creation_held(p))
         return;
-    if (!p->in->service)
+    if (!p->in->service && !p->pods_first)
         (void)create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
     create_pods(p);
 }
@@ -248,12 +248,29 @@ static void leave_pause(struct planner *p)
     planner_event(p, false, "Resumed", "attempt %d begins", p->st.attempt);
 }
 
+/* Its pods may have come before its status. */
+static int64_t start_time(const struct planner *p)
+{
+    int64_t ms = p->now_ms;
+
+    for (int i = 0; i < p->n_slots; i++) {
+        const struct pod *pod = p->slots[i].pod;
+        if (pod && pod->created_ms && pod->created_ms < ms)
+            ms = pod->created_ms;
+    }
+    return ms;
+}
+
 static void begin(struct planner *p)
 {
     if (jobstatus_pause_begun(&p->st) || p->st.phase == JOB_PAUSED)
         leave_pause(p);
     if (!p->st.start_ms)
-        p->st.start_ms = p->now_ms;
+        p->st.start_ms = start_time(p);
+    if (p->st.n_tasks == 0 && p->in->n_pods > 0) {
+        status_observe_tasks(p); /* what ended before the first status is judged as if it stood there */
+        planner_fill_slots(p);
+    }
     if (p->st.phase == JOB_NONE) {
         p->st.phase = JOB_PENDING;
         desired_pod_warnings(p);

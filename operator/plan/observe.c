@@ -49,7 +49,7 @@ static void observe_replica(struct planner *p, const struct slot *s, struct repl
     r->exit_code = s->pod->training.state == CONTAINER_TERMINATED ? s->pod->training.exit_code : -1;
 }
 
-static void observe_tasks(struct planner *p)
+void status_observe_tasks(struct planner *p)
 {
     struct task_status *tasks = arena_array(p->a, (size_t)p->spec->n_replica_specs, struct task_status);
 
@@ -168,7 +168,7 @@ void status_observe(struct planner *p)
     int there = 0;
     bool unknown = false;
 
-    observe_tasks(p);
+    status_observe_tasks(p);
     for (int i = 0; i < p->n_slots; i++) {
         const struct pod *pod = p->slots[i].pod;
         running += pod && pod_is_running(pod);

@@ -32,17 +32,41 @@ static void note_transitions(const struct planner *p, struct plan *out)
     out->restarted = jobstatus_counted(&p->st) > jobstatus_counted(old) && !jobstatus_finished(&p->st);
 }
 
+/* Of a job that nobody ever wrote a status for, nor made a pod of. */
+static bool may_begin_with_pods(const struct planner *p)
+{
+    return p->in->job_is_new && p->st.phase == JOB_NONE && p->st.attempt == 0 && p->in->n_pods == 0 &&
+           p->in->problem.kind == PROBLEM_NONE;
+}
+
+/* What shows how the job stands, and its Service: no pod comes or goes by these. */
+static bool may_wait(const struct planner *p, const struct action_list *all)
+{
+    for (int i = 0; i < all->n; i++) {
+        const struct action *act = &all->items[i];
+        bool service = act->kind == ACTION_CREATE && act->child == CHILD_SERVICE;
+        if (act->kind != ACTION_STATUS && act->kind != ACTION_EVENT && !service)
+            return false;
+    }
+    return p->st.attempt == p->job->status.attempt && p->tensorboard.n == 0;
+}
+
 /* The status first: nothing else happens before it is written that a count depends on. */
 static void assemble(struct planner *p, struct plan *out)
 {
     struct action_list all = {0};
     struct action status;
     bool decided = p->st.attempt != p->job->status.attempt || jobstatus_finished(&p->st);
+    const struct action_list *alone = NULL;
 
-    if (p->checks.n > 0 && !decided) {
-        /* The picture has a hole: nothing is said or done before the answer is there. */
-        *out =
-            (struct plan){.actions = p->checks.items, .n_actions = p->checks.n, .requeue_ms = p->requeue_ms};
+    if (p->checks.n > 0 && !decided)
+        alone = &p->checks; /* The picture has a hole: nothing is said or done before the answer is there. */
+    else if (p->pods_first && p->creates.n > 0)
+        alone = &p->creates;
+    if (alone) {
+        *out = (struct plan){.actions = alone->items, .n_actions = alone->n, .requeue_ms = p->requeue_ms};
+        out->pods_first = alone == &p->creates;
+        timing_note(p, out);
         return;
     }
     status_announce(p);
@@ -54,6 +78,7 @@ static void assemble(struct planner *p, struct plan *out)
     append(p, &all, &p->creates);
     append(p, &all, &p->tensorboard);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
+    out->may_wait = may_wait(p, &all);
     note_transitions(p, out);
     timing_note(p, out);
 }
@@ -140,6 +165,7 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
         out->refetch = true;
         return;
     }
+    p.pods_first = may_begin_with_pods(&p);
     if (in->job->spec_error)
         plan_invalid(&p);
     else

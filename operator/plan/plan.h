@@ -5,7 +5,8 @@
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
  * Errors:    none: a bad spec is a status, not an error.
  * Order:     actions run first to last and the first failure ends the pass: what is written to status stands
- *            there before anything follows from it (restarts are counted exactly once).
+ *            there before anything follows from it (restarts are counted exactly once). Only the first pods of a new job come
+ *            before its first status: nothing is counted yet, and who finds them without a status begins with them.
  */
 #ifndef TK_OPERATOR_PLAN_PLAN_H
 #define TK_OPERATOR_PLAN_PLAN_H
@@ -33,7 +34,6 @@ struct action {
     const char *body;    /* JSON: status, create, patch */
     bool first;          /* create: of a replicaSpec of which there is no pod; nothing is begun beside it */
     bool force;          /* delete: without waiting for the node */
-    bool counts_only;    /* status: it tells of no transition, and nothing waits for it */
     bool warning;        /* event */
     const char *reason;  /* event */
     const char *message; /* event */
@@ -63,6 +63,7 @@ enum { PLAN_CREATE_BYTES = 512 << 10, PLAN_FIRST_BYTES = 32 << 10 };
 struct plan_input {
     const struct trainjob *job;
     bool job_is_live;              /* read from the API server just now, not from the cache */
+    bool job_is_new;               /* if it has no status here then nobody has written one, however old the cache is */
     const struct pod *const *pods; /* those whose controller is this job */
     int n_pods;
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */
@@ -74,7 +75,7 @@ struct plan_input {
     int n_gone_uids;
     struct plan_problem problem;
     int64_t now_ms;
-    int64_t status_written_ms;     /* when we last wrote this job's status */
+    int64_t status_written_ms;     /* when we last wrote this job's status, or made its first pods */
     size_t create_bytes;           /* of bodies of pods, after which no more are made; 0: PLAN_CREATE_BYTES */
     const char *tensorboard_image; /* where the spec names none */
 };
@@ -92,6 +93,8 @@ struct plan {
     int64_t requeue_ms; /* plan again then, even if nothing happens; 0: no need */
     bool refetch;       /* the cached job is older than its pods: read it live, then plan again */
     bool unreadable;    /* what the status action tells is that something cannot be read */
+    bool pods_first;    /* the first pods of a new job, without a status */
+    bool may_wait;      /* nothing runs or ends by it: others' pods go first */
     /* What the status action tells, for counting once it is written. */
     bool started, succeeded, failed, restarted;
     struct plan_waits waits;

@@ -38,7 +38,7 @@ struct planner {
     /* In the order in which they run; the status goes before all of them. */
     struct action_list events, checks, deletes, creates, tensorboard;
     int64_t requeue_ms;
-    bool refetch;
+    bool pods_first; /* as in struct plan, if there are pods to create */
 };
 
 /* The slots of the spec with the pods of the status's attempt in them. Again after the attempt changed. */

@@ -190,6 +190,13 @@ static void keep_transition_times(struct planner *p)
     }
 }
 
+/* The first status of a job whose pods came before it waits for them a little: often the first word is Running. */
+static bool just_begins(const struct planner *p)
+{
+    return p->in->job_is_new && p->in->n_pods == p->n_slots && p->job->status.phase == JOB_NONE &&
+           p->st.phase == JOB_PENDING && p->st.attempt == 0 && !awaited_reason(p->st.reason);
+}
+
 bool status_patch(struct planner *p, struct action *out)
 {
     const struct jobstatus *old = &p->job->status;
@@ -198,11 +205,12 @@ bool status_patch(struct planner *p, struct action *out)
     keep_transition_times(p);
     cleanup_json cJSON *status = jobstatus_encode(&p->st);
     cleanup_json cJSON *diff = mergepatch_diff(p->job->status_tree, status);
-    if (!diff || (!is_transition(old, &p->st) && is_detail(old, &p->st, diff)))
+    bool awaited = is_transition(old, &p->st) && !just_begins(p);
+    if (!diff || (!awaited && is_detail(old, &p->st, diff)))
         return false;
     int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
     /* A delete takes the evidence with it: what it showed is written first. */
-    if (!is_transition(old, &p->st) && p->deletes.n == 0 && due > p->now_ms) {
+    if (!awaited && p->deletes.n == 0 && due > p->now_ms) {
         planner_requeue(p, due);
         return false;
     }
@@ -210,7 +218,6 @@ bool status_patch(struct planner *p, struct action *out)
     *out =
         (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = arena_strdup(p->a, p->job->name)};
     out->uid = arena_strdup(p->a, p->job->uid);
-    out->counts_only = !is_transition(old, &p->st) && p->deletes.n + p->creates.n + p->tensorboard.n == 0;
     out->body = planner_json(p, doc);
     return true;
 }

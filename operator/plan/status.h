@@ -16,6 +16,9 @@ void status_init_conditions(struct planner *p);
 /* The job is over: phase, conditions, completionTime. */
 void status_finish(struct planner *p, enum job_phase phase, const char *reason, const char *message);
 
+/* The tasks and their pods, with the counts that the status has of them. */
+void status_observe_tasks(struct planner *p);
+
 /* What the pods show: tasks, ready, gpus, phase and Running of a live job. */
 void status_observe(struct planner *p);
 

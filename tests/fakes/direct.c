@@ -254,7 +254,7 @@ void fake_direct_free(struct fake_direct *d)
 
 struct transport fake_direct_transport(struct fake_direct *d)
 {
-    return (struct transport){start, cancel, d};
+    return (struct transport){start, cancel, d, NULL};
 }
 
 unsigned long fake_direct_told(const struct fake_direct *d)

@@ -127,6 +127,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
 
     in->job = job;
     in->job_is_live = cJSON_IsTrue(get(doc, "live"));
+    in->job_is_new = cJSON_IsTrue(get(doc, "new"));
     in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
@@ -181,8 +182,6 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
     cJSON *body = act->body ? json_parse(act->body, strlen(act->body), &err) : NULL;
     if (act->kind == ACTION_STATUS) {
         cJSON_AddItemToObject(o, "status", body);
-        if (act->counts_only)
-            cJSON_AddTrueToObject(o, "counts-only");
         return o;
     }
     cJSON_AddStringToObject(o, act->force ? "force-delete" : VERBS[act->kind],
@@ -216,6 +215,10 @@ static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies
         cJSON_AddNumberToObject(doc, "requeueInMs", (double)(plan->requeue_ms - now_ms));
     if (plan->refetch)
         cJSON_AddTrueToObject(doc, "refetch");
+    if (plan->pods_first)
+        cJSON_AddTrueToObject(doc, "podsFirst");
+    if (plan->may_wait && plan->n_actions)
+        cJSON_AddTrueToObject(doc, "mayWait");
     return doc;
 }
 

@@ -13,7 +13,9 @@
 static bool learn(struct keystate *k, const struct apply_result *r, int64_t generation, int n_gone_used,
                   int64_t wall_ms, int64_t mono_ms)
 {
-    return keystate_learn(k, r, &(struct keystate_pass){generation, n_gone_used, 10, NULL}, wall_ms, mono_ms);
+    return keystate_learn(
+        k, r, &(struct keystate_pass){.generation = generation, .n_gone_used = n_gone_used, .took_ms = 10},
+        wall_ms, mono_ms);
 }
 
 static void test_own_status_is_awaited(void **state)
@@ -40,9 +42,11 @@ static void test_a_status_that_does_not_stay(void **state)
     struct apply_result r = {.ok = true, .status_written = true, .status_version = "100"};
 
     (void)state;
-    (void)keystate_learn(k, &r, &(struct keystate_pass){1, 0, 10, "99"}, 5000, 50);
+    (void)keystate_learn(k, &r, &(struct keystate_pass){.generation = 1, .took_ms = 10, .version = "99"},
+                         5000, 50);
     assert_int_equal(k->status_written_ms, 5000);
-    (void)keystate_learn(k, &r, &(struct keystate_pass){1, 0, 10, "100"}, 5000, 50);
+    (void)keystate_learn(k, &r, &(struct keystate_pass){.generation = 1, .took_ms = 10, .version = "100"},
+                         5000, 50);
     assert_int_equal(k->status_written_ms, 5000 + 300000);
     keystate_free(k);
 }
@@ -102,7 +106,7 @@ static void play(const struct create_row *rows, size_t n)
                                  .pods_created = row->pods_created,
                                  .retry_after_ms = row->retry_after_ms ? row->retry_after_ms : -1};
         r.problem = (struct plan_problem){row->kind, CHILD_POD, "j-node-0", "words", 0};
-        const struct keystate_pass pass = {1, 0, row->took_ms, NULL};
+        const struct keystate_pass pass = {.generation = 1, .took_ms = row->took_ms};
         if (keystate_learn(k, &r, &pass, wall_ms, 0) != row->told)
             fail_msg("row %zu: told is %d", i, !row->told);
         struct plan_problem p = keystate_problem(k, 1);
@@ -144,7 +148,7 @@ static const char *words_after(struct keystate *k, int code, const char *words, 
     struct apply_result r = {.ok = false, .retry_after_ms = -1, .err.code = code};
 
     r.problem = (struct plan_problem){PROBLEM_FAILED, CHILD_POD, "j-node-0", words, 0};
-    (void)keystate_learn(k, &r, &(struct keystate_pass){generation, 0, 2000, NULL}, wall_ms, 0);
+    (void)keystate_learn(k, &r, &(struct keystate_pass){.generation = generation, .took_ms = 2000}, wall_ms, 0);
     return keystate_problem(k, generation).message;
 }
 
