@@ -178,6 +178,7 @@ class Bench:
         jobs_s = (max(t for _, t in created.values()) - started) / 1e9
         self.wait("all pods", lambda: len(seen.pods) >= n * p, self.args.timeout)
         self.wait("all jobs", lambda: len(seen.finished_ns) >= n, self.args.timeout)
+        self.wait("all pods' end", lambda: self.all_pods_ended(ns, n * p), self.args.timeout)  # a job ends with its pod 0
         self.n_jobs += n
         self.verify(ns, seen, n, p)
         return (seen, created, jobs_s, (max(seen.pods.values()) - started) / 1e9,

@@ -160,7 +160,7 @@ static void create_missing(struct planner *p)
     }
     if (creation_held(p))
         return;
-    if (!p->in->service && !p->pods_first)
+    if (!p->in->service)
         (void)create(p, CHILD_SERVICE, naming_service(p->a, p->job->name), desired_service(p));
     create_pods(p);
 }

@@ -39,16 +39,13 @@ static bool may_begin_with_pods(const struct planner *p)
            p->in->problem.kind == PROBLEM_NONE;
 }
 
-/* What shows how the job stands, and its Service: no pod comes or goes by these. */
+/* What shows how the job stands, and no more. */
 static bool may_wait(const struct planner *p, const struct action_list *all)
 {
-    for (int i = 0; i < all->n; i++) {
-        const struct action *act = &all->items[i];
-        bool service = act->kind == ACTION_CREATE && act->child == CHILD_SERVICE;
-        if (act->kind != ACTION_STATUS && act->kind != ACTION_EVENT && !service)
+    for (int i = 0; i < all->n; i++)
+        if (all->items[i].kind != ACTION_STATUS && all->items[i].kind != ACTION_EVENT)
             return false;
-    }
-    return p->st.attempt == p->job->status.attempt && p->tensorboard.n == 0;
+    return p->st.attempt == p->job->status.attempt;
 }
 
 /* The status first: nothing else happens before it is written that a count depends on. */

@@ -5,8 +5,9 @@
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
  * Errors:    none: a bad spec is a status, not an error.
  * Order:     actions run first to last and the first failure ends the pass: what is written to status stands
- *            there before anything follows from it (restarts are counted exactly once). Only the first pods of a new job come
- *            before its first status: nothing is counted yet, and who finds them without a status begins with them.
+ *            there before anything follows from it (restarts are counted exactly once). Only the Service and the first pods of
+ *            a new job come before its first status: nothing is counted yet, and who finds pods without a status begins
+ *            with them.
  */
 #ifndef TK_OPERATOR_PLAN_PLAN_H
 #define TK_OPERATOR_PLAN_PLAN_H
@@ -93,8 +94,8 @@ struct plan {
     int64_t requeue_ms; /* plan again then, even if nothing happens; 0: no need */
     bool refetch;       /* the cached job is older than its pods: read it live, then plan again */
     bool unreadable;    /* what the status action tells is that something cannot be read */
-    bool pods_first;    /* the first pods of a new job, without a status */
-    bool may_wait;      /* nothing runs or ends by it: others' pods go first */
+    bool pods_first;    /* the Service and the first pods of a new job, without a status */
+    bool may_wait;      /* it only tells: creates of all jobs go first */
     /* What the status action tells, for counting once it is written. */
     bool started, succeeded, failed, restarted;
     struct plan_waits waits;

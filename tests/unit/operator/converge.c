@@ -263,15 +263,21 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
     l->gang = s->replicas;
     l->settle_jumps = may_hang(t) || t->lasts_ms ? HANG_JUMPS : 0; /* patience grows with failures */
     l->tamper = t->tamper;
-    converge_submit(l, s);
     if (t->pages)
         fake_watchlist(l->server, FAKE_WATCHLIST_REFUSE);
     if (t->fault.request || t->lasts_ms)
         fake_plan_fault(l->server, &t->fault);
+    bool submitted = false;
     for (int turns = 0; !is_over(&st); turns++) {
         bool jumped = lab_turn(l);
+        /* Not before the operator has its first lists, or waits to ask again: so the job is new to it. */
+        if (jumped && !submitted) {
+            converge_submit(l, s);
+            submitted = true;
+        }
         bool news = jumped || fake_version(l->server) != version;
         version = fake_version(l->server);
+        news = news && submitted;
         if (news && s->meddle)
             s->meddle(l);
         if (news) {
