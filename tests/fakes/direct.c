@@ -16,7 +16,7 @@ struct fake_direct {
     struct fake_tamper *tamper;
     struct call *calls;
     unsigned long told, started;
-    bool cut_off;
+    bool cut_off, full;
     int client;
 };
 
@@ -252,9 +252,22 @@ void fake_direct_free(struct fake_direct *d)
     free(d);
 }
 
+static bool is_full(void *ctx, const char *ns)
+{
+    const struct fake_direct *d = ctx;
+
+    (void)ns;
+    return d->full;
+}
+
+void fake_direct_fill(struct fake_direct *d, bool full)
+{
+    d->full = full;
+}
+
 struct transport fake_direct_transport(struct fake_direct *d)
 {
-    return (struct transport){start, cancel, d, NULL};
+    return (struct transport){start, cancel, d, is_full};
 }
 
 unsigned long fake_direct_told(const struct fake_direct *d)

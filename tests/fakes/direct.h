@@ -56,6 +56,9 @@ void fake_direct_turn(struct fake_direct *d);
 /* Answers and events handed to the loop since the beginning. */
 unsigned long fake_direct_told(const struct fake_direct *d);
 
+/* Whether it says that requests wait for each other (transport_is_full); they are carried out at once even so. */
+void fake_direct_fill(struct fake_direct *d, bool full);
+
 /* While cut off, nothing that is sent arrives and nothing is answered; what was sent meanwhile, and requests that a
  * FAKE_HANG_BEFORE holds, arrive when the way is free again. */
 void fake_direct_cut_off(struct fake_direct *d, bool cut_off);

@@ -527,9 +527,32 @@ static void test_random_against_a_model(void **ctx)
     }
 }
 
+static void test_full(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    setup_rig(&r, &REQUESTS);
+    assert_false(fairqueue_is_full(r.f, "a"));
+    add(&r, "a", 9, false, 0);
+    assert_string_equal(go(&r, 0), "aaaaaaaa");
+    assert_true(fairqueue_is_full(r.f, "a"));
+    assert_false(fairqueue_is_full(r.f, "b")); /* the reserved places are for it */
+    add(&r, "b", 2, false, 0);
+    assert_string_equal(go(&r, 0), "b");
+    assert_true(fairqueue_is_full(r.f, "b"));
+    add(&r, "c", 1, false, 0);
+    assert_string_equal(go(&r, 0), "c");
+    assert_true(fairqueue_is_full(r.f, "d"));
+    end_one(&r, "c");
+    assert_false(fairqueue_is_full(r.f, "d"));
+    release_rig(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full),
         cmocka_unit_test(test_one_share_after_the_other),
         cmocka_unit_test(test_first_in_first_out_inside_a_share),
         cmocka_unit_test(test_one_busy_share_has_every_place),
