@@ -85,7 +85,10 @@ part_command() {
         # An endpoint on loopback is refused, so nobody may try to write one.
         COMMAND+=(--endpoint-reconciler-type=none "${APISERVER_ARGUMENTS[@]}")
         ;;
-    kube-controller-manager) controller_manager_command ;;
+    kube-controller-manager)
+        controller_manager_command
+        COMMAND+=(--terminated-pod-gc-threshold=0) # tests count finished pods: none goes by itself
+        ;;
     kube-scheduler) scheduler_command ;;
     esac
 }
