@@ -17,7 +17,7 @@ help: ## show this text
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
 	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
-	@printf '  WITH_CUDA=auto    build, bench: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
+	@printf '  WITH_CUDA=auto    build, bench, coverage: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
 demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN, show the result
@@ -36,7 +36,7 @@ fuzz: ## libFuzzer on each target that reads what others wrote (TARGET=name: on 
 	@scripts/deps.sh build test
 	@JOBS='$(or $(JOBS),1)' scripts/fuzz.sh '$(or $(SECONDS),60)' $(TARGET)
 
-coverage: ## lines and branches that the unit tests run, per program; below tests/coverage.floors it fails
+coverage: ## unit tests by clang under ASan and UBSan; lines and branches they run, per program, above tests/coverage.floors
 	@scripts/deps.sh build test coverage
 	@scripts/coverage.sh
 
@@ -49,7 +49,7 @@ chaos: ## training jobs struck at random moments, a hundred trials; table and se
 test-big: build ## exports and checkpoints beyond 4 GiB, opened by torch (10 GB of disk and of memory)
 	@PYTHON='$(PYTHON)' tests/big/run.sh
 
-check: ## the quick part of test: unit tests, no root
+check: ## the quick part of test: style, unit tests three ways (as shipped, sanitized and counted, threads), no root
 	@scripts/test.sh --unit
 
 build: ## compile operator, launcher and trainer into build/release/bin

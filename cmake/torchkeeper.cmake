@@ -13,12 +13,16 @@ target_compile_options(tk_flags INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes -Wvla
     -Wformat=2 -Wimplicit-fallthrough -Wswitch-enum -Wpointer-arith -Wundef
     -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types -Werror=int-conversion
-    -fno-common -fno-strict-overflow -fno-strict-aliasing -fno-delete-null-pointer-checks -fexceptions
+    -fno-common -fno-strict-aliasing -fno-delete-null-pointer-checks -fexceptions
     -fstack-protector-strong -ftrivial-auto-var-init=zero
     # Messages and paths are bounded on purpose: snprintf's cut is the bound, not a mistake.
     $<$<C_COMPILER_ID:GNU>:-Wjump-misses-init -Wtrampolines -Wno-format-truncation>
     $<$<C_COMPILER_ID:Clang>:-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang>
     $<$<C_COMPILER_ID:Clang>:-Wno-unused-command-line-argument>)
+# UndefinedBehaviorSanitizer would take a signed overflow for meant, and say nothing.
+if(NOT TK_SANITIZE MATCHES "undefined")
+  target_compile_options(tk_flags INTERFACE -fno-strict-overflow)
+endif()
 if(TK_WERROR)
   target_compile_options(tk_flags INTERFACE -Werror)
 endif()
@@ -41,6 +45,11 @@ elseif(NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   target_compile_options(tk_flags INTERFACE
       $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>
       $<$<COMPILE_LANGUAGE:C>:-ffile-prefix-map=${PROJECT_BINARY_DIR}=./build>)
+endif()
+if(TK_COVERAGE)
+  # Counts may lie in a mapped file while a program runs (scripts/coverage.sh).
+  target_compile_options(tk_flags INTERFACE -fprofile-instr-generate -fcoverage-mapping "SHELL:-mllvm -runtime-counter-relocation")
+  target_link_options(tk_flags INTERFACE -fprofile-instr-generate)
 endif()
 
 # tk_library(NAME DIR folder SOURCES a.c ... DEPS lib ...)
@@ -99,6 +108,11 @@ endfunction()
 function(tk_busy)
   set_property(TEST ${ARGN} PROPERTY RESOURCE_GROUPS "cores:1")
   set_property(TEST ${ARGN} PROPERTY COST 30)
+endfunction()
+
+# tk_long(test ...): busy ones that take longest: begun first of all, so that none of them is left alone at the end.
+function(tk_long)
+  set_property(TEST ${ARGN} PROPERTY COST 40)
 endfunction()
 
 # tk_waits(test ...): each waits most of ten seconds or more: begun next, beside the busy ones.

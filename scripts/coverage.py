@@ -16,7 +16,7 @@ PROGRAMS = {
     "common": ("common/",),
 }
 # Benches measure and are no part of a program. The others work on a GPU: their tests have one, or an emulation that is
-# built WITH_CUDA, and this is not.
+# built WITH_CUDA, and the figures are to be the same without.
 NOT_COUNTED = (
     "kernels/bench/",
     "trainer/collectives/bench",

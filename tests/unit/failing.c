@@ -1,6 +1,7 @@
 /* failing.c - a malloc that counts. */
 #include "failing.h"
 #include "common/contract.h"
+#include "sanitized.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,17 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef __has_feature
-#define SANITIZER_HERE (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZER_HERE 1
-#else
-#define SANITIZER_HERE 0
-#endif
-
 enum { HANGS_S = 60 };
 
-#if !defined(__GLIBC__) || SANITIZER_HERE
+#if !defined(__GLIBC__) || SANITIZED
 
 int failing_skip(void)
 {

@@ -10,6 +10,7 @@
 
 #include "bounds.h"
 #include "faults.h"
+#include "sanitized.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,8 @@ enum {
     REQUESTS_MAX = 400,
     TURNS_MAX = 20000,
     HANG_JUMPS = 200 /* a watch without a byte is given up after 150 s */,
-    TESTS_MAX = 512
+    TESTS_MAX = 512,
+    STEP = SANITIZED ? 3 : 1
 };
 
 struct story {
@@ -404,8 +406,11 @@ int converge_main(int argc, char **argv, const struct trouble *troubles, size_t 
                 (troubles[t].only && strcmp(troubles[t].only, SCENARIOS[s].name) != 0) ||
                 (argc > 2 && strcmp(argv[2], troubles[t].name) != 0))
                 continue;
-            rows[n] = (struct converge_row){
-                .scenario = &SCENARIOS[s], .trouble = &troubles[t], .seed = argc > 3 ? argv[3] : NULL};
+            rows[n] = (struct converge_row){.scenario = &SCENARIOS[s],
+                                            .trouble = &troubles[t],
+                                            .seed = argc > 3 ? argv[3] : NULL,
+                                            .before = (int)((s + t) % STEP) + 1 - STEP,
+                                            .step = STEP};
             snprintf(names[n], sizeof(names[n]), "%s/%s", SCENARIOS[s].name, troubles[t].name);
             tests[n] = (struct CMUnitTest){names[n], test, NULL, NULL, &rows[n]};
             n++;

@@ -105,7 +105,10 @@ enum { CONVERGE_EVENTS_MAX = 32 };
 struct converge_row {
     const struct scenario *scenario;
     const struct trouble *trouble;
-    const char *seed;  /* argv[3]; NULL: none was given */
+    const char *seed; /* argv[3]; NULL: none was given */
+    /* A sweep tries point before + step, before + 2 * step ...: every one; under a sanitizer every third, beginning with
+     * the first, the second or the third by scenario and trouble in turn. */
+    int before, step;
     int cases, passed; /* of the trouble's class */
     char events[CONVERGE_EVENTS_MAX][64];
     int n_events;

@@ -37,16 +37,16 @@ static void sweep(void **state)
     struct trouble t = *row->trouble;
     struct ending e;
     bool kills = t.crash_at > 0;
-    int n = 0;
+    int n = row->before;
 
     struct ending untroubled = converge_untroubled(row->scenario, 1);
     do {
-        n++;
+        n += row->step;
         t.crash_at = kills ? n : 0;
         t.fault.request = kills ? 0 : n;
     } while (converge_case(row, &t, &untroubled, &e));
     assert_true(n > ENOUGH);
-    print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, n - 1, e.text);
+    print_message("%s, %s: %d points, each: %s\n", row->scenario->name, t.name, n - 1, e.text);
 }
 
 int main(int argc, char **argv)

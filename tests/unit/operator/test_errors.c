@@ -108,6 +108,8 @@ static void endure(void **state)
     struct trouble t = *row->trouble;
     struct ending e = {0};
 
+    if ((row->trouble - TROUBLES) % row->step != 0) /* so each verb, and each fault, is met */
+        skip();
     struct ending untroubled = converge_untroubled(row->scenario, t.operators);
     while (!converge_case(row, &t, &untroubled, &e) && t.crash_at && t.crash_at < CRASHES_MAX)
         t.crash_at++; /* until the new one has something to ask */

@@ -2,6 +2,8 @@
  * cJSON and in libcurl: the process ends as common/arena.h promises, or the pass fails, or nothing is noticed. Nothing is
  * lost by it, nothing is left half done or done twice: after the next passes the cluster is as if it had not been. What is
  * not ended by it leaks nothing.
+ *
+ * usage: test_memory_apply [test]
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,7 +242,7 @@ static void test_a_gang_restarts(void **state)
     sweep("killed", killed);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_children_are_created),
@@ -249,5 +251,7 @@ int main(void)
     const int skip = failing_skip();
 
     json_memory_must();
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return skip ? skip : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,11 +34,12 @@ static void sweep(void **state)
     struct ending e;
 
     struct ending untroubled = converge_untroubled(row->scenario, 1);
+    t.tamper.event = row->before;
     do
-        t.tamper.event++;
+        t.tamper.event += row->step;
     while (converge_case(row, &t, &untroubled, &e));
     assert_true(t.tamper.event > ENOUGH);
-    print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, t.tamper.event - 1, e.text);
+    print_message("%s, %s: %d points, each: %s\n", row->scenario->name, t.name, t.tamper.event - 1, e.text);
 }
 
 int main(int argc, char **argv)

@@ -105,12 +105,14 @@ static void sweep(void **state)
     struct converge_row *row = *state;
     struct trouble t = *row->trouble;
     struct ending e;
-    int step = faults_in_full() || t.tamper.how == FAKE_OLD ? 1 : 3;
+    int each = faults_in_full() || t.tamper.how == FAKE_OLD ? 1 : 3;
+    int step = row->step * each;
 
     if (t.tamper.raw && !t.tamper.raw_len)
         t.tamper.raw_len = strlen(t.tamper.raw);
     t.ghosts = converge_may_leave_ghosts(row->scenario);
     struct ending untroubled = converge_untroubled(row->scenario, 1);
+    t.tamper.event = row->before * each;
     do
         t.tamper.event += step;
     while (converge_case(row, &t, &untroubled, &e));

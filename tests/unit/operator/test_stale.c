@@ -40,17 +40,18 @@ static void sweep(void **state)
 {
     struct converge_row *row = *state;
     struct ending e;
-    int step = faults_in_full() ? 1 : 3;
+    int each = faults_in_full() ? 1 : 3; /* in short, each third request */
+    int step = row->step * each;
 
     struct ending untroubled = converge_untroubled(row->scenario, row->trouble->operators);
-    /* In short, half way between the others, and at each third request. */
+    /* In short, half way between the others. */
     size_t first = faults_in_full() ? 0 : 1;
     size_t end = faults_in_full() ? ARRAY_LEN(LAGS) : 2;
     for (size_t i = first; i < end; i++) {
         struct trouble t = *row->trouble;
         t.stale_by = LAGS[i];
         t.ghosts = converge_may_leave_ghosts(row->scenario);
-        t.crash_at = 0;
+        t.crash_at = row->before * each;
         do
             t.crash_at += step;
         while (converge_case(row, &t, &untroubled, &e));

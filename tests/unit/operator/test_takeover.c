@@ -30,12 +30,13 @@ static void sweep(void **state)
 
     t.operators = 2;
     t.fault.writes = true;
+    t.fault.request = row->before;
     struct ending untroubled = converge_untroubled(row->scenario, 2);
     do
-        t.fault.request++;
+        t.fault.request += row->step;
     while (converge_check(row->scenario, &t, &untroubled, &e));
     assert_true(t.fault.request > ENOUGH);
-    print_message("%s, %s: %d runs, each: %s\n", row->scenario->name, t.name, t.fault.request - 1, e.text);
+    print_message("%s, %s: %d points, each: %s\n", row->scenario->name, t.name, t.fault.request - 1, e.text);
 }
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
  * together, no allocation. */
 #include "test.h"
 
+#include "sanitized.h"
 #include "trainer/collectives/ranks.h"
 #include "trainer/evaluate.h"
 #include "trainer/train.h"
@@ -14,16 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef COUNTS_ALLOCATIONS
-#define COUNTS_ALLOCATIONS 1
-#endif
+#define COUNTS_ALLOCATIONS !SANITIZED
 
 static atomic_long allocations;
 
