@@ -30,7 +30,8 @@ struct reconciler_options {
     const char *name; /* of its metrics; lives as long as the reconciler */
     void *ctx;
     void (*reconcile)(void *ctx, struct work *w);
-    void (*begins)(void *ctx); /* a term does: before its first key, once the caches are complete. NULL: no matter */
+    void (*begins)(
+        void *ctx); /* a term does: before its first key, once the caches are complete. NULL: no matter */
     /* For the log: what failed, by a resource's plural or a key. The reconciler goes on by itself. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
     uint64_t seed; /* of its watches' jitter */

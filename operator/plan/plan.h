@@ -63,8 +63,8 @@ enum { PLAN_CREATE_BYTES = 512 << 10, PLAN_FIRST_BYTES = 32 << 10 };
 
 struct plan_input {
     const struct trainjob *job;
-    bool job_is_live;              /* read from the API server just now, not from the cache */
-    bool job_is_new;               /* if it has no status here then nobody has written one, however old the cache is */
+    bool job_is_live; /* read from the API server just now, not from the cache */
+    bool job_is_new;  /* if it has no status here then nobody has written one, however old the cache is */
     const struct pod *const *pods; /* those whose controller is this job */
     int n_pods;
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */

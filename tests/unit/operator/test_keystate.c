@@ -148,7 +148,8 @@ static const char *words_after(struct keystate *k, int code, const char *words, 
     struct apply_result r = {.ok = false, .retry_after_ms = -1, .err.code = code};
 
     r.problem = (struct plan_problem){PROBLEM_FAILED, CHILD_POD, "j-node-0", words, 0};
-    (void)keystate_learn(k, &r, &(struct keystate_pass){.generation = generation, .took_ms = 2000}, wall_ms, 0);
+    (void)keystate_learn(k, &r, &(struct keystate_pass){.generation = generation, .took_ms = 2000}, wall_ms,
+                         0);
     return keystate_problem(k, generation).message;
 }
 
