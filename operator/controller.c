@@ -320,7 +320,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     struct plan_input in;
 
     snapshot_take(&in, &p->arena, &c->watches, job, k);
-    in.job_is_new = !k->status_version[0] && term_is_newer(&c->term, job->resource_version);
+    in.job_is_new = !k->status_tried && term_is_newer(&c->term, job->resource_version);
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
     in.create_bytes = budget_create_bytes(&c->budget);
@@ -340,6 +340,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     if (!room) {
         work_after(p->work, NO_ROOM_MS);
     } else {
+        k->status_tried |= p->plan.n_actions > 0 && p->plan.actions[0].kind == ACTION_STATUS;
         budget_take(&c->budget, &p->share, p->target.ns, bytes);
         p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);
         apply_run(p->apply);

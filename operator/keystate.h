@@ -16,6 +16,7 @@ struct keystate {
     bool
         read_first; /* the last pass met a 404 for the job, or no version of it: it is read live before anything else */
     char live_version[APPLY_VERSION_BYTES]; /* the job was read live at this version */
+    bool status_tried;                      /* this process sent a status, whatever came of it */
     bool confirmed; /* this process wrote the status, or read the job live: the cache is held against that */
     char (*gone_uids)[APPLY_UID_BYTES]; /* heap */
     int n_gone_uids;

@@ -63,7 +63,8 @@ static void assemble(struct planner *p, struct plan *out)
     if (alone) {
         *out = (struct plan){.actions = alone->items, .n_actions = alone->n, .requeue_ms = p->requeue_ms};
         out->pods_first = alone == &p->creates;
-        timing_note(p, out);
+        if (out->pods_first)
+            timing_note(p, out);
         return;
     }
     status_announce(p);
