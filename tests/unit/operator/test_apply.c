@@ -121,7 +121,7 @@ static void begin(struct bench *b, int pods)
 {
     struct err err;
 
-    *b = (struct bench){.transport = {start, cancel, b}};
+    *b = (struct bench){.transport = {start, cancel, b, NULL}};
     b->loop = loop_new(clock_system(), &err);
     assert_non_null(b->loop);
     b->recorder = recorder_new(b->loop, &b->transport, "test", NULL);
