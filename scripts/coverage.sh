@@ -24,7 +24,7 @@ if [ "${1:-}" != --no-run ]; then
     cmake --preset coverage -DWITH_CUDA="${WITH_CUDA:-auto}" >"$LOGS/cmake-coverage.log" 2>&1 ||
         die "cmake --preset coverage failed: build/logs/cmake-coverage.log"
     cmake --build "$BUILD" >"$LOGS/build-coverage.log" 2>&1 || {
-        grep -E -A5 'error|FAILED' "$LOGS/build-coverage.log" | head -40
+        grep -E -A5 'error:|FAILED' "$LOGS/build-coverage.log" | head -40
         die "compiling with preset coverage failed: build/logs/build-coverage.log"
     }
     run_tests

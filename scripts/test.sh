@@ -21,7 +21,7 @@ compile() {
     cmake --preset release -DWITH_CUDA="$WITH_CUDA" >"$LOGS/cmake-release.log" 2>&1 ||
         die "cmake --preset release failed: build/logs/cmake-release.log"
     cmake --build build/release >"$LOGS/build-release.log" 2>&1 || {
-        grep -E -A5 'error|FAILED' "$LOGS/build-release.log" | head -40
+        grep -E -A5 'error:|FAILED' "$LOGS/build-release.log" | head -40
         die "compiling with preset release failed: build/logs/build-release.log"
     }
 }
