@@ -3,8 +3,11 @@
 Each operator has a namespace and credentials of its own; a job of many pods there makes it use new connections, too."""
 
 import json
+import math
 import sys
 import time
+from collections import defaultdict
+from datetime import datetime
 
 from cases import Cases, check
 from jobs import job
@@ -15,13 +18,23 @@ PODS = 12  # more than it keeps connections
 REREAD_S = 61  # files are read again after a minute
 RECOVER_S = 180  # bounds a hang
 CERTIFICATE_USER = "operator-by-certificate"
-MANY = 40
+BACKOFF_MS = 5  # at first, and twice as long after each failure
 
 
 def kubeconfig(plane, ca, user):
     return json.dumps({"apiVersion": "v1", "kind": "Config", "current-context": "c",
                        "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{plane.port()}", "certificate-authority": str(ca)}}],
                        "users": [{"name": "u", "user": user}], "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]})
+
+
+def check_patience(name, complaints):
+    """Each job's and each watch's tries become rarer. A job may complain of a create and of the status that is to tell of it."""
+    subjects = defaultdict(list)
+    for line in complaints:
+        subjects[line.get("job") or line.get("resource") or line["msg"]].append(datetime.fromisoformat(line["ts"]).timestamp() * 1000)
+    for subject, times in subjects.items():
+        most = 4 + 1.5 * math.log2(1 + (max(times) - min(times)) / BACKOFF_MS)
+        check(len(times) <= most, f"{name}: {len(times)} complaints of {subject} in {max(times) - min(times):.0f} ms, expected at most {most:.0f}")
 
 
 class Change:
@@ -57,7 +70,7 @@ class Change:
         complaints = self.operator.complaints()
         if self.silent:
             check(not complaints, f"{self.name}: {complaints[:3]}")
-        check(len(complaints) < MANY, f"{self.name}: {len(complaints)} complaints: {complaints[-3:]}")
+        check_patience(self.name, complaints)
         said = json.dumps(self.operator.said())
         check(not any(secret in said for secret in self.keys.secrets), f"{self.name}: a credential is in the log")
         check(self.operator.process.popen.poll() is None, f"{self.name}: the operator ended")
