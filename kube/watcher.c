@@ -7,6 +7,7 @@
 #include "kube/items.h"
 #include "kube/lines.h"
 #include "kube/status.h"
+#include "kube/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -232,11 +233,7 @@ static int on_bookmark(struct watcher *w, const struct collection_event *e, stru
 /* Events of one watch come in the order of their versions, which are revisions of etcd. */
 static bool goes_back(const struct watcher *w, const char *version)
 {
-    int64_t from;
-    int64_t to;
-
-    return w->state == WATCH && sv_i64(sv_from(w->resource_version), 0, INT64_MAX, &from) &&
-           sv_i64(sv_from(version), 0, INT64_MAX, &to) && to < from;
+    return w->state == WATCH && version_is_newer(w->resource_version, version);
 }
 
 /* unreadable: NULL, or why. */

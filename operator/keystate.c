@@ -2,7 +2,7 @@
 #include "operator/keystate.h"
 
 #include "common/memory.h"
-#include "common/sv.h"
+#include "kube/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,21 +39,11 @@ void keystate_free(void *state)
     free(k);
 }
 
-/* Versions of one resource are revisions of etcd: where both are numbers their order is that of the writes.
- * Anything else counts as old until it is the very one; the time limit ends that. */
-static bool at_least(const char *have, const char *want)
-{
-    int64_t h;
-    int64_t w;
-
-    if (sv_i64(sv_from(have), 0, INT64_MAX, &h) && sv_i64(sv_from(want), 0, INT64_MAX, &w))
-        return h >= w;
-    return strcmp(have, want) == 0;
-}
-
+/* A version that is no number counts as old until it is the very one; the time limit ends that. */
 bool keystate_job_is_old(const struct keystate *k, const char *job_version)
 {
-    return k->status_version[0] && !at_least(job_version, k->status_version);
+    return k->status_version[0] && strcmp(job_version, k->status_version) != 0 &&
+           !version_is_newer(job_version, k->status_version);
 }
 
 static bool is_leaving(enum child_kind kind, bool by_force, const void *value)

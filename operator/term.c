@@ -2,11 +2,17 @@
 #include "operator/term.h"
 
 #include "common/json.h"
+#include "kube/version.h"
 #include "operator/request.h"
+
+#include <stdio.h>
 
 enum { AGAIN_MS = 10000 };
 
-static void ask(void *ctx);
+static void ask_again(struct term *t)
+{
+    loop_timer_set(t->loop, &t->again, loop_now_ms(t->loop) + AGAIN_MS);
+}
 
 static void on_listed(void *ctx, struct kube_reply *reply)
 {
@@ -16,9 +22,9 @@ static void on_listed(void *ctx, struct kube_reply *reply)
 
     t->call = NULL;
     if (reply->err)
-        loop_timer_set(t->loop, &t->again, loop_now_ms(t->loop) + AGAIN_MS);
-    else if (!version || !sv_i64(sv_from(version), 0, INT64_MAX, &t->version))
-        t->version = -1;
+        ask_again(t);
+    else
+        snprintf(t->version, sizeof(t->version), "%s", version ? version : "");
 }
 
 static void ask(void *ctx)
@@ -32,12 +38,12 @@ static void ask(void *ctx)
             .verb = KUBE_LIST, .resource = &TRAINJOBS, .ns = t->ns, .field_selector = "metadata.name=-"},
         on_listed, t, &err);
     if (!t->call)
-        loop_timer_set(t->loop, &t->again, loop_now_ms(t->loop) + AGAIN_MS);
+        ask_again(t);
 }
 
 void term_init(struct term *t, struct loop *l, const struct transport *transport, const char *ns)
 {
-    *t = (struct term){.loop = l, .transport = transport, .ns = ns, .version = -1};
+    *t = (struct term){.loop = l, .transport = transport, .ns = ns};
     t->again = (struct loop_timer){.fire = ask, .ctx = t};
 }
 
@@ -51,13 +57,11 @@ void term_release(struct term *t)
 void term_begin(struct term *t)
 {
     term_release(t);
-    t->version = -1;
+    t->version[0] = '\0';
     ask(t);
 }
 
 bool term_is_newer(const struct term *t, const char *job_version)
 {
-    int64_t version;
-
-    return t->version >= 0 && sv_i64(sv_from(job_version), 0, INT64_MAX, &version) && version > t->version;
+    return version_is_newer(job_version, t->version);
 }

@@ -13,8 +13,7 @@
 
 #include "kube/client.h"
 #include "kube/loop.h"
-
-#include <stdint.h>
+#include "operator/api/decode.h"
 
 struct term {
     struct loop *loop;
@@ -22,7 +21,7 @@ struct term {
     const char *ns; /* NULL: all */
     struct kube_call *call;
     struct loop_timer again;
-    int64_t version; /* of the list; -1: not known */
+    char version[DECODE_VERSION_BYTES + 1]; /* of the list; "": not known */
 };
 
 void term_init(struct term *t, struct loop *l, const struct transport *transport, const char *ns);

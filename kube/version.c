@@ -1,0 +1,14 @@
+/* version.c - two resourceVersions as numbers. */
+#include "kube/version.h"
+
+#include "common/sv.h"
+
+#include <stdint.h>
+
+bool version_is_newer(const char *version, const char *than)
+{
+    int64_t a;
+    int64_t b;
+
+    return sv_i64(sv_from(version), 0, INT64_MAX, &a) && sv_i64(sv_from(than), 0, INT64_MAX, &b) && a > b;
+}
