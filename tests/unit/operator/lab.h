@@ -100,6 +100,13 @@ int lab_requests(struct lab *l);
 
 cJSON *lab_get(struct lab *l, const char *path); /* NULL: not there; cJSON_Delete */
 
+/* Scripts: no pod ends; each ends well. */
+int lab_forever(int attempt, int index);
+int lab_well(int attempt, int index);
+
+/* This text stands in the status of the job at `path`. want NULL: none does. */
+bool lab_status_is(struct lab *l, const char *path, const char *key, const char *want);
+
 /* "phase attempt backoff disruptions failures restarts" of the job's status. */
 void lab_summary(struct lab *l, char *out, size_t size);
 

@@ -14,6 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool lab_status_is(struct lab *l, const char *path, const char *key, const char *want)
+{
+    cleanup_json cJSON *job = lab_get(l, path);
+    const char *have = json_str(json_find(job, (const char *[]){"status", NULL}), key);
+
+    return want ? have && strcmp(have, want) == 0 : !have;
+}
+
 void lab_summary(struct lab *l, char *out, size_t size)
 {
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);

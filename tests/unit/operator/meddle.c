@@ -22,19 +22,9 @@
 
 enum { WAIT_MS = 600000, ROWS_MAX = 64 };
 
-static int forever(int attempt, int index)
-{
-    (void)attempt;
-    (void)index;
-    return LAB_RUNS;
-}
-
 static bool is_running(struct lab *l)
 {
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *phase = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
-
-    return phase && strcmp(phase, "Running") == 0;
+    return lab_status_is(l, LAB_JOB, "phase", "Running");
 }
 
 static void edit(struct lab *l, const char *path, const char *what)
@@ -55,7 +45,7 @@ static void meddle(void **state)
     char pods[512];
     int at;
 
-    lab_start_direct(&l, row->script ? row->script : forever, 1);
+    lab_start_direct(&l, row->script ? row->script : lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, is_running);
     lab_until(&l, lab_settled);

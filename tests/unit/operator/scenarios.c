@@ -58,26 +58,13 @@ static int second_attempt(int attempt, int index)
     return attempt == 0 ? LAB_RUNS : 0;
 }
 
-static bool status_is(struct lab *l, const char *key, const char *want)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *have = json_str(json_find(job, (const char *[]){"status", NULL}), key);
-
-    return have && strcmp(have, want) == 0;
-}
-
-static bool phase_is(struct lab *l, const char *want)
-{
-    return status_is(l, "phase", want);
-}
-
 /* Pauses the job once it runs, and lets it go on once its pods are gone. */
 static void pause_once(struct lab *l)
 {
     static const char *const EDITS[] = {"{\"spec\":{\"suspend\":true}}", "{\"spec\":{\"suspend\":false}}"};
     static const char *const PHASES[] = {"Running", "Paused"};
 
-    if (l->step < 2 && phase_is(l, PHASES[l->step])) {
+    if (l->step < 2 && lab_status_is(l, LAB_JOB, "phase", PHASES[l->step])) {
         if (l->step == 1)
             assert_int_equal(fake_count(l->server, LAB_PODS), 0); /* Paused says that no pod is left */
         assert_true(fake_put(l->server, LAB_JOB, EDITS[l->step++]));
@@ -98,7 +85,7 @@ static void wait_for_replacement(struct lab *l)
 
     for (int i = 0; i < l->n_pods; i++)
         replaced |= l->pods[i].restart == 1 && l->pods[i].running;
-    l->hold_master = !replaced || !phase_is(l, "Running");
+    l->hold_master = !replaced || !lab_status_is(l, LAB_JOB, "phase", "Running");
     if (l->step)
         l->hold_master = false;
     else
@@ -125,7 +112,7 @@ static void scale(struct lab *l)
     };
 
     if (l->step < (int)ARRAY_LEN(STEPS) && fake_count(l->server, LAB_PODS) == STEPS[l->step].pods &&
-        status_is(l, "ready", STEPS[l->step].ready))
+        lab_status_is(l, LAB_JOB, "ready", STEPS[l->step].ready))
         assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
     l->hold_master = l->step < (int)ARRAY_LEN(STEPS);
 }
@@ -141,7 +128,7 @@ static void delete_it(struct lab *l, const char *finalizers)
 {
     char body[128];
 
-    if (l->step || !phase_is(l, "Running"))
+    if (l->step || !lab_status_is(l, LAB_JOB, "phase", "Running"))
         return;
     snprintf(body, sizeof(body), "{\"metadata\":{\"finalizers\":[%s]}}", finalizers);
     assert_true(fake_put(l->server, LAB_JOB, body));
@@ -182,7 +169,7 @@ static void switch_tensorboard(struct lab *l)
         {0, "{}"},
     };
 
-    if (l->step < (int)ARRAY_LEN(STEPS) && phase_is(l, "Running") &&
+    if (l->step < (int)ARRAY_LEN(STEPS) && lab_status_is(l, LAB_JOB, "phase", "Running") &&
         tensorboards(l) == STEPS[l->step].replicas)
         assert_true(fake_put(l->server, LAB_JOB, STEPS[l->step++].edit));
     l->hold_master = l->step < (int)ARRAY_LEN(STEPS);

@@ -20,63 +20,40 @@
     "\"template\":{\"spec\":"                                                                                \
     "{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
 
-static int forever(int attempt, int index)
-{
-    (void)attempt;
-    (void)index;
-    return -1;
-}
-
 static int second_attempt_succeeds(int attempt, int index)
 {
     (void)index;
     return attempt == 0 ? -1 : 0;
 }
 
-static bool phase_is(struct lab *l, const char *phase)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
-
-    return p && strcmp(p, phase) == 0;
-}
-
-static bool reason_is(struct lab *l, const char *reason)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), "reason");
-
-    return p && strcmp(p, reason) == 0;
-}
-
 static bool running(struct lab *l)
 {
-    return phase_is(l, "Running");
+    return lab_status_is(l, LAB_JOB, "phase", "Running");
 }
 
 static bool succeeded(struct lab *l)
 {
-    return phase_is(l, "Succeeded");
+    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
 }
 
 static bool paused(struct lab *l)
 {
-    return phase_is(l, "Paused") && fake_count(l->server, LAB_PODS) == 0;
+    return lab_status_is(l, LAB_JOB, "phase", "Paused") && fake_count(l->server, LAB_PODS) == 0;
 }
 
 static bool conflict(struct lab *l)
 {
-    return reason_is(l, "NameConflict");
+    return lab_status_is(l, LAB_JOB, "reason", "NameConflict");
 }
 
 static bool refused(struct lab *l)
 {
-    return reason_is(l, "PodRefused");
+    return lab_status_is(l, LAB_JOB, "reason", "PodRefused");
 }
 
 static bool invalid(struct lab *l)
 {
-    return reason_is(l, "InvalidSpec");
+    return lab_status_is(l, LAB_JOB, "reason", "InvalidSpec");
 }
 
 static void assert_summary(struct lab *l, const char *want)
@@ -115,7 +92,7 @@ static void test_quota(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
@@ -137,7 +114,7 @@ static int until_refused(struct lab *l, int stop_at)
 {
     int turns = 0;
 
-    lab_start_direct(l, forever, 1);
+    lab_start_direct(l, lab_forever, 1);
     fake_plan_fault(l->server, &(struct fake_fault_plan){
                                    .request = 1, .method = "POST", .path_part = "/pods", .status = 403});
     assert_true(fake_put(l->server, LAB_JOB, SPEC));
@@ -172,7 +149,7 @@ static void test_invalid_pod(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 422});
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
@@ -253,7 +230,7 @@ static void test_resume_specs(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(
         fake_put(l.server, LAB_JOB,
@@ -283,7 +260,7 @@ static void test_replica_scope(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"restartScope\":\"Replica\"}}}"));
     for (int i = 1; i <= 3; i++) {
@@ -353,7 +330,7 @@ static int never_starts(int attempt, int index)
 
 static bool failed(struct lab *l)
 {
-    return phase_is(l, "Failed");
+    return lab_status_is(l, LAB_JOB, "phase", "Failed");
 }
 
 static void test_never_starts(void **state)
@@ -365,7 +342,7 @@ static void test_never_starts(void **state)
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"runPolicy\":{\"startDeadlineSeconds\":5}}}"));
     lab_until(&l, failed);
-    assert_true(reason_is(&l, "AdmissionLimitExceeded"));
+    assert_true(lab_status_is(&l, LAB_JOB, "reason", "AdmissionLimitExceeded"));
     assert_summary(&l, "Failed attempt=10 backoff=0 disruptions=0 failures=10 restarts=10");
     lab_stop(&l);
 }
@@ -375,7 +352,7 @@ static void test_status_is_lost(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_PODS "/j-node-1"));
@@ -394,7 +371,7 @@ static void test_steady_job_costs_nothing(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     lab_until(&l, lab_settled);
@@ -427,7 +404,7 @@ static void test_job_is_deleted(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_JOB));
@@ -444,7 +421,7 @@ static void test_deletion_is_not_seen(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     l.collects = true;
     fake_plan_fault(l.server, &(struct fake_fault_plan){.request = 1,
                                                         .method = "WATCH",
@@ -477,7 +454,7 @@ static void test_mended_service(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     assert_true(fake_remove(l.server, LAB_SERVICES "/j-rdzv"));
@@ -494,7 +471,7 @@ static void test_copy_in_another_namespace(void **state)
     char pod[1024];
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     lab_until(&l, lab_settled);
@@ -529,7 +506,7 @@ static void test_two_names_taken(void **state)
     int turns = 0;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_SERVICES "/j-rdzv", FOREIGN_SERVICE("j-rdzv")));
     assert_true(fake_put(l.server, LAB_SERVICES "/j-tensorboard", FOREIGN_SERVICE("j-tensorboard")));
     assert_true(fake_put(l.server, LAB_JOB, SPEC));

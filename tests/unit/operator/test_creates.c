@@ -25,12 +25,6 @@
     "\",\"name\":\"j\",\"uid\":\"earlier\",\"controller\":true}]"
 #define TERMINATING "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":[\"example.com/x\"]"
 
-static int forever(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return -1;
-}
-
 /* Pods without our labels stay until the test removes them. */
 static int others_stay(int attempt, int index)
 {
@@ -38,27 +32,19 @@ static int others_stay(int attempt, int index)
     return index < 0 ? LAB_STUCK : LAB_RUNS;
 }
 
-static bool has_text(struct lab *l, const char *key, const char *want)
-{
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *s = json_str(json_find(job, (const char *[]){"status", NULL}), key);
-
-    return want ? s && strcmp(s, want) == 0 : !s;
-}
-
 static bool running(struct lab *l)
 {
-    return has_text(l, "phase", "Running");
+    return lab_status_is(l, LAB_JOB, "phase", "Running");
 }
 
 static bool create_failed(struct lab *l)
 {
-    return has_text(l, "reason", "CreateFailed");
+    return lab_status_is(l, LAB_JOB, "reason", "CreateFailed");
 }
 
 static bool conflict(struct lab *l)
 {
-    return has_text(l, "reason", "NameConflict");
+    return lab_status_is(l, LAB_JOB, "reason", "NameConflict");
 }
 
 static void turn_until_ms(struct lab *l, int64_t until_ms)
@@ -83,7 +69,7 @@ static void endure(const char *path_part, int status, const char *child, const c
 {
     struct lab l;
 
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = path_part, .status = status});
     assert_true(fake_put(l.server, LAB_JOB, JOB));
@@ -106,7 +92,7 @@ static void endure(const char *path_part, int status, const char *child, const c
     from_ms = l.offset_ms;
     lab_until(&l, running);
     assert_in_range(l.offset_ms - from_ms, 0, 75000);
-    assert_true(has_text(&l, "reason", NULL));
+    assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
     lab_stop(&l);
 }
 
@@ -124,7 +110,7 @@ static void test_a_create_that_fails_once_is_not_told(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server, &(struct fake_fault_plan){
                                   .request = 1, .method = "POST", .path_part = "/pods", .status = 500});
     assert_true(fake_put(l.server, LAB_JOB, JOB));
@@ -140,7 +126,7 @@ static void test_a_create_without_an_answer_is_told_at_once(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
@@ -148,7 +134,7 @@ static void test_a_create_without_an_answer_is_told_at_once(void **state)
     lab_until(&l, create_failed);
     assert_int_equal(fake_log_count(l.server, "POST", "/pods"), 1);
     lab_until(&l, running);
-    assert_true(has_text(&l, "reason", NULL));
+    assert_true(lab_status_is(&l, LAB_JOB, "reason", NULL));
     lab_stop(&l);
 }
 
@@ -158,7 +144,7 @@ static void test_other_writes_back_off_to_a_minute(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "PATCH", .path_part = "/status", .status = 500});
     assert_true(fake_put(l.server, LAB_JOB, JOB));
@@ -233,7 +219,7 @@ static void test_belief_ends_with_the_lease(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
     assert_true(fake_put(l.server, LAB_JOB, JOB));
@@ -259,7 +245,7 @@ static void test_a_pass_of_an_earlier_term_teaches_nothing(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){
                         .request = 1, .method = "POST", .path_part = "/pods", .fault = FAKE_HANG_BEFORE});
@@ -281,7 +267,7 @@ static void test_who_waits_counts_nothing(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     lab_until(&l, running);
     lab_until(&l, lab_settled);
@@ -329,7 +315,7 @@ static void test_large_passes_have_a_bound(void **state)
     size_t most = 0;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server, &(struct fake_fault_plan){.method = "POST",
                                                         .path_part = "/namespaces/slow-",
                                                         .fault = FAKE_HANG_BEFORE});

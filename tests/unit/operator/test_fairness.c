@@ -57,10 +57,7 @@ static bool any_gave_up(struct lab *l)
 
 static bool succeeded(struct lab *l)
 {
-    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
-    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
-
-    return p && strcmp(p, "Succeeded") == 0;
+    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
 }
 
 /* More jobs than there are works and requests, in eight namespaces where no create is ever answered. */

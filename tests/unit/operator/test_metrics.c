@@ -43,32 +43,24 @@ static int fails(int attempt, int index)
     return index == 0 ? 1 : -1;
 }
 
-static bool phase_is(struct lab *l, const char *path, const char *phase)
-{
-    cleanup_json cJSON *job = lab_get(l, path);
-    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), "phase");
-
-    return p && strcmp(p, phase) == 0;
-}
-
 static bool succeeded(struct lab *l)
 {
-    return phase_is(l, LAB_JOB, "Succeeded");
+    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
 }
 
 static bool other_failed(struct lab *l)
 {
-    return phase_is(l, OTHER, "Failed");
+    return lab_status_is(l, OTHER, "phase", "Failed");
 }
 
 static bool running(struct lab *l)
 {
-    return phase_is(l, LAB_JOB, "Running");
+    return lab_status_is(l, LAB_JOB, "phase", "Running");
 }
 
 static bool paused(struct lab *l)
 {
-    return phase_is(l, LAB_JOB, "Paused");
+    return lab_status_is(l, LAB_JOB, "phase", "Paused");
 }
 
 static bool one_job_left(struct lab *l)
@@ -186,12 +178,6 @@ static void test_all_that_is_promised_is_there(void **state)
     lab_stop(&l);
 }
 
-static int forever(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return -1;
-}
-
 static void after_ms(struct lab *l, int64_t ms)
 {
     int64_t until_ms = l->offset_ms + ms;
@@ -220,7 +206,7 @@ static void test_waits_of_a_suspended_job(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     put_job(&l, LAB_JOB, "j");
     assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
     lab_until(&l, paused);
@@ -249,7 +235,7 @@ static void test_waits_of_a_refused_job(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "POST", .path_part = "/pods", .status = 403});
     put_job(&l, LAB_JOB, "j");
@@ -277,7 +263,7 @@ static bool second_attempt_waits(struct lab *l)
     cleanup_json cJSON *job = lab_get(l, LAB_JOB);
 
     return json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1 &&
-           phase_is(l, LAB_JOB, "Pending") && fake_count(l->server, LAB_PODS) == 2;
+           lab_status_is(l, LAB_JOB, "phase", "Pending") && fake_count(l->server, LAB_PODS) == 2;
 }
 
 /* Paused while it restarts: what follows a day later is no restart. */
@@ -304,7 +290,7 @@ static void test_waits_of_a_restart_that_was_paused(void **state)
 
 static bool unknown(struct lab *l)
 {
-    return phase_is(l, LAB_JOB, "Unknown");
+    return lab_status_is(l, LAB_JOB, "phase", "Unknown");
 }
 
 /* A node that was away for a while: its pod ran all the time. */
@@ -314,7 +300,7 @@ static void test_waits_of_a_job_that_was_unknown(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     put_job(&l, LAB_JOB, "j");
     lab_until(&l, running);
     assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{\"status\":{\"phase\":\"Unknown\"}}"));
@@ -344,7 +330,7 @@ static void test_jobs_are_counted_by_who_leads(void **state)
     struct exposition e;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     put_job(&l, LAB_JOB, "j");
     lab_until(&l, running);
     after_ms(&l, 5000); /* until the answer is there */
@@ -387,7 +373,7 @@ static void test_namespaces_have_a_bound(void **state)
     double sum = 0;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     reconciler_lead(controller_reconciler(l.operators[0].controller), false);
     for (int i = 0; i < TENANTS; i++)
         put_tenants_job(&l, i, 0);

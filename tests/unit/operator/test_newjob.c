@@ -20,51 +20,25 @@
 #define SECOND "/apis/batch.tensorstack.dev/v1beta1/namespaces/ns/pytorchtrainingjobs/second"
 #define TERM_LIST "fieldSelector=metadata.name"
 
-static int forever(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return LAB_RUNS;
-}
-
-static int well(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return 0;
-}
-
 static int never_start(int attempt, int index)
 {
     (void)attempt, (void)index;
     return LAB_PENDING;
 }
 
-static const char *phase(struct lab *l, cJSON **ret_job)
-{
-    *ret_job = lab_get(l, LAB_JOB);
-    const char *s = json_str(json_find(*ret_job, (const char *[]){"status", NULL}), "phase");
-    return s ? s : "";
-}
-
-static bool has_phase(struct lab *l, const char *want)
-{
-    cleanup_json cJSON *job = NULL;
-
-    return strcmp(phase(l, &job), want) == 0;
-}
-
 static bool runs(struct lab *l)
 {
-    return has_phase(l, "Running");
+    return lab_status_is(l, LAB_JOB, "phase", "Running");
 }
 
 static bool succeeded(struct lab *l)
 {
-    return has_phase(l, "Succeeded");
+    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
 }
 
 static bool pending(struct lab *l)
 {
-    return has_phase(l, "Pending");
+    return lab_status_is(l, LAB_JOB, "phase", "Pending");
 }
 
 /* The place in the log of the n-th such request, from 1; -1: none. */
@@ -94,7 +68,7 @@ static void test_pods_come_first(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, well, 1);
+    lab_start_direct(&l, lab_well, 1);
     lab_until(&l, lab_settled);
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     lab_until(&l, succeeded);
@@ -126,7 +100,7 @@ static void test_a_job_from_before(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, JOB));
     lab_until(&l, runs);
     assert_false(pods_came_first(&l));
@@ -138,7 +112,7 @@ static void test_no_list_no_new_job(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     fake_plan_fault(l.server,
                     &(struct fake_fault_plan){.method = "LIST", .path_part = TERM_LIST, .status = 500});
     while (l.offset_ms < 35000)
@@ -162,7 +136,7 @@ static void test_what_tells_may_wait(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     lab_until(&l, lab_settled);
     fake_direct_fill(l.operators[0].direct, true);
     assert_true(fake_put(l.server, LAB_JOB, JOB));

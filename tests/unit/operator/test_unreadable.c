@@ -50,39 +50,20 @@ static char *raw_text(const struct raw *r)
     return strdup(buf_str(&b));
 }
 
-static int forever(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return LAB_RUNS;
-}
-
-static int well(int attempt, int index)
-{
-    (void)attempt, (void)index;
-    return 0;
-}
-
-static bool status_is(struct lab *l, const char *path, const char *key, const char *want)
-{
-    cleanup_json cJSON *job = lab_get(l, path);
-    const char *p = json_str(json_find(job, (const char *[]){"status", NULL}), key);
-
-    return p && strcmp(p, want) == 0;
-}
-
 static bool succeeded(struct lab *l)
 {
-    return status_is(l, LAB_JOB, "phase", "Succeeded");
+    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
 }
 
 static bool running(struct lab *l)
 {
-    return status_is(l, LAB_JOB, "phase", "Running") && !status_is(l, LAB_JOB, "reason", "Unreadable");
+    return lab_status_is(l, LAB_JOB, "phase", "Running") &&
+           !lab_status_is(l, LAB_JOB, "reason", "Unreadable");
 }
 
 static bool frozen(struct lab *l)
 {
-    return status_is(l, LAB_JOB, "reason", "Unreadable");
+    return lab_status_is(l, LAB_JOB, "reason", "Unreadable");
 }
 
 static struct watches_counts counts(const struct lab *l)
@@ -125,7 +106,7 @@ static void test_a_victim_goes_on(void **state)
     char path[160];
 
     (void)state;
-    lab_start_direct(&l, well, 1);
+    lab_start_direct(&l, lab_well, 1);
     l.collects = true;
     settle(&l);
     int before = lists(&l);
@@ -145,7 +126,7 @@ static void test_a_victim_goes_on(void **state)
     }
     for (size_t i = 0; i <= ARRAY_LEN(RAWS); i++) {
         snprintf(path, sizeof(path), JOBS "evil-%zu", i);
-        assert_true(status_is(&l, path, "reason", "Unreadable"));
+        assert_true(lab_status_is(&l, path, "reason", "Unreadable"));
         assert_true(fake_remove(l.server, path));
     }
     assert_int_equal(fake_count(l.server, "/api/v1/namespaces/evil/pods"), 0);
@@ -161,7 +142,7 @@ static void freeze_and_thaw(const char *path, enum child_kind kind)
 {
     struct lab l;
 
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     settle(&l);
@@ -178,7 +159,7 @@ static void freeze_and_thaw(const char *path, enum child_kind kind)
     assert_int_equal(counts(&l).unreadable[kind], 1);
     assert_int_equal(fake_log_count(l.server, "POST", "/pods"), created);
     assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
-    assert_true(status_is(&l, LAB_JOB, "phase", "Running"));
+    assert_true(lab_status_is(&l, LAB_JOB, "phase", "Running"));
     assert_true(fake_put_raw(l.server, path, NULL));
     lab_until(&l, running);
     settle(&l);
@@ -207,7 +188,7 @@ static void test_gone_while_unreadable(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     settle(&l);
@@ -226,7 +207,7 @@ static void test_gone_while_unreadable(void **state)
 
 static bool conflict(struct lab *l)
 {
-    return status_is(l, LAB_JOB, "reason", "NameConflict");
+    return lab_status_is(l, LAB_JOB, "reason", "NameConflict");
 }
 
 /* The name of a pod is taken by one that cannot be read: someone else's is a conflict and is left alone. */
@@ -235,7 +216,7 @@ static void test_name_taken(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_PODS "/j-node-1", "{}"));
     assert_true(fake_put_raw(l.server, LAB_PODS "/j-node-1", "\"\\u0000\""));
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
@@ -254,7 +235,7 @@ static void test_name_taken_by_ours(void **state)
     char body[400];
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     cleanup_json cJSON *job = lab_get(&l, LAB_JOB);
     snprintf(body, sizeof(body),
@@ -276,7 +257,7 @@ static void test_ours_without_its_label(void **state)
     struct lab l;
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     lab_until(&l, running);
     settle(&l);
@@ -310,7 +291,7 @@ static void test_others_are_not_kept(void **state)
     char path[160], body[800];
 
     (void)state;
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     for (size_t i = 0; i < ARRAY_LEN(OWNERS); i++) {
         snprintf(path, sizeof(path), "/api/v1/namespaces/evil/pods/p-%zu", i);
         snprintf(body, sizeof(body),
@@ -341,7 +322,7 @@ static void test_left_alone(void **state)
     memset(large, 'x', sizeof(large) - 1);
     large[0] = large[sizeof(large) - 2] = '"';
     for (int big = 0; big < 2; big++) {
-        lab_start_direct(&l, forever, 1);
+        lab_start_direct(&l, lab_forever, 1);
         for (size_t i = 0; i < ARRAY_LEN(OTHERS); i++) {
             snprintf(path, sizeof(path), JOBS "other-%zu", i);
             assert_true(fake_put(l.server, path, OTHERS[i]));
@@ -365,7 +346,7 @@ static void test_cut_before_its_status(void **state)
     (void)state;
     memset(large, 'x', sizeof(large) - 1);
     large[0] = large[sizeof(large) - 2] = '"';
-    lab_start_direct(&l, forever, 1);
+    lab_start_direct(&l, lab_forever, 1);
     assert_true(fake_put(l.server, LAB_JOB, SPEC));
     assert_true(fake_put_raw(l.server, LAB_JOB, large));
     fake_freeze(l.server, TRAINJOB_PLURAL, 0);
