@@ -14,7 +14,7 @@
 
 static void prepare(struct agent *g, const struct options *o, char *const *env)
 {
-    *g = (struct agent){.options = o, .env = env, .signals = -1};
+    *g = (struct agent){.options = o, .env = env, .signals = -1, .port_held = -1};
     g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
@@ -89,15 +89,31 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
     return 0;
 }
 
+static void release_port(struct agent *g)
+{
+    if (g->port_held >= 0)
+        close(g->port_held);
+    g->port_held = -1;
+}
+
+/* MASTER_PORT: as the nodes agreed, as given, or a free one for this round. */
+static int choose_port(struct agent *g, struct err *err)
+{
+    if (g->meets)
+        return g->identity.master_port ? 0
+                                       : err_set(err, ERR_FATAL, "node 0 found no free port for MASTER_PORT");
+    release_port(g);
+    g->identity.master_port = g->options->master_port;
+    return g->identity.master_port ? 0 : machine_hold_port(&g->identity.master_port, &g->port_held, err);
+}
+
 int agent_start_round(struct agent *g, struct err *err)
 {
     const struct options *o = g->options;
     cleanup_arena struct arena a = {0};
     const char *python = "";
 
-    if (!g->meets)
-        g->identity.master_port = o->master_port;
-    if (!g->identity.master_port && machine_free_port(&g->identity.master_port, err) < 0)
+    if (choose_port(g, err) < 0)
         return -1;
     if (o->program_kind != PROGRAM_EXECUTABLE && machine_python(&a, &python, err) < 0)
         return -1;
@@ -270,6 +286,7 @@ int agent_run(const struct options *o, char *const *env)
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);
     logs_close(&g.logs);
+    release_port(&g);
     if (g.signals >= 0)
         close(g.signals);
     arena_release(&g.arena);

@@ -21,6 +21,7 @@ struct agent {
     struct env_round identity;
     struct cpuset *cpus; /* [nproc] that the ranks are bound to, or NULL */
     struct pollfd *pfds;
+    int port_held;          /* keeps the MASTER_PORT that we chose; -1: none */
     int signals;            /* a signalfd */
     int signal;             /* that ends the run; 0: none */
     bool meets;             /* there may be other nodes */

@@ -32,21 +32,14 @@ int machine_gpus(const char *dev)
     return n;
 }
 
-int machine_free_port(int *ret, struct err *err)
-{
-    cleanup_close int held = -1;
-
-    return machine_hold_port(ret, &held, err);
-}
-
 int machine_hold_port(int *ret, int *held, struct err *err)
 {
     cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in addr = {.sin_family = AF_INET};
     socklen_t len = sizeof(addr);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&addr, len) < 0 ||
-        getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) < 0 ||
+        bind(fd, (struct sockaddr *)&addr, len) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         return err_errno(err, ERR_FATAL, errno, "cannot find a free port for MASTER_PORT");
     *ret = ntohs(addr.sin_port);
     *held = TAKE_FD(fd);

@@ -9,10 +9,9 @@
 /* Device files nvidia0, nvidia1, ... in `dev` ("/dev"). */
 int machine_gpus(const char *dev);
 
-/* A port that nobody listens at right now. */
-int machine_free_port(int *ret, struct err *err) MUST_CHECK;
-
-/* The same, and nobody else finds it free while *held, the caller's to close, is open. */
+/* A free port. While *held, the caller's to close, is open, the kernel gives it to nobody who asks for any port (a
+ * connection that goes out, another launcher), and whoever names it listens at it with SO_REUSEADDR, as PyTorch's
+ * TCPStore and ours do. */
 int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
 /* $PYTHON_EXEC, else python3 or python of $PATH. ERR_NOT_FOUND. */

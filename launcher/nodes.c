@@ -96,7 +96,7 @@ static void join(struct nodes *n, int64_t round)
     n->round = round;
     n->started = n->told = false;
     n->spare_ms = n->view->state.stage == STAGE_RUNNING ? clock_mono_ms() + n->options->meeting.join_ms : 0;
-    /* Without a port we can be any node but the first, and the start of its ranks would say why. */
+    /* Without a port we can be any node but the first; if we become that, agent_start_round refuses. */
     if (machine_hold_port(&port, &n->held, &ignored) < 0)
         port = 0;
     n->say = (struct meeting_node){.port = port, .cause = {.rank = -1, .local_rank = -1}};
@@ -119,7 +119,8 @@ static void start(struct nodes *n, int at, struct env_round *identity)
     identity->restart_count = (int)s->restarts;
     identity->master_addr = n->master_addr;
     identity->master_port = (int)s->master_port;
-    release_port(n);
+    if (at > 0)
+        release_port(n);
     say(n, NODE_RUNNING);
 }
 

@@ -19,10 +19,10 @@ struct nodes {
     struct member *member;
     struct member_view *view;
     struct meeting_node say;
-    int64_t round;    /* that we want to be in, or are; -1: none yet */
-    bool started;     /* its ranks have been */
-    bool told;        /* how it failed */
-    int held;         /* keeps the port that we offer for MASTER_PORT; -1: none */
+    int64_t round; /* that we want to be in, or are; -1: none yet */
+    bool started;  /* its ranks have been */
+    bool told;     /* how it failed */
+    int held;      /* keeps the port that we offer for MASTER_PORT, as node 0 for the whole round; -1: none */
     int64_t spare_ms; /* until then we wait for a place; 0: we have one */
     char master_addr[MEETING_NAME_BYTES];
 };

@@ -50,6 +50,16 @@ int run_read_number(const struct run *r, const char *name);
 /* Wait until process `pid` is gone or a zombie nobody waits for; false when it stays. */
 bool run_gone(pid_t pid);
 
+/* For a script: end with 7 unless MASTER_PORT is kept for whoever listens at it with SO_REUSEADDR. */
+#define RUN_PORT_IS_HELD                                                                                     \
+    "python3 -c 'import os, socket\n"                                                                        \
+    "at = (\"\", int(os.environ[\"MASTER_PORT\"]))\n"                                                        \
+    "try:\n"                                                                                                 \
+    "    socket.socket().bind(at)\n"                                                                         \
+    "    raise SystemExit(7)\n"                                                                              \
+    "except OSError:\n"                                                                                      \
+    "    socket.create_server(at)' || exit 7; "
+
 #define RUN_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 #endif

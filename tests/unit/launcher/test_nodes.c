@@ -22,6 +22,7 @@ static void test_ranks_of_nodes_of_different_sizes(void **state)
     crew_open(&c, 3);
     for (int i = 0; i < 3; i++)
         crew_start(&c, i, RUN_ARGS(nproc[i], "--nnodes=3"),
+                   "if [ $RANK = 0 ]; then " RUN_PORT_IS_HELD "fi; "
                    "echo rank $RANK of $WORLD_SIZE node $GROUP_RANK of $GROUP_WORLD_SIZE at "
                    "$MASTER_ADDR:$MASTER_PORT");
     for (int i = 0; i < 3; i++)

@@ -59,6 +59,17 @@ static void test_root_cause_is_awaited(void **state)
         run_once(RUN_ARGS(FOUR), "trap 'exit 55' TERM; [ $RANK = 3 ] && exit 7; sleep 1000 & wait", NULL), 7);
 }
 
+static void test_master_port_is_held_for_rank_0(void **state)
+{
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--standalone"), RUN_PORT_IS_HELD, NULL), 0);
+    assert_int_equal(run_once(RUN_ARGS(TWO, "--standalone", "--max-restarts=1"),
+                              "[ $RANK = 1 ] || { " RUN_PORT_IS_HELD
+                              "}; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 9",
+                              NULL),
+                     0);
+}
+
 static void test_sigterm_and_sigint_let_ranks_save(void **state)
 {
     static const struct {
@@ -307,6 +318,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_exit_codes_come_through),
         cmocka_unit_test(test_fatal_signals_come_through),
         cmocka_unit_test(test_root_cause_is_awaited),
+        cmocka_unit_test(test_master_port_is_held_for_rank_0),
         cmocka_unit_test(test_sigterm_and_sigint_let_ranks_save),
         cmocka_unit_test(test_children_of_a_shell_get_their_time),
         cmocka_unit_test(test_stubborn_ranks_are_killed),
