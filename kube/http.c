@@ -13,9 +13,7 @@
 
 enum {
     WAITING_MAX = 100000, /* beyond that someone is broken */
-    /* In libcurl's cache, which counts those in use too: of all calls that may be out, and of watches. With fewer, each answer
-     * to one namespace would close another one's idle connection while many are slow. */
-    CONNECTIONS_KEPT = HTTP_PLACES + HTTP_RESERVED + HTTP_SLOW_MAX + 22,
+    CONNECTIONS_IDLE = HTTP_PLACES + HTTP_RESERVED,
     COUNTS_MAX = 64,
     /* The API server closes what was idle for 90 s (apiserver: pkg/server/secure_serving.go): a request that leaves just then
      * dies with the connection. */
@@ -45,6 +43,7 @@ struct http {
     int64_t tokens_ms;
     struct http_count counts[COUNTS_MAX];
     size_t n_counts;
+    int n_out; /* calls that have been launched and are not over */
 };
 
 static void launch_waiting(void *ctx);
@@ -73,13 +72,27 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
     h->tokens = h->burst;
     h->tokens_ms = loop_now_ms(l);
     h->suspect_ms = h->tokens_ms - 1000 * IDLE_MAX_S;
-    curl_multi_setopt(loop_curl(l), CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     return h;
+}
+
+/* libcurl's limit holds for connections in use, too. A fixed one would either close, with each answer to one namespace,
+ * another one's idle connection while many calls are slow, or keep all of theirs (about 50 KiB each) afterwards. */
+static void count_out(struct http *h, int change)
+{
+    h->n_out += change;
+    curl_multi_setopt(loop_curl(h->loop), CURLMOPT_MAXCONNECTS, (long)h->n_out + CONNECTIONS_IDLE);
+}
+
+static bool is_out(const struct http_call *c)
+{
+    return c->turn.state == FAIRQUEUE_OUT || c->turn.state == FAIRQUEUE_SLOW;
 }
 
 /* Out of every list of ours. */
 static void unlink_call(struct http *h, struct http_call *c)
 {
+    if (is_out(c))
+        count_out(h, -1);
     fairqueue_leave(queue_of(h, c), &c->turn);
     *c->prev = c->next;
     if (c->next)
@@ -209,6 +222,7 @@ static void launch_from(struct http *h, struct fairqueue *queue)
         if (state == AUTH_WAIT || (queue == h->turns && !take_token(h)))
             return;
         fairqueue_go(queue, it, loop_now_ms(h->loop));
+        count_out(h, 1);
         launch(h, call_of_turn(it), state, &why);
     }
     if (fairqueue_due_ms(queue) != INT64_MAX)

@@ -12,11 +12,11 @@ struct reflector {
     struct http_call *call;
     struct loop_timer next, deadline;
     struct loop_timer trim;
-    struct watcher_stats trimmed; /* as they were when memory was last asked for */
+    struct watcher_stats trimmed; /* as they were when memory was last given back */
     int64_t trimmed_ms;
 };
 
-enum { TRIM_SPACING_MS = 1000 };
+enum { TRIM_SPACING_MS = 1000, TRIM_BYTES = 256 << 10 };
 
 static void ask(void *ctx);
 static void give_up(void *ctx);
@@ -69,15 +69,15 @@ static void trim(void *ctx)
 #endif
 }
 
-/* A large list leaves the heap full of holes, and so does the tree of a large object: hand the free pages back, once a
- * second at most. */
+/* A list leaves the heap full of holes, and so do the trees of TRIM_BYTES of objects and what was done about them: hand the
+ * free pages back, once a second at most. */
 static void trim_after_much(struct reflector *r)
 {
     struct watcher_stats s = watcher_stats(r->watcher);
     int64_t due = r->trimmed_ms ? r->trimmed_ms + TRIM_SPACING_MS : 0;
     int64_t now = loop_now_ms(r->loop);
 
-    if (s.syncs == r->trimmed.syncs && s.large == r->trimmed.large)
+    if (s.syncs == r->trimmed.syncs && s.bytes - r->trimmed.bytes < TRIM_BYTES)
         return;
     r->trimmed = s;
     if (due <= now)

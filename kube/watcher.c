@@ -164,7 +164,7 @@ static cJSON *read_text(struct watcher *w, struct sv text, const struct skim *ov
 {
     bool event = is_stream(w);
 
-    w->stats.large += over || text.len >= WATCHER_LARGE_BYTES;
+    w->stats.bytes += over ? WATCHER_OBJECT_MAX_BYTES : text.len;
     if (over) {
         *skim = *over;
         err_set(err, ERR_INVALID, "over %d bytes of JSON", WATCHER_OBJECT_MAX_BYTES);

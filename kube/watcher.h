@@ -35,8 +35,7 @@ enum {
     WATCHER_PAGE_ITEMS = 500,
     /* etcd holds 1.5 MiB, of which escapes may make six times as much; what people use has a tenth. */
     WATCHER_OBJECT_MAX_BYTES = KUBE_OBJECT_MAX_BYTES,
-    WATCHER_LARGE_BYTES = 64 << 10, /* from here on the memory of an object's tree is worth giving back */
-    WATCHER_IDLE_MS = 150000,       /* two and a half bookmarks */
+    WATCHER_IDLE_MS = 150000, /* two and a half bookmarks */
     WATCHER_BACKOFF_MIN_MS = BACKOFF_MIN_MS,
     WATCHER_BACKOFF_MAX_MS = BACKOFF_MAX_MS,
     WATCHER_QUIET_MS = BACKOFF_QUIET_MS,
@@ -75,7 +74,7 @@ struct watcher_stats {
     uint64_t watches; /* asked for; what follows a stream's first part needs no asking */
     uint64_t events, failures;
     uint64_t unreadable; /* events and items that could not be read */
-    uint64_t large;      /* objects of WATCHER_LARGE_BYTES and more */
+    uint64_t bytes;      /* of JSON, of all events and items */
     int64_t progress_ms; /* when the server last said anything, be it an error */
     bool synced;         /* a list was completed, ever */
     bool no_streams;     /* the server said that it has none, or none are wanted */

@@ -26,8 +26,9 @@ class Api:
         self.context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         self.context.load_cert_chain(str(pki / "admin.crt"), str(pki / "admin.key"))
 
-    def connect(self):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=600)
+    def connect(self, silence_s=600):
+        """silence_s: how long a read may take; None: as long as it likes."""
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=silence_s)
 
     def request(self, method, path, body=None):
         connection = self.connect()
@@ -66,7 +67,7 @@ class Watch(threading.Thread):
         self.start()
 
     def begin(self):
-        self.connection = self.api.connect()
+        self.connection = self.api.connect(silence_s=None)  # that of an earlier phase has nothing to tell any more
         self.connection.request("GET", f"{self.path}?watch=1&timeoutSeconds=3600&resourceVersion={self.version}")
         self.answer = self.connection.getresponse()
         if self.answer.status != 200:

@@ -115,3 +115,24 @@ void rig_reply_release(struct rig_reply *reply)
     cJSON_Delete(reply->object);
     reply->object = NULL;
 }
+
+unsigned rig_server_port(const struct rig *r)
+{
+    return (unsigned)atoi(strrchr(fake_apiserver_url(r->server), ':') + 1);
+}
+
+int rig_client_ports(const struct rig *r, unsigned *ret, int max)
+{
+    cleanup_fclose FILE *f = fopen("/proc/self/net/tcp", "re");
+    char line[256];
+    int n = 0;
+
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f) && n < max) {
+        unsigned local, remote, state;
+        if (sscanf(line, " %*d: %*x:%x %*x:%x %x", &local, &remote, &state) == 3 &&
+            remote == rig_server_port(r) && state == 1)
+            ret[n++] = local;
+    }
+    return n;
+}

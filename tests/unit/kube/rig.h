@@ -27,6 +27,11 @@ void rig_config(struct kube_config *c, const char *url);
 /* Turn the loop until `done` says so. A minute without it fails the test: nothing here takes a second. */
 void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx);
 
+unsigned rig_server_port(const struct rig *r);
+
+/* The client's ends of the connections that there are, max at most. Returns how many. */
+int rig_client_ports(const struct rig *r, unsigned *ret, int max);
+
 /* One call, to its end. */
 struct rig_reply {
     bool over;

@@ -64,28 +64,6 @@ static void iptables(const char *format, ...)
         fail_msg("failed: %s", command);
 }
 
-static unsigned server_port(const struct rig *r)
-{
-    return (unsigned)atoi(strrchr(fake_apiserver_url(r->server), ':') + 1);
-}
-
-/* The client's ends of the connections that there are. */
-static int client_ports(const struct rig *r, unsigned *ret, int max)
-{
-    cleanup_fclose FILE *f = fopen("/proc/self/net/tcp", "re");
-    char line[256];
-    int n = 0;
-
-    assert_non_null(f);
-    while (fgets(line, sizeof(line), f) && n < max) {
-        unsigned local, remote, state;
-        if (sscanf(line, " %*d: %*x:%x %*x:%x %x", &local, &remote, &state) == 3 &&
-            remote == server_port(r) && state == 1)
-            ret[n++] = local;
-    }
-    return n;
-}
-
 enum scope { EVERYTHING, THE_CONNECTIONS, THE_WATCH, THE_POOL };
 
 /* What is dropped, and who notices. */
@@ -127,14 +105,14 @@ static void begin_dropping(const struct lab *l)
 {
     const struct way *way = l->way;
     unsigned ports[WARM + 1];
-    int n = client_ports(l->rig, ports, WARM + 1);
+    int n = rig_client_ports(l->rig, ports, WARM + 1);
 
     assert_int_equal(n, WARM + 1); /* the pool's and the watch's */
     if (way->scope == EVERYTHING)
-        drop(way, server_port(l->rig), 0);
+        drop(way, rig_server_port(l->rig), 0);
     for (int i = 0; i < n && way->scope != EVERYTHING; i++)
         if (way->scope == THE_CONNECTIONS || (ports[i] == l->watch_port) == (way->scope == THE_WATCH))
-            drop(way, server_port(l->rig), ports[i]);
+            drop(way, rig_server_port(l->rig), ports[i]);
 }
 
 static void on_changed(void *ctx, const struct store_entry *e)
@@ -212,7 +190,7 @@ static void start(struct lab *l)
                                                 .synced = on_synced,
                                                 .problem = on_problem});
     wait_for(l, is_synced);
-    assert_int_equal(client_ports(l->rig, &l->watch_port, 1), 1);
+    assert_int_equal(rig_client_ports(l->rig, &l->watch_port, 1), 1);
     for (int i = 0; i < WARM; i++)
         get_pod(l, &l->replies[i]);
     wait_for(l, all_are_over);

@@ -317,6 +317,32 @@ static void test_connections_are_kept_beside_watches(void **ctx)
         transport_cancel(&r->api, watches[i].call);
 }
 
+/* After a crowd of 40 at once, connections that nobody needs are closed, one with each answer. */
+static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct http_request urgent = {
+        .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .urgent = true};
+    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    static struct plain p[100];
+    unsigned ports[100];
+
+    for (int i = 0; i < 100; i++)
+        p[i] = (struct plain){.over = i >= 40};
+    for (int i = 0; i < 40; i++)
+        start_plain(r, &p[i], &urgent, false);
+    rig_until(r->loop, all_over, p);
+    assert_in_range(fake_connections(r->server), 20, 40); /* it was one */
+    int came = fake_connections(r->server);
+    for (int i = 0; i < 40; i++) {
+        p[0] = (struct plain){0};
+        start_plain(r, &p[0], &get, false);
+        rig_until(r->loop, plain_over, &p[0]);
+    }
+    assert_in_range(rig_client_ports(r, ports, 100), 1, HTTP_PLACES + HTTP_RESERVED + 1);
+    assert_int_equal(fake_connections(r->server), came); /* and what was used stayed open */
+}
+
 enum { SLOW = 8, OF_EACH = 12, QUICK = 100 };
 
 struct neighbours {
@@ -441,6 +467,7 @@ int main(void)
         T(test_gate_that_closes_while_it_connects),
         T(test_a_crowd),
         T(test_connections_are_kept_beside_watches),
+        T(test_a_crowds_connections_are_closed_afterwards),
         cmocka_unit_test_setup_teardown(test_slow_namespaces_hold_up_nobody_else, rig_setup_fast,
                                         rig_teardown),
         T(test_later_goes_behind),

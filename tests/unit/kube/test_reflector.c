@@ -209,6 +209,50 @@ static void test_pages(void **ctx)
     stop(&c);
 }
 
+static int trims;
+int __wrap_malloc_trim(size_t pad); /* see CMakeLists.txt */
+
+int __wrap_malloc_trim(size_t pad)
+{
+    (void)pad;
+    trims++;
+    return 0;
+}
+
+static bool is_trimmed(void *ctx)
+{
+    return trims > *(const int *)ctx;
+}
+
+/* After a list, and after many small objects as after a large one. */
+static void test_memory_is_given_back(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct copy c;
+    char json[3000], name[32];
+    int before = trims;
+
+    put(r, "a", "{}");
+    start(&c, r, NULL);
+    rig_until(r->loop, is_watching, &c);
+    assert_int_equal(trims, before + 1);
+    for (int i = 0; i < 50; i++) {
+        snprintf(name, sizeof(name), "few-%d", i);
+        put(r, name, "{}");
+    }
+    rig_until(r->loop, is_equal, &c);
+    assert_int_equal(trims, before + 1);
+
+    before = trims;
+    snprintf(json, sizeof(json), "{\"status\":{\"message\":\"%02500d\"}}", 0);
+    for (int i = 0; i < 200; i++) {
+        snprintf(name, sizeof(name), "many-%d", i);
+        put(r, name, json);
+    }
+    rig_until(r->loop, is_trimmed, &before);
+    stop(&c);
+}
+
 static void test_deleted_while_away(void **ctx)
 {
     struct rig *r = *ctx;
@@ -442,6 +486,7 @@ int main(void)
         T(test_follows),
         T(test_follows_by_lists),
         T(test_pages),
+        T(test_memory_is_given_back),
         T(test_deleted_while_away),
         T(test_half_a_stream_takes_nothing_away),
         T(test_a_stream_that_never_begins),
