@@ -112,6 +112,7 @@ static void freeze(struct story *st)
     st->thaw_ms = l->offset_ms + BOUNDS_FROZEN_MS;
     st->costs_ms += BOUNDS_FROZEN_MS;
     fake_freeze(l->server, st->t->stale_kind, st->t->stale_by);
+    l->pods_are_old = strcmp(st->t->stale_kind, "pods") == 0;
     if (st->t->stale_reconnect) {
         fake_compact(l->server);
         fake_close_watches(l->server);
@@ -193,6 +194,7 @@ static void strike(struct story *st)
         st->thaw_ms = 0;
         l->idle = 0; /* what was held back is about to be told */
         fake_freeze(l->server, NULL, 0);
+        l->pods_are_old = false;
     }
     if (t->fault.request && !st->struck && fake_faults_done(l->server) > 0) {
         st->struck = true;

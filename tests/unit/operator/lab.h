@@ -70,6 +70,7 @@ struct lab {
     int gang;           /* no pod ends well before so many of its attempt run */
     uint64_t collected; /* the version that had no garbage */
     int step;           /* of a test's own story */
+    bool pods_are_old;  /* lists of pods are: what they say of their number is not true now */
     bool hold_master;   /* pod 0 does not end yet */
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on
      * counting when a pod is replaced within an attempt. */

@@ -1,7 +1,8 @@
 /* test_stale.c - an API server that fell behind: after a restart of the operator, or when its watches begin anew, one
  * kind of object is told as it was some changes ago, for a minute. Nothing is made twice, nothing that lives is deleted.
  * One thing is asked of the API server: that the first list of pods is not old (it promises that, kube/watcher.h). Where it
- * is, pods of two attempts may meet for a moment; still the end and every count are the same.
+ * is, pods of two attempts may meet for a moment, and a job may be called Paused while it has pods; still the end and every
+ * count are the same.
  *
  * usage: test_stale [scenario [trouble]]
  */
