@@ -56,7 +56,6 @@ struct kube_request {
     bool bookmarks;               /* watch */
     bool initial_events; /* watch: all there is first, then a bookmark that says so; needs bookmarks */
     bool force;          /* apply: take fields over */
-    bool dry_run;        /* writes: check only */
     bool later;          /* nobody waits for it: see transport.h */
     struct sv body;      /* JSON; create, update, patch, apply, delete */
 };

@@ -46,8 +46,8 @@ static const struct row good[] = {
      "/apis/batch.example.com/v1beta1/namespaces/a/trainjobs?watch=true&resourceVersionMatch=NotOlderThan"
      "&sendInitialEvents=true&allowWatchBookmarks=true",
      NULL},
-    {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .body = BODY, .dry_run = true), "POST",
-     "/api/v1/namespaces/a/pods?dryRun=All", "application/json"},
+    {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .body = BODY), "POST",
+     "/api/v1/namespaces/a/pods", "application/json"},
     {R(.verb = KUBE_CREATE, .resource = &KUBE_PODS, .ns = "a", .name = "p", .subresource = "eviction",
        .body = BODY),
      "POST", "/api/v1/namespaces/a/pods/p/eviction", "application/json"},
