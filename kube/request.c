@@ -29,15 +29,14 @@ enum {
     P_LIMIT = 1 << 8,
     P_TIMEOUT = 1 << 9,
     P_BOOKMARKS = 1 << 10,
-    P_FORCE = 1 << 11,
-    P_BODY = 1 << 12,
-    P_INITIAL = 1 << 13,
+    P_BODY = 1 << 11,
+    P_INITIAL = 1 << 12,
 };
 
 static const char *const param_names[] = {
     "namespace",       "name",     "subresource",   "label selector", "field selector",
     "resourceVersion", "continue", "field manager", "limit",          "timeout",
-    "bookmarks",       "force",    "body",          "initial events"};
+    "bookmarks",       "body",     "initial events"};
 
 struct verb_row {
     const char *name;
@@ -57,8 +56,6 @@ static const struct verb_row verbs[] = {
     [KUBE_CREATE] = {"create", "POST", "application/json", P_BODY, P_WRITE | P_NAME},
     [KUBE_UPDATE] = {"update", "PUT", "application/json", P_NAME | P_BODY, P_WRITE},
     [KUBE_PATCH] = {"patch", "PATCH", "application/merge-patch+json", P_NAME | P_BODY, P_WRITE},
-    [KUBE_APPLY] = {"apply", "PATCH", "application/apply-patch+yaml", P_NAME | P_BODY | P_MANAGER,
-                    P_WRITE | P_FORCE},
     [KUBE_DELETE] = {"delete", "DELETE", "application/json", P_NAME, P_NS | P_BODY},
 };
 
@@ -75,7 +72,6 @@ static unsigned given(const struct kube_request *r)
                         r->limit,
                         r->timeout_s,
                         r->bookmarks,
-                        r->force,
                         r->body.len > 0,
                         r->initial_events};
     unsigned bits = 0;
@@ -191,9 +187,7 @@ static int put_queries(const struct kube_request *r, struct buf *out, struct err
         put_query(out, "allowWatchBookmarks", r->bookmarks ? "true" : NULL, err) < 0 ||
         put_query_int(out, "timeoutSeconds", r->timeout_s, err) < 0)
         return -1;
-    if (put_query(out, "fieldManager", r->field_manager, err) < 0)
-        return -1;
-    return put_query(out, "force", r->force ? "true" : NULL, err);
+    return put_query(out, "fieldManager", r->field_manager, err);
 }
 
 static size_t body_limit(enum kube_verb verb)
