@@ -26,11 +26,6 @@ void reflector_free(struct reflector *r); /* cancels what is under way */
 
 struct watcher_stats reflector_stats(const struct reflector *r);
 
-static inline bool reflector_synced(const struct reflector *r)
-{
-    return reflector_stats(r).synced;
-}
-
 static inline void reflector_freep(struct reflector **r)
 {
     reflector_free(*r);

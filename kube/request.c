@@ -29,16 +29,14 @@ enum {
     P_LIMIT = 1 << 8,
     P_TIMEOUT = 1 << 9,
     P_BOOKMARKS = 1 << 10,
-    P_FORCE = 1 << 11,
-    P_DRY_RUN = 1 << 12,
-    P_BODY = 1 << 13,
-    P_INITIAL = 1 << 14,
+    P_BODY = 1 << 11,
+    P_INITIAL = 1 << 12,
 };
 
 static const char *const param_names[] = {
     "namespace",       "name",     "subresource",   "label selector", "field selector",
     "resourceVersion", "continue", "field manager", "limit",          "timeout",
-    "bookmarks",       "force",    "dry run",       "body",           "initial events"};
+    "bookmarks",       "body",     "initial events"};
 
 struct verb_row {
     const char *name;
@@ -49,7 +47,7 @@ struct verb_row {
 };
 
 #define P_SELECT (P_NS | P_LABELS | P_FIELDS | P_RV)
-#define P_WRITE (P_NS | P_SUB | P_MANAGER | P_DRY_RUN)
+#define P_WRITE (P_NS | P_SUB | P_MANAGER)
 
 static const struct verb_row verbs[] = {
     [KUBE_GET] = {"get", "GET", NULL, P_NAME, P_NS | P_SUB | P_RV},
@@ -58,9 +56,7 @@ static const struct verb_row verbs[] = {
     [KUBE_CREATE] = {"create", "POST", "application/json", P_BODY, P_WRITE | P_NAME},
     [KUBE_UPDATE] = {"update", "PUT", "application/json", P_NAME | P_BODY, P_WRITE},
     [KUBE_PATCH] = {"patch", "PATCH", "application/merge-patch+json", P_NAME | P_BODY, P_WRITE},
-    [KUBE_APPLY] = {"apply", "PATCH", "application/apply-patch+yaml", P_NAME | P_BODY | P_MANAGER,
-                    P_WRITE | P_FORCE},
-    [KUBE_DELETE] = {"delete", "DELETE", "application/json", P_NAME, P_NS | P_BODY | P_DRY_RUN},
+    [KUBE_DELETE] = {"delete", "DELETE", "application/json", P_NAME, P_NS | P_BODY},
 };
 
 static unsigned given(const struct kube_request *r)
@@ -76,8 +72,6 @@ static unsigned given(const struct kube_request *r)
                         r->limit,
                         r->timeout_s,
                         r->bookmarks,
-                        r->force,
-                        r->dry_run,
                         r->body.len > 0,
                         r->initial_events};
     unsigned bits = 0;
@@ -193,10 +187,7 @@ static int put_queries(const struct kube_request *r, struct buf *out, struct err
         put_query(out, "allowWatchBookmarks", r->bookmarks ? "true" : NULL, err) < 0 ||
         put_query_int(out, "timeoutSeconds", r->timeout_s, err) < 0)
         return -1;
-    if (put_query(out, "fieldManager", r->field_manager, err) < 0 ||
-        put_query(out, "force", r->force ? "true" : NULL, err) < 0)
-        return -1;
-    return put_query(out, "dryRun", r->dry_run ? "All" : NULL, err);
+    return put_query(out, "fieldManager", r->field_manager, err);
 }
 
 static size_t body_limit(enum kube_verb verb)

@@ -35,7 +35,6 @@ enum kube_verb {
     KUBE_CREATE,
     KUBE_UPDATE, /* PUT */
     KUBE_PATCH,  /* JSON merge patch */
-    KUBE_APPLY,  /* server-side apply; needs field_manager */
     KUBE_DELETE,
 };
 
@@ -50,15 +49,13 @@ struct kube_request {
     const char *field_selector;
     const char *resource_version; /* list: not older than; watch: from here */
     const char *continue_token;   /* list: the next page */
-    const char *field_manager;    /* create, update, patch, apply */
+    const char *field_manager;    /* create, update, patch */
     int limit;                    /* list: items per page */
     int timeout_s;                /* watch: the server ends it after so long */
     bool bookmarks;               /* watch */
     bool initial_events; /* watch: all there is first, then a bookmark that says so; needs bookmarks */
-    bool force;          /* apply: take fields over */
-    bool dry_run;        /* writes: check only */
     bool later;          /* nobody waits for it: see transport.h */
-    struct sv body;      /* JSON; create, update, patch, apply, delete */
+    struct sv body;      /* JSON; create, update, patch, delete */
 };
 
 /* Timeouts are transport.h's, limits its own or those above; a watch gets no timeout. */

@@ -57,19 +57,6 @@ static int open_signals(struct agent *g, struct err *err)
     return g->signals < 0 ? err_errno(err, ERR_FATAL, errno, "signalfd") : 0;
 }
 
-static int bind_ranks(struct agent *g, struct err *err)
-{
-    const struct options *o = g->options;
-    struct cpuset allowed;
-
-    if (o->numa_binding == NUMA_NONE)
-        return 0;
-    if (topology_allowed(&allowed, err) < 0)
-        return -1;
-    return numa_bind("", o->numa_binding, o->nproc, &allowed, getenv("CUDA_VISIBLE_DEVICES"), &g->arena,
-                     &g->cpus, err);
-}
-
 static int start_rank(struct agent *g, const char *python, int local, struct arena *a, struct err *err)
 {
     const struct log_rank *log = &g->logs.ranks[local];
@@ -78,7 +65,6 @@ static int start_rank(struct agent *g, const char *python, int local, struct are
         .env = env_build(g->options, &g->identity, local, log->error_file, g->env, a),
         .out = log->streams[0].child,
         .err = log->streams[1].child,
-        .cpus = g->cpus ? &g->cpus[local] : NULL,
     };
     pid_t pid = process_start(&spec, err);
 
@@ -276,8 +262,7 @@ int agent_run(const struct options *o, char *const *env)
     process_adopt_orphans();
     round_init(&g.round, o->nproc, &g.arena);
     /* First the logs: even what fails here is said through them. */
-    if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0 &&
-        (rc = bind_ranks(&g, &err)) == 0) {
+    if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);

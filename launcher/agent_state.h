@@ -19,7 +19,6 @@ struct agent {
     struct logs logs;
     struct round round;
     struct env_round identity;
-    struct cpuset *cpus; /* [nproc] that the ranks are bound to, or NULL */
     struct pollfd *pfds;
     int port_held;          /* keeps the MASTER_PORT that we chose; -1: none */
     int signals;            /* a signalfd */

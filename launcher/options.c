@@ -67,26 +67,19 @@ static int get_program(const struct option_values *v, bool launch, struct option
     return 0;
 }
 
-/* What PyTorch's launcher leaves to Python, and values that are only accepted. */
-static int refuse_python(const struct option_values *v, struct err *err)
+/* PyTorch's options that would have no effect here. A value is accepted only where ignoring it changes nothing. */
+static int refuse_unsupported(const struct option_values *v, struct err *err)
 {
     if (option_word(v, OPT_LOGS_SPECS, (const char *const[]){"default", NULL},
                     "default: others are Python plugins, and this launcher runs without Python", err) < 0 ||
         option_word(v, OPT_EVENT_LOG_HANDLER, (const char *const[]){"null", NULL},
                     "null: others are Python's log handlers, and this launcher runs without Python", err) < 0)
         return -1;
+    if (v->text[OPT_NUMA_BINDING])
+        return option_bad(v, OPT_NUMA_BINDING, err,
+                          "the option to be left out: this launcher does not bind ranks to CPUs");
     return option_word(v, OPT_START_METHOD, (const char *const[]){"spawn", "fork", "forkserver", NULL},
                        "spawn, fork or forkserver", err);
-}
-
-static int get_numa_binding(const struct option_values *v, struct options *o, struct err *err)
-{
-    if (option_word(v, OPT_NUMA_BINDING, numa_words, "node, socket, exclusive or core-complex", err) < 0)
-        return -1;
-    for (int i = 0; v->text[OPT_NUMA_BINDING] && numa_words[i]; i++)
-        if (strcmp(v->text[OPT_NUMA_BINDING], numa_words[i]) == 0)
-            o->numa_binding = (enum numa_binding)(NUMA_NONE + 1 + i);
-    return 0;
 }
 
 /* The option, else the variable that PyTorch's agent reads, else ours. */
@@ -126,13 +119,12 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     if (v.text[OPT_ROLE])
         o.role = v.text[OPT_ROLE];
     o.virtual_local_rank = v.text[OPT_VIRTUAL_LOCAL_RANK];
-    if (refuse_python(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
+    if (refuse_unsupported(&v, err) < 0 || options_nnodes(&v, &o, err) < 0 ||
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
-        get_shutdown_timeout(&v, host, &o, err) < 0 || get_numa_binding(&v, &o, err) < 0 ||
-        get_signals(&v, &o, err) < 0 || options_output(&v, a, &o, err) < 0 ||
-        get_program(&v, options_is_launch(argv[0]), &o, err) < 0)
+        get_shutdown_timeout(&v, host, &o, err) < 0 || get_signals(&v, &o, err) < 0 ||
+        options_output(&v, a, &o, err) < 0 || get_program(&v, options_is_launch(argv[0]), &o, err) < 0)
         return -1;
     if ((int64_t)o.nnodes * o.nproc > OPTIONS_WORLD_MAX)
         return err_set(err, ERR_INVALID, "--nnodes x --nproc-per-node: more than %d ranks",

@@ -10,7 +10,6 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "launcher/numa.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -118,7 +117,6 @@ struct options {
     char *const *program; /* with its arguments */
     bool local_rank_argument;
     bool virtual_local_rank;
-    enum numa_binding numa_binding;
     const char *log_dir;         /* NULL: none wanted */
     uint8_t *redirects;          /* [nproc] STD_* */
     uint8_t *tee;                /* [nproc] STD_* */

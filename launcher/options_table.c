@@ -73,12 +73,8 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_MODULE] = {"module", 'm', NULL, PROGRAM, "PROGRAM is a Python module, run as python -m PROGRAM."},
     [OPT_NO_PYTHON] = {"no-python", 0, NULL, PROGRAM, "PROGRAM is an executable whatever its name."},
     [OPT_RUN_PATH] = {"run-path", 0, NULL, PROGRAM, "Run the script with Python's runpy.run_path."},
-    [OPT_NUMA_BINDING] =
-        {"numa-binding", 0, "NAME", OTHER,
-         "Bind each rank to CPUs near its GPU: node (those of the GPU's NUMA node), socket\n(those of "
-         "its socket), exclusive (cores of the node that no other rank gets) or\ncore-complex (those "
-         "under one last-level cache of the node). Without GPUs the\nranks are spread over the "
-         "nodes."},
+    [OPT_NUMA_BINDING] = {"numa-binding", 0, "NAME", OTHER,
+                          "Refused: this launcher does not bind ranks to CPUs."},
     [OPT_VIRTUAL_LOCAL_RANK] = {"virtual-local-rank", 0, NULL, OTHER,
                                 "Every rank gets LOCAL_RANK=0 and sees its own GPU only."},
     [OPT_USE_ENV] =

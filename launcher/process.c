@@ -12,16 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What a child says that could not become the rank. */
-struct refusal {
-    int code;
-    bool cpus; /* it is the CPUs' fault, not the program's */
-};
-
-/* In the child: becomes the rank or tells why not. */
+/* In the child: becomes the rank or writes errno to `report`. */
 static void become(const struct process_spec *spec, int report, pid_t parent)
 {
-    struct refusal why = {0};
     sigset_t none;
 
     setsid();
@@ -32,19 +25,17 @@ static void become(const struct process_spec *spec, int report, pid_t parent)
         signal(s, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    why.cpus = spec->cpus && sched_setaffinity(0, sizeof(*spec->cpus), spec->cpus->words) < 0;
-    if (!why.cpus && (spec->out < 0 || dup2(spec->out, STDOUT_FILENO) >= 0) &&
+    if ((spec->out < 0 || dup2(spec->out, STDOUT_FILENO) >= 0) &&
         (spec->err < 0 || dup2(spec->err, STDERR_FILENO) >= 0))
         execvpe(spec->words[0], spec->words, spec->env);
-    why.code = errno;
-    if (write(report, &why, sizeof(why)) < 0)
+    const int code = errno;
+    if (write(report, &code, sizeof(code)) < 0)
         _exit(1);
     _exit(1);
 }
 
 pid_t process_start(const struct process_spec *spec, struct err *err)
 {
-    struct refusal why = {0};
     int ends[2];
     const pid_t parent = getpid();
 
@@ -53,24 +44,22 @@ pid_t process_start(const struct process_spec *spec, struct err *err)
     pid_t pid = fork();
     if (pid == 0)
         become(spec, ends[1], parent);
-    why.code = errno;
+    int code = errno;
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        return err_errno(err, ERR_FATAL, why.code, "cannot start another process");
+        return err_errno(err, ERR_FATAL, code, "cannot start another process");
     }
     ssize_t n;
     do
-        n = read(ends[0], &why, sizeof(why));
+        n = read(ends[0], &code, sizeof(code));
     while (n < 0 && errno == EINTR);
     close(ends[0]);
     if (n == 0)
         return pid;
     waitpid(pid, NULL, 0);
-    const int code = n == (ssize_t)sizeof(why) ? why.code : EIO;
-    if (why.cpus)
-        return err_errno(err, ERR_INVALID, code, "cannot bind a rank to its CPUs (--numa-binding)");
-    return err_errno(err, ERR_INVALID, code, "cannot run %.120s", spec->words[0]);
+    return err_errno(err, ERR_INVALID, n == (ssize_t)sizeof(code) ? code : EIO, "cannot run %.120s",
+                     spec->words[0]);
 }
 
 void process_signal_group(pid_t leader, int signal)

@@ -9,17 +9,14 @@
 
 #include "common/cleanup.h"
 #include "common/err.h"
-#include "launcher/topology.h"
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 struct process_spec {
     char *const *words;
     char *const *env;
-    int out;                   /* becomes its stdout; -1: ours */
-    int err;                   /* becomes its stderr; -1: ours */
-    const struct cpuset *cpus; /* it may use; NULL: ours */
+    int out; /* becomes its stdout; -1: ours */
+    int err; /* becomes its stderr; -1: ours */
 };
 
 /* In a session of its own, killed when we die, with default signal actions and an empty mask. -1 on failure. */

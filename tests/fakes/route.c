@@ -54,8 +54,6 @@ static void parse_query(char *query, struct route *r)
             r->bookmarks = strcmp(value, "true") == 0;
         else if (strcmp(pair, "sendInitialEvents") == 0)
             r->initial_events = strcmp(value, "true") == 0;
-        else if (strcmp(pair, "dryRun") == 0)
-            r->dry_run = strcmp(value, "All") == 0;
     }
 }
 

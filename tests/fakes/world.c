@@ -196,8 +196,6 @@ static struct outcome create(struct world *w, const struct route *r, const cJSON
     set_member(meta, "creationTimestamp", now_text(w));
     if (r->ns[0])
         set_member(meta, "namespace", cJSON_CreateString(r->ns));
-    if (r->dry_run)
-        return (struct outcome){201, json};
     put_in(w, r->kind, r->ns, name, json);
     record(w, r->kind, NULL, json);
     return (struct outcome){201, checked(cJSON_Duplicate(json, true))};
@@ -290,7 +288,7 @@ static struct outcome change_object(struct world *w, const struct route *r, stru
     keep_server_fields(r, o->json, new);
     const char *version = json_str(meta_of(o->json), "resourceVersion");
     set_member(meta_of(new), "resourceVersion", cJSON_CreateString(version));
-    if (r->dry_run || cJSON_Compare(new, o->json, true))
+    if (cJSON_Compare(new, o->json, true))
         return (struct outcome){200, new};
     const cJSON *finalizers = cJSON_GetObjectItemCaseSensitive(meta_of(new), "finalizers");
     bool dying = json_str(meta_of(new), "deletionTimestamp") != NULL && !lingers(w, o);
@@ -305,8 +303,7 @@ static struct outcome change_object(struct world *w, const struct route *r, stru
     return (struct outcome){200, checked(cJSON_Duplicate(new, true))};
 }
 
-static struct outcome delete_object(struct world *w, const struct route *r, struct object *o,
-                                    const cJSON *body)
+static struct outcome delete_object(struct world *w, struct object *o, const cJSON *body)
 {
     const char *wrong = mismatch(cJSON_GetObjectItemCaseSensitive(body, "preconditions"), meta_of(o->json));
     const cJSON *finalizers = cJSON_GetObjectItemCaseSensitive(meta_of(o->json), "finalizers");
@@ -316,8 +313,6 @@ static struct outcome delete_object(struct world *w, const struct route *r, stru
     if (wrong)
         return conflict(wrong);
     cJSON *last = checked(cJSON_Duplicate(o->json, true));
-    if (r->dry_run)
-        return (struct outcome){200, last};
     if (!linger && cJSON_GetArraySize(finalizers) == 0) {
         world_remove(w, o);
         return (struct outcome){200, last};
@@ -387,7 +382,7 @@ struct outcome world_do(struct world *w, const char *method, const struct route 
     if (strcmp(method, "GET") == 0)
         return (struct outcome){200, checked(cJSON_Duplicate(o->json, true))};
     if (strcmp(method, "DELETE") == 0)
-        return delete_object(w, r, o, body);
+        return delete_object(w, o, body);
     if (strcmp(method, "PUT") == 0 || strcmp(method, "PATCH") == 0) {
         if (!cJSON_IsObject(body))
             return world_error(400, "BadRequest", "the body is not a JSON object");

@@ -85,7 +85,7 @@ static bool is_equal(void *ctx)
     int n = fake_count(c->rig->server, "/api/v1/pods");
     struct err err;
 
-    if (!reflector_synced(c->reflector) || (int)store_count(c->store) != n)
+    if (!reflector_stats(c->reflector).synced || (int)store_count(c->store) != n)
         return false;
     for (int i = 0; i < n; i++) {
         char *text = fake_nth(c->rig->server, "/api/v1/pods", i);
@@ -173,7 +173,7 @@ static void test_follows_by_lists(void **ctx)
         start(&c, r, NULL);
         if (HOW[i] == FAKE_WATCHLIST_IGNORE) {
             rig_until(r->loop, has_a_watch, &c);
-            assert_false(reflector_synced(c.reflector));
+            assert_false(reflector_stats(c.reflector).synced);
             fake_bookmark(r->server); /* as comes every minute */
         }
         rig_until(r->loop, is_watching, &c);
@@ -327,7 +327,7 @@ static void test_half_a_stream_takes_nothing_away(void **ctx)
         fake_close_watches(r->server);
         rig_until(r->loop, has_half, &c);
         assert_int_equal(store_count(c.store), 3);
-        assert_true(reflector_synced(c.reflector));
+        assert_true(reflector_stats(c.reflector).synced);
         drop(r, "b");
         rig_until(r->loop, is_watching, &c);
         assert_null(store_get(c.store, "ns", "b"));

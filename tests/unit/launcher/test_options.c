@@ -245,7 +245,6 @@ static void test_refusals(void **state)
          "GPUs on this node, and it shows 0 (no /dev/nvidia0): give the container some"},
         {{"torchrun", "--nproc-per-node=GPU", "p"}, "auto, cpu or gpu; did you mean gpu?"},
         {{"torchrun", "--rdzv-backend=c10", "p"}, "static or c10d; did you mean c10d?"},
-        {{"torchrun", "--numa-binding=sockets", "p"}, "; did you mean socket?"},
         {{"torchrun", "--rdzv-conf=join-timout=3", "p"}, "\"join-timout\"; did you mean join_timeout?"},
         {{"torchrun", "--standalone=1", "p"}, "takes no value"},
         {{"torchrun", "--nnodes=1:4", "p"}, "elastic"},
@@ -271,7 +270,9 @@ static void test_refusals(void **state)
         {{"torchrun", "--shutdown-timeout=nan", "p"}, "seconds"},
         {{"torchrun", "--signals-to-handle=SIGKILL", "p"}, "names out of"},
         {{"torchrun", "--start-method=magic", "p"}, "forkserver"},
-        {{"torchrun", "--numa-binding=near", "p"}, "core-complex"},
+        {{"torchrun", "--numa-binding=node", "p"},
+         "--numa-binding=node: expected the option to be left out: this launcher does not bind ranks to "
+         "CPUs"},
         {{"torchrun", "--print-completion=fish"}, "bash, zsh or tcsh"},
         {{"torchrun", "--logs-specs=mine", "p"}, "Python plugins"},
         {{"torchrun", "--event-log-handler=console", "p"}, "Python's log handlers"},
