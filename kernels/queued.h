@@ -45,7 +45,7 @@ void queue_classifier(struct kctx *ctx, const struct linear_shape *s, struct que
 enum { QUEUED_LOGITS_ALIGN = 64, QUEUED_LOGITS_MAX = 1 << 28 };
 size_t queued_classifier_bytes(const struct linear_shape *s);
 
-/* A data set in device memory. A sample's input becomes floats as trainer/feed.h decodes it. */
+/* A data set in device memory. A sample's input becomes floats as trainer/run/feed.h decodes it. */
 struct gather {
     const uint8_t *bytes;  /* inputs: one of the two, */
     const float *floats;   /* decoded already */

@@ -7,8 +7,8 @@
 #define TK_KUBE_ENDPOINT_H
 
 #include "common/buf.h"
-#include "kube/config.h"
-#include "kube/proxy.h"
+#include "kube/auth/config.h"
+#include "kube/auth/proxy.h"
 #include "kube/transport.h"
 
 #include <curl/curl.h>

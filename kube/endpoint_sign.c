@@ -1,6 +1,6 @@
 /* endpoint_sign.c - headers and TLS of a transfer: who we are, and whom we believe. */
 #include "common/memory.h"
-#include "kube/base64.h"
+#include "kube/auth/base64.h"
 #include "kube/endpoint.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "kube/http.h"
 
 #include "common/memory.h"
-#include "kube/auth.h"
+#include "kube/auth/auth.h"
 #include "kube/call.h"
 #include "kube/endpoint.h"
 #include "kube/fairqueue.h"

@@ -14,7 +14,7 @@
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H
 
-#include "kube/config.h"
+#include "kube/auth/config.h"
 #include "kube/loop.h"
 #include "kube/transport.h"
 

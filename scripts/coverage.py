@@ -12,18 +12,19 @@ import sys
 PROGRAMS = {
     "operator": ("operator/", "kube/"),
     "launcher": ("launcher/", "rendezvous/"),
-    "trainer": ("trainer/", "kernels/"),
+    "trainer": ("trainer/", "tools/", "collectives/", "kernels/"),
     "common": ("common/",),
 }
 # Benches measure and are no part of a program. The others work on a GPU: their tests have one, or an emulation that is
 # built WITH_CUDA, and the figures are to be the same without.
 NOT_COUNTED = (
     "kernels/bench/",
-    "trainer/collectives/bench",
+    "collectives/bench",
     "kernels/cuda/",
-    "trainer/cuda/",
-    "trainer/resident",
-    "trainer/collectives/nccl/",
+    "trainer/gpu/facts",
+    "trainer/gpu/plugin",
+    "trainer/run/resident/",
+    "collectives/nccl/",
 )
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHOWN = 5

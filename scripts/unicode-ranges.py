@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write trainer/text/unicode_ranges.c: which characters Unicode calls letters and numbers.
+"""Write tools/text/unicode_ranges.c: which characters Unicode calls letters and numbers.
 
 Needs the package unicodedata2 of the version below: the data of that version of Unicode, whatever Python's own is.
-    python3 scripts/unicode-ranges.py > trainer/text/unicode_ranges.c
+    python3 scripts/unicode-ranges.py > tools/text/unicode_ranges.c
 """
 import sys
 
@@ -43,6 +43,6 @@ if unicodedata2.unidata_version != VERSION:
     sys.exit(f"unicodedata2: {unicodedata2.unidata_version}, expected {VERSION}")
 print(f"/* unicode_ranges.c - general categories L and N of Unicode {VERSION}, made by scripts/unicode-ranges.py. */")
 print("/* clang-format off */")
-print('#include "trainer/text/unicode.h"')
+print('#include "tools/text/unicode.h"')
 table("LETTERS", "L")
 table("NUMBERS", "N")

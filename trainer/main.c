@@ -1,13 +1,13 @@
 /* main.c - the program: arguments in, exit status out. */
+#include "collectives/collectives.h"
 #include "common/contract.h"
 #include "common/memory.h"
-#include "trainer/collectives/collectives.h"
-#include "trainer/command.h"
-#include "trainer/config/config.h"
-#include "trainer/error_file.h"
-#include "trainer/help.h"
-#include "trainer/run.h"
-#include "trainer/spawn.h"
+#include "tools/tools.h"
+#include "trainer/cli/config.h"
+#include "trainer/cli/help.h"
+#include "trainer/run/error_file.h"
+#include "trainer/run/run.h"
+#include "trainer/run/spawn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static bool is_help(const char *arg)
 
 static int load(int argc, char **argv, struct arena *a, struct config *cfg, struct err *err)
 {
-    const char *meant = command_meant(argv[1]);
+    const char *meant = command_meant(tools, argv[1]);
 
     if (argv[1][0] == '-')
         return err_set(err, ERR_INVALID,
@@ -106,15 +106,15 @@ int main(int argc, char **argv)
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.terminal = isatty(STDOUT_FILENO);
     if (argc < 2 || is_help(argv[1])) {
-        help_program(argc < 2 ? stderr : stdout);
+        help_program(argc < 2 ? stderr : stdout, tools);
         return argc < 2 ? EXIT_CODE_USAGE : EXIT_CODE_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("trainer (Torchkeeper) %s\n", TK_VERSION);
         return EXIT_CODE_OK;
     }
-    if (command_find(argv[1]))
-        return command(command_find(argv[1]), argc, argv);
+    if (command_find(tools, argv[1]))
+        return command(command_find(tools, argv[1]), argc, argv);
     if (load(argc, argv, &arena, &cfg, &err))
         return fail(&env, -1, code_of(EXIT_CODE_USAGE, &err), &err);
     if (cfg.help) {
@@ -125,8 +125,6 @@ int main(int argc, char **argv)
         fputs(cfg.source, stdout);
         return EXIT_CODE_OK;
     }
-    if (cfg.backend == COLLECTIVES_MPI)
-        env.get = collectives_mpi_getenv;
     if (spawn_count(&cfg, env.get, env.gpu.dev, &ranks, &err) ||
         (ranks > 1 && spawn_ranks(ranks, argc, argv, &err)))
         return fail(&env, -1, code_of(err.kind == ERR_FATAL ? EXIT_CODE_ERROR : EXIT_CODE_USAGE, &err), &err);

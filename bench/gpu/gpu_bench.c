@@ -13,10 +13,10 @@
 #include "common/arena.h"
 #include "common/sv.h"
 #include "kernels/device.h"
-#include "trainer/config/config.h"
+#include "trainer/cli/config.h"
 #include "trainer/gpu/load.h"
 #include "trainer/model/gpt2.h"
-#include "trainer/resident.h"
+#include "trainer/run/resident/resident.h"
 
 #include <stdio.h>
 #include <stdlib.h>

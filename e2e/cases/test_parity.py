@@ -6,7 +6,7 @@ import sys
 from kube import REPO
 
 RECORDER = REPO / "tests" / "golden" / "torch" / "mnist_cnn_steps.py"
-COMPARER = REPO / "build" / "release" / "tests" / "unit_trainer_test_parity_steps"
+COMPARER = REPO / "build" / "release" / "tests" / "unit_trainer_run_test_parity_steps"
 
 
 def test_hundred_steps_from_recorded_weights():

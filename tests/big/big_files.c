@@ -7,10 +7,10 @@
  *
  * The large tensor is mapped and zero but for a few marks, so it costs no memory; check.py looks for the same marks.
  */
-#include "trainer/checkpoint/ckpt_dir.h"
-#include "trainer/checkpoint/export.h"
-#include "trainer/checkpoint/safetensors.h"
-#include "trainer/checkpoint/torch_unzip.h"
+#include "trainer/state/files/ckpt_dir.h"
+#include "trainer/state/files/export.h"
+#include "trainer/state/files/safetensors.h"
+#include "trainer/state/files/torch_unzip.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* fuzz_bpe.c - a vocabulary that is opened writes every text in tokens that say it again. */
 #include "fuzz_file.h"
 
-#include "trainer/text/bpe.h"
+#include "tools/text/bpe.h"
 
 #include <string.h>
 

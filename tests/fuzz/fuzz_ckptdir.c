@@ -2,7 +2,7 @@
  * checkpoint is one of them, and a run that writes beside them, and keeps one of its own, removes nothing of theirs. */
 #include "fuzz_file.h"
 
-#include "trainer/checkpoint/ckpt_dir.h"
+#include "trainer/state/files/ckpt_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* fuzz_config.c - a preset that is accepted gives the same run twice; one that is refused says what is wrong. */
 #include "fuzz.h"
 
-#include "trainer/config/config.h"
+#include "trainer/cli/config.h"
 
 #include <string.h>
 

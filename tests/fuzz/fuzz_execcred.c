@@ -1,7 +1,7 @@
 /* fuzz_execcred.c - what a credential plugin writes is a whole credential or refused, and is never in the error. */
 #include "fuzz.h"
 
-#include "kube/execcred.h"
+#include "kube/auth/execcred.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/fsutil.h"
-#include "kube/config.h"
+#include "kube/auth/config.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "common/buf.h"
-#include "trainer/weights/llmc.h"
+#include "trainer/state/weights/llmc.h"
 
 #include <string.h>
 

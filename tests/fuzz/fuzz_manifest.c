@@ -1,7 +1,7 @@
 /* fuzz_manifest.c - what is accepted names no path, and says the same when written again. */
 #include "fuzz.h"
 
-#include "trainer/checkpoint/manifest.h"
+#include "trainer/state/files/manifest.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * without its password. */
 #include "fuzz.h"
 
-#include "kube/proxy.h"
+#include "kube/auth/proxy.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 
 #include "common/buf.h"
-#include "trainer/checkpoint/safetensors.h"
+#include "trainer/state/files/safetensors.h"
 
 #include <string.h>
 

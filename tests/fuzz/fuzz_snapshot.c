@@ -3,9 +3,9 @@
  * pickle of state.pt. */
 #include "fuzz_file.h"
 
-#include "trainer/checkpoint/unpickle.h"
-#include "trainer/config/config.h"
-#include "trainer/snapshot.h"
+#include "trainer/cli/config.h"
+#include "trainer/state/files/unpickle.h"
+#include "trainer/state/snapshot.h"
 
 #include <string.h>
 

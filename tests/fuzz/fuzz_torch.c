@@ -3,9 +3,9 @@
 #include "fuzz.h"
 
 #include "common/buf.h"
-#include "trainer/checkpoint/torch_unzip.h"
-#include "trainer/checkpoint/torch_zip.h"
-#include "trainer/checkpoint/unpickle.h"
+#include "trainer/state/files/torch_unzip.h"
+#include "trainer/state/files/torch_zip.h"
+#include "trainer/state/files/unpickle.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * option. Byte 0: which preset, or which command. */
 #include "fuzz_argv.h"
 
-#include "trainer/command.h"
-#include "trainer/run_id.h"
-#include "trainer/spawn.h"
+#include "tools/tools.h"
+#include "trainer/run/spawn.h"
+#include "trainer/state/run_id.h"
 
 static const char *const PRESETS[] = {"linear", "mnist-cnn", "gpt2-bytes", "pipeline"};
 
@@ -53,9 +53,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     words_split(&w, arena_strndup(&a, (const char *)data + 1, size - 1));
     if (data[0] & 0x80) {
-        const struct command *c = command_at(data[0] & 7);
-        if (c)
-            check_options(&w, c);
+        static const struct command *const COMMANDS[] = {&command_tokenize, &command_convert,
+                                                         &command_generate};
+        check_options(&w, COMMANDS[(data[0] & 0x7f) % ARRAY_LEN(COMMANDS)]);
         return 0;
     }
     MUST(config_load(PRESETS[data[0] % ARRAY_LEN(PRESETS)], &a, &cfg, &err) == 0);

@@ -3,8 +3,8 @@
  * told nonsense has an error to show. */
 #include "fuzz.h"
 
-#include "trainer/collectives/watch.h"
-#include "trainer/collectives/watch_room.h"
+#include "collectives/watch.h"
+#include "collectives/watch_room.h"
 
 #include <string.h>
 #include <sys/socket.h>

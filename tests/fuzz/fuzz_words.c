@@ -1,7 +1,7 @@
 /* fuzz_words.c - words are the text, and the same ones whether it is seen whole or in two parts. */
 #include "fuzz.h"
 
-#include "trainer/text/words.h"
+#include "tools/text/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

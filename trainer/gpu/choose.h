@@ -9,7 +9,7 @@
 #ifndef TK_TRAINER_GPU_CHOOSE_H
 #define TK_TRAINER_GPU_CHOOSE_H
 
-#include "trainer/collectives/collectives.h"
+#include "collectives/collectives.h"
 #include "trainer/gpu/plugin.h"
 
 #include <stdbool.h>

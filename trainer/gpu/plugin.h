@@ -42,7 +42,7 @@ struct gpu_plugin {
     int (*facts)(struct gpu_facts *ret, struct err *err) MUST_CHECK;
     /* A context on that device, which becomes this thread's current one; ended by kctx_free. */
     struct kctx *(*context)(int device, enum precision precision, enum element element, struct err *err);
-    /* Collectives over NCCL on this thread's current device: trainer/collectives/nccl/nccl.h. Only for several ranks. */
+    /* Collectives over NCCL on this thread's current device: collectives/nccl/nccl.h. Only for several ranks. */
     struct device_comm *(*nccl_open)(struct collectives *host, const char *library, int64_t timeout_ms,
                                      struct err *err);
 };

@@ -113,7 +113,7 @@ bool model_backward_next(struct model *m, struct kctx *ctx, struct model_pass *p
  * memory; model_values and model_buffers stay the process's, for files and other ranks. push takes them to the device, pull
  * brings them back. Before any twin is made. `steps`: how many the run has taken, for copies that are rounded by chance.
  *
- * own: where each rank trains a part of the weights (trainer/shard.h), this one's (NULL: all), and for how many there is to be
+ * own: where each rank trains a part of the weights (trainer/run/shard.h), this one's (NULL: all), and for how many there is to be
  * room, for parts of one length. Where passes read copies, the device then keeps that part of the weights alone, and pull
  * brings no other. */
 struct model_part {

@@ -1,8 +1,8 @@
 /* link.c - between neighbouring stages: memory where the passes are, and a way from rank to rank. */
 #include "trainer/pipeline/pipeline.h"
 
+#include "collectives/device.h"
 #include "kernels/device.h"
-#include "trainer/collectives/device.h"
 
 #include <stdlib.h>
 

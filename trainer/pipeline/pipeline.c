@@ -1,11 +1,11 @@
 /* pipeline.c - a stage's memory and its two passes. */
 #include "trainer/pipeline/pipeline.h"
 
+#include "collectives/device.h"
+#include "collectives/group.h"
+#include "collectives/reduce.h"
 #include "kernels/device.h"
 #include "kernels/queued.h"
-#include "trainer/collectives/device.h"
-#include "trainer/collectives/group.h"
-#include "trainer/collectives/reduce.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@
 #ifndef TK_TRAINER_PIPELINE_PIPELINE_H
 #define TK_TRAINER_PIPELINE_PIPELINE_H
 
-#include "trainer/collectives/collectives.h"
+#include "collectives/collectives.h"
 #include "trainer/model/model.h"
 #include "trainer/pipeline/cut.h"
 

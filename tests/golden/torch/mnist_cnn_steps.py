@@ -4,7 +4,7 @@
 Later steps of two trainings drift apart chaotically, so each step is compared by itself. PyTorch's side is recorded in
 a temporary file (1.5 MB per step) and given to a test program of the trainer, whose exit status becomes ours:
 
-    mnist_cnn_steps.py build/release/tests/unit_trainer_test_parity_steps
+    mnist_cnn_steps.py build/release/tests/unit_trainer_run_test_parity_steps
 """
 import argparse
 import os

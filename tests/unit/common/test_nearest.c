@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const WORDS[] = {"epochs", "batch_size", "lr", "nproc-per-node", "node-rank", "gloo",
-                                    "nccl",   "mpi",        NULL};
+                                    "nccl",   "lap",        NULL};
 
 static void test_what_is_meant(void **state)
 {
@@ -24,7 +24,7 @@ static void test_what_is_meant(void **state)
         {"nproc", "nproc-per-node"},           /* the beginning */
         {"nproc_per_nodes", "nproc-per-node"}, /* of a long word */
         {"ndoe_rnak", "node-rank"},            /* two swaps */
-        {"mpi_or_so", "mpi"},                  /* begins with it */
+        {"lap_or_so", "lap"},                  /* begins with it */
         {"lr_rate", NULL},
         {"xx", NULL},    /* two of two */
         {"epics", NULL}, /* two of five */

@@ -1,7 +1,7 @@
 /* lab.c - the operators, their surroundings and their clock in one thread. */
 #include "lab.h"
 
-#include "kube/secret.h"
+#include "kube/auth/secret.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

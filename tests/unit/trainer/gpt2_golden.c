@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
-#include "trainer/checkpoint/torch_unzip.h"
+#include "trainer/state/files/torch_unzip.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,9 +7,9 @@
 #define TK_TESTS_TRAINER_GPT2_GOLDEN_H
 
 #include "common/buf.h"
-#include "trainer/checkpoint/pt_value.h"
-#include "trainer/config/config.h"
+#include "trainer/cli/config.h"
 #include "trainer/model/model.h"
+#include "trainer/state/files/pt_value.h"
 
 #define GOLDEN_DIR TK_SOURCE_DIR "/tests/golden/torch"
 

@@ -1,5 +1,5 @@
 #include "beside.h"
-#include "trainer/weights/numbers.h"
+#include "trainer/state/weights/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>

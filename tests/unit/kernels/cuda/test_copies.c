@@ -2,7 +2,7 @@
  * in passing. */
 #include "beside.h"
 #include "kernels/queued.h"
-#include "trainer/weights/numbers.h"
+#include "trainer/state/weights/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>

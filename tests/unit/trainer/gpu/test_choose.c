@@ -43,7 +43,6 @@ static const struct row rows[] = {
     {&four, {GLOO, RANK_OF(2, 4)}, 2, NULL, NULL},
     {&one, {GLOO, RANK_OF(3, 4)}, 0, NULL, NULL},
     {&four, {GLOO, RANK_OF(5, 8)}, 1, NULL, NULL},
-    {&four, {.backend = COLLECTIVES_MPI, RANK_OF(1, 2)}, 1, NULL, NULL},
     {&four, {GLOO, RANK_OF(0, 1), .no_cuda = true}, GPU_NONE, NULL, NULL},
     {&four, {NCCL, RANK_OF(0, 1), .no_cuda = true}, GPU_NONE, NULL, "--no_cuda forbids them"},
     {&no_driver, {GLOO, RANK_OF(0, 1)}, GPU_NONE, NULL, NULL},

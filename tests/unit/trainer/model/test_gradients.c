@@ -4,7 +4,7 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
-#include "trainer/config/config.h"
+#include "trainer/cli/config.h"
 #include "trainer/model/loss.h"
 #include "trainer/model/model.h"
 

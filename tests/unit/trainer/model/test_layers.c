@@ -6,7 +6,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/fsutil.h"
-#include "trainer/config/config.h"
+#include "trainer/cli/config.h"
 #include "trainer/model/model.h"
 
 #include <math.h>
@@ -179,7 +179,7 @@ static void no_kind_is_left_out(void **state)
     const int kinds = layer_kinds(names);
     struct err err = {0};
 
-    assert_int_equal(fs_read(TK_SOURCE_DIR "/tests/unit/trainer/test_gpt2.c", &gpt2, &err), 0);
+    assert_int_equal(fs_read(TK_SOURCE_DIR "/tests/unit/trainer/run/test_gpt2.c", &gpt2, &err), 0);
     for (int k = 0; k < kinds; k++) {
         bool found = names_kind(buf_str(&gpt2), names[k]);
         for (size_t i = 0; i < ARRAY_LEN(golden_layers); i++)

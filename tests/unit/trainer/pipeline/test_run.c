@@ -2,13 +2,13 @@
  * they are killed or stopped and go on with another number of ranks. */
 #include "test.h"
 
-#include "../collectives/ranks.h"
-#include "../resident/staged_nets.h"
+#include "../../collectives/ranks.h"
+#include "../run/resident/staged_nets.h"
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
 #include "trainer/launched.h"
-#include "trainer/run.h"
+#include "trainer/run/run.h"
 
 #include <signal.h>
 #include <stdio.h>

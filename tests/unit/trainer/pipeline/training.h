@@ -3,8 +3,8 @@
 #ifndef TK_TESTS_TRAINER_PIPELINE_TRAINING_H
 #define TK_TESTS_TRAINER_PIPELINE_TRAINING_H
 
-#include "../collectives/ranks.h"
-#include "trainer/train.h"
+#include "../../collectives/ranks.h"
+#include "trainer/run/train.h"
 
 enum { TRAINING_STEPS_MAX = 32, TRAINING_WEIGHTS_MAX = 1 << 19, TRAINING_ITEMS = 80, TRAINING_SIDE = 8 };
 

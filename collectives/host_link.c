@@ -1,0 +1,103 @@
+/* host_link.c - framed messages over the socket between two ranks. */
+#include "collectives/host.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+static int bad_peer(const struct host *h, const char *what, int rank, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "%s: rank %d: expected another rank of 0..%d", what, rank, h->world - 1);
+}
+
+/* Wait until the socket is ready; a stopped peer is met by the deadline, a dead one by the hang-up. */
+static int wait_ready(int fd, short events, const char *what, int rank, int64_t deadline_ms, struct err *err)
+{
+    for (;;) {
+        struct pollfd pfd = {.fd = fd, .events = events};
+        int left = host_left_ms(deadline_ms), n = poll(&pfd, 1, left);
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return err_errno(err, ERR_FATAL, errno, "%s: poll", what);
+        if (left == 0)
+            return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %d", what, rank);
+    }
+}
+
+/* The length and the message in as few calls as the socket's buffer allows. */
+static int send_all(int fd, const void *bytes, size_t len, int to, int64_t deadline_ms, struct err *err)
+{
+    const uint64_t size = len;
+    struct iovec parts[] = {{(void *)(uintptr_t)&size, sizeof(size)}, {(void *)(uintptr_t)bytes, len}};
+
+    for (size_t left = sizeof(size) + len; left > 0;) {
+        const struct msghdr msg = {.msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts)};
+        ssize_t n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN) {
+            if (wait_ready(fd, POLLOUT, "send", to, deadline_ms, err) < 0)
+                return -1;
+        } else if (n < 0 && errno != EINTR)
+            return err_set(err, ERR_PEER, "send: rank %d went away", to);
+        for (size_t i = 0, sent = n > 0 ? (size_t)n : 0; i < ARRAY_LEN(parts); i++) {
+            size_t part = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+            parts[i].iov_base = (char *)parts[i].iov_base + part;
+            parts[i].iov_len -= part;
+            sent -= part;
+            left -= part;
+        }
+    }
+    return 0;
+}
+
+static int recv_all(int fd, void *bytes, size_t len, int from, int64_t deadline_ms, struct err *err)
+{
+    for (size_t at = 0; at < len;) {
+        ssize_t n = recv(fd, (char *)bytes + at, len - at, MSG_DONTWAIT);
+        if (n > 0)
+            at += (size_t)n;
+        else if (n < 0 && errno == EAGAIN) {
+            if (wait_ready(fd, POLLIN, "recv", from, deadline_ms, err) < 0)
+                return -1;
+        } else if (!(n < 0 && errno == EINTR))
+            return err_set(err, ERR_PEER, "recv: rank %d went away", from);
+    }
+    return 0;
+}
+
+/* A broken socket: elsewhere one may know who broke it. */
+static int link_failed(struct host *h, const char *what, struct err *why, struct err *err)
+{
+    if (why->kind == ERR_PEER && h->outlook.lost)
+        h->outlook.lost(h->outlook.arg, what, why);
+    *err = *why;
+    return host_fail(h, why);
+}
+
+int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,
+                   struct err *err)
+{
+    struct err why = {0};
+
+    if (to < 0 || to >= h->world || to == h->rank)
+        return bad_peer(h, "send", to, err);
+    if (send_all(h->links[to], bytes, len, h->base + to, deadline_ms, &why) < 0)
+        return link_failed(h, "send", &why, err);
+    return 0;
+}
+
+int host_link_recv(struct host *h, void *bytes, size_t len, int from, int64_t deadline_ms, struct err *err)
+{
+    uint64_t size;
+    struct err why = {0};
+
+    if (from < 0 || from >= h->world || from == h->rank)
+        return bad_peer(h, "recv", from, err);
+    int rc = recv_all(h->links[from], &size, sizeof(size), h->base + from, deadline_ms, &why);
+    if (rc == 0 && size != len)
+        rc = err_set(&why, ERR_INVALID, "ranks disagree: rank %d sends %llu bytes, rank %d expects %zu",
+                     h->base + from, (unsigned long long)size, h->base + h->rank, len);
+    if (rc == 0)
+        rc = recv_all(h->links[from], bytes, len, h->base + from, deadline_ms, &why);
+    return rc == 0 ? 0 : link_failed(h, "recv", &why, err);
+}

@@ -1,0 +1,223 @@
+/* host_phase.c - the barrier between the halves: arrive, wait, compare what everyone is doing. */
+#include "collectives/host.h"
+#include "common/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int host_left_ms(int64_t deadline_ms)
+{
+    int64_t left = deadline_ms - clock_mono_ms();
+
+    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+}
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t expected, int ms)
+{
+    const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    syscall(SYS_futex, word, FUTEX_WAIT, expected, &ts, NULL, 0);
+}
+
+static void futex_wake_all(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+const char *host_op_name(uint32_t op)
+{
+    static const char *const names[] = {
+        [0] = "nothing",
+        [HOST_OPEN] = "open",
+        [HOST_ALL_REDUCE] = "all_reduce",
+        [HOST_ALL_REDUCE_F64] = "all_reduce_f64",
+        [HOST_BROADCAST] = "broadcast",
+        [HOST_ALL_GATHER] = "all_gather",
+        [HOST_REDUCE_SCATTER] = "reduce_scatter",
+        [HOST_BARRIER] = "barrier",
+        [HOST_SHARED] = "shared",
+        [HOST_VIEW] = "view",
+    };
+    return op < ARRAY_LEN(names) ? names[op] : "something unknown";
+}
+
+int host_fail(struct host *h, const struct err *err)
+{
+    if (h->failed.kind != ERR_NONE)
+        return -1;
+    h->failed = *err;
+    if (h->outlook.failed)
+        h->outlook.failed(h->outlook.arg, err);
+    return -1;
+}
+
+int host_peers_check(struct host *h, const char *what, struct err *err)
+{
+    struct host_head *head = host_head(h);
+    uint32_t lost = atomic_load(&head->lost);
+
+    for (int r = 0; r < h->world && !lost; r++) {
+        struct pollfd pfd = {.fd = h->links[r], .events = POLLRDHUP};
+        if (h->links[r] >= 0 && poll(&pfd, 1, 0) > 0 && pfd.revents & (POLLHUP | POLLRDHUP | POLLERR))
+            lost = (uint32_t)r + 1;
+    }
+    if (!lost || lost == (uint32_t)h->rank + 1)
+        return 0;
+    atomic_store(&head->lost, lost);
+    futex_wake_all(&head->generation);
+    err_set(err, ERR_PEER, "%s: rank %u went away", what, (uint32_t)h->base + lost - 1);
+    if (h->outlook.lost)
+        h->outlook.lost(h->outlook.arg, what, err);
+    return -1;
+}
+
+static int timed_out(const struct host *h, const char *what, struct err *err)
+{
+    char missing[120] = "";
+    size_t at = 0;
+
+    if (h->outlook.look)
+        return h->outlook.timed_out(h->outlook.arg, what, err);
+    for (int r = 0; r < h->world; r++) {
+        uint32_t phase = atomic_load(&host_slot(h, r)->phase);
+        if ((int32_t)(phase - h->phase) >= 0)
+            continue;
+        at += (size_t)snprintf(missing + at, sizeof(missing) - at, "%s%d", at ? ", " : "", h->base + r);
+        if (at >= sizeof(missing))
+            break;
+    }
+    return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %s", what, missing);
+}
+
+/* Spinning saves the microseconds of a wake-up when each rank runs on a CPU of its own, and costs them when a
+ * neighbour has taken that CPU: so we yield in between, and spin as long as it has paid lately. */
+static bool spin_for(struct host *h, uint32_t generation)
+{
+    const struct host_head *head = host_head(h);
+
+    for (int i = 0; i < h->spins; i++) {
+        if (atomic_load_explicit(&head->generation, memory_order_acquire) != generation) {
+            h->spins = h->spins * 2 < HOST_SPINS_MAX ? h->spins * 2 : HOST_SPINS_MAX;
+            return true;
+        }
+        if (i % HOST_SPINS_PER_YIELD == HOST_SPINS_PER_YIELD - 1)
+            sched_yield();
+        else
+            relax();
+    }
+    if (h->spins > HOST_SPINS_MIN)
+        h->spins /= 2;
+    return false;
+}
+
+/* Sleep in slices: between two of them the peers are looked at, so that a dead one is noticed at once although
+ * nobody is there to wake us. */
+static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
+                    struct err *err)
+{
+    struct host_head *head = host_head(h);
+
+    int rc = 0;
+
+    if (spin_for(h, generation))
+        return 0;
+    atomic_fetch_add(&head->sleepers, 1);
+    while (rc == 0 && atomic_load(&head->generation) == generation) {
+        int left = host_left_ms(deadline_ms);
+        futex_wait(&head->generation, generation, left < HOST_SLICE_MS ? left : HOST_SLICE_MS);
+        if (atomic_load(&head->generation) != generation)
+            break;
+        if (host_peers_check(h, what, err) < 0 ||
+            (h->outlook.look && h->outlook.look(h->outlook.arg, what, err) < 0))
+            rc = -1;
+        else if (host_left_ms(deadline_ms) == 0)
+            rc = timed_out(h, what, err);
+    }
+    /* The last arrival may have come between the look and the verdict: then all is well. */
+    if (atomic_load(&head->generation) != generation)
+        rc = 0;
+    atomic_fetch_sub(&head->sleepers, 1);
+    return rc;
+}
+
+static int arrive(struct host *h, const char *what, int64_t deadline_ms, struct err *err)
+{
+    struct host_head *head = host_head(h);
+    uint32_t generation = atomic_load(&head->generation);
+
+    h->phase++;
+    atomic_store(&host_slot(h, h->rank)->phase, h->phase);
+    if (atomic_fetch_add(&head->arrived, 1) + 1 == (uint32_t)h->world) {
+        atomic_store(&head->arrived, 0);
+        atomic_store(&head->generation, generation + 1);
+        if (atomic_load(&head->sleepers))
+            futex_wake_all(&head->generation);
+        return 0;
+    }
+    return wait_for(h, generation, what, deadline_ms, err);
+}
+
+static void describe(const struct host_call *c, char *out, size_t size)
+{
+    snprintf(out, size, "%s of %llu%s", host_op_name(c->op), (unsigned long long)c->n,
+             c->op == HOST_BROADCAST ? " from its root" : "");
+}
+
+static int compare(const struct host *h, uint32_t phase, struct err *err)
+{
+    const struct host_call *first = &host_slot(h, 0)->call[phase % 2];
+
+    for (int r = 1; r < h->world; r++) {
+        const struct host_call *c = &host_slot(h, r)->call[phase % 2];
+        if (c->op == first->op && c->n == first->n && c->root == first->root && c->place == first->place &&
+            c->has_flags == first->has_flags)
+            continue;
+        char a[80], b[80];
+        describe(first, a, sizeof(a));
+        describe(c, b, sizeof(b));
+        return err_set(err, ERR_INVALID,
+                       "ranks disagree: rank %d is in %s (root %u), rank %d in %s (root %u)%s", h->base, a,
+                       first->root, h->base + r, b, c->root,
+                       c->place == first->place ? "" : ", in other memory");
+    }
+    return 0;
+}
+
+int host_phase(struct host *h, const struct host_call *call, int64_t deadline_ms, struct err *err)
+{
+    struct host_slot *mine = host_slot(h, h->rank);
+    const uint32_t phase = h->phase;
+    struct err why = {0};
+
+    if (h->failed.kind != ERR_NONE) {
+        *err = h->failed;
+        return -1;
+    }
+    if (call)
+        mine->call[phase % 2] = *call;
+    else
+        mine->call[phase % 2] = mine->call[(phase + 1) % 2];
+    if (arrive(h, host_op_name(mine->call[phase % 2].op), deadline_ms, &why) < 0 ||
+        (call && compare(h, phase, &why) < 0)) {
+        *err = why;
+        return host_fail(h, &why);
+    }
+    return 0;
+}

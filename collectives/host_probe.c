@@ -1,0 +1,53 @@
+/* host_probe.c - what a process may do here: some sandboxes forbid memory files or sockets of the UNIX family, and ranks in
+ * unlike network namespaces do not see each other's abstract names. */
+#include "collectives/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Not here, whoever tries, however often; all else is a failure to be told. */
+static bool is_forbidden(int code)
+{
+    static const int codes[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT, EPROTONOSUPPORT, EINVAL};
+
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
+        if (code == codes[i])
+            return true;
+    return false;
+}
+
+/* Without a path the system chooses an abstract name. */
+static int try_name(void)
+{
+    const struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    cleanup_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    return fd < 0 || bind(fd, (const struct sockaddr *)&addr, offsetof(struct sockaddr_un, sun_path)) < 0
+               ? errno
+               : 0;
+}
+
+static int try_memory(void)
+{
+    cleanup_close int fd = memfd_create("probe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    return fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0 ? errno : 0;
+}
+
+bool host_can_share(void)
+{
+    return !is_forbidden(try_name()) && !is_forbidden(try_memory());
+}
+
+uint64_t host_network(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/net", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}

@@ -1,0 +1,215 @@
+/* host_reduce.c - sums over the ranks of one host. Three ways, the same bits from each: small vectors are summed by
+ * everyone, those in shared pieces where they lie, the rest by chunks through the staging halves. And those pieces in
+ * view, for who has more to do with them than to sum. */
+#include "collectives/host.h"
+#include "collectives/reduce.h"
+
+#include <string.h>
+
+/* Sum part [begin, end) of all ranks' halves of `phase` into `to`. */
+static void sum_halves(struct host *h, enum reduce_type type, uint32_t phase, size_t begin, size_t end,
+                       void *to)
+{
+    const size_t size = reduce_size(type);
+    void *const dst[] = {to};
+
+    for (int r = 0; r < h->world; r++)
+        h->src[r] = host_half(h, r, phase) + begin * size;
+    reduce_vectors(type, dst, 1, h->src, h->world, end - begin);
+}
+
+static uint32_t gather_flags(const struct host *h, uint32_t phase)
+{
+    uint32_t flags = 0;
+
+    for (int r = 0; r < h->world; r++)
+        flags |= host_slot(h, r)->call[phase % 2].flags;
+    return flags;
+}
+
+/* Few bytes: everyone sums everything. */
+static int reduce_small(struct host *h, enum reduce_type type, const struct host_call *call, void *x,
+                        uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    const uint32_t phase = h->phase;
+
+    if (call->n)
+        memcpy(host_half(h, h->rank, phase), x, call->n * reduce_size(type));
+    if (host_phase(h, call, deadline_ms, err) < 0)
+        return -1;
+    sum_halves(h, type, phase, 0, call->n, x);
+    *flags = gather_flags(h, phase);
+    return 0;
+}
+
+/* One chunk through the staging halves: everyone sums its part, then all parts are collected. */
+static int reduce_chunk(struct host *h, enum reduce_type type, const struct host_call *call, char *x,
+                        size_t n, uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    const size_t size = reduce_size(type);
+    const uint32_t phase = h->phase;
+    size_t begin, end;
+
+    memcpy(host_half(h, h->rank, phase), x, n * size);
+    if (host_phase(h, call, deadline_ms, err) < 0)
+        return -1;
+    if (call)
+        *flags = gather_flags(h, phase);
+    collectives_part(n, h->rank, h->world, &begin, &end);
+    sum_halves(h, type, phase, begin, end, host_half(h, h->rank, phase + 1) + begin * size);
+    if (host_phase(h, NULL, deadline_ms, err) < 0)
+        return -1;
+    for (int r = 0; r < h->world; r++) {
+        collectives_part(n, r, h->world, &begin, &end);
+        memcpy(x + begin * size, host_half(h, r, phase + 1) + begin * size, (end - begin) * size);
+    }
+    return 0;
+}
+
+static int reduce_staged(struct host *h, enum reduce_type type, const struct host_call *call, void *x,
+                         uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    const size_t most = HOST_HALF_BYTES / reduce_size(type);
+
+    for (size_t at = 0; at < call->n; at += most)
+        if (reduce_chunk(h, type, at == 0 ? call : NULL, (char *)x + at * reduce_size(type),
+                         host_least(most, call->n - at), flags, deadline_ms, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Rank r's floats at a place of a piece. */
+static float *part_in(const struct host_piece *piece, uint64_t place, int r)
+{
+    const size_t at = (size_t)(place & (((uint64_t)1 << 48) - 1));
+
+    return (float *)(void *)(piece->base + (size_t)r * piece->stride) + at;
+}
+
+/* All ranks' vectors lie in one shared piece: sum our part where it lies, and write it to every rank. `scatter`:
+ * to ourselves only. */
+static int reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
+                           bool scatter, uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    const uint32_t phase = h->phase;
+    size_t begin, end;
+
+    if (host_phase(h, call, deadline_ms, err) < 0)
+        return -1;
+    *flags = gather_flags(h, phase);
+    collectives_part(call->n, h->rank, h->world, &begin, &end);
+    for (int r = 0; r < h->world; r++) {
+        h->dst[r] = part_in(piece, call->place, r) + begin;
+        h->src[r] = h->dst[r];
+    }
+    reduce_vectors(REDUCE_F32, scatter ? h->dst + h->rank : h->dst, scatter ? 1 : h->world, h->src, h->world,
+                   end - begin);
+    return host_phase(h, NULL, deadline_ms, err);
+}
+
+int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
+                    struct err *err)
+{
+    struct host *h = c->state;
+    const struct host_piece *piece = NULL;
+    struct host_call call = {.op = HOST_ALL_REDUCE, .n = n, .has_flags = flags != NULL};
+    uint32_t all = 0;
+    int64_t deadline_ms;
+    int rc;
+
+    if (host_begin(h, "all_reduce", timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    call.flags = flags ? *flags : 0;
+    if (n <= HOST_SMALL_BYTES / sizeof(float))
+        rc = reduce_small(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
+    else if ((call.place = host_segment_place(h, x, n, &piece)) != 0)
+        rc = reduce_in_place(h, piece, &call, false, &all, deadline_ms, err);
+    else
+        rc = reduce_staged(h, REDUCE_F32, &call, x, &all, deadline_ms, err);
+    if (rc == 0 && flags)
+        *flags = all;
+    return rc;
+}
+
+int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms, struct err *err)
+{
+    struct host *h = c->state;
+    const struct host_call call = {.op = HOST_ALL_REDUCE_F64, .n = n};
+    int64_t deadline_ms;
+    uint32_t none;
+
+    if (host_begin(h, "all_reduce_f64", timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    return n <= HOST_SMALL_BYTES / sizeof(double)
+               ? reduce_small(h, REDUCE_F64, &call, x, &none, deadline_ms, err)
+               : reduce_staged(h, REDUCE_F64, &call, x, &none, deadline_ms, err);
+}
+
+/* The pieces of a chunk lie one after the other in each half, one per rank. */
+static int scatter_staged(struct host *h, const struct host_call *call, float *x, int64_t deadline_ms,
+                          struct err *err)
+{
+    const size_t each = HOST_HALF_BYTES / (size_t)h->world / 64 * 16; /* floats per rank and chunk */
+    size_t begin, end, longest = 0;
+
+    for (int r = 0; r < h->world; r++) {
+        collectives_part(call->n, r, h->world, &begin, &end);
+        longest = end - begin > longest ? end - begin : longest;
+    }
+    for (size_t at = 0; at < longest || at == 0; at += each) {
+        const uint32_t phase = h->phase;
+        float *half = (float *)(void *)host_half(h, h->rank, phase);
+        for (int r = 0; r < h->world; r++) {
+            collectives_part(call->n, r, h->world, &begin, &end);
+            if (begin + at < end)
+                memcpy(half + (size_t)r * each, x + begin + at,
+                       host_least(each, end - begin - at) * sizeof(float));
+        }
+        if (host_phase(h, at == 0 ? call : NULL, deadline_ms, err) < 0)
+            return -1;
+        collectives_part(call->n, h->rank, h->world, &begin, &end);
+        size_t from = (size_t)h->rank * each;
+        if (begin + at < end)
+            sum_halves(h, REDUCE_F32, phase, from, from + host_least(each, end - begin - at), x + begin + at);
+    }
+    return 0;
+}
+
+int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeout_ms, struct err *err)
+{
+    struct host *h = c->state;
+    const struct host_piece *piece = NULL;
+    struct host_call call = {.op = HOST_REDUCE_SCATTER, .n = n};
+    int64_t deadline_ms;
+    uint32_t none;
+
+    if (host_begin(h, "reduce_scatter", timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    call.place = host_segment_place(h, x, n, &piece);
+    return piece ? reduce_in_place(h, piece, &call, true, &none, deadline_ms, err)
+                 : scatter_staged(h, &call, x, deadline_ms, err);
+}
+
+int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
+              struct err *err)
+{
+    struct host *h = c->state;
+    const struct host_piece *piece = NULL;
+    struct host_call call = {.op = HOST_VIEW, .n = n, .has_flags = flags != NULL};
+    const uint32_t phase = h->phase;
+    int64_t deadline_ms;
+
+    if (host_begin(h, "view", timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    call.place = host_segment_place(h, x, n, &piece);
+    if (!piece)
+        return err_set(err, ERR_INVALID, "view: %zu floats that lie in no shared piece", n);
+    call.flags = flags ? *flags : 0;
+    if (host_phase(h, &call, deadline_ms, err) < 0)
+        return -1;
+    if (flags)
+        *flags = gather_flags(h, phase);
+    for (int r = 0; r < h->world; r++)
+        each[r] = part_in(piece, call.place, r);
+    return 0;
+}

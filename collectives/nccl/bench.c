@@ -1,0 +1,192 @@
+/* bench.c - nccl-bench: latency and bandwidth of the collectives between the GPUs of this host, a forked rank for each.
+ *
+ * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n for all_reduce and
+ *           (n - 1) / n for all_gather and reduce_scatter, where bytes is the whole vector. Times are those of a recorded
+ *           row of calls, as a training step is one, divided by their number.
+ */
+#include "collectives/nccl/nccl.h"
+
+#include "common/contract.h"
+#include "common/sv.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { TIMEOUT_MS = 60000, RANKS_MAX = 64, SKIPPED = 77, ROW = 20 };
+
+enum call { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, CALLS };
+
+struct bench {
+    struct collectives *host;
+    struct device_comm *comm;
+    float *x; /* registered */
+    cudaStream_t stream;
+    cudaEvent_t from, to;
+};
+
+static int cuda_failed(cudaError_t e, const char *what, struct err *err)
+{
+    return e ? err_set(err, ERR_FATAL, "%s: %s", what, cudaGetErrorString(e)) : 0;
+}
+
+/* One call on a vector of n floats in all. */
+static int one_call(struct bench *b, enum call call, size_t n, struct err *err)
+{
+    struct device_comm *c = b->comm;
+    const size_t each = n / (size_t)c->world;
+    float *mine = b->x + (size_t)c->rank * each;
+
+    switch (call) {
+    case ALL_GATHER:
+        return c->all_gather(c, mine, b->x, each, DEVICE_F32, b->stream, err);
+    case REDUCE_SCATTER:
+        return c->reduce_scatter(c, b->x, mine, each, DEVICE_F32, b->stream, err);
+    case ALL_REDUCE:
+    case CALLS:
+        break;
+    }
+    return c->all_reduce(c, b->x, n, DEVICE_F32, b->stream, err);
+}
+
+/* A row of calls, recorded. */
+static int record(struct bench *b, enum call call, size_t n, cudaGraphExec_t *ret, struct err *err)
+{
+    cudaGraph_t graph;
+
+    if (cuda_failed(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeThreadLocal), "recording", err))
+        return -1;
+    for (int i = 0; i < ROW; i++)
+        if (one_call(b, call, n, err))
+            return -1;
+    if (cuda_failed(cudaStreamEndCapture(b->stream, &graph), "recording", err))
+        return -1;
+    cudaError_t e = cudaGraphInstantiate(ret, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    return cuda_failed(e, "recording", err);
+}
+
+static int launch(struct bench *b, cudaGraphExec_t row, int rounds, float *ms, struct err *err)
+{
+    if (b->host->barrier(b->host, TIMEOUT_MS, err) ||
+        cuda_failed(cudaEventRecord(b->from, b->stream), "event", err))
+        return -1;
+    for (int i = 0; i < rounds; i++)
+        if (cuda_failed(cudaGraphLaunch(row, b->stream), "launch", err))
+            return -1;
+    if (cuda_failed(cudaEventRecord(b->to, b->stream), "event", err) ||
+        b->comm->wait(b->comm, b->to, "measuring", TIMEOUT_MS, err))
+        return -1;
+    return cuda_failed(cudaEventElapsedTime(ms, b->from, b->to), "event", err);
+}
+
+static int bench_size(struct bench *b, enum call call, size_t n, struct err *err)
+{
+    static const char *const names[] = {"all_reduce", "all_gather", "reduce_scatter"};
+    const int world = b->comm->world, rounds = n > (size_t)1 << 22 ? 5 : 50;
+    const double bytes = (double)(n / (size_t)world * (size_t)world * sizeof(float));
+    cudaGraphExec_t row;
+    float ms;
+
+    /* Once before it is recorded: NCCL makes its connections for this size. */
+    if (one_call(b, call, n, err) || b->comm->sync(b->comm, b->stream, "a first call", TIMEOUT_MS, err) ||
+        record(b, call, n, &row, err))
+        return -1;
+    int rc = launch(b, row, 2, &ms, err) || launch(b, row, rounds, &ms, err) ? -1 : 0;
+    if (!b->comm->lost)
+        (void)cudaGraphExecDestroy(row);
+    if (rc)
+        return -1;
+    double us = 1000.0 * (double)ms / rounds / ROW, algbw = bytes / us / 1e3;
+    double share = (call == ALL_REDUCE ? 2.0 : 1.0) * (world - 1) / world;
+    if (b->comm->rank == 0)
+        printf("%14s %12.0f %10.1f %12.2f %12.2f\n", names[call], bytes, us, algbw, algbw * share);
+    fflush(stdout);
+    return 0;
+}
+
+static int bench_all(struct bench *b, struct err *err)
+{
+    const size_t most = (size_t)64 << 20; /* floats: 256 MB */
+
+    b->x = b->comm->buffer(b->comm, most * sizeof(float), TIMEOUT_MS, err);
+    if (!b->x)
+        return -1;
+    for (int call = 0; call < CALLS; call++)
+        for (size_t n = 64; n <= most; n *= 4)
+            if (bench_size(b, (enum call)call, n, err))
+                return -1;
+    return 0;
+}
+
+static int rank_main(int rank, int world, int devices)
+{
+    struct err err = {0};
+    char run_id[64];
+    struct bench b = {0};
+
+    snprintf(run_id, sizeof(run_id), "nccl-bench-%d", (int)getppid());
+    if (world > devices)
+        setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
+    const struct collectives_config cfg = {
+        .rank = rank, .world = world, .local_rank = rank, .local_world = world, .run_id = run_id};
+    b.host = collectives_open(&cfg, TIMEOUT_MS, &err);
+    if (!b.host || cuda_failed(cudaSetDevice(rank % devices), "cudaSetDevice", &err) ||
+        cuda_failed(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking), "stream", &err) ||
+        cuda_failed(cudaEventCreate(&b.from), "event", &err) ||
+        cuda_failed(cudaEventCreate(&b.to), "event", &err) ||
+        !(b.comm = nccl_open(b.host, NULL, TIMEOUT_MS, &err)) || bench_all(&b, &err)) {
+        fprintf(stderr, "nccl-bench: rank %d: %s\n", rank, err.msg);
+        _exit(collectives_exit_code(&err));
+    }
+    if (rank == 0)
+        printf("%d ranks on %d GPUs, %s\n", world, devices, b.comm->transport);
+    device_comm_close(b.comm);
+    collectives_close(b.host);
+    return EXIT_CODE_OK;
+}
+
+/* In a process of its own: CUDA does not survive a fork. */
+static int count_devices(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        int n;
+        _exit(cudaGetDeviceCount(&n) == cudaSuccess ? n : 0);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    const int devices = count_devices();
+    int64_t world = devices > 1 ? devices : 2;
+    int worst = 0;
+
+    if (argc > 2 || (argc == 2 && !sv_i64(sv_from(argv[1]), 1, RANKS_MAX, &world))) {
+        fprintf(stderr, "usage: nccl-bench [RANKS]   (1..%d; default: a rank per GPU, 2 on a single one)\n",
+                RANKS_MAX);
+        return EXIT_CODE_USAGE;
+    }
+    if (!devices) {
+        fprintf(stderr, "nccl-bench: no GPU\n");
+        return SKIPPED;
+    }
+    printf("%14s %12s %10s %12s %12s\n", "call", "bytes", "us", "algbw GB/s", "busbw GB/s");
+    fflush(stdout);
+    for (int r = 0; r < (int)world; r++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(rank_main(r, (int)world, devices));
+        if (pid < 0)
+            return EXIT_CODE_ERROR;
+    }
+    for (int status; wait(&status) > 0;)
+        if (status)
+            worst = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_CODE_SIGNAL_BASE + WTERMSIG(status);
+    return worst;
+}

@@ -1,0 +1,83 @@
+/* buffer.c - memory that NCCL knows: symmetric over ranks where the library can, registered where not. */
+#include "collectives/nccl/state.h"
+#include "common/clock.h"
+
+#include <cuda_runtime_api.h>
+
+enum { ALIGN = NCCL_WIN_REQUIRED_ALIGNMENT };
+
+/* A window where the ranks can have one (NCCL then says so by filling it in), registered memory otherwise. All ranks have
+ * the same: memory known to some only is an error that NCCL does not notice, so a failure here is one of the table. */
+static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64_t deadline_ms,
+                      struct err *err)
+{
+    static const char what[] = "registering a buffer";
+
+    if (n->api.window_register && n->api.window_deregister) {
+        ncclResult_t r =
+            n->api.window_register(n->comm, b->memory, bytes, &b->window, NCCL_WIN_COLL_SYMMETRIC);
+        /* It returns success while a thread is still at it. */
+        if (nccl_settle(n, r == ncclSuccess ? ncclInProgress : r, what, deadline_ms, err))
+            return -1;
+    }
+    if (b->window)
+        return 0;
+    return nccl_settle(n, n->api.comm_register(n->comm, b->memory, bytes, &b->handle), what, deadline_ms,
+                       err);
+}
+
+/* Zeros, and their sum: NCCL makes its connections for this size now, and not while a graph is recorded. */
+static int first_run(struct nccl *n, void *x, size_t bytes, int64_t timeout_ms, struct err *err)
+{
+    struct device_comm *c = &n->table;
+    cudaError_t e = cudaMemsetAsync(x, 0, bytes, n->stream);
+
+    if (e) {
+        err_set(err, ERR_TRANSIENT, "zeroing a buffer: %s", cudaGetErrorString(e));
+        return nccl_fail(n, err);
+    }
+    if (c->all_reduce(c, x, bytes / sizeof(float), DEVICE_F32, n->stream, err))
+        return -1;
+    return nccl_sync(c, n->stream, "a buffer's first all_reduce", timeout_ms, err);
+}
+
+void *nccl_buffer(struct device_comm *c, size_t bytes, int64_t timeout_ms, struct err *err)
+{
+    struct nccl *n = c->state;
+    struct nccl_buffer *b = &n->buffers[n->n_buffers];
+    size_t whole = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+
+    if (nccl_begin(n, err))
+        return NULL;
+    if (n->n_buffers == DEVICE_BUFFERS_MAX || !bytes || bytes % sizeof(float) || whole < bytes ||
+        timeout_ms < 0) {
+        err_set(err, ERR_INVALID, "buffer of %zu bytes: expected a multiple of 4, and at most %d buffers",
+                bytes, DEVICE_BUFFERS_MAX);
+        return NULL;
+    }
+    *b = (struct nccl_buffer){0};
+    ncclResult_t r = n->api.mem_alloc(&b->memory, whole);
+    if (r != ncclSuccess) {
+        nccl_check(n, r, "no device memory for a buffer", err);
+        nccl_fail(n, err); /* the others go on to register theirs, and would wait for ours */
+        return NULL;
+    }
+    n->n_buffers++;
+    if (make_known(n, b, whole, clock_mono_ms() + timeout_ms, err) ||
+        first_run(n, b->memory, bytes, timeout_ms, err))
+        return NULL;
+    return b->memory;
+}
+
+void nccl_buffers_free(struct nccl *n)
+{
+    for (int i = n->n_buffers; i-- > 0;) {
+        struct nccl_buffer *b = &n->buffers[i];
+        if (b->window)
+            (void)n->api.window_deregister(n->comm, b->window);
+        else if (b->handle)
+            (void)n->api.comm_deregister(n->comm, b->handle);
+        (void)n->api.mem_free(b->memory);
+    }
+    n->n_buffers = 0;
+}

@@ -1,0 +1,94 @@
+/* calls.c - what is queued on a stream. */
+#include "collectives/nccl/state.h"
+#include "common/clock.h"
+
+static ncclDataType_t type_of(enum device_type type)
+{
+    static const ncclDataType_t types[] = {
+        [DEVICE_F32] = ncclFloat32, [DEVICE_BF16] = ncclBfloat16, [DEVICE_F64] = ncclFloat64};
+
+    return types[type];
+}
+
+/* After the call: NCCL has it, or why not. */
+static int taken(struct nccl *n, ncclResult_t r, const char *what, struct err *err)
+{
+    return r == ncclSuccess ? 0 : nccl_settle(n, r, what, clock_mono_ms() + n->timeout_ms, err);
+}
+
+static int check_rank(const struct device_comm *c, const char *what, int rank, struct err *err)
+{
+    if (rank >= 0 && rank < c->world)
+        return 0;
+    return err_set(err, ERR_INVALID, "%s: rank %d: expected 0..%d", what, rank, c->world - 1);
+}
+
+static int all_reduce(struct device_comm *c, void *x, size_t count, enum device_type type, void *stream,
+                      struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err))
+        return -1;
+    return taken(n, n->api.all_reduce(x, x, count, type_of(type), ncclSum, n->comm, stream), "all_reduce",
+                 err);
+}
+
+static int all_gather(struct device_comm *c, const void *mine, void *all, size_t count, enum device_type type,
+                      void *stream, struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err))
+        return -1;
+    return taken(n, n->api.all_gather(mine, all, count, type_of(type), n->comm, stream), "all_gather", err);
+}
+
+static int reduce_scatter(struct device_comm *c, const void *all, void *mine, size_t count,
+                          enum device_type type, void *stream, struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err))
+        return -1;
+    return taken(n, n->api.reduce_scatter(all, mine, count, type_of(type), ncclSum, n->comm, stream),
+                 "reduce_scatter", err);
+}
+
+static int broadcast(struct device_comm *c, void *bytes, size_t len, int root, void *stream, struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err) || check_rank(c, "broadcast", root, err))
+        return -1;
+    return taken(n, n->api.broadcast(bytes, bytes, len, ncclUint8, root, n->comm, stream), "broadcast", err);
+}
+
+static int send_to(struct device_comm *c, const void *bytes, size_t len, int to, void *stream,
+                   struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err) || check_rank(c, "send", to, err))
+        return -1;
+    return taken(n, n->api.send(bytes, len, ncclUint8, to, n->comm, stream), "send", err);
+}
+
+static int recv_from(struct device_comm *c, void *bytes, size_t len, int from, void *stream, struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err) || check_rank(c, "recv", from, err))
+        return -1;
+    return taken(n, n->api.recv(bytes, len, ncclUint8, from, n->comm, stream), "recv", err);
+}
+
+void nccl_calls(struct device_comm *c)
+{
+    c->all_reduce = all_reduce;
+    c->all_gather = all_gather;
+    c->reduce_scatter = reduce_scatter;
+    c->broadcast = broadcast;
+    c->send = send_to;
+    c->recv = recv_from;
+}

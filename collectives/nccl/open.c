@@ -1,0 +1,149 @@
+/* open.c - the ranks of a job become one communicator, and stop being one. */
+#include "collectives/nccl/nccl.h"
+#include "common/memory.h"
+
+#include "collectives/nccl/state.h"
+#include "common/clock.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What rank 0 tells all: the id, or why there is none. */
+struct told {
+    ncclUniqueId id;
+    struct err err;
+};
+
+static int share_id(struct nccl *n, ncclUniqueId *ret, struct err *err)
+{
+    struct collectives *host = n->host;
+    struct told told = {0};
+
+    if (host->rank == 0)
+        nccl_check(n, n->api.get_unique_id(&told.id), "making NCCL's id", &told.err);
+    if (host->broadcast(host, &told, sizeof(told), 0, n->timeout_ms, err))
+        return -1;
+    *ret = told.id;
+    if (!told.err.kind)
+        return 0;
+    *err = told.err;
+    return host->rank == 0 ? -1 : err_wrap(err, "rank 0");
+}
+
+static int meet(struct nccl *n, struct err *err)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id;
+
+    if (share_id(n, &id, err))
+        return -1;
+    config.blocking = 0;
+    const int64_t deadline_ms = clock_mono_ms() + n->timeout_ms;
+    ncclResult_t r = n->api.init_rank_config(&n->comm, n->host->world, id, n->host->rank, &config);
+    return nccl_settle(n, r, "meeting over NCCL", deadline_ms, err);
+}
+
+static int make_own(struct nccl *n, struct err *err)
+{
+    cudaError_t e = cudaStreamCreateWithFlags(&n->stream, cudaStreamNonBlocking);
+
+    if (!e)
+        e = cudaEventCreateWithFlags(&n->event, cudaEventDisableTiming);
+    return e ? err_set(err, ERR_TRANSIENT, "the GPU: %s", cudaGetErrorString(e)) : 0;
+}
+
+/* Together: a peer's kernel may still read our buffers. Who finds the others gone, or not coming, aborts instead. */
+static void leave(struct nccl *n)
+{
+    struct err why = {0};
+
+    if (n->host->barrier(n->host, NCCL_CLOSE_MS, &why)) {
+        nccl_fail(n, &why);
+        return;
+    }
+    nccl_buffers_free(n);
+    if (nccl_settle(n, n->api.finalize(n->comm), "leaving NCCL", clock_mono_ms() + NCCL_CLOSE_MS, &why))
+        return;
+    (void)n->api.destroy(n->comm);
+}
+
+static void nccl_close(struct device_comm *c)
+{
+    struct nccl *n = c->state;
+
+    if (n->comm && !c->lost)
+        leave(n);
+    if (!c->lost) {
+        if (n->event)
+            (void)cudaEventDestroy(n->event);
+        if (n->stream)
+            (void)cudaStreamDestroy(n->stream);
+    }
+    if (n->beside)
+        n->beside->beside = NULL;
+    free(n);
+}
+
+static struct nccl *make(struct collectives *host, int64_t timeout_ms)
+{
+    struct nccl *n = memory_must(calloc(1, sizeof(*n)));
+
+    *n = (struct nccl){.host = host, .timeout_ms = timeout_ms};
+    n->table = (struct device_comm){.rank = host->rank,
+                                    .world = host->world,
+                                    .state = n,
+                                    .buffer = nccl_buffer,
+                                    .among = nccl_among,
+                                    .wait = nccl_wait,
+                                    .sync = nccl_sync,
+                                    .close = nccl_close};
+    nccl_calls(&n->table);
+    return n;
+}
+
+/* An id of its own rather than ncclCommSplit: the meeting is then the one that there is, with its deadline, and says when a
+ * child of a non-blocking communicator may be used, which split's leaves to guess (NVIDIA/nccl issue 1472). */
+struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
+                               struct err *err)
+{
+    struct nccl *of = c->state;
+
+    if (nccl_begin(of, err))
+        return NULL;
+    if (of->beside || timeout_ms < 0) {
+        err_set(err, ERR_INVALID, "ranks among others: expected a time that is not negative, and once");
+        return NULL;
+    }
+    struct nccl *n = make(host, timeout_ms);
+    n->api = of->api;
+    memcpy(n->table.transport, of->table.transport, sizeof(n->table.transport));
+    n->beside = of;
+    of->beside = n;
+    if (make_own(n, err) || meet(n, err)) {
+        (void)nccl_fail(of, err); /* the others may be waiting for this rank in either */
+        nccl_close(&n->table);
+        return NULL;
+    }
+    return &n->table;
+}
+
+struct device_comm *nccl_open(struct collectives *host, const char *library, int64_t timeout_ms,
+                              struct err *err)
+{
+    struct nccl *n = make(host, timeout_ms);
+
+    if (timeout_ms < 0 ? err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative")
+                       : nccl_api_load(&n->api, library, err)) {
+        free(n);
+        return NULL;
+    }
+    snprintf(n->table.transport, sizeof(n->table.transport), "nccl %d.%d.%d", n->api.version / 10000,
+             n->api.version / 100 % 100, n->api.version % 100);
+    if (make_own(n, err) || meet(n, err)) {
+        nccl_close(&n->table);
+        return NULL;
+    }
+    return &n->table;
+}

@@ -1,0 +1,227 @@
+/* wait.c - waiting for a GPU that waits for others: NCCL's errors, dead ranks and the deadline end it too. */
+#include "collectives/nccl/state.h"
+#include "common/clock.h"
+#include "common/thread.h"
+
+#include <cuda_runtime_api.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* What the abort thread needs: it may outlive the table. */
+struct abort_job {
+    __typeof__(&ncclCommAbort) abort;
+    ncclComm_t comm;
+};
+
+static void *abort_main(void *arg)
+{
+    struct abort_job job = *(struct abort_job *)arg;
+
+    free(arg);
+    (void)job.abort(job.comm);
+    return NULL;
+}
+
+/* A thread of its own: ncclCommAbort first tells the kernels to end, then waits for graphs and for its own threads. */
+static bool begin_abort(struct nccl *n, pthread_t *thread)
+{
+    struct abort_job *job = n->comm ? malloc(sizeof(*job)) : NULL;
+
+    if (!job)
+        return false;
+    *job = (struct abort_job){n->api.abort, n->comm};
+    n->comm = NULL;
+    if (!thread_start(thread, abort_main, job))
+        return true;
+    free(job);
+    return false;
+}
+
+static void abort_all(struct nccl *n)
+{
+    struct timespec until;
+    pthread_t thread[2];
+    int threads = 0;
+
+    threads += begin_abort(n, &thread[threads]);
+    if (n->beside)
+        threads += begin_abort(n->beside, &thread[threads]);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += NCCL_ABORT_MS / 1000;
+    for (int i = 0; i < threads; i++)
+        if (pthread_clockjoin_np(thread[i], NULL, CLOCK_MONOTONIC, &until))
+            pthread_detach(thread[i]);
+}
+
+int nccl_begin(const struct nccl *n, struct err *err)
+{
+    if (!n->table.lost)
+        return 0;
+    *err = n->failed;
+    return -1;
+}
+
+int nccl_fail(struct nccl *n, const struct err *err)
+{
+    if (n->table.lost)
+        return -1;
+    for (struct nccl *each = n; each; each = each == n ? n->beside : NULL) {
+        each->table.lost = true;
+        each->failed = *err;
+    }
+    abort_all(n);
+    return -1;
+}
+
+static enum err_kind kind_of(ncclResult_t r)
+{
+    switch (r) {
+    case ncclInvalidArgument:
+    case ncclInvalidUsage:
+        return ERR_INVALID;
+    case ncclRemoteError:
+        return ERR_PEER;
+    case ncclTimeout:
+        return ERR_TIMEOUT;
+    case ncclSuccess:
+    case ncclInProgress:
+    case ncclUnhandledCudaError:
+    case ncclSystemError:
+    case ncclInternalError:
+    case ncclNumResults:
+        break;
+    }
+    return ERR_TRANSIENT; /* another try, perhaps on another node, may not meet it */
+}
+
+int nccl_check(const struct nccl *n, ncclResult_t r, const char *what, struct err *err)
+{
+    const char *last;
+
+    if (r == ncclSuccess)
+        return 0;
+    last = n->api.get_last_error(n->comm);
+    return err_set(err, kind_of(r), "%s: NCCL: %s%s%s", what, n->api.get_error_string(r),
+                   last && *last ? ": " : "", last ? last : "");
+}
+
+/* NCCL's own news; ncclInProgress is none. */
+static int look_at_nccl(struct nccl *n, const char *what, ncclResult_t *state, struct err *err)
+{
+    ncclResult_t r = n->api.get_async_error(n->comm, state);
+
+    if (r != ncclSuccess)
+        return nccl_check(n, r, what, err);
+    return *state == ncclInProgress ? 0 : nccl_check(n, *state, what, err);
+}
+
+static void pause_for(int turn)
+{
+    enum { SPINS = 256, YIELDS = 2048 };
+
+    if (turn < SPINS) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    } else if (turn < YIELDS) {
+        sched_yield();
+    } else {
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    }
+}
+
+/* Bad news between two looks at what we wait for. *gone_ms: when a rank was first missed. */
+static int bad_news(struct nccl *n, const char *what, int64_t now_ms, int64_t *gone_ms, struct err *err)
+{
+    ncclResult_t state;
+    struct err gone;
+
+    if (look_at_nccl(n, what, &state, err) || (n->beside && look_at_nccl(n->beside, what, &state, err)))
+        return -1;
+    if (!collectives_look(n->host, what, &gone))
+        return 0;
+    if (!*gone_ms)
+        *gone_ms = now_ms;
+    if (now_ms - *gone_ms < NCCL_GRACE_MS)
+        return 0;
+    *err = gone;
+    return -1;
+}
+
+int nccl_settle(struct nccl *n, ncclResult_t r, const char *what, int64_t deadline_ms, struct err *err)
+{
+    int64_t looked_ms = clock_mono_ms(), gone_ms = 0;
+    struct err why = {0};
+
+    if (r != ncclInProgress && r != ncclSuccess) {
+        nccl_check(n, r, what, &why); /* of any kind: it stays the communicator's state */
+        *err = why;
+        return nccl_fail(n, &why);
+    }
+    for (int turn = 0; r == ncclInProgress && !why.kind; turn++) {
+        if (look_at_nccl(n, what, &r, &why) || r != ncclInProgress)
+            break;
+        pause_for(turn < 1000000 ? turn : 1000000);
+        int64_t now_ms = clock_mono_ms();
+        if (now_ms - looked_ms >= NCCL_LOOK_MS) {
+            looked_ms = now_ms;
+            if (bad_news(n, what, now_ms, &gone_ms, &why))
+                break;
+        }
+        if (now_ms >= deadline_ms)
+            err_set(&why, ERR_TIMEOUT, "%s: deadline passed: not all ranks have come", what);
+    }
+    if (!why.kind)
+        return 0;
+    *err = why;
+    return nccl_fail(n, &why);
+}
+
+int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t timeout_ms, struct err *err)
+{
+    struct nccl *n = c->state;
+    int64_t began_ms = clock_mono_ms(), looked_ms = began_ms, gone_ms = 0;
+    struct err why = {0};
+
+    if (timeout_ms < 0)
+        return err_set(err, ERR_INVALID, "%s: negative timeout", what);
+    if (nccl_begin(n, err))
+        return -1;
+    for (int turn = 0; !why.kind; turn += turn < 1000000) {
+        cudaError_t e = cudaEventQuery(event);
+        if (e == cudaSuccess)
+            return 0;
+        if (e != cudaErrorNotReady) {
+            err_set(&why, ERR_TRANSIENT, "%s: the GPU: %s", what, cudaGetErrorString(e));
+            break;
+        }
+        pause_for(turn);
+        int64_t now_ms = clock_mono_ms();
+        if (now_ms - looked_ms >= NCCL_LOOK_MS) {
+            looked_ms = now_ms;
+            if (bad_news(n, what, now_ms, &gone_ms, &why))
+                break;
+        }
+        if (now_ms - began_ms >= timeout_ms)
+            err_set(&why, ERR_TIMEOUT,
+                    "%s: not done within %lld ms: the GPU is stuck, or waits for another rank", what,
+                    (long long)timeout_ms);
+    }
+    *err = why;
+    return nccl_fail(n, &why);
+}
+
+int nccl_sync(struct device_comm *c, void *stream, const char *what, int64_t timeout_ms, struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (nccl_begin(n, err))
+        return -1;
+    cudaError_t e = cudaEventRecord(n->event, stream);
+    if (e) {
+        err_set(err, ERR_TRANSIENT, "%s: the GPU: %s", what, cudaGetErrorString(e));
+        return nccl_fail(n, err);
+    }
+    return nccl_wait(c, n->event, what, timeout_ms, err);
+}

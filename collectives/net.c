@@ -1,0 +1,111 @@
+/* net.c - sockets between pods. */
+#include "collectives/net.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { KEEP_IDLE_S = 1, KEEP_INTERVAL_S = 1, KEEP_PROBES = 3, LOST_MS = 4000 };
+
+static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+void net_tune(int fd, bool strict)
+{
+    const int on = 1, idle = KEEP_IDLE_S, interval = KEEP_INTERVAL_S, probes = KEEP_PROBES;
+    const unsigned lost_ms = LOST_MS;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+    if (strict)
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof(lost_ms));
+}
+
+/* Without IPv6 in the kernel: IPv4 alone. */
+int net_listen(int *port, struct err *err)
+{
+    const int off = 0;
+    struct sockaddr_in6 addr = {.sin6_family = AF_INET6};
+    struct sockaddr_in addr4 = {.sin_family = AF_INET};
+    socklen_t len = sizeof(addr);
+    cleanup_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const bool v6 = fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0;
+
+    if (!v6 && fd < 0)
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_errno(err, ERR_FATAL, errno, "collectives: cannot create a socket");
+    int rc = v6 ? bind(fd, (struct sockaddr *)&addr, sizeof(addr))
+                : bind(fd, (struct sockaddr *)&addr4, sizeof(addr4));
+    if (rc < 0 || listen(fd, SOMAXCONN) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "collectives: cannot listen");
+    *port = ntohs(addr.sin6_port); /* at the same place in both families */
+    return TAKE_FD(fd);
+}
+
+int net_accept(int listener)
+{
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+int net_connect(const uint8_t addr[16], int port)
+{
+    struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+    struct sockaddr_in to4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const bool v4 = memcmp(addr, mapped, sizeof(mapped)) == 0;
+
+    memcpy(&to6.sin6_addr, addr, 16);
+    memcpy(&to4.sin_addr, addr + 12, 4);
+    cleanup_close int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    int rc = v4 ? connect(fd, (struct sockaddr *)&to4, sizeof(to4))
+                : connect(fd, (struct sockaddr *)&to6, sizeof(to6));
+    return rc < 0 && errno != EINPROGRESS ? -1 : TAKE_FD(fd);
+}
+
+int net_connected(int fd)
+{
+    int code = 0;
+    socklen_t len = sizeof(code);
+
+    if (net_wait(fd, POLLOUT, 0) <= 0)
+        return 0;
+    return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 || code ? -1 : 1;
+}
+
+bool net_peer(int fd, uint8_t addr[16])
+{
+    struct sockaddr_storage got = {0};
+    socklen_t len = sizeof(got);
+
+    if (getpeername(fd, (struct sockaddr *)&got, &len) < 0)
+        return false;
+    if (got.ss_family == AF_INET6) {
+        memcpy(addr, &((const struct sockaddr_in6 *)(const void *)&got)->sin6_addr, 16);
+    } else {
+        memcpy(addr, mapped, sizeof(mapped));
+        memcpy(addr + 12, &((const struct sockaddr_in *)(const void *)&got)->sin_addr, 4);
+    }
+    return true;
+}
+
+bool net_is_loopback(const uint8_t addr[16])
+{
+    static const uint8_t one[16] = {[15] = 1};
+
+    return memcmp(addr, one, 16) == 0 || (memcmp(addr, mapped, sizeof(mapped)) == 0 && addr[12] == 127);
+}
+
+int net_wait(int fd, short events, int ms)
+{
+    struct pollfd pfd = {.fd = fd, .events = events};
+    int n = poll(&pfd, 1, ms);
+
+    return n > 0 ? 1 : n;
+}

@@ -1,0 +1,138 @@
+/* open.c - who are we, which transport serves, and what an error means to the process. */
+#include "collectives/host.h"
+#include "collectives/transports.h"
+#include "common/contract.h"
+#include "common/memory.h"
+#include "common/sv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A missing variable leaves *ret. */
+static int read_int(char *(*get)(const char *), const char *name, int min, int max, int *ret, struct err *err)
+{
+    const char *text = get(name);
+    int64_t value;
+
+    if (!text || !*text)
+        return 0;
+    if (!sv_i64(sv_from(text), min, max, &value))
+        return err_set(err, ERR_INVALID, "%s=%.40s: expected a whole number %d..%d", name, text, min, max);
+    *ret = (int)value;
+    return 0;
+}
+
+static bool is_loopback(const char *addr)
+{
+    return !addr || strncmp(addr, "127.", 4) == 0 || strcmp(addr, "localhost") == 0 ||
+           strcmp(addr, "::1") == 0;
+}
+
+static int check(const struct collectives_config *cfg, struct err *err)
+{
+    if (cfg->world < 1 || cfg->world > COLLECTIVES_RANKS_MAX)
+        return err_set(err, ERR_INVALID, "WORLD_SIZE=%d: expected 1..%d", cfg->world, COLLECTIVES_RANKS_MAX);
+    if (cfg->rank < 0 || cfg->rank >= cfg->world)
+        return err_set(err, ERR_INVALID, "RANK=%d: expected 0..%d, below WORLD_SIZE", cfg->rank,
+                       cfg->world - 1);
+    if (cfg->local_world < 1 || cfg->local_world > cfg->world)
+        return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected 1..%d, at most WORLD_SIZE",
+                       cfg->local_world, cfg->world);
+    if (cfg->local_rank < 0 || cfg->local_rank >= cfg->local_world)
+        return err_set(err, ERR_INVALID, "LOCAL_RANK=%d: expected 0..%d, below LOCAL_WORLD_SIZE",
+                       cfg->local_rank, cfg->local_world - 1);
+    if (cfg->run_id && strlen(cfg->run_id) >= COLLECTIVES_RUN_ID_BYTES)
+        return err_set(err, ERR_INVALID, "%s: longer than %d bytes", CONTRACT_ENV_RUN_ID,
+                       COLLECTIVES_RUN_ID_BYTES - 1);
+    return 0;
+}
+
+int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name), struct err *err)
+{
+    struct collectives_config c = {.backend = cfg->backend, .world = 1, .master_port = CONTRACT_MASTER_PORT};
+    const char *rank = get(CONTRACT_ENV_RANK), *world = get(CONTRACT_ENV_WORLD_SIZE);
+    const int most = COLLECTIVES_RANKS_MAX;
+
+    if ((rank && *rank) != (world && *world))
+        return err_set(err, ERR_INVALID, "%s is set and %s is not: expected both, or none for one process",
+                       rank && *rank ? "RANK" : "WORLD_SIZE", rank && *rank ? "WORLD_SIZE" : "RANK");
+    c.master_addr = get(CONTRACT_ENV_MASTER_ADDR);
+    c.run_id = get(CONTRACT_ENV_RUN_ID);
+    if (read_int(get, CONTRACT_ENV_RANK, 0, most - 1, &c.rank, err) < 0 ||
+        read_int(get, CONTRACT_ENV_WORLD_SIZE, 1, most, &c.world, err) < 0)
+        return -1;
+    /* Started by hand with the bare four variables: a loopback master means one host, another address means a
+     * host per rank. */
+    c.local_world = is_loopback(c.master_addr) ? c.world : 1;
+    c.local_rank = c.local_world == 1 ? 0 : c.rank;
+    c.group_rank = c.local_world == 1 ? c.rank : 0;
+    if (read_int(get, CONTRACT_ENV_LOCAL_WORLD_SIZE, 1, most, &c.local_world, err) < 0 ||
+        read_int(get, CONTRACT_ENV_LOCAL_RANK, 0, most - 1, &c.local_rank, err) < 0 ||
+        read_int(get, "GROUP_RANK", 0, most - 1, &c.group_rank, err) < 0 ||
+        read_int(get, CONTRACT_ENV_RESTART_COUNT, 0, 1 << 30, &c.restart_count, err) < 0 ||
+        read_int(get, CONTRACT_ENV_MASTER_PORT, 1, 65535, &c.master_port, err) < 0 || check(&c, err) < 0)
+        return -1;
+    *cfg = c;
+    return 0;
+}
+
+static int open_transport(struct collectives *c, const struct collectives_config *cfg, int64_t timeout_ms,
+                          struct err *err)
+{
+    switch (cfg->backend) {
+    case COLLECTIVES_NCCL:
+        return err_set(err, ERR_INVALID, "--backend nccl: this build has no GPU support; use --backend gloo");
+    case COLLECTIVES_GLOO:
+        break;
+    }
+    if (cfg->world == 1)
+        return solo_open(c, err);
+    return cfg->local_world == cfg->world && host_can_share() ? host_open(c, cfg, timeout_ms, err)
+                                                              : pods_open(c, cfg, timeout_ms, err);
+}
+
+struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,
+                                     struct err *err)
+{
+    if (check(cfg, err) < 0)
+        return NULL;
+    if (timeout_ms < 0) {
+        err_set(err, ERR_INVALID, "--timeout: expected a time that is not negative");
+        return NULL;
+    }
+    struct collectives *c = memory_must(calloc(1, sizeof(*c)));
+    c->rank = cfg->rank;
+    c->world = cfg->world;
+    if (open_transport(c, cfg, timeout_ms, err) < 0) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void collectives_close(struct collectives *c)
+{
+    if (!c)
+        return;
+    c->close(c);
+    free(c);
+}
+
+int collectives_exit_code(const struct err *err)
+{
+    switch (err->kind) {
+    case ERR_NONE:
+        return EXIT_CODE_OK;
+    case ERR_PEER:
+        return EXIT_CODE_PEER_LOST;
+    case ERR_TIMEOUT:
+    case ERR_TRANSIENT:
+        return EXIT_CODE_RETRYABLE;
+    case ERR_INVALID:
+    case ERR_NOT_FOUND:
+    case ERR_CONFLICT:
+    case ERR_FATAL:
+        break;
+    }
+    return err_is_shortage(err) ? EXIT_CODE_RETRYABLE : EXIT_CODE_ERROR;
+}

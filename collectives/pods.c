@@ -1,0 +1,157 @@
+/* pods.c - the table of the transport between pods. */
+#include "collectives/pods.h"
+#include "collectives/transports.h"
+#include "common/clock.h"
+#include "common/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void pods_count_strangers(struct collectives *c)
+{
+    const struct pods *p = c->state;
+
+    c->strangers = p->strangers + (p->server ? watch_server_strangers(p->server) : 0) +
+                   (p->store ? store_server_strangers(p->store) : 0);
+}
+
+static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
+{
+    struct pods *p = c->state;
+    const struct host_call call = {.op = HOST_BARRIER};
+    int64_t deadline_ms;
+
+    if (host_begin(p->host, "barrier", timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    watch_enter(&p->watch, false);
+    pods_count_strangers(c);
+    return pods_agree(p, &call, deadline_ms, err);
+}
+
+/* Each pod has its own memory: agree on the size, make it, and go on when all have it. */
+static float *pods_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
+{
+    struct pods *p = c->state;
+    const struct host_call call = {.op = HOST_SHARED, .n = n};
+    int64_t deadline_ms;
+
+    if (host_begin(p->host, "shared", timeout_ms, &deadline_ms, err) < 0 ||
+        host_segment_allows(p->host, n, err) < 0)
+        return NULL;
+    watch_enter(&p->watch, false);
+    if (pods_agree(p, &call, deadline_ms, err) < 0)
+        return NULL;
+    float *x = host_segment_piece(p->host, n, deadline_ms, err);
+    return x && pods_agree(p, &call, deadline_ms, err) == 0 ? x : NULL;
+}
+
+static int pods_look(struct collectives *c, const char *what, struct err *err)
+{
+    struct pods *p = c->state;
+
+    return host_peers_check(p->host, what, err) || watch_look(&p->watch, what, err) ? -1 : 0;
+}
+
+static void close_all(int *fds, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(fds);
+}
+
+static void pods_free(struct pods *p)
+{
+    watch_close(&p->watch, p->host->failed.kind == ERR_NONE && p->watch.seq > 0);
+    watch_server_stop(p->server);
+    store_server_stop(p->store);
+    close_all(p->links, p->world);
+    close_all(p->from, p->world);
+    close_all(p->to, p->world);
+    for (int i = 0; i < p->n_pending; i++)
+        close(p->pending[i].fd);
+    if (p->listener >= 0)
+        close(p->listener);
+    host_free(p->host);
+    layout_release(&p->layout);
+    free(p->area);
+    free(p->src);
+    free(p->dst);
+    free(p);
+}
+
+static void pods_close(struct collectives *c)
+{
+    pods_free(c->state);
+}
+
+static int *no_fds(size_t n)
+{
+    int *fds = memory_must(calloc(n, sizeof(*fds)));
+
+    for (size_t i = 0; i < n; i++)
+        fds[i] = -1;
+    return fds;
+}
+
+static struct pods *pods_new(const struct collectives_config *cfg)
+{
+    struct pods *p = calloc(1, sizeof(*p));
+    const size_t world = (size_t)cfg->world;
+
+    if (!p || !(p->area = malloc(PODS_AREA_BYTES)) || !(p->src = calloc(world + 1, sizeof(*p->src))) ||
+        !(p->dst = calloc(world + 1, sizeof(*p->dst))))
+        memory_exhausted();
+    p->rank = cfg->rank;
+    p->world = cfg->world;
+    p->lane = -1;
+    p->listener = p->watch.fd = -1;
+    p->links = no_fds(world);
+    p->from = no_fds(world);
+    p->to = no_fds(world);
+    p->host = host_new(cfg);
+    return p;
+}
+
+int pods_open(struct collectives *c, const struct collectives_config *run, int64_t timeout_ms,
+              struct err *err)
+{
+    const int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    struct collectives_config one = *run;
+    const struct collectives_config *cfg = &one;
+
+    if (one.local_world == one.world && (!one.master_addr || !*one.master_addr))
+        one.master_addr = "127.0.0.1";
+    if (cfg->local_world > COLLECTIVES_HOST_RANKS_MAX)
+        return err_set(err, ERR_INVALID, "LOCAL_WORLD_SIZE=%d: expected at most %d ranks per host",
+                       cfg->local_world, COLLECTIVES_HOST_RANKS_MAX);
+    if (!cfg->master_addr || !*cfg->master_addr)
+        return err_set(
+            err, ERR_INVALID,
+            "MASTER_ADDR is not set: with WORLD_SIZE=%d and %d ranks in this pod, expected the address "
+            "of rank 0",
+            cfg->world, cfg->local_world);
+    struct pods *p = pods_new(cfg);
+    if (pods_meet(p, cfg, deadline_ms, err) < 0) {
+        pods_free(p);
+        return -1;
+    }
+    *c = (struct collectives){
+        .rank = cfg->rank,
+        .world = cfg->world,
+        .transport = p->apart ? "pods without shared memory" : "pods",
+        .state = p,
+        .all_reduce = pods_all_reduce,
+        .all_reduce_f64 = pods_all_reduce_f64,
+        .broadcast = pods_broadcast,
+        .all_gather = pods_all_gather,
+        .reduce_scatter = pods_reduce_scatter,
+        .barrier = pods_barrier,
+        .send = pods_send,
+        .recv = pods_recv,
+        .look = pods_look,
+        .shared = pods_shared,
+        .close = pods_close,
+    };
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* pods_chain.c - a sum that travels from pod to pod and comes back.
+ *
+ *     pod 0            pod 1                 pod 2
+ *     sum ----------> + its ranks --------> + its ranks = result
+ *     result <------- result <------------- |
+ *
+ * Both directions stream: while the end of the vector is still on its way up, its start may be down again already.
+ */
+#include "collectives/pods.h"
+#include "collectives/reduce.h"
+
+#include <string.h>
+
+struct chain {
+    struct pods *p;
+    const struct chain_part *part;
+    struct flow flows[4];
+    int n;
+    struct flow *up_in, *up_out, *down_in, *down_out; /* NULL: no pod there */
+    size_t have;   /* summed: from pod 0 to us, or all when we are the last */
+    size_t copied; /* of the result, from dst[0] to the others */
+    uint32_t flags;
+};
+
+static struct flow *add_flow(struct chain *c, int pod, bool out, char *buf, size_t len,
+                             const struct wire_head *mine)
+{
+    struct flow *f = &c->flows[c->n++];
+
+    *f = (struct flow){.fd = c->p->links[pod],
+                       .peer = c->p->layout.first[pod] + c->p->lane,
+                       .out = out,
+                       .buf = buf,
+                       .len = len};
+    if (out)
+        f->head = *mine;
+    return f;
+}
+
+static void sum(struct chain *c, const char *partial, size_t to)
+{
+    const struct chain_part *part = c->part;
+    const enum reduce_type type = (enum reduce_type)part->reduce_type;
+    const int ranks = c->p->host->world;
+    void *dst = (char *)part->dst[0] + c->have;
+    int n = 0;
+
+    if (partial)
+        c->p->src[n++] = partial;
+    for (int r = 0; r < ranks; r++)
+        c->p->src[n++] = (const char *)part->src[r] + c->have;
+    reduce_vectors(type, &dst, 1, c->p->src, n, (to - c->have) / reduce_size(type));
+    c->have = to;
+}
+
+/* Partial sums come into the area and leave it at once, whole elements at a time. */
+static void sum_what_came(struct chain *c)
+{
+    struct flow *in = c->up_in;
+    const size_t size = reduce_size((enum reduce_type)c->part->reduce_type), came = in->at - c->have,
+                 whole = came / size * size;
+
+    if (whole) {
+        sum(c, in->buf, c->have + whole);
+        memmove(in->buf, in->buf + whole, came - whole);
+        in->skip = c->have;
+    }
+    in->limit = c->have + PODS_AREA_BYTES;
+}
+
+static void sum_ahead(struct chain *c)
+{
+    const size_t to = host_least(c->part->bytes, c->up_out->at + PODS_BLOCK_BYTES);
+
+    if (to > c->have)
+        sum(c, NULL, to);
+}
+
+static void chain_step(void *ctx)
+{
+    struct chain *c = ctx;
+    const bool up_known = !c->up_in || flow_has_head(c->up_in);
+
+    if (c->up_in)
+        sum_what_came(c);
+    else
+        sum_ahead(c);
+    if (c->up_out) {
+        c->up_out->limit = c->have;
+        if (up_known && !c->up_out->ready) {
+            c->up_out->head.flags = c->flags | (c->up_in ? c->up_in->head.flags : 0);
+            c->up_out->ready = true;
+        }
+        c->down_in->limit = c->up_out->at; /* nobody can have summed more */
+    }
+    const size_t result = c->down_in ? c->down_in->at : c->have;
+    if (c->down_out) {
+        c->down_out->limit = result;
+        if (!c->down_out->ready && (c->down_in ? flow_has_head(c->down_in) : up_known)) {
+            c->down_out->head.flags = c->down_in ? c->down_in->head.flags : c->flags | c->up_in->head.flags;
+            c->down_out->ready = true;
+        }
+    }
+    for (int d = 1; d < c->part->n_dst && result > c->copied; d++)
+        memcpy((char *)c->part->dst[d] + c->copied, (char *)c->part->dst[0] + c->copied, result - c->copied);
+    c->copied = result;
+}
+
+int pods_chain(struct pods *p, const struct host_call *call, const struct chain_part *part, uint32_t *flags,
+               int64_t deadline_ms, struct err *err)
+{
+    const struct wire_head mine = pods_head(p, call);
+    struct chain c = {.p = p, .part = part, .flags = *flags};
+    char *dst = part->dst[0];
+
+    if (p->pod > 0) {
+        c.up_in = add_flow(&c, p->pod - 1, false, p->area, part->bytes, &mine);
+        c.down_out = add_flow(&c, p->pod - 1, true, dst, part->back_out, &mine);
+    }
+    if (p->pod < p->layout.n_pods - 1) {
+        c.up_out = add_flow(&c, p->pod + 1, true, dst, part->bytes, &mine);
+        c.down_in = add_flow(&c, p->pod + 1, false, dst, part->back_in, &mine);
+    }
+    if (pods_flows(p, c.flows, c.n, &mine, chain_step, &c, deadline_ms, err) < 0)
+        return -1;
+    *flags = c.down_in ? c.down_in->head.flags : c.flags | c.up_in->head.flags;
+    return 0;
+}

@@ -1,0 +1,138 @@
+/* pods_direct.c - sums when every pod is one rank: each owns a part of the vector, which all others send it; it adds in rank
+ * order and sends everyone the result.
+ *
+ *     rank 0   its part of 1, 2 ---> 0 + 1 + 2 ---> to 1, 2        all at the same time, and streaming:
+ *     rank 1   its part of 0, 2 ---> 0 + 1 + 2 ---> to 0, 2        what has been added leaves as soon as
+ *     rank 2   its part of 0, 1 ---> 0 + 1 + 2 ---> to 0, 1        the first half of the way is done
+ *
+ * The vector is read and written where it lies. Each rank sends and receives it 2 (n - 1) / n times, as in a ring, in two
+ * steps instead of 2 (n - 1), and the order of adding is ours.
+ */
+#include "collectives/pods.h"
+#include "collectives/reduce.h"
+
+#include <string.h>
+
+enum { SUM_BYTES = 32 * 1024 }; /* at least so much at a time, so that few bytes are moved twice */
+
+/* What goes between us and one other rank. The second half of a way has no head of its own. */
+struct side {
+    struct flow *part_out, *part_in;     /* its part of our vector; our part of its */
+    struct flow *result_out, *result_in; /* our part of the sum; its */
+    char *area;
+};
+
+struct direct {
+    struct pods *p;
+    enum reduce_type type;
+    char *own; /* our part */
+    size_t bytes, have, area_bytes;
+    struct side sides[PODS_LEADERS_MAX]; /* [world], ours is empty */
+    struct flow flows[PODS_DIRECT_FLOWS_MAX];
+    int n;
+};
+
+bool pods_direct_serves(const struct pods *p)
+{
+    return p->layout.n_pods == p->world && p->world <= PODS_LEADERS_MAX;
+}
+
+static struct flow *add_flow(struct direct *d, int rank, bool out, char *buf, size_t len)
+{
+    struct flow *f = &d->flows[d->n++];
+
+    *f = (struct flow){.fd = d->p->links[rank], .peer = rank, .out = out, .buf = buf, .len = len};
+    return f;
+}
+
+static struct flow *add_result(struct direct *d, int rank, bool out, char *buf, size_t len)
+{
+    struct flow *f = add_flow(d, rank, out, buf, len);
+
+    f->ready = true;
+    f->head_at = sizeof(f->head);
+    return f;
+}
+
+/* As far as all have sent it. */
+static void sum_what_came(struct direct *d)
+{
+    const size_t size = reduce_size(d->type);
+    size_t to = d->bytes;
+    void *dst = d->own + d->have;
+
+    for (int r = 0; r < d->p->world; r++)
+        to = d->sides[r].part_in ? host_least(to, d->sides[r].part_in->at) : to;
+    const size_t n = (to - d->have) / size;
+    if (n == 0 || (to < d->bytes && n * size < SUM_BYTES))
+        return;
+    for (int r = 0; r < d->p->world; r++)
+        d->p->src[r] = d->sides[r].part_in ? d->sides[r].area : d->own + d->have;
+    reduce_vectors(d->type, &dst, 1, d->p->src, d->p->world, n);
+    d->have += n * size;
+    for (int r = 0; r < d->p->world; r++) {
+        struct flow *in = d->sides[r].part_in;
+        if (!in)
+            continue;
+        memmove(d->sides[r].area, d->sides[r].area + n * size, in->at - d->have);
+        in->skip = d->have;
+        in->limit = d->have + d->area_bytes;
+    }
+}
+
+static void direct_step(void *ctx)
+{
+    struct direct *d = ctx;
+
+    sum_what_came(d);
+    for (int r = 0; r < d->p->world; r++) {
+        const struct side *s = &d->sides[r];
+        if (s->result_out && s->part_out->at == s->part_out->len && flow_has_head(s->part_out))
+            s->result_out->limit = d->have;
+        if (s->result_in && s->part_in->at == s->part_in->len && flow_has_head(s->part_in))
+            s->result_in->limit = s->part_out->at; /* nobody can have summed more */
+    }
+}
+
+/* The flows between us and `rank`. Parts go first: a link's bytes are taken in the order of its flows. */
+static void add_side(struct direct *d, const struct host_call *call, char *x, int rank, bool scatter,
+                     const struct wire_head *mine)
+{
+    const size_t size = reduce_size(d->type);
+    struct side *s = &d->sides[rank];
+    size_t begin, end;
+
+    collectives_part(call->n, rank, d->p->world, &begin, &end);
+    s->area = d->p->area + (size_t)(rank < d->p->rank ? rank : rank - 1) * d->area_bytes;
+    s->part_out = add_flow(d, rank, true, x + begin * size, (end - begin) * size);
+    s->part_out->head = *mine;
+    s->part_out->ready = true;
+    s->part_out->limit = s->part_out->len;
+    s->part_in = add_flow(d, rank, false, s->area, d->bytes);
+    s->part_in->limit = d->area_bytes;
+    if (scatter)
+        return;
+    s->result_out = add_result(d, rank, true, d->own, d->bytes);
+    s->result_in = add_result(d, rank, false, x + begin * size, (end - begin) * size);
+}
+
+int pods_direct(struct pods *p, int type, const struct host_call *call, void *x, bool scatter,
+                uint32_t *flags, int64_t deadline_ms, struct err *err)
+{
+    const struct wire_head mine = pods_head(p, call);
+    struct direct d = {.p = p, .type = (enum reduce_type)type};
+    size_t begin, end;
+
+    collectives_part(call->n, p->rank, p->world, &begin, &end);
+    d.own = (char *)x + begin * reduce_size(d.type);
+    d.bytes = (end - begin) * reduce_size(d.type);
+    d.area_bytes = PODS_AREA_BYTES / (size_t)(p->world - 1) / 64 * 64;
+    for (int step = 1; step < p->world; step++)
+        add_side(&d, call, x, (p->rank + step) % p->world, scatter, &mine);
+    if (pods_flows(p, d.flows, d.n, &mine, direct_step, &d, deadline_ms, err) < 0)
+        return -1;
+    *flags = call->flags;
+    for (int r = 0; r < p->world; r++)
+        *flags |= d.sides[r].part_in ? d.sides[r].part_in->head.flags : 0;
+    return 0;
+}

@@ -1,0 +1,161 @@
+/* pods_links.c - links between ranks of unlike pods: made when they meet (lanes) or with the first message.
+ *
+ * A link begins with a hello of its maker. Whoever connects and does not say one is a stranger: it is dropped and counted.
+ */
+#include "collectives/net.h"
+#include "collectives/pods.h"
+#include "common/clock.h"
+#include "common/secret.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    SPEAK_MS = 5000,   /* how long a connection may be silent while there is room */
+    PATIENCE_MS = 250, /* and when there is none: then one more, who waits outside, displaces the oldest */
+};
+
+enum link_kind { LINK_LANE = 1, LINK_MESSAGE };
+
+struct link_hello {
+    uint64_t magic;
+    uint8_t token[WATCH_TOKEN_BYTES];
+    uint32_t kind, from, to;
+};
+
+/* A link in progress: connected, hello said. */
+static int connect_link(struct pods *p, int rank, enum link_kind kind, const char *what, int64_t deadline_ms,
+                        struct err *err)
+{
+    const struct member *m = &p->watch.members[rank];
+    struct link_hello hello = {
+        .magic = WATCH_MAGIC, .kind = kind, .from = (uint32_t)p->rank, .to = (uint32_t)rank};
+
+    memcpy(hello.token, p->token, sizeof(hello.token));
+    for (;;) {
+        cleanup_close int fd = net_connect(m->addr, (int)m->port);
+        int rc = fd < 0 ? -1 : net_connected(fd);
+        while (rc == 0) {
+            struct pollfd pfds[2] = {{.fd = fd, .events = POLLOUT}};
+            if (pods_wait(p, pfds, 1, what, deadline_ms, err) < 0)
+                return -1;
+            rc = net_connected(fd);
+        }
+        if (rc > 0) {
+            net_tune(fd, false);
+            if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello))
+                return TAKE_FD(fd);
+        }
+        /* Its queue may be full of strangers; if it is gone, the watch says so. */
+        struct pollfd none[2] = {{.fd = -1}};
+        if (pods_wait(p, none, 1, what, deadline_ms, err) < 0)
+            return -1;
+    }
+}
+
+int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct err *err)
+{
+    p->to[rank] = connect_link(p, rank, LINK_MESSAGE, "send", deadline_ms, err);
+    return p->to[rank] < 0 ? -1 : 0;
+}
+
+/* Where a link that said this hello belongs; NULL: nowhere. */
+static int *place_for(struct pods *p, const struct link_hello *h)
+{
+    if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->token, sizeof(h->token)) ||
+        h->to != (uint32_t)p->rank || h->from >= (uint32_t)p->world)
+        return NULL;
+    const int pod = layout_pod_of(&p->layout, (int)h->from);
+    if (h->kind == LINK_MESSAGE && p->from[h->from] < 0 && pod != p->pod)
+        return &p->from[h->from];
+    if (h->kind == LINK_LANE && p->lane >= 0 && pod > p->pod && p->links[pod] < 0 &&
+        (int)h->from == p->layout.first[pod] + p->lane)
+        return &p->links[pod];
+    return NULL;
+}
+
+static void drop_pending(struct pods *p, int i)
+{
+    if (p->pending[i].fd >= 0) {
+        close(p->pending[i].fd);
+        p->strangers++;
+    }
+    p->n_pending--;
+    memmove(&p->pending[i], &p->pending[i + 1], (size_t)(p->n_pending - i) * sizeof(p->pending[0]));
+}
+
+/* A hello is one small write at the start of a connection, so it is there whole or it is not ours. */
+static void hear_pending(struct pods *p, int i)
+{
+    struct link_hello hello;
+    struct pending *c = &p->pending[i];
+    ssize_t n = recv(c->fd, &hello, sizeof(hello), MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR) && clock_mono_ms() < c->came_ms + SPEAK_MS)
+        return;
+    int *place = n == (ssize_t)sizeof(hello) ? place_for(p, &hello) : NULL;
+    if (place)
+        *place = TAKE_FD(c->fd);
+    drop_pending(p, i);
+}
+
+static bool is_crowded(const struct pods *p)
+{
+    return p->n_pending == PODS_PENDING_MAX && clock_mono_ms() < p->pending[0].came_ms + PATIENCE_MS;
+}
+
+static bool make_room(struct pods *p)
+{
+    if (is_crowded(p))
+        return false;
+    if (p->n_pending == PODS_PENDING_MAX)
+        drop_pending(p, 0);
+    return true;
+}
+
+int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
+{
+    struct pollfd pfds[PODS_PENDING_MAX + 2] = {{.fd = is_crowded(p) ? -1 : p->listener, .events = POLLIN}};
+
+    for (int i = 0; i < p->n_pending; i++)
+        pfds[i + 1] = (struct pollfd){.fd = p->pending[i].fd, .events = POLLIN};
+    if (pods_wait(p, pfds, p->n_pending + 1, what, deadline_ms, err) < 0)
+        return -1;
+    for (int i = p->n_pending - 1; i >= 0; i--)
+        hear_pending(p, i);
+    for (int turns = 0; pfds[0].revents && turns < PODS_PENDING_MAX && make_room(p); turns++) {
+        int fd = net_accept(p->listener);
+        if (fd < 0)
+            break;
+        net_tune(fd, false);
+        p->pending[p->n_pending++] = (struct pending){.fd = fd, .came_ms = clock_mono_ms()};
+        hear_pending(p, p->n_pending - 1);
+    }
+    return 0;
+}
+
+/* Leaders join all, the other lanes their neighbours; the higher pod connects. */
+static bool wants_link(const struct pods *p, int pod)
+{
+    const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;
+
+    return p->lane >= 0 && pod != p->pod &&
+           (neighbour || (p->lane == 0 && p->layout.n_pods <= PODS_LEADERS_MAX));
+}
+
+int pods_join_lanes(struct pods *p, int64_t deadline_ms, struct err *err)
+{
+    for (int pod = 0; pod < p->pod; pod++)
+        if (wants_link(p, pod)) {
+            p->links[pod] =
+                connect_link(p, p->layout.first[pod] + p->lane, LINK_LANE, "open", deadline_ms, err);
+            if (p->links[pod] < 0)
+                return -1;
+        }
+    for (int pod = p->pod + 1; pod < p->layout.n_pods; pod++)
+        while (wants_link(p, pod) && p->links[pod] < 0)
+            if (pods_accept(p, "open", deadline_ms, err) < 0)
+                return -1;
+    return 0;
+}

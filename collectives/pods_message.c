@@ -1,0 +1,103 @@
+/* pods_message.c - messages between two ranks: over the pod's own socket, or over a link that the first message makes.
+ *
+ * A link carries messages one way. The sender connects, which needs nobody's help at the other end but the system's; the
+ * receiver takes the link in when it first waits for a message of that rank.
+ */
+#include "collectives/pods.h"
+#include "common/clock.h"
+
+enum { LATE_MS = 500 }; /* how long a link may lag behind the news that its rank has left */
+
+static int begin(struct pods *p, const char *what, int rank, int64_t timeout_ms, int64_t *deadline_ms,
+                 struct err *err)
+{
+    if (host_begin(p->host, what, timeout_ms, deadline_ms, err) < 0)
+        return -1;
+    if (rank < 0 || rank >= p->world || rank == p->rank)
+        return err_set(err, ERR_INVALID, "%s: rank %d: expected another rank of 0..%d", what, rank,
+                       p->world - 1);
+    watch_enter(&p->watch, true);
+    return 0;
+}
+
+static bool in_our_pod(const struct pods *p, int rank)
+{
+    return layout_pod_of(&p->layout, rank) == p->pod;
+}
+
+static int run(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, struct err *err)
+{
+    const struct wire_head mine = pods_head(p, &(struct host_call){.op = PODS_MESSAGE, .n = len});
+
+    f->head = f->out ? mine : (struct wire_head){0};
+    f->ready = f->out;
+    f->limit = f->len = len;
+    return pods_flows(p, f, 1, &mine, NULL, NULL, deadline_ms, err);
+}
+
+/* The watch counts calls of all, not messages: whom we wait for is known here. */
+static int failed(struct pods *p, const char *what, int rank, struct err *why, struct err *err)
+{
+    if (why->kind == ERR_TIMEOUT)
+        err_set(why, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %d", what, rank);
+    *err = *why;
+    return host_fail(p->host, why);
+}
+
+int pods_send(struct collectives *c, const void *bytes, size_t len, int to, int64_t timeout_ms,
+              struct err *err)
+{
+    struct pods *p = c->state;
+    struct err why = {0};
+    int64_t deadline_ms;
+
+    if (begin(p, "send", to, timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    if (in_our_pod(p, to))
+        return host_link_send(p->host, bytes, len, to - p->host->base, deadline_ms, err);
+    int rc = p->to[to] < 0 ? pods_connect_message(p, to, deadline_ms, &why) : 0;
+    struct flow f = {.fd = p->to[to], .peer = to, .out = true, .buf = (char *)(uintptr_t)bytes};
+    if (rc == 0)
+        rc = run(p, &f, len, deadline_ms, &why);
+    if (rc == 0)
+        return 0;
+    return failed(p, "send", to, &why, err);
+}
+
+/* A rank that has left may have sent before: its link is then on the way. */
+static int await_link(struct pods *p, int from, int64_t deadline_ms, struct err *err)
+{
+    int64_t left_ms = 0;
+
+    while (p->from[from] < 0) {
+        if (pods_accept(p, "recv", deadline_ms, err) < 0)
+            return -1;
+        if (p->watch.left[from] && !left_ms)
+            left_ms = clock_mono_ms();
+        if (left_ms && clock_mono_ms() > left_ms + LATE_MS && p->from[from] < 0)
+            return err_set(err, ERR_PEER, "recv: rank %d went away", from);
+    }
+    return 0;
+}
+
+int pods_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t timeout_ms, struct err *err)
+{
+    struct pods *p = c->state;
+    struct err why = {0};
+    int64_t deadline_ms;
+    int rc = 0;
+
+    if (begin(p, "recv", from, timeout_ms, &deadline_ms, err) < 0)
+        return -1;
+    if (in_our_pod(p, from))
+        return host_link_recv(p->host, bytes, len, from - p->host->base, deadline_ms, err);
+    if (p->from[from] < 0)
+        rc = await_link(p, from, deadline_ms, &why);
+    pods_count_strangers(c);
+    struct flow f = {.fd = p->from[from], .peer = from, .buf = bytes};
+    if (rc == 0)
+        rc = run(p, &f, len, deadline_ms, &why);
+    if (rc == 0)
+        return 0;
+    return failed(p, "recv", from, &why, err);
+}

@@ -1,0 +1,300 @@
+/* watch.c - a rank's connection to the watch. */
+#include "collectives/watch.h"
+#include "collectives/net.h"
+#include "common/clock.h"
+#include "common/memory.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    SLICE_MS = 100,
+    REASON_MS = 300,
+    PARTING_MS = 500,
+    ANSWER_MS = 1000, /* the watch answers after a tenth of that, unless its host is lost or stopped */
+    READ_BYTES = 4096,
+};
+
+/* Messages to the watch are few and small, its reader never stops: what does not fit at once is a lost watch. */
+static void say(struct watch *w, const struct watch_head *head, const void *body)
+{
+    char out[WATCH_SAID_BYTES];
+
+    memcpy(out, head, sizeof(*head));
+    if (head->len)
+        memcpy(out + sizeof(*head), body, head->len);
+    if (w->fd >= 0)
+        (void)send(w->fd, out, sizeof(*head) + head->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void set_failed(struct watch *w, uint64_t from, enum err_kind kind, const char *msg)
+{
+    if (w->failed.kind != ERR_NONE)
+        return;
+    err_set(&w->failed, kind, "%s", msg[0] ? msg : "a rank failed and did not say why");
+    w->failed_from = from;
+}
+
+static void take_members(struct watch *w, const char *body)
+{
+    uint8_t master[16];
+
+    memcpy(w->members, body, (size_t)w->world * sizeof(*w->members));
+    /* A rank that reached the watch over its loopback is on the watch's host. */
+    if (net_peer(w->fd, master))
+        for (int r = 0; r < w->world; r++)
+            if (net_is_loopback(w->members[r].addr))
+                memcpy(w->members[r].addr, master, sizeof(master));
+    w->met = true;
+}
+
+static bool hear(struct watch *w, const struct watch_head *head, const char *body)
+{
+    char text[ERR_MSG_BYTES];
+
+    snprintf(text, sizeof(text), "%.*s", head->type == WATCH_GO ? 0 : (int)head->len, body);
+    switch ((enum watch_type)head->type) {
+    case WATCH_REFUSED:
+        set_failed(w, 0, head->kind == ERR_TRANSIENT ? ERR_TRANSIENT : ERR_INVALID, text);
+        return true;
+    case WATCH_GO:
+        if (head->len != (size_t)w->world * sizeof(*w->members) || w->met)
+            return false;
+        take_members(w, body);
+        return true;
+    case WATCH_ANSWER:
+        snprintf(w->answer, sizeof(w->answer), "%s", text);
+        w->answered = true;
+        return true;
+    case WATCH_LEAVE:
+        if (head->rank >= (uint32_t)w->world)
+            return false;
+        if (head->seq < w->left_after) {
+            w->left_after = head->seq;
+            w->left_rank = (int)head->rank;
+        }
+        w->left[head->rank] = true;
+        w->orphaned = w->orphaned || head->rank == 0;
+        return true;
+    case WATCH_LOST:
+        snprintf(text, sizeof(text), "rank %u went away", head->rank);
+        set_failed(w, 0, ERR_PEER, text);
+        return true;
+    case WATCH_FAIL:
+        if (head->kind == ERR_INVALID || head->kind == ERR_TIMEOUT) {
+            set_failed(w, head->seq, (enum err_kind)head->kind, text);
+        } else {
+            char why[ERR_MSG_BYTES];
+            snprintf(why, sizeof(why), "rank %u failed: %.200s", head->rank, text);
+            set_failed(w, head->seq, ERR_PEER, why);
+        }
+        return true;
+    case WATCH_REGISTER:
+    case WATCH_REPORT:
+    case WATCH_QUERY:
+        break;
+    }
+    return false;
+}
+
+/* False when what is there is not from a watch. */
+static bool hear_all(struct watch *w)
+{
+    struct watch_head head;
+    const size_t most = (size_t)w->world * sizeof(*w->members) + WATCH_SAID_BYTES;
+
+    while (w->in.len >= sizeof(head)) {
+        memcpy(&head, w->in.data, sizeof(head));
+        if (head.len > most)
+            return false;
+        if (w->in.len < sizeof(head) + head.len)
+            return true;
+        if (!hear(w, &head, w->in.data + sizeof(head)))
+            return false;
+        buf_consume(&w->in, sizeof(head) + head.len);
+    }
+    return true;
+}
+
+/* What has come; the end of the connection is the end of rank 0, unless it has said goodbye. */
+static void read_all(struct watch *w)
+{
+    char bytes[READ_BYTES];
+    struct err ignored;
+
+    while (w->fd >= 0) {
+        ssize_t n = recv(w->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n > 0 && buf_append(&w->in, bytes, (size_t)n, &ignored) == 0 && hear_all(w))
+            continue;
+        if (!w->orphaned)
+            set_failed(w, 0, ERR_PEER,
+                       n > 0 ? "rank 0 runs another version of this program" : "rank 0 went away");
+        close(w->fd);
+        w->fd = -1;
+    }
+}
+
+void watch_enter(struct watch *w, bool message)
+{
+    w->in_message = message;
+    w->seq += message ? 0 : 1;
+}
+
+/* A message comes after call seq, and before the next. */
+static bool has_failed(const struct watch *w)
+{
+    return w->failed.kind != ERR_NONE && w->failed_from <= w->seq + w->in_message;
+}
+
+int watch_look(struct watch *w, const char *what, struct err *err)
+{
+    read_all(w);
+    if (has_failed(w)) {
+        *err = w->failed;
+        return w->failed.kind == ERR_PEER ? err_wrap(err, "%s", what) : -1;
+    }
+    if (w->left_after < w->seq)
+        return err_set(err, ERR_PEER, "%s: rank %d went away", what, w->left_rank);
+    return 0;
+}
+
+void watch_report(struct watch *w)
+{
+    if (w->reported >= w->seq || w->in_message)
+        return;
+    w->reported = w->seq;
+    say(w, &(struct watch_head){.type = WATCH_REPORT, .seq = w->seq}, NULL);
+}
+
+int watch_timed_out(struct watch *w, const char *what, struct err *err)
+{
+    const int64_t end_ms = clock_mono_ms() + ANSWER_MS;
+
+    watch_report(w);
+    w->answered = false;
+    say(w, &(struct watch_head){.type = WATCH_QUERY, .seq = w->seq}, NULL);
+    for (int64_t left; !w->answered && w->fd >= 0 && (left = end_ms - clock_mono_ms()) > 0;) {
+        net_wait(w->fd, POLLIN, (int)left);
+        read_all(w);
+        if (has_failed(w)) {
+            *err = w->failed;
+            return -1;
+        }
+    }
+    if (!w->answered)
+        return err_set(err, ERR_TIMEOUT,
+                       "%s: deadline passed while waiting for rank 0, which does not answer", what);
+    if (w->answer[0] == '\0')
+        return err_set(err, ERR_TIMEOUT, "%s: deadline passed, with every rank there", what);
+    return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %s", what, w->answer);
+}
+
+void watch_lost(struct watch *w, const char *what, struct err *err)
+{
+    const int64_t end_ms = clock_mono_ms() + REASON_MS;
+
+    for (int64_t left; (left = end_ms - clock_mono_ms()) > 0; net_wait(w->fd, POLLIN, (int)left)) {
+        struct err why = {0};
+        if (watch_look(w, what, &why) < 0) {
+            *err = why;
+            return;
+        }
+        if (w->fd < 0)
+            return;
+    }
+}
+
+void watch_fail(struct watch *w, const struct err *why)
+{
+    const struct watch_head head = {.type = WATCH_FAIL,
+                                    .seq = w->seq + w->in_message,
+                                    .kind = why->kind,
+                                    .len = (uint32_t)strnlen(why->msg, WATCH_TEXT_BYTES - 1)};
+
+    if (w->failed.kind == ERR_NONE)
+        say(w, &head, why->msg);
+}
+
+static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, struct err *err)
+{
+    while (!w->met) {
+        const int64_t left = deadline_ms - clock_mono_ms();
+        read_all(w);
+        if (w->met)
+            break;
+        if (w->failed.kind != ERR_NONE) {
+            *err = w->failed;
+            return w->failed.kind == ERR_INVALID ? WATCH_FAILED : WATCH_AGAIN;
+        }
+        if (left <= 0) {
+            watch_timed_out(w, "open", err);
+            return WATCH_FAILED;
+        }
+        net_wait(w->fd, POLLIN, left < SLICE_MS ? (int)left : SLICE_MS);
+    }
+    return WATCH_JOINED;
+}
+
+enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
+                             const uint8_t token[WATCH_TOKEN_BYTES], const struct member *me,
+                             int64_t deadline_ms, struct err *err)
+{
+    const struct watch_head head = {
+        .type = WATCH_REGISTER, .rank = (uint32_t)rank, .len = sizeof(struct watch_register)};
+    struct watch_register r = {
+        .magic = WATCH_MAGIC, .version = WATCH_VERSION, .world = (uint32_t)world, .member = *me};
+
+    *w = (struct watch){.rank = rank, .world = world, .left_after = UINT64_MAX};
+    w->in = (struct buf)BUF_INIT((size_t)world * sizeof(*w->members) + 2 * WATCH_SAID_BYTES + READ_BYTES);
+    w->members = calloc((size_t)world, sizeof(*w->members));
+    w->left = calloc((size_t)world, sizeof(*w->left));
+    if (!w->members || !w->left)
+        memory_exhausted();
+    memcpy(r.token, token, WATCH_TOKEN_BYTES);
+    w->fd = resolver_dial(at, deadline_ms);
+    enum watch_joined rc = WATCH_AGAIN;
+    if (w->fd >= 0) {
+        net_tune(w->fd, true);
+        say(w, &head, &r);
+        rc = wait_for_all(w, deadline_ms, err);
+    } else
+        err_set(err, ERR_TRANSIENT, "open: cannot connect to its watch");
+    if (rc != WATCH_JOINED)
+        watch_close(w, false);
+    return rc;
+}
+
+/* A socket closed with bytes unread resets its connection, and our last word may be lost with it: read until the watch has
+ * heard it and hangs up. */
+static void hang_up(struct watch *w)
+{
+    const int64_t end_ms = clock_mono_ms() + PARTING_MS;
+
+    shutdown(w->fd, SHUT_WR);
+    for (int64_t left; w->fd >= 0 && (left = end_ms - clock_mono_ms()) > 0; read_all(w))
+        net_wait(w->fd, POLLIN, (int)left);
+}
+
+void watch_close(struct watch *w, bool well)
+{
+    if (well)
+        say(w, &(struct watch_head){.type = WATCH_LEAVE, .seq = w->seq}, NULL);
+    if (w->fd >= 0)
+        hang_up(w);
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = -1;
+    free(w->members);
+    free(w->left);
+    w->members = NULL;
+    w->left = NULL;
+    buf_release(&w->in);
+}

@@ -1,0 +1,162 @@
+/* watch_room.c - what the watch makes of what ranks say: who is there, who is told what. */
+#include "collectives/watch_room.h"
+#include "collectives/net.h"
+#include "common/clock.h"
+#include "common/secret.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    GRACE_MS = 100, /* an answer waits for the reports of ranks whose deadline passes at the same moment */
+    NAMED_MAX = 8,  /* ranks listed by number in an answer */
+};
+
+static void say_all(struct watch_room *s, const struct watch_head *head, const void *body, int but)
+{
+    for (int r = 0; r < s->world; r++)
+        if (r != but && s->by_rank[r])
+            watch_seat_say(s->by_rank[r], head, body);
+}
+
+static void refuse(struct watch_seat *t, enum err_kind kind, const char *why)
+{
+    const struct watch_head head = {.type = WATCH_REFUSED, .kind = kind, .len = (uint32_t)strlen(why)};
+
+    watch_seat_say(t, &head, why);
+}
+
+/* Does a registration belong here? NULL, or why not. */
+static bool take_rank(struct watch_room *s, struct watch_seat *t, const struct watch_head *head,
+                      const void *body)
+{
+    struct watch_register r;
+    char why[WATCH_TEXT_BYTES];
+
+    if (head->len != sizeof(r))
+        return false;
+    memcpy(&r, body, sizeof(r));
+    if (!secret_equal(r.token, s->token, sizeof(s->token)) || r.magic != WATCH_MAGIC ||
+        r.version != WATCH_VERSION)
+        return false;
+    if (r.world != (uint32_t)s->world || head->rank >= r.world) {
+        snprintf(why, sizeof(why), "WORLD_SIZE=%u on rank %u, but %d on rank 0: expected the same everywhere",
+                 r.world, head->rank, s->world);
+        refuse(t, ERR_INVALID, why);
+    } else if (s->gone) {
+        refuse(t, ERR_TRANSIENT, "the run has begun without this process");
+    } else if (s->by_rank[head->rank]) {
+        snprintf(why, sizeof(why), "two processes are rank %u of this run", head->rank);
+        refuse(t, ERR_INVALID, why);
+    } else {
+        t->rank = (int)head->rank;
+        s->by_rank[t->rank] = t;
+        s->n_registered++;
+        s->members[t->rank] = r.member;
+        if (!net_peer(t->fd, s->members[t->rank].addr))
+            t->broken = true;
+    }
+    return true;
+}
+
+void watch_room_go(struct watch_room *s)
+{
+    const struct watch_head head = {.type = WATCH_GO,
+                                    .len = (uint32_t)((size_t)s->world * sizeof(*s->members))};
+
+    if (s->gone || s->n_registered < s->world)
+        return;
+    s->gone = true;
+    say_all(s, &head, s->members, -1);
+}
+
+/* "3, 5 and 2 more": the ranks that have not been seen in call `seq` (0: that have not come). */
+void watch_room_answer(struct watch_room *s, struct watch_seat *t)
+{
+    char text[WATCH_TEXT_BYTES] = "";
+    size_t at = 0;
+    int n = 0;
+
+    for (int r = 0; r < s->world; r++) {
+        if (r == t->rank || (s->by_rank[r] && s->reported[r] >= t->query))
+            continue;
+        if (++n <= NAMED_MAX)
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", n > 1 ? ", " : "", r);
+    }
+    if (n > NAMED_MAX)
+        snprintf(text + at, sizeof(text) - at, " and %d more", n - NAMED_MAX);
+    const struct watch_head head = {.type = WATCH_ANSWER, .seq = t->query, .len = (uint32_t)strlen(text)};
+    watch_seat_say(t, &head, text);
+    t->answer_ms = 0;
+}
+
+static void tell_once(struct watch_room *s, struct watch_head head, const void *body, int rank)
+{
+    if (s->lost_or_failed || !s->gone)
+        return;
+    s->lost_or_failed = true;
+    head.rank = (uint32_t)rank;
+    say_all(s, &head, body, rank);
+}
+
+/* False: it is no rank of ours. */
+bool watch_room_hear(struct watch_room *s, struct watch_seat *t, const struct watch_head *head,
+                     const void *body)
+{
+    if (t->rank < 0)
+        return head->type == WATCH_REGISTER && take_rank(s, t, head, body);
+    struct watch_head out = *head;
+    switch ((enum watch_type)head->type) {
+    case WATCH_REPORT:
+        s->reported[t->rank] = head->seq;
+        return true;
+    case WATCH_QUERY:
+        t->query = head->seq;
+        t->answer_ms = clock_mono_ms() + GRACE_MS;
+        return true;
+    case WATCH_LEAVE:
+        t->left = true;
+        out.rank = (uint32_t)t->rank;
+        out.len = 0;
+        say_all(s, &out, NULL, t->rank);
+        return true;
+    case WATCH_FAIL:
+        out.len = out.len < WATCH_TEXT_BYTES ? out.len : WATCH_TEXT_BYTES - 1;
+        tell_once(s, out, body, t->rank);
+        return true;
+    case WATCH_REGISTER:
+    case WATCH_REFUSED:
+    case WATCH_GO:
+    case WATCH_ANSWER:
+    case WATCH_LOST:
+        break;
+    }
+    return false;
+}
+
+/* A rank that goes before all have come makes room for its successor; later it is everyone's loss. */
+void watch_room_drop(struct watch_room *s, int i)
+{
+    struct watch_seat *t = s->seats[i];
+
+    if (t->rank < 0)
+        atomic_fetch_add(&s->strangers, 1);
+    else {
+        s->by_rank[t->rank] = NULL;
+        if (!s->gone) {
+            s->n_registered--;
+            s->reported[t->rank] = 0;
+        } else if (!t->left)
+            tell_once(s, (struct watch_head){.type = WATCH_LOST}, NULL, t->rank);
+    }
+    watch_seat_free(t);
+    s->seats[i] = s->seats[--s->n_seats];
+}
+
+bool watch_room_owes(const struct watch_room *s)
+{
+    for (int i = 0; i < s->n_seats; i++)
+        if (s->seats[i]->out.len && s->seats[i]->rank >= 0)
+            return true;
+    return false;
+}

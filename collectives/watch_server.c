@@ -1,0 +1,214 @@
+/* watch_server.c - the watch's thread: its poll, who is let in, and its end. */
+#include "collectives/watch_server.h"
+#include "collectives/net.h"
+#include "collectives/watch_room.h"
+#include "common/clock.h"
+#include "common/memory.h"
+#include "common/thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+enum {
+    UNKNOWN_MAX = 256, /* connections that have not registered yet */
+    PATIENCE_MS = 250, /* what the oldest has to speak until one more, who waits outside, displaces it */
+    SPEAK_MS = 5000,   /* how long they have while there is room */
+    SHUT_MS = 50,      /* how long the listener rests when there is no descriptor to give */
+    PARTING_MS = 500,  /* how long the last words may take */
+};
+
+struct watch_server {
+    pthread_t thread;
+    int listener, stop, port;
+    int64_t shut_until_ms; /* 0: the listener is asked */
+    struct watch_room room;
+    struct pollfd *pfds; /* [max_seats + 2] */
+};
+
+/* Among those who have not registered; -1: there is room for one more. */
+static int oldest_unknown(const struct watch_room *r)
+{
+    int n = 0, oldest = -1;
+
+    for (int i = 0; i < r->n_seats; i++)
+        if (r->seats[i]->rank < 0) {
+            n++;
+            oldest = oldest < 0 || r->seats[i]->came_ms < r->seats[oldest]->came_ms ? i : oldest;
+        }
+    return n >= UNKNOWN_MAX ? oldest : -1;
+}
+
+static void welcome(struct watch_server *s)
+{
+    const int64_t now = clock_mono_ms();
+    const int oldest = oldest_unknown(&s->room);
+
+    if (oldest >= 0 && now < s->room.seats[oldest]->came_ms + PATIENCE_MS) {
+        s->shut_until_ms = s->room.seats[oldest]->came_ms + PATIENCE_MS;
+        return;
+    }
+    int fd = net_accept(s->listener);
+    if (fd < 0) {
+        if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+            s->shut_until_ms = now + SHUT_MS;
+        return;
+    }
+    if (oldest >= 0)
+        watch_room_drop(&s->room, oldest);
+    s->room.seats[s->room.n_seats++] = watch_seat_new(fd);
+}
+
+/* Fill the table of poll, for all but the last two of it; returns when it has to wake up. */
+static int64_t prepare(struct watch_server *s, int64_t now, int64_t until_ms)
+{
+    if (s->shut_until_ms && now < s->shut_until_ms)
+        until_ms = until_ms < s->shut_until_ms ? until_ms : s->shut_until_ms;
+    else
+        s->shut_until_ms = 0;
+    s->pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
+    s->pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
+    for (int i = 0; i < s->room.n_seats; i++) {
+        const struct watch_seat *t = s->room.seats[i];
+        s->pfds[i + 2] = (struct pollfd){.fd = t->fd, .events = t->out.len ? POLLIN | POLLOUT : POLLIN};
+        int64_t due = t->answer_ms ? t->answer_ms : t->rank < 0 ? t->came_ms + SPEAK_MS : until_ms;
+        until_ms = due < until_ms ? due : until_ms;
+    }
+    return until_ms;
+}
+
+static void serve_seats(struct watch_server *s, int n)
+{
+    struct watch_room *r = &s->room;
+    const int64_t now = clock_mono_ms();
+
+    for (int i = 0; i < n; i++) {
+        struct watch_seat *t = r->seats[i];
+        if (s->pfds[i + 2].revents & ~POLLOUT)
+            watch_seat_read(r, t);
+        if (t->answer_ms && now >= t->answer_ms)
+            watch_room_answer(r, t);
+        if (t->rank < 0 && now >= t->came_ms + SPEAK_MS)
+            t->broken = true;
+    }
+    watch_room_go(r);
+    for (int i = r->n_seats - 1; i >= 0; i--) {
+        watch_seat_write(r->seats[i]);
+        if (r->seats[i]->broken)
+            watch_room_drop(r, i);
+    }
+}
+
+static int turn(struct watch_server *s, int64_t until_ms)
+{
+    const int64_t now = clock_mono_ms(), due = prepare(s, now, until_ms);
+    const int n = s->room.n_seats;
+
+    if (poll(s->pfds, (nfds_t)n + 2, due <= now ? 0 : (int)(due - now)) < 0)
+        return errno == EINTR ? 0 : -1;
+    serve_seats(s, n);
+    if (s->pfds[1].revents)
+        welcome(s);
+    return s->pfds[0].revents ? 1 : 0;
+}
+
+/* What the host rank said last is still to be heard, up to the end of its connection, and to be passed on. */
+static void part(struct watch_server *s)
+{
+    const int64_t end_ms = clock_mono_ms() + PARTING_MS;
+
+    while ((s->room.by_rank[0] || watch_room_owes(&s->room)) && clock_mono_ms() < end_ms) {
+        (void)turn(s, 0);
+        poll(NULL, 0, 1);
+    }
+}
+
+static void *serve(void *arg)
+{
+    struct watch_server *s = arg;
+    int rc = 0;
+
+    while (rc == 0)
+        rc = turn(s, clock_mono_ms() + 60000);
+    part(s);
+    return NULL;
+}
+
+static void release(struct watch_server *s)
+{
+    while (s->room.n_seats)
+        watch_room_drop(&s->room, s->room.n_seats - 1);
+    if (s->listener >= 0)
+        close(s->listener);
+    if (s->stop >= 0)
+        close(s->stop);
+    free(s->room.members);
+    free(s->room.by_rank);
+    free(s->room.reported);
+    free(s->room.seats);
+    free(s->pfds);
+    free(s);
+}
+
+/* Signals are for the rank's own thread. */
+static int start_thread(struct watch_server *s, struct err *err)
+{
+    int code = thread_start(&s->thread, serve, s);
+
+    return code ? err_errno(err, ERR_FATAL, code, "collectives: cannot start the watch's thread") : 0;
+}
+
+static void make_room(struct watch_room *r, int world, const uint8_t token[WATCH_TOKEN_BYTES])
+{
+    const size_t n = (size_t)world;
+
+    r->world = world;
+    r->max_seats = world + UNKNOWN_MAX;
+    r->members = calloc(n, sizeof(*r->members));
+    r->by_rank = calloc(n, sizeof(*r->by_rank));
+    r->reported = calloc(n, sizeof(*r->reported));
+    r->seats = calloc((size_t)r->max_seats, sizeof(*r->seats));
+    if (!r->members || !r->by_rank || !r->reported || !r->seats)
+        memory_exhausted();
+    memcpy(r->token, token, WATCH_TOKEN_BYTES);
+}
+
+struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err)
+{
+    struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
+
+    make_room(&s->room, world, token);
+    s->pfds = memory_must(calloc((size_t)s->room.max_seats + 2, sizeof(*s->pfds)));
+    s->stop = -1;
+    s->listener = net_listen(&s->port, err);
+    if (s->listener >= 0 && (s->stop = eventfd(0, EFD_CLOEXEC)) < 0)
+        err_errno(err, ERR_FATAL, errno, "collectives: eventfd");
+    if (s->stop >= 0 && start_thread(s, err) == 0)
+        return s;
+    release(s);
+    return NULL;
+}
+
+int watch_server_port(const struct watch_server *s)
+{
+    return s->port;
+}
+
+uint32_t watch_server_strangers(const struct watch_server *s)
+{
+    return atomic_load(&s->room.strangers);
+}
+
+void watch_server_stop(struct watch_server *s)
+{
+    const uint64_t one = 1;
+
+    if (!s)
+        return;
+    if (write(s->stop, &one, sizeof(one)) != (ssize_t)sizeof(one))
+        abort(); /* an eventfd that holds 0 takes 1 */
+    pthread_join(s->thread, NULL);
+    release(s);
+}

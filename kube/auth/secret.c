@@ -1,0 +1,94 @@
+/* secret.c - credentials in memory. */
+#include "kube/auth/secret.h"
+
+#include "common/fsutil.h"
+#include "common/memory.h"
+#include "kube/auth/base64.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECRET_MAX_BYTES = 1 << 20 };
+
+static void wipe(struct buf *b)
+{
+    if (b->data)
+        explicit_bzero(b->data, b->cap);
+    buf_release(b);
+}
+
+#define cleanup_wipe __attribute__((cleanup(wipe)))
+
+static void replace(struct kube_secret *s, struct buf *bytes, const char *file)
+{
+    kube_secret_release(s);
+    s->bytes = *bytes;
+    *bytes = (struct buf){0};
+    s->file = file ? strdup(file) : NULL;
+    if (file && !s->file)
+        memory_exhausted();
+}
+
+int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err)
+{
+    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
+
+    if (!*text)
+        return err_set(err, ERR_INVALID, "expected a value, got an empty one");
+    if (buf_puts(&bytes, text, err) < 0)
+        return -1;
+    replace(s, &bytes, NULL);
+    return 0;
+}
+
+int kube_secret_from_base64(struct kube_secret *s, const char *text, struct err *err)
+{
+    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
+
+    if (base64_decode(text, &bytes, err) < 0)
+        return -1;
+    if (!bytes.len)
+        return err_set(err, ERR_INVALID, "expected base64, got none");
+    replace(s, &bytes, NULL);
+    return 0;
+}
+
+int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err)
+{
+    cleanup_wipe struct buf bytes = BUF_INIT(SECRET_MAX_BYTES);
+
+    if (fs_read(path, &bytes, err) < 0)
+        return -1;
+    if (!bytes.len)
+        return err_set(err, ERR_INVALID, "%s: empty", path);
+    replace(s, &bytes, path);
+    return 0;
+}
+
+void kube_secret_follow(struct kube_secret *s, const char *path)
+{
+    free(s->file);
+    s->file = memory_must(strdup(path));
+    s->awaited = true;
+}
+
+void kube_secret_release(struct kube_secret *s)
+{
+    wipe(&s->bytes);
+    free(s->file);
+    *s = (struct kube_secret){0};
+}
+
+int kube_secret_check_token(struct kube_secret *s, struct err *err)
+{
+    struct buf *b = &s->bytes;
+
+    while (b->len && strchr(" \t\r\n", b->data[b->len - 1]))
+        b->data[--b->len] = '\0';
+    if (!b->len)
+        return err_set(err, ERR_INVALID, "token: empty");
+    for (size_t i = 0; i < b->len; i++)
+        if (b->data[i] <= ' ' || b->data[i] > '~')
+            return err_set(err, ERR_INVALID, "token: byte %zu is not a printable character", i);
+    return 0;
+}

@@ -1,0 +1,411 @@
+/* test_meet.c - how ranks of several pods meet: late, many, twice, with the wrong words, among strangers; and a random
+ * death at a random step. */
+#include "collectives/watch_wire.h"
+#include "common/clock.h"
+#include "ranks.h"
+#include "seed.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static const struct ranks_layout two_by_two = {.world = 4, .per_pod = 2};
+
+static int sums_up(struct collectives *c)
+{
+    struct err err = {0};
+    static float x[40000];
+    const size_t sizes[] = {1, 5000, ARRAY_LEN(x)};
+
+    for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+        for (size_t i = 0; i < sizes[k]; i++)
+            x[i] = (float)(c->rank + 1);
+        RANK_OK(c->all_reduce(c, x, sizes[k], NULL, RANKS_TIMEOUT_MS, &err));
+        for (size_t i = 0; i < sizes[k]; i++)
+            RANK_CHECK(x[i] == (float)(c->world * (c->world + 1) / 2));
+    }
+    return 0;
+}
+
+static int sums_body(struct collectives *c, void *arg)
+{
+    (void)arg;
+    return sums_up(c);
+}
+
+static void test_64_ranks_in_8_pods(void **state)
+{
+    (void)state;
+    ranks_run_pods(&(struct ranks_layout){.world = 64, .per_pod = 8}, sums_body, NULL);
+}
+
+/* More pods than leaders are joined each to each. */
+static void test_24_pods(void **state)
+{
+    (void)state;
+    ranks_run_pods(&(struct ranks_layout){.world = 24, .per_pod = 1}, sums_body, NULL);
+}
+
+enum { COUNT_STRANGERS = -2 };
+
+/* One rank by hand: its exit status tells how open ended, the pipe what was said. */
+static pid_t start_rank(struct collectives_config cfg, int64_t timeout_ms, int said)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    struct err err = {0};
+    struct collectives *c = collectives_open(&cfg, timeout_ms, &err);
+    if (!c) {
+        if (said >= 0 && write(said, err.msg, strlen(err.msg)) < 0)
+            _exit(RANK_FAILED);
+        _exit(collectives_exit_code(&err));
+    }
+    int rc = sums_up(c);
+    if (rc == 0 && c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0)
+        rc = RANK_FAILED;
+    if (rc == 0 && said == COUNT_STRANGERS && c->rank == 0 && c->strangers == 0)
+        rc = RANK_FAILED;
+    collectives_close(c);
+    _exit(rc);
+}
+
+static int ended(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void read_said(int fd, char *out, size_t size)
+{
+    ssize_t n = read(fd, out, size - 1);
+
+    out[n > 0 ? n : 0] = '\0';
+}
+
+static void test_another_run_is_refused(void **state)
+{
+    char run_id[64], said[300];
+    const int port = ranks_free_port();
+    int fds[2];
+    pid_t pids[4];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    for (int r = 0; r < 3; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    struct collectives_config other = ranks_pods_config(3, &two_by_two, port, run_id);
+    other.run_id = "another";
+    assert_int_equal(ended(start_rank(other, RANKS_TIMEOUT_MS, fds[1])), 1);
+    read_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "run id"));
+    /* The others have noticed nothing. */
+    pids[3] = start_rank(ranks_pods_config(3, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* Ranks that disagree about the world, or are there twice, are told so. */
+static void test_wrong_numbers_are_refused(void **state)
+{
+    char run_id[64], said[300];
+    const int port = ranks_free_port();
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    pid_t zero = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    struct collectives_config cfg = ranks_pods_config(2, &two_by_two, port, run_id);
+    cfg.world = 6;
+    assert_int_equal(ended(start_rank(cfg, RANKS_TIMEOUT_MS, fds[1])), 1);
+    read_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "WORLD_SIZE=6 on rank 2, but 4 on rank 0"));
+    pid_t one = start_rank(ranks_pods_config(2, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, fds[1]);
+    pid_t two = start_rank(ranks_pods_config(2, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, fds[1]);
+    read_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "two processes are rank 2"));
+    kill(zero, SIGKILL);
+    kill(one, SIGKILL);
+    kill(two, SIGKILL);
+    for (int i = 0; i < 3; i++)
+        assert_true(waitpid(-1, NULL, 0) > 0);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void test_missing_rank_is_named(void **state)
+{
+    char run_id[64], said[300];
+    const int port = ranks_free_port();
+    int fds[2];
+    pid_t pids[3];
+
+    (void)state;
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    for (int r = 0; r < 3; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), r == 1 ? 1000 : 3000,
+                             r == 1 ? fds[1] : -1);
+    assert_int_equal(ended(pids[1]), 138);
+    read_said(fds[0], said, sizeof(said));
+    assert_non_null(strstr(said, "waiting for rank 3"));
+    assert_int_equal(ended(pids[0]), 138);
+    (void)ended(pids[2]); /* 138, or 140 when rank 0 was first */
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* A rank that was killed while it waited, and started again, is welcome. */
+static void test_rank_that_comes_again(void **state)
+{
+    char run_id[64];
+    const int port = ranks_free_port();
+    pid_t pids[4];
+    const struct timespec ts = {.tv_nsec = 50000000};
+
+    (void)state;
+    for (int r = 0; r < 3; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    nanosleep(&ts, NULL);
+    for (int r = 0; r < 3; r += 2) { /* rank 0 with its watch, too */
+        kill(pids[r], SIGKILL);
+        assert_int_equal(waitpid(pids[r], NULL, 0), pids[r]);
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+        nanosleep(&ts, NULL);
+    }
+    pids[3] = start_rank(ranks_pods_config(3, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+}
+
+enum { STRANGERS = 150 };
+
+/* Every port that `pid` listens at, from the system's table. */
+static int listening_ports(pid_t pid, int ports[8])
+{
+    char path[64], line[512];
+    int n = 0;
+
+    for (int v6 = 0; v6 < 2; v6++) {
+        snprintf(path, sizeof(path), "/proc/%d/net/tcp%s", (int)pid, v6 ? "6" : "");
+        cleanup_fclose FILE *f = fopen(path, "re");
+        while (f && fgets(line, sizeof(line), f)) {
+            unsigned port, st;
+            unsigned long inode;
+            char target[64], want[64];
+            if (sscanf(line, " %*d: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x %*s %*s %*s %*s %*s %lu", &port, &st,
+                       &inode) != 3 ||
+                st != 10)
+                continue;
+            snprintf(want, sizeof(want), "socket:[%lu]", inode);
+            for (int fd = 0; fd < 64 && n < 8; fd++) {
+                snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, fd);
+                ssize_t len = readlink(path, target, sizeof(target) - 1);
+                target[len > 0 ? len : 0] = '\0';
+                if (strcmp(target, want) == 0)
+                    ports[n++] = (int)port;
+            }
+        }
+    }
+    return n;
+}
+
+static int visit(int port, bool speak)
+{
+    const struct sockaddr_in addr = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && speak)
+        (void)!send(fd, "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: curious\r\n\r\n", 56, MSG_NOSIGNAL);
+    return fd;
+}
+
+/* A scanner at every port of rank 0 and of rank 2, silent and not, while they wait and while they work. */
+static void test_strangers_at_every_port(void **state)
+{
+    char run_id[64];
+    const int port = ranks_free_port();
+    int fds[STRANGERS], n_fds = 0, ports[8];
+    pid_t pids[4];
+
+    (void)state;
+    for (int r = 0; r < 3; r++)
+        pids[r] =
+            start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
+    const struct timespec ts = {.tv_nsec = 10000000};
+    while (listening_ports(pids[0], ports) < 3 || listening_ports(pids[2], ports) < 1)
+        nanosleep(&ts, NULL);
+    for (int who = 0; who < 3; who += 2) {
+        int n = listening_ports(pids[who], ports);
+        for (int i = 0; i < STRANGERS / 2; i++)
+            fds[n_fds++] = visit(ports[i % n], i / n % 2 == 0);
+    }
+    pids[3] = start_rank(ranks_pods_config(3, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+    for (int i = 0; i < n_fds; i++)
+        close(fds[i]);
+}
+
+enum { IDLE = 1000, LORISES = 40 };
+
+/* Connections that say one byte of a hello at a time, until the process is ended. */
+static pid_t start_lorises(const int *ports, int n)
+{
+    const struct timespec ts = {.tv_nsec = 20000000};
+    int fds[LORISES];
+    const pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i < LORISES; i++)
+        fds[i] = visit(ports[i % n], false);
+    for (int at = 0;; at = (at + 1) % 8) {
+        for (int i = 0; i < LORISES; i++)
+            (void)!send(fds[i], &"TKstore1"[at], 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        nanosleep(&ts, NULL);
+    }
+}
+
+/* A thousand that say nothing, and some that never finish, stand before every port of rank 0; then the others come. */
+static void test_crowd_before_the_door(void **state)
+{
+    char run_id[64];
+    const struct rlimit many = {4096, 4096};
+    const struct timespec ts = {.tv_nsec = 10000000};
+    const int port = ranks_free_port();
+    static int fds[IDLE];
+    int ports[8];
+    pid_t pids[4];
+
+    (void)state;
+    pids[0] = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
+    while (listening_ports(pids[0], ports) < 3)
+        nanosleep(&ts, NULL);
+    if (setrlimit(RLIMIT_NOFILE, &many) < 0)
+        skip();
+    const pid_t lorises = start_lorises(ports, 3);
+    for (int i = 0; i < IDLE; i++)
+        fds[i] = visit(ports[i % 3], false);
+    for (int r = 1; r < 4; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+    kill(lorises, SIGKILL);
+    assert_int_equal(waitpid(lorises, NULL, 0), lorises);
+    for (int i = 0; i < IDLE; i++)
+        close(fds[i]);
+}
+
+/* Who has the right words and not the token is nobody: to the watch no rank 3, at a lane's end no rank 2. */
+static void test_forged_words(void **state)
+{
+    const struct {
+        uint64_t magic;
+        uint8_t token[WATCH_TOKEN_BYTES];
+        uint32_t kind, from, to;
+    } lane = {.magic = WATCH_MAGIC, .token = "guess", .kind = 1, .from = 2};
+    const struct {
+        struct watch_head head;
+        struct watch_register said;
+    } rank = {.head = {.type = WATCH_REGISTER, .rank = 3, .len = sizeof(struct watch_register)},
+              .said = {.magic = WATCH_MAGIC, .token = "guess", .world = 4, .version = WATCH_VERSION}};
+    const struct timespec ts = {.tv_nsec = 10000000};
+    const int port = ranks_free_port();
+    char run_id[64];
+    int fds[6], ports[8];
+    pid_t pids[4];
+
+    (void)state;
+    pids[0] = start_rank(ranks_pods_config(0, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, COUNT_STRANGERS);
+    while (listening_ports(pids[0], ports) < 3)
+        nanosleep(&ts, NULL);
+    for (int i = 0; i < 6; i++) {
+        const void *words = i < 3 ? (const void *)&lane : &rank;
+        const size_t len = i < 3 ? sizeof(lane) : sizeof(rank);
+        fds[i] = visit(ports[i % 3], false);
+        assert_int_equal(send(fds[i], words, len, MSG_NOSIGNAL), len);
+    }
+    for (int r = 1; r < 4; r++)
+        pids[r] = start_rank(ranks_pods_config(r, &two_by_two, port, run_id), RANKS_TIMEOUT_MS, -1);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(ended(pids[r]), 0);
+    for (int i = 0; i < 6; i++)
+        close(fds[i]);
+}
+
+/* Reductions and messages without end, of changing sizes. */
+static int stream_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+    static float x[100000];
+
+    (void)arg;
+    for (size_t step = 0;; step++) {
+        const size_t n = step * 7919 % ARRAY_LEN(x);
+        if (c->all_reduce(c, x, n, NULL, RANKS_TIMEOUT_MS, &err) < 0 ||
+            (step % 5 == 0 &&
+             c->broadcast(c, x, n, (int)(step % (size_t)c->world), RANKS_TIMEOUT_MS, &err) < 0) ||
+            (step % 7 == 0 && c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0))
+            return collectives_exit_code(&err);
+    }
+}
+
+static void test_killed_at_a_random_step(void **state)
+{
+    const unsigned seed = (unsigned)seed_of_run();
+    unsigned rnd = seed;
+
+    (void)state;
+    for (int round = 0; round < 12; round++) {
+        struct ranks r;
+        rnd = rnd * 1103515245u + 12345u;
+        const struct ranks_layout l = {.world = 2 + (int)(rnd >> 16) % 7,
+                                       .per_pod = 1 + (int)(rnd >> 20) % 3};
+        const int victim = (int)(rnd >> 8) % l.world % 8;
+        const struct timespec ts = {.tv_nsec = 50000000 + (long)(rnd >> 12) % 200 * 1000000L};
+        const int64_t begin = clock_mono_ms();
+        ranks_start_pods(&r, &l, stream_body, NULL);
+        nanosleep(&ts, NULL);
+        kill(r.pids[victim < 0 ? 0 : victim], SIGKILL);
+        ranks_wait(&r);
+        for (int i = 0; i < l.world; i++)
+            if (i != victim && !(WIFEXITED(r.status[i]) && (WEXITSTATUS(r.status[i]) == 140 ||
+                                                            WEXITSTATUS(r.status[i]) == RANK_FAILED)))
+                fail_msg("seed %u, round %d: %d ranks, %d per pod, rank %d killed: rank %d ended with %#x",
+                         seed, round, l.world, l.per_pod, victim, i, (unsigned)r.status[i]);
+        assert_true(clock_mono_ms() - begin < RANKS_TIMEOUT_MS / 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_64_ranks_in_8_pods),     cmocka_unit_test(test_24_pods),
+        cmocka_unit_test(test_another_run_is_refused), cmocka_unit_test(test_wrong_numbers_are_refused),
+        cmocka_unit_test(test_missing_rank_is_named),  cmocka_unit_test(test_rank_that_comes_again),
+        cmocka_unit_test(test_forged_words),           cmocka_unit_test(test_strangers_at_every_port),
+        cmocka_unit_test(test_crowd_before_the_door),  cmocka_unit_test(test_killed_at_a_random_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* test_open.c - the configuration from an environment, the choice of transport, parts and exit codes. */
+#include "ranks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* getenv has no context, so neither has this. */
+static const char *const *fake_env;
+
+static char *fake_get(const char *name)
+{
+    static char value[64];
+
+    for (const char *const *e = fake_env; *e; e++)
+        if (strncmp(*e, name, strlen(name)) == 0 && (*e)[strlen(name)] == '=') {
+            const char *text = *e + strlen(name) + 1;
+            if (strcmp(name, "MASTER_ADDR") == 0 || strcmp(name, "TORCHELASTIC_RUN_ID") == 0)
+                return (char *)(uintptr_t)text;
+            snprintf(value, sizeof(value), "%s", text);
+            return value;
+        }
+    return NULL;
+}
+
+static int read_env(struct collectives_config *cfg, struct err *err, const char *const *env)
+{
+    fake_env = env;
+    *cfg = (struct collectives_config){0};
+    return collectives_config_read(cfg, fake_get, err);
+}
+
+#define ENV(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_reads_the_launchers_environment(void **state)
+{
+    struct collectives_config cfg;
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(read_env(&cfg, &err, (const char *const[]){NULL}), 0);
+    assert_true(cfg.rank == 0 && cfg.world == 1 && cfg.local_world == 1 && cfg.master_port == 29500);
+    assert_int_equal(read_env(&cfg, &err,
+                              ENV("RANK=5", "WORLD_SIZE=8", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=4",
+                                  "GROUP_RANK=1", "MASTER_ADDR=10.0.0.1", "MASTER_PORT=1234",
+                                  "TORCHELASTIC_RUN_ID=abc", "TORCHELASTIC_RESTART_COUNT=2")),
+                     0);
+    assert_true(cfg.rank == 5 && cfg.world == 8 && cfg.local_rank == 1 && cfg.local_world == 4);
+    assert_true(cfg.group_rank == 1 && cfg.master_port == 1234 && cfg.restart_count == 2);
+    assert_string_equal(cfg.run_id, "abc");
+    assert_string_equal(cfg.master_addr, "10.0.0.1");
+    /* By hand: a loopback master is one host, any other a host per rank. */
+    assert_int_equal(read_env(&cfg, &err, ENV("RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1")), 0);
+    assert_true(cfg.local_rank == 1 && cfg.local_world == 2 && cfg.group_rank == 0);
+    assert_int_equal(read_env(&cfg, &err, ENV("RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=pod-0", "LOCAL_RANK=0")),
+                     0);
+    assert_true(cfg.local_rank == 0 && cfg.local_world == 1 && cfg.group_rank == 1);
+}
+
+static void test_refuses_a_wrong_environment(void **state)
+{
+    static const struct {
+        const char *env[4];
+        const char *names;
+    } cases[] = {
+        {{"RANK=1"}, "WORLD_SIZE"},
+        {{"WORLD_SIZE=2"}, "RANK"},
+        {{"RANK=x", "WORLD_SIZE=2"}, "RANK=x"},
+        {{"RANK=2", "WORLD_SIZE=2"}, "RANK=2"},
+        {{"RANK=-1", "WORLD_SIZE=2"}, "RANK=-1"},
+        {{"RANK=0", "WORLD_SIZE=0"}, "WORLD_SIZE=0"},
+        {{"RANK=0", "WORLD_SIZE=99999999999"}, "WORLD_SIZE"},
+        {{"RANK=0", "WORLD_SIZE=2", "LOCAL_WORLD_SIZE=3"}, "LOCAL_WORLD_SIZE=3"},
+        {{"RANK=1", "WORLD_SIZE=2", "LOCAL_RANK=2"}, "LOCAL_RANK=2"},
+        {{"RANK=1", "WORLD_SIZE=2", "MASTER_PORT=70000"}, "MASTER_PORT=70000"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct collectives_config cfg;
+        struct err err = {0};
+        assert_int_equal(read_env(&cfg, &err, cases[i].env), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_non_null(strstr(err.msg, cases[i].names));
+    }
+}
+
+static void test_transports_that_are_not_there(void **state)
+{
+    struct err err = {0};
+    struct collectives_config cfg = {.world = 2, .local_world = 1};
+
+    (void)state;
+    assert_null(collectives_open(&cfg, 1000, &err));
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "MASTER_ADDR is not set"));
+    cfg.local_world = 2;
+    cfg.backend = COLLECTIVES_NCCL;
+    assert_null(collectives_open(&cfg, 1000, &err));
+    assert_non_null(strstr(err.msg, "nccl"));
+}
+
+static void test_solo(void **state)
+{
+    struct err err = {0};
+    const struct collectives_config cfg = {.world = 1, .local_world = 1};
+    float x[2] = {1, 2}, all[2] = {0};
+    uint32_t flags = COLLECTIVES_STOP_TERM;
+    cleanup_collectives struct collectives *c = collectives_open(&cfg, 0, &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_string_equal(c->transport, "solo");
+    assert_int_equal(c->all_reduce(c, x, 2, &flags, 0, &err), 0);
+    assert_true(x[0] == 1 && x[1] == 2 && flags == COLLECTIVES_STOP_TERM);
+    assert_int_equal(c->all_gather(c, x, sizeof(x), all, 0, &err), 0);
+    assert_memory_equal(all, x, sizeof(x));
+    assert_int_equal(c->barrier(c, 0, &err), 0);
+    assert_int_equal(c->broadcast(c, x, sizeof(x), 0, 0, &err), 0);
+    assert_int_equal(c->send(c, x, sizeof(x), 1, 0, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    float *shared = c->shared(c, 100, 0, &err);
+    assert_true(shared && (uintptr_t)shared % 64 == 0 && shared[99] == 0.0f);
+    for (int i = 1; i < COLLECTIVES_SHARED_MAX; i++)
+        assert_non_null(c->shared(c, 1, 0, &err));
+    assert_null(c->shared(c, 1, 0, &err));
+}
+
+static void test_parts_cover_everything_once(void **state)
+{
+    (void)state;
+    for (int world = 1; world <= 17; world++)
+        for (size_t n = 0; n < 600; n += n < 70 ? 1 : 37) {
+            size_t at = 0, begin, end;
+            for (int r = 0; r < world; r++) {
+                collectives_part(n, r, world, &begin, &end);
+                assert_true(begin == at && end >= begin && end <= n);
+                at = end;
+            }
+            assert_int_equal(at, n);
+        }
+}
+
+static void test_exit_codes(void **state)
+{
+    (void)state;
+    assert_int_equal(collectives_exit_code(&(struct err){.kind = ERR_PEER}), 140);
+    assert_int_equal(collectives_exit_code(&(struct err){.kind = ERR_TIMEOUT}), 138);
+    assert_int_equal(collectives_exit_code(&(struct err){.kind = ERR_INVALID}), 1);
+    assert_int_equal(collectives_exit_code(&(struct err){.kind = ERR_FATAL}), 1);
+    assert_int_equal(collectives_exit_code(&(struct err){.kind = ERR_NONE}), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads_the_launchers_environment),
+        cmocka_unit_test(test_refuses_a_wrong_environment),
+        cmocka_unit_test(test_transports_that_are_not_there),
+        cmocka_unit_test(test_solo),
+        cmocka_unit_test(test_parts_cover_everything_once),
+        cmocka_unit_test(test_exit_codes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

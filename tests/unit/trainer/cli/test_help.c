@@ -1,0 +1,163 @@
+/* test_help.c - the manual names everything there is. */
+#include "test.h"
+
+#include "tools/tools.h"
+#include "trainer/cli/help.h"
+#include "trainer/cli/options.h"
+#include "trainer/model/layer.h"
+#include "trainer/presets/presets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect(const char *text, const char *what)
+{
+    if (!strstr(text, what))
+        fail_msg("the help lacks \"%s\"", what);
+}
+
+static void lines_fit(const char *text)
+{
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        if (len > 80)
+            fail_msg("a line of %zu columns: %.*s", len, (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+}
+
+static void the_program_names_presets_and_layers(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t len = 0;
+    size_t count;
+    const struct preset *all = presets(&count);
+    const char *names[LAYER_KINDS_MAX];
+    int kinds = layer_kinds(names);
+    FILE *out = open_memstream(&text, &len);
+
+    help_program(out, tools);
+    fclose(out);
+    for (size_t i = 0; i < count; i++)
+        expect(text, all[i].name);
+    for (int i = 0; i < kinds; i++)
+        expect(text, names[i]);
+    for (size_t i = 0; tools[i]; i++)
+        expect(text, tools[i]->name);
+    expect(text, "{format: csv, train [, test, header, target, target_columns]}");
+    expect(text, "val_fraction");
+    expect(text, "{save_every},");
+    expect(text, "{save_path} and {loss}");
+    expect(text, "epoch_all");
+    expect(text, "stages: [a, b, c]");
+    lines_fit(text);
+    free(text);
+}
+
+static void a_preset_names_every_option(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config cfg;
+    struct err err;
+    char *text = NULL;
+    size_t len = 0;
+    size_t count;
+    const struct option_row *row = option_rows(&count);
+    FILE *out = open_memstream(&text, &len);
+
+    assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
+    help_preset(out, &cfg);
+    fclose(out);
+    for (size_t i = 0; i < count; i++) {
+        char option[64];
+        if (!row[i].name)
+            continue;
+        snprintf(option, sizeof(option), "    --%s%s%s\n", row[i].name, row[i].arg ? " " : "",
+                 row[i].arg ? row[i].arg : "");
+        expect(text, option);
+    }
+    expect(text, "Default 0.001, and it is multiplied by the number of ranks.");
+    expect(text, "Default 500 divided by the number of ranks.");
+    expect(text, "Default 10.");
+    expect(text, "143  stopped by SIGTERM");
+    lines_fit(text);
+    free(text);
+}
+
+/* What a preset has and where it differs from the others, in lines that fit a terminal. */
+static void every_preset_shows_what_it_is(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        cleanup_arena struct arena a = {0};
+        struct config cfg;
+        struct err err;
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        assert_int_equal(config_load(all[i].name, &a, &cfg, &err), 0);
+        help_preset(out, &cfg);
+        fclose(out);
+        expect(text, all[i].name);
+        /* Every line of the preset below its notes, or the beginning of it where it is folded. */
+        for (const char *line = strstr(all[i].text, "\nmodel:") + 1; *line; line += *line == '\n') {
+            char begin[48];
+            int n = (int)strcspn(line, "\n");
+            snprintf(begin, sizeof(begin), "%.*s", n < 40 ? n : 40, line);
+            if (*line != '#')
+                expect(text, begin);
+            line += n;
+        }
+        expect(text, "--resume checkpoints");
+        if (cfg.save_path)
+            expect(text, "        Default checkpoint.pt.\n");
+        if (!cfg.sampler_seed)
+            expect(text, "        Default 0.\n");
+        bool images = strcmp(all[i].name, "mnist-cnn") == 0 || strcmp(all[i].name, "fashion-mlp") == 0;
+        assert_int_equal(strstr(text, "--data /usr/share/datasets/fashion-mnist") != NULL, images);
+        lines_fit(text);
+        free(text);
+    }
+}
+
+/* `trainer COMMAND --help`, by the command's own function. */
+static void a_command_names_every_option(void **state)
+{
+    (void)state;
+    char *const argv[] = {"--help"};
+
+    for (size_t i = 0; tools[i]; i++) {
+        const struct command *c = tools[i];
+        char *text = NULL;
+        size_t len = 0;
+        struct err err;
+        FILE *out = open_memstream(&text, &len);
+        assert_ptr_equal(command_find(tools, c->name), c);
+        assert_int_equal(c->main(c, 1, argv, out, &err), 0);
+        fclose(out);
+        expect(text, c->name);
+        for (size_t k = 0; k < c->rows; k++)
+            expect(text, c->row[k].name);
+        lines_fit(text);
+        free(text);
+    }
+    assert_null(command_find(tools, "fashion-mlp"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_program_names_presets_and_layers),
+        cmocka_unit_test(a_preset_names_every_option),
+        cmocka_unit_test(every_preset_shows_what_it_is),
+        cmocka_unit_test(a_command_names_every_option),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* test_yaml_tree.c - documents in, trees or errors with places out. */
+#include "test.h"
+
+#include "common/buf.h"
+#include "trainer/cli/yaml_tree.h"
+
+#include <string.h>
+
+static int parse(const char *text, struct arena *a, struct yaml_tree **ret, struct err *err)
+{
+    return yaml_tree_parse("f.yaml", text, strlen(text), a, ret, err);
+}
+
+static void reads_values(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *tree;
+    struct err err;
+    int64_t i = 7;
+    int64_t kept = 9;
+    double d = 0;
+    const char *s = NULL;
+    int choice = -1;
+
+    assert_int_equal(
+        parse("n: 12\nlist: [a, {b: -1.5e3}]\ns: 'x y'\nnothing: null\ntilde: ~\nc: two\n", &a, &tree, &err),
+        0);
+    struct yaml_at root = yaml_root("f.yaml", tree);
+    assert_int_equal(yaml_get_i64(&root, "n", 0, 12, &i, &err), 0);
+    assert_int_equal(i, 12);
+    struct yaml_at list = yaml_member(&root, "list");
+    assert_int_equal(yaml_expect_sequence(&list, 2, 2, &err), 0);
+    struct yaml_at item = yaml_item(&list, list.node->first->next, 1);
+    assert_int_equal(yaml_get_f64(&item, "b", -2000, 0, &d, &err), 0);
+    assert_true(d == -1500);
+    assert_int_equal(yaml_get_str(&root, "s", 10, &s, &err), 0);
+    assert_string_equal(s, "x y");
+    assert_int_equal(yaml_get_choice(&root, "c", (const char *const[]){"one", "two", NULL}, &choice, &err),
+                     0);
+    assert_int_equal(choice, 1);
+    for (int k = 0; k < 3; k++)
+        assert_int_equal(
+            yaml_get_i64(&root, (const char *const[]){"nothing", "tilde", "absent"}[k], 0, 1, &kept, &err),
+            0);
+    assert_int_equal(kept, 9);
+}
+
+static void refuses_documents(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "f.yaml:1: expected a YAML document, found none"},
+        {"a: 1\nb: *x\n", "aliases (*name) are not accepted"},
+        {"a: &x 1\n", "f.yaml:1: anchors (&name) and tags"},
+        {"a: &x {b: 1}\n", "f.yaml:1: anchors (&name) and tags"},
+        {"a: !!int 1\n", "anchors (&name) and tags"},
+        {"a: !t [1]\n", "anchors (&name) and tags"},
+        {"a: 1\nb: 2\na: 3\n", "f.yaml:3: key \"a\" stands here and in line 1"},
+        {"? [a]\n: 1\n", "f.yaml:1: a key must be a plain word"},
+        {"a: 1\n---\nb: 2\n", "expected one YAML document, found another"},
+        {"a: [1\n", "f.yaml:2: "},
+        {"a: \"\\0\"\n", "f.yaml:1: a value holds a NUL character"},
+        {"\xff\xfe", "f.yaml:1: "},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct yaml_tree *tree = NULL;
+        struct err err = {0};
+        assert_int_equal(parse(cases[i].text, &a, &tree, &err), -1);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_null(tree);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.msg, cases[i].says);
+    }
+}
+
+static void has_limits(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    struct yaml_tree *tree;
+    struct err err;
+
+    for (int depth = YAML_TREE_DEPTH_MAX; depth <= YAML_TREE_DEPTH_MAX + 1; depth++) {
+        buf_clear(&text);
+        for (int i = 0; i < depth; i++)
+            assert_int_equal(buf_puts(&text, "[", &err), 0);
+        for (int i = 0; i < depth; i++)
+            assert_int_equal(buf_puts(&text, "]", &err), 0);
+        assert_int_equal(parse(buf_str(&text), &a, &tree, &err), depth <= YAML_TREE_DEPTH_MAX ? 0 : -1);
+    }
+    assert_non_null(strstr(err.msg, "nested too deeply"));
+
+    buf_clear(&text);
+    for (int i = 0; i <= YAML_TREE_NODES_MAX; i++)
+        assert_int_equal(buf_puts(&text, "- 1\n", &err), 0);
+    assert_int_equal(parse(buf_str(&text), &a, &tree, &err), -1);
+    assert_non_null(strstr(err.msg, "more than 16384 values"));
+
+    assert_int_equal(yaml_tree_parse("f.yaml", buf_str(&text), YAML_TREE_BYTES_MAX + 1, &a, &tree, &err), -1);
+    assert_non_null(strstr(err.msg, "expected at most 262144"));
+}
+
+/* Every cut of a good document is read or refused, never worse. */
+static void survives_every_cut(void **state)
+{
+    (void)state;
+    const char *text = "a: {b: [1, 'x', {c: \"y\"}], d: ~}\ne:\n  - f: 1\n    g: |\n      long\n";
+
+    for (size_t len = 0; len <= strlen(text); len++) {
+        cleanup_arena struct arena a = {0};
+        struct yaml_tree *tree;
+        struct err err = {0};
+        if (yaml_tree_parse("f.yaml", text, len, &a, &tree, &err))
+            assert_int_equal(err.kind, ERR_INVALID);
+    }
+}
+
+static void errors_name_the_place(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *tree;
+    struct err err;
+    int64_t i = 0;
+    double d = 0;
+    int c = 0;
+    const char *s = NULL;
+
+    assert_int_equal(parse("a:\n  - {n: 65}\n  - {n: '7', f: nan, s: [], t: \"\"}\n", &a, &tree, &err), 0);
+    struct yaml_at root = yaml_root("f.yaml", tree);
+    struct yaml_at list = yaml_member(&root, "a");
+    struct yaml_at first = yaml_item(&list, list.node->first, 0);
+    struct yaml_at second = yaml_item(&list, list.node->first->next, 1);
+
+    assert_int_equal(yaml_get_i64(&first, "n", 1, 64, &i, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:2: a[0].n: expected an integer 1..64, got \"65\"");
+    assert_int_equal(yaml_get_i64(&second, "n", 1, 64, &i, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:3: a[1].n: expected an integer 1..64, got \"7\"");
+    assert_int_equal(yaml_get_f64(&second, "f", 0, 1, &d, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:3: a[1].f: expected a number 0..1, got \"nan\"");
+    assert_int_equal(yaml_get_str(&second, "s", 5, &s, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:3: a[1].s: expected a text, got a list");
+    assert_int_equal(yaml_get_str(&second, "t", 5, &s, &err), -1);
+    assert_int_equal(yaml_get_choice(&first, "n", (const char *const[]){"x", "y", NULL}, &c, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:2: a[0].n: expected one of: x, y; got \"65\"");
+    assert_int_equal(yaml_require(&second, "q", &err), -1);
+    assert_string_equal(err.msg, "f.yaml:3: a[1].q: is required");
+    assert_int_equal(yaml_expect_mapping(&first, (const char *const[]){"m", "o", NULL}, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:2: a[0].n: unknown key, expected one of: m, o");
+    assert_int_equal(yaml_expect_mapping(&list, (const char *const[]){"m", NULL}, &err), -1);
+    assert_string_equal(err.msg, "f.yaml:2: a: expected a mapping, got a list");
+    assert_int_equal(yaml_expect_sequence(&list, 3, 4, &err), -1);
+    assert_int_equal(yaml_expect_sequence(&first, 0, 4, &err), -1);
+    assert_int_equal(i, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_values),
+        cmocka_unit_test(refuses_documents),
+        cmocka_unit_test(has_limits),
+        cmocka_unit_test(survives_every_cut),
+        cmocka_unit_test(errors_name_the_place),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* test_pod_source.c - data that are not there: what is tried, what is said, and whether another try is worth it. */
+#include "test.h"
+
+#include "trainer/data/files.h"
+#include "trainer/data/http_server.h"
+#include "trainer/data/pod_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct fixture {
+    char folder[PATH_MAX];
+    char mirror[64];
+    struct http_server server;
+    struct data_spec spec;
+    struct pod_data_options o;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    files_folder(f->folder);
+    http_server_start(&f->server);
+    f->spec = (struct data_spec){.format = SOURCE_IDX, .stats = 1, .std = {1}};
+    f->o = (struct pod_data_options){.source = {.spec = &f->spec, .dir = f->folder},
+                                     .download = true,
+                                     .download_pause_ms = 1,
+                                     .timeout_ms = 1000};
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    http_server_stop(&f->server);
+    files_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+static void expect(struct fixture *f, enum err_kind kind, const char *says)
+{
+    struct err err = {0};
+
+    assert_null(pod_data_find(&f->o, &err));
+    if (err.kind != kind || !strstr(err.msg, says) || !strstr(err.msg, f->folder))
+        fail_msg("kind %d \"%s\", expected %d \"%s\"", err.kind, err.msg, kind, says);
+}
+
+static void from(struct fixture *f, int port, const char *place)
+{
+    snprintf(f->mirror, sizeof(f->mirror), "http://127.0.0.1:%d%s", port, place);
+    f->o.mirror = f->mirror;
+}
+
+/* Neither files nor a network: for good. The line has what to do. */
+static void without_files_and_network_it_ends_for_good(void **state)
+{
+    struct fixture *f = *state;
+
+    setenv("https_proxy", "http://127.0.0.1:1", 1);
+    setenv("http_proxy", "http://127.0.0.1:1", 1);
+    expect(f, ERR_NOT_FOUND,
+           "expected MNIST/raw/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in it, and cannot");
+    expect(f, ERR_NOT_FOUND, "(--no_download: do not try): Failed to connect to 127.0.0.1 port 1");
+    f->o.source.name = DATASET_FASHION_MNIST;
+    expect(f, ERR_NOT_FOUND, "expected FashionMNIST/raw/{train,");
+    unsetenv("https_proxy");
+    unsetenv("http_proxy");
+    f->o.download = false;
+    expect(f, ERR_NOT_FOUND, "--data, --no_download: ");
+    expect(f, ERR_NOT_FOUND, "expected train-images-idx3-ubyte[.gz] in its folders");
+    assert_int_equal(f->server.seen->requests, 0);
+}
+
+/* No files and no right to write them there: for good, and in one line. Root may write everywhere, so it is not root that looks. */
+static void without_files_and_rights_it_ends_for_good(void **state)
+{
+    struct fixture *f = *state;
+    const bool root = geteuid() == 0;
+    char says[160];
+
+    from(f, f->server.port, "/good");
+    assert_int_equal(chmod(f->folder, 0500), 0);
+    if (root)
+        assert_int_equal(seteuid(65534), 0);
+    snprintf(says, sizeof(says),
+             ": no MNIST/raw/train-images-idx3-ubyte[.gz] there, and uid %u may not write it (Permission "
+             "denied): give --data",
+             (unsigned)geteuid());
+    expect(f, ERR_NOT_FOUND, says);
+    f->o.source.name = DATASET_FASHION_MNIST;
+    expect(f, ERR_NOT_FOUND, "or one with the files (Debian: dataset-fashion-mnist)");
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(chmod(f->folder, 0700), 0);
+    assert_int_equal(f->server.seen->requests, 0);
+}
+
+/* A mirror that was named may still come up; a server that is busy may have time later. */
+static void what_may_pass_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    from(f, 1, "");
+    expect(f, ERR_TRANSIENT, "no MNIST, and no download: ");
+    from(f, f->server.port, "/503");
+    expect(f, ERR_TRANSIENT, "/503/train-images-idx3-ubyte.gz: the server answered 503");
+    assert_int_equal(f->server.seen->requests, 3);
+    from(f, f->server.port, "/none");
+    expect(f, ERR_NOT_FOUND, "/none/train-images-idx3-ubyte.gz: the server answered 404");
+    from(f, f->server.port, "/wrong");
+    expect(f, ERR_INVALID, "MD5 ");
+}
+
+static bool at_once(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void a_stop_is_said(void **state)
+{
+    struct fixture *f = *state;
+
+    f->o.stopped = at_once;
+    from(f, f->server.port, "/stall");
+    expect(f, ERR_TRANSIENT, "no data, and the download was stopped");
+}
+
+/* Other formats have no home on the network. */
+static void other_data_are_not_looked_for(void **state)
+{
+    struct fixture *f = *state;
+
+    from(f, f->server.port, "/good");
+    f->spec.format = SOURCE_CSV;
+    f->spec.train = "train.csv";
+    expect(f, ERR_NOT_FOUND, "train.csv");
+    f->spec.format = SOURCE_IDX;
+    f->spec.train_targets = "labels";
+    expect(f, ERR_NOT_FOUND, "train.csv");
+    f->spec.format = SOURCE_TOKENS;
+    f->spec.train = "*train*.bin";
+    f->spec.train_targets = NULL;
+    f->spec.rows = 8;
+    expect(f, ERR_NOT_FOUND, "/*train*.bin: no such file: --data and --train_files say what is read");
+    assert_int_equal(f->server.seen->requests, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_files_and_network_it_ends_for_good),
+        TEST(without_files_and_rights_it_ends_for_good),
+        TEST(what_may_pass_says_so),
+        TEST(a_stop_is_said),
+        TEST(other_data_are_not_looked_for),
+    };
+
+    unsetenv("http_proxy");
+    unsetenv("all_proxy");
+    setenv("no_proxy", "", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

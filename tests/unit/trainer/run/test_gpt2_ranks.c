@@ -1,0 +1,252 @@
+/* test_gpt2_ranks.c - GPT-2 on several ranks: the weights of one that takes as many micro-batches, of parts of the optimiser's
+ * state on each rank, and of runs that stop and go on, bit by bit. */
+#include "test.h"
+
+#include "../launched.h"
+#include "common/buf.h"
+#include "common/contract.h"
+#include "common/fsutil.h"
+#include "trainer/run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GOLDEN TK_SOURCE_DIR "/tests/golden/torch"
+
+/* 12 tokens a window, 40 windows: in order, so that ranks together take what one takes alone. */
+static const char MODEL[] =
+    "name: small\n"
+    "model:\n"
+    "  gpt2: {vocab: 31, block_size: 12, n_layer: 2, n_head: 2, n_embd: 16}\n"
+    "loss: cross_entropy\n"
+    "optimizer: {type: adamw, lr: 0.006, beta1: 0.9, beta2: 0.95, weight_decay: 0.1, decay: matrices, clip: "
+    "1.0}\n"
+    "schedule: {type: cosine, per: step, warmup: 3, warmup_full: last, min_lr: 0.0006}\n"
+    "data: {format: tokens, train: gpt2.bin, shuffle: false}\n"
+    "defaults: {epochs: 2, batch_size: 1, total_batch_tokens: 48, seed: 1337}\n";
+
+static char *environment(const char *name)
+{
+    if (strcmp(name, CONTRACT_ENV_JOB_UID) == 0)
+        return (char *)"gpt2";
+    return launched.world == 1 ? NULL : launched_get(name);
+}
+
+struct fixture {
+    char dir[64];
+    struct arena arena;
+    struct config cfg;
+};
+
+static int make(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct err err;
+
+    snprintf(f->dir, sizeof(f->dir), "/tmp/tk-gpt2-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    if (config_decode("small.yaml", MODEL, sizeof(MODEL) - 1, &f->arena, &f->cfg, &err))
+        fail_msg("%s", err.msg);
+    f->cfg.data_dir = GOLDEN;
+    f->cfg.timeout_s = 60;
+    f->cfg.save_seconds = 0;
+    f->cfg.resume = "never";
+    *state = f;
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    struct fixture *f = *state;
+
+    (void)!system(arena_printf(&f->arena, "rm -rf %s", f->dir));
+    arena_release(&f->arena);
+    free(f);
+    return 0;
+}
+
+static const char *path_in(struct fixture *f, const char *name)
+{
+    return arena_printf(&f->arena, "%s/%s", f->dir, name);
+}
+
+static int one_rank(void *ctx, int rank)
+{
+    struct fixture *f = ctx;
+    const struct config *cfg = &f->cfg;
+    cleanup_fclose FILE *out = fopen(rank ? "/dev/null" : path_in(f, "out"), "w");
+    struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
+    struct run_result result;
+    struct err err = {0};
+
+    env.started_ms = env.clock.mono_ms(env.clock.ctx);
+    if (run(cfg, &env, &result, &err))
+        fprintf(stderr, "rank %d: %s\n", rank, err.msg);
+    return result.exit_code;
+}
+
+/* The weights that `world` ranks end with. */
+static struct buf weights_of(struct fixture *f, int world)
+{
+    static int runs;
+    int codes[LAUNCHED_MAX];
+    struct err err = {0};
+    struct buf bytes = BUF_INIT(1 << 20);
+
+    f->cfg.save_path = path_in(f, "m.safetensors");
+    launched.port = 29527;
+    launched.test = arena_printf(&f->arena, "gpt2-%d", runs++);
+    launched_run(world, one_rank, f, codes);
+    for (int r = 0; r < world; r++)
+        assert_int_equal(codes[r], 0);
+    if (fs_read(f->cfg.save_path, &bytes, &err))
+        fail_msg("%s", err.msg);
+    unlink(f->cfg.save_path);
+    return bytes;
+}
+
+/* The last run went on: afresh it would have ended with the same weights. */
+static void assert_resumed(struct fixture *f)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    struct err err;
+
+    assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
+    assert_non_null(strstr(buf_str(&out), "resumed from "));
+}
+
+static void assert_same(const struct buf *a, const struct buf *b)
+{
+    assert_int_equal(a->len, b->len);
+    assert_memory_equal(a->data, b->data, a->len);
+}
+
+/* 48 tokens a step: four micro-batches of one rank, two of two, one of four. In rank order the sums of four are those of
+ * one; of two they are grouped otherwise. */
+static void ranks_are_micro_batches(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf one = weights_of(f, 1);
+    cleanup_buf struct buf four = weights_of(f, 4);
+
+    assert_same(&one, &four);
+    f->cfg.seed++;
+    cleanup_buf struct buf other = weights_of(f, 1);
+    assert_true(memcmp(one.data, other.data, one.len) != 0);
+}
+
+static void parts_of_the_optimiser_change_no_bit(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int world = 1; world <= 4; world += world == 1 ? 1 : 2) {
+        f->cfg.zero_stage = 0;
+        cleanup_buf struct buf whole = weights_of(f, world);
+        f->cfg.zero_stage = 1;
+        cleanup_buf struct buf parts = weights_of(f, world);
+        assert_same(&whole, &parts);
+    }
+}
+
+/* Ten steps, a checkpoint, ten more. */
+static void goes_on_bit_by_bit(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int zero = 0; zero < 2; zero++) {
+        f->cfg.zero_stage = zero;
+        f->cfg.max_steps = 0;
+        f->cfg.resume = "never";
+        f->cfg.ckpt_dir = path_in(f, "none");
+        cleanup_buf struct buf whole = weights_of(f, 2);
+        f->cfg.ckpt_dir = path_in(f, zero ? "parts" : "whole");
+        f->cfg.max_steps = 10;
+        f->cfg.save_steps = 10;
+        cleanup_buf struct buf half = weights_of(f, 2);
+        f->cfg.max_steps = 0;
+        f->cfg.save_steps = 0;
+        f->cfg.resume = "auto";
+        cleanup_buf struct buf rest = weights_of(f, 2);
+        assert_resumed(f);
+        assert_true(memcmp(half.data, whole.data, whole.len) != 0);
+        assert_same(&whole, &rest);
+    }
+}
+
+/* A checkpoint in parts is no other than one that is not: 4 ranks with parts go on from 2 without. */
+static void parts_do_not_show_on_disk(void **state)
+{
+    struct fixture *f = *state;
+
+    f->cfg.zero_stage = 0;
+    f->cfg.resume = "never";
+    f->cfg.max_steps = 10;
+    f->cfg.save_steps = 10;
+    f->cfg.ckpt_dir = path_in(f, "mixed");
+    cleanup_buf struct buf half = weights_of(f, 2);
+    assert_true(half.len > 0);
+    f->cfg.max_steps = 0;
+    f->cfg.save_steps = 0;
+    f->cfg.resume = "auto";
+    cleanup_buf struct buf plain = weights_of(f, 4);
+    assert_resumed(f);
+    f->cfg.zero_stage = 1;
+    cleanup_buf struct buf parts = weights_of(f, 4);
+    assert_resumed(f);
+    assert_same(&plain, &parts);
+}
+
+/* In the middle of an epoch, with other ranks than before: what one rank would have done alone. */
+static void goes_on_with_other_ranks(void **state)
+{
+    struct fixture *f = *state;
+    static const int ways[][3] = {{1, 4, 1}, {4, 1, 4}};
+    cleanup_buf struct buf whole = weights_of(f, 1);
+
+    for (int w = 0; w < 2; w++) {
+        f->cfg.ckpt_dir = path_in(f, w ? "w1" : "w0");
+        for (int part = 0; part < 3; part++) { /* 40 windows, 10 steps an epoch */
+            const int until[] = {3, 17, 0};
+            f->cfg.max_steps = until[part];
+            f->cfg.save_steps = until[part];
+            f->cfg.zero_stage = part == 1; /* nor does it matter who holds the optimiser's state */
+            f->cfg.resume = part ? "auto" : "never";
+            cleanup_buf struct buf got = weights_of(f, ways[w][part]);
+            if (part)
+                assert_resumed(f);
+            if (part == 2)
+                assert_same(&got, &whole);
+        }
+    }
+}
+
+static void batches_that_do_not_divide_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct config cfg = f->cfg;
+    struct err err;
+
+    assert_int_equal(config_batch(&cfg, 2, &err), 0);
+    assert_int_equal(cfg.batch_size, 2);
+    assert_int_equal(cfg.micro_batches, 2);
+    cfg = f->cfg;
+    assert_int_equal(config_batch(&cfg, 3, &err), -1);
+    assert_string_equal(
+        err.msg, "--total_batch_tokens 48: expected 1..1024 times 36 (12 tokens x batch size 1 x 3 ranks)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ranks_are_micro_batches, make, unmake),
+        cmocka_unit_test_setup_teardown(parts_of_the_optimiser_change_no_bit, make, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, make, unmake),
+        cmocka_unit_test_setup_teardown(parts_do_not_show_on_disk, make, unmake),
+        cmocka_unit_test_setup_teardown(goes_on_with_other_ranks, make, unmake),
+        cmocka_unit_test_setup_teardown(batches_that_do_not_divide_are_refused, make, unmake),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* test_report.c - the lines that people and programs read, letter by letter. */
+#include "test.h"
+
+#include "common/cleanup.h"
+#include "trainer/run/report.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct fixture {
+    char *text;
+    size_t len;
+    FILE *out;
+    int64_t now_ms;
+};
+
+static int64_t now(void *ctx)
+{
+    return ((struct fixture *)ctx)->now_ms;
+}
+
+static struct report_options options(struct fixture *f, enum log_format format)
+{
+    *f = (struct fixture){.now_ms = 1767225600000};
+    f->out = open_memstream(&f->text, &f->len);
+    return (struct report_options){.out = f->out,
+                                   .format = format,
+                                   .epochs = 10,
+                                   .steps = 375,
+                                   .samples_per_step = 128,
+                                   .clock = {now, now, f}};
+}
+
+static void tell(struct report *r)
+{
+    struct config cfg = {.name = "mnist-cnn", .batch_size = 32};
+    struct report_times t = {.samples = 480000, .train_s = 40, .val_s = 2.5, .startup_s = 0.25};
+
+    report_start(r, &cfg, 93322, 4, "host", "avx512", 1);
+    report_step(r, 1, 125, 1.61234);
+    report_val(r, 1, 375, 1.6, 0.86);
+    report_test(r, 3750, 1.57151, 0.88913);
+    report_times(r, &t);
+    report_stop(r, "SIGTERM", NULL, 2, 17);
+}
+
+static void check(struct fixture *f, struct report *r, const char *want)
+{
+    struct err err;
+
+    tell(r);
+    assert_int_equal(report_close(r, &err), 0);
+    fclose(f->out);
+    assert_string_equal(f->text, want);
+    free(f->text);
+}
+
+static void text_lines(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_TEXT);
+    struct err err;
+
+    check(&f, report_open(&o, &err),
+          "mnist-cnn: 93322 parameters, 4 ranks (host), batch 32 per rank, 1 thread per rank (avx512)\n"
+          "epoch 1/10, batch   125/375 with loss: 1.6123\n"
+          "epoch 1/10 with val loss: 1.6000, val accuracy: 0.8600\n"
+          "test loss: 1.5715, test accuracy: 0.8891\n"
+          "training time: 42.50 s (steps 40.00 s, validation 2.50 s), 12000 samples/s; start-up 0.25 s\n"
+          "stopped by SIGTERM after epoch 2, batch 17/375\n");
+}
+
+static void json_lines(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_JSON);
+    struct err err;
+
+#define TIME "{\"time\":\"2026-01-01T00:00:00.000Z\",\"event\":"
+    check(&f, report_open(&o, &err),
+          TIME "\"start\",\"model\":\"mnist-cnn\",\"parameters\":93322,\"ranks\":4,\"transport\":\"host\","
+               "\"batch_size\":32,\"threads\":1,\"isa\":\"avx512\",\"epochs\":10,\"steps\":375}\n" TIME
+               "\"train\",\"epoch\":1,\"epochs\":10,\"step\":125,\"steps\":375,\"global_step\":125,\"loss\":"
+               "1.61234}\n" TIME
+               "\"val\",\"epoch\":1,\"epochs\":10,\"global_step\":375,\"loss\":1.6,\"accuracy\":0.86}\n" TIME
+               "\"test\",\"global_step\":3750,\"loss\":1.57151,\"accuracy\":0.88913}\n" TIME
+               "\"times\",\"startup_s\":0.250,\"train_s\":40.000,\"val_s\":2.500,\"samples\":480000,"
+               "\"samples_per_s\":12000.0}\n" TIME
+               "\"stop\",\"signal\":\"SIGTERM\",\"during\":\"training\",\"epoch\":2,\"step\":17}\n");
+}
+
+/* On a terminal: one line redrawn, not more often than five times a second, gone before the next whole line.
+ * */
+/* JSON has neither NaN nor infinity: gradients may overflow behind a loss that does not. */
+static void numbers_that_are_none_are_left_out(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_JSON);
+    const struct report_speed v = {.lr = 0.5, .grad_norm = INFINITY, .tokens_per_s = 7, .mfu = NAN};
+    struct err err;
+    struct report *r = report_open(&o, &err);
+
+    report_speed(r, 1, 1, &v);
+    assert_int_equal(report_close(r, &err), 0);
+    fclose(f.out);
+    assert_non_null(strstr(f.text, "\"lr\":0.5,\"tokens_per_second\":7}"));
+    free(f.text);
+}
+
+static void progress_is_one_line(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_TEXT);
+    struct err err;
+
+    o.terminal = true;
+    struct report *r = report_open(&o, &err);
+    for (int64_t step = 1; step <= 100; step++) {
+        f.now_ms += 10;
+        report_progress(r, 1, step, 1.5);
+    }
+    report_step(r, 1, 100, 1.5);
+    assert_int_equal(report_close(r, &err), 0);
+    fclose(f.out);
+    int drawn = 0;
+    for (const char *at = f.text; (at = strstr(at, "\r\033[Kepoch 1/10  step ")); at++)
+        drawn++;
+    assert_in_range(drawn, 4, 5);
+    assert_non_null(strstr(f.text, "12800 samples/s"));
+    assert_non_null(strstr(f.text, "left\r\033[Kepoch 1/10, batch   100/375 with loss: 1.5000\n"));
+    free(f.text);
+}
+
+static void without_a_report_nothing_happens(void **state)
+{
+    (void)state;
+    struct err err;
+
+    tell(NULL);
+    report_progress(NULL, 1, 1, 1);
+    assert_int_equal(report_close(NULL, &err), 0);
+}
+
+/* A disk that is full from the second record on: the lines go on, and the end says so. */
+static void a_full_disk_is_told_at_the_end(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/test_report_XXXXXX";
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_TEXT);
+    struct rlimit before;
+    struct err err = {0};
+
+    assert_non_null(mkdtemp(dir));
+    o.log_dir = dir;
+    struct report *r = report_open(&o, &err);
+    assert_non_null(r);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){60, before.rlim_max});
+    tell(r);
+    int rc = report_close(r, &err);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(rc, -1);
+    assert_non_null(strstr(err.msg, "--log_dir"));
+    fclose(f.out);
+    assert_non_null(strstr(f.text, "test loss: 1.5715, test accuracy: 0.8891\n"));
+    free(f.text);
+    char command[64];
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_lines),
+        cmocka_unit_test(json_lines),
+        cmocka_unit_test(numbers_that_are_none_are_left_out),
+        cmocka_unit_test(progress_is_one_line),
+        cmocka_unit_test(without_a_report_nothing_happens),
+        cmocka_unit_test(a_full_disk_is_told_at_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+/* test_rig_device.c - whole runs that ask for a GPU, or for none, on machines of every kind: who gets which, and one line with
+ * exit status 2 for who gets none and needs one.
+ */
+#include "test.h"
+
+#include "common/buf.h"
+#include "common/contract.h"
+#include "common/fsutil.h"
+#include "trainer/run/run.h"
+#include "trainer/small_data.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const char MODEL[] = "name: tiny\n"
+                            "model:\n"
+                            "  input: {rows: 8, cols: 8, channels: 1}\n"
+                            "  layers: [flatten, {type: linear, name: out, out: 10}]\n"
+                            "loss: cross_entropy\n"
+                            "optimizer: {type: sgd, lr: 0.01}\n"
+                            "data: {format: idx, mean: 0.5, std: 0.5}\n"
+                            "defaults: {epochs: 1, batch_size: 32}\n";
+
+static const char *plugins, *trainer;
+static char dev[] = "/tmp/rig-device-XXXXXX"; /* a /dev with a driver in it */
+
+/* One rank on one machine. */
+struct machine {
+    enum collectives_backend backend;
+    bool no_cuda;
+    enum precision precision;
+    bool by_chance;
+    const char *kind; /* of plug-in; NULL: some_gpus */
+    const char *gpus, *driver;
+    const char *local_rank, *local_world, *visible, *shared; /* NULL: not set */
+    const char *line;                                        /* a part of the error, or NULL: it trains */
+    const char *note;                                        /* then: a part of the output */
+};
+
+static const struct machine *the_machine;
+
+static char *environment(const char *name)
+{
+    const struct machine *m = the_machine;
+    const struct {
+        const char *name, *value;
+    } all[] = {{CONTRACT_ENV_LOCAL_RANK, m->local_rank}, {CONTRACT_ENV_LOCAL_WORLD_SIZE, m->local_world},
+               {CONTRACT_ENV_RANK, m->local_rank},       {CONTRACT_ENV_WORLD_SIZE, m->local_world},
+               {CONTRACT_ENV_RUN_ID, "rig-device"},      {CONTRACT_ENV_MASTER_ADDR, "127.0.0.1"},
+               {CONTRACT_ENV_MASTER_PORT, "29517"},      {"CUDA_VISIBLE_DEVICES", m->visible},
+               {"NCCL_MULTI_RANK_GPU_ENABLE", m->shared}};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (strcmp(name, all[i].name) == 0)
+            return (char *)all[i].value;
+    return NULL;
+}
+
+/* What it printed is the caller's. */
+static char *train(const struct machine *m, const char *data, int *exit_code, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    struct config cfg;
+    struct run_result result;
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_int_equal(config_decode("tiny.yaml", MODEL, strlen(MODEL), &arena, &cfg, err), 0);
+    cfg.data_dir = data;
+    cfg.ckpt_dir = arena_printf(&arena, "%s/checkpoints", data);
+    cfg.resume = "never";
+    cfg.timeout_s = 20;
+    cfg.backend = (int)m->backend;
+    cfg.no_cuda = m->no_cuda;
+    cfg.precision = (int)m->precision;
+    cfg.stochastic_rounding = m->by_chance;
+    setenv("FAKE_GPUS", m->gpus ? m->gpus : "0", 1);
+    setenv("FAKE_DRIVER", m->driver ? m->driver : "13050", 1);
+    the_machine = m;
+    struct run_env env = {
+        .get = environment,
+        .clock = clock_system(),
+        .out = out,
+        .gpu = {.dir = arena_printf(&arena, "%s/%s", plugins, m->kind ? m->kind : "some_gpus"), .dev = dev}};
+    int rc = run(&cfg, &env, &result, err);
+    *exit_code = result.exit_code;
+    fclose(out);
+    assert_int_equal(rc, m->line ? -1 : 0);
+    assert_false(result.device_lost);
+    return text;
+}
+
+#define NCCL .backend = COLLECTIVES_NCCL
+#define GLOO .backend = COLLECTIVES_GLOO
+#define SECOND .local_rank = "1", .local_world = "2"
+
+static const struct machine refused[] = {
+    {NCCL, .kind = "nothing", .line = "nothing/libtk_cuda.so: no GPU support there"},
+    {NCCL, .line = "--backend nccl: no GPU is visible"},
+    {NCCL, .driver = "0", .line = "--backend nccl: no NVIDIA driver on this machine"},
+    {NCCL, .gpus = "2", .driver = "12080", .line = "the NVIDIA driver serves CUDA 12.8, expected 13.0"},
+    {NCCL, .visible = "7", .line = "no GPU is visible (CUDA_VISIBLE_DEVICES=7"},
+    {NCCL, .gpus = "1", .no_cuda = true, .line = "--no_cuda forbids them"},
+    {NCCL, SECOND, .gpus = "1", .line = "2 ranks here and 1 GPU visible"},
+    {NCCL, SECOND, .gpus = "1", .visible = "3", .line = "1 GPU visible in CUDA_VISIBLE_DEVICES=3"},
+    {NCCL, SECOND, .gpus = "1", .shared = "0", .line = "expected a GPU for each rank"},
+    {GLOO, .precision = PRECISION_BF16, .line = "--precision: expected f32 on CPUs"},
+    {GLOO, .by_chance = true, .line = "--stochastic_rounding: rounds"},
+};
+
+static void who_needs_a_gpu_and_gets_none_is_told_in_a_line(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++) {
+        struct err err = {0};
+        int code;
+        free(train(&refused[i], *state, &code, &err));
+        if (code != EXIT_CODE_USAGE || !strstr(err.msg, refused[i].line) || strchr(err.msg, '\n'))
+            fail_msg("row %zu: exit code %d, \"%s\", expected %d, \"%s\"", i, code, err.msg, EXIT_CODE_USAGE,
+                     refused[i].line);
+    }
+}
+
+static const struct machine on_the_cpu[] = {
+    {GLOO, .kind = "nothing", .note = "training on the CPU: "},
+    {GLOO, .gpus = "2", .no_cuda = true},
+    {GLOO, .gpus = "2", .driver = "12080", .note = "training on the CPU: the NVIDIA driver serves CUDA 12.8"},
+    {GLOO, .visible = ""},
+    {GLOO, .visible = "7", .note = "no GPU is visible (CUDA_VISIBLE_DEVICES=7"},
+};
+
+static void who_needs_none_trains(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(on_the_cpu); i++) {
+        const struct machine *m = &on_the_cpu[i];
+        struct err err = {0};
+        int code;
+        char *text = train(m, *state, &code, &err);
+        if (code || !strstr(text, "test loss") ||
+            (m->note ? !strstr(text, m->note) : strstr(text, "CPU") != NULL))
+            fail_msg("row %zu: exit code %d, \"%s\"", i, code, text);
+        free(text);
+    }
+}
+
+/* Every rank takes the GPU of its own number; where there are too few, those who may share do. */
+static const struct {
+    struct machine machine;
+    int ranks;
+    const char *taken[2];
+} choices[] = {
+    {{NCCL, .gpus = "1"}, 1, {"GPU 0 was taken"}},
+    {{GLOO, .gpus = "2"}, 1, {"GPU 0 was taken"}},
+    {{NCCL, .gpus = "2"}, 2, {"GPU 0 was taken", "GPU 1 was taken"}},
+    {{GLOO, .gpus = "2"}, 2, {"GPU 0 was taken", "GPU 1 was taken"}},
+    {{GLOO, .gpus = "1"}, 2, {"GPU 0 was taken", "GPU 0 was taken"}},
+    {{NCCL, .gpus = "1", .shared = "1"}, 2, {"GPU 0 was taken", "GPU 0 was taken"}},
+};
+
+static int take(struct machine m, int rank, int ranks, const char *want, const char *data)
+{
+    static const char *const numbers[] = {"0", "1", "2"};
+    struct err err = {0};
+    int code;
+
+    m.line = want;
+    m.local_rank = ranks > 1 ? numbers[rank] : NULL;
+    m.local_world = ranks > 1 ? numbers[ranks] : NULL;
+    free(train(&m, data, &code, &err));
+    if (strstr(err.msg, want))
+        return 0;
+    fprintf(stderr, "rank %d of %d: \"%s\", expected \"%s\"\n", rank, ranks, err.msg, want);
+    return 1;
+}
+
+static void each_rank_takes_its_own(void **state)
+{
+    for (size_t i = 0; i < ARRAY_LEN(choices); i++) {
+        pid_t pid[2];
+        int status;
+        fflush(NULL);
+        for (int r = 0; r < choices[i].ranks; r++) {
+            pid[r] = fork();
+            assert_true(pid[r] >= 0);
+            if (pid[r] == 0)
+                _exit(take(choices[i].machine, r, choices[i].ranks, choices[i].taken[r], *state));
+        }
+        for (int r = 0; r < choices[i].ranks; r++) {
+            assert_int_equal(waitpid(pid[r], &status, 0), pid[r]);
+            assert_int_equal(status, 0);
+        }
+    }
+}
+
+/* Who asked for GPUs alone is told; for others it is a note, and they train on the CPU. */
+/* The program itself, with whatever GPU support lies beside it, on a machine whose GPUs nobody may see. */
+static void the_program_says_one_line(void **state)
+{
+    char line[600];
+    cleanup_arena struct arena arena = {0};
+
+    (void)state;
+    const char *command =
+        arena_printf(&arena, "CUDA_VISIBLE_DEVICES= '%s' linear --backend nccl 2>&1 >/dev/null", trainer);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_true(strstr(line, "--backend nccl: ") && line[strlen(line) - 1] == '\n');
+    assert_int_equal(fgetc(f), EOF);
+    int status = pclose(f);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), EXIT_CODE_USAGE);
+}
+
+static int make(void **state)
+{
+    static char data[SMALL_DATA_DIR_BYTES];
+    char path[64];
+
+    small_data_make(data);
+    *state = data;
+    if (!mkdtemp(dev))
+        return -1;
+    snprintf(path, sizeof(path), "%s/nvidiactl", dev);
+    cleanup_close int fd = open(path, O_CREAT | O_WRONLY, 0600);
+    return fd < 0;
+}
+
+static int unmake(void **state)
+{
+    char path[64];
+
+    small_data_remove(*state);
+    snprintf(path, sizeof(path), "%s/nvidiactl", dev);
+    return unlink(path) || rmdir(dev);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_needs_a_gpu_and_gets_none_is_told_in_a_line),
+        cmocka_unit_test(who_needs_none_trains),
+        cmocka_unit_test(each_rank_takes_its_own),
+        cmocka_unit_test(the_program_says_one_line),
+    };
+
+    assert_int_equal(argc, 3);
+    plugins = argv[1];
+    trainer = argv[2];
+    return cmocka_run_group_tests(tests, make, unmake);
+}

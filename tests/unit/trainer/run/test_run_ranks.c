@@ -1,0 +1,191 @@
+/* test_run_ranks.c - whole runs of several ranks, each a process with an environment of its own: who speaks, what does not depend
+ * on their number, and who is to blame. */
+#include "test.h"
+
+#include "../launched.h"
+#include "a_run.h"
+#include "common/contract.h"
+#include "common/fsutil.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct ranks_run {
+    struct fixture *f;
+    void (*tweak)(struct config *cfg, int rank);
+};
+
+static int rank_main(void *ctx, int r)
+{
+    const struct ranks_run *run_of = ctx;
+    struct fixture *f = run_of->f;
+    cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", r)), "w");
+    struct run_env env = {.get = launched_get, .clock = clock_system(), .out = out, .stop = &f->stop};
+
+    if (run_of->tweak)
+        run_of->tweak(&f->cfg, r);
+    if (run(&f->cfg, &env, &f->result, &f->err))
+        fprintf(out, "error: %s\n", f->err.msg);
+    return f->result.exit_code;
+}
+
+/* Run `world` ranks; tweak(cfg, rank) may change a rank's configuration. codes[r] is each one's exit code. */
+static void go_ranks(struct fixture *f, int world, void (*tweak)(struct config *cfg, int rank), int *codes)
+{
+    launched_run(world, rank_main, &(struct ranks_run){f, tweak}, codes);
+}
+
+static const char *output(struct fixture *f, int rank)
+{
+    struct buf text = BUF_INIT(1 << 20);
+
+    assert_int_equal(fs_read(path_in(f, arena_printf(&f->arena, "out.%d", rank)), &text, &f->err), 0);
+    char *copy = arena_strdup(&f->arena, buf_str(&text));
+    buf_release(&text);
+    return copy;
+}
+
+static void only_rank_0_speaks(void **state)
+{
+    struct fixture *f = *state;
+    int codes[3];
+
+    f->cfg.batch_size = 4;
+    f->cfg.log_interval = 0;
+    f->cfg.log_interval_all_ranks = 6;
+    f->cfg.save_path = path_in(f, "m.pt");
+    go_ranks(f, 3, NULL, codes);
+    for (int r = 0; r < 3; r++)
+        assert_int_equal(codes[r], 0);
+    expect_lines(output(f, 0),
+                 (const char *const[]){
+                     "tiny: 1490 parameters, 3 ranks (host), batch 4 per rank",
+                     "epoch 1/2, batch     2/4 with loss: %\n", "epoch 1/2, batch     4/4 with loss: %\n",
+                     "epoch 1/2 with val loss: %, val accuracy: %\n",
+                     "epoch 2/2, batch     2/4 with loss: %\n", "epoch 2/2, batch     4/4 with loss: %\n",
+                     "epoch 2/2 with val loss: %, val accuracy: %\n", "test loss: %, test accuracy: %\n",
+                     "training time: % s", NULL});
+    assert_string_equal(output(f, 1), "");
+    assert_string_equal(output(f, 2), "");
+    assert_int_equal(access(f->cfg.save_path, R_OK), 0);
+}
+
+/* Shards differ with the world size, their sum does not. */
+static void evaluation_does_not_depend_on_ranks(void **state)
+{
+    struct fixture *f = *state;
+    int codes[4];
+
+    f->cfg.eval_only = true;
+    assert_int_equal(go(f), 0);
+    const char *alone_says = strstr(f->text, "test loss: ");
+    for (int world = 2; world <= 4; world++) {
+        go_ranks(f, world, NULL, codes);
+        assert_string_equal(strstr(output(f, 0), "test loss: "), alone_says);
+    }
+}
+
+static void every_rank_speaks_its_own_lines(void **state)
+{
+    struct fixture *f = *state;
+    int codes[2];
+
+    own_lines(f);
+    f->cfg.epochs = 1;
+    f->cfg.save_path = path_in(f, "m.pt");
+    go_ranks(f, 2, NULL, codes);
+    assert_int_equal(codes[0], 0);
+    assert_int_equal(codes[1], 0);
+    expect_lines(output(f, 0),
+                 (const char *const[]){"1 epochs of 12\n", "0: 0 of 2\n", "0 Loss: %\n",
+                                       "epoch 1/1 with val loss: %, val accuracy: %\n",
+                                       arena_printf(&f->arena, "0 at %s\n", f->cfg.save_path), NULL});
+    expect_lines(output(f, 1), (const char *const[]){"1: 0 of 2\n", "1 Loss: %\n", NULL});
+}
+
+static void other_options(struct config *cfg, int rank)
+{
+    if (rank == 1)
+        cfg->batch_size++;
+}
+
+static void no_data(struct config *cfg, int rank)
+{
+    if (rank == 0)
+        cfg->data_dir = "/nowhere";
+    cfg->no_download = true;
+}
+
+static void no_save(struct config *cfg, int rank)
+{
+    (void)rank;
+    cfg->save_path = "/nowhere/m.pt";
+}
+
+static void the_rank_that_failed_is_the_one_that_says_so(void **state)
+{
+    struct fixture *f = *state;
+    int codes[3];
+
+    go_ranks(f, 3, other_options, codes);
+    for (int r = 0; r < 3; r++) {
+        assert_int_equal(codes[r], EXIT_CODE_USAGE);
+        assert_non_null(strstr(output(f, r), "ranks 0 and 1 were started with different models or options"));
+    }
+    go_ranks(f, 3, no_data, codes);
+    assert_int_equal(codes[0], EXIT_CODE_USAGE);
+    assert_non_null(strstr(output(f, 0), "/nowhere"));
+    for (int r = 1; r < 3; r++) {
+        assert_int_equal(codes[r], EXIT_CODE_PEER_LOST);
+        assert_non_null(strstr(output(f, r), "rank 0 could not load the data set"));
+    }
+    go_ranks(f, 3, no_save, codes);
+    assert_int_equal(codes[0], EXIT_CODE_USAGE);
+    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
+    assert_int_equal(codes[2], EXIT_CODE_PEER_LOST);
+}
+
+static void no_weights(struct config *cfg, int rank)
+{
+    cfg->init_from = rank == 0 ? "/nowhere.pt" : cfg->save_path;
+}
+
+/* A rate of 0 leaves what was read; rank 0 alone reads. */
+static void begins_with_the_weights_of_a_file(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf first = BUF_INIT(1 << 20);
+    cleanup_buf struct buf again = BUF_INIT(1 << 20);
+    int codes[2];
+
+    weights_after(f, 2, &first);
+    f->cfg.init_from = f->cfg.save_path;
+    f->cfg.optimizer.lr = 0;
+    f->cfg.seed = 5;
+    f->cfg.save_path = path_in(f, "n.pt");
+    go_ranks(f, 2, NULL, codes);
+    assert_true(codes[0] == 0 && codes[1] == 0);
+    f->cfg.init_from = f->cfg.save_path;
+    weights_after(f, 1, &again);
+    assert_int_equal(again.len, first.len);
+    assert_memory_equal(again.data, first.data, first.len);
+    go_ranks(f, 2, no_weights, codes);
+    assert_int_equal(codes[0], EXIT_CODE_USAGE);
+    assert_non_null(strstr(output(f, 0), "--init_from: /nowhere.pt"));
+    assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(only_rank_0_speaks),
+        TEST(every_rank_speaks_its_own_lines),
+        TEST(evaluation_does_not_depend_on_ranks),
+        TEST(the_rank_that_failed_is_the_one_that_says_so),
+        TEST(begins_with_the_weights_of_a_file),
+    };
+
+    launched = (struct launched){.port = 29511, .test = "run"};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

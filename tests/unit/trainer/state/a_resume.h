@@ -1,0 +1,51 @@
+/* a_resume.h - runs of a small model, each rank a process, that a signal ends at any of their moments and that go on from what
+ * they have left. */
+#ifndef TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
+#define TK_TESTS_UNIT_TRAINER_STATE_A_RESUME_H
+
+#include "common/buf.h"
+#include "trainer/cli/config.h"
+#include "trainer/small_data.h"
+
+enum { RANKS = 3 };
+
+struct fixture {
+    char dir[SMALL_DATA_DIR_BYTES];
+    struct arena arena;
+    struct config cfg;
+    struct err err;
+    unsigned random;
+};
+
+/* Set-up and tear-down of a test. */
+int make(void **state);
+int unmake(void **state);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
+
+/* The small model with another optimiser, and nothing else asked. */
+void configure(struct fixture *f, const char *optimizer);
+
+char *path_in(struct fixture *f, const char *name);
+
+struct plan {
+    int world;
+    const char *job, *launch, *restarts;
+    int signal, rank, calls; /* `signal` to `rank` at its `calls`-th reading of the clock; 0: none */
+};
+
+/* The exit code of rank 0, or 128 + the signal that killed it; the others' are in codes. */
+int go(struct fixture *f, struct plan p, int codes[static RANKS]);
+
+/* Has rank 0 said so? */
+bool says(struct fixture *f, const char *text);
+
+/* The weights of a run that was left alone; behind it nothing is left of it. */
+void undisturbed(struct fixture *f, int world, struct buf *weights);
+void expect_weights(struct fixture *f, const struct buf *want);
+
+void read_file(const char *path, struct buf *out);
+
+/* Checkpoints and weights. */
+void forget(struct fixture *f);
+
+#endif

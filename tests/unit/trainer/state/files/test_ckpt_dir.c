@@ -1,0 +1,381 @@
+/* test_ckpt_dir.c - a checkpoint is whole or not there, wherever its writer dies; manifests that lie are refused. */
+#include "common/fsutil.h"
+#include "test.h"
+#include "trainer/state/files/ckpt_dir.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+struct fixture {
+    char dir[64];
+    char ckpt[96];
+};
+
+static int make(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+
+    snprintf(f->dir, sizeof(f->dir), "/tmp/ckpt_dir_XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    snprintf(f->ckpt, sizeof(f->ckpt), "%s/a/b", f->dir);
+    *state = f;
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    struct fixture *f = *state;
+    char command[128];
+
+    snprintf(command, sizeof(command), "rm -rf %s", f->dir);
+    assert_int_equal(system(command), 0);
+    free(f);
+    return 0;
+}
+
+struct payload {
+    int chunks;
+    int die_after; /* chunks; -1: never */
+    int fail_after;
+};
+
+static int put(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    const struct payload *p = ctx;
+    char chunk[100000];
+
+    for (int i = 0; i < p->chunks; i++) {
+        if (i == p->die_after)
+            raise(SIGKILL);
+        if (i == p->fail_after)
+            return err_set(err, ERR_FATAL, "injected");
+        memset(chunk, 'a' + i, sizeof(chunk));
+        if (sink->write(sink->ctx, chunk, sizeof(chunk), err))
+            return -1;
+    }
+    return 0;
+}
+
+static int write_one(const char *dir, int64_t step, const char *run, int64_t keep, struct payload p,
+                     struct err *err)
+{
+    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
+    struct manifest m = {.step = step, .config = 7, .saved_ms = 1700000000123 + step};
+    struct payload small = {.chunks = 1, .die_after = -1, .fail_after = -1};
+
+    snprintf(m.run_id, sizeof(m.run_id), "%s", run);
+    return ckpt_begin(&w, dir, &m, err) || ckpt_file(&w, "one", put, &small, err) ||
+                   ckpt_file(&w, "two", put, &p, err) || ckpt_commit(&w, keep, err)
+               ? -1
+               : 0;
+}
+
+static const struct payload GOOD = {.chunks = 3, .die_after = -1, .fail_after = -1};
+
+static void expect_steps(const char *dir, const int64_t *steps, size_t n)
+{
+    cleanup_arena struct arena a = {0};
+    struct ckpt_list list;
+    struct err err;
+
+    assert_int_equal(ckpt_list(dir, &a, &list, &err), 0);
+    assert_int_equal(list.len, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(list.entry[i].step, steps[i]);
+}
+#define STEPS(...) (int64_t[]){__VA_ARGS__}, ARRAY_LEN(((int64_t[]){__VA_ARGS__}))
+
+static int entries(const char *path)
+{
+    cleanup_closedir DIR *dir = opendir(path);
+    int n = 0;
+
+    assert_non_null(dir);
+    for (struct dirent *e; (e = readdir(dir));)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    return n;
+}
+
+static void written_and_read_back(void **state)
+{
+    const struct fixture *f = *state;
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    char path[160];
+    struct manifest m;
+    struct err err = {0};
+
+    assert_int_equal(write_one(f->ckpt, 42, "run \"x\"", 3, GOOD, &err), 0);
+    snprintf(path, sizeof(path), "%s/step-0000000042", f->ckpt);
+    assert_int_equal(entries(path), 3);
+    assert_int_equal(entries(f->ckpt), 1);
+    assert_int_equal(ckpt_manifest(path, &m, &err), 0);
+    assert_int_equal(m.step, 42);
+    assert_int_equal(m.config, 7);
+    assert_true(m.saved_ms == 1700000000165);
+    assert_string_equal(m.run_id, "run \"x\"");
+    assert_int_equal(ckpt_read(path, &m, "two", &out, &err), 0);
+    assert_int_equal(out.len, 300000);
+    assert_int_equal(out.data[299999], 'c');
+    buf_clear(&out);
+    assert_int_equal(ckpt_read(path, &m, "three", &out, &err), -1);
+    assert_non_null(strstr(err.msg, "no three"));
+    cleanup_buf struct buf small = BUF_INIT(1000);
+    assert_int_equal(ckpt_read(path, &m, "two", &small, &err), -1);
+    m.file[1].crc++;
+    assert_int_equal(ckpt_read(path, &m, "two", &out, &err), -1);
+    assert_non_null(strstr(err.msg, "checksum"));
+}
+
+static void the_newest_of_each_run_stay(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err = {0};
+
+    for (int64_t step = 1; step <= 5; step++)
+        assert_int_equal(write_one(f->ckpt, 10 * step, "a", 2, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(50, 40));
+    assert_int_equal(write_one(f->ckpt, 5, "b", 1, GOOD, &err), 0);
+    assert_int_equal(write_one(f->ckpt, 7, "b", 1, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(50, 40, 7));
+    /* Set back to before 40: what is newer is not counted, and one of the same name is replaced. */
+    assert_int_equal(write_one(f->ckpt, 40, "a", 1, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(50, 40, 7));
+    assert_int_equal(entries(f->ckpt), 3);
+}
+
+/* Two runs in one folder, at the same step: each keeps its own, and goes on keeping only its own newest. */
+static void runs_that_share_a_folder_leave_each_other_alone(void **state)
+{
+    const struct fixture *f = *state;
+    cleanup_arena struct arena a = {0};
+    static const char *const runs[] = {"a", "b", "c"};
+    struct ckpt_list list;
+    struct manifest m;
+    struct err err = {0};
+    char path[PATH_MAX];
+
+    for (int64_t step = 1; step <= 6; step++)
+        for (size_t r = 0; r < ARRAY_LEN(runs); r++)
+            assert_int_equal(write_one(f->ckpt, step, runs[r], 2, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(6, 6, 6, 5, 5, 5));
+    assert_int_equal(ckpt_list(f->ckpt, &a, &list, &err), 0);
+    int seen[3] = {0};
+    for (size_t i = 0; i < list.len; i++) {
+        assert_int_equal(ckpt_path(path, f->ckpt, list.entry[i].name, &err), 0);
+        assert_int_equal(ckpt_manifest(path, &m, &err), 0);
+        assert_int_equal(m.step, list.entry[i].step);
+        seen[m.run_id[0] - 'a']++;
+    }
+    for (size_t r = 0; r < ARRAY_LEN(runs); r++)
+        assert_int_equal(seen[r], 2);
+    /* Once more the same steps, as after being set back: in their own places. */
+    for (size_t r = ARRAY_LEN(runs); r-- > 0;)
+        assert_int_equal(write_one(f->ckpt, 5, runs[r], 2, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(6, 6, 6, 5, 5, 5));
+    assert_int_equal(entries(f->ckpt), 6);
+}
+
+/* What another run is writing is not swept away, but for what it must have left long ago. */
+static void leftovers_of_other_runs_go_after_a_day(void **state)
+{
+    const struct fixture *f = *state;
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    struct err err = {0};
+    char tmp[PATH_MAX];
+
+    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
+    assert_int_equal(ckpt_begin(&w, f->ckpt, &(struct manifest){.step = 3, .run_id = "other"}, &err), 0);
+    snprintf(tmp, sizeof(tmp), "%s", w.tmp);
+    assert_int_equal(write_one(f->ckpt, 3, "a", 3, GOOD, &err), 0);
+    assert_int_equal(access(tmp, F_OK), 0);
+    assert_int_equal(utimensat(AT_FDCWD, tmp, old, 0), 0);
+    assert_int_equal(write_one(f->ckpt, 4, "a", 3, GOOD, &err), 0);
+    assert_int_equal(access(tmp, F_OK), -1);
+}
+
+static void a_failed_write_leaves_nothing(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err = {0};
+
+    assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
+    for (int i = 0; i < 3; i++) {
+        struct payload p = {.chunks = 3, .die_after = -1, .fail_after = i};
+        assert_int_equal(write_one(f->ckpt, 2, "a", 3, p, &err), -1);
+        assert_non_null(strstr(err.msg, "two: injected"));
+        assert_int_equal(entries(f->ckpt), 1);
+    }
+}
+
+static void a_killed_writer_leaves_nothing_that_counts(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err = {0};
+    int status;
+
+    assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct payload p = {.chunks = 3, .die_after = i, .fail_after = -1};
+            _exit(write_one(f->ckpt, 2, "a", 3, p, &err) ? 1 : 0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        expect_steps(f->ckpt, STEPS(1));
+        assert_int_equal(entries(f->ckpt), 2); /* and what it left */
+    }
+    assert_int_equal(write_one(f->ckpt, 3, "a", 3, GOOD, &err), 0);
+    expect_steps(f->ckpt, STEPS(3, 1));
+    assert_int_equal(entries(f->ckpt), 2);
+}
+
+/* A reader that opens one waits for its other end. */
+static void a_fifo_is_no_manifest(void **state)
+{
+    const struct fixture *f = *state;
+    struct manifest m;
+    char path[160], manifest[192];
+    struct err err = {0};
+
+    assert_int_equal(write_one(f->ckpt, 10, "b", 2, GOOD, &err), 0);
+    snprintf(path, sizeof(path), "%s/step-0000000010", f->ckpt);
+    snprintf(manifest, sizeof(manifest), "%s/manifest.json", path);
+    assert_true(unlink(manifest) == 0 && mkfifo(manifest, 0600) == 0);
+    alarm(20);
+    assert_int_equal(ckpt_manifest(path, &m, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_int_equal(write_one(f->ckpt, 10, "a", 2, GOOD, &err), 0); /* in its place: it is damaged */
+    alarm(0);
+    assert_int_equal(ckpt_manifest(path, &m, &err), 0);
+}
+
+static void other_names_are_no_checkpoints(void **state)
+{
+    const struct fixture *f = *state;
+    static const char *const names[] = {"step-1",
+                                        "step-00000000012345678901",
+                                        "step-000000001x",
+                                        "steps-0000000001",
+                                        "step-0000000001-",
+                                        "step-0000000001-0123456",
+                                        "step-0000000001-012345678",
+                                        "step-0000000001-0123456x",
+                                        "step-0000000001-0123456A",
+                                        "step-0000000001.01234567",
+                                        "notes"};
+    struct err err = {0};
+
+    assert_int_equal(write_one(f->ckpt, 1, "a", 3, GOOD, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char path[160];
+        snprintf(path, sizeof(path), "%s/%s", f->ckpt, names[i]);
+        assert_int_equal(mkdir(path, 0777), 0);
+    }
+    expect_steps(f->ckpt, STEPS(1));
+    cleanup_arena struct arena a = {0};
+    struct ckpt_list list;
+    assert_int_equal(ckpt_list("/nowhere/at/all", &a, &list, &err), -1);
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+}
+
+#define FILE_ "{\"name\": \"a\", \"bytes\": 1, \"crc32\": 2}"
+#define HEAD_ "\"format\": 1, \"step\": 3, \"config\": 4, \"run_id\": \"r\", "
+
+static void manifests_that_lie_are_refused(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "expected an object"},
+        {"{}", "expected format, step"},
+        {"{" HEAD_ "\"files\": []}", "files: expected objects"},
+        {"{" HEAD_ "\"files\": [" FILE_ "]} x", "expected format, step"},
+        {"{" HEAD_ "\"files\": [" FILE_ "," FILE_ "]}", "files: a: too many, or twice"},
+        {"{\"format\": 2, \"step\": 3, \"files\": [" FILE_ "]}", "format: 2, expected 1"},
+        {"{\"format\": 1, \"files\": [" FILE_ "]}", "expected format, step"},
+        {"{\"step\": -1}", "step: expected an integer 0.."},
+        {"{\"step\": 1.5}", "step: expected an integer 0.."},
+        {"{\"step\": 99999999999999999999}", "step: expected an integer 0.."},
+        {"{\"config\": 4294967296}", "config: expected an integer 0..4294967295"},
+        {"{\"saved_ms\": -1}", "saved_ms: expected an integer 0.."},
+        {"{\"run_id\": 5}", "run_id: expected text"},
+        {"{\"files\": [{\"name\": \"../a\", \"bytes\": 1, \"crc32\": 2}]}",
+         "files: name: expected the name of a file"},
+        {"{\"files\": [{\"name\": \".a\", \"bytes\": 1, \"crc32\": 2}]}",
+         "files: name: expected the name of a file"},
+        {"{\"files\": [{\"name\": \"a\", \"crc32\": 2}]}", "files: expected name, bytes and crc32"},
+        {"{\"files\": [{\"size\": 2}]}", "files: size: unknown field"},
+        {"{\"other\": 2}", "other: unknown field"},
+    };
+    struct manifest m;
+    struct err err = {0};
+
+    (void)state;
+    static const char good[] = "{" HEAD_ "\"files\": [" FILE_ "]}";
+    assert_int_equal(manifest_decode(good, strlen(good), &m, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(manifest_decode(cases[i].text, strlen(cases[i].text), &m, &err), -1);
+        if (!strstr(err.msg, cases[i].says))
+            fail_msg("%s: \"%s\", expected \"%s\"", cases[i].text, err.msg, cases[i].says);
+    }
+    for (size_t len = 0; len < sizeof(good) - 1; len++) {
+        cleanup_free char *cut = malloc(len + 1);
+        memcpy(cut, good, len);
+        assert_int_equal(manifest_decode(cut, len, &m, &err), -1);
+    }
+}
+
+/* Who may write in the folder may not lead us out of it: a link goes, and what it leads to stays. */
+static void links_are_not_followed(void **state)
+{
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    const struct manifest m = {.step = 10, .config = 7, .run_id = "a"};
+    const struct fixture *f = *state;
+    struct ckpt_writer w;
+    char away[96], kept[128], step[160], leftover[160], own[PATH_MAX];
+    struct err err = {0};
+    struct stat st;
+
+    snprintf(away, sizeof(away), "%s/away", f->dir);
+    snprintf(kept, sizeof(kept), "%s/kept", away);
+    snprintf(step, sizeof(step), "%s/step-0000000010", f->ckpt);
+    snprintf(leftover, sizeof(leftover), "%s/.tmp-step-0000000003", f->ckpt);
+    assert_int_equal(ckpt_begin(&w, f->ckpt, &m, &err), 0);
+    snprintf(own, sizeof(own), "%s", w.tmp);
+    ckpt_abort(&w);
+    assert_int_equal(fs_mkdirs(away, &err), 0);
+    assert_int_equal(fs_write_atomic(kept, "x", 1, &err), 0);
+    assert_int_equal(utimensat(AT_FDCWD, away, long_ago, 0), 0);
+    assert_true(symlink(away, step) == 0 && symlink(away, leftover) == 0 && symlink(away, own) == 0);
+    assert_int_equal(utimensat(AT_FDCWD, leftover, long_ago, AT_SYMLINK_NOFOLLOW), 0);
+
+    assert_int_equal(write_one(f->ckpt, 10, "a", 2, GOOD, &err), 0);
+    assert_int_equal(access(kept, F_OK), 0);
+    assert_true(lstat(step, &st) == 0 && S_ISDIR(st.st_mode));
+    assert_int_equal(entries(step), 3);
+    assert_int_equal(entries(f->ckpt), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, unmake)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(written_and_read_back),
+        TEST(the_newest_of_each_run_stay),
+        TEST(runs_that_share_a_folder_leave_each_other_alone),
+        TEST(leftovers_of_other_runs_go_after_a_day),
+        TEST(a_failed_write_leaves_nothing),
+        TEST(a_killed_writer_leaves_nothing_that_counts),
+        TEST(links_are_not_followed),
+        TEST(a_fifo_is_no_manifest),
+        TEST(other_names_are_no_checkpoints),
+        TEST(manifests_that_lie_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

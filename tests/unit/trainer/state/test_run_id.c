@@ -1,0 +1,126 @@
+/* test_run_id.c - which starts are the same run. */
+#include "test.h"
+
+#include "common/contract.h"
+#include "trainer/state/run_id.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct {
+    const char *job, *launch, *restarts;
+} environment;
+
+static char *get(const char *name)
+{
+    const char *value = strcmp(name, CONTRACT_ENV_JOB_UID) == 0         ? environment.job
+                        : strcmp(name, CONTRACT_ENV_RUN_ID) == 0        ? environment.launch
+                        : strcmp(name, CONTRACT_ENV_RESTART_COUNT) == 0 ? environment.restarts
+                                                                        : NULL;
+    return (char *)value;
+}
+
+static struct run_id found(const char *job, const char *launch, const char *restarts)
+{
+    struct run_id id;
+    struct err err = {0};
+
+    environment.job = job;
+    environment.launch = launch;
+    environment.restarts = restarts;
+    if (run_id_find(get, &id, &err))
+        fail_msg("%s", err.msg);
+    return id;
+}
+
+static void a_given_name_is_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *job, *launch, *restarts, *text;
+        bool later;
+    } cases[] = {
+        {"uid", NULL, NULL, "uid", true},  {"uid", "id", "0", "uid", true},
+        {"", "id", "0", "id", false},      {NULL, "id", "2", "id", true},
+        {"none", "x", NULL, "none", true}, {NULL, "nonesuch", NULL, "nonesuch", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run_id id = found(cases[i].job, cases[i].launch, cases[i].restarts);
+        assert_string_equal(id.text, cases[i].text);
+        assert_int_equal(id.later_attempt, cases[i].later);
+        assert_false(id.made_up);
+    }
+}
+
+/* What the file of a checkpoint cannot hold is cut, the same each time. */
+static void a_long_name_is_cut(void **state)
+{
+    (void)state;
+    char name[2 * MANIFEST_RUN_ID_BYTES];
+
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    assert_int_equal(strlen(found(name, NULL, NULL).text), MANIFEST_RUN_ID_BYTES - 1);
+}
+
+static void a_nameless_launch_is_named_by_its_process(void **state)
+{
+    (void)state;
+    struct run_id first = found(NULL, "none", "0");
+    struct run_id again = found(NULL, "none", "1");
+    int pipes[2];
+    char other[MANIFEST_RUN_ID_BYTES] = "";
+    int status;
+
+    assert_string_equal(first.text, again.text);
+    assert_false(first.made_up);
+    assert_false(first.later_attempt);
+    assert_true(again.later_attempt);
+    assert_int_equal(pipe(pipes), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct run_id id = found(NULL, "none", "0");
+        _exit(write(pipes[1], id.text, sizeof(id.text)) == (ssize_t)sizeof(id.text) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(read(pipes[0], other, sizeof(other)), sizeof(other));
+    close(pipes[0]);
+    close(pipes[1]);
+    assert_true(other[0] != '\0');
+    assert_string_not_equal(first.text, other);
+}
+
+static void a_start_by_hand_is_a_run_of_its_own(void **state)
+{
+    (void)state;
+    struct run_id a = found(NULL, NULL, NULL);
+    struct run_id b = found("", "", NULL);
+    struct run_id job = found("uid", NULL, NULL);
+    struct run_id given = b;
+
+    assert_true(a.made_up && b.made_up);
+    assert_false(a.later_attempt);
+    assert_string_not_equal(a.text, b.text);
+    /* Names pass from one such run to the next, and to and from nobody else. */
+    run_id_take_over(&b, a.text);
+    assert_string_equal(a.text, b.text);
+    run_id_take_over(&given, "uid");
+    assert_string_not_equal(given.text, "uid");
+    run_id_take_over(&job, a.text);
+    assert_string_equal(job.text, "uid");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_given_name_is_taken),
+        cmocka_unit_test(a_long_name_is_cut),
+        cmocka_unit_test(a_nameless_launch_is_named_by_its_process),
+        cmocka_unit_test(a_start_by_hand_is_a_run_of_its_own),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

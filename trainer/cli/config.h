@@ -1,0 +1,113 @@
+/* config.h - everything a run is told, as one typed struct: a preset or a user's YAML, then the command line.
+ *
+ * Ownership: strings are borrowed from argv or live in the arena given.
+ * Errors:    ERR_INVALID naming file, line and field, or the option; ERR_NOT_FOUND for a file that is not
+ *            there.
+ */
+#ifndef TK_TRAINER_CLI_CONFIG_H
+#define TK_TRAINER_CLI_CONFIG_H
+
+#include "collectives/collectives.h"
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/cli/lines.h"
+#include "trainer/data/source.h"
+#include "trainer/model/gpt2.h"
+#include "trainer/model/spec.h"
+#include "trainer/pipeline/cut.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    BATCH_SIZE_MAX = 65536,
+    POSITIONALS_MAX = 4,
+    NPROCS_MAX = 1024,
+    NPROCS_GPUS = -1 /* as many as there are */
+};
+
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+struct config {
+    const char *called; /* the word that asked for it */
+
+    /* from the preset alone */
+    const char *name;
+    const char *about;
+    const char *source; /* the YAML it was read from */
+    struct model_spec model;
+    struct gpt2_spec gpt2; /* vocab 0: the model is a list of layers */
+    struct loss_spec loss;
+    struct optimizer_spec optimizer;
+    struct schedule_spec schedule;
+    struct data_spec data;
+    bool own_lines; /* the preset prints `lines` instead of the trainer's own start, steps and times */
+    struct lines_spec lines;
+    bool test; /* evaluate the test data when training is done */
+    int positionals;
+    int64_t nprocs_default;                  /* ranks to start when alone; 0: none, or NPROCS_GPUS */
+    const char *positional[POSITIONALS_MAX]; /* names of options whose values may stand without their names */
+
+    /* options; the preset gives the defaults of some */
+    const char *data_dir;
+    const char *data_mirror; /* NULL: the official addresses */
+    bool no_download;
+    int dataset; /* enum dataset_name */
+    int64_t epochs, max_steps;
+    int64_t batch_size;         /* per rank; of a model in stages: per replica */
+    int64_t micro_batches;      /* parts of a batch that go through the model one after the other */
+    int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
+    int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
+    int64_t seed, sampler_seed;
+    int64_t val_every;              /* steps between validations, besides those behind epochs; 0: none */
+    int64_t val_steps;              /* steps' worth of samples that validate; 0: all */
+    double peak_tflops;             /* of a rank's device; 0: not known */
+    int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
+    int64_t log_interval_all_ranks; /* steps of all ranks together */
+    bool eval_only, deterministic, no_cuda, help, show;
+    int64_t nprocs;  /* 0: nprocs_default */
+    int64_t threads; /* 0: decided by the machine */
+    int backend;     /* enum collectives_backend */
+    int precision;   /* 0 f32, 1 tf32, 2 bf16, as enum precision of kernels/device.h */
+    bool stochastic_rounding;
+    double timeout_s;
+    double
+        bucket_mb; /* MiB of gradients that GPUs sum at a time, beside the backward pass; 0: all behind it */
+    const char *init_from;           /* NULL: weights from the seed */
+    const char *log_dir, *save_path; /* NULL: none */
+    int64_t
+        save_every; /* write save_path after epochs 0, n, 2n, ... and where max_steps ends the run; 0: once, at the end */
+    int log_format;                     /* enum log_format */
+    const char *ckpt_dir, *resume;      /* resume: "auto", "never" or a path */
+    int64_t save_steps, keep;           /* save_steps 0: not by steps */
+    int64_t log_histograms, log_images; /* steps between two; 0: none */
+    double save_seconds;                /* 0: not by time */
+};
+
+/* Read a preset's text into *ret. `file` names it in errors. */
+int config_decode(const char *file, const char *text, size_t len, struct arena *a, struct config *ret,
+                  struct err *err) MUST_CHECK;
+
+/* Apply `argc` options to *cfg, which the preset has filled. Anything unknown, out of range or not built yet
+ * is refused: nothing is ever accepted and ignored. Of an option given twice the last one counts. */
+int config_options(int argc, char *const *argv, struct config *cfg, struct err *err) MUST_CHECK;
+
+/* Of so many replicas: total_batch_tokens into batch_size and micro_batches. ERR_INVALID: they do not divide it. */
+int config_batch(struct config *cfg, int replicas, struct err *err) MUST_CHECK;
+
+/* Is there an option of that name which takes a value? */
+bool config_takes_value(const char *name);
+
+/* A preset by name, else the YAML file of that path: words that hold a '/' or end in .yaml or .yml are paths. */
+int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err) MUST_CHECK;
+
+/* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */
+uint32_t config_fingerprint(const struct config *cfg);
+
+/* The same less what may change when a run is resumed: where it ends (unless the schedule depends on that),
+ * and what is kept for the backward pass. */
+uint32_t config_resumable(const struct config *cfg);
+
+#endif

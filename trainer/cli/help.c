@@ -1,0 +1,220 @@
+/* help.c - the manual of the program and of model files, made from the tables that the program works by. */
+#include "trainer/cli/help.h"
+
+#include "common/arena.h"
+#include "trainer/cli/command.h"
+#include "trainer/cli/config.h"
+#include "trainer/cli/wrapped.h"
+#include "trainer/model/layer.h"
+#include "trainer/presets/presets.h"
+
+#include <string.h>
+
+static void about_presets(FILE *out)
+{
+    size_t count;
+    const struct preset *all = presets(&count);
+
+    fputs("PRESETS\n", out);
+    for (size_t i = 0; i < count; i++) {
+        cleanup_arena struct arena a = {0};
+        struct config cfg;
+        struct err err;
+        fprintf(out, "    %s\n", all[i].name);
+        if (!config_decode(all[i].name, all[i].text, all[i].len, &a, &cfg, &err))
+            wrapped(out, 8, cfg.about);
+    }
+}
+
+static void about_layer_option(FILE *out, const struct layer_option *o)
+{
+    fprintf(out, "          %s: ", o->key);
+    if (o->type == LAYER_FLAG) {
+        fputs("true or false", out);
+    } else if (o->type == LAYER_CHOICE) {
+        for (int i = 0; o->choices[i]; i++)
+            fprintf(out, "%s%s", i ? ", " : "", o->choices[i]);
+    } else {
+        fprintf(out, "%.10g to %.10g", o->min, o->max);
+    }
+    if (o->required)
+        fputs("; required\n", out);
+    else if (o->type == LAYER_FLAG)
+        fprintf(out, "; default %s\n", o->fallback != 0 ? "true" : "false");
+    else if (o->type == LAYER_CHOICE)
+        fprintf(out, "; default %s\n", o->choices[(int)o->fallback]);
+    else
+        fprintf(out, "; default %.10g\n", o->fallback);
+}
+
+static void about_layers(FILE *out)
+{
+    const char *names[LAYER_KINDS_MAX];
+    int kinds = layer_kinds(names);
+
+    fputs("\nLAYERS OF A MODEL FILE\n", out);
+    for (int i = 0; i < kinds; i++) {
+        const struct layer_ops *ops = layer_kind(i);
+        fprintf(out, "    {type: %s%s", names[i], ops->named ? ", name" : "");
+        for (const struct layer_option *o = ops->options; o->key; o++)
+            if (o->required)
+                fprintf(out, ", %s", o->key);
+        fputs("}\n", out);
+        wrapped(out, 8, ops->about);
+        for (const struct layer_option *o = ops->options; o->key; o++)
+            about_layer_option(out, o);
+    }
+}
+
+static void about_stages(FILE *out)
+{
+    fputs("\nSTAGES OF A MODEL FILE\n"
+          "    model: {input, layers, stages: [a, b, c]}\n",
+          out);
+    wrapped(
+        out, 8,
+        "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
+        "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
+        "the whole model. --micro_batches lets the stages work at the same time. Weights, losses and "
+        "exports are those of one process with as many micro-batches. On GPUs likewise: --backend nccl "
+        "sends from GPU to GPU.");
+}
+
+static void about_gpt2(FILE *out)
+{
+    fputs("\nGPT-2 IN A MODEL FILE\n"
+          "    model: {gpt2: {vocab, block_size, size: d12 | d24 | d36 | d48}}\n"
+          "    model: {gpt2: {vocab, block_size, n_layer, n_head, n_embd [, recompute]}}\n",
+          out);
+    wrapped(out, 8,
+            "Short for input: {tokens: block_size} and the layers embedding, gpt2_block, layernorm and "
+            "lm_head, under "
+            "the names of the PyTorch modules (transformer.h.0.attn.c_attn.weight). The data are tokens. "
+            "--model, "
+            "--n_layer and their like change the size.");
+}
+
+static void about_training(FILE *out)
+{
+    fputs("\nLOSS, OPTIMIZER AND SCHEDULE OF A MODEL FILE\n"
+          "    loss: cross_entropy, or {type: cross_entropy, label_smoothing: 0.1}, or mse\n"
+          "    optimizer: {type: sgd, lr, momentum, dampening, nesterov}\n"
+          "               {type: adam, lr, beta1, beta2, eps}\n"
+          "               {type: adamw, lr, beta1, beta2, eps}\n"
+          "        and for each lr_times_world, weight_decay, decay: all or matrices, and\n"
+          "        clip: the most that the norm of all gradients together may be\n"
+          "    schedule: {type: constant}\n"
+          "              {type: step, every, gamma}\n"
+          "              {type: multi_step, milestones: [a, b], gamma}\n"
+          "              {type: cosine, total, min_lr}\n"
+          "        and for each per: epoch or step (what is counted), warmup, warmup_from,\n"
+          "        warmup_full: after or last\n",
+          out);
+    wrapped(
+        out, 8,
+        "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
+        "linearly from its part warmup_from (a third), and the schedule begins behind it, with the whole "
+        "rate; warmup_full: last is GPT-2's rule: "
+        "the last time of the warmup has the whole rate, and the first of W has 1/W of it (warmup_from is 0 "
+        "then). A cosine without "
+        "total ends with the run. decay: matrices leaves parameters of one dimension alone.");
+}
+
+/* What `data` can say; its readers are in config/decode_data.c. */
+static void about_data(FILE *out)
+{
+    static const struct {
+        const char *head, *text;
+    } rows[] = {
+        {"{format: idx [, dataset]}",
+         "MNIST or Fashion-MNIST below --data, downloaded when missing. dataset: any, mnist, "
+         "fashion-mnist."},
+        {"{format: idx | npy, train, train_targets [, test, test_targets]}",
+         "Pairs of files below --data, gzip-compressed or not. idx: images and labels of one byte. npy: "
+         "uint8, int32, "
+         "int64, float32, float64 in C order; inputs (n, values), (n, h, w) or (n, channels, h, w); labels "
+         "(n), values (n) "
+         "or (n, values)."},
+        {"{format: tokens, train [, val, shuffle, ...]}",
+         "text as numbers, for models of sequences: patterns of files, in each of which windows of the "
+         "model's length are samples. llm.c's shards (*.bin), vectors of uint16 (*.npy), or any other files "
+         "as "
+         "bytes, a token 0..255 each; "
+         "`trainer tokenize` makes shards. val (or val_items, val_fraction) validates."},
+        {"{format: csv, train [, test, header, target, target_columns]}",
+         "Numbers between commas, a sample per line. header: true skips the first line. target: the target's "
+         "first "
+         "column from 0, or from the end when negative; default the last. target_columns: how many, for "
+         "values."},
+        {"{format: synthetic, items, outputs [, targets, generator]}",
+         "Inputs from 0 to 1. targets: teacher (the classes or values that a seeded linear map gives) or "
+         "uniform (values "
+         "from 0 to 1). generator: own, or before_weights: drawn from the weights' generator, before them."},
+        {"for all: [scale, mean, std, train_items, val_items, val_fraction]",
+         "An input becomes (x / scale - mean) / std; scale is 255 for bytes and 1 for other numbers unless "
+         "given; mean and "
+         "std are one number or a list of one per channel. val_items or val_fraction of the training data "
+         "validate, "
+         "split as random_split does under the seed. Targets are labels, or values where the loss is mse."},
+    };
+
+    fputs("\nDATA OF A MODEL FILE\n", out);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        fprintf(out, "    %s\n", rows[i].head);
+        wrapped(out, 8, rows[i].text);
+    }
+}
+
+/* What else a preset can say about its command line and its lines. */
+static void about_lines(FILE *out)
+{
+    fputs("\nCOMMAND LINE AND LINES OF A MODEL FILE\n", out);
+    wrapped(
+        out, 4,
+        "arguments: a list of options whose values may stand without their names. defaults: values of "
+        "options, among "
+        "them nprocs: a number, or gpus. test: false leaves out the evaluation at the end. print: {start, "
+        "epoch_start, epoch_end, epoch_all, saved}: lines that stand for the trainer's own, with {rank}, "
+        "{world}, "
+        "{epoch}, "
+        "{epochs}, {batch_size}, {steps}, {save_every}, {save_path} and {loss} in them.");
+}
+
+void help_program(FILE *out, const struct command *const *commands)
+{
+    fputs("NAME\n"
+          "    trainer - data-parallel training of networks that are described by data\n\n"
+          "SYNOPSIS\n"
+          "    trainer NAME [options]\n"
+          "    trainer FILE.yaml [options]\n"
+          "    torchrun --nproc_per_node=4 --no_python trainer NAME [options]\n"
+          "    trainer NAME --show > FILE.yaml\n"
+          "    trainer --version\n",
+          out);
+    for (size_t i = 0; commands[i]; i++)
+        fprintf(out, "    trainer %s ...\n", commands[i]->name);
+    fputs("\n"
+          "DESCRIPTION\n",
+          out);
+    wrapped(
+        out, 4,
+        "Trains the preset NAME, or the model of FILE.yaml, which is written like a preset. Started by "
+        "torchrun "
+        "(or anything that sets RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE) it is one rank of many: "
+        "each "
+        "rank takes its own part of the data, and the gradient is the mean over all. Started alone it is one "
+        "process. Same seed, same initial weights, same split and same order of samples as PyTorch.");
+    fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\nCOMMANDS\n", out);
+    for (size_t i = 0; commands[i]; i++) {
+        fprintf(out, "    %s\n", commands[i]->name);
+        wrapped(out, 8, commands[i]->about);
+    }
+    fputs("\n", out);
+    about_presets(out);
+    about_layers(out);
+    about_stages(out);
+    about_gpt2(out);
+    about_training(out);
+    about_data(out);
+    about_lines(out);
+}

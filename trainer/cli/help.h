@@ -1,0 +1,13 @@
+/* help.h - what `trainer --help` and `trainer NAME --help` say. */
+#ifndef TK_TRAINER_CLI_HELP_H
+#define TK_TRAINER_CLI_HELP_H
+
+#include "trainer/cli/command.h"
+#include "trainer/cli/config.h"
+
+#include <stdio.h>
+
+void help_program(FILE *out, const struct command *const *commands); /* which end with NULL */
+void help_preset(FILE *out, const struct config *cfg);
+
+#endif

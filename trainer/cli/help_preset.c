@@ -1,0 +1,161 @@
+/* help_preset.c - the manual of one preset: what it is, its options with their defaults, and how it ends. */
+#include "trainer/cli/help.h"
+#include "trainer/cli/options.h"
+#include "trainer/cli/wrapped.h"
+
+#include <string.h>
+
+static void about_nprocs(FILE *out, const struct config *cfg)
+{
+    if (cfg->nprocs_default == NPROCS_GPUS)
+        fputs("        Default: one per visible GPU, else 1.\n", out);
+    else
+        fprintf(out, "        Default %lld.\n", cfg->nprocs_default ? (long long)cfg->nprocs_default : 1);
+}
+
+/* An option whose value follows from others, or nothing where the row says it all. */
+static bool about_derived(FILE *out, const struct config *cfg, const struct option_row *o)
+{
+    if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, log_interval) && !cfg->log_interval)
+        fprintf(out, "        Default %lld divided by the number of ranks.\n",
+                (long long)cfg->log_interval_all_ranks);
+    else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, nprocs))
+        about_nprocs(out, cfg);
+    else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
+        fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
+                cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");
+    else
+        return false;
+    return true;
+}
+
+/* What the preset has it at. A text that says what happens without it is about presets that say nothing. */
+static void about_default(FILE *out, const struct config *cfg, const struct option_row *o)
+{
+    const void *field = (const char *)cfg + o->offset;
+    const char *word = strstr(o->help, "Default: ") ? "Here: " : "Default ";
+
+    if (about_derived(out, cfg, o))
+        return;
+    if (o->kind == OPTION_INTEGER && (*(const int64_t *)field || !o->min))
+        fprintf(out, "        %s%lld.\n", word, (long long)*(const int64_t *)field);
+    if (o->kind == OPTION_TEXT && *(const char *const *)field && !strstr(o->help, "efault"))
+        fprintf(out, "        Default %s.\n", *(const char *const *)field);
+}
+
+static void about_options(FILE *out, const struct config *cfg)
+{
+    size_t count;
+    const struct option_row *row = option_rows(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct option_row *o = &row[i];
+        if (o->group) {
+            fprintf(out, "\n  %s\n", o->group);
+            continue;
+        }
+        fprintf(out, "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+        wrapped(out, 8, o->help);
+        about_default(out, cfg, o);
+    }
+}
+
+enum { WIDTH = 80, MARGIN = 4 };
+
+/* A line of YAML, `len` bytes, folded where it may be. */
+static void folded(FILE *out, const char *line, int len)
+{
+    const int indent = (int)strspn(line, " ");
+    int before = 0; /* columns of a continuation */
+
+    fprintf(out, "%*s", MARGIN, "");
+    while (len > WIDTH - MARGIN - before) {
+        int cut = WIDTH - MARGIN - before;
+        while (cut > (before ? 0 : indent) && line[cut] != ' ')
+            cut--;
+        if (line[cut] != ' ' || cut <= (before ? 0 : indent))
+            break;
+        before = indent + MARGIN;
+        fprintf(out, "%.*s\n%*s", cut, line, MARGIN + before, "");
+        line += cut + 1;
+        len -= cut + 1;
+    }
+    fprintf(out, "%.*s\n", len, line);
+}
+
+/* The preset itself, but for its name and what it is about, which stand above, and for notes to its readers. */
+static void about_source(FILE *out, const char *text)
+{
+    bool above = false;
+
+    while (*text) {
+        int len = (int)strcspn(text, "\n");
+        if (len && *text != ' ')
+            above = strncmp(text, "name:", 5) == 0 || strncmp(text, "about:", 6) == 0;
+        if (!above && len && *text != '#')
+            folded(out, text, len);
+        text += len + (text[len] == '\n');
+    }
+}
+
+/* Commands that fit where the data come from. */
+static void about_examples(FILE *out, const struct config *cfg)
+{
+    const bool published = cfg->data.format == SOURCE_IDX && !cfg->data.train;
+    const char *data = cfg->data.format == SOURCE_SYNTHETIC ? ""
+                       : published                          ? " --data /usr/share/datasets/fashion-mnist"
+                                                            : " --data DIR";
+
+    fprintf(out, "    trainer %s%s --epochs 1\n", cfg->name, data);
+    fprintf(out, "    trainer %s%s \\\n        --resume checkpoints\n", cfg->name, data);
+    fprintf(out, "    torchrun --nproc_per_node=%d --no_python trainer %s \\\n",
+            cfg->model.stages > 1 ? cfg->model.stages : 4, cfg->name);
+    fprintf(out, "        --log_dir log --save_path model.pt\n");
+}
+
+void help_preset(FILE *out, const struct config *cfg)
+{
+    fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s", cfg->name, cfg->name);
+    for (int i = 0; i < cfg->positionals; i++)
+        fprintf(out, " [%s]", cfg->positional[i]);
+    fputs(" [options]\n\nDESCRIPTION\n", out);
+    wrapped(out, 4, cfg->about);
+    fputs("\nMODEL, TRAINING, DATA AND LINES\n", out);
+    wrapped(out, MARGIN, "What --show prints as a file; trainer --help explains it.");
+    fputc('\n', out);
+    about_source(out, cfg->source);
+    fputs("\nOPTIONS\n", out);
+    wrapped(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
+    if (cfg->positionals)
+        wrapped(out, 4, "The words of the synopsis are values of the options of the same name.");
+    about_options(out, cfg);
+    fputs("\nENVIRONMENT\n", out);
+    wrapped(out, 4,
+            "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
+            "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
+            "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
+            "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
+            "TK_ISA: "
+            "plain, avx2 or avx512 instead of the best there is.");
+    fputs("\nSIGNALS\n", out);
+    wrapped(
+        out, 4,
+        "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
+        "evaluation, rank 0 writes a checkpoint, "
+        "and --resume with its folder, or the job's next attempt, goes on from there.");
+    fputs("\nEXIT STATUS\n"
+          "    0    done\n"
+          "    1    error; among others a loss, of a step or an evaluation,\n"
+          "         that is not finite\n"
+          "    2    usage: options, model file or data that cannot be used; data that are\n"
+          "         not there and that no server can be reached for\n"
+          "    130  stopped by SIGINT\n"
+          "    138  the other ranks did not answer within --timeout, or a download\n"
+          "         failed in a way that may pass, or this machine lacks memory, threads\n"
+          "         or descriptors for now\n"
+          "    140  another rank went away\n"
+          "    143  stopped by SIGTERM\n"
+          "\nEXAMPLES\n",
+          out);
+    about_examples(out, cfg);
+}

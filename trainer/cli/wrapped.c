@@ -1,0 +1,26 @@
+/* wrapped.c - a line is broken before the word that does not fit. */
+#include "trainer/cli/wrapped.h"
+
+#include <string.h>
+
+enum { WIDTH = 80 };
+
+void wrapped(FILE *out, int indent, const char *text)
+{
+    int column = 0;
+
+    while (*text) {
+        int len = (int)strcspn(text, " \n");
+        if (len && column && column + 1 + len > WIDTH) {
+            fputc('\n', out);
+            column = 0;
+        }
+        if (len) {
+            fprintf(out, "%*s%.*s", column ? 1 : indent, column ? " " : "", len, text);
+            column += len + (column ? 1 : indent);
+        }
+        text += len;
+        text += strspn(text, " \n");
+    }
+    fputc('\n', out);
+}

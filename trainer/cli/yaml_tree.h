@@ -1,0 +1,87 @@
+/* yaml_tree.h - a small YAML document as a tree, read with places in the errors.
+ *
+ * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags, duplicate
+ * keys and several documents in one file are refused.
+ *
+ * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
+ *            reader's stack.
+ * Errors:    ERR_INVALID "net.yaml:12: model.layers[3].kernel: expected an integer 1..64, got \"a\""; outputs
+ *            untouched.
+ * Order:     an absent key and an explicit null are the same: "not set". Reading one succeeds and leaves the
+ *            output as it was, so the caller's initial value is the default.
+ */
+#ifndef TK_TRAINER_CLI_YAML_TREE_H
+#define TK_TRAINER_CLI_YAML_TREE_H
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { YAML_TREE_BYTES_MAX = 256 * 1024, YAML_TREE_DEPTH_MAX = 16, YAML_TREE_NODES_MAX = 16384 };
+
+enum yaml_tree_kind { YAML_TREE_SCALAR, YAML_TREE_SEQUENCE, YAML_TREE_MAPPING };
+
+struct yaml_tree {
+    enum yaml_tree_kind kind;
+    int line;                /* from 1 */
+    const char *key;         /* in a mapping; else NULL */
+    const char *text;        /* of a scalar, never NULL there */
+    bool quoted;             /* a scalar in quotes is text, never a number, bool or null */
+    struct yaml_tree *first; /* children in the order of the file */
+    struct yaml_tree *next;
+};
+
+/* The one document of `text`, which `file` names in errors (kept by reference). */
+int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
+                    struct err *err) MUST_CHECK;
+
+/* A place in the document. node NULL: absent. */
+struct yaml_at {
+    const struct yaml_tree *node;
+    const struct yaml_at *parent; /* NULL at the root */
+    const char *key;              /* of a member; NULL for an item */
+    int index;                    /* of an item */
+    const char *file;
+};
+
+struct yaml_at yaml_root(const char *file, const struct yaml_tree *node);
+struct yaml_at yaml_member(const struct yaml_at *at, const char *key);
+struct yaml_at yaml_item(const struct yaml_at *at, const struct yaml_tree *item, int index);
+
+/* ERR_INVALID naming file, line and path. Always -1. */
+int yaml_err(const struct yaml_at *at, struct err *err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The place must hold a mapping with no other keys than these (NULL ends the list). An absent place passes. */
+int yaml_expect_mapping(const struct yaml_at *at, const char *const *keys, struct err *err) MUST_CHECK;
+
+/* The place must hold a sequence of min..max items. An absent place passes as an empty one. */
+int yaml_expect_sequence(const struct yaml_at *at, int min, int max, struct err *err) MUST_CHECK;
+
+/* Typed members. Ranges include both ends. */
+int yaml_get_i64(const struct yaml_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
+                 struct err *err) MUST_CHECK;
+int yaml_get_f64(const struct yaml_at *at, const char *key, double min, double max, double *ret,
+                 struct err *err) MUST_CHECK;
+int yaml_get_str(const struct yaml_at *at, const char *key, size_t max_len, const char **ret,
+                 struct err *err) MUST_CHECK;
+
+/* true or false. */
+int yaml_get_bool(const struct yaml_at *at, const char *key, bool *ret, struct err *err) MUST_CHECK;
+
+/* An item that is an integer. */
+int yaml_item_i64(const struct yaml_at *item, int64_t min, int64_t max, int64_t *ret,
+                  struct err *err) MUST_CHECK;
+
+/* One of `names` (NULL ends the list); *ret is its place in the list. */
+int yaml_get_choice(const struct yaml_at *at, const char *key, const char *const *names, int *ret,
+                    struct err *err) MUST_CHECK;
+
+/* The member must be there. */
+int yaml_require(const struct yaml_at *at, const char *key, struct err *err) MUST_CHECK;
+
+#endif

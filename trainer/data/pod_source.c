@@ -1,0 +1,86 @@
+/* pod_source.c - data where it lies, else from the network. */
+#include "trainer/data/pod_data.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_published(const struct data_spec *spec)
+{
+    return spec->format == SOURCE_IDX && !spec->train;
+}
+
+static const char *folder_of(const struct pod_data_options *o)
+{
+    return o->source.name == DATASET_FASHION_MNIST ? "FashionMNIST/raw" : "MNIST/raw";
+}
+
+static int may_not_write(const struct pod_data_options *o, int code, struct err *err)
+{
+    char text[64];
+
+    return err_set(
+        err, ERR_NOT_FOUND,
+        "--data %.40s: no %s/train-images-idx3-ubyte[.gz] there, and uid %u may not write it (%.24s): "
+        "give --data a folder it may write, or one with the files (Debian: dataset-fashion-mnist)",
+        o->source.dir, folder_of(o), (unsigned)geteuid(), strerror_r(code, text, sizeof(text)));
+}
+
+/* What a person can do about it decides the kind, and with it the exit code: files or an option are missing where no
+ * server can be reached (unless it is one that was asked for by name, which may still come up). */
+static int no_download(const struct pod_data_options *o, struct err *err)
+{
+    const struct err why = *err;
+
+    if (why.code == EINTR)
+        return err_set(err, ERR_TRANSIENT, "--data %.100s: no data, and the download was stopped",
+                       o->source.dir);
+    if (why.kind == ERR_NOT_FOUND && why.code == ENETUNREACH && !o->mirror)
+        return err_set(err, ERR_NOT_FOUND,
+                       "--data %.40s: expected %s/{train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in it, "
+                       "and cannot download them (--no_download: do not try): %.80s",
+                       o->source.dir, folder_of(o), why.msg);
+    if (why.code == EACCES || why.code == EPERM || why.code == EROFS)
+        return may_not_write(o, why.code, err);
+    err_set(err, why.kind, "--data %.40s: no %s, and no download: %.160s", o->source.dir,
+            o->source.name == DATASET_FASHION_MNIST ? "Fashion-MNIST" : "MNIST", why.msg);
+    if (why.code == ENETUNREACH)
+        err->kind = ERR_TRANSIENT;
+    return -1;
+}
+
+/* Data that have no home on the network. */
+static void not_there(const struct pod_data_options *o, struct err *err)
+{
+    const struct err why = *err;
+
+    err_set(err, why.kind, "%.150s: %s what is read", why.msg,
+            o->source.spec->format == SOURCE_TOKENS ? "--data and --train_files say" : "--data says");
+}
+
+struct source *pod_data_find(const struct pod_data_options *o, struct err *err)
+{
+    struct source *s = source_open(&o->source, err);
+    struct fetch_limits limits = fetch_limits_default(o->timeout_ms);
+
+    if (s || err->kind != ERR_NOT_FOUND)
+        return s;
+    if (!is_published(o->source.spec)) {
+        not_there(o, err);
+        return NULL;
+    }
+    if (!o->download) {
+        err_wrap(err, "--data, --no_download");
+        return NULL;
+    }
+    limits.ca_file = o->ca_file;
+    limits.stopped = o->stopped;
+    limits.stop_ctx = o->stop_ctx;
+    if (o->download_pause_ms)
+        limits.pause_ms = o->download_pause_ms;
+    if (fetch_dataset(o->source.dir, o->source.name, o->mirror, &limits, err)) {
+        (void)no_download(o, err);
+        return NULL;
+    }
+    return source_open(&o->source, err);
+}

@@ -1,0 +1,52 @@
+/* graph.c - what was recorded, by the sizes of batches. */
+#include "trainer/run/resident/state.h"
+
+void resident_forget(struct resident *r, struct recorded *g)
+{
+    device_graph_free(r->ctx, g->half[0]);
+    device_graph_free(r->ctx, g->half[1]);
+    *g = (struct recorded){0};
+}
+
+/* What is queued for the first time may wait for the device (cuBLAS is asked what its ReLU does, modules are loaded), so the
+ * steps before it are waited for under the deadline. */
+struct recorded *resident_graph(struct resident *r, int rows, int total, bool last, struct err *err)
+{
+    struct recorded *least = &r->graph[0];
+
+    for (int i = 0; i < RESIDENT_GRAPHS; i++) {
+        if (r->graph[i].rows == rows && r->graph[i].total == total && r->graph[i].last == last)
+            return &r->graph[i];
+        if (r->graph[i].used < least->used)
+            least = &r->graph[i];
+    }
+    if (resident_settle(r, err))
+        return NULL;
+    resident_forget(r, least);
+    least->rows = rows;
+    least->total = total;
+    least->last = last;
+    return least;
+}
+
+int resident_run_half(struct resident *r, struct recorded *g, int half, struct err *err)
+{
+    if (g->used == 0 || (half == 0 && !resident_stages_recordable(r))) {
+        r->fresh = g->used == 0;
+        int rc = resident_queue_half(r, half, g, err);
+        r->fresh = false;
+        return rc;
+    }
+    if (!g->half[half]) {
+        struct err ignored;
+        if (device_graph_begin(r->ctx, err))
+            return -1;
+        r->p.pipeline->recording = true;
+        int failed = resident_queue_half(r, half, g, err);
+        r->p.pipeline->recording = false;
+        g->half[half] = device_graph_end(r->ctx, failed ? &ignored : err);
+        if (failed || !g->half[half])
+            return -1;
+    }
+    return device_graph_launch(r->ctx, g->half[half], err);
+}

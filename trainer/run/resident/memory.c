@@ -1,0 +1,177 @@
+/* memory.c - what a resident training takes of a device, and gives back. */
+#include "trainer/run/resident/state.h"
+
+#include "kernels/queued.h"
+
+#include "trainer/model/loss.h"
+
+#include <stdlib.h>
+
+_Static_assert(QUEUED_FLAGS == (int)DEVICE_FLAGS, "flags ride as collectives say");
+
+/* Over which the gradient is summed; NULL: over none. */
+static struct device_comm *gradient_comm(const struct resident *r)
+{
+    return r->apart ? r->p.pipeline->device_replicas : r->p.device_comm;
+}
+
+/* Memory of the table that sums it, which frees it; without one our own. */
+static float *summed(struct resident *r, struct device_comm *by, size_t n, struct err *err)
+{
+    return by ? by->buffer(by, n * sizeof(float), r->p.timeout_ms, err)
+              : device_alloc(r->ctx, n * sizeof(float), err);
+}
+
+/* Gradient, loss and flags in one piece, which one call sums; but of stages loss and flags are all ranks' affair, and the
+ * gradient is the replicas'. */
+static bool take_gradient(struct resident *r, struct err *err)
+{
+    struct device_comm *all = r->p.device_comm;
+    const size_t tail = 1 + (all ? QUEUED_FLAGS : 0);
+
+    r->grad = summed(r, gradient_comm(r), r->loss_at + (r->apart ? 0 : tail), err);
+    r->loss_sum = !r->grad ? NULL : r->apart ? summed(r, all, tail, err) : r->grad + r->loss_at;
+    r->flags = all && r->loss_sum ? r->loss_sum + 1 : NULL;
+    return r->loss_sum;
+}
+
+static int take_memory(struct resident *r, struct err *err)
+{
+    const struct train_parts *p = &r->p;
+    size_t batch = (size_t)model_batch_max(r->model);
+    if (r->stages && batch < (size_t)p->batch_size) /* whose micro-batches are all kept */
+        batch = (size_t)p->batch_size;
+    struct sampler whole = p->sampler;
+    size_t values = (size_t)(p->feed.values ? p->feed.values : 1);
+    struct kctx *ctx = r->ctx;
+
+    whole.first = 0;
+    r->order_max = sampler_len(&whole);
+    r->batch =
+        (struct gather_batch){.x = device_alloc(ctx, batch * p->feed.len * sizeof(float), err),
+                              .labels = device_alloc(ctx, batch * (size_t)r->outputs * sizeof(int32_t), err),
+                              .values = device_alloc(ctx, batch * values * sizeof(float), err),
+                              .samples = device_alloc(ctx, batch * sizeof(uint32_t), err)};
+    return r->batch.x && r->batch.labels && r->batch.values && r->batch.samples &&
+                   (r->order = device_alloc(ctx, (size_t)r->order_max * sizeof(uint32_t), err)) &&
+                   (!pipeline_is_last(p->pipeline) ||
+                    (r->dlogits =
+                         device_alloc(ctx, batch * p->pipeline->forward_len * sizeof(float), err))) &&
+                   take_gradient(r, err) &&
+                   (r->micro == 1 || (r->more = device_alloc(ctx, r->len * sizeof(float), err))) &&
+                   (!(p->optim->spec.clip > 0) || (r->norm = device_alloc(ctx, sizeof(*r->norm), err))) &&
+                   (!p->optim->m || (r->m = device_alloc(ctx, p->optim->len * sizeof(float), err))) &&
+                   (!p->optim->v || (r->v = device_alloc(ctx, p->optim->len * sizeof(float), err))) &&
+                   (r->loss = device_alloc(ctx, sizeof(*r->loss), err)) &&
+                   (r->sum = device_alloc(ctx, sizeof(*r->sum), err)) &&
+                   (r->first = device_alloc(ctx, sizeof(*r->first), err)) &&
+                   (r->state = device_alloc(ctx, sizeof(*r->state), err)) &&
+                   (r->span = device_alloc(ctx, (size_t)p->optim->spans * sizeof(*r->span), err)) &&
+                   (r->orders = device_shared(ctx, RESIDENT_RING * sizeof(*r->orders), err)) &&
+                   (r->records = device_shared(ctx, RESIDENT_RING * sizeof(*r->records), err))
+               ? 0
+               : -1;
+}
+
+/* For the logits of a head, which never exist all at once: as many as make quick products. */
+static int take_scratch(struct resident *r, struct err *err)
+{
+    const struct pipeline *pl = r->p.pipeline;
+    const struct linear_shape head = {.rows = model_batch_max(r->model) * r->outputs,
+                                      .in = (int)(pl->forward_len / (size_t)r->outputs),
+                                      .out = pl->output.channels};
+
+    return model_has_head(r->model) ? kctx_reserve(r->ctx, queued_classifier_bytes(&head), err) : 0;
+}
+
+static int put_spans(struct resident *r, struct err *err)
+{
+    const struct optim *o = r->p.optim;
+    cleanup_free struct queued_span *span = calloc((size_t)o->spans, sizeof(*span));
+
+    if (!span)
+        return err_memory(err, "no memory for %d groups of parameters", o->spans);
+    for (int i = 0; i < o->spans; i++)
+        span[i] =
+            (struct queued_span){(int64_t)(o->span[i].offset + o->span[i].len - o->first), o->span[i].decay};
+    device_put(r->ctx, r->span, span, (size_t)o->spans * sizeof(*span));
+    return 0;
+}
+
+uint32_t *resident_put_items(struct resident *r, const uint32_t *items, int64_t n, struct err *err)
+{
+    uint32_t *p = device_alloc(r->ctx, (size_t)n * sizeof(*p), err);
+
+    if (p)
+        device_put(r->ctx, p, items, (size_t)n * sizeof(*p));
+    return p;
+}
+
+static int place_model(struct resident *r, struct err *err)
+{
+    const struct shard_parts *s = &r->p.shard;
+    const struct model_part own = {.begin = s->begin, .end = s->end, .room = r->loss_at};
+
+    return model_place(r->model, r->ctx, resident_in_parts(r) ? &own : NULL, err);
+}
+
+struct resident *resident_open(const struct train_parts *p, struct err *err)
+{
+    struct resident *r = calloc(1, sizeof(*r));
+
+    if (!r) {
+        err_memory(err, "no memory for the training");
+        return NULL;
+    }
+    r->p = *p;
+    r->ctx = p->ctx;
+    r->model = p->pipeline->model;
+    r->len = model_len(r->model);
+    r->loss_at = p->shard.each ? shard_len(&p->shard) : r->len;
+    r->stages = p->pipeline->at.stages > 1;
+    r->whole = p->device_comm || p->comm->world == 1;
+    r->apart = r->stages && p->device_comm;
+    r->labels = !loss_wants_values(&p->loss);
+    r->outputs = p->feed.labels;
+    r->classes = (int)(p->pipeline->forward_len / (size_t)r->outputs);
+    r->micro = r->stages ? 1 : p->pipeline->o.micro_batches;
+    r->sequence = p->feed.part.tokens;
+    if ((!r->stages && place_model(r, err)) || take_memory(r, err) || take_scratch(r, err) ||
+        resident_windows_take(r, err) || put_spans(r, err) ||
+        (!r->sequence && resident_data_open(&r->train, r->ctx, &p->feed, err)) ||
+        (p->feed.subset &&
+         !(r->train_items = resident_put_items(r, p->feed.subset, p->sampler.items, err))) ||
+        device_sync(r->ctx, err)) {
+        resident_close(r);
+        return NULL;
+    }
+    resident_push(r);
+    return r;
+}
+
+void resident_close(struct resident *r)
+{
+    if (!r)
+        return;
+    if (!resident_is_ours(r)) {
+        free(r);
+        return;
+    }
+    if (gradient_comm(r))
+        r->grad = NULL;
+    void *own[] = {r->batch.x,     r->batch.labels, r->batch.values, r->batch.samples,
+                   r->order,       r->dlogits,      r->grad,         r->m,
+                   r->v,           r->more,         r->norm,         r->loss,
+                   r->sum,         r->first,        r->state,        r->span,
+                   r->train_items, r->subset_items};
+    for (int i = 0; i < RESIDENT_GRAPHS; i++)
+        resident_forget(r, &r->graph[i]);
+    for (size_t i = 0; i < ARRAY_LEN(own); i++)
+        device_free(r->ctx, own[i]);
+    resident_windows_give(r);
+    device_shared_free(r->ctx, r->orders);
+    device_shared_free(r->ctx, r->records);
+    resident_data_close(&r->train, r->ctx);
+    resident_data_close(&r->test, r->ctx);
+    free(r);
+}

@@ -1,0 +1,42 @@
+/* windows.c - tokens on their way to the device: the process lays out a step's windows in a slot of memory that the device
+ * reaches, and the step begins by fetching them. So a data set may be larger than any device, tokens are checked where a
+ * file and a place can be named, and what goes over is eight bytes a token.
+ */
+#include "trainer/run/resident/state.h"
+
+int resident_windows_take(struct resident *r, struct err *err)
+{
+    const struct train_parts *p = &r->p;
+    struct queued_windows *w = &r->windows;
+
+    if (!r->sequence)
+        return 0;
+    *w = (struct queued_windows){.rows = p->batch_size, .time = p->feed.labels, .ring = RESIDENT_RING};
+    const size_t rows = (size_t)w->rows * RESIDENT_RING;
+    const size_t tokens = rows * (size_t)w->time;
+    return (w->x = device_shared(r->ctx, tokens * sizeof(*w->x), err)) &&
+                   (w->labels = device_shared(r->ctx, tokens * sizeof(*w->labels), err)) &&
+                   (w->samples = device_shared(r->ctx, rows * sizeof(*w->samples), err))
+               ? 0
+               : -1;
+}
+
+void resident_windows_give(struct resident *r)
+{
+    device_shared_free(r->ctx, r->windows.x);
+    device_shared_free(r->ctx, r->windows.labels);
+    device_shared_free(r->ctx, r->windows.samples);
+}
+
+int resident_windows_put(struct resident *r, int64_t step, struct err *err)
+{
+    struct queued_windows *w = &r->windows;
+    const size_t row = (size_t)(r->launched % RESIDENT_RING) * (size_t)w->rows;
+    const size_t token = row * (size_t)w->time;
+    struct feed_targets to = {.labels = w->labels + token};
+
+    if (!r->sequence)
+        return 0;
+    int64_t rows = sampler_batch(&r->sampler, r->epoch, step, r->p.batch_size, w->samples + row);
+    return feed_batch(&r->p.feed, w->samples + row, rows, w->x + token, &to, err);
+}

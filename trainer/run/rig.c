@@ -1,0 +1,296 @@
+/* rig.c - set-up, in the order in which things are needed. */
+#include "trainer/run/rig.h"
+
+#include "collectives/device.h"
+#include "common/cpus.h"
+#include "kernels/device.h"
+#include "trainer/run/describe.h"
+#include "trainer/run/threads.h"
+#include "trainer/state/save.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
+
+void rig_release(struct rig *s)
+{
+    struct err ignored;
+
+    (void)report_close(s->report, &ignored);
+    train_release(&s->train);
+    /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
+    const bool lost = rig_device_lost(s);
+    free(s->split_order);
+    optim_release(&s->optim);
+    optim_release(&s->whole_optim);
+    if (!lost)
+        pipeline_release(&s->pipeline);
+    pod_data_close(&s->data);
+    if (!lost && !rig_device_lost(s)) {
+        device_comm_close(s->device_comm);
+        kctx_free(s->ctx);
+    }
+    collectives_close(s->comm);
+}
+
+static int open_ranks(struct rig *s, struct err *err)
+{
+    s->ranks.backend = (enum collectives_backend)s->cfg->backend;
+    if (collectives_config_read(&s->ranks, s->env->get, err) || rig_find_device(s, err))
+        return -1;
+    s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
+    return s->comm ? 0 : -1;
+}
+
+/* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
+static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
+{
+    int64_t train, val;
+
+    if (split_sizes(&s->cfg->data.split, s->data.set.train.items, &train, &val, err))
+        return -1;
+    s->split.first_items = train;
+    if (!val)
+        return 0;
+    s->split_order = calloc((size_t)(train + val), sizeof(*s->split_order));
+    if (!s->split_order)
+        return err_memory(err, "no memory for the order of the training data");
+    return split_random(rng, train, val, s->split_order, &s->split, err);
+}
+
+/* Every rank's generator stands where the one that drew the data does. */
+static void skip_data(const struct rig *s, struct torch_rng *rng)
+{
+    const struct data_spec *d = &s->cfg->data;
+
+    if (d->format != SOURCE_SYNTHETIC || !d->before_weights)
+        return;
+    for (uint64_t n = synthetic_draws(&d->synthetic, &s->data.set.layout); n; n--)
+        torch_rng_u32(rng);
+}
+
+/* Weights first, then the split, from one generator: the order of the original program. */
+static int make_model(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    /* Sequences are large: as many as in training. */
+    int most = (int)(cfg->batch_size > EVALUATE_BATCH ? cfg->batch_size : EVALUATE_BATCH);
+    struct torch_rng rng;
+    int rows;
+
+    struct pipeline_options o = {.spec = &cfg->model,
+                                 .comm = s->comm,
+                                 .device_comm = s->device_comm,
+                                 .ctx = s->ctx,
+                                 .batch = (int)cfg->batch_size,
+                                 .micro_batches = (int)cfg->micro_batches,
+                                 .evaluate = cfg->model.input.sequence ? 0 : most,
+                                 .timeout_ms = s->timeout_ms};
+    if (pipeline_open(&s->pipeline, &o, err))
+        return -1;
+    s->model = s->pipeline.model;
+    if (rig_check_fit(s, err))
+        return -1;
+    const struct param_row *row = model_params(s->model, &rows);
+    torch_rng_seed(&rng, (uint64_t)cfg->seed);
+    skip_data(s, &rng);
+    if (pipeline_init(&s->pipeline, &rng, err))
+        return -1;
+    if (cfg->zero_stage && s->pipeline.at.stages > 1)
+        return err_set(err, ERR_INVALID, "--zero_stage 1: not for a model in stages");
+    s->shard = shard_of(s->comm, !cfg->zero_stage, model_len(s->model), s->timeout_ms);
+    if (make_split(s, &rng, err) ||
+        optim_make_part(&s->optim, &cfg->optimizer, row, rows, s->shard.begin, s->shard.end, err))
+        return -1;
+    if (!s->pipeline.whole)
+        return 0;
+    row = model_params(s->pipeline.whole, &rows);
+    return optim_make(&s->whole_optim, &cfg->optimizer, row, rows, err);
+}
+
+static int make_train(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct train_parts p = {
+        .comm = s->comm,
+        .ctx = s->ctx,
+        .pipeline = &s->pipeline,
+        .optim = &s->optim,
+        .device_comm = s->device_comm,
+        .shard = s->shard,
+        .stop = s->env->stop,
+        .sampler = {.items = s->split.first_items,
+                    .rank = s->pipeline.at.replica,
+                    .world = s->pipeline.at.replicas,
+                    .seed = (uint64_t)cfg->sampler_seed,
+                    .shuffle = !cfg->data.in_order},
+        .batch_size = cfg->batch_size,
+        .timeout_ms = s->timeout_ms,
+        .bucket_bytes = (size_t)(cfg->bucket_mb * 1048576),
+        .loss = cfg->loss,
+        .seed = (uint64_t)cfg->seed,
+    };
+
+    if (sampler_check(&p.sampler, err))
+        return -1;
+    feed_init(&p.feed, &s->data.set, false, s->split.first, &cfg->data);
+    p.feed.vocab = s->pipeline.output.channels;
+    return train_make(&s->train, &p, err);
+}
+
+int64_t rig_steps(const struct rig *s)
+{
+    struct sampler whole = s->train.p.sampler;
+
+    whole.first = 0;
+    return sampler_steps(&whole, s->cfg->batch_size);
+}
+
+static int make_report(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct report_options o = {
+        .out = s->env->out,
+        .terminal = s->env->terminal,
+        .format = (enum log_format)cfg->log_format,
+        .own_lines = cfg->own_lines,
+        .steps_asked = cfg->log_interval > 0,
+        .log_dir = cfg->log_dir,
+        .epochs = cfg->epochs,
+        .steps = rig_steps(s),
+        .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
+        .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
+        .clock = s->env->clock,
+    };
+
+    if (s->comm->rank != 0)
+        return 0;
+    if (cfg->save_path && save_check(cfg->save_path, err))
+        return err_wrap(err, "--save_path");
+    s->report = report_open(&o, err);
+    return s->report ? 0 : -1;
+}
+
+/* Stages and parts are gathered to be saved or described, so all ranks must know what rank 0 will do. */
+static int tell_saving(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
+                      cfg->log_dir ? cfg->log_images : 0};
+
+    if ((s->pipeline.at.stages > 1 || s->shard.each) &&
+        s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+        return -1;
+    s->saves = told[0];
+    s->save_every = told[1];
+    s->histograms_every = told[2];
+    s->images_every = told[3];
+    return 0;
+}
+
+static bool stopped(void *stop)
+{
+    return stop_poll(stop) != 0;
+}
+
+static int open_data(struct rig *s, struct err *err)
+{
+    struct pod_data_options o = {
+        .source = {.spec = &s->cfg->data,
+                   .dir = s->cfg->data_dir,
+                   .name = (enum dataset_name)s->cfg->dataset,
+                   .seed = (uint64_t)s->cfg->seed},
+        .download = !s->cfg->no_download,
+        .mirror = s->cfg->data_mirror,
+        .ca_file = s->env->get("SSL_CERT_FILE"),
+        .stopped = s->env->stop ? stopped : NULL,
+        .stop_ctx = s->env->stop,
+        .local_rank = s->ranks.local_rank,
+        .fingerprint = config_fingerprint(s->cfg),
+        .timeout_ms = s->timeout_ms,
+    };
+
+    return pod_data_open(&s->data, s->comm, &o, err);
+}
+
+struct lines_values rig_lines(const struct rig *s, int64_t epoch)
+{
+    const struct config *cfg = s->cfg;
+
+    return (struct lines_values){.rank = s->comm->rank,
+                                 .world = s->comm->world,
+                                 .epoch = epoch,
+                                 .epochs = cfg->epochs,
+                                 .batch_size = cfg->batch_size,
+                                 .steps = rig_steps(s),
+                                 .save_every = cfg->save_every,
+                                 .save_path = cfg->save_path};
+}
+
+/* Rank 0's first line comes before any other rank's. */
+static int say_start(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct lines_values v = rig_lines(s, 0);
+
+    report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
+                 device_name(s->ctx), device_is_host(s->ctx) ? kctx_threads(s->ctx) : 1);
+    if (!cfg->lines.start)
+        return 0;
+    if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
+        report_line(s->report, s->env->out, LOG_FORMAT_TEXT, "start", cfg->lines.start, &v);
+    return s->comm->barrier(s->comm, s->timeout_ms, err);
+}
+
+/* A resumed run has said so already, in the event file of its first attempt. */
+static void describe_start(struct rig *s)
+{
+    struct err why;
+
+    if (!s->resumed.resumed && describe_run(report_events(s->report), s->cfg,
+                                            s->run_id.made_up ? "" : s->run_id.text, s->comm->world, &why))
+        report_events_failed(s->report, &why);
+}
+
+static int share_batch(struct rig *s, struct err *err)
+{
+    struct pipeline_place at;
+
+    return pipeline_place_of(&s->own.model, s->comm->rank, s->comm->world, &at, err) ||
+                   config_batch(&s->own, at.replicas, err)
+               ? -1
+               : 0;
+}
+
+int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
+{
+    struct kctx_options machine = {0};
+
+    *s = (struct rig){.cfg = &s->own,
+                      .asked = cfg,
+                      .own = *cfg,
+                      .env = env,
+                      .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
+    /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
+    if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
+        return -1;
+    if (share_batch(s, err))
+        return -1;
+    machine.threads = cfg->threads ? (int)cfg->threads
+                                   : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
+                                                      s->ranks.local_world, KCTX_THREADS_MAX);
+    if (rig_open_device(s, err))
+        return -1;
+    if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
+        return -1;
+    if (open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
+        make_report(s, err) || tell_saving(s, err) || say_start(s, err))
+        return -1;
+    describe_start(s);
+    if (s->gpu.note[0])
+        report_note(s->report, true, s->gpu.note);
+    for (int i = 0; i < s->resumed.notes; i++)
+        report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* rig_device.c - the device side of a rig: which GPU, its context, NCCL over it, and whether it is still there. */
+#include "collectives/device.h"
+#include "trainer/run/rig.h"
+
+int rig_find_device(struct rig *s, struct err *err)
+{
+    const struct gpu_ask ask = {.backend = s->ranks.backend,
+                                .no_cuda = s->cfg->no_cuda,
+                                .local_rank = s->ranks.local_rank,
+                                .local_world = s->ranks.local_world,
+                                .visible = s->env->get("CUDA_VISIBLE_DEVICES"),
+                                .shared = s->env->get("NCCL_MULTI_RANK_GPU_ENABLE")};
+
+    if (gpu_find(&ask, &s->env->gpu, &s->plugin, &s->gpu, err))
+        return -1;
+    if (!s->plugin || s->ranks.backend != COLLECTIVES_NCCL)
+        return 0;
+    s->nccl = s->ranks.world > 1;
+    s->ranks.backend = COLLECTIVES_GLOO; /* for what lies in the process's memory */
+    return 0;
+}
+
+/* On a device. Layers of images know f32 alone. */
+static struct model_numbers numbers_of(const struct config *cfg)
+{
+    const bool bf16 = cfg->precision == PRECISION_BF16 && cfg->model.input.sequence;
+
+    return (struct model_numbers){.elsewhere = true,
+                                  .element = bf16 ? ELEMENT_BF16 : ELEMENT_F32,
+                                  .by_chance = cfg->stochastic_rounding,
+                                  .seed = (uint64_t)cfg->seed};
+}
+
+static int take_gpu(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+
+    s->own.model.numbers = numbers_of(cfg);
+    const enum element element = s->own.model.numbers.element;
+    s->ctx = s->plugin->context(
+        s->gpu.device, element == ELEMENT_F32 ? (enum precision)cfg->precision : PRECISION_F32, element, err);
+    if (!s->ctx)
+        return -1;
+    if (s->nccl && !(s->device_comm = s->plugin->nccl_open(s->comm, NULL, s->timeout_ms, err)))
+        return -1;
+    return 0;
+}
+
+int rig_open_device(struct rig *s, struct err *err)
+{
+    if (s->plugin && take_gpu(s, err))
+        return -1;
+    if (!s->ctx && s->cfg->precision != PRECISION_F32)
+        return err_set(err, ERR_INVALID, "--precision: expected f32 on CPUs; the others need a GPU");
+    if (s->cfg->stochastic_rounding && s->cfg->model.numbers.element != ELEMENT_BF16)
+        return err_set(
+            err, ERR_INVALID,
+            "--stochastic_rounding: rounds a model's copies of its weights in bf16: expected --precision "
+            "bf16 and a model of sequences");
+    return 0;
+}
+
+/* An NCCL that has not come up may still be at it, on threads of its own. */
+bool rig_device_lost(const struct rig *s)
+{
+    bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);
+
+    return s->device_comm ? s->device_comm->lost : asked;
+}

@@ -1,0 +1,141 @@
+/* rig_state.c - what a run keeps on disk: where it begins, what a checkpoint holds, who saves. */
+#include "trainer/run/rig.h"
+
+#include "trainer/state/init_from.h"
+
+struct snapshot rig_snapshot(struct rig *s)
+{
+    if (s->shard.each)
+        return (struct snapshot){.model = s->model, .optim = &s->whole_optim, .cursor = &s->cursor};
+    if (s->pipeline.whole)
+        return (struct snapshot){.model = s->pipeline.whole, .optim = &s->whole_optim, .cursor = &s->cursor};
+    return (struct snapshot){.model = s->model, .optim = &s->optim, .cursor = &s->cursor};
+}
+
+/* Memory for all parts' moments, on rank 0. */
+static int make_whole_optim(struct rig *s, struct err *err)
+{
+    int rows;
+    const struct param_row *row = model_params(s->model, &rows);
+
+    return s->comm->rank ? 0 : optim_make(&s->whole_optim, &s->cfg->optimizer, row, rows, err);
+}
+
+void rig_gathered(struct rig *s)
+{
+    if (s->shard.each)
+        optim_release(&s->whole_optim);
+}
+
+static int gather_parts(struct rig *s, struct err *err)
+{
+    if (make_whole_optim(s, err))
+        return -1;
+    s->whole_optim.step = s->optim.step;
+    return (s->optim.m && shard_gather(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && shard_gather(&s->shard, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+static int scatter_parts(struct rig *s, struct err *err)
+{
+    struct collectives *c = s->comm;
+    struct model *m = s->model;
+    const size_t buffers = model_buffers_bytes(m);
+
+    s->optim.step = s->cursor.step;
+    return c->broadcast(c, model_values(m), model_len(m) * sizeof(float), 0, s->timeout_ms, err) ||
+                   (buffers && c->broadcast(c, model_buffers(m), buffers, 0, s->timeout_ms, err)) ||
+                   (s->optim.m && shard_scatter(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && shard_scatter(&s->shard, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+int rig_gather(struct rig *s, struct err *err)
+{
+    const bool reads = s->shard.each || s->pipeline.at.replica == 0;
+    struct model *whole;
+
+    if (train_pull(&s->train, reads ? TRAIN_READS_ALL : TRAIN_READS_NOTHING, err))
+        return -1;
+    if (s->shard.each)
+        return gather_parts(s, err);
+    if (s->pipeline.at.stages == 1)
+        return 0;
+    s->whole_optim.step = s->optim.step;
+    return pipeline_whole(&s->pipeline, &whole, err) ||
+                   (s->optim.m && pipeline_gather(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && pipeline_gather(&s->pipeline, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+/* The way back, after rank 0 has read a checkpoint. */
+static int scatter(struct rig *s, struct err *err)
+{
+    if (s->shard.each)
+        return scatter_parts(s, err);
+    s->optim.step = s->cursor.step;
+    return pipeline_spread(&s->pipeline, err) ||
+                   (s->optim.m && pipeline_scatter(&s->pipeline, s->optim.m, s->whole_optim.m, err)) ||
+                   (s->optim.v && pipeline_scatter(&s->pipeline, s->optim.v, s->whole_optim.v, err))
+               ? -1
+               : 0;
+}
+
+/* A place of an epoch's order is another sample where there are more or fewer of them. */
+static void compare_items(struct rig *s)
+{
+    struct cursor *c = &s->cursor;
+    const int64_t items = s->split.first_items;
+
+    if (c->consumed && !c->validated && c->items && c->items != items)
+        resume_note(
+            &s->resumed, true,
+            "the training data have %lld samples, and had %lld when the checkpoint was written: what is left "
+            "of epoch %lld is drawn from those there are now",
+            (long long)items, (long long)c->items, (long long)c->epoch);
+    c->items = items;
+}
+
+int rig_begin(struct rig *s, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+
+    if (run_id_find(s->env->get, &s->run_id, err))
+        return -1;
+    struct resume_options o = {.how = cfg->resume,
+                               .dir = cfg->ckpt_dir,
+                               .config = config_resumable(s->asked),
+                               .run_id = s->run_id.text,
+                               .later_attempt = s->run_id.later_attempt,
+                               .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
+                               .timeout_ms = s->timeout_ms};
+    struct snapshot all = rig_snapshot(s);
+
+    s->cursor = (struct cursor){.epoch = 1};
+    if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
+        (s->resumed.resumed && o.in_parts && scatter(s, err)))
+        return -1;
+    compare_items(s);
+    rig_gathered(s);
+    /* A later attempt needs the first weights no more, and they may be gone. */
+    if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
+        return err_wrap(err, "--init_from");
+    train_push(&s->train); /* behind the last that writes weights here */
+    if (s->resumed.resumed)
+        run_id_take_over(&s->run_id, s->resumed.run_id);
+    s->saver = (struct saver){.dir = cfg->ckpt_dir,
+                              .save_steps = cfg->save_steps,
+                              .save_ms = (int64_t)(cfg->save_seconds * 1000),
+                              .keep = cfg->keep,
+                              .config = o.config,
+                              .run_id = o.run_id,
+                              .rank = s->comm->rank,
+                              .clock = s->env->clock,
+                              .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
+                              .last_step = -1};
+    return 0;
+}

@@ -1,0 +1,193 @@
+/* run.c - epochs, validations, the test, and what is left behind. */
+#include "trainer/run/run_epoch.h"
+
+#include "common/contract.h"
+#include "trainer/state/save.h"
+
+#include <math.h>
+
+double run_seconds_since(const struct rig *s, int64_t start_ms)
+{
+    const struct clock *c = &s->env->clock;
+
+    return (double)(c->mono_ms(c->ctx) - start_ms) / 1000;
+}
+
+int64_t run_now_ms(const struct rig *s)
+{
+    return s->env->clock.mono_ms(s->env->clock.ctx);
+}
+
+void run_say_stop(struct rig *s, uint32_t stop, const char *during)
+{
+    report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
+                s->cursor.epoch_step);
+}
+
+void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss)
+{
+    struct lines_values v = rig_lines(s, epoch - 1);
+
+    v.loss = loss;
+    report_line(s->report, s->env->out, (enum log_format)s->cfg->log_format, event, text, &v);
+}
+
+/* All ranks; rank 0 writes. */
+static int save(struct rig *s, struct err *err)
+{
+    const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole */
+    struct model *whole;
+
+    if (train_pull(&s->train, reads ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, err) ||
+        pipeline_whole(&s->pipeline, &whole, err))
+        return -1;
+    if (s->comm->rank == 0 && save_weights(s->cfg->save_path, whole, err))
+        return err_wrap(err, "--save_path");
+    return 0;
+}
+
+/* After epochs 0, n, 2n, ... as the lines count them. */
+static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+
+    if (!s->saves || !s->save_every || (epoch - 1) % s->save_every != 0)
+        return 0;
+    if (save(s, err))
+        return -1;
+    if (s->comm->rank == 0)
+        run_say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
+    return 0;
+}
+
+int run_checkpoint(struct rig *s, bool last, struct err *ret)
+{
+    struct snapshot all = rig_snapshot(s);
+    struct err err = {0};
+    int64_t before = s->saver.last_step;
+
+    if (rig_gather(s, ret))
+        return -1;
+    all.lr = s->lr;
+    int failed = saver_save(&s->saver, &all, &err);
+    rig_gathered(s);
+    if (failed) {
+        err_wrap(&err, "no checkpoint written: --ckpt_dir");
+        report_note(s->report, true, err.msg);
+    } else if (s->saver.last_step != before) {
+        report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last, !s->run_id.later_attempt);
+    }
+    return 0;
+}
+
+/* Behind an epoch: validation, exports, the checkpoint that waited for them. */
+static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
+{
+    struct cursor *c = &s->cursor;
+
+    if (!c->validated && run_validate(s, stop, err))
+        return -1;
+    if (*stop)
+        return 0;
+    if (!c->validated && save_epoch(s, c->epoch, err))
+        return -1;
+    c->validated = true;
+    if (s->save_due && run_checkpoint(s, false, err))
+        return -1;
+    s->save_due = false;
+    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
+    return 0;
+}
+
+/* All ranks leave together: one that is seen to go takes the others with it, rank 0 in the middle of its checkpoint. */
+static int stop_together(struct rig *s, struct err *err)
+{
+    return run_checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
+}
+
+static int train_all(struct rig *s, uint32_t *stop, struct err *err)
+{
+    bool ended = true;
+
+    s->times.startup_s = run_seconds_since(s, s->env->started_ms);
+    while (s->cursor.epoch <= s->cfg->epochs && !*stop && ended) {
+        if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, stop, err)))
+            return -1;
+    }
+    return *stop ? stop_together(s, err) : 0;
+}
+
+/* Nobody who asked for the file is left without it, or with older weights, because the epochs were not all of them. */
+static bool saves_at_end(const struct rig *s)
+{
+    return s->saves && (!s->save_every || s->cfg->eval_only || run_has_all_steps(s));
+}
+
+static int finish(struct rig *s, uint32_t *stop, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct evaluate_parts p = run_part_of(s, true);
+    struct evaluate_result r;
+
+    /* Of tokens the files have validated already. */
+    if (p.items && ((cfg->test && !s->data.set.layout.steps) || cfg->eval_only)) {
+        if (evaluate(&p, &r, err))
+            return -1;
+        *stop = r.stop;
+        if (r.stop) {
+            run_say_stop(s, r.stop, "test");
+            return cfg->eval_only ? 0 : stop_together(s, err);
+        }
+        if (run_check_loss(s, "test", r.loss, err))
+            return -1;
+        report_test(s->report, s->cursor.step, r.loss, r.accuracy);
+    }
+    if (saves_at_end(s) && save(s, err))
+        return -1;
+    if (!cfg->eval_only)
+        report_times(s->report, &s->times);
+    return 0;
+}
+
+static int exit_code_of(const struct err *err, bool set_up_done)
+{
+    if (!err_is_shortage(err) && (err->kind == ERR_INVALID || err->kind == ERR_NOT_FOUND))
+        return set_up_done ? EXIT_CODE_ERROR : EXIT_CODE_USAGE;
+    return collectives_exit_code(err);
+}
+
+static int run_with(struct rig *s, const struct config *cfg, const struct run_env *env,
+                    struct run_result *ret, struct err *err)
+{
+    uint32_t stop = 0;
+
+    if (rig_open(s, cfg, env, err)) {
+        ret->rank = s->comm ? s->comm->rank : -1;
+        ret->exit_code = exit_code_of(err, false);
+        /* Who was told to stop meanwhile has nothing to try again. */
+        stop = env->stop ? stop_poll(env->stop) : 0;
+        if (stop && (ret->exit_code == EXIT_CODE_RETRYABLE || ret->exit_code == EXIT_CODE_PEER_LOST))
+            ret->exit_code = stop_exit_code(stop);
+        return -1;
+    }
+    ret->rank = s->comm->rank;
+    if ((!cfg->eval_only && train_all(s, &stop, err)) || (!stop && finish(s, &stop, err))) {
+        ret->exit_code = exit_code_of(err, true);
+        return -1;
+    }
+    (void)report_close(TAKE(s->report), &ret->warning);
+    if (stop)
+        ret->exit_code = stop_exit_code(stop);
+    return 0;
+}
+
+int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
+{
+    cleanup_rig struct rig s;
+
+    *ret = (struct run_result){.rank = -1};
+    int rc = run_with(&s, cfg, env, ret, err);
+    train_release(&s.train); /* now it shows whether steps in flight come to an end */
+    ret->device_lost = rig_device_lost(&s);
+    return rc;
+}

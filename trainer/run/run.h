@@ -1,0 +1,46 @@
+/* run.h - a whole run: meet the other ranks, load, train, evaluate, save.
+ *
+ * Ownership: everything in struct run_env is borrowed for the call.
+ * Errors:    the message of what failed; the exit code by common/contract.h: 1 permanent, 2 configuration or
+ *            data that cannot be used, 138 a deadline passed or the machine lacks
+ *            memory and the like for now, 140 another rank went away.
+ */
+#ifndef TK_TRAINER_RUN_RUN_H
+#define TK_TRAINER_RUN_RUN_H
+
+#include "common/clock.h"
+#include "common/err.h"
+#include "trainer/cli/config.h"
+#include "trainer/gpu/find.h"
+#include "trainer/run/stop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct run_env {
+    char *(*get)(const char *name); /* getenv, or a test's own */
+    struct clock clock;
+    int64_t started_ms; /* clock.mono_ms when the program began */
+    FILE *out;
+    bool terminal; /* `out` is one */
+    struct gpu_where
+        gpu; /* a program's: {.dev = "/dev"}; zeros: no GPU, unless --backend nccl asks for one */
+    struct stop
+        *stop; /* closed; opened when the ranks have met, closed by its owner. NULL: signals as they are */
+};
+
+struct run_result {
+    int exit_code; /* also on success: 0, or 143 and 130 after a signal */
+    int rank;      /* for the message; -1 before it is known */
+    struct err
+        warning; /* kind ERR_NONE: none. Something that did not end the run, such as a full disk of log_dir */
+    bool
+        device_lost; /* a GPU hangs, or what runs there waits for a rank that is gone: whoever calls must leave by
+                         _exit, since what the driver does at an exit may never end */
+};
+
+/* 0 or -1; *ret is filled in both cases. */
+int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err);
+
+#endif

@@ -1,0 +1,135 @@
+/* run_epoch.c - the steps of an epoch, and what each leaves behind. */
+#include "trainer/run/run_epoch.h"
+
+#include "trainer/run/describe.h"
+
+#include <math.h>
+
+enum { STOP = COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT };
+
+static int64_t log_interval(const struct config *cfg, int world)
+{
+    int64_t n = cfg->log_interval ? cfg->log_interval : cfg->log_interval_all_ranks / world;
+
+    return n > 0 ? n : 1;
+}
+
+static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_step, struct err *err)
+{
+    return err_set(err, ERR_FATAL, "the loss is %s in epoch %lld, batch %lld (step %lld): try a lower --lr",
+                   isinf(loss) ? "infinite" : "not a number", (long long)epoch, (long long)step,
+                   (long long)global_step);
+}
+
+/* Weights as histograms and images, when they are asked for. */
+static int describe_step(struct rig *s, struct err *ret)
+{
+    const struct config *cfg = s->cfg;
+    struct events *events = report_events(s->report);
+    int64_t step = s->cursor.step;
+    bool histograms = s->histograms_every && step % s->histograms_every == 0;
+    bool images = s->images_every && step % s->images_every == 0;
+    struct err err;
+
+    if (!histograms && !images)
+        return 0;
+    if (train_pull(&s->train, events ? TRAIN_READS_WEIGHTS : TRAIN_READS_NOTHING, ret))
+        return -1;
+    if (!events)
+        return 0;
+    if ((histograms && describe_weights(events, s->model, step, &err)) ||
+        (images && describe_filters(events, s->model, &cfg->model.input, step, &err)))
+        report_events_failed(s->report, &err);
+    return 0;
+}
+
+/* Is the loss of the coming step asked for at once? Of others a device may tell later. */
+static bool wants_loss(const struct rig *s, int64_t steps)
+{
+    const struct cursor *c = &s->cursor;
+
+    return (c->epoch_step + 1) % log_interval(s->cfg, s->pipeline.at.replicas) == 0 ||
+           c->epoch_step + 1 == steps;
+}
+
+/* What a step leaves behind: how far we are, and what is told about it. */
+static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
+                      uint32_t *stop, struct err *err)
+{
+    struct cursor *c = &s->cursor;
+    int64_t len = sampler_len(&s->train.p.sampler);
+
+    c->step++;
+    c->epoch_step++;
+    c->consumed =
+        s->train.p.sampler.first +
+        (taken * s->cfg->batch_size < len ? taken * s->cfg->batch_size : len) * s->pipeline.at.replicas;
+    if (c->epoch_step % log_interval(s->cfg, s->pipeline.at.replicas) == 0) {
+        report_step(s->report, c->epoch, c->epoch_step, (double)r->loss);
+        run_report_speed(s);
+    }
+    if (r->known)
+        report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
+    if (describe_step(s, err))
+        return -1;
+    s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
+    if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
+        return -1;
+    /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
+    if (s->save_due && c->epoch_step < steps) {
+        s->save_due = false;
+        return run_checkpoint(s, false, err);
+    }
+    return 0;
+}
+
+bool run_has_all_steps(const struct rig *s)
+{
+    return s->cfg->max_steps && s->cursor.step >= s->cfg->max_steps;
+}
+
+int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
+{
+    const struct config *cfg = s->cfg;
+    struct cursor *c = &s->cursor;
+    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, rig_steps(s));
+    int64_t start = run_now_ms(s);
+    int64_t consumed = c->consumed;
+    struct train_result r;
+    double own = 0;  /* this rank's losses */
+    double mean = 0; /* those of all */
+
+    train_epoch(&s->train, c->epoch - 1);
+    train_skip(&s->train, consumed);
+    int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
+    report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
+    *ended = c->epoch_step == steps;
+    if (*ended ||
+        run_has_all_steps(s)) /* its lines were written by the attempt that took its steps, if any */
+        return 0;
+    run_say_epoch(s, c->epoch, "epoch", cfg->lines.epoch_start, NAN);
+    for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
+        if (run_has_all_steps(s))
+            break;
+        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
+        s->train.raise = saver_flags(&s->saver);
+        s->train.exact = wants_loss(s, steps);
+        if (train_step(&s->train, taken, s->lr, &r, err))
+            return -1;
+        if (r.flags & COLLECTIVES_NONFINITE)
+            return not_finite(r.loss, c->epoch, c->epoch_step + 1 - r.back, c->step + 1 - r.back, err);
+        if (after_step(s, steps, taken + 1, &r, stop, err))
+            return -1;
+        if (r.flags & STOP)
+            run_say_stop(s, *stop = r.flags & STOP, NULL);
+    }
+    if (train_sums(&s->train, &own, &mean, err))
+        return -1;
+    *ended = c->epoch_step == steps;
+    s->times.train_s += run_seconds_since(s, start);
+    s->times.samples += c->consumed - consumed;
+    run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_end, own);
+    if (s->comm->rank == 0)
+        run_say_epoch(s, c->epoch, "epoch_end", cfg->lines.epoch_all, mean);
+    return 0;
+}

@@ -1,0 +1,96 @@
+/* run_validate.c - evaluations on the way, and how quickly it goes. */
+#include "trainer/run/run_epoch.h"
+
+#include "trainer/model/gpt2.h"
+#include "trainer/run/evaluate.h"
+
+#include <math.h>
+
+/* Of tokens there are validation files instead of test files. */
+static bool has_val_files(const struct rig *s)
+{
+    return s->data.set.layout.steps && s->data.set.test.items;
+}
+
+struct evaluate_parts run_part_of(struct rig *s, bool test)
+{
+    const struct config *cfg = s->cfg;
+    const struct dataset *set = &s->data.set;
+    const int64_t most = cfg->val_steps * cfg->batch_size * s->pipeline.at.replicas;
+    const bool files = test || has_val_files(s);
+    struct evaluate_parts p = {.comm = s->comm,
+                               .ctx = s->ctx,
+                               .pipeline = &s->pipeline,
+                               .resident = s->train.resident,
+                               .loss = cfg->loss,
+                               .stop = s->env->stop,
+                               .items = files ? set->test.items : s->split.second_items,
+                               .timeout_ms = s->timeout_ms};
+
+    if (!test && most && p.items > most)
+        p.items = most;
+    feed_init(&p.feed, set, files, files ? NULL : s->split.second, &cfg->data);
+    p.feed.vocab = s->pipeline.output.channels;
+    return p;
+}
+
+bool run_validates_now(const struct rig *s, int64_t steps)
+{
+    const struct cursor *c = &s->cursor;
+    const int64_t every = s->cfg->val_every;
+
+    /* Behind an epoch's last step it is done in any case. */
+    return every && c->epoch_step < steps && (c->step % every == 0 || c->step == s->cfg->max_steps);
+}
+
+int run_check_loss(const struct rig *s, const char *part, double loss, struct err *err)
+{
+    if (isfinite(loss))
+        return 0;
+    return err_set(err, ERR_FATAL, "the %s loss is %s behind step %lld%s", part,
+                   isinf(loss) ? "infinite" : "not a number", (long long)s->cursor.step,
+                   s->cfg->eval_only ? "" : ": try a lower --lr");
+}
+
+int run_validate(struct rig *s, uint32_t *stop, struct err *err)
+{
+    struct evaluate_parts p = run_part_of(s, false);
+    struct evaluate_result r;
+    int64_t start = run_now_ms(s);
+
+    if (!p.items)
+        return 0;
+    if (evaluate(&p, &r, err))
+        return -1;
+    *stop = r.stop;
+    if (r.stop) {
+        run_say_stop(s, r.stop, "validation");
+        return 0;
+    }
+    if (run_check_loss(s, "validation", r.loss, err))
+        return -1;
+    report_val(s->report, s->cursor.epoch, s->cursor.epoch_step, r.loss, r.accuracy);
+    s->times.val_s += run_seconds_since(s, start);
+    return 0;
+}
+
+void run_report_speed(struct rig *s)
+{
+    const struct config *cfg = s->cfg;
+    const struct cursor *c = &s->cursor;
+    const double tokens_per_step =
+        (double)s->data.set.layout.steps * (double)cfg->batch_size * s->pipeline.at.replicas;
+    int64_t now = run_now_ms(s);
+    double seconds = (double)(now - s->speed.ms) / 1000 - (s->times.val_s - s->speed.val_s);
+    struct report_speed r = {.lr = s->lr, .grad_norm = s->optim.grad_norm, .tokens_per_s = NAN, .mfu = NAN};
+
+    if (!s->data.set.layout.steps || !s->report)
+        return;
+    if (s->speed.ms && seconds > 0)
+        r.tokens_per_s = (double)(c->step - s->speed.step) * tokens_per_step / seconds;
+    if (cfg->peak_tflops > 0 && cfg->gpt2.vocab)
+        r.mfu = r.tokens_per_s * gpt2_operations(&cfg->gpt2, s->pipeline.whole_len) /
+                (cfg->peak_tflops * 1e12 * s->comm->world);
+    report_speed(s->report, c->epoch, c->epoch_step, &r);
+    s->speed = (struct rig_speed){.ms = now, .step = c->step, .val_s = s->times.val_s};
+}

@@ -1,0 +1,47 @@
+/* shard.h - one rank's part of the parameters, when each rank keeps and updates the optimiser's state of its own (ZeRO,
+ * stage 1): gradients are summed by parts, and new weights handed to all.
+ *
+ * Order:     all but shard_of are collective calls.
+ * Errors:    those of the collectives.
+ * Numerics:  sums in rank order and the same updates, element by element, as without parts. Where the gradients' norm is
+ *            bounded, its f64 sum is grouped by parts: the weights' bits differ only if that moves its rounding to f32.
+ */
+#ifndef TK_TRAINER_RUN_SHARD_H
+#define TK_TRAINER_RUN_SHARD_H
+
+#include "collectives/collectives.h"
+#include "kernels/kctx.h"
+#include "trainer/model/optim.h"
+
+struct shard_parts {
+    struct collectives *comm;
+    int64_t timeout_ms;
+    size_t len;        /* of all parameters */
+    size_t each;       /* of a part: all but the last ones are so long; 0: there are no parts */
+    size_t begin, end; /* this rank's */
+};
+
+/* off: no parts (each 0), as in a world of 1. */
+struct shard_parts shard_of(struct collectives *comm, bool off, size_t len, int64_t timeout_ms);
+
+/* Floats that a buffer of gradients needs. */
+static inline size_t shard_len(const struct shard_parts *s)
+{
+    return s->each ? s->each * (size_t)s->comm->world : s->len;
+}
+
+/* From every rank's gradients to every rank's new weights: `grad` (shard_len) is used up. */
+int shard_step(const struct shard_parts *s, struct optim *o, struct kctx *ctx, double lr, float *values,
+               float *grad, struct err *err) MUST_CHECK;
+
+/* The sums alone, where the step must not be taken before all ranks agree on it: this rank's part of grad. */
+int shard_sum(const struct shard_parts *s, float *grad, struct err *err) MUST_CHECK;
+
+/* Numbers that lie as the parameters do, in parts on all ranks (part) and whole on rank 0 (whole; elsewhere NULL). */
+int shard_gather(const struct shard_parts *s, const float *part, float *whole, struct err *err) MUST_CHECK;
+int shard_scatter(const struct shard_parts *s, float *part, const float *whole, struct err *err) MUST_CHECK;
+
+/* Of `len` numbers each rank has its own part; now all have all. */
+int shard_spread(const struct shard_parts *s, float *values, struct err *err) MUST_CHECK;
+
+#endif

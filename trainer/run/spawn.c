@@ -1,0 +1,145 @@
+/* spawn.c - who wants ranks, and how many; then exec. */
+#include "trainer/run/spawn.h"
+
+#include "common/contract.h"
+#include "common/cpus.h"
+#include "common/memory.h"
+#include "kernels/kctx.h"
+#include "trainer/run/threads.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* nvidia0, nvidia1, ... */
+static int devices(const char *dev)
+{
+    cleanup_closedir DIR *d = opendir(dev);
+    int n = 0;
+
+    if (!d && errno == ENOMEM)
+        memory_exhausted(); /* "none" would train on a CPU */
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        const char *digits = strncmp(e->d_name, "nvidia", 6) == 0 ? e->d_name + 6 : "";
+        n += digits[0] && strspn(digits, "0123456789") == strlen(digits);
+    }
+    return n;
+}
+
+/* CUDA counts the list up to the first entry that is none. */
+static int visible_gpus(const char *visible, const char *dev)
+{
+    int n = 0;
+
+    if (!visible)
+        return devices(dev);
+    while (*visible) {
+        size_t len = strcspn(visible, ",");
+        if (!len || visible[0] == '-')
+            break;
+        n++;
+        visible += len + (visible[len] == ',');
+    }
+    return n;
+}
+
+int spawn_count(const struct config *cfg, char *(*get)(const char *name), const char *dev, int *ret,
+                struct err *err)
+{
+    const char *rank = get(CONTRACT_ENV_RANK);
+
+    *ret = 1;
+    if (rank && *rank)
+        return cfg->nprocs ? err_set(err, ERR_INVALID,
+                                     "--nprocs %lld: a launcher has started this as RANK=%.20s: expected one "
+                                     "of the two to start the ranks",
+                                     (long long)cfg->nprocs, rank)
+                           : 0;
+    if (cfg->nprocs)
+        *ret = (int)cfg->nprocs;
+    else if (cfg->nprocs_default == NPROCS_GPUS)
+        *ret = cfg->no_cuda ? 1 : visible_gpus(get("CUDA_VISIBLE_DEVICES"), dev);
+    else if (cfg->nprocs_default)
+        *ret = (int)cfg->nprocs_default;
+    if (*ret < 1)
+        *ret = 1;
+    return 0;
+}
+
+/* This program's path, and torchrun's beside it. */
+static int find_launcher(char self[static PATH_MAX], char launcher[static PATH_MAX], struct err *err)
+{
+    ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
+
+    if (n <= 0)
+        return err_errno(err, ERR_FATAL, errno, "/proc/self/exe");
+    self[n] = '\0';
+    int len = snprintf(launcher, PATH_MAX, "%.*s/torchrun", (int)(strrchr(self, '/') - self), self);
+    if (len >= PATH_MAX || access(launcher, X_OK))
+        return err_set(
+            err, ERR_NOT_FOUND,
+            "--nprocs: %.120s: expected the launcher there, beside this program; or start the ranks by "
+            "another one",
+            launcher);
+    return 0;
+}
+
+/* argv[1..] without --nprocs N. */
+static void copy_words(int argc, char *const *argv, char **words)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--nprocs") == 0)
+            i++;
+        else if (strncmp(argv[i], "--nprocs=", 9) != 0)
+            *words++ = argv[i];
+    }
+    *words = NULL;
+}
+
+/* The launcher's own defaults from PET_* belong to a launcher that somebody has started by that name. */
+static void clear_launcher_defaults(void)
+{
+    for (char **e = environ; e && *e;) {
+        char name[256];
+        size_t len = strcspn(*e, "=");
+        if (strncmp(*e, "PET_", 4) != 0 || len >= sizeof(name)) {
+            e++;
+            continue;
+        }
+        snprintf(name, sizeof(name), "%.*s", (int)len, *e);
+        unsetenv(name);
+        e = environ;
+    }
+}
+
+int spawn_ranks(int n, int argc, char *const *argv, struct err *err)
+{
+    enum { OWN_WORDS = 6 };
+    char self[PATH_MAX];
+    char launcher[PATH_MAX];
+    char count[32];
+    char threads[16];
+    cleanup_free char **words = calloc((size_t)argc + OWN_WORDS, sizeof(*words));
+
+    if (!words)
+        return err_memory(err, "no memory to start %d ranks", n);
+    if (find_launcher(self, launcher, err))
+        return -1;
+    snprintf(count, sizeof(count), "--nproc_per_node=%d", n);
+    words[0] = launcher;
+    words[1] = (char *)"--standalone";
+    words[2] = count;
+    words[3] = (char *)"--no_python";
+    words[4] = self;
+    copy_words(argc, argv, words + 5);
+    clear_launcher_defaults();
+    /* Ranks share the CPUs, as those of a program that spawns its own do; torchrun's default is one thread each. */
+    snprintf(threads, sizeof(threads), "%d", threads_per_rank(NULL, cpus_usable(), n, KCTX_THREADS_MAX));
+    setenv("OMP_NUM_THREADS", threads, 0);
+    execv(launcher, words);
+    return err_errno(err, ERR_FATAL, errno, "cannot run %.120s", launcher);
+}

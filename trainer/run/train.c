@@ -1,0 +1,231 @@
+/* train.c - the step. */
+#include "trainer/run/train.h"
+
+#include "kernels/device.h"
+#include "trainer/model/loss.h"
+#include "trainer/run/pair.h"
+#include "trainer/run/resident/resident.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int train_make(struct train *t, const struct train_parts *p, struct err *err)
+{
+    size_t batch = (size_t)p->batch_size;
+    size_t kept = (size_t)(p->pipeline->at.stages > 1
+                               ? p->batch_size
+                               : micro_batch_at((int)p->batch_size, p->pipeline->o.micro_batches, 0).rows);
+    struct collectives *sharers = p->pipeline->replicas;
+    const bool takes_loss = pipeline_is_last(p->pipeline) && device_is_host(p->ctx);
+
+    *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
+    t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
+    t->grad = sharers->shared(sharers, t->loss_at + 1, p->timeout_ms, err);
+    if (!t->grad || pair_agree(p, &t->pair, err))
+        return -1;
+    t->x = calloc(batch * p->feed.len, sizeof(float));
+    t->dlogits = takes_loss ? calloc(kept * p->pipeline->forward_len, sizeof(float)) : NULL;
+    t->labels = calloc(batch * (size_t)p->feed.labels, sizeof(*t->labels));
+    t->values = calloc(batch * (size_t)(p->feed.values ? p->feed.values : 1), sizeof(*t->values));
+    t->places = calloc(batch, sizeof(*t->places));
+    t->order = calloc((size_t)p->sampler.items, sizeof(*t->order));
+    if (t->x && (t->dlogits || !takes_loss) && t->labels && t->values && t->places && t->order) {
+        if (device_is_host(p->ctx) || (t->resident = resident_open(p, err)))
+            return 0;
+        train_release(t);
+        return -1;
+    }
+    train_release(t);
+    return err_memory(err, "no memory for a batch of %zu samples", batch);
+}
+
+void train_release(struct train *t)
+{
+    resident_close(t->resident);
+    free(t->x);
+    free(t->dlogits);
+    free(t->labels);
+    free(t->values);
+    free(t->places);
+    free(t->order);
+    *t = (struct train){0};
+}
+
+void train_skip(struct train *t, int64_t places)
+{
+    t->p.sampler.first = places;
+}
+
+void train_epoch(struct train *t, int64_t epoch)
+{
+    t->p.sampler.first = 0;
+    sampler_epoch(&t->p.sampler, epoch, t->order);
+    t->own_sum = 0;
+    t->mean_sum = 0;
+}
+
+int train_sums(struct train *t, double *own, double *mean, struct err *err)
+{
+    *own = t->own_sum;
+    *mean = t->mean_sum;
+    return t->resident ? resident_sums(t->resident, own, mean, err) : 0;
+}
+
+void train_push(struct train *t)
+{
+    if (t->resident)
+        resident_push(t->resident);
+}
+
+int train_pull(struct train *t, enum train_reads reads, struct err *err)
+{
+    return t->resident ? resident_pull(t->resident, reads, err) : 0;
+}
+
+/* Where a micro-batch's gradient of the outputs lies, on the last stage. Without stages it goes back at once, and the next takes
+ * its place. */
+static float *dlogits_of(const struct train *t, const struct micro_batch *at)
+{
+    const struct pipeline *pl = t->p.pipeline;
+
+    return t->dlogits && pl->at.stages > 1 ? t->dlogits + (size_t)at->first * pl->forward_len : t->dlogits;
+}
+
+/* The same for a head, which takes the loss itself. */
+static int head_loss(struct train *t, const struct micro_batch *at, float share, double *sum, struct err *err)
+{
+    const int32_t outputs = t->p.feed.labels;
+    struct head_target target = {.labels = t->labels + (size_t)at->first * (size_t)outputs,
+                                 .share = share / (float)(at->rows * outputs)};
+    struct loss_result loss;
+
+    if (pipeline_head_loss(t->p.pipeline, at, &target, dlogits_of(t, at), t->grad, &loss, err))
+        return -1;
+    *sum += loss.sum / outputs;
+    return 0;
+}
+
+/* The outputs of a micro-batch into its loss and the gradient of that, on the last stage. */
+static int own_loss(struct train *t, const struct micro_batch *at, int rows, const float *out, double *sum,
+                    struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    const int labels = p->feed.labels;
+    size_t classes = p->pipeline->forward_len / (size_t)labels;
+    int values = p->feed.values;
+    struct loss_target target = {values ? NULL : t->labels + (size_t)at->first * (size_t)labels,
+                                 values ? t->values + (size_t)at->first * (size_t)values : NULL};
+    float share = 1.0f / (float)p->pipeline->at.replicas * ((float)at->rows / (float)rows);
+    float *dout = dlogits_of(t, at);
+    struct loss_result loss;
+
+    if (model_has_head(p->pipeline->model))
+        return head_loss(t, at, share, sum, err);
+    if (loss_of(&p->loss, p->ctx, &loss, dout, out, &target, at->rows * labels, (int)classes, err))
+        return -1;
+    for (size_t i = 0; i < (size_t)at->rows * p->pipeline->forward_len; i++)
+        dout[i] *= share;
+    *sum += loss.sum / labels;
+    return 0;
+}
+
+static int back(struct train *t, const struct micro_batch *at, struct err *err)
+{
+    return pipeline_backward(t->p.pipeline, at, dlogits_of(t, at), t->grad, err);
+}
+
+/* This rank's part of the gradient and of the loss, into t->grad. */
+static int own_gradient(struct train *t, int64_t step, double *ret_loss, struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    struct pipeline *pl = p->pipeline;
+    const bool alone =
+        pl->at.stages == 1; /* then nobody waits for forwards, and one micro-batch is kept at a time */
+    struct feed_targets to = {t->labels, t->values};
+    double sum = 0;
+
+    int rows = (int)sampler_batch(&p->sampler, t->order, step, p->batch_size, t->places);
+    if ((pipeline_is_first(pl) || pipeline_is_last(pl)) &&
+        feed_batch(&p->feed, t->places, rows, t->x, &to, err))
+        return -1;
+    int n = micro_batches(rows, pl->o.micro_batches);
+    for (int i = 0; i < n; i++) {
+        struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
+        struct model_step this = {.seed = p->seed, .step = p->optim->step, .samples = t->places + at.first};
+        const void *out;
+        if (pipeline_forward(pl, &at, t->x + (size_t)at.first * p->feed.len, &this, &out, err) ||
+            (out && own_loss(t, &at, rows, out, &sum, err)) || (alone && back(t, &at, err)))
+            return -1;
+    }
+    for (int i = 0; i < n && !alone; i++) {
+        struct micro_batch at = micro_batch_at(rows, pl->o.micro_batches, i);
+        if (back(t, &at, err))
+            return -1;
+    }
+    *ret_loss = sum / rows;
+    t->grad[t->loss_at] = (float)*ret_loss * (1.0f / (float)pl->at.replicas);
+    return 0;
+}
+
+/* Gradients among the replicas of this stage, loss and flags among all ranks: one exchange where those are the same. */
+int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err)
+{
+    struct collectives *replicas = p->pipeline->replicas;
+    const size_t len = model_len(p->pipeline->model);
+    float *loss = grad + (p->shard.each ? shard_len(&p->shard) : len);
+
+    if (p->shard.each)
+        return shard_sum(&p->shard, grad, err) ||
+                       p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err)
+                   ? -1
+                   : 0;
+    if (replicas == p->comm)
+        return p->comm->all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err);
+    if (replicas->world > 1 && replicas->all_reduce(replicas, grad, len, NULL, p->timeout_ms, err))
+        return -1;
+    /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
+    return p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
+}
+
+/* The norm that is bounded is one over all stages' gradients. */
+static int update(struct train *t, double lr, struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    double squares = optim_squares(p->optim, p->ctx, t->grad);
+
+    if (p->optim->square && pipeline_sum(p->pipeline, &squares, err))
+        return -1;
+    optim_step_within(p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, squares);
+    return 0;
+}
+
+int train_step(struct train *t, int64_t step, double lr, struct train_result *ret, struct err *err)
+{
+    const struct train_parts *p = &t->p;
+    uint32_t flags = t->raise | (p->stop ? stop_poll(p->stop) : 0);
+
+    if (t->resident && step == 0 && resident_order(t->resident, &p->sampler, t->order, err))
+        return -1;
+    if (t->resident)
+        return resident_step(t->resident, step, lr, flags, t->exact, t->grad, ret, err);
+    *ret = (struct train_result){.known = true};
+    if (own_gradient(t, step, &ret->own, err))
+        return -1;
+    if (!isfinite(t->grad[t->loss_at]))
+        flags |= COLLECTIVES_NONFINITE;
+    if (t->pair ? pair_step(p, lr, t->grad, &flags, err) : train_exchange(p, t->grad, &flags, err))
+        return -1;
+    ret->loss = t->grad[t->loss_at];
+    if (!pipeline_is_last(p->pipeline))
+        ret->own = (double)ret->loss;
+    if (!isfinite(ret->loss))
+        flags |= COLLECTIVES_NONFINITE;
+    ret->flags = flags;
+    t->own_sum += ret->own;
+    t->mean_sum += (double)ret->loss;
+    if (t->pair || (flags & COLLECTIVES_NONFINITE))
+        return 0;
+    if (p->shard.each)
+        return shard_step(&p->shard, p->optim, p->ctx, lr, model_values(p->pipeline->model), t->grad, err);
+    return update(t, lr, err);
+}

@@ -1,0 +1,34 @@
+/* candidates.h - the checkpoints of a folder in the order in which a run would go on from them.
+ *
+ * Ownership: everything lies in the arena.
+ * Order:     of a run's own the highest step comes first. Where any run's will do, those of the same configuration come
+ *            first, and of them the one that was written last: steps of different runs do not compare. One whose manifest
+ *            cannot be read stands before all whose place it may have had.
+ * Errors:    those of ckpt_list.
+ */
+#ifndef TK_TRAINER_STATE_CANDIDATES_H
+#define TK_TRAINER_STATE_CANDIDATES_H
+
+#include "trainer/state/files/ckpt_dir.h"
+
+#include <stdbool.h>
+
+struct candidate {
+    const char *path;
+    int64_t step, saved_ms;
+    bool same_run, same_config;
+    bool damaged; /* its manifest cannot be read: then it is of nobody */
+    struct err why;
+};
+
+struct candidates {
+    struct candidate *of;
+    size_t len;
+    const struct candidate *foreign; /* the best of those that were left out; NULL: none was */
+};
+
+/* own: only those of the run `run_id` with the configuration `config`. */
+int candidates_find(const char *dir, const char *run_id, uint32_t config, bool own, struct arena *a,
+                    struct candidates *ret, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,242 @@
+/* ckpt_dir.c - writing beside, renaming, removing. */
+#include "trainer/state/files/ckpt_dir.h"
+
+#include "common/fsutil.h"
+#include "common/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
+
+static const char TMP[] = ".tmp-";
+enum { MARK_BYTES = 1 + CKPT_MARK_DIGITS + 1 };
+enum { SINK_BYTES = 1 << 16, STALE_S = 24 * 3600 };
+
+static int sync_folder(const char *path, struct err *err)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 || fsync(fd) ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;
+}
+
+/* A folder of ours with the files in it; folders inside, which are not ours, stop it. Whoever may write beside it may have put
+ * a link in its place: that goes, and what it leads to stays. */
+static void remove_folder(const char *path)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_closedir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+    if (dir)
+        fd = -1; /* the stream's */
+    else
+        (void)unlink(path);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            (void)unlinkat(dirfd(dir), e->d_name, 0);
+    (void)rmdir(path);
+}
+
+/* What a killed writer of this run left, and of other runs what none can still be writing. */
+static void remove_leftovers(const char *path, const char *mark)
+{
+    char leftover[PATH_MAX];
+    struct err ignored;
+    struct stat st;
+    cleanup_closedir DIR *dir = opendir(path);
+
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        if (strncmp(e->d_name, ".tmp-step-", 10) != 0 || ckpt_path(leftover, path, e->d_name, &ignored))
+            continue;
+        if (strstr(e->d_name, mark) || (!lstat(leftover, &st) && st.st_mtime < time(NULL) - STALE_S))
+            remove_folder(leftover);
+    }
+}
+
+/* "-" and eight digits that tell this run's names from those of other runs. */
+static void mark_of(const struct manifest *m, char out[static MARK_BYTES])
+{
+    uint64_t h = hash_fnv1a(HASH_FNV1A, m->run_id, strlen(m->run_id));
+
+    h = hash_fnv1a(h, &m->config, sizeof(m->config));
+    snprintf(out, MARK_BYTES, "-%0*" PRIx32, CKPT_MARK_DIGITS, (uint32_t)(h ^ h >> 32));
+}
+
+static void step_name(int64_t step, const char *mark, char out[static CKPT_NAME_BYTES])
+{
+    snprintf(out, CKPT_NAME_BYTES, "step-%0*" PRId64 "%s", CKPT_STEP_DIGITS, step, mark);
+}
+
+int ckpt_begin(struct ckpt_writer *w, const char *dir, const struct manifest *m, struct err *err)
+{
+    char name[CKPT_NAME_BYTES];
+    char tmp[CKPT_NAME_BYTES + sizeof(TMP)];
+    char mark[MARK_BYTES];
+
+    *w = (struct ckpt_writer){.manifest = *m};
+    w->manifest.files = 0;
+    mark_of(m, mark);
+    step_name(m->step, mark, name);
+    snprintf(tmp, sizeof(tmp), "%s%s", TMP, name);
+    if (snprintf(w->dir, sizeof(w->dir), "%s", dir) >= (int)sizeof(w->dir))
+        return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%.80s", dir);
+    if (fs_mkdirs(dir, err))
+        return -1;
+    remove_leftovers(dir, mark);
+    if (ckpt_path(w->tmp, dir, tmp, err) || mkdir(w->tmp, 0777)) {
+        int code = errno;
+        err_errno(err, ERR_FATAL, code, "%s/%s", dir, tmp);
+        w->tmp[0] = '\0';
+        return -1;
+    }
+    return 0;
+}
+
+void ckpt_abort(struct ckpt_writer *w)
+{
+    if (w->tmp[0])
+        remove_folder(w->tmp);
+    w->tmp[0] = '\0';
+}
+
+struct counted {
+    FILE *f;
+    int64_t bytes;
+    uLong crc;
+};
+
+static int write_counted(void *ctx, const void *bytes, size_t len, struct err *err)
+{
+    struct counted *c = ctx;
+
+    if (fwrite(bytes, 1, len, c->f) < len)
+        return err_errno(err, ERR_FATAL, errno, "cannot write");
+    const Bytef *p = bytes;
+    c->bytes += (int64_t)len;
+    for (; len; p += SINK_BYTES) {
+        uInt n = len < SINK_BYTES ? (uInt)len : SINK_BYTES;
+        c->crc = crc32(c->crc, p, n);
+        len -= n;
+    }
+    return 0;
+}
+
+int ckpt_file(struct ckpt_writer *w, const char *name,
+              int (*write)(void *ctx, const struct pt_sink *sink, struct err *err), void *ctx,
+              struct err *err)
+{
+    char path[PATH_MAX];
+    struct manifest *m = &w->manifest;
+
+    if (m->files == MANIFEST_FILES_MAX || strlen(name) >= MANIFEST_NAME_BYTES)
+        return err_set(err, ERR_INVALID, "%.60s: one file too many, or a name too long", name);
+    if (ckpt_path(path, w->tmp, name, err))
+        return -1;
+    cleanup_fclose FILE *f = fopen(path, "wbxe");
+    if (!f)
+        return err_errno(err, ERR_FATAL, errno, "%s", path);
+    struct counted c = {.f = f, .crc = crc32(0, NULL, 0)};
+    if (write(ctx, &(struct pt_sink){write_counted, &c}, err))
+        return err_wrap(err, "%s", path);
+    if (fflush(f) || fsync(fileno(f)))
+        return err_errno(err, ERR_FATAL, errno, "%s", path);
+    struct manifest_file *entry = &m->file[m->files++];
+    snprintf(entry->name, sizeof(entry->name), "%s", name);
+    entry->bytes = c.bytes;
+    entry->crc = (uint32_t)c.crc;
+    return 0;
+}
+
+/* Out of sight first, so that a kill in the middle leaves no half of it under its name. */
+static void remove_checkpoint(const char *dir, const char *name, const char *mark)
+{
+    char path[PATH_MAX];
+    char tmp[PATH_MAX];
+    char hidden[2 * CKPT_NAME_BYTES];
+    struct err ignored;
+
+    snprintf(hidden, sizeof(hidden), "%s%s%s-old", TMP, name, mark);
+    if (ckpt_path(path, dir, name, &ignored) || ckpt_path(tmp, dir, hidden, &ignored))
+        return;
+    remove_folder(tmp);
+    if (rename(path, tmp) == 0)
+        remove_folder(tmp);
+}
+
+static bool same_run(const struct manifest *a, const struct manifest *b)
+{
+    return a->config == b->config && strcmp(a->run_id, b->run_id) == 0;
+}
+
+/* Other runs' checkpoints are theirs to remove; one whose manifest cannot be read is nobody's. */
+static void prune(const char *dir, const struct manifest *mine, const char *mark, int64_t keep)
+{
+    cleanup_arena struct arena a = {0};
+    struct ckpt_list list;
+    struct err ignored;
+    int64_t seen = 0;
+
+    if (ckpt_list(dir, &a, &list, &ignored))
+        return;
+    for (size_t i = 0; i < list.len; i++) {
+        char path[PATH_MAX];
+        struct manifest m;
+        if (ckpt_path(path, dir, list.entry[i].name, &ignored) || ckpt_manifest(path, &m, &ignored) ||
+            !same_run(&m, mine) || m.step > mine->step)
+            continue;
+        if (++seen > keep)
+            remove_checkpoint(dir, list.entry[i].name, mark);
+    }
+}
+
+/* Is there a checkpoint at `path` that another run can still want? One that cannot be opened at this moment may be. */
+static bool taken(const char *path, const struct manifest *mine)
+{
+    struct manifest m;
+    struct err err;
+
+    return ckpt_manifest(path, &m, &err) == 0 ? !same_run(&m, mine) : err.kind == ERR_FATAL;
+}
+
+/* The name and the path of what is written: its step alone, or, where another run's lies there, marked as this run's. */
+static int choose_name(const struct ckpt_writer *w, const char *mark, char name[static CKPT_NAME_BYTES],
+                       char path[static PATH_MAX], struct err *err)
+{
+    const char *const marks[] = {"", mark};
+
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
+        step_name(w->manifest.step, marks[i], name);
+        if (ckpt_path(path, w->dir, name, err))
+            return -1;
+        if (!taken(path, &w->manifest))
+            return 0;
+    }
+    return err_set(err, ERR_CONFLICT, "%s: is another run's", path);
+}
+
+int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
+    char mark[MARK_BYTES];
+    char name[CKPT_NAME_BYTES];
+    char path[PATH_MAX];
+    char final[PATH_MAX];
+
+    mark_of(&w->manifest, mark);
+    if (manifest_encode(&w->manifest, &text, err) || ckpt_path(path, w->tmp, "manifest.json", err) ||
+        fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) ||
+        choose_name(w, mark, name, final, err))
+        return -1;
+    /* One of this name is of this run before it was set back, or damaged. */
+    remove_checkpoint(w->dir, name, mark);
+    if (rename(w->tmp, final))
+        return err_errno(err, ERR_FATAL, errno, "%s", final);
+    w->tmp[0] = '\0';
+    if (sync_folder(w->dir, err))
+        return -1;
+    prune(w->dir, &w->manifest, mark, keep);
+    return 0;
+}

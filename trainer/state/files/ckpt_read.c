@@ -1,0 +1,109 @@
+/* ckpt_read.c - what is in a folder of checkpoints, and their files. */
+#include "trainer/state/files/ckpt_dir.h"
+
+#include "common/fsutil.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <zlib.h>
+
+int ckpt_path(char out[static PATH_MAX], const char *dir, const char *name, struct err *err)
+{
+    if (snprintf(out, PATH_MAX, "%s/%s", dir, name) >= PATH_MAX)
+        return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%.80s", dir);
+    return 0;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    int64_t x = ((const struct ckpt_entry *)a)->step;
+    int64_t y = ((const struct ckpt_entry *)b)->step;
+
+    return (x < y) - (x > y);
+}
+
+/* The number behind "step-"; -1 when the name is no checkpoint's. */
+static int64_t step_of(const char *name)
+{
+    int64_t step = 0;
+
+    if (strncmp(name, "step-", 5) != 0)
+        return -1;
+    const char *digits = name + 5;
+    size_t n = strspn(digits, "0123456789");
+    const char *mark = digits + n;
+    bool marked = mark[0] == '-' && strlen(mark) == 1 + CKPT_MARK_DIGITS &&
+                  strspn(mark + 1, "0123456789abcdef") == CKPT_MARK_DIGITS;
+    if (n < CKPT_STEP_DIGITS || n > 16 || (*mark && !marked))
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        step = step * 10 + (digits[i] - '0');
+    return step;
+}
+
+int ckpt_list(const char *path, struct arena *a, struct ckpt_list *ret, struct err *err)
+{
+    cleanup_closedir DIR *dir = opendir(path);
+    size_t cap = 0;
+
+    *ret = (struct ckpt_list){0};
+    if (!dir)
+        return err_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, errno, "%s", path);
+    for (struct dirent *e; ret->len < CKPT_LIST_MAX && (e = readdir(dir));) {
+        int64_t step = step_of(e->d_name);
+        if (step < 0)
+            continue;
+        if (ret->len == cap) {
+            struct ckpt_entry *old = ret->entry;
+            cap = cap ? 2 * cap : 16;
+            ret->entry = arena_array(a, cap, struct ckpt_entry);
+            if (old)
+                memcpy(ret->entry, old, ret->len * sizeof(*old));
+        }
+        struct ckpt_entry *entry = &ret->entry[ret->len++];
+        snprintf(entry->name, sizeof(entry->name), "%s", e->d_name);
+        entry->step = step;
+    }
+    if (ret->len)
+        qsort(ret->entry, ret->len, sizeof(*ret->entry), newest_first);
+    return 0;
+}
+
+int ckpt_manifest(const char *path, struct manifest *ret, struct err *err)
+{
+    cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
+    char file[PATH_MAX];
+
+    if (ckpt_path(file, path, "manifest.json", err) || fs_read_regular(file, &text, err))
+        return -1;
+    return manifest_decode(buf_str(&text), text.len, ret, err) ? err_wrap(err, "%s", file) : 0;
+}
+
+static uint32_t crc_of(const char *p, size_t len)
+{
+    uLong crc = crc32(0, NULL, 0);
+
+    for (size_t n; len; p += n, len -= n) {
+        n = len < INT32_MAX ? len : INT32_MAX;
+        crc = crc32(crc, (const Bytef *)p, (uInt)n);
+    }
+    return (uint32_t)crc;
+}
+
+int ckpt_read(const char *path, const struct manifest *m, const char *name, struct buf *out, struct err *err)
+{
+    const struct manifest_file *f = manifest_find(m, name);
+    char file[PATH_MAX];
+
+    if (!f)
+        return err_set(err, ERR_INVALID, "%s/manifest.json: files: no %s", path, name);
+    if (ckpt_path(file, path, name, err) || fs_read_regular(file, out, err))
+        return -1;
+    if ((int64_t)out->len != f->bytes)
+        return err_set(err, ERR_INVALID, "%s: %zu bytes, but the manifest says %" PRId64, file, out->len,
+                       f->bytes);
+    if (crc_of(out->data, out->len) != f->crc)
+        return err_set(err, ERR_INVALID, "%s: its checksum is not the manifest's", file);
+    return 0;
+}

@@ -1,0 +1,288 @@
+/* safetensors.c - a JSON header before plain bytes. */
+#include "trainer/state/files/safetensors.h"
+
+#include "common/buf.h"
+#include "trainer/state/files/json_scan.h"
+#include "trainer/state/files/memo.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8, NAME_BYTES = 1024 };
+
+static const struct {
+    const char *name;
+    enum pt_dtype dtype;
+} DTYPES[] = {{"F64", PT_F64},   {"I64", PT_I64}, {"F32", PT_F32}, {"I32", PT_I32},
+              {"BF16", PT_BF16}, {"F16", PT_F16}, {"U8", PT_U8},   {"BOOL", PT_BOOL8}};
+
+static const char *dtype_name(enum pt_dtype dtype)
+{
+    for (size_t i = 0; i < ARRAY_LEN(DTYPES); i++)
+        if (DTYPES[i].dtype == dtype)
+            return DTYPES[i].name;
+    return "";
+}
+
+/* Calls `visit` for all tensors, the widest elements first. */
+static int by_width(const struct tensor_list *list,
+                    int (*visit)(void *ctx, const struct tensor_row *row, struct err *err), void *ctx,
+                    struct err *err)
+{
+    for (size_t width = 8; width; width /= 2)
+        for (size_t i = 0; i < list->len; i++)
+            if (pt_dtype_bytes(list->row[i].tensor.dtype) == width && visit(ctx, &list->row[i], err))
+                return -1;
+    return 0;
+}
+
+struct header {
+    struct buf text;
+    struct memo names;
+    int64_t at;
+};
+
+static int describe(struct buf *out, const struct tensor_row *row, int64_t from, int64_t to, struct err *err)
+{
+    const struct pt_tensor *t = &row->tensor;
+
+    if (buf_puts(out, ",", err) || json_put_string(out, row->name, err) ||
+        buf_printf(out, err, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(t->dtype)))
+        return -1;
+    for (int32_t i = 0; i < t->dims; i++)
+        if (buf_printf(out, err, "%s%" PRId64, i ? "," : "", t->dim[i]))
+            return -1;
+    return buf_printf(out, err, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", from, to);
+}
+
+static int add_entry(void *ctx, const struct tensor_row *row, struct err *err)
+{
+    struct header *h = ctx;
+    int64_t bytes = pt_tensor_bytes(&row->tensor);
+    int64_t end;
+
+    if (bytes < 0 || __builtin_add_overflow(h->at, bytes, &end) || end > INT64_C(1) << 53)
+        return err_set(err, ERR_INVALID, "%.80s: a shape that cannot be", row->name);
+    if (memo_find(&h->names, MEMO_TEXT, row->name) != MEMO_NONE)
+        return err_set(err, ERR_INVALID, "%.80s: two tensors of one name", row->name);
+    memo_add(&h->names, MEMO_TEXT, row->name);
+    int rc = describe(&h->text, row, h->at, end, err);
+    h->at = end;
+    return rc;
+}
+
+static int write_tensor(void *ctx, const struct tensor_row *row, struct err *err)
+{
+    const struct pt_sink *const *sink = ctx;
+    size_t bytes = (size_t)pt_tensor_bytes(&row->tensor);
+
+    return bytes ? (*sink)->write((*sink)->ctx, row->tensor.data, bytes, err) : 0;
+}
+
+static int make_header(struct header *h, const struct tensor_list *list, struct err *err)
+{
+    if (buf_puts(&h->text, "{\"__metadata__\":{\"format\":\"pt\"}", err) ||
+        by_width(list, add_entry, h, err) || buf_puts(&h->text, "}", err))
+        return -1;
+    while (h->text.len % HEADER_ALIGN)
+        if (buf_puts(&h->text, " ", err))
+            return -1;
+    return 0;
+}
+
+int safetensors_write(const struct tensor_list *list, const struct pt_sink *sink, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    struct header *h = arena_new(&arena, struct header);
+    uint8_t length[LENGTH_BYTES];
+
+    h->text.max = SAFETENSORS_HEADER_BYTES;
+    h->names.arena = &arena;
+    int rc = make_header(h, list, err);
+    for (size_t i = 0; i < LENGTH_BYTES; i++)
+        length[i] = (uint8_t)((uint64_t)h->text.len >> (8 * i));
+    if (!rc)
+        rc = sink->write(sink->ctx, length, sizeof(length), err);
+    if (!rc)
+        rc = sink->write(sink->ctx, h->text.data, h->text.len, err);
+    buf_release(&h->text);
+    return rc ? -1 : by_width(list, write_tensor, &sink, err);
+}
+
+struct place {
+    int64_t from, to;
+};
+
+static int parse_dtype(struct json_scan *s, enum pt_dtype *ret, struct err *err)
+{
+    char name[8] = "";
+
+    if (!json_scan_string(s, name, sizeof(name))) {
+        for (size_t i = 0; i < ARRAY_LEN(DTYPES); i++) {
+            if (strcmp(DTYPES[i].name, name) == 0) {
+                *ret = DTYPES[i].dtype;
+                return 0;
+            }
+        }
+    }
+    return err_set(err, ERR_INVALID, "dtype: expected one of F64 I64 F32 I32 BF16 F16 U8 BOOL, got \"%s\"",
+                   name);
+}
+
+/* An array of integers, `max` at most; their number, or -1. */
+static int parse_array(struct json_scan *s, const char *key, int max, int64_t *v, struct err *err)
+{
+    int n = 0;
+
+    if (!json_scan_take(s, '['))
+        return err_set(err, ERR_INVALID, "%s: expected an array of integers", key);
+    if (json_scan_take(s, ']'))
+        return 0;
+    do {
+        if (n == max || json_scan_integer(s, &v[n]))
+            return err_set(err, ERR_INVALID, "%s: expected at most %d integers from 0 to 2^53", key, max);
+        n++;
+    } while (json_scan_take(s, ','));
+    return json_scan_take(s, ']') ? n : err_set(err, ERR_INVALID, "%s: expected a ]", key);
+}
+
+enum { HAS_DTYPE = 1, HAS_SHAPE = 2, HAS_OFFSETS = 4, HAS_ALL = 7 };
+
+/* {"dtype": ..., "shape": ..., "data_offsets": ...} in any order, each once. */
+static int parse_entry(struct json_scan *s, struct pt_tensor *t, int64_t offsets[static 2], struct err *err)
+{
+    int has = 0;
+    int now;
+    char key[16];
+
+    if (!json_scan_take(s, '{'))
+        return err_set(err, ERR_INVALID, "expected an object");
+    do {
+        if (json_scan_string(s, key, sizeof(key)) || !json_scan_take(s, ':'))
+            return err_set(err, ERR_INVALID, "expected dtype, shape and data_offsets");
+        if (strcmp(key, "dtype") == 0) {
+            now = parse_dtype(s, &t->dtype, err) ? -1 : HAS_DTYPE;
+        } else if (strcmp(key, "shape") == 0) {
+            t->dims = parse_array(s, key, PT_DIMS_MAX, t->dim, err);
+            now = t->dims < 0 ? -1 : HAS_SHAPE;
+        } else if (strcmp(key, "data_offsets") == 0) {
+            int n = parse_array(s, key, 2, offsets, err);
+            if (n >= 0 && n != 2)
+                err_set(err, ERR_INVALID, "data_offsets: expected [begin, end], got %d integers", n);
+            now = n != 2 ? -1 : HAS_OFFSETS;
+        } else {
+            now = err_set(err, ERR_INVALID, "%s: unknown field", key);
+        }
+        if (now < 0)
+            return -1;
+        if (has & now)
+            return err_set(err, ERR_INVALID, "%s: stands there twice", key);
+        has |= now;
+    } while (json_scan_take(s, ','));
+    if (!json_scan_take(s, '}') || has != HAS_ALL)
+        return err_set(err, ERR_INVALID, "expected dtype, shape and data_offsets");
+    return 0;
+}
+
+static int parse_tensor(struct json_scan *s, const uint8_t *data, int64_t data_len, struct pt_tensor *t,
+                        struct place *place, struct err *err)
+{
+    int64_t offsets[2] = {0};
+
+    if (parse_entry(s, t, offsets, err))
+        return -1;
+    if (offsets[0] > offsets[1] || offsets[1] > data_len)
+        return err_set(err, ERR_INVALID, "data_offsets: expected [begin, end] within %" PRId64 " bytes",
+                       data_len);
+    int64_t bytes = pt_tensor_bytes(t);
+    if (bytes != offsets[1] - offsets[0])
+        return err_set(err, ERR_INVALID, "data_offsets: %" PRId64 " bytes, but the shape says %" PRId64,
+                       offsets[1] - offsets[0], bytes);
+    t->data = data + offsets[0];
+    *place = (struct place){offsets[0], offsets[1]};
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    return (x->to > y->to) - (x->to < y->to);
+}
+
+/* Every byte belongs to one tensor: nothing hides between them, nothing overlaps. */
+static int check_places(struct place *place, size_t n, int64_t data_len, struct err *err)
+{
+    int64_t at = 0;
+
+    qsort(place, n, sizeof(*place), by_place);
+    for (size_t i = 0; i < n; i++) {
+        if (place[i].from != at)
+            return err_set(err, ERR_INVALID,
+                           "data_offsets: a tensor begins at %" PRId64 ", expected %" PRId64, place[i].from,
+                           at);
+        at = place[i].to;
+    }
+    if (at != data_len)
+        return err_set(err, ERR_INVALID, "data: %" PRId64 " bytes, but the tensors are %" PRId64, data_len,
+                       at);
+    return 0;
+}
+
+/* A tensor takes this many bytes of a header at least: {"dtype":"U8","shape":[],"data_offsets":[0,1]} and a name. */
+enum { ENTRY_BYTES_MIN = 46 };
+
+static int parse_header(struct json_scan *s, const uint8_t *data, int64_t data_len, struct arena *a,
+                        struct tensor_list *ret, struct err *err)
+{
+    size_t max = (size_t)(s->end - s->p) / ENTRY_BYTES_MIN + 1;
+    struct tensor_row *row = arena_array(a, max, struct tensor_row);
+    struct place *place = arena_array(a, max, struct place);
+    char name[NAME_BYTES];
+    size_t n = 0;
+
+    if (!json_scan_take(s, '{'))
+        return err_set(err, ERR_INVALID, "header: expected an object");
+    bool empty = json_scan_take(s, '}');
+    while (!empty) {
+        if (json_scan_string(s, name, sizeof(name)) || !json_scan_take(s, ':'))
+            return err_set(err, ERR_INVALID, "header: expected a name of less than %d bytes", NAME_BYTES);
+        if (strcmp(name, "__metadata__") == 0) {
+            if (json_scan_skip(s))
+                return err_set(err, ERR_INVALID, "header: __metadata__: not JSON");
+        } else if (n == max || parse_tensor(s, data, data_len, &row[n].tensor, &place[n], err)) {
+            return n == max ? err_set(err, ERR_INVALID, "header: too many tensors for its length")
+                            : err_wrap(err, "%.80s", name);
+        } else {
+            row[n++].name = arena_strdup(a, name);
+        }
+        if (!json_scan_take(s, ','))
+            break;
+    }
+    if ((!empty && !json_scan_take(s, '}')) || !json_scan_ended(s))
+        return err_set(err, ERR_INVALID, "header: expected its end");
+    *ret = (struct tensor_list){row, n};
+    return check_places(place, n, data_len, err);
+}
+
+int safetensors_parse(const void *bytes, size_t len, struct arena *a, struct tensor_list *ret,
+                      struct err *err)
+{
+    const uint8_t *p = bytes;
+    uint64_t header = 0;
+
+    if (len < LENGTH_BYTES || len > INT64_MAX)
+        return err_set(err, ERR_INVALID, "%zu bytes, expected at least %d", len, LENGTH_BYTES);
+    for (size_t i = 0; i < LENGTH_BYTES; i++)
+        header |= (uint64_t)p[i] << (8 * i);
+    if (header > SAFETENSORS_HEADER_BYTES || header > len - LENGTH_BYTES)
+        return err_set(err, ERR_INVALID, "header length: %" PRIu64 ", but the file has %zu bytes", header,
+                       len);
+    const char *text = (const char *)p + LENGTH_BYTES;
+    struct json_scan scan = {text, text + header};
+    return parse_header(&scan, p + LENGTH_BYTES + header, (int64_t)(len - LENGTH_BYTES - header), a, ret,
+                        err);
+}

@@ -1,0 +1,27 @@
+/* torch_zip.h - a .pt file: a stored zip around the pickle and its storages, as torch.save lays it out. Pure but for
+ * the sink.
+ *
+ * Ownership: everything is borrowed for the call.
+ * Order:     the sink gets the bytes first to last and never has to seek; payloads start at multiples of 64 bytes.
+ *            From 4 GiB on, records carry Zip64 fields.
+ * Errors:    ERR_INVALID (value or name), else the sink's own.
+ */
+#ifndef TK_TRAINER_STATE_FILES_TORCH_ZIP_H
+#define TK_TRAINER_STATE_FILES_TORCH_ZIP_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "trainer/state/files/pt_value.h"
+
+enum { TORCH_ZIP_ALIGN = 64, TORCH_ZIP_NAME_BYTES = 200, TORCH_ZIP_PICKLE_BYTES = 1 << 26 };
+
+struct pt_sink {
+    int (*write)(void *ctx, const void *bytes, size_t len, struct err *err);
+    void *ctx;
+};
+
+/* `name` is the folder inside the archive (torch.save: the file's name without its extension). */
+int torch_zip_write(const struct pt_value *root, const char *name, const struct pt_sink *sink,
+                    struct err *err) MUST_CHECK;
+
+#endif

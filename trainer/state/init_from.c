@@ -1,0 +1,38 @@
+/* init_from.c - rank 0 reads, all receive. */
+#include "trainer/state/init_from.h"
+
+#include "trainer/state/weights/fill.h"
+
+static int read_weights(const char *path, struct model *m, struct err *err)
+{
+    cleanup_weights struct weights w = {0};
+
+    if (weights_open(&w, path, err))
+        return -1;
+    return fill_model(&w, m, err) ? err_wrap(err, "%.100s", path) : 0;
+}
+
+int init_from(const char *path, struct pipeline *p, struct err *err)
+{
+    struct collectives *c = p->o.comm;
+    struct err own = {0};
+    int64_t read = 1;
+
+    if (c->rank == 0)
+        read = !read_weights(path, p->at.stages > 1 ? p->whole : p->model, &own);
+    if (c->broadcast(c, &read, sizeof(read), 0, p->o.timeout_ms, err) || own.kind) {
+        if (own.kind)
+            *err = own;
+        return -1;
+    }
+    if (!read)
+        return err_set(err, ERR_PEER, "rank 0 could not read the weights to begin with");
+    if (p->at.stages > 1)
+        return pipeline_spread(p, err);
+    size_t buffers = model_buffers_bytes(p->model);
+    return c->broadcast(c, model_values(p->model), model_len(p->model) * sizeof(float), 0, p->o.timeout_ms,
+                        err) ||
+                   (buffers && c->broadcast(c, model_buffers(p->model), buffers, 0, p->o.timeout_ms, err))
+               ? -1
+               : 0;
+}

@@ -1,0 +1,14 @@
+/* init_from.h - a run's first weights from a file, instead of from a seed.
+ *
+ * Order:  a collective call: every rank makes it. Rank 0 reads the file, the others need none.
+ * Errors: those of weights_open and fill_model on rank 0, ERR_PEER on the others (that rank says why), and those of the
+ *         collectives.
+ */
+#ifndef TK_TRAINER_STATE_INIT_FROM_H
+#define TK_TRAINER_STATE_INIT_FROM_H
+
+#include "trainer/pipeline/pipeline.h"
+
+int init_from(const char *path, struct pipeline *p, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,48 @@
+/* resume.h - where a run begins: at a checkpoint, or afresh.
+ *
+ * Rank 0 looks and reads, the others are told: no disk is shared. "auto" takes the newest checkpoint of the same run and
+ * configuration that is whole, and says why it passed over the others; a path is taken or refused. Of a folder that
+ * holds checkpoints of several runs it is the last written one of this configuration.
+ *
+ * Order:     a collective call: every rank makes it.
+ * Ownership: everything is borrowed for the call.
+ * Errors:    ERR_INVALID or ERR_NOT_FOUND on rank 0 for a path that cannot be used, ERR_PEER then on the others; those
+ *            of the collectives.
+ */
+#ifndef TK_TRAINER_STATE_RESUME_H
+#define TK_TRAINER_STATE_RESUME_H
+
+#include "collectives/collectives.h"
+#include "trainer/state/snapshot.h"
+
+enum { RESUME_NOTES_MAX = 8 };
+
+struct resume_options {
+    const char *how; /* "auto", "never", or the path of a checkpoint or of a folder of them */
+    const char *dir; /* of checkpoints */
+    uint32_t config;
+    const char *run_id;
+    bool later_attempt; /* the same run may have been started with this path before */
+    bool in_parts;      /* ranks hold parts: rank 0 alone gets the whole, and the caller hands it out */
+    int64_t timeout_ms;
+};
+
+struct resume_result {
+    bool resumed;
+    char run_id[MANIFEST_RUN_ID_BYTES]; /* on rank 0: of the checkpoint taken */
+    int notes;                          /* lines for a person, on rank 0 */
+    struct {
+        bool warning;
+        char text[ERR_MSG_BYTES];
+    } note[RESUME_NOTES_MAX];
+};
+
+/* One line more for a person. */
+void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Fill model, optimiser and cursor of `into`, or leave them as they are. */
+int resume(const struct snapshot *into, struct collectives *comm, const struct resume_options *o,
+           struct resume_result *ret, struct err *err) MUST_CHECK;
+
+#endif

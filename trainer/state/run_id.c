@@ -1,0 +1,79 @@
+/* run_id.c - from the environment, from the parent process, or from chance. */
+#include "trainer/state/run_id.h"
+
+#include "common/buf.h"
+#include "common/contract.h"
+#include "common/fsutil.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+static const char MADE_UP[] = "single-";
+static const char UNCHOSEN[] = "none"; /* torchrun's default of --rdzv_id */
+
+/* When a process began, in ticks since the machine did: field 22 of proc(5)'s stat, the 20th behind the name. */
+static bool start_of(pid_t pid, char out[static 32])
+{
+    cleanup_buf struct buf text = BUF_INIT(4096);
+    char path[64];
+    struct err ignored;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    if (fs_read(path, &text, &ignored))
+        return false;
+    const char *p = strrchr(buf_str(&text), ')');
+    for (int field = 2; p && field < 22; field++) {
+        p = strchr(p, ' ');
+        p += p != NULL;
+    }
+    if (!p)
+        return false;
+    snprintf(out, 32, "%.*s", (int)strspn(p, "0123456789"), p);
+    return out[0] != '\0';
+}
+
+/* The launcher is this process's parent. It is one of its kind by its number, its start and the machine's. */
+static bool name_launcher(struct run_id *id)
+{
+    cleanup_buf struct buf boot = BUF_INIT(256);
+    char start[32];
+    struct err ignored;
+
+    if (fs_read("/proc/sys/kernel/random/boot_id", &boot, &ignored) || !start_of(getppid(), start))
+        return false;
+    snprintf(id->text, sizeof(id->text), "launcher-%.36s-%d-%s", buf_str(&boot), (int)getppid(), start);
+    return true;
+}
+
+int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err)
+{
+    const char *job = get(CONTRACT_ENV_JOB_UID);
+    const char *launch = get(CONTRACT_ENV_RUN_ID);
+    const char *given = job && job[0] ? job : launch;
+    const char *restarts = get(CONTRACT_ENV_RESTART_COUNT);
+    uint64_t random;
+
+    *ret = (struct run_id){.later_attempt =
+                               (job && job[0]) || (restarts && restarts[0] && strcmp(restarts, "0") != 0)};
+    if (given && given[0] && (given == job || strcmp(given, UNCHOSEN) != 0)) {
+        snprintf(ret->text, sizeof(ret->text), "%s", given);
+        return 0;
+    }
+    if (given && given[0] && name_launcher(ret))
+        return 0;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return err_errno(err, ERR_FATAL, errno, "no random numbers for the name of the run");
+    snprintf(ret->text, sizeof(ret->text), "%s%016" PRIx64, MADE_UP, random);
+    ret->made_up = true;
+    return 0;
+}
+
+void run_id_take_over(struct run_id *id, const char *of_checkpoint)
+{
+    if (id->made_up && strncmp(of_checkpoint, MADE_UP, strlen(MADE_UP)) == 0)
+        snprintf(id->text, sizeof(id->text), "%s", of_checkpoint);
+}

@@ -1,0 +1,55 @@
+/* save.c - a state_dict into the format that the file's name asks for. */
+#include "trainer/state/save.h"
+
+#include "trainer/state/files/export.h"
+#include "trainer/state/state_dict.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char SAFETENSORS[] = ".safetensors";
+
+static bool ends_in(const char *path, const char *ending)
+{
+    size_t len = strlen(path);
+    size_t n = strlen(ending);
+
+    return len > n && strcmp(path + len - n, ending) == 0;
+}
+
+int save_check(const char *path, struct err *err)
+{
+    char folder[PATH_MAX];
+    struct stat st;
+
+    if (!ends_in(path, ".pt") && !ends_in(path, SAFETENSORS))
+        return err_set(err, ERR_INVALID, "\"%s\": expected a name that ends in .pt or .safetensors", path);
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "\"%s\": exists and is no regular file", path);
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        snprintf(folder, sizeof(folder), ".");
+    else
+        slash[slash == folder] = '\0';
+    if (access(folder, W_OK | X_OK))
+        return err_errno(err, ERR_INVALID, errno, "\"%s\": cannot write in its folder", path);
+    return 0;
+}
+
+int save_weights(const char *path, struct model *m, struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    bool safetensors = ends_in(path, SAFETENSORS); /* it has no shared storages */
+    struct tensor_list list = state_dict_model(m, !safetensors, &a);
+
+    if (safetensors)
+        return export_safetensors(path, &list, err);
+    struct pt_value dict = state_dict_pt(&list, &a);
+    return export_pt(path, &dict, err);
+}

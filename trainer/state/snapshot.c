@@ -1,0 +1,119 @@
+/* snapshot.c - three files out, two files in. */
+#include "trainer/state/snapshot.h"
+
+#include "trainer/state/files/torch_unzip.h"
+#include "trainer/state/state_dict.h"
+
+#include <string.h>
+
+static const char MODEL_PT[] = "model.pt";
+static const char MODEL_SAFETENSORS[] = "model.safetensors";
+static const char STATE_PT[] = "state.pt";
+enum { NAMES_BYTES_MAX = 64 << 20 }; /* of a file, beyond its numbers */
+
+static int put_safetensors(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    return safetensors_write(ctx, sink, err);
+}
+
+struct archive {
+    struct pt_value root;
+    const char *name;
+};
+
+static int put_pt(void *ctx, const struct pt_sink *sink, struct err *err)
+{
+    const struct archive *p = ctx;
+
+    return torch_zip_write(&p->root, p->name, sink, err);
+}
+
+int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    const struct cursor *c = s->cursor;
+    const struct pt_item trainer[] = {
+        {pt_str("epoch"), pt_int(c->epoch)},
+        {pt_str("consumed"), pt_int(c->consumed)},
+        {pt_str("epoch_step"), pt_int(c->epoch_step)},
+        {pt_str("step"), pt_int(c->step)},
+        {pt_str("items"), pt_int(c->items)},
+        {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
+    };
+    const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
+    struct tensor_list all = state_dict_model(s->model, true, &a);
+    struct tensor_list list = state_dict_model(s->model, false, &a); /* safetensors shares no storage */
+    struct archive model = {state_dict_pt(&all, &a), "model"};
+    struct archive state = {state_dict_optim(s->optim, s->model, s->lr, &more, 1, &a), "state"};
+
+    return ckpt_file(w, MODEL_PT, put_pt, &model, err) ||
+                   ckpt_file(w, MODEL_SAFETENSORS, put_safetensors, &list, err) ||
+                   ckpt_file(w, STATE_PT, put_pt, &state, err)
+               ? -1
+               : 0;
+}
+
+static int get_count(const struct pt_value *trainer, const char *key, int64_t min, int64_t *ret,
+                     struct err *err)
+{
+    const struct pt_value *v = pt_find(trainer, key);
+
+    if (!v || v->type != PT_INT || v->i < min || v->i > INT64_C(1) << 53)
+        return err_set(err, ERR_INVALID, "trainer: %s: expected an integer from %lld", key, (long long)min);
+    *ret = v->i;
+    return 0;
+}
+
+static int get_cursor(const struct pt_value *root, struct cursor *ret, struct err *err)
+{
+    const struct pt_value *trainer = pt_find(root, "trainer");
+    const struct pt_value *validated = pt_find(trainer, "validated");
+
+    if (get_count(trainer, "epoch", 1, &ret->epoch, err) ||
+        get_count(trainer, "consumed", 0, &ret->consumed, err) ||
+        get_count(trainer, "epoch_step", 0, &ret->epoch_step, err) ||
+        get_count(trainer, "step", 0, &ret->step, err))
+        return -1;
+    /* Checkpoints of before this was counted lack it. */
+    ret->items = 0;
+    if (pt_find(trainer, "items") && get_count(trainer, "items", 0, &ret->items, err))
+        return -1;
+    if (!validated || validated->type != PT_BOOL)
+        return err_set(err, ERR_INVALID, "trainer: validated: expected true or false");
+    ret->validated = validated->b;
+    return 0;
+}
+
+int snapshot_read(const struct snapshot *s, const char *path, const struct manifest *m, struct err *err)
+{
+    cleanup_arena struct arena a = {0};
+    size_t numbers = model_len(s->model) * sizeof(float);
+    cleanup_buf struct buf model = BUF_INIT(numbers + model_buffers_bytes(s->model) + NAMES_BYTES_MAX);
+    cleanup_buf struct buf state = BUF_INIT(2 * numbers + NAMES_BYTES_MAX);
+    struct tensor_list list;
+    const struct pt_tensor **take;
+    struct pt_value root;
+    struct cursor cursor;
+    int rows;
+
+    /* model.pt is not needed, but a checkpoint is whole or damaged. */
+    if (ckpt_read(path, m, MODEL_PT, &model, err))
+        return -1;
+    buf_clear(&model);
+    if (ckpt_read(path, m, MODEL_SAFETENSORS, &model, err) || ckpt_read(path, m, STATE_PT, &state, err))
+        return -1;
+    if (safetensors_parse(model.data, model.len, &a, &list, err) ||
+        state_dict_match(&list, s->model, &a, &take, err))
+        return err_wrap(err, "%s/%s", path, MODEL_SAFETENSORS);
+    if (torch_zip_read(state.data, state.len, &a, &root, err) || get_cursor(&root, &cursor, err) ||
+        state_dict_moments(&root, s->optim, s->model, false, err))
+        return err_wrap(err, "%s/%s", path, STATE_PT);
+    /* All is there: from here on nothing fails. */
+    const struct state_row *row = model_state(s->model, &rows);
+    for (int i = 0; i < rows; i++)
+        if (take[i])
+            memcpy(row[i].data, take[i]->data, row[i].bytes);
+    *s->cursor = cursor;
+    s->optim->step = cursor.step;
+    return state_dict_moments(&root, s->optim, s->model, true, err);
+}

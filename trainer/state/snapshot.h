@@ -1,0 +1,31 @@
+/* snapshot.h - a run's state as the files of a checkpoint, and back.
+ *
+ * model.pt and model.safetensors hold the state_dict. state.pt is what torch.optim's state_dict() gives for the same
+ * optimiser (its load_state_dict takes it as it is), with one key more, "trainer": how far the run has come.
+ *
+ * Ownership: everything is borrowed for the call.
+ * Errors:    those of ckpt_dir.h; ERR_INVALID for a checkpoint of another model or optimiser, naming the tensor. A read
+ *            that fails has changed nothing.
+ */
+#ifndef TK_TRAINER_STATE_SNAPSHOT_H
+#define TK_TRAINER_STATE_SNAPSHOT_H
+
+#include "trainer/model/model.h"
+#include "trainer/model/optim.h"
+#include "trainer/state/cursor.h"
+#include "trainer/state/files/ckpt_dir.h"
+
+struct snapshot {
+    struct model *model;
+    struct optim *optim;
+    struct cursor *cursor;
+    double lr; /* of the last step; not read back */
+};
+
+int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err) MUST_CHECK;
+
+/* From the checkpoint at `path`, whose manifest is m. */
+int snapshot_read(const struct snapshot *s, const char *path, const struct manifest *m,
+                  struct err *err) MUST_CHECK;
+
+#endif

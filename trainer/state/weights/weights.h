@@ -1,0 +1,27 @@
+/* weights.h - a file of weights, whoever wrote it: .safetensors, .pt (torch.save's) or llm.c's .bin, told by content.
+ *
+ * Ownership: the list points into the file, which stays mapped until weights_close; one that is cut short meanwhile ends the
+ *            process by SIGBUS.
+ * Errors:    ERR_NOT_FOUND, ERR_INVALID ("<path>: ..."), ERR_FATAL (cannot read).
+ */
+#ifndef TK_TRAINER_STATE_WEIGHTS_WEIGHTS_H
+#define TK_TRAINER_STATE_WEIGHTS_WEIGHTS_H
+
+#include "trainer/state/files/safetensors.h"
+
+enum { WEIGHTS_TENSORS_MAX = 1 << 14 }; /* a GPT-2 of 1024 layers has 12293 */
+
+struct weights {
+    struct arena arena;
+    void *map;
+    size_t bytes;
+    struct tensor_list list;
+    int32_t heads; /* llm.c's files say; else 0 */
+};
+
+/* A .pt file may hold a state_dict, or a dict with one under "model", "state_dict" or "model_state_dict". */
+int weights_open(struct weights *w, const char *path, struct err *err) MUST_CHECK;
+void weights_close(struct weights *w);
+#define cleanup_weights __attribute__((cleanup(weights_close)))
+
+#endif

@@ -1,9 +1,0 @@
-/* threads.h - how many threads a rank should take when nobody said. Pure. */
-#ifndef TK_TRAINER_THREADS_H
-#define TK_TRAINER_THREADS_H
-
-/* `omp` is OMP_NUM_THREADS or NULL; a list ("4,2") counts by its first number, as OpenMP has it. Without it the pod's
- * ranks share its usable CPUs. 1..max. */
-int threads_per_rank(const char *omp, int cpus, int local_world, int max);
-
-#endif
