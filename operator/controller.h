@@ -2,7 +2,7 @@
  *
  * Ownership: borrows loop, transport, recorder and log; options are copied, their strings borrowed.
  * Order:     it works from its first turn of the loop on, as its reconciler does. After a pass wrote something, the
- *            key is not planned again until the cache shows it, or 5 s have passed; see DESIGN.md.
+ *            key is not planned again until the cache shows it, or 5 s have passed; see "Stale caches" in DESIGN.md.
  */
 #ifndef TK_OPERATOR_CONTROLLER_H
 #define TK_OPERATOR_CONTROLLER_H
