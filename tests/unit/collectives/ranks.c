@@ -1,7 +1,7 @@
 /* ranks.c - forked ranks for the tests. */
 #include "ranks.h"
+#include "../ports.h"
 
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -34,24 +34,6 @@ struct collectives_config ranks_pods_config(int rank, const struct ranks_layout 
     return cfg;
 }
 
-/* Below the ports that the system gives out, and another one for each process. */
-int ranks_free_port(void)
-{
-    static int used;
-
-    for (int i = 0; i < 1000; i++) {
-        int port = 10000 + ((int)getpid() * 7 + used++) % 20000;
-        struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-        cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const int on = 1;
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-        if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
-            return port;
-    }
-    fail_msg("no free port");
-    return -1;
-}
-
 static int rank_main(int rank, const struct ranks_layout *l, int port,
                      int (*body)(struct collectives *c, void *arg), void *arg)
 {
@@ -73,7 +55,7 @@ static int rank_main(int rank, const struct ranks_layout *l, int port,
 void ranks_start_pods(struct ranks *r, const struct ranks_layout *l,
                       int (*body)(struct collectives *c, void *arg), void *arg)
 {
-    const int port = ranks_free_port();
+    const int port = ports_take();
 
     *r = (struct ranks){.world = l->world};
     fflush(NULL);

@@ -45,10 +45,9 @@ struct ranks {
 /* A configuration whose run id no other test run shares. */
 struct collectives_config ranks_config(int rank, int world, char run_id[static 64]);
 
-/* The same for several pods: rank 0's store at a port that no other test uses now. */
+/* The same for several pods; `port` is that of rank 0's store. */
 struct collectives_config ranks_pods_config(int rank, const struct ranks_layout *l, int port,
                                             char run_id[static 64]);
-int ranks_free_port(void);
 void ranks_start_pods(struct ranks *r, const struct ranks_layout *l,
                       int (*body)(struct collectives *c, void *arg), void *arg);
 void ranks_run_pods(const struct ranks_layout *l, int (*body)(struct collectives *c, void *arg), void *arg);

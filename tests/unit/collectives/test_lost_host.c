@@ -1,4 +1,5 @@
 /* test_lost_host.c - a pod whose packets vanish: no reset, no goodbye. Needs root, for a network of its own. */
+#include "../ports.h"
 #include "common/clock.h"
 #include "ranks.h"
 
@@ -106,7 +107,7 @@ static pid_t start(int rank, const struct task *t)
 static void lose(bool busy)
 {
     struct net net;
-    struct task t = {.net = &net, .port = ranks_free_port(), .busy = busy};
+    struct task t = {.net = &net, .port = ports_take(), .busy = busy};
     pid_t pids[4];
     int fds[2], status;
 

@@ -1,5 +1,6 @@
 /* test_meet.c - how ranks of several pods meet: late, many, twice, with the wrong words, among strangers; and a random
  * death at a random step. */
+#include "../ports.h"
 #include "collectives/watch_wire.h"
 #include "common/clock.h"
 #include "ranks.h"
@@ -102,7 +103,7 @@ static void read_said(int fd, char *out, size_t size)
 static void test_another_run_is_refused(void **state)
 {
     char run_id[64], said[300];
-    const int port = ranks_free_port();
+    const int port = ports_take();
     int fds[2];
     pid_t pids[4];
 
@@ -127,7 +128,7 @@ static void test_another_run_is_refused(void **state)
 static void test_wrong_numbers_are_refused(void **state)
 {
     char run_id[64], said[300];
-    const int port = ranks_free_port();
+    const int port = ports_take();
     int fds[2];
 
     (void)state;
@@ -154,7 +155,7 @@ static void test_wrong_numbers_are_refused(void **state)
 static void test_missing_rank_is_named(void **state)
 {
     char run_id[64], said[300];
-    const int port = ranks_free_port();
+    const int port = ports_take();
     int fds[2];
     pid_t pids[3];
 
@@ -176,7 +177,7 @@ static void test_missing_rank_is_named(void **state)
 static void test_rank_that_comes_again(void **state)
 {
     char run_id[64];
-    const int port = ranks_free_port();
+    const int port = ports_take();
     pid_t pids[4];
     const struct timespec ts = {.tv_nsec = 50000000};
 
@@ -243,7 +244,7 @@ static int visit(int port, bool speak)
 static void test_strangers_at_every_port(void **state)
 {
     char run_id[64];
-    const int port = ranks_free_port();
+    const int port = ports_take();
     int fds[STRANGERS], n_fds = 0, ports[8];
     pid_t pids[4];
 
@@ -293,7 +294,7 @@ static void test_crowd_before_the_door(void **state)
     char run_id[64];
     const struct rlimit many = {4096, 4096};
     const struct timespec ts = {.tv_nsec = 10000000};
-    const int port = ranks_free_port();
+    const int port = ports_take();
     static int fds[IDLE];
     int ports[8];
     pid_t pids[4];
@@ -331,7 +332,7 @@ static void test_forged_words(void **state)
     } rank = {.head = {.type = WATCH_REGISTER, .rank = 3, .len = sizeof(struct watch_register)},
               .said = {.magic = WATCH_MAGIC, .token = "guess", .world = 4, .version = WATCH_VERSION}};
     const struct timespec ts = {.tv_nsec = 10000000};
-    const int port = ranks_free_port();
+    const int port = ports_take();
     char run_id[64];
     int fds[6], ports[8];
     pid_t pids[4];

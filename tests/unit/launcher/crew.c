@@ -1,13 +1,11 @@
 /* crew.c - see crew.h. */
 #include "crew.h"
-#include "common/cleanup.h"
+#include "../ports.h"
 
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include <cmocka.h>
 
@@ -15,14 +13,7 @@ enum { WORDS_MAX = 16 };
 
 void crew_open(struct crew *c, int n)
 {
-    cleanup_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in addr = {.sin_family = AF_INET};
-    socklen_t len = sizeof(addr);
-
-    *c = (struct crew){.n = n, .at = "127.0.0.1"};
-    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&addr, len) == 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
-    c->port = ntohs(addr.sin_port);
+    *c = (struct crew){.n = n, .at = "127.0.0.1", .port = ports_take()};
 }
 
 void crew_start(struct crew *c, int i, const char *const *args, const char *script)

@@ -1,5 +1,6 @@
 /* test_gpt2_torchrun.c - `torchrun ... trainer gpt2`, the real programs: eight ranks, two nodes, parts of the optimiser's state
  * and one process without any variable train the same; each window goes to one rank; one rank alone speaks. */
+#include "../../ports.h"
 #include "test.h"
 
 #include "common/cleanup.h"
@@ -179,7 +180,7 @@ static void two_nodes(void **state)
     struct run nodes[2];
     char port[32];
 
-    snprintf(port, sizeof(port), "--master_port=%d", 20000 + (int)getpid() % 10000);
+    snprintf(port, sizeof(port), "--master_port=%d", ports_take());
     train_alone(f, &one, alone);
     for (int i = 0; i < 2; i++)
         run_start(&nodes[i],
