@@ -1,4 +1,4 @@
-/* cpus.c - affinity and control group quota. */
+/* cpus.c - count usable CPUs by affinity mask and cgroup quota. */
 #include "common/cpus.h"
 
 #include <limits.h>

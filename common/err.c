@@ -1,4 +1,4 @@
-/* err.c - formatting and wrapping of error values. */
+/* err.c - format and wrap error values. */
 #include "common/err.h"
 
 #include <errno.h>

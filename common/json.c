@@ -1,4 +1,4 @@
-/* json.c - cJSON behind paths, bounds and an exact printer. */
+/* json.c - parse JSON into cJSON trees within bounds, read them with paths in errors, print them exactly. */
 #include "common/json.h"
 
 #include "common/hash.h"

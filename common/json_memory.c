@@ -1,4 +1,4 @@
-/* json_memory.c - trees that get no memory. */
+/* json_memory.c - make cJSON end the process when memory is exhausted. */
 #include "common/json.h"
 #include "common/memory.h"
 

@@ -1,4 +1,4 @@
-/* jsonnum.c - scanning, printing and comparing numbers by their digits. */
+/* jsonnum.c - scan, print and compare JSON numbers by their digits. */
 #include "common/jsonnum.h"
 
 #include "common/sv.h"

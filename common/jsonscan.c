@@ -1,4 +1,4 @@
-/* jsonscan.c - brackets, commas, strings and numbers; everything else is cJSON's to judge. */
+/* jsonscan.c - check a JSON text's nesting and number of values before cJSON builds a tree of it. */
 #include "common/jsonscan.h"
 
 #include "common/json.h"

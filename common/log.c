@@ -1,4 +1,4 @@
-/* log.c - JSON log lines. */
+/* log.c - write JSON log lines. */
 #include "common/log.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* memory.c - the end of a process that gets no memory. */
+/* memory.c - end the process with 138 and a line on stderr when memory is exhausted. */
 #include "common/memory.h"
 #include "common/contract.h"
 

@@ -1,4 +1,4 @@
-/* nearest.c - edit distance with swaps (optimal string alignment), in three rows. */
+/* nearest.c - find the word with the smallest edit distance (with swaps), for "did you mean". */
 #include "common/nearest.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* plugin.c - dlopen, and nothing kept from whom it does not concern. */
+/* plugin.c - open a shared object by name and check its ABI number. */
 #include "common/plugin.h"
 
 #include <dlfcn.h>

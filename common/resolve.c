@@ -1,4 +1,4 @@
-/* resolve.c - one lookup at a time in a thread that may be left behind, and connecting to what it found. */
+/* resolve.c - resolve a host name in a thread, before a deadline, and connect to the addresses found. */
 #include "common/resolve.h"
 #include "common/clock.h"
 #include "common/memory.h"

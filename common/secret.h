@@ -1,4 +1,4 @@
-/* secret.h - comparing what others must not learn byte by byte. Pure. */
+/* secret.h - compare secrets in constant time. Pure. */
 #ifndef TK_COMMON_SECRET_H
 #define TK_COMMON_SECRET_H
 

@@ -1,4 +1,4 @@
-/* sv.c - string views. */
+/* sv.c - string views: parsing and comparing. */
 #include "common/sv.h"
 
 #include <ctype.h>

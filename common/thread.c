@@ -1,4 +1,4 @@
-/* thread.c - the mask is inherited, so it is changed for the moment of creation. */
+/* thread.c - create a thread with all signals blocked. */
 #include "common/thread.h"
 
 #include <signal.h>

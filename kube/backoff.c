@@ -1,4 +1,4 @@
-/* backoff.c - doubling with jitter. */
+/* backoff.c - exponential back-off with jitter. */
 #include "kube/backoff.h"
 
 /* splitmix64 */

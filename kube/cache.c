@@ -1,4 +1,4 @@
-/* cache.c - the common way to keep a store by a reflector. */
+/* cache.c - keep a store up to date by a reflector. */
 #include "kube/cache.h"
 
 #include "common/json.h"

@@ -1,4 +1,4 @@
-/* call.c - gather inside libcurl, deliver outside of it. */
+/* call.c - run one libcurl transfer: collect bytes in libcurl's callbacks, and call the handler from the event loop. */
 #include "kube/call.h"
 #include "common/memory.h"
 

@@ -1,4 +1,4 @@
-/* client.c - build, send, parse. */
+/* client.c - send one API request and parse its answer as JSON. */
 #include "kube/client.h"
 
 #include "common/json.h"

@@ -1,4 +1,4 @@
-/* collection.c - kinds, names, versions and the bookmark that ends the initial events. */
+/* collection.c - check what a server sends of a collection: watch events, objects, list metadata, bookmarks. */
 #include "kube/collection.h"
 
 #include "common/cleanup.h"

@@ -1,4 +1,4 @@
-/* correlator.c - three small tables of hashes, each forgetting its longest unused row. */
+/* correlator.c - aggregate and rate-limit Events; three tables that evict the row that was unused for longest. */
 #include "kube/correlator.h"
 
 #include "common/hash.h"

@@ -1,4 +1,4 @@
-/* elector.c - the lease's steps as requests, its deadlines as one timer, and the fence. */
+/* elector.c - leader election: the lease's requests, its deadlines, and the gate that stops writes without the lease. */
 #include "kube/elector.h"
 
 #include "common/memory.h"

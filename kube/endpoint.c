@@ -1,4 +1,4 @@
-/* endpoint.c - URL, proxy and socket options of a transfer. */
+/* endpoint.c - set URL, proxy, timeouts and socket options of a libcurl transfer. */
 #include "kube/endpoint.h"
 #include "common/memory.h"
 

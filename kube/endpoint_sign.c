@@ -1,4 +1,4 @@
-/* endpoint_sign.c - headers and TLS of a transfer: who we are, and whom we believe. */
+/* endpoint_sign.c - set headers, client certificate and trusted CAs of a libcurl transfer. */
 #include "common/memory.h"
 #include "kube/auth/base64.h"
 #include "kube/endpoint.h"

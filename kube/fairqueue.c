@@ -1,4 +1,4 @@
-/* fairqueue.c - a ring of shares for each kind, a line of items in each share, and counts of what is out. */
+/* fairqueue.c - round-robin queue over shares (namespaces), with limits on what is out at once. */
 #include "kube/fairqueue.h"
 
 #include "common/hash.h"

@@ -1,4 +1,4 @@
-/* gather.c - text, or what was skimmed of it. */
+/* gather.c - collect the text of one JSON object, or skim its names when it is too long to keep. */
 #include "kube/gather.h"
 
 enum { KEPT_BYTES = 16 << 10 };

@@ -1,4 +1,4 @@
-/* health.c - one request per connection, everything bounded, slow clients dropped. */
+/* health.c - serve /healthz, /readyz and /metrics: one bounded request per connection, slow clients dropped. */
 #include "kube/health.h"
 
 #include "common/memory.h"

@@ -1,4 +1,4 @@
-/* http.c - calls wait for their turn, run, and make room for the next. */
+/* http.c - the request pool over libcurl: queues calls, limits how many are out, keeps connections. */
 #include "kube/http.h"
 
 #include "common/memory.h"

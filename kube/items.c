@@ -1,4 +1,4 @@
-/* items.c - brackets and strings are counted, nothing else; so a list of any size passes through. */
+/* items.c - cut a Kubernetes list into its items by counting brackets, so that lists of any size pass in bounded memory. */
 #include "kube/items.h"
 
 #include "common/json.h"

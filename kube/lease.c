@@ -1,4 +1,4 @@
-/* lease.c - observe, wait, take, renew, give up. */
+/* lease.c - the rules of leader election: when to observe, take, renew and release the Lease. */
 #include "kube/lease.h"
 
 #include "common/clock.h"

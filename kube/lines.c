@@ -1,4 +1,4 @@
-/* lines.c - lines out of pieces. */
+/* lines.c - cut a byte stream into lines. */
 #include "kube/lines.h"
 
 #include <string.h>

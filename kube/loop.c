@@ -1,4 +1,4 @@
-/* loop.c - the only place that waits. */
+/* loop.c - the event loop; the only place of the process that blocks. */
 #include "kube/loop.h"
 #include "common/memory.h"
 

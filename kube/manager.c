@@ -1,4 +1,4 @@
-/* manager.c - puts the parts together, runs the loop, leaves when told. */
+/* manager.c - build a controller's parts, run the loop, and shut down in order on SIGTERM. */
 #include "kube/manager.h"
 
 #include "common/memory.h"

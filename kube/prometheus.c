@@ -1,4 +1,4 @@
-/* prometheus.c - each family is a name and a way to write the samples of one source. */
+/* prometheus.c - write the runtime's metrics in Prometheus' text format, family by family. */
 #include "kube/prometheus.h"
 
 #include <inttypes.h>

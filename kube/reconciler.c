@@ -1,4 +1,4 @@
-/* reconciler.c - joins caches, queue, works and loop. */
+/* reconciler.c - join caches, work queue and reconcile calls. */
 #include "kube/reconciler.h"
 #include "common/memory.h"
 

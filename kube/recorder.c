@@ -1,4 +1,4 @@
-/* recorder.c - Events wait in text, are sent one of a namespace at a time, and forgotten when it takes too much. */
+/* recorder.c - queue Events and send them, one per namespace at a time; drop what exceeds the bounds. */
 #include "kube/recorder.h"
 
 #include "common/arena.h"

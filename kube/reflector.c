@@ -1,4 +1,4 @@
-/* reflector.c - binds the watcher's state machine to transport and loop. */
+/* reflector.c - run the watcher's state machine over the transport and the event loop. */
 #include "kube/reflector.h"
 #include "common/memory.h"
 

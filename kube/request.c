@@ -1,4 +1,4 @@
-/* request.c - the shape of every request to the Kubernetes API. */
+/* request.c - build the path, query, headers and body of a Kubernetes API request. */
 #include "kube/request.h"
 
 #include "common/buf.h"

@@ -1,4 +1,4 @@
-/* skim.c - a few strings by their place; the rest goes by. */
+/* skim.c - extract namespace, name, UID and a few other strings from a JSON text without building a tree. */
 #include "kube/skim.h"
 
 #include "common/cleanup.h"

@@ -1,4 +1,4 @@
-/* status.c - from HTTP status and Status object to an error kind. */
+/* status.c - map an HTTP status and a Status object to an error kind. */
 #include "kube/status.h"
 
 #include "common/json.h"

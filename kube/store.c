@@ -1,4 +1,4 @@
-/* store.c - two hash tables over the same entries: by namespace and name, by group. */
+/* store.c - index objects by namespace and name, and by group. */
 #include "kube/store.h"
 
 #include "common/hash.h"

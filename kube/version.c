@@ -1,4 +1,4 @@
-/* version.c - two resourceVersions as numbers. */
+/* version.c - compare two resourceVersions as numbers. */
 #include "kube/version.h"
 
 #include "common/sv.h"

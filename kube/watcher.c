@@ -1,4 +1,4 @@
-/* watcher.c - list, watch, resume, list again. */
+/* watcher.c - the list-and-watch state machine: list, watch, resume, list again. */
 #include "kube/watcher.h"
 
 #include "common/json.h"

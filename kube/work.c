@@ -1,4 +1,4 @@
-/* work.c - a list of keys, their calls, and the ways in which they end. */
+/* work.c - one key under reconciliation: its requests, and the ways in which it ends. */
 #include "kube/work.h"
 
 #include "common/memory.h"

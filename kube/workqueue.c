@@ -1,4 +1,4 @@
-/* workqueue.c - a hash of keys, turns for those due, a heap of those due later. */
+/* workqueue.c - keys that are due now, in turn, and keys that are due later, in a heap. */
 #include "kube/workqueue.h"
 
 #include "common/hash.h"

@@ -1,4 +1,4 @@
-/* agent.c - the launcher's loop. */
+/* agent.c - the launcher's main loop: start ranks, watch them, restart or end. */
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"

@@ -1,4 +1,4 @@
-/* agent_nodes.c - the launcher's loop where there are other nodes: their word begins rounds and ends them. */
+/* agent_nodes.c - the launcher's main loop when several nodes take part: the meeting's leader begins and ends rounds. */
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"

@@ -1,4 +1,4 @@
-/* env.c - torchrun's worker environment, complete. */
+/* env.c - build the environment and arguments of a rank, as torchrun does. */
 #include "launcher/env.h"
 #include "common/contract.h"
 

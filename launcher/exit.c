@@ -1,4 +1,4 @@
-/* exit.c - who is to blame, and how it is told. */
+/* exit.c - find the root cause among the ranks' exits, and format the failure report. */
 #include "launcher/exit.h"
 #include "common/clock.h"
 #include "common/contract.h"

@@ -1,4 +1,4 @@
-/* logs.c - folders, files and pipes of one run; the moving of bytes is in logs_tee.c. */
+/* logs.c - open the folders, files and pipes for the ranks' output; logs_tee.c moves the bytes. */
 #include "launcher/logs.h"
 #include "common/fsutil.h"
 #include "launcher/logs_tee.h"

@@ -1,4 +1,4 @@
-/* logs_tee.c - pipes in, files and console out, never blocking on the console. */
+/* logs_tee.c - copy a rank's output from its pipe to files and to the console, without blocking on the console. */
 #include "launcher/logs_tee.h"
 #include "common/clock.h"
 #include "common/fsutil.h"

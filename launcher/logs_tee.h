@@ -1,4 +1,4 @@
-/* logs_tee.h - the moving of bytes from a rank's pipe to its file and, by lines, to a sink. Tested by itself. */
+/* logs_tee.h - copy a rank's output from its pipe to its file and, line by line, to the console. */
 #ifndef TK_LAUNCHER_LOGS_TEE_H
 #define TK_LAUNCHER_LOGS_TEE_H
 

@@ -1,4 +1,4 @@
-/* machine.c - devices, ports, interpreters, error files. */
+/* machine.c - count GPUs, hold a free port, find Python, read error files. */
 #include "launcher/machine.h"
 #include "common/buf.h"
 #include "common/fsutil.h"

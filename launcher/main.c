@@ -1,4 +1,4 @@
-/* main.c - torchrun (and, called as `launch`, torch.distributed.launch). */
+/* main.c - torchrun; called as `launch` it is torch.distributed.launch. */
 #include "common/contract.h"
 #include "common/cpus.h"
 #include "launcher/agent.h"

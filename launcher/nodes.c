@@ -1,4 +1,4 @@
-/* nodes.c - the launcher's side of rendezvous/member.h. */
+/* nodes.c - this node's part in the meeting of several nodes, over rendezvous/member.h. */
 #include "launcher/nodes.h"
 #include "common/clock.h"
 #include "common/contract.h"

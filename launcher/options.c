@@ -1,4 +1,4 @@
-/* options.c - what the values come to: numbers in range, one meaning, and a clear no to what is not there. */
+/* options.c - check the values of torchrun's options and resolve them into one struct. */
 #include "common/contract.h"
 #include "common/sv.h"
 #include "launcher/options_read.h"

@@ -1,4 +1,4 @@
-/* options_completion.c - the option table as shells want it. */
+/* options_completion.c - print the shell completion scripts from the option table. */
 #include "launcher/options.h"
 
 #include <stdio.h>

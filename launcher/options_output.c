@@ -1,4 +1,4 @@
-/* options_output.c - where the ranks' output goes. */
+/* options_output.c - resolve the options that say where the ranks' output goes. */
 #include "common/sv.h"
 #include "launcher/options_read.h"
 

@@ -1,4 +1,4 @@
-/* options_rdzv.c - how the nodes of a run find each other, as far as one node has to know. */
+/* options_rdzv.c - resolve the rendezvous options: backend, endpoint, configuration, node rank. */
 #include "common/contract.h"
 #include "common/nearest.h"
 #include "launcher/options_read.h"

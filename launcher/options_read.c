@@ -1,4 +1,4 @@
-/* options_read.c - numbers, seconds, words, and how many ranks. */
+/* options_read.c - parse option values: numbers, seconds, words, the number of ranks. */
 #include "launcher/options_read.h"
 #include "common/nearest.h"
 

@@ -1,4 +1,4 @@
-/* options_table.c - every option, once: the parser, the help page and PET_* read this table. */
+/* options_table.c - the table of all options, read by the parser, the help page and PET_* variables. */
 #include "launcher/options.h"
 
 #include <stdio.h>

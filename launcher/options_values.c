@@ -1,4 +1,4 @@
-/* options_values.c - from argv and PET_* to one text per option. */
+/* options_values.c - take one text per option from argv and from PET_* variables. */
 #include "common/nearest.h"
 #include "launcher/options.h"
 

@@ -1,4 +1,4 @@
-/* process.c - fork, session, exec. */
+/* process.c - fork, make a session, and exec a rank. */
 #include "launcher/process.h"
 
 #include <errno.h>

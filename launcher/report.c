@@ -1,4 +1,4 @@
-/* report.c - one JSON object, bounded, and the file it goes into. */
+/* report.c - write the launcher's JSON report for Kubernetes' termination message. */
 #include "launcher/report.h"
 #include "common/fsutil.h"
 

@@ -1,4 +1,4 @@
-/* round.c - see round.h and agent.h for the states. */
+/* round.c - the state machine of one start of all ranks; round.h documents the states. */
 #include "launcher/round.h"
 #include "common/clock.h"
 #include "launcher/agent.h"

@@ -1,4 +1,4 @@
-/* waiting.c - the lines. */
+/* waiting.c - format the lines that say which nodes a launcher waits for. */
 #include "launcher/waiting.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* apply.c - which action begins when: one after the other, but for pods. */
+/* apply.c - run the actions of a plan one after the other; creates of pods run side by side. */
 #include "operator/apply.h"
 
 #include "common/memory.h"

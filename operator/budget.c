@@ -1,4 +1,4 @@
-/* budget.c - a sum, and one for each namespace. */
+/* budget.c - count the memory that passes hold, in all and for each namespace. */
 #include "operator/budget.h"
 
 #include "operator/plan/plan.h"

@@ -1,4 +1,4 @@
-/* controller.c - which job is due, its snapshot, its pass, and what follows from the result. */
+/* controller.c - reconcile one job: take a snapshot, plan, apply, and schedule the next pass. */
 #include "operator/controller.h"
 
 #include "common/memory.h"

@@ -1,4 +1,4 @@
-/* existing.c - by controller, deletionTimestamp, attempt and restart. */
+/* existing.c - compare an existing object with the one that we wanted to create: controller, deletion, attempt, restart. */
 #include "operator/existing.h"
 
 #include "common/sv.h"

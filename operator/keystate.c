@@ -1,4 +1,4 @@
-/* keystate.c - own writes, problems and checks of one job. */
+/* keystate.c - remember own writes, problems and checks of one job between passes. */
 #include "operator/keystate.h"
 
 #include "common/memory.h"

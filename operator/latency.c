@@ -1,4 +1,4 @@
-/* latency.c - one table of bounds. */
+/* latency.c - histograms of seconds, with the buckets of users' waits. */
 #include "operator/latency.h"
 
 const char *const LATENCY_BOUNDS[LATENCY_BUCKETS] = {"0.1", "0.25", "0.5", "1",   "2.5",  "5",    "10",  "30",

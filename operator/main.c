@@ -1,4 +1,4 @@
-/* main.c - ptj-operator: its flags, its log, its controller under a manager. */
+/* main.c - ptj-operator: parse flags, open the log, run the controller under a manager. */
 #include "common/json.h"
 #include "kube/manager.h"
 #include "operator/metrics.h"

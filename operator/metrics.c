@@ -1,4 +1,4 @@
-/* metrics.c - a table in which each row is a family with one series; then the families with several. */
+/* metrics.c - write the operator's own metrics in Prometheus' text format. */
 #include "operator/metrics.h"
 
 #include "kube/prometheus.h"

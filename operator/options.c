@@ -1,4 +1,4 @@
-/* options.c - flags by their table. */
+/* options.c - parse ptj-operator's flags by a table, which --help prints as well. */
 #include "operator/options.h"
 
 #include "common/nearest.h"

@@ -1,4 +1,4 @@
-/* phases.c - jobs sorted by namespace, rows sorted by size. */
+/* phases.c - count jobs by namespace and phase, with a bound on the namespaces that are named. */
 #include "operator/phases.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* request.c - action -> verb, resource, body. */
+/* request.c - turn an action of a plan into an API request. */
 #include "operator/request.h"
 
 const struct kube_resource TRAINJOBS = {TRAINJOB_GROUP, TRAINJOB_VERSION, TRAINJOB_PLURAL, TRAINJOB_KIND,

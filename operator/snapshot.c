@@ -1,4 +1,4 @@
-/* snapshot.c - a job's children: by its UID, and in its namespace only, since an owner of another one owns nothing. */
+/* snapshot.c - collect a job's children from the caches, by its UID and in its namespace only. */
 #include "operator/snapshot.h"
 
 #include "operator/plan/naming.h"

@@ -1,4 +1,4 @@
-/* step.c - answers become expectations, problems, failures, or another request. */
+/* step.c - carry out one action: send its request, and turn the answer into an expectation, a problem or a failure. */
 #include "operator/step.h"
 
 #include "operator/existing.h"

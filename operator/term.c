@@ -1,4 +1,4 @@
-/* term.c - one list of jobs, empty since no job has such a name, for its version. */
+/* term.c - ask for the store's resourceVersion when this process becomes leader, by a list that matches no job. */
 #include "operator/term.h"
 
 #include "common/json.h"

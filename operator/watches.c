@@ -1,4 +1,4 @@
-/* watches.c - four caches, all grouped by the UID of the job. */
+/* watches.c - the operator's four caches, grouped by the UID of the job. */
 #include "operator/watches.h"
 
 #include "operator/request.h"

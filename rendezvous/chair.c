@@ -1,4 +1,4 @@
-/* chair.c - read all nodes, decide, write the state: again at each news and at each deadline. */
+/* chair.c - the leader's thread: read all nodes' keys, decide by quorum.h, write the meeting's state. */
 #include "rendezvous/chair.h"
 #include "common/clock.h"
 #include "common/memory.h"

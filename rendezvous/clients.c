@@ -1,4 +1,4 @@
-/* clients.c - reading requests, answering them, waking those that wait. */
+/* clients.c - the store server's connections: read requests, answer them, wake clients that wait for a key. */
 #include "rendezvous/clients.h"
 #include "common/clock.h"
 #include "common/memory.h"

@@ -1,4 +1,4 @@
-/* meeting.c - "name=value" lines in the order of a table. */
+/* meeting.c - encode and decode the meeting's records as "name=value" lines. */
 #include "rendezvous/meeting.h"
 #include "common/sv.h"
 

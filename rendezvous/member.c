@@ -1,4 +1,5 @@
-/* member.c - the owner's side: start, look, say, end. What its threads do is in member_speak.c and member_listen.c. */
+/* member.c - a node's handle on the meeting: start, look, say, end; its threads are in member_speak.c and
+ * member_listen.c. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/thread.h"

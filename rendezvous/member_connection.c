@@ -1,4 +1,4 @@
-/* member_connection.c - reaching the store, and reaching it again. */
+/* member_connection.c - connect to the store, and reconnect when the connection is lost. */
 #include "rendezvous/member_connection.h"
 #include "common/clock.h"
 #include "common/resolve.h"

@@ -1,4 +1,4 @@
-/* member_here.c - is an address this machine's? Decided by trying to bind to it, which needs no list of interfaces. */
+/* member_here.c - decide by bind() whether an address belongs to this machine. */
 #include "common/resolve.h"
 #include "rendezvous/member.h"
 

@@ -1,4 +1,4 @@
-/* member_listen.c - the thread that hears how the run stands. The store tells the others when its connection ends. */
+/* member_listen.c - the member's thread that watches the meeting's state in the store. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "rendezvous/member_connection.h"

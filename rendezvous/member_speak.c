@@ -1,4 +1,4 @@
-/* member_speak.c - the thread that hosts the store or finds it, and says how this node is. */
+/* member_speak.c - the member's thread that hosts or finds the store and publishes this node's state. */
 #include "common/clock.h"
 #include "rendezvous/chair.h"
 #include "rendezvous/member_connection.h"

@@ -1,4 +1,4 @@
-/* protocol.c - bytes to requests and back, trusting no length. */
+/* protocol.c - encode and decode the store's requests; no length from the wire is trusted. */
 #include "rendezvous/protocol.h"
 #include "common/secret.h"
 

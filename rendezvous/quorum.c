@@ -1,4 +1,4 @@
-/* quorum.c - see quorum.h for the stages. */
+/* quorum.c - the state machine that forms rounds; quorum.h documents the stages. */
 #include "common/contract.h"
 #include "rendezvous/quorum_seats.h"
 

@@ -1,4 +1,4 @@
-/* quorum_seats.c - the nodes known of: heard, silent, replaced. */
+/* quorum_seats.c - the table of known nodes: present, silent, replaced. */
 #include "rendezvous/quorum_seats.h"
 #include "common/memory.h"
 

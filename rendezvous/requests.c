@@ -1,4 +1,4 @@
-/* requests.c - see requests.h. */
+/* requests.c - apply requests to the store's table. */
 #include "rendezvous/requests.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* server.c - the listening socket, the thread and its one poll; what clients say is in clients.c. */
+/* server.c - the store server: listening socket, thread and poll loop; clients.c handles the connections. */
 #include "rendezvous/server.h"
 #include "common/clock.h"
 #include "common/memory.h"

@@ -1,4 +1,4 @@
-/* store.c - the client: one request, one answer, always before a deadline. */
+/* store.c - the store's client: one request and its answer, before a deadline. */
 #include "rendezvous/store.h"
 #include "common/clock.h"
 #include "common/memory.h"

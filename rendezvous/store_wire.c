@@ -1,4 +1,4 @@
-/* store_wire.c - see store_wire.h. */
+/* store_wire.c - a store client's connection: send bytes and receive whole answers, before a deadline. */
 #include "rendezvous/store_wire.h"
 #include "common/clock.h"
 

@@ -1,4 +1,4 @@
-/* table.c - chained hashing. */
+/* table.c - the store's hash table of keys and values. */
 #include "rendezvous/table.h"
 
 #include "common/hash.h"

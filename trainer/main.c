@@ -1,4 +1,4 @@
-/* main.c - the program: arguments in, exit status out. */
+/* main.c - the trainer program: arguments in, exit status out. */
 #include "collectives/collectives.h"
 #include "common/contract.h"
 #include "common/memory.h"

@@ -1,4 +1,4 @@
-/* auth.c - when to run the credential plugin, and what its end means. */
+/* auth.c - decide when the credential plugin runs, and what its exit means for the requests that wait for it. */
 #include "kube/auth/auth.h"
 
 #include "common/memory.h"

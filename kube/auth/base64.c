@@ -1,4 +1,4 @@
-/* base64.c - three bytes are four characters. */
+/* base64.c - encode and decode base64. */
 #include "kube/auth/base64.h"
 
 #include <stdint.h>

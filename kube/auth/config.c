@@ -1,4 +1,5 @@
-/* config.c - a pod's own account, files that change, and which configuration is meant. */
+/* config.c - load a configuration: the pod's service account or kubeconfig files, which of them, and when their files
+ * change. */
 #include "kube/auth/config.h"
 
 #include "common/fsutil.h"

@@ -1,4 +1,4 @@
-/* execcred.c - one environment variable out, one JSON document in. */
+/* execcred.c - write the environment of a credential plugin (ExecCredential) and parse what it prints. */
 #include "kube/auth/execcred.h"
 
 #include "common/clock.h"

@@ -1,4 +1,4 @@
-/* execspec.c - client-go's rules for the `exec` member, less what needs a terminal. */
+/* execspec.c - decode the `exec` member of a kubeconfig's user by client-go's rules, without those for terminals. */
 #include "kube/auth/execspec.h"
 
 #include <string.h>

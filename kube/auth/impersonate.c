@@ -1,4 +1,4 @@
-/* impersonate.c - four fields to header lines, checked so that none can start another one. */
+/* impersonate.c - build the Impersonate-* request headers; values that could begin another header are refused. */
 #include "kube/auth/impersonate.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* kubeconfig.c - kubectl's configuration files: several of them, and of each list the first entry of a name. */
+/* kubeconfig.c - parse kubectl's configuration files and merge several of them: the first entry of a name wins. */
 #include "common/fsutil.h"
 #include "common/json.h"
 #include "common/memory.h"

@@ -1,4 +1,4 @@
-/* proxy.c - NO_PROXY is a small language; this is all of it. */
+/* proxy.c - match NO_PROXY, and choose the proxy of a URL. */
 #include "kube/auth/proxy.h"
 
 #include "common/memory.h"

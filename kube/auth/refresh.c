@@ -1,4 +1,4 @@
-/* refresh.c - credentials that were replaced while we run: the files that a configuration names, and kubeconfigs themselves. */
+/* refresh.c - read credentials again whose files were replaced while the process runs. */
 #include "kube/auth/config.h"
 
 #include <string.h>

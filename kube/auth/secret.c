@@ -1,4 +1,4 @@
-/* secret.c - credentials in memory. */
+/* secret.c - hold a credential in memory, and wipe it when it is released. */
 #include "kube/auth/secret.h"
 
 #include "common/fsutil.h"

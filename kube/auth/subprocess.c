@@ -1,4 +1,4 @@
-/* subprocess.c - posix_spawn, three descriptors in the loop, and a kill of the group when it takes too long. */
+/* subprocess.c - run a program under the event loop by posix_spawn, and kill its process group when it takes too long. */
 #include "kube/auth/subprocess.h"
 
 #include "common/buf.h"

@@ -1,4 +1,4 @@
-/* userinfo.c - every field of a user and of a cluster works or is refused by name. */
+/* userinfo.c - decode a user and a cluster of a kubeconfig; fields that are not supported are refused by name. */
 #include "kube/auth/userinfo.h"
 
 #include "common/memory.h"

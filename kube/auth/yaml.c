@@ -1,4 +1,4 @@
-/* yaml.c - libyaml's events, bounded by ourselves: the library limits neither depth nor aliases. */
+/* yaml.c - parse YAML by libyaml's events, with bounds on depth, nodes and aliases that libyaml lacks. */
 #include "kube/auth/yaml.h"
 
 #include "common/json.h"

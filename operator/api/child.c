@@ -1,4 +1,4 @@
-/* child.c - a Service or Deployment, cut down to what plan reads. */
+/* child.c - decode what the planner reads of a Service or Deployment. */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "operator/api/decode.h"

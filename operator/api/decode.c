@@ -1,4 +1,4 @@
-/* decode.c - closed sets of members and words. */
+/* decode.c - decode JSON objects strictly: closed sets of members and of words, errors with paths. */
 #include "operator/api/decode.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* jobstatus.c - the words of the status, and reading it. */
+/* jobstatus.c - decode the status of a PyTorchTrainingJob; the tables of its words. */
 #include "operator/api/jobstatus.h"
 
 #include "common/clock.h"

@@ -1,4 +1,4 @@
-/* jobstatus_encode.c - the status as the API server gets it. */
+/* jobstatus_encode.c - encode the status of a PyTorchTrainingJob as JSON for the API server. */
 #include "operator/api/jobstatus.h"
 
 #include "common/clock.h"

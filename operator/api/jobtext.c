@@ -1,4 +1,4 @@
-/* jobtext.c - what is kept of the object, packed into one block; and back. */
+/* jobtext.c - pack what the cache keeps of a job into one block of memory, and decode it again. */
 #include "operator/api/jobtext.h"
 #include "common/memory.h"
 

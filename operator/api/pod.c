@@ -1,4 +1,4 @@
-/* pod.c - a Pod, cut down to what plan reads. */
+/* pod.c - decode what the planner reads of a Pod. */
 #include "operator/api/pod.h"
 
 #include "common/clock.h"

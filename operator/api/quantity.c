@@ -1,4 +1,4 @@
-/* quantity.c - a sign, digits with at most one point, a suffix or an exponent; without digits the API server reads 0. */
+/* quantity.c - check resource quantities by the API server's grammar. */
 #include "operator/api/quantity.h"
 
 #include "common/sv.h"

@@ -1,4 +1,4 @@
-/* text.c - cutting and mending text. */
+/* text.c - shorten text and repair its UTF-8, for statuses and events. */
 #include "operator/api/text.h"
 
 #include <string.h>

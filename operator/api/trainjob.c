@@ -1,4 +1,4 @@
-/* trainjob.c - the object as a whole: metadata, spec or what is wrong with it, status. */
+/* trainjob.c - decode a PyTorchTrainingJob: metadata, spec or the error in it, status. */
 #include "operator/api/trainjob.h"
 
 #include "common/clock.h"

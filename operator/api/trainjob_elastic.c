@@ -1,4 +1,4 @@
-/* trainjob_elastic.c - spec.elastic, and what it changes in the rest of the spec. */
+/* trainjob_elastic.c - decode spec.elastic and apply it to the rest of the spec. */
 #include "operator/api/trainjob.h"
 
 static int check_rest(const struct json_at *at, const struct trainjob_spec *spec, struct err *err)

@@ -1,4 +1,4 @@
-/* trainjob_policy.c - spec.torchrunConfig and spec.runPolicy. */
+/* trainjob_policy.c - decode spec.torchrunConfig and spec.runPolicy. */
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"

@@ -1,4 +1,4 @@
-/* trainjob_runmode.c - spec.runMode: debugging and pausing, with what runs instead. */
+/* trainjob_runmode.c - decode spec.runMode: debug, pause, and what runs instead of the template. */
 #include "operator/api/trainjob.h"
 
 #include <string.h>

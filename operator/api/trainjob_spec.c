@@ -1,4 +1,4 @@
-/* trainjob_spec.c - spec: replicaSpecs, and what this version refuses. */
+/* trainjob_spec.c - decode spec.replicaSpecs, and refuse what this version does not support. */
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"

@@ -1,4 +1,4 @@
-/* trainjob_tensorboard.c - spec.tensorboardSpec. */
+/* trainjob_tensorboard.c - decode spec.tensorboardSpec. */
 #include "operator/api/trainjob.h"
 
 #include "common/sv.h"

@@ -1,4 +1,4 @@
-/* backoff.c - how long the next attempt waits. */
+/* backoff.c - compute how long the next attempt waits. */
 #include "operator/plan/exitcode.h"
 #include "operator/plan/restart.h"
 

@@ -1,4 +1,4 @@
-/* cleanup.c - cleanUpPolicy and ttlSecondsAfterFinished. */
+/* cleanup.c - cleanUpPolicy and ttlSecondsAfterFinished: which pods are deleted, and when the job is. */
 #include "operator/plan/success.h"
 
 enum { SUCCESS_GRACE_MS = 30000 };

@@ -1,4 +1,4 @@
-/* deadline.c - activeDeadlineSeconds; pausing clears startTime, restarts do not. */
+/* deadline.c - activeDeadlineSeconds: when a job has run for too long. Pausing clears startTime, restarts do not. */
 #include "operator/plan/status.h"
 #include "operator/plan/success.h"
 

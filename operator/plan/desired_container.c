@@ -1,4 +1,4 @@
-/* desired_container.c - the training container: torchrun's command line or the plain variables. */
+/* desired_container.c - build the training container: torchrun's command line, or plain environment variables. */
 #include "operator/plan/desired_pod.h"
 
 #include "common/contract.h"

@@ -1,4 +1,4 @@
-/* desired_mode.c - debugging wins over resuming; a type that is not named keeps its template. */
+/* desired_mode.c - apply debug mode or resumeSpecs to a template. Debug mode has precedence. */
 #include "operator/plan/desired_mode.h"
 
 #include "operator/plan/overlay.h"

@@ -1,4 +1,4 @@
-/* desired_pod.c - overlay on the template: identity, labels, owner, restartPolicy, training container. */
+/* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, training container. */
 #include "operator/plan/desired_pod.h"
 
 #include "operator/plan/desired_mode.h"

@@ -1,4 +1,4 @@
-/* desired_tensorboard.c - the two objects. */
+/* desired_tensorboard.c - build the Deployment and the Service of TensorBoard. */
 #include "operator/plan/desired_tensorboard.h"
 
 #include "operator/plan/desired_pod.h"

@@ -1,4 +1,4 @@
-/* exitcode.c - the evidence table, row by row; first match wins. */
+/* exitcode.c - judge how one pod ended by a table of evidence; the first row that matches decides. */
 #include "operator/plan/exitcode.h"
 
 #include "common/contract.h"

@@ -1,4 +1,4 @@
-/* forcedelete.c - deletionTimestamp is where the grace period ends; the user's time counts from there. */
+/* forcedelete.c - delete pods without grace that stay Terminating for longer than forceDeleteAfterSeconds. */
 #include "operator/plan/forcedelete.h"
 
 static void force(struct planner *p, const struct pod *pod)

@@ -1,4 +1,4 @@
-/* frozen.c - one patch of one field, and one event. */
+/* frozen.c - plan a job of which something cannot be read: one status patch and one event. */
 #include "operator/plan/frozen.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* frozen.h - a job that, or a child of which, cannot be read: nothing is made or removed on the word of half a picture. */
+/* frozen.h - plan a job of which something cannot be read: nothing is created or deleted until it is readable. Pure. */
 #ifndef TK_OPERATOR_PLAN_FROZEN_H
 #define TK_OPERATOR_PLAN_FROZEN_H
 

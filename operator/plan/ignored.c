@@ -1,4 +1,4 @@
-/* ignored.c - fields that manifests of other platforms carry; they are not refused. */
+/* ignored.c - the table of fields that are accepted and have no effect. */
 #include "operator/plan/ignored.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* ignored.h - what stands in the spec, may stay there, and does nothing: told, one event for each reason. Pure. */
+/* ignored.h - tell of fields in the spec that are accepted and have no effect: one event for each reason. Pure. */
 #ifndef TK_OPERATOR_PLAN_IGNORED_H
 #define TK_OPERATOR_PLAN_IGNORED_H
 

@@ -1,4 +1,4 @@
-/* judge.c - the strongest evidence among the pods of an attempt. */
+/* judge.c - find the strongest evidence among the failed pods of an attempt. */
 #include "operator/plan/judge.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* lifecycle.c - start, run, pause, resume: the order of questions asked of a live job. */
+/* lifecycle.c - plan a job that is not finished: start, run, pause, resume. */
 #include "operator/plan/lifecycle.h"
 
 #include "operator/plan/desired_pod.h"

@@ -1,4 +1,4 @@
-/* mend.c - what someone broke in the status, or a wrong clock, is put right before anything is decided on it. */
+/* mend.c - repair a status that was edited by hand or written under a wrong clock, before it is used. */
 #include "operator/plan/mend.h"
 
 enum { CLOCK_SKEW_MAX_MS = 600000 };

@@ -1,4 +1,4 @@
-/* mergepatch.c - objects member by member, anything else whole, null for what goes. */
+/* mergepatch.c - compute the JSON merge patch between two documents. */
 #include "operator/plan/mergepatch.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* naming.c - deterministic names: creating twice meets AlreadyExists, never a second child. */
+/* naming.c - the deterministic names of a job's children: a second create meets AlreadyExists. */
 #include "operator/plan/naming.h"
 
 char *naming_pod(struct arena *a, const char *job, const char *type, int index)

@@ -1,4 +1,4 @@
-/* observe.c - what the pods show: tasks, ready, phase, and why a pod does not start. */
+/* observe.c - derive tasks, ready count, phase and REASON from the pods. */
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 #include "operator/plan/waiting.h"

@@ -1,4 +1,4 @@
-/* overlay.c - our fields over the user's tree. */
+/* overlay.c - put the operator's fields over the user's JSON tree. */
 #include "operator/plan/overlay.h"
 
 void overlay_set(cJSON *object, const char *key, cJSON *value)

@@ -1,4 +1,4 @@
-/* plan.c - one pass: which state the job is in, and the order of what follows. */
+/* plan.c - one planning pass: which state the job is in, and the order of the actions. */
 #include "operator/plan/plan.h"
 
 #include "operator/plan/desired_tensorboard.h"

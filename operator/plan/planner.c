@@ -1,4 +1,4 @@
-/* planner.c - keeping the notes of a pass. */
+/* planner.c - add actions, events and conditions to a plan under construction. */
 #include "operator/plan/planner.h"
 
 #include "operator/plan/naming.h"

@@ -1,4 +1,4 @@
-/* planner.h - the notes of one planning pass; shared by the files of plan/ only.
+/* planner.h - the state of one planning pass; shared by the files of plan/ only.
  *
  * Ownership: everything lives in the pass's arena or is borrowed from the input.
  */

@@ -1,4 +1,4 @@
-/* replica.c - a replacement can join only where the rendezvous outlives the failed pod. */
+/* replica.c - decide whether failed pods are replaced one by one (restartScope Replica). */
 #include "operator/plan/replica.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* report.c - reading the launcher's report, which may be cut anywhere. */
+/* report.c - parse the launcher's JSON report, which may be cut at any byte. */
 #include "operator/plan/report.h"
 
 #include "common/contract.h"

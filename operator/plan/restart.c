@@ -1,4 +1,4 @@
-/* restart.c - what follows from the failures of an attempt. */
+/* restart.c - decide after a failure whether to go on, wait, restart or fail, and what is counted. */
 #include "operator/plan/restart.h"
 
 #include "operator/plan/judge.h"

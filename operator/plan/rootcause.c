@@ -1,4 +1,4 @@
-/* rootcause.c - reading torchrun's failure report, ours and PyTorch's. */
+/* rootcause.c - parse the failure report of torchrun, ours or PyTorch's, for the root cause. */
 #include "operator/plan/rootcause.h"
 
 #include "common/cleanup.h"

@@ -1,4 +1,4 @@
-/* scale.c - a place that was left stays in the status, so that a pod of its past is never taken for its next one. */
+/* scale.c - shrink an elastic job: indices that left stay in the status, so that their old pods are never reused. */
 #include "operator/plan/scale.h"
 
 #include "operator/plan/naming.h"

@@ -1,4 +1,4 @@
-/* startdeadline.c - from the moment the attempt has pods, or stopped running, until all of them run. */
+/* startdeadline.c - fail an attempt whose pods do not all run within startDeadlineSeconds. */
 #include "operator/plan/startdeadline.h"
 
 #include "operator/plan/restart.h"

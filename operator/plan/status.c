@@ -1,4 +1,4 @@
-/* status.c - beginning, ending and writing a status; what it shows of the pods is in observe.c. */
+/* status.c - begin, finish and encode a job's status; observe.c fills in what the pods show. */
 #include "operator/plan/status.h"
 
 #include "operator/plan/mend.h"

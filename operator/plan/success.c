@@ -1,4 +1,4 @@
-/* success.c - pod 0 of the first type decides. */
+/* success.c - decide whether a job succeeded: pod 0 of the first type. */
 #include "operator/plan/success.h"
 
 #include "operator/plan/status.h"

@@ -1,4 +1,4 @@
-/* success.h - how a job ends well, by deadline, and what stays of its pods. Pure. */
+/* success.h - when a job ends well or by deadline, and which of its pods stay. Pure. */
 #ifndef TK_OPERATOR_PLAN_SUCCESS_H
 #define TK_OPERATOR_PLAN_SUCCESS_H
 

@@ -1,4 +1,4 @@
-/* tensorboard.c - when TensorBoard runs, and what follows from what is there. */
+/* tensorboard.c - decide whether TensorBoard runs, and create, replace or delete its objects. */
 #include "operator/plan/desired_tensorboard.h"
 
 #include "operator/plan/naming.h"

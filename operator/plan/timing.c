@@ -1,4 +1,4 @@
-/* timing.c - first pod, all pods running, running again. */
+/* timing.c - since when users wait for the first pod, for all pods to run, and to run again. */
 #include "operator/plan/timing.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* waiting.c - claims that are not there, images that cannot be pulled, containers that cannot be made. */
+/* waiting.c - explain why a pod does not start: claims, images, containers, scheduling. */
 #include "operator/plan/waiting.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* config.c - finding a preset, and telling two configurations apart. */
+/* config.c - find a preset or model file, and compare the configurations of two runs. */
 #include "trainer/cli/config.h"
 
 #include "common/buf.h"

@@ -1,4 +1,4 @@
-/* decode.c - a preset's YAML into a struct config. */
+/* decode.c - decode a preset's YAML into a struct config. */
 #include "trainer/cli/config.h"
 
 #include "trainer/cli/decode.h"

@@ -1,4 +1,4 @@
-/* decode_data.c - a preset's data: the keys of its format, the split, the normalisation. */
+/* decode_data.c - decode the `data:` section of a preset: the keys of its format, the split, the normalisation. */
 #include "trainer/cli/decode.h"
 
 #include "trainer/cli/config.h"

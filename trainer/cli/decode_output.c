@@ -1,4 +1,4 @@
-/* decode_output.c - a preset's own lines, and the words of its command line that need no option's name. */
+/* decode_output.c - decode a preset's `print:` lines and its `arguments:`, the options whose values may stand without their names. */
 #include "trainer/cli/decode.h"
 
 #include "trainer/cli/config.h"

@@ -1,4 +1,4 @@
-/* decode_training.c - loss, optimizer and schedule. */
+/* decode_training.c - decode the loss, optimizer and schedule of a preset. */
 #include "trainer/cli/decode.h"
 
 /* The mapping at `at` may hold `common` and `own` keys (both NULL-terminated). */

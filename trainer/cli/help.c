@@ -1,4 +1,4 @@
-/* help.c - the manual of the program and of model files, made from the tables that the program works by. */
+/* help.c - print the manual of the trainer and of model files, from the same tables that the trainer reads by. */
 #include "trainer/cli/help.h"
 
 #include "common/arena.h"

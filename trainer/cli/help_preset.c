@@ -1,4 +1,4 @@
-/* help_preset.c - the manual of one preset: what it is, its options with their defaults, and how it ends. */
+/* help_preset.c - print the manual of one preset: its options with their defaults, its exit codes. */
 #include "trainer/cli/help.h"
 #include "trainer/cli/options.h"
 #include "trainer/cli/wrapped.h"

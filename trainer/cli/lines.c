@@ -1,4 +1,4 @@
-/* lines.c - a table of words. */
+/* lines.c - replace {words} in the lines that a preset prints. */
 #include "trainer/cli/lines.h"
 
 #include "common/buf.h"

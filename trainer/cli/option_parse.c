@@ -1,4 +1,4 @@
-/* option_parse.c - a command line by a table of rows. */
+/* option_parse.c - parse a command line by a table of option rows. */
 #include "common/nearest.h"
 #include "trainer/cli/options.h"
 

@@ -1,4 +1,4 @@
-/* options.c - the command line of a preset: one table for the reader, the refusals and the help. */
+/* options.c - the table of all options of a preset, used to parse, to refuse and to print help. */
 #include "trainer/cli/options.h"
 
 #include <stdio.h>

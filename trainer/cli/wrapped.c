@@ -1,4 +1,4 @@
-/* wrapped.c - a line is broken before the word that does not fit. */
+/* wrapped.c - wrap help text at 80 columns. */
 #include "trainer/cli/wrapped.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* wrapped.h - words of a manual in lines of 80 columns. */
+/* wrapped.h - wrap help text at 80 columns. */
 #ifndef TK_TRAINER_CLI_WRAPPED_H
 #define TK_TRAINER_CLI_WRAPPED_H
 

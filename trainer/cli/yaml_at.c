@@ -1,4 +1,4 @@
-/* yaml_at.c - places in a YAML tree, and typed reading at them. */
+/* yaml_at.c - read typed values out of a YAML tree; errors name the path and the line. */
 #include "trainer/cli/yaml_tree.h"
 
 #include "common/buf.h"

@@ -1,4 +1,4 @@
-/* yaml_tree.c - libyaml's events into a bounded tree. */
+/* yaml_tree.c - build a bounded tree from libyaml's events. */
 #include "trainer/cli/yaml_tree.h"
 
 #include <string.h>

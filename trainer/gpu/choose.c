@@ -1,4 +1,4 @@
-/* choose.c - the rules. */
+/* choose.c - decide from the facts about a machine which GPU a rank uses, or why none. */
 #include "trainer/gpu/choose.h"
 
 #include <stdio.h>

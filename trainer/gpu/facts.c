@@ -1,4 +1,4 @@
-/* facts.c - devices and versions. */
+/* facts.c - ask CUDA's runtime for this machine's GPUs and for the versions of driver and runtime. */
 #include "trainer/gpu/facts.h"
 
 #include <cuda_runtime_api.h>

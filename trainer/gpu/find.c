@@ -1,4 +1,4 @@
-/* find.c - whom to ask. */
+/* find.c - load the GPU plug-in where one may be used, and choose this rank's GPU. */
 #include "trainer/gpu/find.h"
 
 #include "trainer/gpu/load.h"

@@ -1,4 +1,4 @@
-/* load.c - where the GPU support is found. */
+/* load.c - open libtk_cuda.so, the plug-in that holds all code for GPUs. */
 #include "trainer/gpu/load.h"
 
 #include "common/plugin.h"

@@ -1,4 +1,4 @@
-/* plugin.c - the one symbol of libtk_cuda.so. */
+/* plugin.c - the table that libtk_cuda.so exports, its only symbol. */
 #include "trainer/gpu/plugin.h"
 
 #include "collectives/nccl/nccl.h"

@@ -1,4 +1,4 @@
-/* describe.c - tables, a chain of nodes, a sheet of small pictures. */
+/* describe.c - write a run's model file, options, graph, weights and filters to TensorBoard. */
 #include "trainer/run/describe.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* error_file.c - one JSON object about one failure. */
+/* error_file.c - write why a rank failed as the JSON file that torchrun reads (TORCHELASTIC_ERROR_FILE). */
 #include "trainer/run/error_file.h"
 
 #include "common/fsutil.h"

@@ -1,4 +1,4 @@
-/* evaluate.c - a shard in chunks of what the model holds at a time. */
+/* evaluate.c - run the model forward over a shard of the data and sum losses and hits. */
 #include "trainer/run/evaluate.h"
 
 #include "trainer/data/sampler.h"

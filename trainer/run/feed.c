@@ -1,4 +1,4 @@
-/* feed.c - bytes through a table, floats by arithmetic or as they are. */
+/* feed.c - copy samples of a data set into a batch of floats: bytes through a table of 256, floats scaled or unchanged. */
 #include "trainer/run/feed.h"
 
 #include "trainer/data/tokens.h"

@@ -1,4 +1,4 @@
-/* pair.c - sum and update in one pass. */
+/* pair.c - all-reduce and optimizer update in one pass, for exactly two ranks of one host. */
 #include "trainer/run/pair.h"
 
 #include "common/clock.h"

@@ -1,4 +1,4 @@
-/* report.c - lines, JSON objects, a progress line and TensorBoard scalars about a run. */
+/* report.c - print a run's progress: text or JSON lines, a progress line on a terminal, TensorBoard scalars. */
 #include "trainer/run/report_state.h"
 
 #include "trainer/events/events.h"

@@ -1,4 +1,4 @@
-/* report_scores.c - how good and how quick a run is: evaluations, speed, times. */
+/* report_scores.c - print a run's evaluations, speed and times. */
 #include "trainer/run/report_state.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* report_state.h - what report.c and report_scores.c share. Nobody else includes it. */
+/* report_state.h - the struct that report.c and report_scores.c share. No other file includes it. */
 #ifndef TK_TRAINER_RUN_REPORT_STATE_H
 #define TK_TRAINER_RUN_REPORT_STATE_H
 

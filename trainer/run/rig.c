@@ -1,4 +1,4 @@
-/* rig.c - set-up, in the order in which things are needed. */
+/* rig.c - set up a run in the order in which its parts depend on each other. */
 #include "trainer/run/rig.h"
 
 #include "collectives/device.h"

@@ -1,4 +1,4 @@
-/* rig_device.c - the device side of a rig: which GPU, its context, NCCL over it, and whether it is still there. */
+/* rig_device.c - the GPU of a run: choosing it, its context, NCCL over it, and whether it is lost. */
 #include "collectives/device.h"
 #include "trainer/run/rig.h"
 

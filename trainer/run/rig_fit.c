@@ -1,4 +1,4 @@
-/* rig_fit.c - the data and the model must fit each other. */
+/* rig_fit.c - check that data, model and options fit each other before the first step. */
 #include "trainer/model/loss.h"
 #include "trainer/run/rig.h"
 

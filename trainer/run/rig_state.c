@@ -1,4 +1,4 @@
-/* rig_state.c - what a run keeps on disk: where it begins, what a checkpoint holds, who saves. */
+/* rig_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
 #include "trainer/run/rig.h"
 
 #include "trainer/state/init_from.h"

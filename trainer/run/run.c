@@ -1,4 +1,4 @@
-/* run.c - epochs, validations, the test, and what is left behind. */
+/* run.c - train for all epochs, validate, test, and write the results. */
 #include "trainer/run/run_epoch.h"
 
 #include "common/contract.h"

@@ -1,4 +1,4 @@
-/* run_epoch.c - the steps of an epoch, and what each leaves behind. */
+/* run_epoch.c - train the steps of one epoch; report, validate and checkpoint where they are due. */
 #include "trainer/run/run_epoch.h"
 
 #include "trainer/run/describe.h"

@@ -1,4 +1,4 @@
-/* run_epoch.h - a run in pieces: what run.c and run_epoch.c have of each other.
+/* run_epoch.h - functions that run.c, run_epoch.c and run_validate.c share. No other file includes it.
  *
  * Ownership: the rig is borrowed.
  * Order:     run_epoch and run_checkpoint are collective calls.

@@ -1,4 +1,4 @@
-/* run_validate.c - evaluations on the way, and how quickly it goes. */
+/* run_validate.c - validate between steps, and report the speed of training. */
 #include "trainer/run/run_epoch.h"
 
 #include "trainer/model/gpt2.h"

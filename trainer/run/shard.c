@@ -1,4 +1,4 @@
-/* shard.c - parts of equal length, the last ones shorter or empty. */
+/* shard.c - cut the parameters into one part per rank (ZeRO): all of one length, the last ones shorter or empty. */
 #include "trainer/run/shard.h"
 
 #include <string.h>

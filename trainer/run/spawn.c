@@ -1,4 +1,4 @@
-/* spawn.c - who wants ranks, and how many; then exec. */
+/* spawn.c - decide how many ranks to start on this host, and exec the torchrun beside this program to start them. */
 #include "trainer/run/spawn.h"
 
 #include "common/contract.h"

@@ -1,4 +1,4 @@
-/* stop.c - the stop signals through a signalfd. */
+/* stop.c - block SIGTERM and SIGINT and read them from a signalfd. */
 #include "trainer/run/stop.h"
 
 #include "collectives/collectives.h"

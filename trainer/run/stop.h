@@ -1,4 +1,4 @@
-/* stop.h - SIGTERM and SIGINT as something to ask about between steps.
+/* stop.h - ask between steps whether SIGTERM or SIGINT has arrived.
  *
  * Order:  stop_open blocks both signals for the process; call it before any thread is made, and not before somebody
  *         asks: a rank that waits for its peers to start must die of them. Blocked signals are inherited over exec:

@@ -1,4 +1,4 @@
-/* threads.c - threads of a rank. */
+/* threads.c - how many threads a rank uses: OMP_NUM_THREADS, or its share of the usable CPUs. */
 #include "trainer/run/threads.h"
 
 #include "common/sv.h"

@@ -1,4 +1,4 @@
-/* threads.h - how many threads a rank should take when nobody said. Pure. */
+/* threads.h - how many threads a rank uses: OMP_NUM_THREADS, or its share of the usable CPUs. Pure. */
 #ifndef TK_TRAINER_RUN_THREADS_H
 #define TK_TRAINER_RUN_THREADS_H
 

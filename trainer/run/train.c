@@ -1,4 +1,4 @@
-/* train.c - the step. */
+/* train.c - one training step on the CPU or by resident/ on a GPU. */
 #include "trainer/run/train.h"
 
 #include "kernels/device.h"

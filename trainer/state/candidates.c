@@ -1,4 +1,4 @@
-/* candidates.c - manifests read once, then sorted. */
+/* candidates.c - read the manifests of a folder of checkpoints and sort them for resuming. */
 #include "trainer/state/candidates.h"
 
 #include <stdlib.h>

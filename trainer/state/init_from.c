@@ -1,4 +1,4 @@
-/* init_from.c - rank 0 reads, all receive. */
+/* init_from.c - rank 0 reads weights from a file and broadcasts them. */
 #include "trainer/state/init_from.h"
 
 #include "trainer/state/weights/fill.h"

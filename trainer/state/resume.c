@@ -1,4 +1,4 @@
-/* resume.c - rank 0 searches, all receive. */
+/* resume.c - rank 0 chooses the checkpoint to resume from and broadcasts its state. */
 #include "trainer/state/resume.h"
 
 #include "trainer/state/candidates.h"

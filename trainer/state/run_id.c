@@ -1,4 +1,4 @@
-/* run_id.c - from the environment, from the parent process, or from chance. */
+/* run_id.c - take a run's id from the launcher's environment, from the parent process, or draw one. */
 #include "trainer/state/run_id.h"
 
 #include "common/buf.h"

@@ -1,4 +1,4 @@
-/* save.c - a state_dict into the format that the file's name asks for. */
+/* save.c - write a state_dict as .pt or .safetensors, by the ending of the file's name. */
 #include "trainer/state/save.h"
 
 #include "trainer/state/files/export.h"

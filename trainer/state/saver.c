@@ -1,4 +1,4 @@
-/* saver.c - clocks, steps and one folder. */
+/* saver.c - decide by steps and time when a checkpoint is due, and write it. */
 #include "trainer/state/saver.h"
 
 #include "collectives/collectives.h"

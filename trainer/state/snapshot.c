@@ -1,4 +1,4 @@
-/* snapshot.c - three files out, two files in. */
+/* snapshot.c - write a run's state as the files of a checkpoint, and read it back. */
 #include "trainer/state/snapshot.h"
 
 #include "trainer/state/files/torch_unzip.h"

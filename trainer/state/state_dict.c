@@ -1,4 +1,4 @@
-/* state_dict.c - rows into dicts of tensors. */
+/* state_dict.c - turn the rows of a model and of an optimizer into dicts of tensors. */
 #include "trainer/state/state_dict.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* evaluate.c - the losses of data that nobody learns from, added up on the device. */
+/* evaluate.c - evaluate on a GPU: losses and hits are summed in its memory. */
 #include "trainer/run/resident/state.h"
 
 /* Its places' sample numbers, kept from one evaluation of the same subset to the next. */

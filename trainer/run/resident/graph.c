@@ -1,4 +1,4 @@
-/* graph.c - what was recorded, by the sizes of batches. */
+/* graph.c - the recorded CUDA graphs of a step, one for each size of batch. */
 #include "trainer/run/resident/state.h"
 
 void resident_forget(struct resident *r, struct recorded *g)

@@ -1,4 +1,4 @@
-/* memory.c - what a resident training takes of a device, and gives back. */
+/* memory.c - allocate and free what training keeps in a GPU's memory. */
 #include "trainer/run/resident/state.h"
 
 #include "kernels/queued.h"

@@ -1,4 +1,4 @@
-/* resident_data.c - copied once. */
+/* resident_data.c - copy a rank's part of a data set into a GPU's memory, once. */
 #include "trainer/run/resident/resident_data.h"
 
 #include "kernels/device.h"

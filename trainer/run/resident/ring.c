@@ -1,4 +1,4 @@
-/* ring.c - orders and records: what goes to the device and comes back, and waiting for it. */
+/* ring.c - the ring of orders and records between process and GPU, and waiting for a record. */
 #include "trainer/run/resident/state.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* state.h - what the rooms of a resident training share: its memory, and who does what for whom.
+/* state.h - the struct that the files of resident/ share: device memory, graphs, streams. No other file includes it.
  *
  * memory.c takes and gives back; ring.c speaks with the device (orders, records, marks); windows.c lays out tokens for it;
  * graph.c records and launches; step.c says what a step is; buckets.c how ranks share it, shards.c what of it is done in parts,

@@ -1,4 +1,4 @@
-/* step.c - the step on a device: what is queued for it, and the exchange between. */
+/* step.c - queue one training step on a GPU, with the exchange between ranks. */
 #include "trainer/run/resident/state.h"
 
 #include "trainer/model/loss.h"

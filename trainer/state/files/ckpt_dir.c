@@ -1,4 +1,4 @@
-/* ckpt_dir.c - writing beside, renaming, removing. */
+/* ckpt_dir.c - write a checkpoint into a temporary folder and rename it; remove old ones. */
 #include "trainer/state/files/ckpt_dir.h"
 
 #include "common/fsutil.h"

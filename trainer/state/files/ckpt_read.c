@@ -1,4 +1,4 @@
-/* ckpt_read.c - what is in a folder of checkpoints, and their files. */
+/* ckpt_read.c - list a folder of checkpoints and open their files. */
 #include "trainer/state/files/ckpt_dir.h"
 
 #include "common/fsutil.h"

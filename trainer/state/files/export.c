@@ -1,4 +1,4 @@
-/* export.c - the encoder behind a buffered temporary file. */
+/* export.c - write one .pt or .safetensors file through a temporary one. */
 #include "trainer/state/files/export.h"
 
 #include "common/fsutil.h"

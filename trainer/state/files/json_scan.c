@@ -1,4 +1,4 @@
-/* json_scan.c - characters forward. */
+/* json_scan.c - scan JSON from front to end without building a tree. */
 #include "trainer/state/files/json_scan.h"
 
 #include <string.h>

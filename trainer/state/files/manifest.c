@@ -1,4 +1,4 @@
-/* manifest.c - a small JSON object. */
+/* manifest.c - encode and decode a checkpoint's manifest.json. */
 #include "trainer/state/files/manifest.h"
 
 #include "trainer/state/files/json_scan.h"

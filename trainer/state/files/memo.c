@@ -1,4 +1,4 @@
-/* memo.c - a fixed table of chains. */
+/* memo.c - the memo table of the pickle writer: a hash table with chains. */
 #include "trainer/state/files/memo.h"
 
 #include "common/hash.h"

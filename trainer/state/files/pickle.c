@@ -1,4 +1,4 @@
-/* pickle.c - tensors as calls that torch.load allows, containers in batches. */
+/* pickle.c - write a pt_value as a pickle: tensors as the calls that torch.load(weights_only=True) allows. */
 #include "trainer/state/files/pickle.h"
 
 #include "trainer/state/files/pickle_ops.h"

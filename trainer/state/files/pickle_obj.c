@@ -1,4 +1,4 @@
-/* pickle_obj.c - the known globals, tensors over storages, trees out of objects. */
+/* pickle_obj.c - turn the objects of an unpickler's stack into a pt_value: known globals, tensors over storages. */
 #include "trainer/state/files/pickle_obj.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* pickle_ops.c - shortest encodings, as Python chooses them. */
+/* pickle_ops.c - encode pickle opcodes and numbers in Python's shortest forms. */
 #include "trainer/state/files/pickle_ops.h"
 
 #include "common/cleanup.h"

@@ -1,4 +1,4 @@
-/* pt_value.c - sizes and look-ups. */
+/* pt_value.c - sizes and look-ups of pt_values. */
 #include "trainer/state/files/pt_value.h"
 
 #include <string.h>

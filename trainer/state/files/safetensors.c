@@ -1,4 +1,4 @@
-/* safetensors.c - a JSON header before plain bytes. */
+/* safetensors.c - read and write .safetensors: a JSON header, then the tensors' bytes. */
 #include "trainer/state/files/safetensors.h"
 
 #include "common/buf.h"

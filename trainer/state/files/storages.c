@@ -1,4 +1,4 @@
-/* storages.c - shape checks and a table by address. */
+/* storages.c - check tensors' shapes and number their storages, each address once. */
 #include "trainer/state/files/storages.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* torch_unzip.c - from the end of the archive to its records. */
+/* torch_unzip.c - find the records of a .pt archive from its central directory. */
 #include "trainer/state/files/torch_unzip.h"
 
 #include "trainer/state/files/memo.h"

@@ -1,4 +1,4 @@
-/* unpickle.c - the stack machine: containers, notes, calls, and which opcode does what. */
+/* unpickle.c - the opcodes of the unpickler: containers, memo, calls. */
 #include "trainer/state/files/unpickle.h"
 
 #include "trainer/state/files/pickle_ops.h"

@@ -1,4 +1,4 @@
-/* unpickle_machine.c - the stack, and what an opcode reads behind itself. */
+/* unpickle_machine.c - the unpickler's stack, and reading an opcode's operand. */
 #include "trainer/state/files/unpickle_machine.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* fill.c - first every tensor is found and checked, then all are copied. */
+/* fill.c - copy a weights file into a model: every tensor is found and checked before the first is copied. */
 #include "trainer/state/weights/fill.h"
 
 #include "trainer/state/weights/gpt2_names.h"

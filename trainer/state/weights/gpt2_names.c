@@ -1,4 +1,4 @@
-/* gpt2_names.c - prefixes and suffixes. */
+/* gpt2_names.c - map the names that other programs give the tensors of a GPT-2 onto our own. */
 #include "trainer/state/weights/gpt2_names.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* llmc.c - a header of numbers, then tensors whose places follow from it. */
+/* llmc.c - read and write llm.c's weight files: a header of 256 numbers, then tensors in a fixed order. */
 #include "trainer/state/weights/llmc.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* numbers.c - short floats by their bits. */
+/* numbers.c - convert f16, bf16 and f64 elements to f32, and f32 to f16 and bf16. */
 #include "trainer/state/weights/numbers.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* rewrite.c - tensor by tensor; what stays as it is, is not copied. */
+/* rewrite.c - convert a checkpoint's tensors to another layout, one at a time; unchanged tensors share the source buffer. */
 #include "trainer/state/weights/rewrite.h"
 
 #include "trainer/state/weights/gpt2_names.h"

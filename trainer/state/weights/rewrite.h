@@ -1,4 +1,4 @@
-/* rewrite.h - a GPT-2's weights by other names, the other way round, in other numbers.
+/* rewrite.h - convert the weights of a GPT-2 to another program's names, orientation and element type.
  *
  * Ownership: what comes out lives in the arena or points where the input does.
  * Errors:    ERR_INVALID naming the tensor.

@@ -1,4 +1,4 @@
-/* weights.c - mapping a file and asking the reader of its format. */
+/* weights.c - map a weights file into memory and open it with the reader of its format. */
 #include "trainer/state/weights/weights.h"
 
 #include "trainer/state/files/torch_unzip.h"
