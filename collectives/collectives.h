@@ -53,7 +53,7 @@ struct collectives {
     const char *transport; /* "solo", "host", "pods": for a log line */
     void *state;           /* the transport's own */
     uint32_t
-        strangers; /* connections from elsewhere that this rank has dropped, as of its last barrier or recv */
+        unauthenticated; /* connections from elsewhere that this rank has dropped, as of its last barrier or recv */
 
     /* x[i] = sum over ranks of x[i]. flags (may be NULL on every rank or on none): see collectives_flag. */
     int (*all_reduce)(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void pods_count_strangers(struct collectives *c)
+void pods_count_unauthenticated(struct collectives *c)
 {
     const struct pods *p = c->state;
 
-    c->strangers = p->strangers + (p->server ? watch_server_strangers(p->server) : 0) +
-                   (p->store ? store_server_strangers(p->store) : 0);
+    c->unauthenticated = p->unauthenticated + (p->server ? watch_server_unauthenticated(p->server) : 0) +
+                         (p->store ? store_server_unauthenticated(p->store) : 0);
 }
 
 static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
@@ -24,7 +24,7 @@ static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *e
     if (host_begin(p->host, "barrier", timeout_ms, &deadline_ms, err) < 0)
         return -1;
     watch_enter(&p->watch, false);
-    pods_count_strangers(c);
+    pods_count_unauthenticated(c);
     return pods_agree(p, &call, deadline_ms, err);
 }
 

@@ -70,7 +70,7 @@ struct pods {
     int listener;
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
-    uint32_t strangers;
+    uint32_t unauthenticated;
     int *links;       /* [n_pods] our lane's, -1: none */
     int *from, *to;   /* [world] for messages, -1: none yet */
     char *area;       /* PODS_AREA_BYTES */
@@ -123,8 +123,8 @@ bool pods_direct_serves(const struct pods *p);
 int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, void *x, bool scatter,
                 uint32_t *flags, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods.c: brings the table's count of strangers up to date. */
-void pods_count_strangers(struct collectives *c);
+/* pods.c: update the table's count of unauthenticated connections. */
+void pods_count_unauthenticated(struct collectives *c);
 
 /* The flags that our pod's ranks raise in the call that they described in `phase`. */
 static inline uint32_t pods_local_flags(const struct host *h, uint32_t phase)

@@ -1,6 +1,6 @@
 /* pods_links.c - links between ranks of unlike pods: made when they meet (lanes) or with the first message.
  *
- * A link begins with a hello of its maker. Whoever connects and does not say one is a stranger: it is dropped and counted.
+ * A link begins with a hello of its maker. A connection that sends none, or a wrong one, is closed and counted as unauthenticated.
  */
 #include "collectives/net.h"
 #include "collectives/pods.h"
@@ -47,7 +47,7 @@ static int connect_link(struct pods *p, int rank, enum link_kind kind, const cha
             if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello))
                 return TAKE_FD(fd);
         }
-        /* Its queue may be full of strangers; if it is gone, the watch says so. */
+        /* Its accept queue may be full of unauthenticated connections; if the host is gone, the watch reports it. */
         struct pollfd none[2] = {{.fd = -1}};
         if (pods_wait(p, none, 1, what, deadline_ms, err) < 0)
             return -1;
@@ -79,7 +79,7 @@ static void drop_pending(struct pods *p, int i)
 {
     if (p->pending[i].fd >= 0) {
         close(p->pending[i].fd);
-        p->strangers++;
+        p->unauthenticated++;
     }
     p->n_pending--;
     memmove(&p->pending[i], &p->pending[i + 1], (size_t)(p->n_pending - i) * sizeof(p->pending[0]));

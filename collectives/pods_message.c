@@ -93,7 +93,7 @@ int pods_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t 
         return host_link_recv(p->host, bytes, len, from - p->host->base, deadline_ms, err);
     if (p->from[from] < 0)
         rc = await_link(p, from, deadline_ms, &why);
-    pods_count_strangers(c);
+    pods_count_unauthenticated(c);
     struct flow f = {.fd = p->from[from], .peer = from, .buf = bytes};
     if (rc == 0)
         rc = run(p, &f, len, deadline_ms, &why);

@@ -1,7 +1,7 @@
 /* watch_server.c - the watch's thread: its poll, who is let in, and its end. */
 #include "collectives/watch_server.h"
 #include "collectives/net.h"
-#include "collectives/watch_room.h"
+#include "collectives/watch_table.h"
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/thread.h"
@@ -24,19 +24,19 @@ struct watch_server {
     pthread_t thread;
     int listener, stop, port;
     int64_t shut_until_ms; /* 0: the listener is asked */
-    struct watch_room room;
-    struct pollfd *pfds; /* [max_seats + 2] */
+    struct watch_table table;
+    struct pollfd *pfds; /* [max_slots + 2] */
 };
 
 /* Among those who have not registered; -1: there is room for one more. */
-static int oldest_unknown(const struct watch_room *r)
+static int oldest_unknown(const struct watch_table *r)
 {
     int n = 0, oldest = -1;
 
-    for (int i = 0; i < r->n_seats; i++)
-        if (r->seats[i]->rank < 0) {
+    for (int i = 0; i < r->n_slots; i++)
+        if (r->slots[i]->rank < 0) {
             n++;
-            oldest = oldest < 0 || r->seats[i]->came_ms < r->seats[oldest]->came_ms ? i : oldest;
+            oldest = oldest < 0 || r->slots[i]->came_ms < r->slots[oldest]->came_ms ? i : oldest;
         }
     return n >= UNKNOWN_MAX ? oldest : -1;
 }
@@ -44,10 +44,10 @@ static int oldest_unknown(const struct watch_room *r)
 static void welcome(struct watch_server *s)
 {
     const int64_t now = clock_mono_ms();
-    const int oldest = oldest_unknown(&s->room);
+    const int oldest = oldest_unknown(&s->table);
 
-    if (oldest >= 0 && now < s->room.seats[oldest]->came_ms + PATIENCE_MS) {
-        s->shut_until_ms = s->room.seats[oldest]->came_ms + PATIENCE_MS;
+    if (oldest >= 0 && now < s->table.slots[oldest]->came_ms + PATIENCE_MS) {
+        s->shut_until_ms = s->table.slots[oldest]->came_ms + PATIENCE_MS;
         return;
     }
     int fd = net_accept(s->listener);
@@ -57,8 +57,8 @@ static void welcome(struct watch_server *s)
         return;
     }
     if (oldest >= 0)
-        watch_room_drop(&s->room, oldest);
-    s->room.seats[s->room.n_seats++] = watch_seat_new(fd);
+        watch_table_drop(&s->table, oldest);
+    s->table.slots[s->table.n_slots++] = watch_slot_new(fd);
 }
 
 /* Fill the table of poll, for all but the last two of it; returns when it has to wake up. */
@@ -70,8 +70,8 @@ static int64_t prepare(struct watch_server *s, int64_t now, int64_t until_ms)
         s->shut_until_ms = 0;
     s->pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
     s->pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
-    for (int i = 0; i < s->room.n_seats; i++) {
-        const struct watch_seat *t = s->room.seats[i];
+    for (int i = 0; i < s->table.n_slots; i++) {
+        const struct watch_slot *t = s->table.slots[i];
         s->pfds[i + 2] = (struct pollfd){.fd = t->fd, .events = t->out.len ? POLLIN | POLLOUT : POLLIN};
         int64_t due = t->answer_ms ? t->answer_ms : t->rank < 0 ? t->came_ms + SPEAK_MS : until_ms;
         until_ms = due < until_ms ? due : until_ms;
@@ -79,36 +79,36 @@ static int64_t prepare(struct watch_server *s, int64_t now, int64_t until_ms)
     return until_ms;
 }
 
-static void serve_seats(struct watch_server *s, int n)
+static void serve_slots(struct watch_server *s, int n)
 {
-    struct watch_room *r = &s->room;
+    struct watch_table *r = &s->table;
     const int64_t now = clock_mono_ms();
 
     for (int i = 0; i < n; i++) {
-        struct watch_seat *t = r->seats[i];
+        struct watch_slot *t = r->slots[i];
         if (s->pfds[i + 2].revents & ~POLLOUT)
-            watch_seat_read(r, t);
+            watch_slot_read(r, t);
         if (t->answer_ms && now >= t->answer_ms)
-            watch_room_answer(r, t);
+            watch_table_answer(r, t);
         if (t->rank < 0 && now >= t->came_ms + SPEAK_MS)
             t->broken = true;
     }
-    watch_room_go(r);
-    for (int i = r->n_seats - 1; i >= 0; i--) {
-        watch_seat_write(r->seats[i]);
-        if (r->seats[i]->broken)
-            watch_room_drop(r, i);
+    watch_table_go(r);
+    for (int i = r->n_slots - 1; i >= 0; i--) {
+        watch_slot_write(r->slots[i]);
+        if (r->slots[i]->broken)
+            watch_table_drop(r, i);
     }
 }
 
 static int turn(struct watch_server *s, int64_t until_ms)
 {
     const int64_t now = clock_mono_ms(), due = prepare(s, now, until_ms);
-    const int n = s->room.n_seats;
+    const int n = s->table.n_slots;
 
     if (poll(s->pfds, (nfds_t)n + 2, due <= now ? 0 : (int)(due - now)) < 0)
         return errno == EINTR ? 0 : -1;
-    serve_seats(s, n);
+    serve_slots(s, n);
     if (s->pfds[1].revents)
         welcome(s);
     return s->pfds[0].revents ? 1 : 0;
@@ -119,7 +119,7 @@ static void part(struct watch_server *s)
 {
     const int64_t end_ms = clock_mono_ms() + PARTING_MS;
 
-    while ((s->room.by_rank[0] || watch_room_owes(&s->room)) && clock_mono_ms() < end_ms) {
+    while ((s->table.by_rank[0] || watch_table_owes(&s->table)) && clock_mono_ms() < end_ms) {
         (void)turn(s, 0);
         poll(NULL, 0, 1);
     }
@@ -138,16 +138,16 @@ static void *serve(void *arg)
 
 static void release(struct watch_server *s)
 {
-    while (s->room.n_seats)
-        watch_room_drop(&s->room, s->room.n_seats - 1);
+    while (s->table.n_slots)
+        watch_table_drop(&s->table, s->table.n_slots - 1);
     if (s->listener >= 0)
         close(s->listener);
     if (s->stop >= 0)
         close(s->stop);
-    free(s->room.members);
-    free(s->room.by_rank);
-    free(s->room.reported);
-    free(s->room.seats);
+    free(s->table.members);
+    free(s->table.by_rank);
+    free(s->table.reported);
+    free(s->table.slots);
     free(s->pfds);
     free(s);
 }
@@ -160,17 +160,17 @@ static int start_thread(struct watch_server *s, struct err *err)
     return code ? err_errno(err, ERR_FATAL, code, "collectives: cannot start the watch's thread") : 0;
 }
 
-static void make_room(struct watch_room *r, int world, const uint8_t token[WATCH_TOKEN_BYTES])
+static void make_room(struct watch_table *r, int world, const uint8_t token[WATCH_TOKEN_BYTES])
 {
     const size_t n = (size_t)world;
 
     r->world = world;
-    r->max_seats = world + UNKNOWN_MAX;
+    r->max_slots = world + UNKNOWN_MAX;
     r->members = calloc(n, sizeof(*r->members));
     r->by_rank = calloc(n, sizeof(*r->by_rank));
     r->reported = calloc(n, sizeof(*r->reported));
-    r->seats = calloc((size_t)r->max_seats, sizeof(*r->seats));
-    if (!r->members || !r->by_rank || !r->reported || !r->seats)
+    r->slots = calloc((size_t)r->max_slots, sizeof(*r->slots));
+    if (!r->members || !r->by_rank || !r->reported || !r->slots)
         memory_exhausted();
     memcpy(r->token, token, WATCH_TOKEN_BYTES);
 }
@@ -179,8 +179,8 @@ struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOK
 {
     struct watch_server *s = memory_must(calloc(1, sizeof(*s)));
 
-    make_room(&s->room, world, token);
-    s->pfds = memory_must(calloc((size_t)s->room.max_seats + 2, sizeof(*s->pfds)));
+    make_room(&s->table, world, token);
+    s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
     s->stop = -1;
     s->listener = net_listen(&s->port, err);
     if (s->listener >= 0 && (s->stop = eventfd(0, EFD_CLOEXEC)) < 0)
@@ -196,9 +196,9 @@ int watch_server_port(const struct watch_server *s)
     return s->port;
 }
 
-uint32_t watch_server_strangers(const struct watch_server *s)
+uint32_t watch_server_unauthenticated(const struct watch_server *s)
 {
-    return atomic_load(&s->room.strangers);
+    return atomic_load(&s->table.unauthenticated);
 }
 
 void watch_server_stop(struct watch_server *s)

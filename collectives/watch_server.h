@@ -18,7 +18,7 @@ struct watch_server;
 struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err);
 int watch_server_port(const struct watch_server *s);
 /* Connections dropped so far. Any thread may ask. */
-uint32_t watch_server_strangers(const struct watch_server *s);
+uint32_t watch_server_unauthenticated(const struct watch_server *s);
 void watch_server_stop(struct watch_server *s);
 
 #endif

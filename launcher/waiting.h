@@ -14,7 +14,7 @@ enum { WAITING_FIRST_MS = 10000, WAITING_AGAIN_MS = 60000, WAITING_BYTES = 500 }
 struct waiting {
     int64_t since_ms;
     int64_t due_ms;   /* the next line; 0: nobody waits */
-    int64_t version;  /* the newest word of the chair ... */
+    int64_t version;  /* the newest word of the leader ... */
     int64_t heard_ms; /* ... was heard then */
 };
 

@@ -25,7 +25,7 @@ static void client_free(struct clients *s, struct client *c)
 {
     if (!c->admitted) {
         s->n_unknown--;
-        atomic_fetch_add(&s->strangers, 1);
+        atomic_fetch_add(&s->unauthenticated, 1);
     }
     close(c->fd);
     buf_release(&c->in);

@@ -27,7 +27,7 @@ struct clients {
     int n, max;
     int n_unknown; /* not admitted yet */
     int64_t speak_ms;
-    _Atomic uint32_t strangers; /* went without having been admitted; any thread may look */
+    _Atomic uint32_t unauthenticated; /* went without having been admitted; any thread may look */
     char hello[PROTOCOL_HELLO_BYTES];
 };
 

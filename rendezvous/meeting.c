@@ -35,7 +35,7 @@ static const struct field node_fields[] = {
     NUMBER(struct meeting_node, tie, 0, INT64_MAX / 2),
     NUMBER(struct meeting_node, nproc, 1, 1 << 20),
     NUMBER(struct meeting_node, wanted, -1, MEETING_NODES_MAX - 1),
-    NUMBER(struct meeting_node, chairs, 0, 1),
+    NUMBER(struct meeting_node, leaders, 0, 1),
     NUMBER(struct meeting_node, port, 0, 65535),
     NUMBER(struct meeting_node, signal, 0, 64),
     NUMBER(struct meeting_node, heard_end, 0, 1),

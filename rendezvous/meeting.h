@@ -1,11 +1,11 @@
-/* meeting.h - what nodes and the chair of a meeting write into the store for each other, as text. Pure.
+/* meeting.h - what nodes and the leader of a meeting write into the store for each other, as text. Pure.
  *
  * Every node has one key that says how it is (struct meeting_node) and writes it anew at each change and at each
- * heartbeat; the chair has one key that says where the run stands (struct meeting_state). Both are levels, not events:
+ * heartbeat; the leader has one key that says where the run stands (struct meeting_state). Both are levels, not events:
  * who missed one reads the next. Counters wake those that wait.
  *
  * Keys:   "tickets" counts nodes; "node/<ticket>" is a node's word, "posts" counts changes among them; "state" is the
- *         chair's word, "version" its number; "chair" tells one chair from another at the same address. "cut/<ticket>" is the
+ *         leader's word, "version" its number; "leader" tells one leader from another at the same address. "cut/<ticket>" is the
  *         last tie of a node that the store has seen end, "cuts" counts them all.
  * Errors: ERR_INVALID when the bytes are not what was written; the output is then unspecified.
  */
@@ -51,10 +51,10 @@ struct meeting_node {
     int64_t phase, round, beat;
     int64_t tie; /* the newest of its connections whose end the store will write down; 0: none yet */
     int64_t nproc;
-    int64_t wanted; /* node rank, -1: any */
-    int64_t chairs; /* 1: the store is in its process */
-    int64_t port;   /* for MASTER_PORT, should it be node 0 */
-    int64_t signal; /* of NODE_LEAVING */
+    int64_t wanted;  /* node rank, -1: any */
+    int64_t leaders; /* 1: the store is in its process */
+    int64_t port;    /* for MASTER_PORT, should it be node 0 */
+    int64_t signal;  /* of NODE_LEAVING */
     int64_t heard_end;
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
     struct meeting_cause cause;

@@ -112,7 +112,7 @@ void member_say(struct member *m, const struct meeting_node *node)
     m->say = *node;
     m->say.beat = said.beat;
     m->say.tie = said.tie;
-    m->say.chairs = said.chairs;
+    m->say.leaders = said.leaders;
     m->say.heard_end = said.heard_end;
     memcpy(m->say.addr, said.addr, sizeof(said.addr));
     m->dirty = true;
@@ -126,7 +126,7 @@ void member_end(struct member *m, int64_t grace_ms)
     if (!m)
         return;
     pthread_mutex_lock(&m->lock);
-    const int64_t limit_ms = clock_mono_ms() + END_MS + (m->view.chairs ? grace_ms : 0);
+    const int64_t limit_ms = clock_mono_ms() + END_MS + (m->view.leaders ? grace_ms : 0);
     m->stop = true;
     m->grace_ms = grace_ms;
     pthread_cond_broadcast(&m->changed);

@@ -50,18 +50,18 @@ int64_t member_silence_ms(const struct member *m)
     return m->config.quorum.keep_alive_ms * m->config.quorum.keep_alive_attempts;
 }
 
-/* Another chair at the same address knows nothing of the run. */
-static int check_chair(struct connection *l, struct err *err)
+/* Another leader at the same address knows nothing of the run. */
+static int check_leader(struct connection *l, struct err *err)
 {
-    cleanup_buf struct buf id = BUF_INIT(sizeof(l->m->chair_id) - 1);
+    cleanup_buf struct buf id = BUF_INIT(sizeof(l->m->leader_id) - 1);
     struct member *m = l->m;
 
-    if (store_get(l->store, "chair", &id, TRY_MS, err) < 0)
+    if (store_get(l->store, "leader", &id, TRY_MS, err) < 0)
         return -1;
     pthread_mutex_lock(&m->lock);
-    if (!m->chair_id[0])
-        snprintf(m->chair_id, sizeof(m->chair_id), "%s", buf_str(&id));
-    const bool same = strcmp(m->chair_id, buf_str(&id)) == 0;
+    if (!m->leader_id[0])
+        snprintf(m->leader_id, sizeof(m->leader_id), "%s", buf_str(&id));
+    const bool same = strcmp(m->leader_id, buf_str(&id)) == 0;
     pthread_mutex_unlock(&m->lock);
     return same ? 0 : err_set(err, ERR_INVALID, "another run has begun there");
 }
@@ -92,7 +92,7 @@ void member_disconnect(struct connection *l)
     resolver_free(TAKE(l->at));
 }
 
-/* Where the chair is will not change, and its name need not be looked up again: there is no time for that when the
+/* Where the leader is will not change, and its name need not be looked up again: there is no time for that when the
  * connection has to be mended. */
 static void keep_address(struct connection *l)
 {
@@ -110,7 +110,7 @@ static int reach_within(struct connection *l, int64_t timeout_ms, struct err *er
     const struct member_config *c = &l->m->config;
 
     l->store = store_connect_by(l->at, c->host, c->port, c->run_id, timeout_ms, err);
-    if (l->store && check_chair(l, err) == 0) {
+    if (l->store && check_leader(l, err) == 0) {
         l->ok_ms = clock_mono_ms();
         keep_address(l);
         return 0;

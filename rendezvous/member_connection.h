@@ -22,8 +22,8 @@ struct member {
     struct member_config config; /* its texts are ours */
     struct meeting_node say;
     struct member_view view;
-    char chair_id[32]; /* "": not known */
-    int64_t said_tie;  /* the store has a word of ours that tells this tie */
+    char leader_id[32]; /* "": not known */
+    int64_t said_tie;   /* the store has a word of ours that tells this tie */
 };
 
 /* More than fit into the heartbeats' silence, unless that is set longer. */
@@ -68,7 +68,7 @@ void member_wait_until(struct member *m, int64_t mono_ms);
 /* A pause between two tries. */
 void member_rest(void);
 
-/* Connect once; ERR_INVALID when another run, or another chair than before, is there. */
+/* Connect once; ERR_INVALID when another run, or another leader than before, is there. */
 int member_reach(struct connection *l, struct err *err) MUST_CHECK;
 
 /* After a failed call: connect again (0), or know that it is over. A tied connection that fell silent is not ended but put

@@ -1,6 +1,6 @@
 /* member_speak.c - the member's thread that hosts or finds the store and publishes this node's state. */
 #include "common/clock.h"
-#include "rendezvous/chair.h"
+#include "rendezvous/leader.h"
 #include "rendezvous/member_connection.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 enum { WAIT_MS = 1000 };
 
 /* Become the host where that is wanted and possible. */
-static int try_host(struct connection *l, struct chair **ret, struct err *err)
+static int try_host(struct connection *l, struct leader **ret, struct err *err)
 {
     struct member *m = l->m;
     const struct member_config *c = &m->config;
@@ -18,18 +18,18 @@ static int try_host(struct connection *l, struct chair **ret, struct err *err)
     if (c->hosts == MEMBER_HOSTS_NOT ||
         (c->hosts == MEMBER_HOSTS_AUTO && !member_host_is_here(l->at, clock_mono_ms() + WAIT_MS)))
         return 0;
-    *ret = chair_start(c->port, c->run_id, &c->quorum, err);
+    *ret = leader_start(c->port, c->run_id, &c->quorum, err);
     if (!*ret)
         return c->hosts == MEMBER_HOSTS ? -1 : 0;
     pthread_mutex_lock(&m->lock);
-    m->view.chairs = true;
-    m->say.chairs = 1;
+    m->view.leaders = true;
+    m->say.leaders = 1;
     pthread_mutex_unlock(&m->lock);
     return 0;
 }
 
 /* The store may come later than we: its node's name may not resolve yet, and another run may be in its place still. */
-static int arrive(struct connection *l, struct chair **chair)
+static int arrive(struct connection *l, struct leader **leader)
 {
     struct member *m = l->m;
     const int64_t limit_ms = clock_mono_ms() + m->config.quorum.join_ms;
@@ -37,7 +37,7 @@ static int arrive(struct connection *l, struct chair **chair)
     char text[ERR_MSG_BYTES];
 
     while (!member_over(m)) {
-        if (!*chair && try_host(l, chair, &err) < 0) {
+        if (!*leader && try_host(l, leader, &err) < 0) {
             snprintf(text, sizeof(text), "this node has to host the store: %.150s", err.msg);
             member_lose(m, ERR_CONFLICT, err.code, text);
             return -1;
@@ -69,9 +69,9 @@ static int take_ticket(struct connection *l, struct err *err)
         return -1;
     pthread_mutex_lock(&m->lock);
     snprintf(m->say.addr, sizeof(m->say.addr), "%s",
-             m->config.addr   ? m->config.addr
-             : m->view.chairs ? m->config.host
-                              : addr);
+             m->config.addr    ? m->config.addr
+             : m->view.leaders ? m->config.host
+                               : addr);
     m->view.ticket = ticket;
     m->view.link = MEMBER_IN;
     member_tell_owner(m);
@@ -79,7 +79,7 @@ static int take_ticket(struct connection *l, struct err *err)
     return 0;
 }
 
-/* Write our word; `news` wakes the chair. */
+/* Write our word; `news` wakes the leader. */
 static int speak(struct connection *l, const struct meeting_node *node, bool news, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
@@ -143,25 +143,25 @@ static void speak_on(struct connection *l)
 }
 
 /* The others hear the end from our store: it stays until they have. */
-static void see_others_off(struct member *m, struct chair *chair)
+static void see_others_off(struct member *m, struct leader *leader)
 {
     const struct timespec pause = {.tv_nsec = 5000000};
 
     pthread_mutex_lock(&m->lock);
     const int64_t limit_ms = clock_mono_ms() + m->grace_ms;
     pthread_mutex_unlock(&m->lock);
-    while (!chair_over(chair) && clock_mono_ms() < limit_ms)
+    while (!leader_over(leader) && clock_mono_ms() < limit_ms)
         nanosleep(&pause, NULL);
-    chair_stop(chair);
+    leader_stop(leader);
 }
 
 void *member_speak_thread(void *arg)
 {
     struct connection l = member_connection(arg);
-    struct chair *chair = NULL;
+    struct leader *leader = NULL;
     struct err err = {0};
 
-    if (arrive(&l, &chair) == 0) {
+    if (arrive(&l, &leader) == 0) {
         if (take_ticket(&l, &err) < 0)
             member_lose(l.m, ERR_PEER, 0, err.msg);
         else if (member_start_thread(member_listen_thread, l.m, &err) < 0)
@@ -170,8 +170,8 @@ void *member_speak_thread(void *arg)
             speak_on(&l);
     }
     member_disconnect(&l);
-    if (chair)
-        see_others_off(l.m, chair);
+    if (leader)
+        see_others_off(l.m, leader);
     pthread_mutex_lock(&l.m->lock);
     l.m->speaker_ended = true;
     pthread_cond_broadcast(&l.m->changed);

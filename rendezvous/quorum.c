@@ -1,6 +1,6 @@
 /* quorum.c - the state machine that forms rounds; quorum.h documents the stages. */
 #include "common/contract.h"
-#include "rendezvous/quorum_seats.h"
+#include "rendezvous/quorum_slots.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -34,23 +34,23 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     q->last_call_ms = q->unsure_ms = 0;
 }
 
-static bool wanted_before(const struct quorum_seat *a, const struct quorum_seat *b, bool fixed)
+static bool wanted_before(const struct quorum_slot *a, const struct quorum_slot *b, bool fixed)
 {
     if (fixed)
         return a->node.wanted < b->node.wanted;
-    return a->node.chairs != b->node.chairs ? a->node.chairs : a->ticket < b->ticket;
+    return a->node.leaders != b->node.leaders ? a->node.leaders : a->ticket < b->ticket;
 }
 
-/* The best of those that have joined, in order: the chair's node first, so that it stays node 0, then the oldest. */
+/* The best of those that have joined, in order: the leader's node first, so that it stays node 0, then the oldest. */
 static void choose(struct quorum *q)
 {
     struct meeting_state *s = &q->state;
-    const struct quorum_seat *last = NULL, *next;
+    const struct quorum_slot *last = NULL, *next;
 
     for (s->n = 0; s->n < q->config.max; s->n++, last = next) {
         next = NULL;
         for (int i = 0; i < q->n; i++) {
-            const struct quorum_seat *c = &q->seats[i];
+            const struct quorum_slot *c = &q->slots[i];
             if (quorum_joined(q, c) && (!last || wanted_before(last, c, q->config.fixed_ranks)) &&
                 (!next || wanted_before(c, next, q->config.fixed_ranks)))
                 next = c;
@@ -66,7 +66,7 @@ static void choose(struct quorum *q)
     }
     s->stage = STAGE_RUNNING;
     s->version++;
-    q->last_call_ms = 0; /* else the chair would turn without a pause until the round ends */
+    q->last_call_ms = 0; /* else the leader would turn without a pause until the round ends */
 }
 
 static bool fixed_size(const struct quorum *q)
@@ -75,13 +75,13 @@ static bool fixed_size(const struct quorum *q)
 }
 
 /* A node was told to go. Where the rest can go on without it, it does. */
-static bool leave(struct quorum *q, const struct quorum_seat *s, int64_t rest, int64_t now_ms)
+static bool leave(struct quorum *q, const struct quorum_slot *s, int64_t rest, int64_t now_ms)
 {
     const bool running = q->state.stage == STAGE_RUNNING;
     char name[MEETING_NAME_BYTES + 32], why[MEETING_WHY_BYTES];
 
     meeting_node_name(&s->node, name);
-    if (fixed_size(q) || s->node.chairs || (running && rest < q->config.min)) {
+    if (fixed_size(q) || s->node.leaders || (running && rest < q->config.min)) {
         snprintf(why, sizeof(why), "%s was stopped by signal %d", name, (int)s->node.signal);
         finish(q, END_SIGNAL, s->ticket, why);
     } else if (running) {
@@ -93,7 +93,7 @@ static bool leave(struct quorum *q, const struct quorum_seat *s, int64_t rest, i
     return true;
 }
 
-static void fail(struct quorum *q, const struct quorum_seat *s, int64_t now_ms)
+static void fail(struct quorum *q, const struct quorum_slot *s, int64_t now_ms)
 {
     const struct meeting_cause *c = &s->node.cause;
     const int status = (int)c->status;
@@ -113,7 +113,7 @@ static void fail(struct quorum *q, const struct quorum_seat *s, int64_t now_ms)
     form(q, true, why, now_ms);
 }
 
-static bool is_leaving(const struct quorum_seat *s)
+static bool is_leaving(const struct quorum_slot *s)
 {
     return !s->gone && s->node.phase == NODE_LEAVING && s->node.signal;
 }
@@ -124,7 +124,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
     char why[MEETING_WHY_BYTES];
 
     for (int i = 0; i < q->n; i++) {
-        const struct quorum_seat *s = &q->seats[i];
+        const struct quorum_slot *s = &q->slots[i];
         if (s->gone)
             continue;
         here += quorum_joined(q, s);
@@ -135,7 +135,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
         }
     }
     for (int i = 0; i < q->n; i++)
-        if (is_leaving(&q->seats[i]) && leave(q, &q->seats[i], living, now_ms))
+        if (is_leaving(&q->slots[i]) && leave(q, &q->slots[i], living, now_ms))
             return true;
     if (here < q->config.min)
         q->last_call_ms = 0;
@@ -155,12 +155,12 @@ static bool form_on(struct quorum *q, int64_t now_ms)
 }
 
 /* The failure to blame: a sure one before one that only noticed, then the first. */
-static const struct quorum_seat *first_failure(const struct quorum *q)
+static const struct quorum_slot *first_failure(const struct quorum *q)
 {
-    const struct quorum_seat *best = NULL;
+    const struct quorum_slot *best = NULL;
 
     for (int i = 0; i < q->n; i++) {
-        const struct quorum_seat *s = &q->seats[i];
+        const struct quorum_slot *s = &q->slots[i];
         if (s->gone || !s->failed_order || s->node.phase != NODE_FAILED || !quorum_is_member(q, s->ticket))
             continue;
         if (!best || s->node.cause.unsure < best->node.cause.unsure ||
@@ -180,8 +180,8 @@ static bool ends_by_a_loss(const struct quorum *q)
 static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
 {
     for (int i = 0; i < q->n; i++)
-        if (q->seats[i].ticket == lost)
-            return ends_by_a_loss(q) && !q->seats[i].cut && quorum_fits(q, &q->seats[i]);
+        if (q->slots[i].ticket == lost)
+            return ends_by_a_loss(q) && !q->slots[i].cut && quorum_fits(q, &q->slots[i]);
     return false;
 }
 
@@ -200,13 +200,13 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
 
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 {
-    const struct quorum_seat *failed = first_failure(q), *newcomer = NULL;
+    const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
     const bool may_follow = failed && quorum_follows_cut(q, failed);
     int64_t done = 0, going = 0, busy = 0, living = 0;
     char name[MEETING_NAME_BYTES + 32], why[MEETING_WHY_BYTES];
 
     for (int i = 0; i < q->n; i++) {
-        const struct quorum_seat *s = &q->seats[i];
+        const struct quorum_slot *s = &q->slots[i];
         const bool member = quorum_is_member(q, s->ticket);
         if (s->gone)
             continue;
@@ -231,8 +231,8 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         form(q, true, why, now_ms);
     } else {
         for (int i = 0; i < q->n; i++)
-            if (is_leaving(&q->seats[i]) && quorum_is_member(q, q->seats[i].ticket) &&
-                leave(q, &q->seats[i], living - going, now_ms))
+            if (is_leaving(&q->slots[i]) && quorum_is_member(q, q->slots[i].ticket) &&
+                leave(q, &q->slots[i], living - going, now_ms))
                 return true;
         return false;
     }
@@ -272,7 +272,7 @@ int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
         q->since_ms + q->config.join_ms > now_ms)
         next = q->since_ms + q->config.join_ms;
     for (int i = 0; i < q->n; i++) {
-        const struct quorum_seat *s = &q->seats[i];
+        const struct quorum_slot *s = &q->slots[i];
         if (s->cut && !s->gone && s->cut_ms + QUORUM_CUT_MS < next)
             next = s->cut_ms + QUORUM_CUT_MS;
     }
@@ -282,7 +282,7 @@ int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
 bool quorum_over(const struct quorum *q)
 {
     for (int i = 0; i < q->n; i++)
-        if (!q->seats[i].gone && !q->seats[i].node.heard_end && q->seats[i].node.phase != NODE_LEAVING)
+        if (!q->slots[i].gone && !q->slots[i].node.heard_end && q->slots[i].node.phase != NODE_LEAVING)
             return false;
     return q->state.stage == STAGE_ENDED;
 }

@@ -38,7 +38,7 @@ struct quorum_config {
     int64_t master_port;         /* 0: node 0's choice */
 };
 
-struct quorum_seat {
+struct quorum_slot {
     int64_t ticket;
     int64_t heard_ms;
     int64_t failed_order; /* 0: has not failed in this round */
@@ -52,7 +52,7 @@ struct quorum_seat {
 
 struct quorum {
     struct quorum_config config;
-    struct quorum_seat *seats; /* by ticket */
+    struct quorum_slot *slots; /* by ticket */
     int n, room;
     struct meeting_state state;
     bool nobody_missing;             /* this round forms without a loss behind it */

@@ -179,9 +179,9 @@ int store_server_port(const struct store_server *s)
     return s->port;
 }
 
-uint32_t store_server_strangers(const struct store_server *s)
+uint32_t store_server_unauthenticated(const struct store_server *s)
 {
-    return atomic_load(&s->clients.strangers);
+    return atomic_load(&s->clients.unauthenticated);
 }
 
 void store_server_stop(struct store_server *s)

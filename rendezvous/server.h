@@ -33,7 +33,7 @@ struct store_server *store_server_start(int port, const char *run_id,
                                         const struct store_server_limits *limits, struct err *err);
 int store_server_port(const struct store_server *s);
 /* Connections that went, or were sent away, without having presented the run id. Any thread may ask. */
-uint32_t store_server_strangers(const struct store_server *s);
+uint32_t store_server_unauthenticated(const struct store_server *s);
 void store_server_stop(struct store_server *s);
 
 #endif

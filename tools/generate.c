@@ -2,7 +2,7 @@
 #include "tools/tools.h"
 
 #include "tools/generate/sample.h"
-#include "tools/speaker.h"
+#include "tools/generator.h"
 #include "tools/text/encoder.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 enum { PROMPT_TOKENS_MAX = 1 << 20, TOP_K_MAX = 1 << 24 };
 
 struct options {
-    struct speaker_options speaker; /* first */
+    struct generator_options generator; /* first */
     const char *prompt;
     int64_t tokens, top_k, seed;
     double temperature;
@@ -24,7 +24,7 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row ROWS[] = {
-    SPEAKER_ROWS,
+    GENERATOR_ROWS,
     {"prompt", "TEXT", OPTION_WORDS, AT(prompt),
      .help = "What the text begins with. Default, or when it is empty: " BPE_END_OF_TEXT
              ", or of bytes a line's end."},
@@ -43,7 +43,7 @@ static const struct option_row ROWS[] = {
 struct writer {
     const struct options *o;
     FILE *out;
-    struct speaker speaker;
+    struct generator generator;
     uint16_t *token; /* all so far */
     size_t len, cap;
     float *heap; /* for top_k */
@@ -51,7 +51,7 @@ struct writer {
 
 static void release(struct writer *w)
 {
-    speaker_close(&w->speaker);
+    generator_close(&w->generator);
     free(w->token);
     free(w->heap);
 }
@@ -60,7 +60,7 @@ static int open_writer(struct writer *w, struct err *err)
 {
     const int64_t k = w->o->top_k;
 
-    if (speaker_open(&w->speaker, &w->o->speaker, err))
+    if (generator_open(&w->generator, &w->o->generator, err))
         return -1;
     w->heap = calloc(k ? (size_t)k : 1, sizeof(float));
     return w->heap ? 0 : err_memory(err, "no memory for the likeliest tokens");
@@ -92,9 +92,9 @@ static int take_prompt(struct writer *w, struct err *err)
 
     if (text && !text[0])
         text = NULL;
-    if (!text && bpe_end_of_text(w->speaker.bpe) < 0)
+    if (!text && bpe_end_of_text(w->generator.bpe) < 0)
         text = "\n";
-    if (encoder_make(&e, w->speaker.bpe, &sink, false, err))
+    if (encoder_make(&e, w->generator.bpe, &sink, false, err))
         return -1;
     if (!text)
         return encoder_begin(&e, err);
@@ -104,7 +104,7 @@ static int take_prompt(struct writer *w, struct err *err)
 static int show(struct writer *w, int token, struct err *err)
 {
     size_t len;
-    const char *text = bpe_text(w->speaker.bpe, token, &len);
+    const char *text = bpe_text(w->generator.bpe, token, &len);
 
     if (len && (fwrite(text, 1, len, w->out) != len || fflush(w->out)))
         return err_errno(err, ERR_FATAL, errno, "cannot write the text");
@@ -114,7 +114,7 @@ static int show(struct writer *w, int token, struct err *err)
 /* The logits behind all tokens. Where they are more than the model's positions its later half begins anew. */
 static const float *look(struct writer *w, size_t *seen)
 {
-    struct decoder *d = w->speaker.decoder;
+    struct decoder *d = w->generator.decoder;
     const size_t most = (size_t)decoder_positions(d);
 
     if ((size_t)decoder_len(d) + (w->len - *seen) > most) {
@@ -152,16 +152,16 @@ static int write_text(struct writer *w, struct err *err)
     for (int64_t i = 0; i < o->tokens; i++) {
         const float *logits = look(w, &seen);
         /* A padded vocabulary has tokens that nobody can read. */
-        if (check_logits(logits, bpe_vocab(w->speaker.bpe), err))
+        if (check_logits(logits, bpe_vocab(w->generator.bpe), err))
             return -1;
-        int token = sample(&how, logits, bpe_vocab(w->speaker.bpe), w->heap, &g);
+        int token = sample(&how, logits, bpe_vocab(w->generator.bpe), w->heap, &g);
         uint16_t next = (uint16_t)token;
-        if (token == bpe_end_of_text(w->speaker.bpe))
+        if (token == bpe_end_of_text(w->generator.bpe))
             break;
         if (show(w, token, err))
             return -1;
         if (w->len >= PROMPT_TOKENS_MAX / 2) { /* only the last are looked at again */
-            size_t kept = (size_t)decoder_positions(w->speaker.decoder);
+            size_t kept = (size_t)decoder_positions(w->generator.decoder);
             kept = kept < w->len ? kept : w->len;
             memmove(w->token, w->token + w->len - kept, kept * sizeof(*w->token));
             w->len = kept;
@@ -176,7 +176,7 @@ static int write_text(struct writer *w, struct err *err)
 
 static int run(const struct command *c, int argc, char *const *argv, FILE *out, struct err *err)
 {
-    const struct option_table table = {c->row, c->rows, c->name, speaker_take_name, NULL};
+    const struct option_table table = {c->row, c->rows, c->name, generator_take_name, NULL};
     struct options o = {.tokens = 200, .temperature = 1, .top_k = 50, .seed = 1337};
     struct writer w __attribute__((cleanup(release))) = {.o = &o, .out = out};
 

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const bool right_hello =
         size > PROTOCOL_HELLO_BYTES && memcmp(data + 1, s.hello, PROTOCOL_HELLO_BYTES) == 0;
     if (!known && !right_hello)
-        MUST(s.n == 0 && s.table.keys == 0 && s.strangers == 1);
+        MUST(s.n == 0 && s.table.keys == 0 && s.unauthenticated == 1);
     clients_release(&s);
     close(fds[1]);
     return 0;

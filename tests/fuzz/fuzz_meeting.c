@@ -1,6 +1,6 @@
-/* fuzz_meeting.c - what nodes write for the chair. Byte 0, bit 0: the others are the chair's word, which says the same when
+/* fuzz_meeting.c - what nodes write for the leader. Byte 0, bit 0: the others are the leader's word, which says the same when
  * it is written again. Else they are words of nodes, separated by zero bytes, with a byte before each: its low bits are
- * the node, the others the time that passes. Whatever nodes say, the chair's word can be written and read, and names only
+ * the node, the others the time that passes. Whatever nodes say, the leader's word can be written and read, and names only
  * nodes that it has heard. */
 #include "fuzz.h"
 
@@ -38,7 +38,7 @@ static void hear(struct quorum *q, const char *text, size_t len, int64_t ticket,
         quorum_hear(q, ticket, &node, now_ms);
 }
 
-/* The chair goes round as long as there is something to decide; that ends. */
+/* The leader goes round as long as there is something to decide; that ends. */
 static void step(struct quorum *q, int64_t now_ms)
 {
     int64_t version = q->state.version;

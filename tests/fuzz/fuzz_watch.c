@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "collectives/watch.h"
-#include "collectives/watch_room.h"
+#include "collectives/watch_table.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -31,36 +31,36 @@ static bool has_token(const uint8_t *data, size_t size)
 static void to_watch(const uint8_t *data, size_t size, bool known)
 {
     struct member members[WORLD] = {0};
-    struct watch_seat *by_rank[WORLD] = {0}, *seats[WORLD];
+    struct watch_slot *by_rank[WORLD] = {0}, *slots[WORLD];
     uint64_t reported[WORLD] = {0};
-    struct watch_room room = {.world = WORLD,
-                              .members = members,
-                              .by_rank = by_rank,
-                              .reported = reported,
-                              .seats = seats,
-                              .max_seats = WORLD};
+    struct watch_table table = {.world = WORLD,
+                                .members = members,
+                                .by_rank = by_rank,
+                                .reported = reported,
+                                .slots = slots,
+                                .max_slots = WORLD};
     int fds[2];
 
-    memcpy(room.token, TOKEN, sizeof(TOKEN));
+    memcpy(table.token, TOKEN, sizeof(TOKEN));
     join(fds, data, size);
-    struct watch_seat *t = watch_seat_new(fds[0]);
-    seats[room.n_seats++] = t;
+    struct watch_slot *t = watch_slot_new(fds[0]);
+    slots[table.n_slots++] = t;
     if (known) {
-        room.gone = true;
+        table.gone = true;
         by_rank[t->rank = 1] = t;
-        room.n_registered = 1;
+        table.n_registered = 1;
     }
     while (!t->broken)
-        watch_seat_read(&room, t);
+        watch_slot_read(&table, t);
     MUST(t->said <= sizeof(t->in));
     MUST(known || t->rank < 0 || has_token(data, size));
-    MUST(known || room.gone == false);
+    MUST(known || table.gone == false);
     if (t->answer_ms)
-        watch_room_answer(&room, t);
+        watch_table_answer(&table, t);
     MUST(t->rank >= 0 || t->out.len == 0 || has_token(data, size));
     const bool stranger = t->rank < 0;
-    watch_room_drop(&room, 0);
-    MUST(room.n_seats == 0 && room.strangers == stranger && !by_rank[1] && !watch_room_owes(&room));
+    watch_table_drop(&table, 0);
+    MUST(table.n_slots == 0 && table.unauthenticated == stranger && !by_rank[1] && !watch_table_owes(&table));
     close(fds[1]);
 }
 

@@ -2,7 +2,7 @@
 #include "trainer/cli/command.h"
 
 #include "common/nearest.h"
-#include "trainer/cli/wrapped.h"
+#include "trainer/cli/wrap.h"
 #include "trainer/presets/presets.h"
 
 #include <string.h>
@@ -34,11 +34,11 @@ void command_help(const struct command *c, FILE *out)
 {
     fprintf(out, "NAME\n    trainer %s\n\nSYNOPSIS\n    trainer %s %s\n\nDESCRIPTION\n", c->name, c->name,
             c->synopsis);
-    wrapped(out, 4, c->about);
+    wrap_text(out, 4, c->about);
     fputs("\nOPTIONS\n", out);
     for (size_t i = 0; i < c->rows; i++) {
         const struct option_row *o = &c->row[i];
         fprintf(out, "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        wrapped(out, 8, o->help);
+        wrap_text(out, 8, o->help);
     }
 }

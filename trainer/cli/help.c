@@ -4,7 +4,7 @@
 #include "common/arena.h"
 #include "trainer/cli/command.h"
 #include "trainer/cli/config.h"
-#include "trainer/cli/wrapped.h"
+#include "trainer/cli/wrap.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
 
@@ -22,7 +22,7 @@ static void about_presets(FILE *out)
         struct err err;
         fprintf(out, "    %s\n", all[i].name);
         if (!config_decode(all[i].name, all[i].text, all[i].len, &a, &cfg, &err))
-            wrapped(out, 8, cfg.about);
+            wrap_text(out, 8, cfg.about);
     }
 }
 
@@ -60,7 +60,7 @@ static void about_layers(FILE *out)
             if (o->required)
                 fprintf(out, ", %s", o->key);
         fputs("}\n", out);
-        wrapped(out, 8, ops->about);
+        wrap_text(out, 8, ops->about);
         for (const struct layer_option *o = ops->options; o->key; o++)
             about_layer_option(out, o);
     }
@@ -71,7 +71,7 @@ static void about_stages(FILE *out)
     fputs("\nSTAGES OF A MODEL FILE\n"
           "    model: {input, layers, stages: [a, b, c]}\n",
           out);
-    wrapped(
+    wrap_text(
         out, 8,
         "Pipeline parallel: each stage begins with the layer of that name and is held by one rank. Ranks "
         "are as many as stages or a multiple of that, whose replicas train data-parallel, or 1, which holds "
@@ -86,12 +86,12 @@ static void about_gpt2(FILE *out)
           "    model: {gpt2: {vocab, block_size, size: d12 | d24 | d36 | d48}}\n"
           "    model: {gpt2: {vocab, block_size, n_layer, n_head, n_embd [, recompute]}}\n",
           out);
-    wrapped(out, 8,
-            "Short for input: {tokens: block_size} and the layers embedding, gpt2_block, layernorm and "
-            "lm_head, under "
-            "the names of the PyTorch modules (transformer.h.0.attn.c_attn.weight). The data are tokens. "
-            "--model, "
-            "--n_layer and their like change the size.");
+    wrap_text(out, 8,
+              "Short for input: {tokens: block_size} and the layers embedding, gpt2_block, layernorm and "
+              "lm_head, under "
+              "the names of the PyTorch modules (transformer.h.0.attn.c_attn.weight). The data are tokens. "
+              "--model, "
+              "--n_layer and their like change the size.");
 }
 
 static void about_training(FILE *out)
@@ -110,7 +110,7 @@ static void about_training(FILE *out)
           "        and for each per: epoch or step (what is counted), warmup, warmup_from,\n"
           "        warmup_full: after or last\n",
           out);
-    wrapped(
+    wrap_text(
         out, 8,
         "All mean what they mean in torch.optim and torch.optim.lr_scheduler. During warmup the rate rises "
         "linearly from its part warmup_from (a third), and the schedule begins behind it, with the whole "
@@ -161,7 +161,7 @@ static void about_data(FILE *out)
     fputs("\nDATA OF A MODEL FILE\n", out);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         fprintf(out, "    %s\n", rows[i].head);
-        wrapped(out, 8, rows[i].text);
+        wrap_text(out, 8, rows[i].text);
     }
 }
 
@@ -169,7 +169,7 @@ static void about_data(FILE *out)
 static void about_lines(FILE *out)
 {
     fputs("\nCOMMAND LINE AND LINES OF A MODEL FILE\n", out);
-    wrapped(
+    wrap_text(
         out, 4,
         "arguments: a list of options whose values may stand without their names. defaults: values of "
         "options, among "
@@ -196,7 +196,7 @@ void help_program(FILE *out, const struct command *const *commands)
     fputs("\n"
           "DESCRIPTION\n",
           out);
-    wrapped(
+    wrap_text(
         out, 4,
         "Trains the preset NAME, or the model of FILE.yaml, which is written like a preset. Started by "
         "torchrun "
@@ -207,7 +207,7 @@ void help_program(FILE *out, const struct command *const *commands)
     fputs("\n    trainer NAME --help tells the options and defaults of a preset.\n\nCOMMANDS\n", out);
     for (size_t i = 0; commands[i]; i++) {
         fprintf(out, "    %s\n", commands[i]->name);
-        wrapped(out, 8, commands[i]->about);
+        wrap_text(out, 8, commands[i]->about);
     }
     fputs("\n", out);
     about_presets(out);

@@ -1,7 +1,7 @@
 /* help_preset.c - print the manual of one preset: its options with their defaults, its exit codes. */
 #include "trainer/cli/help.h"
 #include "trainer/cli/options.h"
-#include "trainer/cli/wrapped.h"
+#include "trainer/cli/wrap.h"
 
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void about_options(FILE *out, const struct config *cfg)
             continue;
         }
         fprintf(out, "    --%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-        wrapped(out, 8, o->help);
+        wrap_text(out, 8, o->help);
         about_default(out, cfg, o);
     }
 }
@@ -119,26 +119,27 @@ void help_preset(FILE *out, const struct config *cfg)
     for (int i = 0; i < cfg->positionals; i++)
         fprintf(out, " [%s]", cfg->positional[i]);
     fputs(" [options]\n\nDESCRIPTION\n", out);
-    wrapped(out, 4, cfg->about);
+    wrap_text(out, 4, cfg->about);
     fputs("\nMODEL, TRAINING, DATA AND LINES\n", out);
-    wrapped(out, MARGIN, "What --show prints as a file; trainer --help explains it.");
+    wrap_text(out, MARGIN, "What --show prints as a file; trainer --help explains it.");
     fputc('\n', out);
     about_source(out, cfg->source);
     fputs("\nOPTIONS\n", out);
-    wrapped(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
+    wrap_text(out, 4, "--name VALUE and --name=VALUE are the same, and so are '-' and '_' inside a name.");
     if (cfg->positionals)
-        wrapped(out, 4, "The words of the synopsis are values of the options of the same name.");
+        wrap_text(out, 4, "The words of the synopsis are values of the options of the same name.");
     about_options(out, cfg);
     fputs("\nENVIRONMENT\n", out);
-    wrapped(out, 4,
-            "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
-            "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
-            "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
-            "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
-            "TK_ISA: "
-            "plain, avx2 or avx512 instead of the best there is.");
+    wrap_text(
+        out, 4,
+        "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
+        "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
+        "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
+        "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
+        "TK_ISA: "
+        "plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);
-    wrapped(
+    wrap_text(
         out, 4,
         "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
         "evaluation, rank 0 writes a checkpoint, "

@@ -6,34 +6,34 @@
 
 #include <math.h>
 
-double run_seconds_since(const struct rig *s, int64_t start_ms)
+double run_seconds_since(const struct session *s, int64_t start_ms)
 {
     const struct clock *c = &s->env->clock;
 
     return (double)(c->mono_ms(c->ctx) - start_ms) / 1000;
 }
 
-int64_t run_now_ms(const struct rig *s)
+int64_t run_now_ms(const struct session *s)
 {
     return s->env->clock.mono_ms(s->env->clock.ctx);
 }
 
-void run_say_stop(struct rig *s, uint32_t stop, const char *during)
+void run_say_stop(struct session *s, uint32_t stop, const char *during)
 {
     report_stop(s->report, stop & COLLECTIVES_STOP_TERM ? "SIGTERM" : "SIGINT", during, s->cursor.epoch,
                 s->cursor.epoch_step);
 }
 
-void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss)
+void run_say_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss)
 {
-    struct lines_values v = rig_lines(s, epoch - 1);
+    struct lines_values v = session_lines(s, epoch - 1);
 
     v.loss = loss;
     report_line(s->report, s->env->out, (enum log_format)s->cfg->log_format, event, text, &v);
 }
 
 /* All ranks; rank 0 writes. */
-static int save(struct rig *s, struct err *err)
+static int save(struct session *s, struct err *err)
 {
     const bool reads = s->pipeline.at.replica == 0; /* pipeline_whole */
     struct model *whole;
@@ -47,7 +47,7 @@ static int save(struct rig *s, struct err *err)
 }
 
 /* After epochs 0, n, 2n, ... as the lines count them. */
-static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
+static int save_epoch(struct session *s, int64_t epoch, struct err *err)
 {
     const struct config *cfg = s->cfg;
 
@@ -60,17 +60,17 @@ static int save_epoch(struct rig *s, int64_t epoch, struct err *err)
     return 0;
 }
 
-int run_checkpoint(struct rig *s, bool last, struct err *ret)
+int run_checkpoint(struct session *s, bool last, struct err *ret)
 {
-    struct snapshot all = rig_snapshot(s);
+    struct snapshot all = session_snapshot(s);
     struct err err = {0};
     int64_t before = s->saver.last_step;
 
-    if (rig_gather(s, ret))
+    if (session_gather(s, ret))
         return -1;
     all.lr = s->lr;
     int failed = saver_save(&s->saver, &all, &err);
-    rig_gathered(s);
+    session_gathered(s);
     if (failed) {
         err_wrap(&err, "no checkpoint written: --ckpt_dir");
         report_note(s->report, true, err.msg);
@@ -81,7 +81,7 @@ int run_checkpoint(struct rig *s, bool last, struct err *ret)
 }
 
 /* Behind an epoch: validation, exports, the checkpoint that waited for them. */
-static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
+static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
 {
     struct cursor *c = &s->cursor;
 
@@ -100,12 +100,12 @@ static int end_epoch(struct rig *s, uint32_t *stop, struct err *err)
 }
 
 /* All ranks leave together: one that is seen to go takes the others with it, rank 0 in the middle of its checkpoint. */
-static int stop_together(struct rig *s, struct err *err)
+static int stop_together(struct session *s, struct err *err)
 {
     return run_checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
 }
 
-static int train_all(struct rig *s, uint32_t *stop, struct err *err)
+static int train_all(struct session *s, uint32_t *stop, struct err *err)
 {
     bool ended = true;
 
@@ -118,12 +118,12 @@ static int train_all(struct rig *s, uint32_t *stop, struct err *err)
 }
 
 /* Nobody who asked for the file is left without it, or with older weights, because the epochs were not all of them. */
-static bool saves_at_end(const struct rig *s)
+static bool saves_at_end(const struct session *s)
 {
     return s->saves && (!s->save_every || s->cfg->eval_only || run_has_all_steps(s));
 }
 
-static int finish(struct rig *s, uint32_t *stop, struct err *err)
+static int finish(struct session *s, uint32_t *stop, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct evaluate_parts p = run_part_of(s, true);
@@ -156,12 +156,12 @@ static int exit_code_of(const struct err *err, bool set_up_done)
     return collectives_exit_code(err);
 }
 
-static int run_with(struct rig *s, const struct config *cfg, const struct run_env *env,
+static int run_with(struct session *s, const struct config *cfg, const struct run_env *env,
                     struct run_result *ret, struct err *err)
 {
     uint32_t stop = 0;
 
-    if (rig_open(s, cfg, env, err)) {
+    if (session_open(s, cfg, env, err)) {
         ret->rank = s->comm ? s->comm->rank : -1;
         ret->exit_code = exit_code_of(err, false);
         /* Who was told to stop meanwhile has nothing to try again. */
@@ -183,11 +183,11 @@ static int run_with(struct rig *s, const struct config *cfg, const struct run_en
 
 int run(const struct config *cfg, const struct run_env *env, struct run_result *ret, struct err *err)
 {
-    cleanup_rig struct rig s;
+    cleanup_rig struct session s;
 
     *ret = (struct run_result){.rank = -1};
     int rc = run_with(&s, cfg, env, ret, err);
     train_release(&s.train); /* now it shows whether steps in flight come to an end */
-    ret->device_lost = rig_device_lost(&s);
+    ret->device_lost = session_device_lost(&s);
     return rc;
 }

@@ -22,7 +22,7 @@ static int not_finite(float loss, int64_t epoch, int64_t step, int64_t global_st
 }
 
 /* Weights as histograms and images, when they are asked for. */
-static int describe_step(struct rig *s, struct err *ret)
+static int describe_step(struct session *s, struct err *ret)
 {
     const struct config *cfg = s->cfg;
     struct events *events = report_events(s->report);
@@ -44,7 +44,7 @@ static int describe_step(struct rig *s, struct err *ret)
 }
 
 /* Is the loss of the coming step asked for at once? Of others a device may tell later. */
-static bool wants_loss(const struct rig *s, int64_t steps)
+static bool wants_loss(const struct session *s, int64_t steps)
 {
     const struct cursor *c = &s->cursor;
 
@@ -53,7 +53,7 @@ static bool wants_loss(const struct rig *s, int64_t steps)
 }
 
 /* What a step leaves behind: how far we are, and what is told about it. */
-static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct train_result *r,
+static int after_step(struct session *s, int64_t steps, int64_t taken, const struct train_result *r,
                       uint32_t *stop, struct err *err)
 {
     struct cursor *c = &s->cursor;
@@ -83,16 +83,16 @@ static int after_step(struct rig *s, int64_t steps, int64_t taken, const struct 
     return 0;
 }
 
-bool run_has_all_steps(const struct rig *s)
+bool run_has_all_steps(const struct session *s)
 {
     return s->cfg->max_steps && s->cursor.step >= s->cfg->max_steps;
 }
 
-int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err)
+int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct cursor *c = &s->cursor;
-    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, rig_steps(s));
+    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, session_steps(s));
     int64_t start = run_now_ms(s);
     int64_t consumed = c->consumed;
     struct train_result r;

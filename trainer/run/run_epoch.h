@@ -1,6 +1,6 @@
 /* run_epoch.h - functions that run.c, run_epoch.c and run_validate.c share. No other file includes it.
  *
- * Ownership: the rig is borrowed.
+ * Ownership: the session is borrowed.
  * Order:     run_epoch and run_checkpoint are collective calls.
  * Errors:    those of the collectives; ERR_FATAL for a loss that is not finite.
  */
@@ -8,39 +8,39 @@
 #define TK_TRAINER_RUN_RUN_EPOCH_H
 
 #include "trainer/run/evaluate.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
 /* What is left of the cursor's epoch, or less of it: *stop says why, *ended whether it is over. */
-int run_epoch(struct rig *s, uint32_t *stop, bool *ended, struct err *err) MUST_CHECK;
+int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err) MUST_CHECK;
 
 /* --max_steps has been reached. */
-bool run_has_all_steps(const struct rig *s);
+bool run_has_all_steps(const struct session *s);
 
 /* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
-int run_checkpoint(struct rig *s, bool last, struct err *err) MUST_CHECK;
+int run_checkpoint(struct session *s, bool last, struct err *err) MUST_CHECK;
 
 /* What validates, or the test data. */
-struct evaluate_parts run_part_of(struct rig *s, bool test);
+struct evaluate_parts run_part_of(struct session *s, bool test);
 
 /* Of an epoch of so many steps: is a validation due behind the cursor's? */
-bool run_validates_now(const struct rig *s, int64_t steps);
+bool run_validates_now(const struct session *s, int64_t steps);
 
 /* ERR_FATAL, the same on all ranks: an evaluation's loss is not finite, and what is wrong came with the last step. */
-int run_check_loss(const struct rig *s, const char *part, double loss, struct err *err) MUST_CHECK;
+int run_check_loss(const struct session *s, const char *part, double loss, struct err *err) MUST_CHECK;
 
 /* All ranks. *stop: it was interrupted. */
-int run_validate(struct rig *s, uint32_t *stop, struct err *err) MUST_CHECK;
+int run_validate(struct session *s, uint32_t *stop, struct err *err) MUST_CHECK;
 
 /* Of models of sequences: rate, norm and tokens per second since the last call. */
-void run_report_speed(struct rig *s);
+void run_report_speed(struct session *s);
 
 /* This rank's own line about an epoch (from 1). */
-void run_say_epoch(struct rig *s, int64_t epoch, const char *event, const char *text, double loss);
+void run_say_epoch(struct session *s, int64_t epoch, const char *event, const char *text, double loss);
 
 /* during: as report_stop. */
-void run_say_stop(struct rig *s, uint32_t stop, const char *during);
+void run_say_stop(struct session *s, uint32_t stop, const char *during);
 
-int64_t run_now_ms(const struct rig *s);
-double run_seconds_since(const struct rig *s, int64_t start_ms);
+int64_t run_now_ms(const struct session *s);
+double run_seconds_since(const struct session *s, int64_t start_ms);
 
 #endif

@@ -7,12 +7,12 @@
 #include <math.h>
 
 /* Of tokens there are validation files instead of test files. */
-static bool has_val_files(const struct rig *s)
+static bool has_val_files(const struct session *s)
 {
     return s->data.set.layout.steps && s->data.set.test.items;
 }
 
-struct evaluate_parts run_part_of(struct rig *s, bool test)
+struct evaluate_parts run_part_of(struct session *s, bool test)
 {
     const struct config *cfg = s->cfg;
     const struct dataset *set = &s->data.set;
@@ -34,7 +34,7 @@ struct evaluate_parts run_part_of(struct rig *s, bool test)
     return p;
 }
 
-bool run_validates_now(const struct rig *s, int64_t steps)
+bool run_validates_now(const struct session *s, int64_t steps)
 {
     const struct cursor *c = &s->cursor;
     const int64_t every = s->cfg->val_every;
@@ -43,7 +43,7 @@ bool run_validates_now(const struct rig *s, int64_t steps)
     return every && c->epoch_step < steps && (c->step % every == 0 || c->step == s->cfg->max_steps);
 }
 
-int run_check_loss(const struct rig *s, const char *part, double loss, struct err *err)
+int run_check_loss(const struct session *s, const char *part, double loss, struct err *err)
 {
     if (isfinite(loss))
         return 0;
@@ -52,7 +52,7 @@ int run_check_loss(const struct rig *s, const char *part, double loss, struct er
                    s->cfg->eval_only ? "" : ": try a lower --lr");
 }
 
-int run_validate(struct rig *s, uint32_t *stop, struct err *err)
+int run_validate(struct session *s, uint32_t *stop, struct err *err)
 {
     struct evaluate_parts p = run_part_of(s, false);
     struct evaluate_result r;
@@ -74,7 +74,7 @@ int run_validate(struct rig *s, uint32_t *stop, struct err *err)
     return 0;
 }
 
-void run_report_speed(struct rig *s)
+void run_report_speed(struct session *s)
 {
     const struct config *cfg = s->cfg;
     const struct cursor *c = &s->cursor;
@@ -92,5 +92,5 @@ void run_report_speed(struct rig *s)
         r.mfu = r.tokens_per_s * gpt2_operations(&cfg->gpt2, s->pipeline.whole_len) /
                 (cfg->peak_tflops * 1e12 * s->comm->world);
     report_speed(s->report, c->epoch, c->epoch_step, &r);
-    s->speed = (struct rig_speed){.ms = now, .step = c->step, .val_s = s->times.val_s};
+    s->speed = (struct session_speed){.ms = now, .step = c->step, .val_s = s->times.val_s};
 }

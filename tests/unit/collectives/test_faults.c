@@ -407,7 +407,7 @@ static void test_strangers_while_meeting(void **state)
     struct ranks r = {.world = 2};
     struct sockaddr_un addr;
     socklen_t len;
-    int strangers[40];
+    int unauthenticated[40];
 
     (void)state;
     for (int rank = 0; rank < 2; rank++) {

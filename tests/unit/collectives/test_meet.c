@@ -78,7 +78,7 @@ static pid_t start_rank(struct collectives_config cfg, int64_t timeout_ms, int s
     int rc = sums_up(c);
     if (rc == 0 && c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0)
         rc = RANK_FAILED;
-    if (rc == 0 && said == COUNT_STRANGERS && c->rank == 0 && c->strangers == 0)
+    if (rc == 0 && said == COUNT_STRANGERS && c->rank == 0 && c->unauthenticated == 0)
         rc = RANK_FAILED;
     collectives_close(c);
     _exit(rc);

@@ -59,7 +59,7 @@ static void fill(const struct watch_server *s, int fds[static HOUSE - 1])
     int rude = knock(s);
     memset(noise, 'x', sizeof(noise));
     assert_int_equal(send(rude, noise, sizeof(noise), MSG_NOSIGNAL), sizeof(noise));
-    while (watch_server_strangers(s) == 0)
+    while (watch_server_unauthenticated(s) == 0)
         a_moment();
     close(rude);
 }

@@ -33,7 +33,7 @@ void play_hear_tied(struct quorum *q, int64_t ticket, int64_t tie, enum node_pha
                              .tie = tie,
                              .nproc = ticket + 1,
                              .wanted = -1,
-                             .chairs = ticket == 2,
+                             .leaders = ticket == 2,
                              .port = 1000 + ticket,
                              .signal = 15,
                              .cause = {.rank = ticket, .pid = 77, .status = 7 << 8, .host = "h"}};

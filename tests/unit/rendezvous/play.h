@@ -1,6 +1,6 @@
 /* play.h - a quorum whose nodes and clock are played by hand.
  *
- * Nodes are called by their tickets, from 1 on: node t is at 10.0.0.t with t + 1 ranks, and node 2 is the chair's own.
+ * Nodes are called by their tickets, from 1 on: node t is at 10.0.0.t with t + 1 ranks, and node 2 is the leader's own.
  */
 #ifndef TK_TESTS_RENDEZVOUS_PLAY_H
 #define TK_TESTS_RENDEZVOUS_PLAY_H

@@ -1,4 +1,4 @@
-/* test_meeting.c - words of nodes and chair: out and in again, and nothing but what was written. */
+/* test_meeting.c - words of nodes and leader: out and in again, and nothing but what was written. */
 #include "rendezvous/meeting.h"
 #include "rendezvous/store.h"
 

@@ -269,8 +269,8 @@ static void test_silence(void **state)
     reset_twice(&p, 700);
 }
 
-/* The chair needs longer to hear all nodes than a cut one is given: what it has not heard yet is no silence. */
-static void test_reset_under_a_slow_chair(void **state)
+/* The leader needs longer to hear all nodes than a cut one is given: what it has not heard yet is no silence. */
+static void test_reset_under_a_slow_leader(void **state)
 {
     static struct pair p;
     struct err err = {0};
@@ -308,7 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_reset_under_a_slow_chair),
+        cmocka_unit_test(test_reset_under_a_slow_leader),
         cmocka_unit_test(test_reset_with_a_late_name_server),
         cmocka_unit_test(test_silence),
         cmocka_unit_test(test_cut),

@@ -28,9 +28,9 @@ static void test_a_run_that_goes_well(void **state)
     assert_true(quorum_step(&q, 90003));
     assert_int_equal(q.state.end, END_SUCCESS);
     assert_false(quorum_over(&q));
-    q.seats[0].node.heard_end = 1;
+    q.slots[0].node.heard_end = 1;
     assert_false(quorum_over(&q));
-    play_hear(&q, q.seats[1].ticket, NODE_LEAVING, 90004); /* it hears no more */
+    play_hear(&q, q.slots[1].ticket, NODE_LEAVING, 90004); /* it hears no more */
     assert_true(quorum_over(&q));
     assert_false(quorum_step(&q, 90005));
     quorum_release(&q);
@@ -294,7 +294,7 @@ static void numbered(struct quorum *q, int64_t ticket, int64_t rank)
                              .beat = 100 + ticket,
                              .nproc = ticket + 1,
                              .wanted = rank,
-                             .chairs = rank == 0};
+                             .leaders = rank == 0};
     quorum_hear(q, ticket, &n, 10);
 }
 

@@ -28,10 +28,10 @@ static void test_a_node_is_lost(void **state)
     play_hear(&q, 2, NODE_JOINING, at + 15001);
     assert_false(quorum_step(&q, at + 15001));
     /* Its old word is no sign of life, a new one is: stopped, and continued. */
-    struct meeting_node old = q.seats[0].node;
-    assert_int_equal(q.seats[0].ticket, 1);
+    struct meeting_node old = q.slots[0].node;
+    assert_int_equal(q.slots[0].ticket, 1);
     quorum_hear(&q, 1, &old, at + 15002);
-    assert_true(q.seats[0].gone);
+    assert_true(q.slots[0].gone);
     play_hear(&q, 1, NODE_JOINING, at + 15003);
     assert_true(quorum_step(&q, at + 15003));
     PLAY_EXPECT(&q, 2, 1);
@@ -251,8 +251,8 @@ static void test_last_words(void **state)
     quorum_release(&q);
 }
 
-/* The chair itself did nothing for a while: nobody else is to blame for that. */
-static void test_a_stopped_chair_loses_nobody(void **state)
+/* The leader itself did nothing for a while: nobody else is to blame for that. */
+static void test_a_stopped_leader_loses_nobody(void **state)
 {
     struct quorum q;
 
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test(test_a_silence_while_forming),
         cmocka_unit_test(test_failures_of_a_loss),
         cmocka_unit_test(test_last_words),
-        cmocka_unit_test(test_a_stopped_chair_loses_nobody),
+        cmocka_unit_test(test_a_stopped_leader_loses_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -277,7 +277,7 @@ static void test_a_silent_crowd_is_displaced(void **state)
         crowd[i] = raw_connect(server);
     cleanup_store struct store *late = join(server);
     assert_int_equal(store_set(late, "k", "v", 1, LONG_MS, &err), 0);
-    assert_in_range(store_server_strangers(server), 100, ARRAY_LEN(crowd));
+    assert_in_range(store_server_unauthenticated(server), 100, ARRAY_LEN(crowd));
     for (size_t i = 0; i < ARRAY_LEN(crowd); i++)
         close(crowd[i]);
     store_server_stop(server);

@@ -34,13 +34,13 @@ int pickle_memo(struct pickler *p)
 
 int pickle_global(struct pickler *p, const char *name)
 {
-    int32_t known = memo_find(&p->memo, MEMO_GLOBAL, name);
+    int32_t known = pickle_memo_find(&p->memo, PICKLE_MEMO_GLOBAL, name);
 
-    if (known != MEMO_NONE)
+    if (known != PICKLE_MEMO_NONE)
         return put_reference(p, OP_GET, OP_LONG_GET, known);
     if (pickle_op(p, OP_GLOBAL) < 0 || buf_puts(p->out, name, p->err) < 0)
         return -1;
-    return put_reference(p, OP_PUT, OP_LONG_PUT, memo_add(&p->memo, MEMO_GLOBAL, name));
+    return put_reference(p, OP_PUT, OP_LONG_PUT, pickle_memo_add(&p->memo, PICKLE_MEMO_GLOBAL, name));
 }
 
 /* The bytes of one character, 0 when it is none: readers refuse text that is not UTF-8. */
@@ -82,14 +82,14 @@ static int check_text(const char *s, size_t len, struct err *err)
 int pickle_str(struct pickler *p, const char *s)
 {
     size_t len = strlen(s);
-    int32_t known = memo_find(&p->memo, MEMO_TEXT, s);
+    int32_t known = pickle_memo_find(&p->memo, PICKLE_MEMO_TEXT, s);
 
-    if (known != MEMO_NONE)
+    if (known != PICKLE_MEMO_NONE)
         return put_reference(p, OP_GET, OP_LONG_GET, known);
     if (check_text(s, len, p->err) < 0 || pickle_op_le(p, OP_BINUNICODE, len, 4) < 0 ||
         buf_append(p->out, s, len, p->err) < 0)
         return -1;
-    return put_reference(p, OP_PUT, OP_LONG_PUT, memo_add(&p->memo, MEMO_TEXT, s));
+    return put_reference(p, OP_PUT, OP_LONG_PUT, pickle_memo_add(&p->memo, PICKLE_MEMO_TEXT, s));
 }
 
 int pickle_int(struct pickler *p, int64_t v)

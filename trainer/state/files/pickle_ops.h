@@ -6,7 +6,7 @@
 #define TK_TRAINER_STATE_FILES_PICKLE_OPS_H
 
 #include "common/buf.h"
-#include "trainer/state/files/memo.h"
+#include "trainer/state/files/pickle_memo.h"
 #include "trainer/state/files/storages.h"
 
 /* Opcodes of pickle protocol 2. */
@@ -43,7 +43,7 @@ enum {
 
 struct pickler {
     struct buf *out;
-    struct memo memo;
+    struct pickle_memo memo;
     struct storages *storages;
     struct err *err;
 };

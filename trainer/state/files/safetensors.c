@@ -3,7 +3,7 @@
 
 #include "common/buf.h"
 #include "trainer/state/files/json_scan.h"
-#include "trainer/state/files/memo.h"
+#include "trainer/state/files/pickle_memo.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static int by_width(const struct tensor_list *list,
 
 struct header {
     struct buf text;
-    struct memo names;
+    struct pickle_memo names;
     int64_t at;
 };
 
@@ -63,9 +63,9 @@ static int add_entry(void *ctx, const struct tensor_row *row, struct err *err)
 
     if (bytes < 0 || __builtin_add_overflow(h->at, bytes, &end) || end > INT64_C(1) << 53)
         return err_set(err, ERR_INVALID, "%.80s: a shape that cannot be", row->name);
-    if (memo_find(&h->names, MEMO_TEXT, row->name) != MEMO_NONE)
+    if (pickle_memo_find(&h->names, PICKLE_MEMO_TEXT, row->name) != PICKLE_MEMO_NONE)
         return err_set(err, ERR_INVALID, "%.80s: two tensors of one name", row->name);
-    memo_add(&h->names, MEMO_TEXT, row->name);
+    pickle_memo_add(&h->names, PICKLE_MEMO_TEXT, row->name);
     int rc = describe(&h->text, row, h->at, end, err);
     h->at = end;
     return rc;

@@ -1,7 +1,7 @@
 /* torch_unzip.c - find the records of a .pt archive from its central directory. */
 #include "trainer/state/files/torch_unzip.h"
 
-#include "trainer/state/files/memo.h"
+#include "trainer/state/files/pickle_memo.h"
 #include "trainer/state/files/unpickle.h"
 
 #include <inttypes.h>
@@ -39,7 +39,7 @@ struct unzip {
     uint64_t len;
     struct arena *arena;
     struct entry *entry;
-    struct memo names; /* name to place in `entry` */
+    struct pickle_memo names; /* name to place in `entry` */
 };
 
 static uint64_t le(const uint8_t *p, size_t n)
@@ -159,9 +159,9 @@ static int read_directory(struct unzip *z, struct err *err)
     for (uint64_t i = 0, at = 0; i < d.count; i++, at += used) {
         if (read_entry(z, z->bytes + d.at + at, d.len - at, &z->entry[i], &used, err))
             return -1;
-        if (memo_find(&z->names, MEMO_TEXT, z->entry[i].name) != MEMO_NONE)
+        if (pickle_memo_find(&z->names, PICKLE_MEMO_TEXT, z->entry[i].name) != PICKLE_MEMO_NONE)
             return err_set(err, ERR_INVALID, "%.60s: two records of one name", z->entry[i].name);
-        memo_add(&z->names, MEMO_TEXT, z->entry[i].name);
+        pickle_memo_add(&z->names, PICKLE_MEMO_TEXT, z->entry[i].name);
     }
     return 0;
 }
@@ -182,9 +182,9 @@ static uint32_t crc_of(const uint8_t *p, uint64_t len)
 /* The bytes of a record, checked once; NULL with *err: not there or damaged. */
 static struct entry *record(struct unzip *z, const char *name, struct err *err)
 {
-    int32_t place = memo_find(&z->names, MEMO_TEXT, name);
+    int32_t place = pickle_memo_find(&z->names, PICKLE_MEMO_TEXT, name);
 
-    if (place == MEMO_NONE) {
+    if (place == PICKLE_MEMO_NONE) {
         err_set(err, ERR_INVALID, "%.60s: the archive has no such record", name);
         return NULL;
     }
@@ -224,7 +224,7 @@ static int storage(void *ctx, const char *key, const void **ret, size_t *ret_byt
 /* Old archives do not say; they are little-endian. */
 static int check_byte_order(struct unzip *z, struct err *err)
 {
-    if (memo_find(&z->names, MEMO_TEXT, "byteorder") == MEMO_NONE)
+    if (pickle_memo_find(&z->names, PICKLE_MEMO_TEXT, "byteorder") == PICKLE_MEMO_NONE)
         return 0;
     const struct entry *e = record(z, "byteorder", err);
     if (!e)

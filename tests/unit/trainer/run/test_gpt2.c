@@ -4,7 +4,7 @@
 
 #include "../gpt2_golden.h"
 #include "trainer/model/loss.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
 #include <math.h>
 #include <string.h>
@@ -178,8 +178,8 @@ static void ten_steps_are_pytorchs(void **state)
     read_config(&f, true, &cfg);
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct rig s;
-    if (rig_open(&s, &cfg, &env, &err))
+    cleanup_rig struct session s;
+    if (session_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
     golden_take(&f.root, "losses", losses, STEPS);
     golden_take(&f.root, "norms", norms, STEPS);

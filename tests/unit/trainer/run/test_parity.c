@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "common/cleanup.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void read_golden(struct golden *g)
     assert_int_equal(g->gradients, TENSORS);
 }
 
-static void check_gradients(const struct rig *s, const struct golden *g)
+static void check_gradients(const struct session *s, const struct golden *g)
 {
     int rows;
     const struct param_row *row = model_params(s->model, &rows);
@@ -70,12 +70,12 @@ static void the_first_steps_are_pytorchs(void **state)
     struct err err = {0};
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct rig s = {0};
+    cleanup_rig struct session s = {0};
 
     read_golden(&g);
     assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
     cfg.data_dir = DATA;
-    if (rig_open(&s, &cfg, &env, &err))
+    if (session_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
     train_epoch(&s.train, 0);
     for (int step = 0; step < STEPS; step++) {

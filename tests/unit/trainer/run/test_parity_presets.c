@@ -4,7 +4,7 @@
 
 #include "../launched.h"
 #include "common/cleanup.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static uLong crc_of_data(const struct dataset *d)
 }
 
 /* Each rank's weights and the mean losses are those of the record; 0 when they are. */
-static int compare(struct rig *s, const struct golden *g)
+static int compare(struct session *s, const struct golden *g)
 {
     struct err err;
     int64_t steps = sampler_steps(&s->train.p.sampler, s->cfg->batch_size);
@@ -105,7 +105,7 @@ static int train(const char *preset, const struct golden *g)
     struct err err = {0};
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = {.get = environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct rig s = {0};
+    cleanup_rig struct session s = {0};
 
     if (config_load(preset, &a, &cfg, &err))
         return print_error("%s\n", err.msg), 1;
@@ -113,7 +113,7 @@ static int train(const char *preset, const struct golden *g)
     cfg.seed = 0;
     cfg.timeout_s = 60;
     cfg.save_path = NULL;
-    if (rig_open(&s, &cfg, &env, &err))
+    if (session_open(&s, &cfg, &env, &err))
         return print_error("rank %d: %s\n", launched.rank, err.msg), 1;
     return compare(&s, g);
 }

@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "common/cleanup.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static bool read_record(FILE *f, float *at, size_t n, struct record *r)
     return fread(at, sizeof(float), 4 * n + 1, f) == 4 * n + 1;
 }
 
-static void compare_step(struct rig *s, const struct record *r, int64_t step, struct worst *worst)
+static void compare_step(struct session *s, const struct record *r, int64_t step, struct worst *worst)
 {
     struct train_result result;
     struct err err;
@@ -95,7 +95,7 @@ static void steps_are_pytorchs(void **state)
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     cleanup_fclose FILE *f = fopen(getenv("TK_PARITY_STEPS"), "r");
     struct run_env env = {.get = no_environment, .clock = clock_system(), .out = out};
-    cleanup_rig struct rig s = {0};
+    cleanup_rig struct session s = {0};
     struct worst worst = {0};
     struct record r;
     int64_t step = 0;
@@ -103,7 +103,7 @@ static void steps_are_pytorchs(void **state)
     assert_non_null(f);
     assert_int_equal(config_load("mnist-cnn", &a, &cfg, &err), 0);
     cfg.data_dir = DATA;
-    if (rig_open(&s, &cfg, &env, &err))
+    if (session_open(&s, &cfg, &env, &err))
         fail_msg("%s", err.msg);
     size_t n = model_len(s.model);
     cleanup_free float *room = calloc(4 * n + 1, sizeof(float));

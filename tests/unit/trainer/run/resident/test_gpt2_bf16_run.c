@@ -8,8 +8,8 @@
 #include "a_gpu.h"
 #include "common/fsutil.h"
 #include "kernels/device.h"
-#include "trainer/run/rig.h"
 #include "trainer/run/run.h"
+#include "trainer/run/session.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static void losses_of(const struct config *cfg, int steps, float *loss)
 
     cleanup_fclose FILE *out = fopen("/dev/null", "w");
     struct run_env env = env_of(out);
-    cleanup_rig struct rig s;
-    if (rig_open(&s, cfg, &env, &err))
+    cleanup_rig struct session s;
+    if (session_open(&s, cfg, &env, &err))
         fail_msg("%s", err.msg);
     assert_int_equal(device_element(s.ctx), ELEMENT_BF16);
     const struct schedule_spec schedule = optim_schedule(&cfg->schedule, 1, STEPS);

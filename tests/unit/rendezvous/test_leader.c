@@ -1,5 +1,5 @@
-/* test_chair.c - a chair whose process stands still now and then, as one that is debugged, migrated or starved does. */
-#include "rendezvous/chair.h"
+/* test_leader.c - a leader whose process stands still now and then, as one that is debugged, migrated or starved does. */
+#include "rendezvous/leader.h"
 #include "rendezvous/store.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* STOP_MS: longer than the chair waits for its own store, an answer on time included. */
+/* STOP_MS: longer than the leader waits for its own store, an answer on time included. */
 enum { LONG_MS = 60000, STOP_MS = 1500, STOPS = 3 };
 
 static void rest(int64_t ms)
@@ -53,7 +53,7 @@ static void say(struct store *s, int64_t ticket, enum node_phase phase)
     assert_int_equal(store_add(s, "posts", 1, &ignored, LONG_MS, &err), 0);
 }
 
-/* Until the chair has said that the run is in this stage. */
+/* Until the leader has said that the run is in this stage. */
 static void await(struct store *s, enum meeting_stage stage)
 {
     static struct meeting_state state;
@@ -82,12 +82,12 @@ static void test_stops(void **state)
     int64_t ticket;
 
     (void)state;
-    struct chair *c = chair_start(0, "r", &ONE_NODE, &err);
+    struct leader *c = leader_start(0, "r", &ONE_NODE, &err);
     if (!c)
         fail_msg("%s", err.msg);
     for (int i = 0; i < STOPS; i++)
         stand_still();
-    struct store *s = store_connect("127.0.0.1", chair_port(c), "r", LONG_MS, &err);
+    struct store *s = store_connect("127.0.0.1", leader_port(c), "r", LONG_MS, &err);
     assert_non_null(s);
     assert_int_equal(store_add(s, "tickets", 1, &ticket, LONG_MS, &err), 0);
     say(s, ticket, NODE_JOINING);
@@ -96,29 +96,29 @@ static void test_stops(void **state)
         stand_still();
     say(s, ticket, NODE_DONE);
     await(s, STAGE_ENDED);
-    assert_false(chair_over(c)); /* the node has not said that it has heard of it */
+    assert_false(leader_over(c)); /* the node has not said that it has heard of it */
     store_close(s);
-    chair_stop(c);
+    leader_stop(c);
 }
 
-/* What a chair cannot read will not be right the next time either. It does not try for ever: the store goes, and that is noticed. */
+/* What a leader cannot read will not be right the next time either. It does not try for ever: the store goes, and that is noticed. */
 static void test_spoiled_store(void **state)
 {
     struct err err = {0};
 
     (void)state;
-    struct chair *c = chair_start(0, "r", &ONE_NODE, &err);
+    struct leader *c = leader_start(0, "r", &ONE_NODE, &err);
     if (!c)
         fail_msg("%s", err.msg);
-    struct store *s = store_connect("127.0.0.1", chair_port(c), "r", LONG_MS, &err);
+    struct store *s = store_connect("127.0.0.1", leader_port(c), "r", LONG_MS, &err);
     assert_non_null(s);
     assert_int_equal(store_set(s, "posts", "many", 4, LONG_MS, &err), 0);
     assert_int_equal(store_wait_count(s, "never", 1, LONG_MS, &err), -1);
     assert_int_equal(err.kind, ERR_PEER);
-    while (!chair_over(c))
+    while (!leader_over(c))
         rest(1);
     store_close(s);
-    chair_stop(c);
+    leader_stop(c);
 }
 
 int main(void)

@@ -1,9 +1,9 @@
-/* rig_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
-#include "trainer/run/rig.h"
+/* session_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
+#include "trainer/run/session.h"
 
 #include "trainer/state/init_from.h"
 
-struct snapshot rig_snapshot(struct rig *s)
+struct snapshot session_snapshot(struct session *s)
 {
     if (s->shard.each)
         return (struct snapshot){.model = s->model, .optim = &s->whole_optim, .cursor = &s->cursor};
@@ -13,7 +13,7 @@ struct snapshot rig_snapshot(struct rig *s)
 }
 
 /* Memory for all parts' moments, on rank 0. */
-static int make_whole_optim(struct rig *s, struct err *err)
+static int make_whole_optim(struct session *s, struct err *err)
 {
     int rows;
     const struct param_row *row = model_params(s->model, &rows);
@@ -21,13 +21,13 @@ static int make_whole_optim(struct rig *s, struct err *err)
     return s->comm->rank ? 0 : optim_make(&s->whole_optim, &s->cfg->optimizer, row, rows, err);
 }
 
-void rig_gathered(struct rig *s)
+void session_gathered(struct session *s)
 {
     if (s->shard.each)
         optim_release(&s->whole_optim);
 }
 
-static int gather_parts(struct rig *s, struct err *err)
+static int gather_parts(struct session *s, struct err *err)
 {
     if (make_whole_optim(s, err))
         return -1;
@@ -38,7 +38,7 @@ static int gather_parts(struct rig *s, struct err *err)
                : 0;
 }
 
-static int scatter_parts(struct rig *s, struct err *err)
+static int scatter_parts(struct session *s, struct err *err)
 {
     struct collectives *c = s->comm;
     struct model *m = s->model;
@@ -53,7 +53,7 @@ static int scatter_parts(struct rig *s, struct err *err)
                : 0;
 }
 
-int rig_gather(struct rig *s, struct err *err)
+int session_gather(struct session *s, struct err *err)
 {
     const bool reads = s->shard.each || s->pipeline.at.replica == 0;
     struct model *whole;
@@ -73,7 +73,7 @@ int rig_gather(struct rig *s, struct err *err)
 }
 
 /* The way back, after rank 0 has read a checkpoint. */
-static int scatter(struct rig *s, struct err *err)
+static int scatter(struct session *s, struct err *err)
 {
     if (s->shard.each)
         return scatter_parts(s, err);
@@ -86,7 +86,7 @@ static int scatter(struct rig *s, struct err *err)
 }
 
 /* A place of an epoch's order is another sample where there are more or fewer of them. */
-static void compare_items(struct rig *s)
+static void compare_items(struct session *s)
 {
     struct cursor *c = &s->cursor;
     const int64_t items = s->split.first_items;
@@ -100,7 +100,7 @@ static void compare_items(struct rig *s)
     c->items = items;
 }
 
-int rig_begin(struct rig *s, struct err *err)
+int session_begin(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
 
@@ -113,14 +113,14 @@ int rig_begin(struct rig *s, struct err *err)
                                .later_attempt = s->run_id.later_attempt,
                                .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
                                .timeout_ms = s->timeout_ms};
-    struct snapshot all = rig_snapshot(s);
+    struct snapshot all = session_snapshot(s);
 
     s->cursor = (struct cursor){.epoch = 1};
     if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)))
         return -1;
     compare_items(s);
-    rig_gathered(s);
+    session_gathered(s);
     /* A later attempt needs the first weights no more, and they may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");

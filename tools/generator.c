@@ -1,5 +1,5 @@
-/* speaker.c - the model's size is the file's; what it cannot tell comes from the preset. */
-#include "tools/speaker.h"
+/* generator.c - the model's size is the file's; what it cannot tell comes from the preset. */
+#include "tools/generator.h"
 
 #include "common/cpus.h"
 #include "trainer/model/gpt2.h"
@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-int speaker_take_name(void *into, const char *text, struct err *err)
+int generator_take_name(void *into, const char *text, struct err *err)
 {
-    struct speaker_options *o = into;
+    struct generator_options *o = into;
 
     if (o->model)
         return err_set(err, ERR_INVALID, "\"%.80s\": expected one NAME", text);
@@ -19,16 +19,16 @@ int speaker_take_name(void *into, const char *text, struct err *err)
     return 0;
 }
 
-void speaker_close(struct speaker *s)
+void generator_close(struct generator *s)
 {
     decoder_free(s->decoder);
     kctx_free(s->ctx);
     model_free(s->model);
     bpe_free(s->bpe);
-    *s = (struct speaker){0};
+    *s = (struct generator){0};
 }
 
-static int heads_of(const struct speaker_options *o, const struct weights *w, int64_t width, int64_t *ret,
+static int heads_of(const struct generator_options *o, const struct weights *w, int64_t width, int64_t *ret,
                     struct err *err)
 {
     cleanup_arena struct arena a = {0};
@@ -46,7 +46,7 @@ static int heads_of(const struct speaker_options *o, const struct weights *w, in
 }
 
 /* The size is the file's. */
-static int open_model(struct speaker *s, const struct speaker_options *o, struct err *err)
+static int open_model(struct generator *s, const struct generator_options *o, struct err *err)
 {
     cleanup_weights struct weights file = {0};
     cleanup_free struct model_spec *spec = calloc(1, sizeof(*spec));
@@ -81,12 +81,12 @@ static int open_model(struct speaker *s, const struct speaker_options *o, struct
     return s->decoder ? 0 : -1;
 }
 
-int speaker_open(struct speaker *s, const struct speaker_options *o, struct err *err)
+int generator_open(struct generator *s, const struct generator_options *o, struct err *err)
 {
     int threads = threads_per_rank(getenv("OMP_NUM_THREADS"), cpus_usable(), 1, KCTX_THREADS_MAX);
     const struct kctx_options machine = {.threads = o->threads ? (int)o->threads : threads};
 
-    *s = (struct speaker){0};
+    *s = (struct generator){0};
     if (!o->init_from || (o->vocab != NULL) != (o->merges != NULL))
         return err_set(err, ERR_INVALID,
                        "expected --init_from FILE, and --vocab and --merges for tokens that are no bytes "

@@ -1,11 +1,11 @@
-/* wrapped.c - wrap help text at 80 columns. */
-#include "trainer/cli/wrapped.h"
+/* wrap.c - wrap help text at 80 columns. */
+#include "trainer/cli/wrap.h"
 
 #include <string.h>
 
 enum { WIDTH = 80 };
 
-void wrapped(FILE *out, int indent, const char *text)
+void wrap_text(FILE *out, int indent, const char *text)
 {
     int column = 0;
 

@@ -1,5 +1,5 @@
-/* watch_room.c - what the watch makes of what ranks say: who is there, who is told what. */
-#include "collectives/watch_room.h"
+/* watch_table.c - what the watch makes of what ranks say: who is there, who is told what. */
+#include "collectives/watch_table.h"
 #include "collectives/net.h"
 #include "common/clock.h"
 #include "common/secret.h"
@@ -12,22 +12,22 @@ enum {
     NAMED_MAX = 8,  /* ranks listed by number in an answer */
 };
 
-static void say_all(struct watch_room *s, const struct watch_head *head, const void *body, int but)
+static void say_all(struct watch_table *s, const struct watch_head *head, const void *body, int but)
 {
     for (int r = 0; r < s->world; r++)
         if (r != but && s->by_rank[r])
-            watch_seat_say(s->by_rank[r], head, body);
+            watch_slot_say(s->by_rank[r], head, body);
 }
 
-static void refuse(struct watch_seat *t, enum err_kind kind, const char *why)
+static void refuse(struct watch_slot *t, enum err_kind kind, const char *why)
 {
     const struct watch_head head = {.type = WATCH_REFUSED, .kind = kind, .len = (uint32_t)strlen(why)};
 
-    watch_seat_say(t, &head, why);
+    watch_slot_say(t, &head, why);
 }
 
 /* Does a registration belong here? NULL, or why not. */
-static bool take_rank(struct watch_room *s, struct watch_seat *t, const struct watch_head *head,
+static bool take_rank(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                       const void *body)
 {
     struct watch_register r;
@@ -59,7 +59,7 @@ static bool take_rank(struct watch_room *s, struct watch_seat *t, const struct w
     return true;
 }
 
-void watch_room_go(struct watch_room *s)
+void watch_table_go(struct watch_table *s)
 {
     const struct watch_head head = {.type = WATCH_GO,
                                     .len = (uint32_t)((size_t)s->world * sizeof(*s->members))};
@@ -71,7 +71,7 @@ void watch_room_go(struct watch_room *s)
 }
 
 /* "3, 5 and 2 more": the ranks that have not been seen in call `seq` (0: that have not come). */
-void watch_room_answer(struct watch_room *s, struct watch_seat *t)
+void watch_table_answer(struct watch_table *s, struct watch_slot *t)
 {
     char text[WATCH_TEXT_BYTES] = "";
     size_t at = 0;
@@ -86,11 +86,11 @@ void watch_room_answer(struct watch_room *s, struct watch_seat *t)
     if (n > NAMED_MAX)
         snprintf(text + at, sizeof(text) - at, " and %d more", n - NAMED_MAX);
     const struct watch_head head = {.type = WATCH_ANSWER, .seq = t->query, .len = (uint32_t)strlen(text)};
-    watch_seat_say(t, &head, text);
+    watch_slot_say(t, &head, text);
     t->answer_ms = 0;
 }
 
-static void tell_once(struct watch_room *s, struct watch_head head, const void *body, int rank)
+static void tell_once(struct watch_table *s, struct watch_head head, const void *body, int rank)
 {
     if (s->lost_or_failed || !s->gone)
         return;
@@ -100,8 +100,8 @@ static void tell_once(struct watch_room *s, struct watch_head head, const void *
 }
 
 /* False: it is no rank of ours. */
-bool watch_room_hear(struct watch_room *s, struct watch_seat *t, const struct watch_head *head,
-                     const void *body)
+bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
+                      const void *body)
 {
     if (t->rank < 0)
         return head->type == WATCH_REGISTER && take_rank(s, t, head, body);
@@ -135,12 +135,12 @@ bool watch_room_hear(struct watch_room *s, struct watch_seat *t, const struct wa
 }
 
 /* A rank that goes before all have come makes room for its successor; later it is everyone's loss. */
-void watch_room_drop(struct watch_room *s, int i)
+void watch_table_drop(struct watch_table *s, int i)
 {
-    struct watch_seat *t = s->seats[i];
+    struct watch_slot *t = s->slots[i];
 
     if (t->rank < 0)
-        atomic_fetch_add(&s->strangers, 1);
+        atomic_fetch_add(&s->unauthenticated, 1);
     else {
         s->by_rank[t->rank] = NULL;
         if (!s->gone) {
@@ -149,14 +149,14 @@ void watch_room_drop(struct watch_room *s, int i)
         } else if (!t->left)
             tell_once(s, (struct watch_head){.type = WATCH_LOST}, NULL, t->rank);
     }
-    watch_seat_free(t);
-    s->seats[i] = s->seats[--s->n_seats];
+    watch_slot_free(t);
+    s->slots[i] = s->slots[--s->n_slots];
 }
 
-bool watch_room_owes(const struct watch_room *s)
+bool watch_table_owes(const struct watch_table *s)
 {
-    for (int i = 0; i < s->n_seats; i++)
-        if (s->seats[i]->out.len && s->seats[i]->rank >= 0)
+    for (int i = 0; i < s->n_slots; i++)
+        if (s->slots[i]->out.len && s->slots[i]->rank >= 0)
             return true;
     return false;
 }

@@ -1,6 +1,6 @@
-/* watch_seat.c - one connection to the watch: bytes in and out. */
+/* watch_slot.c - one connection to the watch: bytes in and out. */
 #include "collectives/net.h"
-#include "collectives/watch_room.h"
+#include "collectives/watch_table.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
@@ -11,24 +11,24 @@
 
 enum { OWED_MAX = 1 << 20 }; /* bytes to a rank that does not read */
 
-struct watch_seat *watch_seat_new(int fd)
+struct watch_slot *watch_slot_new(int fd)
 {
-    struct watch_seat *t = memory_must(calloc(1, sizeof(*t)));
+    struct watch_slot *t = memory_must(calloc(1, sizeof(*t)));
 
-    *t = (struct watch_seat){
+    *t = (struct watch_slot){
         .fd = fd, .rank = -1, .came_ms = clock_mono_ms(), .out = (struct buf)BUF_INIT(OWED_MAX)};
     net_tune(fd, true);
     return t;
 }
 
-void watch_seat_free(struct watch_seat *t)
+void watch_slot_free(struct watch_slot *t)
 {
     close(t->fd);
     buf_release(&t->out);
     free(t);
 }
 
-void watch_seat_say(struct watch_seat *t, const struct watch_head *head, const void *body)
+void watch_slot_say(struct watch_slot *t, const struct watch_head *head, const void *body)
 {
     struct err ignored;
 
@@ -39,7 +39,7 @@ void watch_seat_say(struct watch_seat *t, const struct watch_head *head, const v
         t->broken = true;
 }
 
-static void hear_all(struct watch_room *s, struct watch_seat *t)
+static void hear_all(struct watch_table *s, struct watch_slot *t)
 {
     size_t at = 0;
     struct watch_head head;
@@ -51,7 +51,7 @@ static void hear_all(struct watch_room *s, struct watch_seat *t)
         } else if (t->said - at < sizeof(head) + head.len) {
             break;
         } else {
-            t->broken = !watch_room_hear(s, t, &head, t->in + at + sizeof(head)) || t->broken;
+            t->broken = !watch_table_hear(s, t, &head, t->in + at + sizeof(head)) || t->broken;
             at += sizeof(head) + head.len;
         }
     }
@@ -59,7 +59,7 @@ static void hear_all(struct watch_room *s, struct watch_seat *t)
     t->said -= at;
 }
 
-void watch_seat_read(struct watch_room *s, struct watch_seat *t)
+void watch_slot_read(struct watch_table *s, struct watch_slot *t)
 {
     for (int turns = 0; turns < 8 && !t->broken; turns++) {
         ssize_t n = recv(t->fd, t->in + t->said, sizeof(t->in) - t->said, 0);
@@ -72,7 +72,7 @@ void watch_seat_read(struct watch_room *s, struct watch_seat *t)
     }
 }
 
-void watch_seat_write(struct watch_seat *t)
+void watch_slot_write(struct watch_slot *t)
 {
     while (t->out.len) {
         ssize_t n = send(t->fd, t->out.data, t->out.len, MSG_NOSIGNAL);

@@ -1,6 +1,6 @@
-/* rig_fit.c - check that data, model and options fit each other before the first step. */
+/* session_fit.c - check that data, model and options fit each other before the first step. */
 #include "trainer/model/loss.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
 /* An input of the data may be told to the model as it lies there: the same shape, or a vector for pixels of one
  * channel. */
@@ -13,7 +13,7 @@ static bool same_input(const struct shape *in, const struct data_layout *l)
            (vector ? in->channels == 1 : in->flat && l->channels == 1);
 }
 
-static int check_targets(const struct rig *s, const struct data_layout *l, struct err *err)
+static int check_targets(const struct session *s, const struct data_layout *l, struct err *err)
 {
     struct shape out = s->pipeline.output;
     bool values = loss_wants_values(&s->cfg->loss);
@@ -38,7 +38,7 @@ static int check_targets(const struct rig *s, const struct data_layout *l, struc
     return 0;
 }
 
-int rig_check_fit(const struct rig *s, struct err *err)
+int session_check_fit(const struct session *s, struct err *err)
 {
     const struct data_layout *l = &s->data.set.layout;
     const struct shape *in = &s->cfg->model.input;

@@ -1,13 +1,13 @@
-/* rig.h - what a run holds while it lasts, and taking it: ranks, machine, data, model, report.
+/* session.h - what a run holds while it lasts, and taking it: ranks, machine, data, model, report.
  *
- * Ownership: rig_open takes, rig_release gives back, also half of it; cfg and env are borrowed.
+ * Ownership: session_open takes, session_release gives back, also half of it; cfg and env are borrowed.
  * Order:     a collective call: every rank makes it. Signals are watched (stop.h) once the ranks have met. Initial
  *            weights are drawn first and the train/validation split after them, from one generator, as the
  *            original program does.
  * Errors:    as run.h says.
  */
-#ifndef TK_TRAINER_RUN_RIG_H
-#define TK_TRAINER_RUN_RIG_H
+#ifndef TK_TRAINER_RUN_SESSION_H
+#define TK_TRAINER_RUN_SESSION_H
 
 #include "trainer/data/pod_data.h"
 #include "trainer/data/split.h"
@@ -21,13 +21,13 @@
 #include "trainer/state/saver.h"
 
 /* Where the measuring of the speed began. */
-struct rig_speed {
+struct session_speed {
     int64_t ms, step; /* ms 0: nowhere yet */
     double val_s;
 };
 
 /* What a run holds, in the order in which it is taken. */
-struct rig {
+struct session {
     const struct config *cfg;   /* `own` */
     const struct config *asked; /* as it was given: for what must not depend on the number of ranks */
     struct config own;          /* with the batch of each rank */
@@ -60,42 +60,43 @@ struct rig {
     int64_t save_every;    /* rank 0's, as the next */
     int64_t histograms_every, images_every; /* steps; 0: never, or no --log_dir */
     struct report_times times;
-    struct rig_speed speed;
+    struct session_speed speed;
 };
 
-int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err) MUST_CHECK;
+int session_open(struct session *s, const struct config *cfg, const struct run_env *env,
+                 struct err *err) MUST_CHECK;
 
-/* The rest of this block are parts of rig_open. The GPU of this rank, if it gets one, before the ranks meet: *err is one
+/* The rest of this block are parts of session_open. The GPU of this rank, if it gets one, before the ranks meet: *err is one
  * line that says what was asked, what there is and what would do. */
-int rig_find_device(struct rig *s, struct err *err) MUST_CHECK;
+int session_find_device(struct session *s, struct err *err) MUST_CHECK;
 
 /* Its context, and NCCL, behind the meeting; s->ctx stays NULL for who computes on the CPU. */
-int rig_open_device(struct rig *s, struct err *err) MUST_CHECK;
+int session_open_device(struct session *s, struct err *err) MUST_CHECK;
 
 /* Inputs, targets and classes of the data are those of the model. */
-int rig_check_fit(const struct rig *s, struct err *err) MUST_CHECK;
+int session_check_fit(const struct session *s, struct err *err) MUST_CHECK;
 
 /* The run's name, where it begins, and who saves. */
-int rig_begin(struct rig *s, struct err *err) MUST_CHECK;
+int session_begin(struct session *s, struct err *err) MUST_CHECK;
 
 /* What a checkpoint holds of this run. */
-struct snapshot rig_snapshot(struct rig *s);
+struct snapshot session_snapshot(struct session *s);
 
 /* Bring the state of all stages into rank 0's snapshot. A collective call. */
-int rig_gather(struct rig *s, struct err *err) MUST_CHECK;
+int session_gather(struct session *s, struct err *err) MUST_CHECK;
 
 /* The snapshot is written: give back what only it needed. */
-void rig_gathered(struct rig *s);
+void session_gathered(struct session *s);
 
 /* Steps of a whole epoch at this number of ranks. */
-int64_t rig_steps(const struct rig *s);
+int64_t session_steps(const struct session *s);
 
 /* What a preset's lines can say in `epoch` (from 0), the loss aside. */
-struct lines_values rig_lines(const struct rig *s, int64_t epoch);
+struct lines_values session_lines(const struct session *s, int64_t epoch);
 
-void rig_release(struct rig *s);
+void session_release(struct session *s);
 /* Behind train_release: the device is not there to give anything back to (collectives/device.h). */
-bool rig_device_lost(const struct rig *s);
-#define cleanup_rig __attribute__((cleanup(rig_release)))
+bool session_device_lost(const struct session *s);
+#define cleanup_rig __attribute__((cleanup(session_release)))
 
 #endif

@@ -1,5 +1,5 @@
-/* chair.c - the leader's thread: read all nodes' keys, decide by quorum.h, write the meeting's state. */
-#include "rendezvous/chair.h"
+/* leader.c - the leader's thread: read all nodes' keys, decide by quorum.h, write the meeting's state. */
+#include "rendezvous/leader.h"
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/sv.h"
@@ -18,7 +18,7 @@
  * GATHER_MS are read together, which keeps the joining of n nodes from costing n * n reads. */
 enum { OWN_MS = 10000, SLICE_MS = 200, GATHER_MS = 5, ABSENT_MS = 1 };
 
-struct chair {
+struct leader {
     pthread_t thread;
     struct store_server *server;
     struct store *store;
@@ -32,7 +32,7 @@ struct chair {
     atomic_bool stop, over;
 };
 
-static int publish(struct chair *c, struct err *err)
+static int publish(struct leader *c, struct err *err)
 {
     int64_t ignored;
 
@@ -44,7 +44,7 @@ static int publish(struct chair *c, struct err *err)
 }
 
 /* What one node says; one that has a ticket and has said nothing yet is none, and so is one that talks nonsense. */
-static int hear(struct chair *c, int64_t ticket, struct err *err)
+static int hear(struct leader *c, int64_t ticket, struct err *err)
 {
     struct meeting_node node;
     struct err why = {0};
@@ -67,7 +67,7 @@ static int hear(struct chair *c, int64_t ticket, struct err *err)
 }
 
 /* Whose connections have ended. */
-static int look_for_cuts(struct chair *c, int64_t tickets, struct err *err)
+static int look_for_cuts(struct leader *c, int64_t tickets, struct err *err)
 {
     const int64_t before = c->cuts;
     char key[40];
@@ -92,7 +92,7 @@ static int look_for_cuts(struct chair *c, int64_t tickets, struct err *err)
     return 0;
 }
 
-static int turn(struct chair *c, struct err *err)
+static int turn(struct leader *c, struct err *err)
 {
     int64_t now = clock_mono_ms(), left = quorum_next_ms(&c->quorum, now) - now, tickets;
     struct err why = {0};
@@ -125,7 +125,7 @@ static int turn(struct chair *c, struct err *err)
     return 0;
 }
 
-static int reach(struct chair *c, struct err *err)
+static int reach(struct leader *c, struct err *err)
 {
     c->store = store_connect("127.0.0.1", c->port, c->run_id, OWN_MS, err);
     return c->store ? 0 : -1;
@@ -133,7 +133,7 @@ static int reach(struct chair *c, struct err *err)
 
 /* The store is in our own process, and lives. But when all of the process stood still for a second, the time of a request
  * has passed before its answer could come. What was decided then may not have been told. */
-static int mend(struct chair *c, struct err *err)
+static int mend(struct leader *c, struct err *err)
 {
     store_close(TAKE(c->store));
     c->cuts = -1;
@@ -141,15 +141,15 @@ static int mend(struct chair *c, struct err *err)
 }
 
 /* Again after a failure? One that left the connection whole is the store's answer, and would be its answer the next time. */
-static bool goes_on(struct chair *c, struct err *err)
+static bool goes_on(struct leader *c, struct err *err)
 {
     return !store_usable(c->store) && mend(c, err) == 0;
 }
 
-/* Nodes wait for our word without a time limit. So a store without a chair must not stay: that it goes is noticed. */
+/* Nodes wait for our word without a time limit. So a store without a leader must not stay: that it goes is noticed. */
 static void *work(void *arg)
 {
-    struct chair *c = arg;
+    struct leader *c = arg;
     struct err err = {0};
 
     while (!atomic_load(&c->stop) && !atomic_load(&c->over))
@@ -161,7 +161,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static int open_store(struct chair *c, struct err *err)
+static int open_store(struct leader *c, struct err *err)
 {
     unsigned long long id = 0;
     char text[20];
@@ -171,19 +171,19 @@ static int open_store(struct chair *c, struct err *err)
     if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id))
         id = (unsigned long long)clock_mono_ms();
     snprintf(text, sizeof(text), "%016llx", id);
-    if (store_set(c->store, "chair", text, 16, OWN_MS, err) < 0)
+    if (store_set(c->store, "leader", text, 16, OWN_MS, err) < 0)
         return -1;
     return publish(c, err);
 }
 
-static int start_thread(struct chair *c, struct err *err)
+static int start_thread(struct leader *c, struct err *err)
 {
     int code = thread_start(&c->thread, work, c);
 
     return code ? err_errno(err, ERR_FATAL, code, "rendezvous: cannot start a thread") : 0;
 }
 
-static void release(struct chair *c)
+static void release(struct leader *c)
 {
     store_close(c->store);
     store_server_stop(c->server);
@@ -192,11 +192,11 @@ static void release(struct chair *c)
     free(c);
 }
 
-struct chair *chair_start(int port, const char *run_id, const struct quorum_config *config, struct err *err)
+struct leader *leader_start(int port, const char *run_id, const struct quorum_config *config, struct err *err)
 {
     /* Two connections of each node, ours, and those of nodes that have been lost and not yet noticed. */
     const struct store_server_limits limits = {.clients = 4 * MEETING_NODES_MAX};
-    struct chair *c = memory_must(calloc(1, sizeof(*c)));
+    struct leader *c = memory_must(calloc(1, sizeof(*c)));
 
     c->text = (struct buf)BUF_INIT(STORE_VALUE_BYTES);
     quorum_init(&c->quorum, config, clock_mono_ms());
@@ -209,17 +209,17 @@ struct chair *chair_start(int port, const char *run_id, const struct quorum_conf
     return NULL;
 }
 
-int chair_port(const struct chair *c)
+int leader_port(const struct leader *c)
 {
     return c->port;
 }
 
-bool chair_over(const struct chair *c)
+bool leader_over(const struct leader *c)
 {
     return atomic_load(&c->over);
 }
 
-void chair_stop(struct chair *c)
+void leader_stop(struct leader *c)
 {
     if (!c)
         return;

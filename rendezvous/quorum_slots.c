@@ -1,5 +1,5 @@
-/* quorum_seats.c - the table of known nodes: present, silent, replaced. */
-#include "rendezvous/quorum_seats.h"
+/* quorum_slots.c - the table of known nodes: present, silent, replaced. */
+#include "rendezvous/quorum_slots.h"
 #include "common/memory.h"
 
 #include <inttypes.h>
@@ -18,16 +18,16 @@ void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms
 
 void quorum_release(struct quorum *q)
 {
-    free(q->seats);
-    q->seats = NULL;
+    free(q->slots);
+    q->slots = NULL;
     q->n = q->room = 0;
 }
 
-static struct quorum_seat *find(const struct quorum *q, int64_t ticket)
+static struct quorum_slot *find(const struct quorum *q, int64_t ticket)
 {
     for (int i = 0; i < q->n; i++)
-        if (q->seats[i].ticket == ticket)
-            return &q->seats[i];
+        if (q->slots[i].ticket == ticket)
+            return &q->slots[i];
     return NULL;
 }
 
@@ -39,15 +39,15 @@ bool quorum_is_member(const struct quorum *q, int64_t ticket)
     return false;
 }
 
-static struct quorum_seat *add(struct quorum *q, int64_t ticket)
+static struct quorum_slot *add(struct quorum *q, int64_t ticket)
 {
     if (q->n == q->room) {
         q->room = q->room ? 2 * q->room : 16;
-        struct quorum_seat *more = memory_must(realloc(q->seats, (size_t)q->room * sizeof(*more)));
-        q->seats = more;
+        struct quorum_slot *more = memory_must(realloc(q->slots, (size_t)q->room * sizeof(*more)));
+        q->slots = more;
     }
-    q->seats[q->n] = (struct quorum_seat){.ticket = ticket};
-    return &q->seats[q->n++];
+    q->slots[q->n] = (struct quorum_slot){.ticket = ticket};
+    return &q->slots[q->n++];
 }
 
 bool quorum_knows(const struct quorum *q, int64_t ticket)
@@ -56,7 +56,7 @@ bool quorum_knows(const struct quorum *q, int64_t ticket)
 }
 
 /* A newer connection than the last that ended is the node's now. */
-static void judge_cut(struct quorum_seat *s, int64_t now_ms)
+static void judge_cut(struct quorum_slot *s, int64_t now_ms)
 {
     const bool cut = s->cut_tie && s->cut_tie >= s->node.tie;
 
@@ -67,7 +67,7 @@ static void judge_cut(struct quorum_seat *s, int64_t now_ms)
 
 void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms)
 {
-    struct quorum_seat *s = find(q, ticket);
+    struct quorum_slot *s = find(q, ticket);
 
     if (!s || tie <= s->cut_tie)
         return;
@@ -77,7 +77,7 @@ void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms)
 
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms)
 {
-    struct quorum_seat *s = find(q, ticket);
+    struct quorum_slot *s = find(q, ticket);
 
     if (s && memcmp(&s->node, node, sizeof(*node)) == 0)
         return;
@@ -95,13 +95,13 @@ void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *no
     }
 }
 
-bool quorum_fits(const struct quorum *q, const struct quorum_seat *s)
+bool quorum_fits(const struct quorum *q, const struct quorum_slot *s)
 {
     return s->node.phase == NODE_JOINING && s->node.round == q->state.round &&
            (!q->config.fixed_ranks || (s->node.wanted >= 0 && s->node.wanted < q->config.max));
 }
 
-bool quorum_joined(const struct quorum *q, const struct quorum_seat *s)
+bool quorum_joined(const struct quorum *q, const struct quorum_slot *s)
 {
     return !s->gone && quorum_fits(q, s);
 }
@@ -110,8 +110,8 @@ bool quorum_joined(const struct quorum *q, const struct quorum_seat *s)
 static bool is_replaced(const struct quorum *q, int i)
 {
     for (int k = 0; q->config.fixed_ranks && k < q->n; k++)
-        if (!q->seats[k].gone && q->seats[k].ticket > q->seats[i].ticket &&
-            q->seats[k].node.wanted == q->seats[i].node.wanted)
+        if (!q->slots[k].gone && q->slots[k].ticket > q->slots[i].ticket &&
+            q->slots[k].node.wanted == q->slots[i].node.wanted)
             return true;
     return false;
 }
@@ -124,7 +124,7 @@ int64_t quorum_silence_ms(const struct quorum *q)
 /* Why the node counts as lost, or NULL. */
 static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
 {
-    const struct quorum_seat *s = &q->seats[i];
+    const struct quorum_slot *s = &q->slots[i];
 
     if (s->cut && now_ms - s->cut_ms >= QUORUM_CUT_MS)
         return "its launcher's connection ended";
@@ -136,7 +136,7 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
 /* Is it missed, now that it is gone? */
 static bool is_missed(const struct quorum *q, int i)
 {
-    const struct quorum_seat *s = &q->seats[i];
+    const struct quorum_slot *s = &q->slots[i];
 
     if (q->state.stage == STAGE_FORMING)
         return s->node.phase != NODE_LEAVING && !is_replaced(q, i);
@@ -149,12 +149,12 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
     int64_t lost = 0;
 
     for (int i = 0; i < q->n && gap > q->config.keep_alive_ms; i++) {
-        const int64_t excused = q->seats[i].heard_ms + gap;
-        q->seats[i].heard_ms = excused < now_ms ? excused : now_ms;
+        const int64_t excused = q->slots[i].heard_ms + gap;
+        q->slots[i].heard_ms = excused < now_ms ? excused : now_ms;
     }
     q->stepped_ms = now_ms;
     for (int i = 0; i < q->n; i++) {
-        struct quorum_seat *s = &q->seats[i];
+        struct quorum_slot *s = &q->slots[i];
         const char *how = s->gone ? NULL : lost_how(q, i, now_ms);
         if (!how)
             continue;
@@ -170,10 +170,10 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
     return lost;
 }
 
-bool quorum_follows_cut(const struct quorum *q, const struct quorum_seat *failed)
+bool quorum_follows_cut(const struct quorum *q, const struct quorum_slot *failed)
 {
     for (int i = 0; i < q->n; i++) {
-        const struct quorum_seat *s = &q->seats[i];
+        const struct quorum_slot *s = &q->slots[i];
         if (s != failed && s->cut && failed->failed_ms >= s->cut_ms && s->node.phase != NODE_DONE &&
             quorum_is_member(q, s->ticket))
             return true;
@@ -215,11 +215,11 @@ bool quorum_tell(struct quorum *q, int64_t now_ms)
     if (s->stage != STAGE_FORMING || now_ms - q->told_ms < QUORUM_TELL_MS)
         return false;
     for (int i = 0; i < q->n; i++) {
-        if (!quorum_joined(q, &q->seats[i]))
+        if (!quorum_joined(q, &q->slots[i]))
             continue;
         here++;
         if (named)
-            has[q->seats[i].node.wanted] = true;
+            has[q->slots[i].node.wanted] = true;
     }
     if (named)
         list_missing(q, has, missing);

@@ -1,5 +1,5 @@
-/* rig.c - set up a run in the order in which its parts depend on each other. */
-#include "trainer/run/rig.h"
+/* session.c - set up a run in the order in which its parts depend on each other. */
+#include "trainer/run/session.h"
 
 #include "collectives/device.h"
 #include "common/cpus.h"
@@ -13,38 +13,38 @@
 
 enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
 
-void rig_release(struct rig *s)
+void session_release(struct session *s)
 {
     struct err ignored;
 
     (void)report_close(s->report, &ignored);
     train_release(&s->train);
     /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
-    const bool lost = rig_device_lost(s);
+    const bool lost = session_device_lost(s);
     free(s->split_order);
     optim_release(&s->optim);
     optim_release(&s->whole_optim);
     if (!lost)
         pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
-    if (!lost && !rig_device_lost(s)) {
+    if (!lost && !session_device_lost(s)) {
         device_comm_close(s->device_comm);
         kctx_free(s->ctx);
     }
     collectives_close(s->comm);
 }
 
-static int open_ranks(struct rig *s, struct err *err)
+static int open_ranks(struct session *s, struct err *err)
 {
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
-    if (collectives_config_read(&s->ranks, s->env->get, err) || rig_find_device(s, err))
+    if (collectives_config_read(&s->ranks, s->env->get, err) || session_find_device(s, err))
         return -1;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
     return s->comm ? 0 : -1;
 }
 
 /* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
-static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
+static int make_split(struct session *s, struct torch_rng *rng, struct err *err)
 {
     int64_t train, val;
 
@@ -60,7 +60,7 @@ static int make_split(struct rig *s, struct torch_rng *rng, struct err *err)
 }
 
 /* Every rank's generator stands where the one that drew the data does. */
-static void skip_data(const struct rig *s, struct torch_rng *rng)
+static void skip_data(const struct session *s, struct torch_rng *rng)
 {
     const struct data_spec *d = &s->cfg->data;
 
@@ -71,7 +71,7 @@ static void skip_data(const struct rig *s, struct torch_rng *rng)
 }
 
 /* Weights first, then the split, from one generator: the order of the original program. */
-static int make_model(struct rig *s, struct err *err)
+static int make_model(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     /* Sequences are large: as many as in training. */
@@ -90,7 +90,7 @@ static int make_model(struct rig *s, struct err *err)
     if (pipeline_open(&s->pipeline, &o, err))
         return -1;
     s->model = s->pipeline.model;
-    if (rig_check_fit(s, err))
+    if (session_check_fit(s, err))
         return -1;
     const struct param_row *row = model_params(s->model, &rows);
     torch_rng_seed(&rng, (uint64_t)cfg->seed);
@@ -109,7 +109,7 @@ static int make_model(struct rig *s, struct err *err)
     return optim_make(&s->whole_optim, &cfg->optimizer, row, rows, err);
 }
 
-static int make_train(struct rig *s, struct err *err)
+static int make_train(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct train_parts p = {
@@ -139,7 +139,7 @@ static int make_train(struct rig *s, struct err *err)
     return train_make(&s->train, &p, err);
 }
 
-int64_t rig_steps(const struct rig *s)
+int64_t session_steps(const struct session *s)
 {
     struct sampler whole = s->train.p.sampler;
 
@@ -147,7 +147,7 @@ int64_t rig_steps(const struct rig *s)
     return sampler_steps(&whole, s->cfg->batch_size);
 }
 
-static int make_report(struct rig *s, struct err *err)
+static int make_report(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct report_options o = {
@@ -158,7 +158,7 @@ static int make_report(struct rig *s, struct err *err)
         .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
-        .steps = rig_steps(s),
+        .steps = session_steps(s),
         .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
         .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
         .clock = s->env->clock,
@@ -173,7 +173,7 @@ static int make_report(struct rig *s, struct err *err)
 }
 
 /* Stages and parts are gathered to be saved or described, so all ranks must know what rank 0 will do. */
-static int tell_saving(struct rig *s, struct err *err)
+static int tell_saving(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
@@ -194,7 +194,7 @@ static bool stopped(void *stop)
     return stop_poll(stop) != 0;
 }
 
-static int open_data(struct rig *s, struct err *err)
+static int open_data(struct session *s, struct err *err)
 {
     struct pod_data_options o = {
         .source = {.spec = &s->cfg->data,
@@ -214,7 +214,7 @@ static int open_data(struct rig *s, struct err *err)
     return pod_data_open(&s->data, s->comm, &o, err);
 }
 
-struct lines_values rig_lines(const struct rig *s, int64_t epoch)
+struct lines_values session_lines(const struct session *s, int64_t epoch)
 {
     const struct config *cfg = s->cfg;
 
@@ -223,16 +223,16 @@ struct lines_values rig_lines(const struct rig *s, int64_t epoch)
                                  .epoch = epoch,
                                  .epochs = cfg->epochs,
                                  .batch_size = cfg->batch_size,
-                                 .steps = rig_steps(s),
+                                 .steps = session_steps(s),
                                  .save_every = cfg->save_every,
                                  .save_path = cfg->save_path};
 }
 
 /* Rank 0's first line comes before any other rank's. */
-static int say_start(struct rig *s, struct err *err)
+static int say_start(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    struct lines_values v = rig_lines(s, 0);
+    struct lines_values v = session_lines(s, 0);
 
     report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
                  device_name(s->ctx), device_is_host(s->ctx) ? kctx_threads(s->ctx) : 1);
@@ -244,7 +244,7 @@ static int say_start(struct rig *s, struct err *err)
 }
 
 /* A resumed run has said so already, in the event file of its first attempt. */
-static void describe_start(struct rig *s)
+static void describe_start(struct session *s)
 {
     struct err why;
 
@@ -253,7 +253,7 @@ static void describe_start(struct rig *s)
         report_events_failed(s->report, &why);
 }
 
-static int share_batch(struct rig *s, struct err *err)
+static int share_batch(struct session *s, struct err *err)
 {
     struct pipeline_place at;
 
@@ -263,15 +263,15 @@ static int share_batch(struct rig *s, struct err *err)
                : 0;
 }
 
-int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env, struct err *err)
+int session_open(struct session *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
 
-    *s = (struct rig){.cfg = &s->own,
-                      .asked = cfg,
-                      .own = *cfg,
-                      .env = env,
-                      .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
+    *s = (struct session){.cfg = &s->own,
+                          .asked = cfg,
+                          .own = *cfg,
+                          .env = env,
+                          .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
     /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
     if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
         return -1;
@@ -280,11 +280,11 @@ int rig_open(struct rig *s, const struct config *cfg, const struct run_env *env,
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
-    if (rig_open_device(s, err))
+    if (session_open_device(s, err))
         return -1;
     if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
         return -1;
-    if (open_data(s, err) || make_model(s, err) || make_train(s, err) || rig_begin(s, err) ||
+    if (open_data(s, err) || make_model(s, err) || make_train(s, err) || session_begin(s, err) ||
         make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);

@@ -1,8 +1,8 @@
-/* rig_device.c - the GPU of a run: choosing it, its context, NCCL over it, and whether it is lost. */
+/* session_device.c - the GPU of a run: choosing it, its context, NCCL over it, and whether it is lost. */
 #include "collectives/device.h"
-#include "trainer/run/rig.h"
+#include "trainer/run/session.h"
 
-int rig_find_device(struct rig *s, struct err *err)
+int session_find_device(struct session *s, struct err *err)
 {
     const struct gpu_ask ask = {.backend = s->ranks.backend,
                                 .no_cuda = s->cfg->no_cuda,
@@ -31,7 +31,7 @@ static struct model_numbers numbers_of(const struct config *cfg)
                                   .seed = (uint64_t)cfg->seed};
 }
 
-static int take_gpu(struct rig *s, struct err *err)
+static int take_gpu(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
 
@@ -46,7 +46,7 @@ static int take_gpu(struct rig *s, struct err *err)
     return 0;
 }
 
-int rig_open_device(struct rig *s, struct err *err)
+int session_open_device(struct session *s, struct err *err)
 {
     if (s->plugin && take_gpu(s, err))
         return -1;
@@ -61,7 +61,7 @@ int rig_open_device(struct rig *s, struct err *err)
 }
 
 /* An NCCL that has not come up may still be at it, on threads of its own. */
-bool rig_device_lost(const struct rig *s)
+bool session_device_lost(const struct session *s)
 {
     bool asked = s->nccl && s->ctx && !device_is_host(s->ctx);
 

@@ -1,0 +1,10 @@
+/* wrap.h - wrap help text at 80 columns. */
+#ifndef TK_TRAINER_CLI_WRAP_H
+#define TK_TRAINER_CLI_WRAP_H
+
+#include <stdio.h>
+
+/* `text`, `indent` columns in. */
+void wrap_text(FILE *out, int indent, const char *text);
+
+#endif
