@@ -92,7 +92,7 @@ static void read_back(const struct snapshot *s, const char *dir)
 
 static void clean(const char *dir)
 {
-    static const char *const names[] = {"model.pt", "model.safetensors", "state.pt", "manifest.json"};
+    static const char *const names[] = {"model.safetensors", "state.pt", "manifest.json"};
     char path[PATH_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {

@@ -136,9 +136,9 @@ static const struct option_row OPTIONS[] = {
              "where --max_steps or --eval_only ends the run, there too). Default: once, at the end."},
     {.group = "Checkpoints and resuming"},
     {"ckpt_dir", "DIR", OPTION_TEXT, AT(ckpt_dir),
-     .help = "Folder of the checkpoints: step-<number> in it holds model.pt, model.safetensors, state.pt "
-             "(torch.optim's "
-             "state_dict) and manifest.json. Rank 0 alone writes and reads it. Default ./checkpoints."},
+     .help =
+         "Folder of the checkpoints: step-<number> in it holds model.safetensors, state.pt (torch.optim's "
+         "state_dict) and manifest.json. Rank 0 alone writes and reads it. Default ./checkpoints."},
     {"save_steps", "N", OPTION_INTEGER, AT(save_steps), 1, INT32_MAX,
      .help = "A checkpoint after every N-th step of the run. Default: none by steps."},
     {"save_seconds", "N", OPTION_NUMBER, AT(save_seconds), .min_number = 0, .max_number = 1e7,

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-static const char MODEL_PT[] = "model.pt";
 static const char MODEL_SAFETENSORS[] = "model.safetensors";
 static const char STATE_PT[] = "state.pt";
 enum { NAMES_BYTES_MAX = 64 << 20 }; /* of a file, beyond its numbers */
@@ -41,13 +40,10 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
         {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
     };
     const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
-    struct tensor_list all = state_dict_model(s->model, true, &a);
     struct tensor_list list = state_dict_model(s->model, false, &a); /* safetensors shares no storage */
-    struct archive model = {state_dict_pt(&all, &a), "model"};
     struct archive state = {state_dict_optim(s->optim, s->model, s->lr, &more, 1, &a), "state"};
 
-    return ckpt_file(w, MODEL_PT, put_pt, &model, err) ||
-                   ckpt_file(w, MODEL_SAFETENSORS, put_safetensors, &list, err) ||
+    return ckpt_file(w, MODEL_SAFETENSORS, put_safetensors, &list, err) ||
                    ckpt_file(w, STATE_PT, put_pt, &state, err)
                ? -1
                : 0;
@@ -96,10 +92,6 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     struct cursor cursor;
     int rows;
 
-    /* model.pt is not needed, but a checkpoint is whole or damaged. */
-    if (ckpt_read(path, m, MODEL_PT, &model, err))
-        return -1;
-    buf_clear(&model);
     if (ckpt_read(path, m, MODEL_SAFETENSORS, &model, err) || ckpt_read(path, m, STATE_PT, &state, err))
         return -1;
     if (safetensors_parse(model.data, model.len, &a, &list, err) ||

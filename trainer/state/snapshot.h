@@ -1,6 +1,6 @@
 /* snapshot.h - a run's state as the files of a checkpoint, and back.
  *
- * model.pt and model.safetensors hold the state_dict. state.pt is what torch.optim's state_dict() gives for the same
+ * model.safetensors holds the state_dict. state.pt is what torch.optim's state_dict() gives for the same
  * optimiser (its load_state_dict takes it as it is), with one key more, "trainer": how far the run has come.
  *
  * Ownership: everything is borrowed for the call.

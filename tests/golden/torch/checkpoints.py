@@ -64,7 +64,6 @@ def check(trainer, data, folder, optimiser, make):
     step = folder / "checkpoints" / "step-0000000007"
     weights = [
         torch.load(folder / "m.pt", weights_only=True),
-        torch.load(step / "model.pt", weights_only=True),
         load_file(folder / "m.safetensors"),
         load_file(step / "model.safetensors"),
     ]

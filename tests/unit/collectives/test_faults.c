@@ -1,4 +1,4 @@
-/* test_faults.c - peers that die, stop, leave early, never come or are strangers. */
+/* test_faults.c - peers that die, stop, leave early, never come or are not ranks of the run. */
 #include "common/clock.h"
 #include "ranks.h"
 
@@ -400,14 +400,14 @@ static int open_body(struct collectives *c, void *arg)
     return c->barrier(c, RANKS_TIMEOUT_MS, &err) == 0 ? 0 : RANK_FAILED;
 }
 
-/* Strangers talk to a rank that waits: one says garbage, one nothing at all, many only come. The ranks meet. */
-static void test_strangers_while_meeting(void **state)
+/* Unauthenticated connections reach a rank that waits: one says garbage, one nothing at all, many only come. The ranks meet. */
+static void test_unauthenticated_while_meeting(void **state)
 {
     char run_id[64];
     struct ranks r = {.world = 2};
     struct sockaddr_un addr;
     socklen_t len;
-    int unauthenticated[40];
+    int fds[40];
 
     (void)state;
     for (int rank = 0; rank < 2; rank++) {
@@ -424,17 +424,17 @@ static void test_strangers_while_meeting(void **state)
     }
     while (!find_listener(r.pids[0], &addr, &len))
         sched_yield();
-    for (size_t i = 0; i < ARRAY_LEN(strangers); i++) {
-        strangers[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_int_equal(connect(strangers[i], (struct sockaddr *)&addr, len), 0);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&addr, len), 0);
         if (i % 2)
-            send(strangers[i], "0123456789012345678901234567890123456789", 40, MSG_NOSIGNAL);
+            send(fds[i], "0123456789012345678901234567890123456789", 40, MSG_NOSIGNAL);
     }
     assert_int_equal(waitpid(r.pids[1], &r.status[1], WUNTRACED), r.pids[1]);
     kill(r.pids[1], SIGCONT);
     ranks_wait(&r);
-    for (size_t i = 0; i < ARRAY_LEN(strangers); i++)
-        close(strangers[i]);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        close(fds[i]);
     assert_int_equal(r.status[0], 0);
     assert_int_equal(r.status[1], 0);
 }
@@ -501,7 +501,7 @@ int main(void)
         cmocka_unit_test(test_bad_arguments_break_nothing),
         cmocka_unit_test(test_rank_that_never_comes),
         cmocka_unit_test(test_dead_peer_while_connecting),
-        cmocka_unit_test(test_strangers_while_meeting),
+        cmocka_unit_test(test_unauthenticated_while_meeting),
         cmocka_unit_test(test_200_rounds_leave_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

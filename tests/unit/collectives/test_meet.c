@@ -241,7 +241,7 @@ static int visit(int port, bool speak)
 }
 
 /* A scanner at every port of rank 0 and of rank 2, silent and not, while they wait and while they work. */
-static void test_strangers_at_every_port(void **state)
+static void test_unauthenticated_at_every_port(void **state)
 {
     char run_id[64];
     const int port = ports_take();
@@ -405,7 +405,7 @@ int main(void)
         cmocka_unit_test(test_64_ranks_in_8_pods),     cmocka_unit_test(test_24_pods),
         cmocka_unit_test(test_another_run_is_refused), cmocka_unit_test(test_wrong_numbers_are_refused),
         cmocka_unit_test(test_missing_rank_is_named),  cmocka_unit_test(test_rank_that_comes_again),
-        cmocka_unit_test(test_forged_words),           cmocka_unit_test(test_strangers_at_every_port),
+        cmocka_unit_test(test_forged_words),           cmocka_unit_test(test_unauthenticated_at_every_port),
         cmocka_unit_test(test_crowd_before_the_door),  cmocka_unit_test(test_killed_at_a_random_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 
 #include "a_resume.h"
 #include "common/contract.h"
+#include "common/fsutil.h"
 #include "trainer/state/files/ckpt_dir.h"
 
 #include <fcntl.h>
@@ -234,7 +235,7 @@ static void a_path_is_taken_or_refused(void **state)
 static void a_damaged_one_is_passed_over(void **state)
 {
     struct fixture *f = *state;
-    static const char *const files[] = {"model.pt", "model.safetensors", "state.pt", "manifest.json"};
+    static const char *const files[] = {"model.safetensors", "state.pt", "manifest.json"};
     cleanup_buf struct buf want = BUF_INIT(1 << 20);
     int codes[RANKS];
 
@@ -262,6 +263,30 @@ static void a_damaged_one_is_passed_over(void **state)
     }
 }
 
+/* Checkpoints of earlier versions hold the weights a second time, as model.pt. */
+static void a_file_that_nobody_reads_is_no_damage(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20), manifest = BUF_INIT(1 << 16);
+    int codes[RANKS];
+    struct err err;
+
+    undisturbed(f, 1, &want);
+    forget(f);
+    stop_at_step(f, NULL);
+    const char *path = arena_printf(&f->arena, "%s/manifest.json", newest(f, 2));
+    assert_int_equal(fs_read(path, &manifest, &err), 0);
+    const char *files = strstr(buf_str(&manifest), "\"files\"");
+    const char *first = files ? strchr(files, '[') : NULL;
+    assert_non_null(first);
+    const char *older = arena_printf(&f->arena, "%.*s{\"name\":\"model.pt\",\"bytes\":3,\"crc32\":7},%s",
+                                     (int)(first + 1 - buf_str(&manifest)), buf_str(&manifest), first + 1);
+    assert_int_equal(fs_write_atomic(path, older, strlen(older), &err), 0);
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+    assert_true(says(f, "resumed from ") && !says(f, "damaged"));
+    expect_weights(f, &want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +298,7 @@ int main(void)
         TEST(first_weights_are_read_once),
         TEST(a_path_is_taken_or_refused),
         TEST(a_damaged_one_is_passed_over),
+        TEST(a_file_that_nobody_reads_is_no_damage),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
