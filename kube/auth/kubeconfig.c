@@ -2,9 +2,10 @@
 #include "common/fsutil.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/sv.h"
+#include "common/yaml.h"
 #include "kube/auth/config.h"
 #include "kube/auth/userinfo.h"
-#include "kube/auth/yaml.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,9 @@ static int check_document(const cJSON *doc, struct err *err)
 
 static int load(struct files *f, struct sv path, struct err *err)
 {
-    cleanup_buf struct buf text = BUF_INIT(YAML_MAX_BYTES);
+    cleanup_buf struct buf text = BUF_INIT(YAML_TREE_BYTES_MAX);
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *tree;
     char *name = memory_must(strndup(path.p, path.len));
 
     struct file *to = &f->of[f->n++];
@@ -87,10 +90,10 @@ static int load(struct files *f, struct sv path, struct err *err)
         memory_exhausted();
     if (fs_read(name, &text, err) < 0)
         return -1;
-    to->doc = yaml_parse((struct sv){buf_str(&text), text.len}, err);
-    if (!to->doc || check_document(to->doc, err) < 0)
-        return err_wrap(err, "%s", name);
-    return 0;
+    if (yaml_tree_parse(name, buf_str(&text), text.len, &a, &tree, err) < 0)
+        return -1;
+    to->doc = yaml_json(tree);
+    return check_document(to->doc, err) < 0 ? err_wrap(err, "%s", name) : 0;
 }
 
 /* The first entry of `list` (clusters, users, contexts) with this name; its member `inner` is what is wanted. */

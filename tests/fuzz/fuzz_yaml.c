@@ -1,17 +1,20 @@
-/* fuzz_yaml.c - what yaml_parse accepts is within its bounds and is JSON. */
+/* fuzz_yaml.c - what yaml_tree_parse accepts is within its bounds and is JSON. */
 #include "fuzz.h"
 
 #include "common/json.h"
-#include "kube/auth/yaml.h"
+#include "common/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct err err = {0};
-    cleanup_json cJSON *tree = yaml_parse((struct sv){(const char *)data, size}, &err);
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *parsed;
 
-    MUST(tree || (err.kind == ERR_INVALID && err.msg[0]));
-    if (!tree)
+    if (yaml_tree_parse("f.yaml", (const char *)data, size, &a, &parsed, &err) < 0) {
+        MUST(err.kind == ERR_INVALID && err.msg[0]);
         return 0;
+    }
+    cleanup_json cJSON *tree = yaml_json(parsed);
     cleanup_buf struct buf text = BUF_INIT(8 << 20);
     MUST(json_write(tree, &text, &err) == 0);
     cleanup_json cJSON *again = json_parse(buf_str(&text), text.len, &err);

@@ -5,7 +5,7 @@
 #include "common/fsutil.h"
 #include "common/hash.h"
 #include "common/nearest.h"
-#include "trainer/cli/yaml_tree.h"
+#include "common/yaml.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
 

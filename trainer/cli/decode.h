@@ -6,7 +6,7 @@
 #ifndef TK_TRAINER_CLI_DECODE_H
 #define TK_TRAINER_CLI_DECODE_H
 
-#include "trainer/cli/yaml_tree.h"
+#include "common/yaml.h"
 #include "trainer/model/spec.h"
 
 int decode_loss(const struct yaml_at *root, struct loss_spec *ret, struct err *err) MUST_CHECK;

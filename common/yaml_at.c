@@ -1,5 +1,5 @@
 /* yaml_at.c - read typed values out of a YAML tree; errors name the path and the line. */
-#include "trainer/cli/yaml_tree.h"
+#include "common/yaml.h"
 
 #include "common/buf.h"
 #include "common/nearest.h"
@@ -13,7 +13,7 @@ struct yaml_at yaml_root(const char *file, const struct yaml_tree *node)
     return (struct yaml_at){.node = node, .file = file};
 }
 
-static bool is_null(const struct yaml_tree *node)
+bool yaml_is_null(const struct yaml_tree *node)
 {
     return node->kind == YAML_TREE_SCALAR && !node->quoted &&
            (strcmp(node->text, "") == 0 || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
@@ -26,7 +26,7 @@ struct yaml_at yaml_member(const struct yaml_at *at, const char *key)
     if (!at->node || at->node->kind != YAML_TREE_MAPPING)
         return member;
     for (const struct yaml_tree *c = at->node->first; c; c = c->next)
-        if (strcmp(c->key, key) == 0 && !is_null(c))
+        if (strcmp(c->key, key) == 0 && !yaml_is_null(c))
             member.node = c;
     return member;
 }

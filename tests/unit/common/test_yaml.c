@@ -1,8 +1,8 @@
-/* test_yaml_tree.c - documents in, trees or errors with places out. */
+/* test_yaml.c - documents in, trees or errors with places out. */
 #include "test.h"
 
 #include "common/buf.h"
-#include "trainer/cli/yaml_tree.h"
+#include "common/yaml.h"
 
 #include <string.h>
 
@@ -103,7 +103,7 @@ static void has_limits(void **state)
     assert_non_null(strstr(err.msg, "more than 16384 values"));
 
     assert_int_equal(yaml_tree_parse("f.yaml", buf_str(&text), YAML_TREE_BYTES_MAX + 1, &a, &tree, &err), -1);
-    assert_non_null(strstr(err.msg, "expected at most 262144"));
+    assert_non_null(strstr(err.msg, "expected at most 1048576"));
 }
 
 /* Every cut of a good document is read or refused, never worse. */

@@ -1,5 +1,5 @@
-/* yaml_tree.c - build a bounded tree from libyaml's events. */
-#include "trainer/cli/yaml_tree.h"
+/* yaml.c - build a bounded tree from libyaml's events. */
+#include "common/yaml.h"
 
 #include <string.h>
 #include <yaml.h>
@@ -126,7 +126,7 @@ static int read_node(struct reader *r, const yaml_event_t *event, int depth, str
     if (anchor || tag)
         return refuse(r, event, err, "anchors (&name) and tags (!name) are not accepted here");
     if (depth > YAML_TREE_DEPTH_MAX)
-        return refuse(r, event, err, "nested too deeply (16 levels at most)");
+        return refuse(r, event, err, "nested too deeply (32 levels at most)");
 
     struct yaml_tree *node = node_new(r, event, err);
     if (!node)

@@ -1,7 +1,7 @@
-/* yaml_tree.h - a small YAML document as a tree, read with places in the errors.
+/* yaml.h - a small YAML document as a tree, read with places in the errors.
  *
  * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags, duplicate
- * keys and several documents in one file are refused.
+ * keys and several documents in one file are refused, as is what exceeds the bounds below.
  *
  * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
  *            reader's stack.
@@ -10,18 +10,19 @@
  * Order:     an absent key and an explicit null are the same: "not set". Reading one succeeds and leaves the
  *            output as it was, so the caller's initial value is the default.
  */
-#ifndef TK_TRAINER_CLI_YAML_TREE_H
-#define TK_TRAINER_CLI_YAML_TREE_H
+#ifndef TK_COMMON_YAML_H
+#define TK_COMMON_YAML_H
 
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/err.h"
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { YAML_TREE_BYTES_MAX = 256 * 1024, YAML_TREE_DEPTH_MAX = 16, YAML_TREE_NODES_MAX = 16384 };
+enum { YAML_TREE_BYTES_MAX = 1 << 20, YAML_TREE_DEPTH_MAX = 32, YAML_TREE_NODES_MAX = 16384 };
 
 enum yaml_tree_kind { YAML_TREE_SCALAR, YAML_TREE_SEQUENCE, YAML_TREE_MAPPING };
 
@@ -38,6 +39,13 @@ struct yaml_tree {
 /* The one document of `text`, which `file` names in errors (kept by reference). */
 int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
                     struct err *err) MUST_CHECK;
+
+/* A plain scalar that is empty, ~ or null. */
+bool yaml_is_null(const struct yaml_tree *node);
+
+/* The same data as JSON, to be freed with cJSON_Delete: plain true, false, null and decimal numbers are typed, every other
+ * scalar is a string. */
+cJSON *yaml_json(const struct yaml_tree *node);
 
 /* A place in the document. node NULL: absent. */
 struct yaml_at {
