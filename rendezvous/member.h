@@ -21,8 +21,7 @@ struct member_config {
     const char *host; /* of the store */
     int port;
     const char *run_id;
-    enum member_hosts
-        hosts; /* whether to host the store; AUTO: if `host` is this machine and the port is free */
+    enum member_hosts hosts; /* AUTO: host the store if `host` is this machine and the port is free */
     /* Address for MASTER_ADDR; NULL: the local address of the connection to the store, on its host `host`. */
     const char *addr;
     /* Every node uses its own join_ms and heartbeat; the leader uses the rest of its own. */

@@ -32,7 +32,7 @@ enum { QUORUM_ROOT_CAUSE_MS = 1000 };
  * another node that follows waits as long, because the loss most likely caused it. */
 enum { QUORUM_CUT_MS = 500 };
 
-/* The minimal interval between updates of who has joined, from the begin of FORMING on. A round that forms faster
+/* The minimal interval between updates of who has joined, after FORMING has begun. A round that forms faster
  * gets none. */
 enum { QUORUM_TELL_MS = 5000 };
 
@@ -67,7 +67,7 @@ struct quorum {
     int n, room;
     struct meeting_state state;         /* to be published when it has changed */
     bool nobody_missing;                /* no node was lost before or while this round forms */
-    int64_t since_ms;                   /* begin of FORMING */
+    int64_t since_ms;                   /* when FORMING began */
     int64_t told_ms;                    /* last update of who has joined */
     int64_t last_call_ms, unsure_ms;    /* deadlines of the last call and of an unsure failure; 0: none */
     int64_t stepped_ms;                 /* time of the last step */

@@ -24,10 +24,11 @@ struct store_server;
 
 /* 0 in a field: the default, given here. */
 struct store_server_limits {
-    int clients;      /* 4096; a further one gets STATUS_CROWDED */
-    size_t keys;      /* 65536 */
-    size_t bytes;     /* keys and values together: 64 MiB */
-    int64_t speak_ms; /* 10000: from accept to a complete hello, and from the begin of a message to its end */
+    int clients;  /* 4096; a further one gets STATUS_CROWDED */
+    size_t keys;  /* 65536 */
+    size_t bytes; /* keys and values together: 64 MiB */
+    int64_t
+        speak_ms; /* 10000: from accept to a complete hello, and from a message's first byte to its last */
 };
 
 /* Listen on all addresses at `port` (0: any, see store_server_port). `limits` NULL: the defaults. NULL on
