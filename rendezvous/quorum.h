@@ -5,7 +5,8 @@
  *            - with RUNNING: when config.max nodes have joined; when config.min have joined and all known nodes
  *              have and none was lost; else last_call_ms after config.min have joined;
  *            - with ENDED: when fewer than config.min have joined by the join timeout; when a launcher fails;
- *              when a node leaves, or a joined node falls silent, without which the run cannot go on.
+ *              when a node leaves without which the run cannot go on; when a joined node falls silent in a run
+ *              of fixed size without restarts.
  *            RUNNING ends
  *            - with FORMING of the next round: when a rank fails, which uses a restart; when a node is lost,
  *              leaves or joins (up to config.max, until a member is done), which uses none;
