@@ -1,7 +1,8 @@
-/* bench.c - collectives-bench: latency and bandwidth of all_reduce between forked ranks of this host, in one pod or, as if
- * each had a network of its own, in several.
+/* bench.c - collectives-bench: measure latency and bandwidth of all_reduce between forked ranks on this host, in
+ * one pod or in several that communicate over TCP.
  *
- * Numerics: bandwidths as nccl-tests defines them: algbw = bytes / time, busbw = algbw * 2 (n - 1) / n.
+ * Numerics: bandwidths as nccl-tests defines them: algbw = bytes / time, busbw = algbw * 2 (n - 1) / n for n
+ *           ranks.
  */
 #include "collectives/collectives.h"
 #include "common/contract.h"
@@ -31,7 +32,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One size: rank 0 prints the median and the 99th percentile of the rounds. */
+/* Measure one size; rank 0 prints the median and the 99th percentile. */
 static int bench_size(struct collectives *c, const char *layout, float *x, size_t n, const char *memory,
                       struct err *err)
 {
@@ -61,7 +62,7 @@ static int bench_size(struct collectives *c, const char *layout, float *x, size_
 
 static int bench_all(struct collectives *c, const char *layout, struct err *err)
 {
-    /* 93,322 and 669,706: the gradients of the CNN and of the MLP among the presets. */
+    /* 93,322 and 669,706: the gradient sizes of the CNN and MLP presets. */
     static const size_t sizes[] = {64,     256,    1024,    4096,    16384,    65536,   93322,
                                    262144, 669706, 1048576, 4194304, 16777216, 67108864};
     const size_t most = sizes[ARRAY_LEN(sizes) - 1];

@@ -1,21 +1,25 @@
-/* collectives.h - what the ranks of one training run do together: one table, several transports behind it.
+/* collectives.h - collective operations (all_reduce, broadcast, barrier, ...) and point-to-point messages
+ * between the ranks of one training run, as a table of functions that each transport fills in.
  *
- * Shapes:    every rank calls the same functions in the same order with the same sizes; a rank that does not is told
- *            so (ERR_INVALID) together with its peers, before any data moves.
- * Ownership: the caller owns every buffer and may reuse it as soon as a call returns. collectives_open gives a table
- *            that collectives_close ends; memory from `shared` lives as long as the table.
+ * Shapes:    every rank makes the same collective calls in the same order with the same sizes. When ranks
+ *            disagree, all of them get ERR_INVALID before any data moves.
+ * Ownership: the caller owns every buffer and may reuse it as soon as a call returns. collectives_open creates a
+ *            table, collectives_close frees it. Memory from `shared` is valid until the table is closed.
  * Threads:   one thread uses a table at a time.
- * Units:     timeout_ms bounds one call; a negative one is refused, 0 means "only if nobody has to wait".
- * Errors:    ERR_PEER (a peer process went away: collectives_exit_code gives 140), ERR_TIMEOUT (the deadline passed,
- *            the message names the ranks that were missing: 138), ERR_INVALID (bad arguments, ranks that disagree:
- *            1), ERR_FATAL (the system refused: 1). An argument that this rank can refuse by itself (a root or peer
- *            that is no such rank, a negative timeout, a piece too many) leaves the table as it was, as if there had
- *            been no call. After any other failure data buffers are unspecified, and every later call on the same
- *            table fails the same way.
- *            Within a pod a dead process is noticed in a tenth of a second, elsewhere within 1 s, a lost host within
- *            5 s; when rank 0 itself is stopped, the message comes up to 1 s after the deadline.
- * Numerics:  sums are taken in rank order, 0 + 1 + 2 + ..., element by element: bit-identical on every rank, in every
- *            run and whatever path a size takes.
+ * Units:     timeout_ms bounds one call. A negative value is refused; with 0 a call succeeds only if it need not
+ *            wait.
+ * Errors:    with the process's exit status as collectives_exit_code gives it:
+ *            ERR_PEER (140):    a peer process went away;
+ *            ERR_TIMEOUT (138): the deadline passed; the message names the ranks that were missing;
+ *            ERR_INVALID (1):   bad arguments, or ranks that disagree;
+ *            ERR_FATAL (1):     a system call failed (138 when memory, processes or descriptors ran out).
+ *            An argument that a rank can refuse by itself (a root or peer out of range, a negative timeout, too
+ *            many shared pieces) leaves the table as if the call had not been made. After any other failure the
+ *            contents of data buffers are unspecified, and every later call on the table fails with the same
+ *            error. A dead process is detected within 0.1 s in the same pod and within 1 s in another, a lost
+ *            host within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT comes up to 1 s after the deadline.
+ * Numerics:  sums are taken element by element in rank order, 0 + 1 + 2 + ...: bit-identical on every rank, in
+ *            every run and with every algorithm.
  */
 #ifndef TK_COLLECTIVES_COLLECTIVES_H
 #define TK_COLLECTIVES_COLLECTIVES_H
@@ -31,11 +35,11 @@
 extern "C" {
 #endif
 
-/* Bits that ranks raise for each other on the gradient's all_reduce; they come back OR-ed over all ranks, so
- * that every rank takes the same decision after the same step. The low ones are named here, the rest are free. */
+/* Bits that ranks pass to the gradient's all_reduce. Every rank gets the bitwise OR over all ranks, so that all
+ * take the same decision after the same step. The low bits are named here, the others are free for the caller. */
 enum collectives_flag {
-    COLLECTIVES_STOP_TERM = 1u << 0, /* this rank was told to stop by SIGTERM */
-    COLLECTIVES_STOP_INT = 1u << 1,  /* ... by SIGINT */
+    COLLECTIVES_STOP_TERM = 1u << 0, /* this rank received SIGTERM */
+    COLLECTIVES_STOP_INT = 1u << 1,  /* this rank received SIGINT */
     COLLECTIVES_NONFINITE = 1u << 2, /* this rank's loss is not a finite number */
     COLLECTIVES_SAVE = 1u << 3,      /* a checkpoint is due, by rank 0's clock */
 };
@@ -50,84 +54,95 @@ enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIV
 struct collectives {
     int rank;
     int world;
-    const char *transport; /* "solo", "host", "pods": for a log line */
+    const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    uint32_t
-        unauthenticated; /* connections from elsewhere that this rank has dropped, as of its last barrier or recv */
+    /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
+     * recv. */
+    uint32_t unauthenticated;
 
-    /* x[i] = sum over ranks of x[i]. flags (may be NULL on every rank or on none): see collectives_flag. */
+    /* x[i] = sum over ranks of x[i], for n floats. *flags becomes the OR over ranks (see collectives_flag);
+     * flags is NULL on every rank or on none. */
     int (*all_reduce)(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                       struct err *err) MUST_CHECK;
-    /* The same in f64, for counts and loss sums. */
+    /* The same for n doubles: counts and loss sums. */
     int (*all_reduce_f64)(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
                           struct err *err) MUST_CHECK;
-    /* root's bytes on every rank. */
+    /* Copy root's `len` bytes to every rank. */
     int (*broadcast)(struct collectives *c, void *bytes, size_t len, int root, int64_t timeout_ms,
                      struct err *err) MUST_CHECK;
-    /* all[r * len .. ] = rank r's `len` bytes; `all` holds world * len and may contain `mine` at its place. */
+    /* all[r * len ..] = rank r's `len` bytes. `all` holds world * len bytes; `mine` may be all + rank * len. */
     int (*all_gather)(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,
                       struct err *err) MUST_CHECK;
     /* This rank's part (collectives_part) of x becomes the sum over ranks; the rest of x is unspecified. */
     int (*reduce_scatter)(struct collectives *c, float *x, size_t n, int64_t timeout_ms,
                           struct err *err) MUST_CHECK;
+    /* Return when every rank has called it. */
     int (*barrier)(struct collectives *c, int64_t timeout_ms, struct err *err) MUST_CHECK;
 
-    /* Between two ranks, in order, with equal lengths at both ends; others need not take part. send may
-     * return before the other end has read. */
+    /* A message of `len` bytes from one rank to another; other ranks take no part. Messages of a pair arrive in
+     * order, and both ends pass the same length. send may return before the receiver has read. */
     int (*send)(struct collectives *c, const void *bytes, size_t len, int to, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
     int (*recv)(struct collectives *c, void *bytes, size_t len, int from, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
 
-    /* Between two calls, without waiting: ERR_PEER when a rank has gone, as a call of all ranks would say. For those who
-     * wait for something else meanwhile. NULL: nobody can go. `what` names that in the message. */
+    /* Between two calls, without waiting: check that all peers are still there, for a caller that waits for
+     * something else (`what`, named in the message). Fails as a collective call would, usually with ERR_PEER.
+     * NULL: there are no peers; use collectives_look. */
     int (*look)(struct collectives *c, const char *what, struct err *err);
 
-    /* `n` zeroed floats, 64-byte aligned, on which all_reduce and reduce_scatter need no copy when every rank
-     * passes the same part of them. A collective call itself. NULL on failure. At most
-     * COLLECTIVES_SHARED_MAX times per table. */
+    /* Allocate `n` zeroed floats, 64-byte aligned: a shared piece. all_reduce and reduce_scatter on it need no
+     * staging copy when every rank passes the same range of it. A collective call; at most
+     * COLLECTIVES_SHARED_MAX per table. NULL on failure. */
     float *(*shared)(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err);
 
-    /* Where ranks share memory: each[r] is rank r's x, which must lie in a shared piece (else ERR_INVALID); flags as in
-     * all_reduce. Until its next call of all ranks a rank may read them, and write its own part (collectives_part) of
-     * every one: whatever a sum by parts is for, done in one pass. The rest nobody writes meanwhile. NULL: there is no
-     * such memory. */
+    /* A collective call that gives direct access to the ranks' vectors, so that the caller can sum and use the
+     * sum in one pass: each[r] (r below world) points to rank r's x of n floats, which must lie in a shared
+     * piece (else ERR_INVALID); flags as in all_reduce. Until its next collective call a rank may write its own
+     * part (collectives_part) of every vector, and read what no other rank writes meanwhile. NULL: the ranks do
+     * not all share memory. */
     int (*view)(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
 
-    /* Ends the table; collectives_close calls it. */
+    /* Free what the transport holds; collectives_close calls it. */
     void (*close)(struct collectives *c);
 };
 
 enum { COLLECTIVES_SHARED_MAX = 16 };
 
-/* Who this process is, as its launcher said it. Strings are borrowed until collectives_open returns. */
+/* This process's place in the run, as its launcher set it. Strings are borrowed until collectives_open
+ * returns. */
 struct collectives_config {
     enum collectives_backend backend;
     int rank, world;
     int local_rank, local_world;
-    int group_rank;    /* which of the run's hosts this is */
-    int restart_count; /* the launcher's round: ranks of two rounds of one pod never meet */
+    int group_rank;    /* index of this rank's pod (host) in the run */
+    int restart_count; /* the launcher's restart round; ranks of different rounds do not connect within a pod */
     const char *run_id;
-    const char *master_addr; /* of rank 0; needed between pods. NULL: not given */
-    int master_port;         /* where rank 0 then serves the rendezvous store */
-    int lanes;               /* links between two neighbouring pods; 0: one per rank, up to 8 */
+    const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
+    int master_port;         /* where rank 0 serves the rendezvous store between pods */
+    int lanes; /* links between neighbouring pods; 0: one per rank, up to LAYOUT_LANES_MAX (8) */
 };
 
-/* Fill *cfg from the environment (`get` is getenv or a test's own): RANK, WORLD_SIZE, LOCAL_RANK,
- * LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT and the launcher's run id and restart count. Without
- * RANK and WORLD_SIZE: one process alone. backend is left as it was. ERR_INVALID names the variable. */
+/* Fill *cfg from the environment (`get` is getenv or a test's substitute): RANK, WORLD_SIZE, LOCAL_RANK,
+ * LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR, MASTER_PORT, and the launcher's run id and restart count. Without
+ * RANK and WORLD_SIZE the run has one process. When the LOCAL_* variables are unset, a loopback or unset
+ * MASTER_ADDR means one host, any other address one host per rank. `backend` is kept. ERR_INVALID names the
+ * variable. */
 int collectives_config_read(struct collectives_config *cfg, char *(*get)(const char *name),
                             struct err *err) MUST_CHECK;
 
-/* Meet the other ranks. timeout_ms bounds the wait for all of them to come. NULL on failure; ERR_INVALID when
- * the configuration asks for a transport that this build or machine does not have. */
+/* Connect to the other ranks and create a table. timeout_ms bounds the wait until all ranks have connected. NULL
+ * on failure; ERR_INVALID when the configuration asks for a transport that this build or machine does not
+ * have. */
 struct collectives *collectives_open(const struct collectives_config *cfg, int64_t timeout_ms,
                                      struct err *err);
 
-/* Leave: frees the table and all it holds. Accepts NULL. Peers that still wait for this rank get ERR_PEER. */
+/* Disconnect and free the table with all it holds. Accepts NULL. Peers that still wait for this rank get
+ * ERR_PEER. */
 void collectives_close(struct collectives *c);
 
+/* Call c->look where there is one. */
 static inline int collectives_look(struct collectives *c, const char *what, struct err *err)
 {
     return c->look ? c->look(c, what, err) : 0;
@@ -139,11 +154,12 @@ static inline void collectives_closep(struct collectives **c)
 }
 #define cleanup_collectives __attribute__((cleanup(collectives_closep)))
 
-/* The part of n elements that rank `rank` of `world` owns in reduce_scatter: [*begin, *end), whole cache
- * lines but for the last, empty for the last ranks when n is small. */
+/* The part of n elements that rank `rank` of `world` owns in reduce_scatter: [*begin, *end). Parts are multiples
+ * of 16 elements (a cache line of floats) except at the end of the vector; with small n the last ranks' parts
+ * are empty. */
 void collectives_part(size_t n, int rank, int world, size_t *begin, size_t *end);
 
-/* The process's exit status for an error of this library: see common/contract.h. */
+/* The exit status of common/contract.h for an error of this library. */
 int collectives_exit_code(const struct err *err);
 
 #ifdef __cplusplus

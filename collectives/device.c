@@ -1,4 +1,4 @@
-/* device.c - what needs no GPU of device.h. */
+/* device.c - the functions of device.h that need no GPU: close, and flags as numbers. */
 #include "collectives/device.h"
 
 void device_comm_close(struct device_comm *c)

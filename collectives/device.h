@@ -1,24 +1,27 @@
-/* device.h - collectives on GPU buffers: queued on a stream, waited for with a deadline.
+/* device.h - collective operations on GPU buffers: calls are queued on a stream, and waited for with a deadline.
  *
- * Beside every such table there is one of collectives.h, for what lies in the process's memory (counts, weights of a
- * checkpoint, data) and for noticing that a rank has died.
+ * Each table is used together with a table of collectives.h (the host table), which carries data in host memory
+ * (counts, checkpoint weights, data) and detects dead ranks.
  *
- * Shapes:    every rank queues the same calls in the same order with the same sizes. Streams and events are CUDA's, as
- *            void *: cudaStream_t, cudaEvent_t.
- * Ownership: the opener ends a table with device_comm_close, before the collectives table and the device, and after
- *            every recorded graph that has one of its calls in it: NCCL waits for those. Memory from `buffer` lives as
- *            long as the table. A table of `among` ends before the one that it came from.
+ * Shapes:    every rank queues the same calls in the same order with the same sizes. Streams and events are
+ *            CUDA's cudaStream_t and cudaEvent_t, passed as void *.
+ * Ownership: the opener closes a table with device_comm_close: before the host table and the device, and after
+ *            it has destroyed every CUDA graph that contains one of the table's calls, because NCCL waits for
+ *            those. Memory from `buffer` is valid until the table is closed. A table from `among` is closed
+ *            before its parent.
  * Threads:   one thread uses a table at a time.
- * Capture:   the queueing calls may be recorded into a graph, in thread-local mode, when the same sizes have run once
- *            outside (`buffer` does that); `buffer`, `wait` and `sync` may not.
- * Errors:    those of collectives.h, with its exit codes: ERR_PEER 140 (a rank has died), ERR_TIMEOUT and
- *            ERR_TRANSIENT 138 (the deadline passed; NCCL reports an error of its own), ERR_INVALID, ERR_FATAL.
- *            An argument that the table itself refuses (a rank out of range, a negative timeout, a buffer too many)
- *            leaves it as it was. After any other failure it is `lost`: everything in flight has been told to abort,
- *            every later call fails the same way, and so may every call on the device, or never return: then free
- *            nothing of the device and end the process (_exit), which has to happen within two seconds.
- * Numerics:  all ranks get the same bits; in which order a sum is taken is NCCL's affair, and does not change between
- *            runs of the same ranks on the same machines with the same NCCL_* environment.
+ * Capture:   the queueing calls may be captured into a CUDA graph, in thread-local mode, once the same sizes
+ *            have run outside of a capture (`buffer` runs its size). `buffer`, `wait` and `sync` may not be
+ *            captured.
+ * Errors:    those of collectives.h, with its exit codes: ERR_PEER 140 (a rank died), ERR_TIMEOUT and
+ *            ERR_TRANSIENT 138 (the deadline passed; NCCL or CUDA reported an error), ERR_INVALID, ERR_FATAL.
+ *            An argument that the table refuses by itself (a rank out of range, a negative timeout, too many
+ *            buffers) leaves the table as it was. After any other failure the table is `lost`: all calls in
+ *            flight are being aborted, and every later call on the table fails with the same error. Any other
+ *            call on the device may fail too, or never return. So free nothing on the device, and end the
+ *            process (_exit) within 2 seconds.
+ * Numerics:  all ranks get the same bits. NCCL chooses the order of summation, which is the same in every run of
+ *            the same ranks on the same machines with the same NCCL_* environment.
  */
 #ifndef TK_COLLECTIVES_DEVICE_H
 #define TK_COLLECTIVES_DEVICE_H
@@ -36,14 +39,14 @@ enum { DEVICE_BUFFERS_MAX = 16 };
 struct device_comm {
     int rank, world;
     char transport[32]; /* "nccl 2.32.3": for a log line */
-    bool lost;
+    bool lost;          /* see Errors */
     void *state;
 
-    /* `bytes` of zeroed device memory (a multiple of 4) on which all_reduce is fastest: registered with all ranks. A
-     * collective call that waits; at most DEVICE_BUFFERS_MAX times. NULL on failure. */
+    /* Allocate `bytes` (a multiple of 4) of zeroed device memory, registered with all ranks, so that all_reduce
+     * on it is fastest. A collective call that waits; at most DEVICE_BUFFERS_MAX per table. NULL on failure. */
     void *(*buffer)(struct device_comm *c, size_t bytes, int64_t timeout_ms, struct err *err);
 
-    /* x[i] = sum over ranks of x[i]. */
+    /* x[i] = sum over ranks of x[i], for n elements. */
     int (*all_reduce)(struct device_comm *c, void *x, size_t n, enum device_type type, void *stream,
                       struct err *err) MUST_CHECK;
     /* all[r * n ..] = rank r's n elements; mine may be all + rank * n. */
@@ -52,6 +55,7 @@ struct device_comm {
     /* mine[i] = sum over ranks of all[rank * n + i]; mine may be all + rank * n. */
     int (*reduce_scatter)(struct device_comm *c, const void *all, void *mine, size_t n, enum device_type type,
                           void *stream, struct err *err) MUST_CHECK;
+    /* As in collectives.h, in device memory. */
     int (*broadcast)(struct device_comm *c, void *bytes, size_t len, int root, void *stream,
                      struct err *err) MUST_CHECK;
     int (*send)(struct device_comm *c, const void *bytes, size_t len, int to, void *stream,
@@ -59,14 +63,15 @@ struct device_comm {
     int (*recv)(struct device_comm *c, void *bytes, size_t len, int from, void *stream,
                 struct err *err) MUST_CHECK;
 
-    /* A table of its own for the ranks of `host`, some of this table's (collectives/group.h): a collective call of theirs.
-     * Both stand and fall together: what makes one lost makes the other, too, and waiting for either looks at both. Calls
-     * of both may be in flight when all ranks have queued them in one order, on one stream. NULL on failure, which is one
-     * of both tables; at most one such table at a time. */
+    /* A table for a subset of this table's ranks, those of `host` (collectives/group.h); a collective call of
+     * that subset. When one of the two tables is lost, so is the other, and a wait on either checks both. Calls
+     * of both may be in flight together if all ranks queue them in the same order on one stream. NULL on
+     * failure: ERR_INVALID for a second such table or a negative timeout; any other failure loses both tables. */
     struct device_comm *(*among)(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
                                  struct err *err);
 
-    /* Until what was queued before `event` was recorded is done, or on `stream`. `what` names it in messages. */
+    /* Wait until all work queued before `event` was recorded, or all work on `stream`, is done. `what` names the
+     * work in messages. */
     int (*wait)(struct device_comm *c, void *event, const char *what, int64_t timeout_ms,
                 struct err *err) MUST_CHECK;
     int (*sync)(struct device_comm *c, void *stream, const char *what, int64_t timeout_ms,
@@ -75,7 +80,8 @@ struct device_comm {
     void (*close)(struct device_comm *c);
 };
 
-/* Leave, all ranks together when all is well; nothing may be in flight. Accepts NULL. Some seconds at most. */
+/* Free the table; unless it is lost, a collective call of its ranks. Nothing may be in flight. Takes a few
+ * seconds at most. Accepts NULL. */
 void device_comm_close(struct device_comm *c);
 
 static inline void device_comm_closep(struct device_comm **c)
@@ -84,9 +90,10 @@ static inline void device_comm_closep(struct device_comm **c)
 }
 #define cleanup_device_comm __attribute__((cleanup(device_comm_closep)))
 
-/* Flags (enum collectives_flag, the low DEVICE_FLAGS bits) ride behind the gradient as numbers: each rank puts 0 or 1
- * there for each bit, and a sum above 0 says that a rank has raised it. Exact in f32 and bf16 (up to 256 ranks in bf16:
- * beyond, a sum is rounded, but not to 0). */
+/* all_reduce on a device has no flags argument, so the low DEVICE_FLAGS bits of enum collectives_flag are summed
+ * as numbers stored behind the gradient. device_flags_put writes 0 or 1 for each bit; device_flags_get sets each
+ * bit whose sum is above 0. Sums are exact in f32, and in bf16 up to 256 ranks; with more, bf16 rounds them, but
+ * never to 0. */
 enum { DEVICE_FLAGS = 16 };
 void device_flags_put(uint32_t flags, float put[DEVICE_FLAGS]);
 uint32_t device_flags_get(const float sums[DEVICE_FLAGS]);

@@ -1,4 +1,4 @@
-/* group.c - the collectives of some ranks, as exchanges between two at a time (group.h). */
+/* group.c - collectives over a subset of ranks, as a sequence of exchanges between two members (group.h). */
 #include "collectives/group.h"
 #include "collectives/group_state.h"
 #include "common/memory.h"
@@ -28,7 +28,7 @@ int group_swap(struct group *g, int peer, const void *out, size_t out_len, void 
     return 0;
 }
 
-/* What a member is about to do, for the others to compare. */
+/* The description of a call, which members compare. */
 struct notice {
     uint32_t op, root;
     uint64_t n;
@@ -140,7 +140,7 @@ static int group_barrier(struct collectives *c, int64_t timeout_ms, struct err *
     return group_begin(c->state, GROUP_BARRIER, 0, 0, NULL, timeout_ms, &deadline_ms, err);
 }
 
-/* -1 and *err, or the parent's rank. */
+/* The parent's rank of group rank `rank`; -1 with *err when it is not another member. */
 static int other_of(const struct group *g, const char *what, int rank, struct err *err)
 {
     if (rank >= 0 && rank < g->n && rank != g->me)

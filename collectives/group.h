@@ -1,23 +1,24 @@
-/* group.h - some of a table's ranks as a table of their own, over that table's send and recv.
+/* group.h - a table of collectives.h for a subset of another table's ranks (a process group), built on that
+ * table's send and recv.
  *
- * Shapes:    the members keep their order: the group's rank i is member[i]. Every member names the same members.
- * Ownership: collectives_group gives a table that collectives_close ends; the parent outlives it. Both may be used,
- *            by one thread, as long as all members agree on the order of their calls.
- *            A rank may leave, and close the parent, when all of the parent's ranks are done with it.
- * Errors:    those of collectives.h; ranks in the messages are the parent's. A failure between two members fails the
- *            parent as well, for it is the parent's links that broke.
- * Numerics:  sums in the order of members, as the parent's are in the order of ranks: the same bits.
- * Deadlock:  each call is a row of exchanges between two members, the lower of which sends first; every member goes
- *            through its peers in ascending order, so that the pairs of all members follow one order (by lower, then by
- *            higher member) and nobody waits in a circle, whatever a link can hold.
+ * Shapes:    rank i of the group is rank member[i] of the parent. All members pass the same list.
+ * Ownership: collectives_group creates a table, collectives_close frees it; the parent must outlive it. One
+ *            thread may use both, if all members make their calls to both in the same order. A rank may close
+ *            the parent only when all of the parent's ranks have finished with it.
+ * Errors:    those of collectives.h; messages name ranks by their numbers in the parent. A failed send or recv
+ *            between two members fails the parent too. When members disagree on a call, only the group fails.
+ * Numerics:  sums are taken in the order of members, so a group of all ranks gives the parent's bits.
+ * Deadlock:  a call is a sequence of exchanges between two members, in which the lower member sends first. Each
+ *            member visits its peers in ascending order. So all pairs are ordered (by lower, then by higher
+ *            member), and no cycle of waiting members arises, whatever a link can buffer.
  */
 #ifndef TK_COLLECTIVES_GROUP_H
 #define TK_COLLECTIVES_GROUP_H
 
 #include "collectives/collectives.h"
 
-/* member: n ranks of the parent, ascending, this process's own among them. Not a call that others must make: nothing
- * is sent. NULL on failure: ERR_INVALID. */
+/* member: n ranks of the parent in ascending order, this process's rank among them; the list is copied. Not a
+ * collective call: nothing is sent. NULL on failure: ERR_INVALID. */
 struct collectives *collectives_group(struct collectives *parent, const int *member, int n, struct err *err);
 
 #endif

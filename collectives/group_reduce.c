@@ -1,4 +1,5 @@
-/* group_reduce.c - sums over a group: everyone sums its own part, slice by slice, and hands the sums round. */
+/* group_reduce.c - all_reduce and reduce_scatter over a group: each member sums its own part, slice by slice,
+ * and sends the sum to the others. */
 #include "collectives/group_state.h"
 #include "collectives/reduce.h"
 
@@ -11,7 +12,7 @@ static void slice_of(const struct group *g, size_t n, int p, size_t at, size_t *
         *end = *begin + g->slice;
 }
 
-/* One slice of every member's part: my sum of all, then, unless `scatter`, everyone's sums. */
+/* One slice of every member's part: sum our own, then, unless `scatter`, exchange the sums. */
 static int reduce_slices(struct group *g, enum reduce_type type, char *x, size_t n, size_t at, bool scatter,
                          int64_t deadline_ms, struct err *err)
 {

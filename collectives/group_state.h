@@ -1,4 +1,4 @@
-/* group_state.h - what the files of a group share (group.h).
+/* group_state.h - struct group and the functions that group.c and group_reduce.c share. Internal to group*.c.
  *
  * Ownership: struct group owns its lists, scratch and shared pieces, and borrows the parent.
  */
@@ -9,7 +9,7 @@
 
 enum {
     GROUP_SCRATCH_BYTES = 1 << 20
-}; /* what all peers' slices of a sum take; stays in the second-level cache */
+}; /* for the slices of all members in a sum; fits into the second-level cache */
 
 enum group_op {
     GROUP_ALL_REDUCE = 1,
@@ -23,28 +23,30 @@ enum group_op {
 
 struct group {
     struct collectives *parent;
-    int *member; /* [n] ranks of the parent, ascending */
-    int n, me;
-    size_t slice; /* elements of a sum that one exchange carries */
-    char *scratch;
-    const void **src;
+    int *member;      /* [n] ranks of the parent, ascending */
+    int n, me;        /* this process is member[me] */
+    size_t slice;     /* elements that one exchange of a sum carries */
+    char *scratch;    /* [n * slice] elements received from the peers */
+    const void **src; /* [n] the vectors to sum */
     float *shared[COLLECTIVES_SHARED_MAX];
     int n_shared;
-    struct err failed; /* the first failure: the answer to every later call */
+    struct err failed; /* the first failure, returned by every later call */
 };
 
-/* Every call's first step: all members say what they do, flags are OR-ed, differences are ERR_INVALID. */
+/* The first step of every collective: exchange its description with all members and OR the flags (may be NULL).
+ * ERR_INVALID when descriptions differ. Sets *deadline_ms from timeout_ms. */
 int group_begin(struct group *g, enum group_op op, uint64_t n, int root, uint32_t *flags, int64_t timeout_ms,
                 int64_t *deadline_ms, struct err *err) MUST_CHECK;
 
-/* Exchange with member `peer`; a length of 0 is not sent. */
+/* Send out_len bytes to member `peer` and receive in_len bytes from it; the lower member sends first. A length
+ * of 0 sends nothing. */
 int group_swap(struct group *g, int peer, const void *out, size_t out_len, void *in, size_t in_len,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* Keep a failure. Always -1. */
+/* Keep *err for all later calls, unless one is kept already. Always -1. */
 int group_fail(struct group *g, const struct err *err);
 
-/* group_reduce.c: the table's entries of the same names. */
+/* group_reduce.c: entries of the table. */
 int group_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                      struct err *err) MUST_CHECK;
 int group_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,

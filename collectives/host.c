@@ -1,4 +1,5 @@
-/* host.c - the collectives of one host, written as rows of phases (host.h). */
+/* host.c - the transport for ranks on one host: broadcast, all_gather and barrier as sequences of phases
+ * (host.h), and the table. */
 #include "collectives/host.h"
 #include "collectives/transports.h"
 #include "common/clock.h"

@@ -1,12 +1,18 @@
-/* host.h - ranks of one host: a shared segment for the data, a socket per pair for life signs and messages.
+/* host.h - collectives between ranks on one host: a shared memory segment carries the data, a UNIX socket per
+ * pair of ranks carries messages and shows by its end that a peer has exited. Used by itself (transport "host")
+ * and inside each pod of the transport "pods".
  *
- * Ownership: struct host owns its sockets, the segment's file and every mapping. The segment is an unnamed memory
- *            file and the sockets have abstract names only while the ranks meet, so that nothing outlives the
- *            processes, whatever kills them. A rank that is alone in its pod has neither.
- * Order:     a collective is a row of phases. In phase p every rank writes its own half p % 2 of the staging area,
- *            then all arrive, then every rank may read anyone's half p % 2. A rank can only be in phase p + 2 when
- *            all have arrived in p + 1, so nobody still reads what it overwrites: one barrier per phase is enough.
- * Errors:    those of collectives.h. The first failure stays in `failed` and is the answer to every later call.
+ * Ownership: struct host owns its sockets, the segment's descriptor and all mappings. The segment is an unnamed
+ *            memory file (memfd), and abstract socket names exist only while the ranks connect, so the kernel
+ *            removes everything when the processes exit, however they do. A rank that is alone in its pod has
+ *            private memory and no sockets.
+ * Threads:   one thread per rank uses a struct host.
+ * Order:     a collective is a sequence of phases. The staging area has two halves per rank. In phase p each rank
+ *            writes its own half p % 2, then waits until all ranks have arrived, and may then read every rank's
+ *            half p % 2. A rank enters phase p + 2 only after all have arrived in p + 1, and so have finished
+ *            reading the half that it overwrites. One barrier per phase is therefore enough.
+ * Errors:    those of collectives.h. The first failure is kept in `failed` and returned by every later call.
+ * Units:     deadline_ms is milliseconds of the monotonic clock (clock_mono_ms).
  */
 #ifndef TK_COLLECTIVES_HOST_H
 #define TK_COLLECTIVES_HOST_H
@@ -16,10 +22,10 @@
 #include <stdatomic.h>
 
 enum {
-    HOST_HALF_BYTES = 512 * 1024, /* staging per rank and phase */
-    HOST_SMALL_BYTES = 8 * 1024,  /* up to here every rank sums everything itself: one phase instead of two */
-    HOST_SLICE_MS = 100,          /* how often a waiting rank looks whether its peers live */
-    HOST_SPINS_MAX = 4096,        /* about 50 us; only with a CPU per rank */
+    HOST_HALF_BYTES = 512 * 1024, /* one half: staging per rank and phase */
+    HOST_SMALL_BYTES = 8 * 1024,  /* up to this size each rank sums the whole vector: one phase, not two */
+    HOST_SLICE_MS = 100,          /* how often a waiting rank checks its peers */
+    HOST_SPINS_MAX = 4096,        /* about 50 us; ranks spin only when each has a CPU */
     HOST_SPINS_MIN = 128,
     HOST_SPINS_PER_YIELD = 64,
 };
@@ -36,63 +42,68 @@ enum host_op {
     HOST_VIEW,
 };
 
-/* What a rank is about to do, for its peers to compare; place: where in the shared pieces, 0 is outside. */
+/* The description of a call, which ranks compare: all fields but `flags` must be the same on every rank. */
 struct host_call {
-    uint32_t op;
+    uint32_t op; /* enum host_op */
     uint32_t root;
-    uint64_t n;
-    uint64_t place;
+    uint64_t n;     /* elements, or bytes where the call counts bytes */
+    uint64_t place; /* of the vector in the shared pieces (host_segment_place); 0: outside */
     uint32_t flags;
     uint32_t has_flags;
 };
 
+/* One rank's state in the segment. */
 struct host_slot {
-    _Alignas(128) struct host_call call[2];
-    _Atomic uint32_t phase; /* phases this rank has arrived in */
+    _Alignas(128) struct host_call call[2]; /* of phase p in call[p % 2] */
+    _Atomic uint32_t phase;                 /* the number of phases that this rank has arrived in */
 };
 
+/* The start of the segment; slots and staging halves follow. */
 struct host_head {
     uint64_t magic;
     uint32_t world;
     uint32_t half_bytes;
-    _Alignas(128) _Atomic uint32_t arrived;
-    _Alignas(128) _Atomic uint32_t generation;
-    _Alignas(128) _Atomic uint32_t sleepers;
-    _Alignas(128) _Atomic uint32_t lost; /* 1 + a rank that someone saw go */
+    _Alignas(128) _Atomic uint32_t arrived;    /* ranks in the current barrier */
+    _Alignas(128) _Atomic uint32_t generation; /* completed barriers; waiting ranks sleep on it (futex) */
+    _Alignas(128) _Atomic uint32_t sleepers;   /* ranks that sleep */
+    _Alignas(128) _Atomic uint32_t lost;       /* 1 + the first rank found to have exited; 0: none */
 };
 
-/* A piece given out by `shared`: rank r's part lies at base + r * stride. */
+/* A piece allocated by `shared`: rank r's vector is at base + r * stride. */
 struct host_piece {
     char *base;
     size_t stride; /* bytes */
     size_t n;      /* floats */
 };
 
-/* What else ends a wait, when these ranks are a part of the run only: asked in slices of HOST_SLICE_MS. Each sets *err
- * and returns -1, or 0 to wait on; timed_out always ends it. All NULL: nothing else. */
+/* Callbacks of a transport whose run has ranks on other hosts too (pods_meet.c). All NULL: the run is on this
+ * host only. `what` names the call in messages. */
 struct host_outlook {
+    /* Called every HOST_SLICE_MS of a wait: 0 to wait on; -1 with *err to end the wait. */
     int (*look)(void *arg, const char *what, struct err *err);
+    /* The deadline has passed: sets *err. Always -1. */
     int (*timed_out)(void *arg, const char *what, struct err *err);
-    void (*lost)(void *arg, const char *what,
-                 struct err *err); /* a peer here is gone, says *err: is there a better reason? */
-    void (*failed)(void *arg, const struct err *err); /* the first failure of the table */
+    /* A peer on this host has exited and *err says so: may replace *err by the reason. */
+    void (*lost)(void *arg, const char *what, struct err *err);
+    /* Receives the first failure of the table. */
+    void (*failed)(void *arg, const struct err *err);
     void *arg;
 };
 
 struct host {
-    int rank, world;
-    int base; /* number of our rank 0 in the run, for messages */
+    int rank, world; /* within the host */
+    int base;        /* the run's rank of rank 0 here, for messages */
     struct host_outlook outlook;
-    int *links;  /* [world] a connected stream socket per peer, -1 for ourselves */
-    int segment; /* the memory file; -1: memory of our own */
-    char *map;   /* head, slots, staging */
+    int *links;  /* [world] a connected stream socket per peer, -1 for this rank */
+    int segment; /* the memory file; -1: private memory */
+    char *map;   /* head, slots, staging halves */
     size_t map_bytes;
-    size_t end_bytes; /* of the file, shared pieces included */
+    size_t end_bytes; /* size of the file, shared pieces included */
     struct host_piece pieces[COLLECTIVES_SHARED_MAX];
     int n_pieces;
-    uint32_t phase;   /* ours */
-    int spins;        /* how long to spin for the others; 0: never */
-    const void **src; /* [world] scratch of the reductions */
+    uint32_t phase;   /* the phase that this rank is in */
+    int spins;        /* iterations to spin before sleeping, adapted to success; 0: never spin */
+    const void **src; /* [world] scratch of the reductions, and dst */
     void **dst;
     struct err failed;
 };
@@ -107,6 +118,7 @@ static inline struct host_slot *host_slot(const struct host *h, int rank)
     return (struct host_slot *)(void *)(h->map + sizeof(struct host_head)) + rank;
 }
 
+/* Bytes from the start of the segment to the staging halves. */
 size_t host_staging_offset(int world);
 
 static inline size_t host_least(size_t a, size_t b)
@@ -114,7 +126,7 @@ static inline size_t host_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Where rank `rank` writes in phase `phase`. */
+/* The half that rank `rank` writes in phase `phase`. */
 static inline char *host_half(const struct host *h, int rank, uint32_t phase)
 {
     return h->map + host_staging_offset(h->world) + ((size_t)rank * 2 + phase % 2) * HOST_HALF_BYTES;
@@ -123,46 +135,48 @@ static inline char *host_half(const struct host *h, int rank, uint32_t phase)
 /* The milliseconds left until `deadline_ms` of the monotonic clock, never below 0. */
 int host_left_ms(int64_t deadline_ms);
 
-/* host_segment.c: rank 0 creates, the others map what they were handed. */
+/* host_segment.c: rank 0 creates and maps the segment; the others map h->segment, which rank 0 sent them. */
 int host_segment_create(struct host *h, struct err *err) MUST_CHECK;
 int host_segment_map(struct host *h, struct err *err) MUST_CHECK;
-/* The same for a rank that is alone in its pod. */
+/* The same in private memory, for a rank that is alone in its pod. */
 int host_segment_alone(struct host *h, struct err *err) MUST_CHECK;
 void host_segment_close(struct host *h);
-/* May there be another piece of n floats? */
+/* Check that another piece of n floats is allowed: number and size of pieces are limited. */
 int host_segment_allows(const struct host *h, size_t n, struct err *err) MUST_CHECK;
-/* Another piece of n floats per rank at the segment's end; see `shared`. */
+/* Append a piece of n floats per rank to the segment; returns this rank's vector. See `shared` in
+ * collectives.h. */
 float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct err *err);
-/* The place of x for struct host_call, and the piece it is in; 0 when it is in none. */
+/* Find x in the shared pieces. Sets *piece and returns the place for struct host_call, (index + 1) << 48 | offset
+ * in floats; 0, with *piece untouched, when x[0..n) does not lie in one piece of this rank. */
 uint64_t host_segment_place(const struct host *h, const float *x, size_t n, const struct host_piece **piece);
 
-/* host_phase.c: tell what we do, arrive, wait for all; then compare. `call` NULL: a further phase of the same
- * call. */
+/* host_phase.c: publish `call`, arrive, wait for all ranks, then compare their calls (ERR_INVALID when they
+ * differ). `call` NULL: a further phase of the same call, not compared again. */
 int host_phase(struct host *h, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 const char *host_op_name(uint32_t op);
-/* Keep a failure for all later calls. Always -1. */
+/* Keep *err for all later calls, unless one is kept already, and pass it to outlook.failed. Always -1. */
 int host_fail(struct host *h, const struct err *err);
-/* ERR_PEER when a peer's process is gone. `what` names the call. */
+/* ERR_PEER when a peer on this host has exited or closed its table. Does not wait. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
 
-/* host_probe.c: may this process share memory as host_meet.c does it? And the number of the network namespace in which
- * its abstract names are seen; 0: not known. */
+/* host_probe.c: whether this process may use memfd and abstract UNIX sockets, which host_meet.c needs. And the
+ * inode number of its network namespace, in which abstract names are visible; 0: not known. */
 bool host_can_share(void);
 uint64_t host_network(void);
 
-/* host.c: one with cfg's local_rank of its local_world ranks, who have yet to meet; and its end. */
+/* host.c: create a struct host for rank local_rank of local_world from cfg, not connected yet; and free it. */
 struct host *host_new(const struct collectives_config *cfg);
 void host_free(struct host *h);
 
-/* host_meet.c: fills links, and segment on every rank. */
+/* host_meet.c: connect the ranks of the host; fills links, segment and map. */
 int host_meet(struct host *h, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
 
-/* host.c: every call's first step: the deadline, and the failure that may have been. */
+/* host.c: the first step of every call: fails when the table has failed, else sets *deadline_ms. */
 int host_begin(const struct host *h, const char *what, int64_t timeout_ms, int64_t *deadline_ms,
                struct err *err) MUST_CHECK;
 
-/* host_reduce.c: the table's entries of the same names. */
+/* host_reduce.c: entries of the table. */
 int host_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;
 int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,
@@ -172,7 +186,8 @@ int host_reduce_scatter(struct collectives *c, float *x, size_t n, int64_t timeo
 int host_view(struct collectives *c, float *x, size_t n, uint32_t *flags, float **each, int64_t timeout_ms,
               struct err *err) MUST_CHECK;
 
-/* host_link.c: messages between two ranks. */
+/* host_link.c: a message to rank `to` or from rank `from` of this host; waits until it is sent or received.
+ * ERR_INVALID when sender and receiver pass different lengths. */
 int host_link_send(struct host *h, const void *bytes, size_t len, int to, int64_t deadline_ms,
                    struct err *err) MUST_CHECK;
 int host_link_recv(struct host *h, void *bytes, size_t len, int from, int64_t deadline_ms,

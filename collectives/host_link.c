@@ -1,4 +1,4 @@
-/* host_link.c - framed messages over the socket between two ranks. */
+/* host_link.c - messages between two ranks of one host over their UNIX socket, each preceded by its length. */
 #include "collectives/host.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@ static int bad_peer(const struct host *h, const char *what, int rank, struct err
     return err_set(err, ERR_INVALID, "%s: rank %d: expected another rank of 0..%d", what, rank, h->world - 1);
 }
 
-/* Wait until the socket is ready; a stopped peer is met by the deadline, a dead one by the hang-up. */
+/* Wait until the socket is ready. A stopped peer makes this time out; a dead peer's socket becomes ready. */
 static int wait_ready(int fd, short events, const char *what, int rank, int64_t deadline_ms, struct err *err)
 {
     for (;;) {
@@ -25,7 +25,7 @@ static int wait_ready(int fd, short events, const char *what, int rank, int64_t 
     }
 }
 
-/* The length and the message in as few calls as the socket's buffer allows. */
+/* Send the length and the message with as few calls as the socket's buffer allows. */
 static int send_all(int fd, const void *bytes, size_t len, int to, int64_t deadline_ms, struct err *err)
 {
     const uint64_t size = len;
@@ -65,7 +65,7 @@ static int recv_all(int fd, void *bytes, size_t len, int from, int64_t deadline_
     return 0;
 }
 
-/* A broken socket: elsewhere one may know who broke it. */
+/* A broken socket: the outlook may know why the peer went away. */
 static int link_failed(struct host *h, const char *what, struct err *why, struct err *err)
 {
     if (why->kind == ERR_PEER && h->outlook.lost)

@@ -1,9 +1,11 @@
-/* host_meet.c - the ranks of a host find each other by an abstract socket name that only they can compute.
+/* host_meet.c - connect the ranks of a host by UNIX sockets, and pass the shared segment from rank 0 to the
+ * others.
  *
- * Order: rank r listens under its own name, connects to every lower rank, then accepts every higher one; a listen
- *        queue completes connections by itself, so no order of starting can block. Rank 0 then hands the shared
- *        segment to each. Abstract names belong to the network namespace and vanish with the socket. A connection
- *        from another user, or with another run's token, is dropped.
+ * Order: rank r listens under an abstract socket name computed from the run's configuration and r, connects to
+ *        every lower rank, then accepts every higher one. The kernel completes connections in the listen queue,
+ *        so no order of starting can deadlock. Rank 0 then sends the shared segment's descriptor to each rank.
+ *        Abstract names are local to the network namespace and disappear with the socket. A connection from
+ *        another user, or with another run's token, is dropped.
  */
 #include "collectives/host.h"
 
@@ -32,7 +34,7 @@ struct hello {
 
 static const uint32_t HELLO_MAGIC = 0x6c436b54; /* "TkCl" */
 
-/* Names must differ between runs, nothing hangs on their secrecy (the peer's user is what is checked). */
+/* Names must differ between runs, but need not be secret: access is checked by the peer's user id. */
 static uint64_t hash(uint64_t seed, const void *bytes, size_t len)
 {
     return hash_fnv1a(HASH_FNV1A ^ seed, bytes, len);
@@ -93,7 +95,7 @@ static void sleep_ms(int ms)
     nanosleep(&ts, NULL);
 }
 
-/* Those already linked may go while we wait for the rest; so may a rank elsewhere. */
+/* ERR_PEER when a rank that has connected already, or one on another host, goes away while others are awaited. */
 static int still_there(const struct host *h, struct err *err)
 {
     for (int r = 0; r < h->world; r++) {
@@ -104,7 +106,7 @@ static int still_there(const struct host *h, struct err *err)
     return h->outlook.look ? h->outlook.look(h->outlook.arg, "open", err) : 0;
 }
 
-/* Not there yet, or its queue is full: try again, ever less often. */
+/* While the rank does not listen yet, or its queue is full, try again with growing pauses. */
 static int connect_to(struct host *h, const struct hello *hello, int rank, int64_t deadline_ms,
                       struct err *err)
 {
@@ -133,7 +135,7 @@ static int connect_to(struct host *h, const struct hello *hello, int rank, int64
     return 0;
 }
 
-/* A hello is one small write, so it is there whole or it is not ours. */
+/* A rank sends its hello with one small write, so a partial one comes from another program. */
 static int take_hello(struct host *h, const struct hello *mine, int fd, struct err *err)
 {
     struct hello got;
@@ -174,7 +176,7 @@ static int missing_error(const struct host *h, struct err *err)
     return err_set(err, ERR_TIMEOUT, "open: deadline passed");
 }
 
-/* One turn: sleep until someone comes or speaks; returns how many ranks were welcomed, -1 on failure. */
+/* Wait until connections or hellos arrive and process them; returns how many ranks connected, -1 on failure. */
 static int accept_turn(struct host *h, const struct hello *mine, int listener, int *pending, int *n_pending,
                        int64_t deadline_ms, struct err *err)
 {

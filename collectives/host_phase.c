@@ -1,4 +1,4 @@
-/* host_phase.c - the barrier between the halves: arrive, wait, compare what everyone is doing. */
+/* host_phase.c - the barrier of one phase between ranks of a host: arrive, wait for all, compare their calls. */
 #include "collectives/host.h"
 #include "common/clock.h"
 
@@ -106,8 +106,9 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
     return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %s", what, missing);
 }
 
-/* Spinning saves the microseconds of a wake-up when each rank runs on a CPU of its own, and costs them when a
- * neighbour has taken that CPU: so we yield in between, and spin as long as it has paid lately. */
+/* Spinning avoids the latency of a wake-up when each rank has a CPU of its own, and delays the others when ranks
+ * share a CPU. So spin with yields in between, and adapt the number of iterations: double after a success, halve
+ * after a failure. */
 static bool spin_for(struct host *h, uint32_t generation)
 {
     const struct host_head *head = host_head(h);
@@ -127,8 +128,7 @@ static bool spin_for(struct host *h, uint32_t generation)
     return false;
 }
 
-/* Sleep in slices: between two of them the peers are looked at, so that a dead one is noticed at once although
- * nobody is there to wake us. */
+/* Sleep in slices and check the peers between them, because a dead peer wakes nobody. */
 static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
                     struct err *err)
 {
@@ -150,7 +150,7 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
         else if (host_left_ms(deadline_ms) == 0)
             rc = timed_out(h, what, err);
     }
-    /* The last arrival may have come between the look and the verdict: then all is well. */
+    /* The last rank may have arrived after the check: then the barrier is complete and there is no error. */
     if (atomic_load(&head->generation) != generation)
         rc = 0;
     atomic_fetch_sub(&head->sleepers, 1);

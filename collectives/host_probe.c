@@ -1,5 +1,5 @@
-/* host_probe.c - what a process may do here: some sandboxes forbid memory files or sockets of the UNIX family, and ranks in
- * unlike network namespaces do not see each other's abstract names. */
+/* host_probe.c - test whether this process can share memory with others: some sandboxes forbid memfd or UNIX
+ * sockets, and processes in different network namespaces do not see each other's abstract socket names. */
 #include "collectives/host.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Not here, whoever tries, however often; all else is a failure to be told. */
+/* Whether an errno means that the system call is never allowed here. Other failures are reported by the real
+ * attempt. */
 static bool is_forbidden(int code)
 {
     static const int codes[] = {EPERM, EACCES, ENOSYS, EOPNOTSUPP, EAFNOSUPPORT, EPROTONOSUPPORT, EINVAL};
@@ -22,7 +23,7 @@ static bool is_forbidden(int code)
     return false;
 }
 
-/* Without a path the system chooses an abstract name. */
+/* Bind without a path: the kernel chooses an abstract name. */
 static int try_name(void)
 {
     const struct sockaddr_un addr = {.sun_family = AF_UNIX};

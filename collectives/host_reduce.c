@@ -1,6 +1,6 @@
-/* host_reduce.c - sums over the ranks of one host. Three ways, the same bits from each: small vectors are summed by
- * everyone, those in shared pieces where they lie, the rest by chunks through the staging halves. And those pieces in
- * view, for who has more to do with them than to sum. */
+/* host_reduce.c - all_reduce, reduce_scatter and view between the ranks of one host. Three algorithms give the
+ * same bits: every rank sums the whole of a small vector; vectors in a shared piece are summed in place; other
+ * vectors pass through the staging halves in chunks. */
 #include "collectives/host.h"
 #include "collectives/reduce.h"
 
@@ -27,7 +27,7 @@ static uint32_t gather_flags(const struct host *h, uint32_t phase)
     return flags;
 }
 
-/* Few bytes: everyone sums everything. */
+/* A small vector: every rank sums all of it. */
 static int reduce_small(struct host *h, enum reduce_type type, const struct host_call *call, void *x,
                         uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
@@ -42,7 +42,7 @@ static int reduce_small(struct host *h, enum reduce_type type, const struct host
     return 0;
 }
 
-/* One chunk through the staging halves: everyone sums its part, then all parts are collected. */
+/* One chunk through the staging halves: each rank sums its part, then copies all parts. */
 static int reduce_chunk(struct host *h, enum reduce_type type, const struct host_call *call, char *x,
                         size_t n, uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
@@ -78,7 +78,7 @@ static int reduce_staged(struct host *h, enum reduce_type type, const struct hos
     return 0;
 }
 
-/* Rank r's floats at a place of a piece. */
+/* Rank r's floats at `place` (host_segment_place) in the piece. */
 static float *part_in(const struct host_piece *piece, uint64_t place, int r)
 {
     const size_t at = (size_t)(place & (((uint64_t)1 << 48) - 1));
@@ -86,8 +86,8 @@ static float *part_in(const struct host_piece *piece, uint64_t place, int r)
     return (float *)(void *)(piece->base + (size_t)r * piece->stride) + at;
 }
 
-/* All ranks' vectors lie in one shared piece: sum our part where it lies, and write it to every rank. `scatter`:
- * to ourselves only. */
+/* All ranks' vectors lie in one shared piece: sum our part in place, and write it to every rank's vector; with
+ * `scatter`, to our own only. */
 static int reduce_in_place(struct host *h, const struct host_piece *piece, const struct host_call *call,
                            bool scatter, uint32_t *flags, int64_t deadline_ms, struct err *err)
 {
@@ -145,7 +145,7 @@ int host_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t time
                : reduce_staged(h, REDUCE_F64, &call, x, &none, deadline_ms, err);
 }
 
-/* The pieces of a chunk lie one after the other in each half, one per rank. */
+/* In each half, a chunk holds `each` floats of every rank's part, one rank after the other. */
 static int scatter_staged(struct host *h, const struct host_call *call, float *x, int64_t deadline_ms,
                           struct err *err)
 {

@@ -1,4 +1,4 @@
-/* host_segment.c - the memory that the ranks of a host share. */
+/* host_segment.c - create, map and grow the memory segment that the ranks of a host share. */
 #include "collectives/host.h"
 
 #include <errno.h>
@@ -23,13 +23,13 @@ size_t host_staging_offset(int world)
     return round_up(sizeof(struct host_head) + (size_t)world * sizeof(struct host_slot), STAGING_ALIGN);
 }
 
-/* Some Arm kernels have pages of 16 or 64 KiB, and a mapping starts at a whole one. */
+/* Mappings start at a page boundary. Some Arm kernels have pages of 16 or 64 KiB. */
 static size_t page_bytes(void)
 {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Shared pieces follow, so it ends with a page. */
+/* A multiple of the page size, because shared pieces follow. */
 static size_t segment_bytes(int world)
 {
     return round_up(host_staging_offset(world) + (size_t)world * 2 * HOST_HALF_BYTES, page_bytes());
@@ -62,7 +62,7 @@ int host_segment_alone(struct host *h, struct err *err)
     return 0;
 }
 
-/* A peer that shrank the file would kill us with SIGBUS: growing is allowed, shrinking never again. */
+/* The seal forbids shrinking, which would make the other ranks' accesses raise SIGBUS. Growing stays allowed. */
 int host_segment_create(struct host *h, struct err *err)
 {
     const size_t bytes = segment_bytes(h->world);
@@ -127,8 +127,8 @@ void host_segment_close(struct host *h)
     h->segment = -1;
 }
 
-/* Rank 0 grows the file between two phases, so that all see the new size; one that cannot grow it leaves the old
- * size for all to see. */
+/* Rank 0 grows the file between two phases, so that all ranks see the new size afterwards. If it fails, all see
+ * the old size and fail too. */
 static int grow(struct host *h, size_t n, size_t to, int64_t deadline_ms, struct err *err)
 {
     const struct host_call call = {.op = HOST_SHARED, .n = n};
@@ -144,7 +144,7 @@ static int grow(struct host *h, size_t n, size_t to, int64_t deadline_ms, struct
     if (rc == 0)
         return 0;
     *err = why;
-    return host_fail(h, &why); /* the others have failed too, or count one piece more than we do */
+    return host_fail(h, &why); /* the others have failed too, or now have one piece more */
 }
 
 int host_segment_allows(const struct host *h, size_t n, struct err *err)
@@ -172,7 +172,7 @@ float *host_segment_piece(struct host *h, size_t n, int64_t deadline_ms, struct 
         struct err why = {0};
         err_errno(&why, ERR_FATAL, errno, "shared: cannot map %zu bytes", bytes);
         *err = why;
-        host_fail(h, &why); /* the others may have it */
+        host_fail(h, &why); /* the others may have mapped it */
         return NULL;
     }
     h->end_bytes = at + bytes;

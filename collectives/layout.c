@@ -1,4 +1,4 @@
-/* layout.c - from what each rank said of itself to pods of consecutive ranks. */
+/* layout.c - check the ranks' reported positions and group them into pods of consecutive ranks. */
 #include "collectives/layout.h"
 #include "common/memory.h"
 
@@ -47,7 +47,7 @@ static bool is_apart(const struct member *members, int first, int end)
     return false;
 }
 
-/* The pods whose ranks cannot share memory become as many as they have ranks. */
+/* Replace each pod whose ranks cannot share memory by one pod per rank. */
 static void split(struct layout *l, const struct member *members, int world)
 {
     int *first = calloc((size_t)world + 1, sizeof(*first)), n = 0;

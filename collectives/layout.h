@@ -1,10 +1,10 @@
-/* layout.h - which ranks share a pod. Pure.
+/* layout.h - group the ranks of a run into pods, from what each rank reported. No system calls.
  *
- * Order:     sums go through the pods in rank order (pods_chain.c), so a pod's ranks must be consecutive; every launcher
- *            numbers them so.
- *            When one of a pod cannot share memory with the rest, each of them becomes a pod by itself.
+ * Order:     a pod's ranks must be consecutive, because sums pass through the pods in rank order (pods_chain.c);
+ *            launchers number them so. When one rank of a pod cannot share memory with the others, each rank of
+ *            that pod becomes a pod of its own.
  * Ownership: layout_make fills *l, layout_release frees what it holds.
- * Errors:    ERR_INVALID names the ranks that do not fit, and what was expected.
+ * Errors:    ERR_INVALID names the ranks whose values do not fit together, and what was expected.
  */
 #ifndef TK_COLLECTIVES_LAYOUT_H
 #define TK_COLLECTIVES_LAYOUT_H
@@ -14,16 +14,16 @@
 
 #include <stdint.h>
 
-/* One rank as it presented itself. */
+/* What one rank reported when it registered (watch_wire.h); sent over the network as it is. */
 struct member {
-    uint8_t addr[16];  /* IPv6, or an IPv4 address mapped into it */
-    uint32_t port;     /* where it takes links */
+    uint8_t addr[16];  /* IPv6, or IPv4 mapped into it */
+    uint32_t port;     /* TCP port where it accepts links from other pods */
     int32_t group;     /* GROUP_RANK */
     int32_t local;     /* LOCAL_RANK */
     int32_t per_group; /* LOCAL_WORLD_SIZE */
-    uint32_t alone;    /* 1: it cannot share memory with the others of its pod */
+    uint32_t alone;    /* 1: it cannot share memory (host_can_share) */
     uint32_t pad;
-    uint64_t net; /* the number of its network namespace */
+    uint64_t net; /* inode number of its network namespace (host_network) */
 };
 
 enum { LAYOUT_LANES_MAX = 8 };
@@ -31,11 +31,13 @@ enum { LAYOUT_LANES_MAX = 8 };
 struct layout {
     int n_pods;
     int *first; /* [n_pods + 1] the first rank of each pod; the last entry is the world */
-    int lanes;  /* links between two neighbouring pods: one per rank, as far as the smallest pod has ranks */
+    int lanes; /* links between two neighbouring pods: the ranks of the smallest pod, at most LAYOUT_LANES_MAX */
 };
 
+/* members: [world], by rank. */
 int layout_make(struct layout *l, const struct member *members, int world, struct err *err) MUST_CHECK;
 void layout_release(struct layout *l);
+/* The index of the pod that `rank` is in. */
 int layout_pod_of(const struct layout *l, int rank);
 
 #endif

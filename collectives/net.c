@@ -1,4 +1,4 @@
-/* net.c - sockets between pods. */
+/* net.c - TCP sockets for the links between pods. */
 #include "collectives/net.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ void net_tune(int fd, bool strict)
         setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &lost_ms, sizeof(lost_ms));
 }
 
-/* Without IPv6 in the kernel: IPv4 alone. */
+/* A dual-stack socket; IPv4 only when the kernel has no IPv6. */
 int net_listen(int *port, struct err *err)
 {
     const int off = 0;
@@ -44,7 +44,7 @@ int net_listen(int *port, struct err *err)
                 : bind(fd, (struct sockaddr *)&addr4, sizeof(addr4));
     if (rc < 0 || listen(fd, SOMAXCONN) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot listen");
-    *port = ntohs(addr.sin6_port); /* at the same place in both families */
+    *port = ntohs(addr.sin6_port); /* sin_port has the same offset */
     return TAKE_FD(fd);
 }
 

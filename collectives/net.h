@@ -1,7 +1,8 @@
-/* net.h - the few TCP calls that ranks of several pods need. All sockets are non-blocking and close on exec.
+/* net.h - TCP sockets for the links between pods: listen, accept, connect, keepalive. All sockets are
+ * non-blocking and close-on-exec; the caller closes them.
  *
- * Addresses: 16 bytes of IPv6, or an IPv4 address mapped into it.
- * Errors:    ERR_FATAL when the system refuses; what a peer does shows at the descriptor.
+ * Addresses: 16 bytes: IPv6, or IPv4 mapped into it.
+ * Errors:    net_listen: ERR_FATAL when a system call fails. The others return -1 or false.
  */
 #ifndef TK_COLLECTIVES_NET_H
 #define TK_COLLECTIVES_NET_H
@@ -12,25 +13,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A port of the system's choice at every address. The descriptor, or -1. */
+/* Listen on all addresses, at a port that the kernel chooses (*port). Returns the descriptor, or -1. */
 int net_listen(int *port, struct err *err) MUST_CHECK;
 
-/* -1 when there is none, or it cannot be taken. */
+/* Accept one connection. -1 with errno: EAGAIN when none is waiting. */
 int net_accept(int listener);
 
-/* Begin to connect; -1 when that fails at once. net_connected: 1 yes, 0 not yet, -1 failed. */
+/* Start to connect: a descriptor, or -1 when it fails at once. net_connected then tells how far it is: 1
+ * connected, 0 in progress, -1 failed. */
 int net_connect(const uint8_t addr[16], int port);
 int net_connected(int fd);
 
-/* The address of the other end, and whether it is this host's loopback. */
+/* The peer's address; false when it is not known. And whether an address is a loopback address. */
 bool net_peer(int fd, uint8_t addr[16]);
 bool net_is_loopback(const uint8_t addr[16]);
 
-/* Notice a lost host within 4 s while nothing is under way. `strict`: also while bytes are; only for a link whose reader
- * always reads, since a window that stays closed for so long counts as lost too. */
+/* Set TCP_NODELAY, and keepalive so that a lost host breaks an idle connection within 4 s. `strict`: also while
+ * sent bytes are unacknowledged (TCP_USER_TIMEOUT). That is only for a link whose peer always reads, because a
+ * receive window that stays closed for 4 s breaks the connection too. */
 void net_tune(int fd, bool strict);
 
-/* 1: ready; 0: the time has passed; -1: interrupted. */
+/* poll one descriptor for `ms` milliseconds. 1: ready; 0: the time has passed; -1: poll failed (a signal). fd -1
+ * only sleeps. */
 int net_wait(int fd, short events, int ms);
 
 #endif

@@ -1,4 +1,4 @@
-/* open.c - who are we, which transport serves, and what an error means to the process. */
+/* open.c - read and check the configuration, choose a transport and open it; map errors to exit codes. */
 #include "collectives/host.h"
 #include "collectives/transports.h"
 #include "common/contract.h"
@@ -61,8 +61,8 @@ int collectives_config_read(struct collectives_config *cfg, char *(*get)(const c
     if (read_int(get, CONTRACT_ENV_RANK, 0, most - 1, &c.rank, err) < 0 ||
         read_int(get, CONTRACT_ENV_WORLD_SIZE, 1, most, &c.world, err) < 0)
         return -1;
-    /* Started by hand with the bare four variables: a loopback master means one host, another address means a
-     * host per rank. */
+    /* Started by hand with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT only: a loopback address means one
+     * host, any other address one host per rank. */
     c.local_world = is_loopback(c.master_addr) ? c.world : 1;
     c.local_rank = c.local_world == 1 ? 0 : c.rank;
     c.group_rank = c.local_world == 1 ? c.rank : 0;

@@ -1,4 +1,4 @@
-/* part.c - who owns which part of a vector. */
+/* part.c - collectives_part: split a vector into one part per rank. */
 #include "collectives/collectives.h"
 
 void collectives_part(size_t n, int rank, int world, size_t *begin, size_t *end)

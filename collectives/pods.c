@@ -1,4 +1,5 @@
-/* pods.c - the table of the transport between pods. */
+/* pods.c - the transport for ranks in several pods: open, close, barrier, shared pieces, and the table
+ * (pods.h). */
 #include "collectives/pods.h"
 #include "collectives/transports.h"
 #include "common/clock.h"
@@ -28,7 +29,7 @@ static int pods_barrier(struct collectives *c, int64_t timeout_ms, struct err *e
     return pods_agree(p, &call, deadline_ms, err);
 }
 
-/* Each pod has its own memory: agree on the size, make it, and go on when all have it. */
+/* Each pod has its own memory: agree on the size, allocate the piece, and return when all ranks have it. */
 static float *pods_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
 {
     struct pods *p = c->state;

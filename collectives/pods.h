@@ -1,14 +1,19 @@
-/* pods.h - ranks of several pods: shared memory inside each (host.h), TCP between them.
+/* pods.h - collectives between ranks in several pods: shared memory inside each pod (host.h), TCP between pods.
  *
- * Order:     a sum over all ranks must be 0 + 1 + 2 + ..., so it travels: the first pod adds its ranks' numbers and hands
- *            the partial sum to the next, which adds its own; from the last pod the result comes back the same way. All
- *            of that streams, so that it takes a vector's time once, not once per pod, and every link carries the
- *            vector once each way, about what a ring would. Small vectors are not summed on the way: the pods' leaders
- *            hand all ranks' numbers to each other at once, and everyone adds. When every pod is one rank, each adds its part
- *            of the vector for all (pods_direct.c).
- * Lanes:     rank i of a pod is joined to rank i of the next one, and each pair carries its part of a vector.
+ * Sums:      are taken in rank order, 0 + 1 + 2 + ..., by one of three algorithms:
+ *            - chain (pods_chain.c): the first pod sums its ranks' vectors and sends the partial sum to the next
+ *              pod, which adds its own; the last pod sends the result back the same way. The vector streams
+ *              through, so the time is that of one vector, not of one per pod. Each link carries the vector once
+ *              in each direction, about as much as in a ring.
+ *            - small (pods_small.c): the pods' leaders exchange the vectors of all ranks, and each leader sums
+ *              them.
+ *            - direct (pods_direct.c), when every pod has one rank: each rank sums its part of the vector for
+ *              all.
+ * Lanes:     rank i of a pod is connected to rank i of the next pod (lane i), and each lane carries its part of a
+ *            vector. A pod's leader is its first rank, on lane 0.
  * Ownership: struct pods owns all that it points to.
- * Errors:    those of collectives.h. The first failure stays, in the host part.
+ * Threads:   one thread uses a struct pods; rank 0 runs the watch's and the store's threads besides.
+ * Errors:    those of collectives.h. The first failure is kept in host->failed.
  */
 #ifndef TK_COLLECTIVES_PODS_H
 #define TK_COLLECTIVES_PODS_H
@@ -22,35 +27,38 @@
 #include <poll.h>
 
 enum {
-    PODS_LEADERS_MAX = 16,         /* so many leaders are joined each to each */
-    PODS_SMALL_BYTES = 16 * 1024,  /* of one vector */
-    PODS_AREA_BYTES = 512 * 1024,  /* of all ranks' vectors in an exchange */
+    PODS_LEADERS_MAX = 16,         /* up to this many pods, every two leaders are connected */
+    PODS_SMALL_BYTES = 16 * 1024,  /* the largest vector of the small algorithm */
+    PODS_AREA_BYTES = 512 * 1024,  /* size of `area`; also bounds all ranks' vectors of the small algorithm */
     PODS_BLOCK_BYTES = 128 * 1024, /* how far the first pod sums ahead of what it has sent */
-    PODS_PENDING_MAX = 64,         /* connections whose hello has not come yet */
+    PODS_PENDING_MAX = 64,         /* accepted connections whose hello has not arrived yet */
 };
 
-/* Operations beyond host.h's, on the wire only. */
+/* Values of wire_head.op beyond enum host_op. */
 enum { PODS_MESSAGE = 64 };
 
-/* What goes before the bytes of every call on every link. In the machine's order, as the watch has checked. */
+/* The header before the data of every call on every link. In native byte order, which is the same on all ranks:
+ * the watch has checked it by its magic number. */
 struct wire_head {
     uint32_t magic;
-    uint32_t from;
-    uint64_t seq;
+    uint32_t from; /* rank of the sender */
+    uint64_t seq;  /* number of the collective call (watch.h) */
     uint64_t n, place;
-    uint32_t op, root, flags, has_flags;
+    uint32_t op, root, flags, has_flags; /* as in struct host_call */
 };
 
-/* One direction of a link during one call: a head, then len bytes, as far as `limit` says for now. */
+/* One direction of a link during one call: a header, then len bytes. */
 struct flow {
     int fd, peer;
-    bool out, ready; /* out: its head is filled in */
+    bool out, ready; /* direction; ready: an outgoing header is filled in */
     struct wire_head head;
-    size_t head_at;
-    char *buf; /* holds the bytes from `skip` on */
+    size_t head_at; /* bytes of the header that have been transferred */
+    char *buf;      /* holds the data from offset `skip` on */
+    /* Offsets in the data: transferred up to `at`; allowed for now up to `limit`; `len` in all. */
     size_t skip, at, limit, len;
 };
 
+/* An accepted connection that has not sent its hello. */
 struct pending {
     int fd;
     int64_t came_ms;
@@ -58,23 +66,23 @@ struct pending {
 
 struct pods {
     int rank, world;
-    struct host *host;
+    struct host *host; /* the ranks of this pod */
     struct layout layout;
-    int pod;    /* ours */
-    int lane;   /* ours, or -1 */
-    bool apart; /* the ranks of our pod cannot share memory: each is one by itself */
+    int pod;    /* index of this rank's pod */
+    int lane;   /* this rank's lane; -1: none */
+    bool apart; /* the pod's ranks cannot share memory: the layout has one pod per rank */
     struct watch watch;
     uint8_t token[WATCH_TOKEN_BYTES];
     struct store_server *store;  /* rank 0 */
     struct watch_server *server; /* rank 0 */
-    int listener;
+    int listener;                /* for links from other pods */
     struct pending pending[PODS_PENDING_MAX];
     int n_pending;
-    uint32_t unauthenticated;
-    int *links;       /* [n_pods] our lane's, -1: none */
-    int *from, *to;   /* [world] for messages, -1: none yet */
-    char *area;       /* PODS_AREA_BYTES */
-    const void **src; /* [world + 1] scratch */
+    uint32_t unauthenticated; /* pending connections dropped; see pods_count_unauthenticated */
+    int *links;               /* [world] the lane's link to each pod; -1: none */
+    int *from, *to;           /* [world] links for messages from and to each rank; -1: none yet */
+    char *area;               /* [PODS_AREA_BYTES] receive buffer of the sums */
+    const void **src;         /* [world + 1] scratch */
     void **dst;
 };
 
@@ -83,30 +91,34 @@ static inline bool flow_has_head(const struct flow *f)
     return f->head_at == sizeof(f->head);
 }
 
-/* pods_meet.c: store, watch, layout, host, then links. */
+/* pods_meet.c: connect all ranks: store, watch, layout, the pod's ranks, then links between pods. */
 int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
-/* pods_links.c: the links to other pods, made and taken in. */
+/* pods_links.c: connect this rank's lane to other pods, and accept its links from higher pods; fills `links`. */
 int pods_join_lanes(struct pods *p, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* Sleep until connections or hellos come, and take them in. */
+/* Wait until connections or hellos arrive, or for a slice of time; store authenticated links in `links` and
+ * `from`. */
 int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* A link to rank `rank` for messages. */
+/* Connect to `rank` for messages; fills to[rank]. */
 int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods_flow.c: run n flows until all are done. `step` is called after each progress: it moves limits on. `mine` is what
- * incoming heads are compared with. */
+/* pods_flow.c: transfer n flows until all are done. `step` (NULL: none) is called before every round of transfers
+ * and at the end, to process what arrived and to raise limits. Incoming headers must match `mine`, else
+ * ERR_INVALID. */
 int pods_flows(struct pods *p, struct flow *flows, int n, const struct wire_head *mine,
                void (*step)(void *ctx), void *ctx, int64_t deadline_ms, struct err *err) MUST_CHECK;
-/* Sleep until one of n descriptors is ready, or for a slice of time; then: are all still there, is there time left?
- * pfds has room for one more. */
+/* Wait until one of n descriptors is ready, the watch has sent something, or HOST_SLICE_MS have passed. In the
+ * last two cases check for lost peers and for the deadline. pfds has room for n + 1 entries. */
 int pods_wait(struct pods *p, struct pollfd *pfds, int n, const char *what, int64_t deadline_ms,
               struct err *err) MUST_CHECK;
 const char *pods_op_name(uint32_t op);
+/* The header of this rank for `call`. */
 struct wire_head pods_head(const struct pods *p, const struct host_call *call);
 
-/* pods_chain.c: one lane's part of a sum, of `bytes` bytes. src: our pod's vectors at that part, in rank order; dst: where
- * the result goes, dst[0] written first and may be one of src. back_in, back_out: how much of the result, from its start,
- * the next pod hands to us and we to the one before. *flags: ours in, all pods' out. */
+/* pods_chain.c: sum one lane's part of a vector, `bytes` bytes, over all pods. src: the part in the vectors of
+ * this pod's ranks, in rank order. dst: n_dst places for the result; dst[0] is written first and may be one of
+ * src. back_in, back_out: how many bytes of the result, from its start, come back from the next pod and go back
+ * to the previous one. *flags: this pod's in, all pods' out. */
 struct chain_part {
     int reduce_type;
     size_t bytes, back_in, back_out;
@@ -117,7 +129,9 @@ struct chain_part {
 int pods_chain(struct pods *p, const struct host_call *call, const struct chain_part *part, uint32_t *flags,
                int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods_direct.c: the sum of x over ranks that are each a pod, in place; may it be taken so? `scatter`: our part only. */
+/* pods_direct.c: the direct algorithm. Whether it applies: every pod is one rank, and there are at most
+ * PODS_LEADERS_MAX. pods_direct sums x in place; with `scatter` only this rank's part. *flags is set to the OR
+ * over ranks. */
 enum { PODS_DIRECT_FLOWS_MAX = 4 * (PODS_LEADERS_MAX - 1) };
 bool pods_direct_serves(const struct pods *p);
 int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, void *x, bool scatter,
@@ -126,7 +140,7 @@ int pods_direct(struct pods *p, int reduce_type, const struct host_call *call, v
 /* pods.c: update the table's count of unauthenticated connections. */
 void pods_count_unauthenticated(struct collectives *c);
 
-/* The flags that our pod's ranks raise in the call that they described in `phase`. */
+/* The OR of the flags that this pod's ranks published with their call in `phase`. */
 static inline uint32_t pods_local_flags(const struct host *h, uint32_t phase)
 {
     uint32_t flags = 0;
@@ -136,7 +150,8 @@ static inline uint32_t pods_local_flags(const struct host *h, uint32_t phase)
     return flags;
 }
 
-/* The leader tells its pod the flags of all: in the description of the phase to come, which repeats this one. */
+/* The leader publishes the OR over all pods in its call of `phase`, which the next phase repeats; its pod's ranks
+ * read it there with pods_taken_flags. */
 static inline void pods_give_flags(struct host *h, uint32_t phase, uint32_t flags)
 {
     host_slot(h, h->rank)->call[phase % 2].flags = flags;
@@ -147,22 +162,23 @@ static inline uint32_t pods_taken_flags(const struct host *h, uint32_t phase)
     return host_slot(h, 0)->call[phase % 2].flags;
 }
 
-/* Keep a failure for all later calls, and hand it on. Always -1. */
+/* Keep *why for all later calls and copy it to *err. Always -1. */
 static inline int pods_fail(struct pods *p, const struct err *why, struct err *err)
 {
     *err = *why;
     return host_fail(p->host, why);
 }
 
-/* pods_small.c: may so many bytes be summed without a row? Then so; flags: all ranks'. */
+/* pods_small.c: the small algorithm. Whether it applies to a vector of `bytes` bytes. pods_reduce_small sums x in
+ * place; *flags is set to the OR over ranks. */
 bool pods_is_small(const struct pods *p, size_t bytes);
 int pods_reduce_small(struct pods *p, int reduce_type, const struct host_call *call, void *x, uint32_t *flags,
                       int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* All ranks agree on a call without data. */
+/* Compare a call without data on all ranks; also a barrier. */
 int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err) MUST_CHECK;
 
-/* pods_reduce.c, pods_spread.c, pods_message.c: the table's entries. */
+/* pods_reduce.c, pods_spread.c, pods_message.c: entries of the table. */
 int pods_all_reduce(struct collectives *c, float *x, size_t n, uint32_t *flags, int64_t timeout_ms,
                     struct err *err) MUST_CHECK;
 int pods_all_reduce_f64(struct collectives *c, double *x, size_t n, int64_t timeout_ms,

@@ -1,10 +1,11 @@
-/* pods_chain.c - a sum that travels from pod to pod and comes back.
+/* pods_chain.c - the chain algorithm of sums over pods: partial sums pass from pod to pod, the result comes back.
  *
  *     pod 0            pod 1                 pod 2
  *     sum ----------> + its ranks --------> + its ranks = result
  *     result <------- result <------------- |
  *
- * Both directions stream: while the end of the vector is still on its way up, its start may be down again already.
+ * Both directions stream: the start of the result can be back at pod 0 while the end of the vector is still going
+ * up.
  */
 #include "collectives/pods.h"
 #include "collectives/reduce.h"
@@ -17,8 +18,8 @@ struct chain {
     struct flow flows[4];
     int n;
     struct flow *up_in, *up_out, *down_in, *down_out; /* NULL: no pod there */
-    size_t have;   /* summed: from pod 0 to us, or all when we are the last */
-    size_t copied; /* of the result, from dst[0] to the others */
+    size_t have;                                      /* bytes summed so far */
+    size_t copied; /* bytes of the result copied so far, from dst[0] to the other dst */
     uint32_t flags;
 };
 
@@ -53,7 +54,7 @@ static void sum(struct chain *c, const char *partial, size_t to)
     c->have = to;
 }
 
-/* Partial sums come into the area and leave it at once, whole elements at a time. */
+/* Add the whole elements of partial sums that have arrived in the area, and remove them from it. */
 static void sum_what_came(struct chain *c)
 {
     struct flow *in = c->up_in;
@@ -91,7 +92,7 @@ static void chain_step(void *ctx)
             c->up_out->head.flags = c->flags | (c->up_in ? c->up_in->head.flags : 0);
             c->up_out->ready = true;
         }
-        c->down_in->limit = c->up_out->at; /* nobody can have summed more */
+        c->down_in->limit = c->up_out->at; /* the next pods cannot have summed more */
     }
     const size_t result = c->down_in ? c->down_in->at : c->have;
     if (c->down_out) {

@@ -1,24 +1,24 @@
-/* pods_direct.c - sums when every pod is one rank: each owns a part of the vector, which all others send it; it adds in rank
- * order and sends everyone the result.
+/* pods_direct.c - the direct algorithm of sums when every pod is one rank: each rank owns a part of the vector,
+ * receives that part from all others, adds in rank order and sends the result to all.
  *
- *     rank 0   its part of 1, 2 ---> 0 + 1 + 2 ---> to 1, 2        all at the same time, and streaming:
- *     rank 1   its part of 0, 2 ---> 0 + 1 + 2 ---> to 0, 2        what has been added leaves as soon as
- *     rank 2   its part of 0, 1 ---> 0 + 1 + 2 ---> to 0, 1        the first half of the way is done
+ *     rank 0   its part from 1, 2 ---> 0 + 1 + 2 ---> to 1, 2      all at the same time, and streaming: sums are
+ *     rank 1   its part from 0, 2 ---> 0 + 1 + 2 ---> to 0, 2      sent to a peer as soon as that peer's part has
+ *     rank 2   its part from 0, 1 ---> 0 + 1 + 2 ---> to 0, 1      been sent to it
  *
- * The vector is read and written where it lies. Each rank sends and receives it 2 (n - 1) / n times, as in a ring, in two
- * steps instead of 2 (n - 1), and the order of adding is ours.
+ * The vector is read and written in place. Each rank sends and receives 2 (n - 1) / n times the vector, as in a
+ * ring all-reduce, but in 2 steps instead of 2 (n - 1), and in a fixed order of addition.
  */
 #include "collectives/pods.h"
 #include "collectives/reduce.h"
 
 #include <string.h>
 
-enum { SUM_BYTES = 32 * 1024 }; /* at least so much at a time, so that few bytes are moved twice */
+enum { SUM_BYTES = 32 * 1024 }; /* the least to sum at a time, so that few bytes are moved by memmove */
 
-/* What goes between us and one other rank. The second half of a way has no head of its own. */
+/* The flows between this rank and one other. Results follow the parts on the same link without a header. */
 struct side {
-    struct flow *part_out, *part_in;     /* its part of our vector; our part of its */
-    struct flow *result_out, *result_in; /* our part of the sum; its */
+    struct flow *part_out, *part_in;     /* its part of our vector; our part of its vector */
+    struct flow *result_out, *result_in; /* our part of the sum; its part of the sum */
     char *area;
 };
 
@@ -54,7 +54,7 @@ static struct flow *add_result(struct direct *d, int rank, bool out, char *buf, 
     return f;
 }
 
-/* As far as all have sent it. */
+/* Sum our part as far as all ranks have sent it. */
 static void sum_what_came(struct direct *d)
 {
     const size_t size = reduce_size(d->type);
@@ -90,11 +90,12 @@ static void direct_step(void *ctx)
         if (s->result_out && s->part_out->at == s->part_out->len && flow_has_head(s->part_out))
             s->result_out->limit = d->have;
         if (s->result_in && s->part_in->at == s->part_in->len && flow_has_head(s->part_in))
-            s->result_in->limit = s->part_out->at; /* nobody can have summed more */
+            s->result_in->limit = s->part_out->at; /* the peer cannot have summed more */
     }
 }
 
-/* The flows between us and `rank`. Parts go first: a link's bytes are taken in the order of its flows. */
+/* Add the flows between us and `rank`. Parts come before results, because a link's bytes go to its flows in
+ * order. */
 static void add_side(struct direct *d, const struct host_call *call, char *x, int rank, bool scatter,
                      const struct wire_head *mine)
 {

@@ -1,4 +1,5 @@
-/* pods_flow.c - bytes over several links at once, and everything that may end the wait for them. */
+/* pods_flow.c - transfer data over several links at once, and end the wait on a lost peer, a failure or the
+ * deadline. */
 #include "collectives/net.h"
 #include "collectives/pods.h"
 #include "common/clock.h"
@@ -10,7 +11,7 @@
 
 enum {
     FLOWS_MAX = PODS_DIRECT_FLOWS_MAX, /* the most that any call has */
-    MOVE_BYTES = 256 * 1024,           /* at once: the caches hold it, and the flows take turns */
+    MOVE_BYTES = 256 * 1024, /* per system call: fits into the caches, and lets the flows alternate */
 };
 
 static const uint32_t HEAD_MAGIC = 0x70436b54; /* "TkCp" */
@@ -86,7 +87,7 @@ static bool flow_done(const struct flow *f)
     return flow_has_head(f) && f->at == f->len;
 }
 
-/* One call of the system. 1: moved, 0: would have to wait, -1: the link is gone. */
+/* One sendmsg or recvmsg. 1: bytes were transferred; 0: it would block; -1: the link is broken. */
 static int flow_move(struct flow *f)
 {
     struct iovec parts[] = {{(char *)&f->head + f->head_at, sizeof(f->head) - f->head_at},
@@ -105,7 +106,7 @@ static int flow_move(struct flow *f)
     return 1;
 }
 
-/* Every slice: a sign of life, and what the watch and the neighbours in the pod have to tell. */
+/* Check the watch, the peers in the pod and the deadline. */
 static int look_around(struct pods *p, const char *what, int64_t deadline_ms, struct err *err)
 {
     if (watch_look(&p->watch, what, err) < 0 || host_peers_check(p->host, what, err) < 0)

@@ -1,6 +1,8 @@
-/* pods_links.c - links between ranks of unlike pods: made when they meet (lanes) or with the first message.
+/* pods_links.c - TCP links between ranks of different pods: lanes are connected at open, message links with the
+ * first message.
  *
- * A link begins with a hello of its maker. A connection that sends none, or a wrong one, is closed and counted as unauthenticated.
+ * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed and counted as
+ * unauthenticated.
  */
 #include "collectives/net.h"
 #include "collectives/pods.h"
@@ -12,8 +14,8 @@
 #include <sys/socket.h>
 
 enum {
-    SPEAK_MS = 5000,   /* how long a connection may be silent while there is room */
-    PATIENCE_MS = 250, /* and when there is none: then one more, who waits outside, displaces the oldest */
+    SPEAK_MS = 5000,   /* how long a connection may take to send its hello */
+    PATIENCE_MS = 250, /* how long when the table is full: then a new connection displaces the oldest */
 };
 
 enum link_kind { LINK_LANE = 1, LINK_MESSAGE };
@@ -24,7 +26,7 @@ struct link_hello {
     uint32_t kind, from, to;
 };
 
-/* A link in progress: connected, hello said. */
+/* Connect to `rank` and send the hello; try again until it succeeds, a peer is lost or the deadline passes. */
 static int connect_link(struct pods *p, int rank, enum link_kind kind, const char *what, int64_t deadline_ms,
                         struct err *err)
 {
@@ -47,7 +49,8 @@ static int connect_link(struct pods *p, int rank, enum link_kind kind, const cha
             if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello))
                 return TAKE_FD(fd);
         }
-        /* Its accept queue may be full of unauthenticated connections; if the host is gone, the watch reports it. */
+        /* Its accept queue may be full of unauthenticated connections; if the host is gone, the watch reports
+         * it. */
         struct pollfd none[2] = {{.fd = -1}};
         if (pods_wait(p, none, 1, what, deadline_ms, err) < 0)
             return -1;
@@ -60,7 +63,7 @@ int pods_connect_message(struct pods *p, int rank, int64_t deadline_ms, struct e
     return p->to[rank] < 0 ? -1 : 0;
 }
 
-/* Where a link that said this hello belongs; NULL: nowhere. */
+/* The place for a link with this hello; NULL: it is not expected. */
 static int *place_for(struct pods *p, const struct link_hello *h)
 {
     if (h->magic != WATCH_MAGIC || !secret_equal(h->token, p->token, sizeof(h->token)) ||
@@ -85,7 +88,7 @@ static void drop_pending(struct pods *p, int i)
     memmove(&p->pending[i], &p->pending[i + 1], (size_t)(p->n_pending - i) * sizeof(p->pending[0]));
 }
 
-/* A hello is one small write at the start of a connection, so it is there whole or it is not ours. */
+/* A rank sends its hello with one small write, so a partial one comes from another program. */
 static void hear_pending(struct pods *p, int i)
 {
     struct link_hello hello;
@@ -135,7 +138,7 @@ int pods_accept(struct pods *p, const char *what, int64_t deadline_ms, struct er
     return 0;
 }
 
-/* Leaders join all, the other lanes their neighbours; the higher pod connects. */
+/* Leaders connect to all other leaders, the other lanes to the neighbouring pods. The higher pod connects. */
 static bool wants_link(const struct pods *p, int pod)
 {
     const bool neighbour = pod == p->pod - 1 || pod == p->pod + 1;

@@ -1,10 +1,10 @@
-/* pods_meet.c - ranks of several pods find each other.
+/* pods_meet.c - connect the ranks of several pods.
  *
- * Order: rank 0 serves the rendezvous store at MASTER_PORT, which admits the run id only, and leaves there where its watch
- *        listens and the token that opens it. All ranks register with the watch; when the last has, each is told
- *        everyone's address. Then the ranks of each pod meet (host_meet.c), every lane joins the pods before its own (pods_links.c), and
- *        one call of all with all ends the meeting. A rank that finds an earlier round's watch looks again until the
- *        deadline.
+ * Order: rank 0 serves the rendezvous store at MASTER_PORT, which accepts only clients that know the run id, and
+ *        stores there its watch's port and token. All ranks register with the watch, which sends every rank's
+ *        address to all when the last has registered. Then the ranks of each pod connect (host_meet.c), every
+ *        lane connects to the pods before its own (pods_links.c), and a first collective call of all ranks
+ *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
  */
 #include "collectives/net.h"
 #include "collectives/pods.h"
@@ -19,7 +19,7 @@ enum { RETRY_MS = 50, PORT_MS = 10000, LOOK_MS = 1000 };
 
 static const char *const WATCH_KEY = "collectives/watch";
 
-/* What rank 0 leaves in the store. */
+/* The value of WATCH_KEY, which rank 0 stores. */
 struct beacon {
     uint64_t magic;
     uint32_t port;
@@ -31,7 +31,7 @@ static int64_t left_ms(int64_t deadline_ms)
     return host_left_ms(deadline_ms);
 }
 
-/* The rank 0 of the round before may still be on its way out. */
+/* Try again while the port is taken: rank 0 of the previous round may still be exiting. */
 static int serve_store(struct pods *p, const struct collectives_config *cfg, int64_t deadline_ms,
                        struct err *err)
 {
@@ -150,7 +150,7 @@ static void failed(void *arg, const struct err *err)
 {
     struct pods *p = arg;
 
-    if (err->kind != ERR_PEER) /* a lost peer is the watch's to name */
+    if (err->kind != ERR_PEER) /* the watch reports a lost peer itself */
         watch_fail(&p->watch, err);
 }
 

@@ -1,12 +1,13 @@
-/* pods_message.c - messages between two ranks: over the pod's own socket, or over a link that the first message makes.
+/* pods_message.c - send and recv between two ranks: inside a pod over its UNIX socket, between pods over a TCP
+ * link that the first message opens.
  *
- * A link carries messages one way. The sender connects, which needs nobody's help at the other end but the system's; the
- * receiver takes the link in when it first waits for a message of that rank.
+ * A link carries messages in one direction. The sender connects, which the receiver's kernel completes; the
+ * receiver accepts the link when it first waits for a message from that rank.
  */
 #include "collectives/pods.h"
 #include "common/clock.h"
 
-enum { LATE_MS = 500 }; /* how long a link may lag behind the news that its rank has left */
+enum { LATE_MS = 500 }; /* how long a link may arrive after the report that its rank has left */
 
 static int begin(struct pods *p, const char *what, int rank, int64_t timeout_ms, int64_t *deadline_ms,
                  struct err *err)
@@ -35,7 +36,7 @@ static int run(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, 
     return pods_flows(p, f, 1, &mine, NULL, NULL, deadline_ms, err);
 }
 
-/* The watch counts calls of all, not messages: whom we wait for is known here. */
+/* The watch does not track messages, so the rank that a message waits for is named here. */
 static int failed(struct pods *p, const char *what, int rank, struct err *why, struct err *err)
 {
     if (why->kind == ERR_TIMEOUT)
@@ -64,7 +65,7 @@ int pods_send(struct collectives *c, const void *bytes, size_t len, int to, int6
     return failed(p, "send", to, &why, err);
 }
 
-/* A rank that has left may have sent before: its link is then on the way. */
+/* Wait for a link from rank `from`. A rank that has left may have sent before; then its link may still arrive. */
 static int await_link(struct pods *p, int from, int64_t deadline_ms, struct err *err)
 {
     int64_t left_ms = 0;

@@ -1,12 +1,13 @@
-/* pods_reduce.c - sums over the ranks of several pods. Whichever way, the same bits: few numbers go to all (pods_small.c),
- * between pods of one rank each adds a part (pods_direct.c), those in shared pieces are summed where they lie, the rest by
- * chunks through the staging halves. */
+/* pods_reduce.c - all_reduce and reduce_scatter over the ranks of several pods: choose the algorithm, all of
+ * which give the same bits. Small vectors are exchanged between leaders (pods_small.c); with one rank per pod
+ * each rank sums a part (pods_direct.c); the rest use the chain (pods_chain.c), in place for vectors in a shared
+ * piece, otherwise in chunks through the staging halves. */
 #include "collectives/pods.h"
 #include "collectives/reduce.h"
 
 #include <string.h>
 
-/* Our lane's share of a chunk, from the halves of `phase` to our half of the next one. */
+/* Sum our lane's part of a chunk, from the halves of `phase` to our half of the next phase. */
 static int chain_halves(struct pods *p, enum reduce_type type, const struct host_call *call, size_t n,
                         uint32_t phase, int64_t deadline_ms, struct err *err)
 {
@@ -77,8 +78,8 @@ static int reduce_staged(struct pods *p, enum reduce_type type, const struct hos
     return 0;
 }
 
-/* How much of [begin, end) lies before pod `pod`'s own parts of the whole: what goes back past that pod is not needed
- * there. */
+/* How many elements of [begin, end) come before the parts that pod `pod` owns: reduce_scatter sends only these
+ * back past that pod, because the pods before it own nothing further. */
 static size_t before_pod(const struct pods *p, const struct host_call *call, int pod, size_t begin,
                          size_t end)
 {
@@ -90,7 +91,7 @@ static size_t before_pod(const struct pods *p, const struct host_call *call, int
     return from <= begin ? 0 : from >= end ? end - begin : from - begin;
 }
 
-/* All ranks' vectors lie in one shared piece of their pod: our lane's share goes straight from there and back. */
+/* All ranks' vectors lie in one shared piece of their pod: sum our lane's part in place. */
 static int chain_piece(struct pods *p, const struct host_piece *piece, const struct host_call *call,
                        bool scatter, uint32_t phase, int64_t deadline_ms, struct err *err)
 {
@@ -142,7 +143,7 @@ static int reduce_in_place(struct pods *p, const struct host_piece *piece, const
     return 0;
 }
 
-/* Nobody shares our memory: no phases. */
+/* With one rank per pod no memory is shared, so there are no phases. */
 static int reduce_direct(struct pods *p, enum reduce_type type, const struct host_call *call, void *x,
                          bool scatter, uint32_t *flags, int64_t deadline_ms, struct err *err)
 {

@@ -1,4 +1,5 @@
-/* pods_small.c - few numbers, or none: the pods' leaders hand all of them to each other, and everyone adds. */
+/* pods_small.c - the small algorithm of sums over pods: the leaders exchange the vectors of all ranks, and each
+ * sums them; and pods_agree, the same without data. */
 #include "collectives/pods.h"
 #include "collectives/reduce.h"
 
@@ -10,7 +11,8 @@ bool pods_is_small(const struct pods *p, size_t bytes)
            bytes * (size_t)p->world <= PODS_AREA_BYTES;
 }
 
-/* All leaders' vectors to all leaders: the area holds one vector per rank of the run, in order. */
+/* Exchange vectors between all leaders. The area holds one vector per rank of the run, in order; our pod's are
+ * filled in. */
 static int exchange(struct pods *p, const struct host_call *call, size_t bytes, uint32_t *flags,
                     int64_t deadline_ms, struct err *err)
 {
@@ -41,7 +43,8 @@ static int exchange(struct pods *p, const struct host_call *call, size_t bytes, 
     return 0;
 }
 
-/* Few bytes: the leader collects, adds, and leaves the sum in its next half. */
+/* The leader collects its pod's vectors, exchanges and sums them, and stores the sum in its half of the next
+ * phase. */
 static int lead_small(struct pods *p, enum reduce_type type, const struct host_call *call, uint32_t phase,
                       int64_t deadline_ms, struct err *err)
 {

@@ -1,14 +1,14 @@
-/* pods_spread.c - broadcast and all_gather over several pods: chunks that stream along the row of pods, through the
- * staging halves of each. */
+/* pods_spread.c - broadcast and all_gather over several pods: chunks stream from pod to pod, through the staging
+ * halves of each. */
 #include "collectives/pods.h"
 
 #include <string.h>
 
 struct relay {
-    struct flow flows[3]; /* in, or none; then out */
+    struct flow flows[3]; /* the incoming one if there is one, then the outgoing ones */
     bool has_in;
     int n;
-    uint32_t from; /* our rank */
+    uint32_t from; /* this rank */
 };
 
 static void relay_step(void *ctx)
@@ -39,7 +39,7 @@ static void add_flow(struct pods *p, struct relay *r, int pod, bool out, char *b
     }
 }
 
-/* Our lane's share of a chunk away from the root's pod. */
+/* Forward our lane's part of a chunk, away from the root's pod. */
 static int relay_part(struct pods *p, const struct host_call *call, char *buf, size_t len,
                       int64_t deadline_ms, struct err *err)
 {
@@ -110,12 +110,13 @@ int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int
     return 0;
 }
 
-/* What goes up the row are the pods' bytes from the first one on, what goes down those from the last one on. */
+/* Upwards each pod forwards the bytes of all pods from the first to itself, downwards those from itself to the
+ * last. */
 struct gather {
     struct flow flows[4];
     int n;
     struct flow *up_in, *up_out, *down_in, *down_out;
-    size_t below, ours; /* bytes of the pods below us, of ours */
+    size_t below, ours; /* bytes of the pods before ours; bytes of ours */
 };
 
 static struct flow *add_gather(struct pods *p, struct gather *g, int pod, bool out, char *buf, size_t len,
@@ -141,7 +142,7 @@ static void gather_step(void *ctx)
         g->down_out->limit = g->ours + g->down_in->at;
 }
 
-/* The area: `n` bytes per rank of the run, in order; our pod's are there. */
+/* area holds `n` bytes per rank of the run, in order; our pod's are filled in. */
 static int gather(struct pods *p, const struct host_call *call, char *area, size_t n, int64_t deadline_ms,
                   struct err *err)
 {

@@ -1,6 +1,8 @@
-/* reduce.c - sums in vectors as wide as the processor's: every source is read, and every destination written, while the sum is
- * in a register. What the ranks of a pod exchange lies in each other's caches: the fewer instructions there are between two
- * loads, the more of them are on their way at once. */
+/* reduce.c - element-wise sums with the processor's widest vectors, for the collectives of one pod.
+ *
+ * Each block is read from every source and written to every destination while its sum is in a register. The
+ * sources of other ranks lie in other cores' caches: with few instructions between two loads, more of these slow
+ * loads overlap. */
 #include "collectives/reduce.h"
 
 enum { WIDE_BYTES = 64 };
@@ -19,7 +21,7 @@ struct job {
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* The sum at byte `at` of all sources to all destinations, as one `type`. */
+/* Store the sum of all sources at byte offset `at`, one `type` wide, in all destinations. */
 #define SUM_AT(type)                                                                                         \
     do {                                                                                                     \
         type sum = *(const type *)((const char *)j->src[0] + at);                                            \
@@ -29,7 +31,7 @@ struct job {
             *(type *)((char *)j->dst[d] + at) = sum;                                                         \
     } while (0)
 
-/* The same for two ranks of a pod, without asking where each of them lies. */
+/* The same for two sources and two destinations, with their addresses in registers. */
 INLINE size_t sum_pair(const struct job *j)
 {
     char *a = j->dst[0], *b = j->dst[1];

@@ -1,8 +1,10 @@
-/* reduce.h - element-wise sums of several vectors, in the order given.
+/* reduce.h - element-wise sum of several vectors, in the order given.
  *
- * Shapes:    `n_src` vectors of n elements in, the same sum out to `n_dst` vectors. A destination may be one of
- *            the sources at the same place; anything else must not overlap.
- * Numerics:  src[0] + src[1] + ..., one rounding per addition, no contraction: the same bits at any vector width.
+ * Shapes:    dst[d][i] = src[0][i] + src[1][i] + ... for n elements, n_src sources (at least 1) and n_dst
+ *            destinations, which all get the same sum. A destination may be equal to a source; other overlaps
+ *            are not allowed. Vectors need their element's alignment only.
+ * Numerics:  additions in the order of sources, one rounding each, no contraction: the same bits at any vector
+ *            width.
  */
 #ifndef TK_COLLECTIVES_REDUCE_H
 #define TK_COLLECTIVES_REDUCE_H
@@ -12,6 +14,7 @@
 
 enum reduce_type { REDUCE_F32, REDUCE_F64 };
 
+/* Bytes of one element. */
 static inline size_t reduce_size(enum reduce_type type)
 {
     return type == REDUCE_F32 ? sizeof(float) : sizeof(double);
@@ -20,7 +23,7 @@ static inline size_t reduce_size(enum reduce_type type)
 void reduce_vectors(enum reduce_type type, void *const *dst, int n_dst, const void *const *src, int n_src,
                     size_t n);
 
-/* The same by instructions that may not be the widest there are; for tests. */
+/* The same with a given instruction set instead of the widest one that the processor supports; for tests. */
 enum reduce_isa { REDUCE_PLAIN, REDUCE_AVX2, REDUCE_AVX512 };
 bool reduce_isa_supported(enum reduce_isa isa);
 void reduce_vectors_by(enum reduce_isa isa, enum reduce_type type, void *const *dst, int n_dst,

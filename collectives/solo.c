@@ -1,4 +1,4 @@
-/* solo.c - one process alone: every collective is the identity. */
+/* solo.c - the transport for a run of one process: every collective leaves its data as they are. */
 #include "collectives/transports.h"
 #include "common/memory.h"
 

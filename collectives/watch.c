@@ -1,4 +1,4 @@
-/* watch.c - a rank's connection to the watch. */
+/* watch.c - a rank's connection to the watch: register, read reports, send its own (watch.h). */
 #include "collectives/watch.h"
 #include "collectives/net.h"
 #include "common/clock.h"
@@ -15,11 +15,12 @@ enum {
     SLICE_MS = 100,
     REASON_MS = 300,
     PARTING_MS = 500,
-    ANSWER_MS = 1000, /* the watch answers after a tenth of that, unless its host is lost or stopped */
+    ANSWER_MS = 1000, /* the watch answers within 0.1 s, unless its process is stopped or its host lost */
     READ_BYTES = 4096,
 };
 
-/* Messages to the watch are few and small, its reader never stops: what does not fit at once is a lost watch. */
+/* Send without waiting. Messages to the watch are few and small and it always reads, so a message that does not
+ * fit into the socket's buffer means that the watch is lost; reading the connection then shows it. */
 static void say(struct watch *w, const struct watch_head *head, const void *body)
 {
     char out[WATCH_SAID_BYTES];
@@ -44,7 +45,8 @@ static void take_members(struct watch *w, const char *body)
     uint8_t master[16];
 
     memcpy(w->members, body, (size_t)w->world * sizeof(*w->members));
-    /* A rank that reached the watch over its loopback is on the watch's host. */
+    /* A rank that connected to the watch by a loopback address runs on the watch's host: use that host's
+     * address. */
     if (net_peer(w->fd, master))
         for (int r = 0; r < w->world; r++)
             if (net_is_loopback(w->members[r].addr))
@@ -101,7 +103,7 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
     return false;
 }
 
-/* False when what is there is not from a watch. */
+/* Act on all whole messages in w->in. False when they are not from a watch. */
 static bool hear_all(struct watch *w)
 {
     struct watch_head head;
@@ -120,7 +122,7 @@ static bool hear_all(struct watch *w)
     return true;
 }
 
-/* What has come; the end of the connection is the end of rank 0, unless it has said goodbye. */
+/* Read what has arrived. The end of the connection means that rank 0 is lost, unless it has left. */
 static void read_all(struct watch *w)
 {
     char bytes[READ_BYTES];
@@ -148,7 +150,7 @@ void watch_enter(struct watch *w, bool message)
     w->seq += message ? 0 : 1;
 }
 
-/* A message comes after call seq, and before the next. */
+/* A message (send, recv) is ordered after call seq and before the next. */
 static bool has_failed(const struct watch *w)
 {
     return w->failed.kind != ERR_NONE && w->failed_from <= w->seq + w->in_message;
@@ -272,8 +274,8 @@ enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int
     return rc;
 }
 
-/* A socket closed with bytes unread resets its connection, and our last word may be lost with it: read until the watch has
- * heard it and hangs up. */
+/* Closing a socket with unread bytes resets the connection, which may discard our last message. So read until the
+ * watch has received it and closes its end. */
 static void hang_up(struct watch *w)
 {
     const int64_t end_ms = clock_mono_ms() + PARTING_MS;

@@ -1,9 +1,12 @@
-/* watch.h - a rank's end of the watch (watch_server.h): who the others are, and whether they still are.
+/* watch.h - a rank's client of the watch (watch_server.h): get the other ranks' addresses, and learn when a rank
+ * is lost, leaves or fails.
  *
- * Ownership: watch_join opens, watch_close ends. Text that is told outlives nothing: it is copied into *err.
+ * Ownership: watch_join opens and fills *w, watch_close frees what it holds. Messages are copied into *err.
  * Threads:   one thread.
- * Units:     calls are counted from 1, the same on every rank; 0 is the meeting itself.
- * Errors:    ERR_PEER (a rank was lost, or has left before this call), whatever a rank's failure was, ERR_TIMEOUT.
+ * Units:     collective calls are numbered from 1 in the order of calls, the same on every rank (seq); 0 is the
+ *            registration. deadline_ms is milliseconds of the monotonic clock.
+ * Errors:    ERR_PEER (a rank was lost, or has left before this call), the kind of another rank's failure
+ *            (ERR_INVALID, ERR_TIMEOUT; ERR_PEER for the rest), ERR_TIMEOUT.
  */
 #ifndef TK_COLLECTIVES_WATCH_H
 #define TK_COLLECTIVES_WATCH_H
@@ -18,48 +21,53 @@ struct watch {
     int fd;
     int rank, world;
     struct member *members; /* [world] after watch_join */
-    bool met;
-    bool orphaned;       /* rank 0 has left, and the watch with it */
-    uint64_t seq;        /* the call we are in, or were in last */
-    bool in_message;     /* we are in a message after it */
-    uint64_t reported;   /* the call we were last seen to wait in */
-    uint64_t left_after; /* the fewest calls after which a rank left, and its number */
-    int left_rank;
-    bool *left;           /* [world] */
-    struct err failed;    /* ERR_NONE: nothing was told */
-    uint64_t failed_from; /* calls before this one may still succeed: all that they need is under way */
+    bool met;               /* WATCH_GO has arrived */
+    bool orphaned;          /* rank 0 has left, and its watch has ended */
+    uint64_t seq;           /* the current collective call, or the last one */
+    bool in_message;        /* a send or recv is in progress, after call seq */
+    uint64_t reported;      /* the last call reported to the watch */
+    uint64_t left_after;    /* the fewest calls after which a rank left; UINT64_MAX: none left */
+    int left_rank;          /* that rank */
+    bool *left;             /* [world] */
+    struct err failed;      /* the first loss or failure reported; ERR_NONE: none */
+    uint64_t failed_from;   /* calls before this one may still succeed: their data are under way */
     bool answered;
-    char answer[WATCH_TEXT_BYTES];
+    char answer[WATCH_TEXT_BYTES]; /* to WATCH_QUERY */
     struct buf in;
 };
 
 enum watch_joined { WATCH_JOINED, WATCH_AGAIN, WATCH_FAILED };
 
-/* Register at the watch that listens there, and wait for all; finding the host's address may take all the time there is.
- * WATCH_AGAIN: this watch is another round's, or has ended; look for the next one. */
+/* Register `me` as `rank` at the watch at address `at`, and wait until all ranks have registered. Resolving the
+ * address may take until the deadline. WATCH_JOINED: w->members is filled. WATCH_AGAIN: no connection, or the
+ * watch belongs to another round or has ended: look for the next one. WATCH_FAILED: *err says why. */
 enum watch_joined watch_join(struct watch *w, struct resolver *at, int rank, int world,
                              const uint8_t token[WATCH_TOKEN_BYTES], const struct member *me,
                              int64_t deadline_ms, struct err *err);
 
-/* A call of all ranks, or a message, begins. */
+/* A collective call begins (the next seq), or, with `message`, a send or recv. */
 void watch_enter(struct watch *w, bool message);
 
-/* Take in what was told, without waiting. -1 when our call cannot succeed any more. `what` names it. */
+/* Read what the watch has sent, without waiting. -1 with *err when the current call cannot succeed any more.
+ * `what` names the call. */
 int watch_look(struct watch *w, const char *what, struct err *err) MUST_CHECK;
 
-/* We wait in our call: told once. */
+/* Report to the watch, once per call, that this rank waits in the current collective call. */
 void watch_report(struct watch *w);
 
-/* Ask who is missing; ERR_TIMEOUT with their names. Takes a fraction of a second. Always -1. */
+/* The deadline has passed: ask the watch which ranks are missing. ERR_TIMEOUT names them; or the failure that
+ * arrives meanwhile. Takes 0.1 s, or 1 s when rank 0 does not answer. Always -1. */
 int watch_timed_out(struct watch *w, const char *what, struct err *err);
 
-/* A connection to a peer broke, and *err says so: wait a moment for the reason, which replaces it. */
+/* A connection to a peer broke, and *err says so: wait up to 0.3 s for the watch to report why, which replaces
+ * *err. */
 void watch_lost(struct watch *w, const char *what, struct err *err);
 
-/* Tell the others why this rank's table has failed. */
+/* Report to the other ranks why this rank's table has failed. */
 void watch_fail(struct watch *w, const struct err *why);
 
-/* `well`: this rank has completed all its calls; otherwise the others are left to think it lost. */
+/* Leave the watch; waits up to 0.5 s for it to read the last message. `well`: this rank has completed all its
+ * calls. If not, no WATCH_LEAVE is sent, and the watch reports the rank as lost. */
 void watch_close(struct watch *w, bool well);
 
 #endif

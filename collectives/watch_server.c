@@ -1,4 +1,4 @@
-/* watch_server.c - the watch's thread: its poll, who is let in, and its end. */
+/* watch_server.c - the watch's thread: poll its connections, accept new ones, stop. */
 #include "collectives/watch_server.h"
 #include "collectives/net.h"
 #include "collectives/watch_table.h"
@@ -14,21 +14,21 @@
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
-    PATIENCE_MS = 250, /* what the oldest has to speak until one more, who waits outside, displaces it */
-    SPEAK_MS = 5000,   /* how long they have while there is room */
-    SHUT_MS = 50,      /* how long the listener rests when there is no descriptor to give */
-    PARTING_MS = 500,  /* how long the last words may take */
+    PATIENCE_MS = 250, /* with UNKNOWN_MAX of them: the age at which a new connection displaces the oldest */
+    SPEAK_MS = 5000,   /* how long a connection has to register */
+    SHUT_MS = 50,      /* how long to accept nothing after accept failed for lack of descriptors */
+    PARTING_MS = 500,  /* how long the last messages may take */
 };
 
 struct watch_server {
     pthread_t thread;
     int listener, stop, port;
-    int64_t shut_until_ms; /* 0: the listener is asked */
+    int64_t shut_until_ms; /* accept nothing until then; 0: accept */
     struct watch_table table;
     struct pollfd *pfds; /* [max_slots + 2] */
 };
 
-/* Among those who have not registered; -1: there is room for one more. */
+/* The oldest connection that has not registered, when there are UNKNOWN_MAX of them; else -1. */
 static int oldest_unknown(const struct watch_table *r)
 {
     int n = 0, oldest = -1;
@@ -61,7 +61,7 @@ static void welcome(struct watch_server *s)
     s->table.slots[s->table.n_slots++] = watch_slot_new(fd);
 }
 
-/* Fill the table of poll, for all but the last two of it; returns when it has to wake up. */
+/* Fill pfds: the stop descriptor, the listener, then the slots. Returns when poll has to wake up. */
 static int64_t prepare(struct watch_server *s, int64_t now, int64_t until_ms)
 {
     if (s->shut_until_ms && now < s->shut_until_ms)
@@ -114,7 +114,8 @@ static int turn(struct watch_server *s, int64_t until_ms)
     return s->pfds[0].revents ? 1 : 0;
 }
 
-/* What the host rank said last is still to be heard, up to the end of its connection, and to be passed on. */
+/* Before the end: read rank 0's last messages, up to the end of its connection, and send what is pending to the
+ * others. */
 static void part(struct watch_server *s)
 {
     const int64_t end_ms = clock_mono_ms() + PARTING_MS;
@@ -152,7 +153,7 @@ static void release(struct watch_server *s)
     free(s);
 }
 
-/* Signals are for the rank's own thread. */
+/* thread_start blocks signals, so that they go to the rank's own thread. */
 static int start_thread(struct watch_server *s, struct err *err)
 {
     int code = thread_start(&s->thread, serve, s);

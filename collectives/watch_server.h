@@ -1,12 +1,15 @@
-/* watch_server.h - the watch: rank 0's thread that introduces the ranks to each other and notices who is lost.
+/* watch_server.h - the watch: a thread at rank 0 that registers the ranks, sends each the addresses of all, and
+ * detects lost ranks.
  *
- * Every rank keeps one connection to it. It tells all when one of them breaks, leaves, or fails; and answers a rank whose
- * deadline has passed who else was still missing. Since it has a thread of its own, a rank that computes delays nobody's
- * news.
+ * Every rank keeps one connection to the watch. The watch reports to all ranks when a rank's connection breaks,
+ * or a rank leaves or fails. A rank whose deadline has passed asks it which ranks are missing. Because the watch
+ * has its own thread, it reports without delay while rank 0 computes.
  *
- * Ownership: watch_server_start to watch_server_stop.
- * Threads:   the thread shares nothing with the rank that hosts it but the descriptor that ends it.
- * Errors:    a connection that does not say the token in time is dropped and counted.
+ * Ownership: watch_server_start creates a server, watch_server_stop ends its thread and frees it.
+ * Threads:   the watch's thread shares with other threads only the descriptor that stops it and the count of
+ *            dropped connections. start and stop are for one thread.
+ * Errors:    watch_server_start returns NULL with ERR_FATAL. A connection that does not send the token within 5 s
+ *            (0.25 s when 256 others have not either) is dropped and counted as unauthenticated.
  */
 #ifndef TK_COLLECTIVES_WATCH_SERVER_H
 #define TK_COLLECTIVES_WATCH_SERVER_H
@@ -15,10 +18,12 @@
 
 struct watch_server;
 
+/* Start the watch of a run of `world` ranks; it listens on all addresses at a port that the kernel chooses. */
 struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOKEN_BYTES], struct err *err);
 int watch_server_port(const struct watch_server *s);
-/* Connections dropped so far. Any thread may ask. */
+/* The number of unauthenticated connections dropped so far. Any thread may call it. */
 uint32_t watch_server_unauthenticated(const struct watch_server *s);
+/* Waits up to 0.5 s until rank 0's connection has ended and pending messages are sent. Accepts NULL. */
 void watch_server_stop(struct watch_server *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* watch_slot.c - one connection to the watch: bytes in and out. */
+/* watch_slot.c - one connection of the watch: read messages, queue and write messages. */
 #include "collectives/net.h"
 #include "collectives/watch_table.h"
 #include "common/clock.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { OWED_MAX = 1 << 20 }; /* bytes to a rank that does not read */
+enum { OWED_MAX = 1 << 20 }; /* bytes queued for a rank that does not read */
 
 struct watch_slot *watch_slot_new(int fd)
 {
@@ -79,7 +79,7 @@ void watch_slot_write(struct watch_slot *t)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n < 0) {
-            t->deaf = true; /* what it said before is still to be read */
+            t->deaf = true; /* messages that it sent before can still be read */
             buf_clear(&t->out);
             return;
         }

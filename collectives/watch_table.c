@@ -1,4 +1,5 @@
-/* watch_table.c - what the watch makes of what ranks say: who is there, who is told what. */
+/* watch_table.c - the watch's actions on messages: register ranks, forward failures, answer which ranks are
+ * missing. */
 #include "collectives/watch_table.h"
 #include "collectives/net.h"
 #include "common/clock.h"
@@ -8,8 +9,8 @@
 #include <string.h>
 
 enum {
-    GRACE_MS = 100, /* an answer waits for the reports of ranks whose deadline passes at the same moment */
-    NAMED_MAX = 8,  /* ranks listed by number in an answer */
+    GRACE_MS = 100, /* delay of an answer, for reports of ranks whose deadline passes at the same time */
+    NAMED_MAX = 8,  /* ranks listed by number in an answer; the others are counted */
 };
 
 static void say_all(struct watch_table *s, const struct watch_head *head, const void *body, int but)
@@ -26,7 +27,7 @@ static void refuse(struct watch_slot *t, enum err_kind kind, const char *why)
     watch_slot_say(t, &head, why);
 }
 
-/* Does a registration belong here? NULL, or why not. */
+/* Register a rank, or send it WATCH_REFUSED. False when the message is no registration of this run. */
 static bool take_rank(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                       const void *body)
 {
@@ -70,7 +71,7 @@ void watch_table_go(struct watch_table *s)
     say_all(s, &head, s->members, -1);
 }
 
-/* "3, 5 and 2 more": the ranks that have not been seen in call `seq` (0: that have not come). */
+/* "3, 5 and 2 more": the ranks that have not reported call t->query (0: that have not registered). */
 void watch_table_answer(struct watch_table *s, struct watch_slot *t)
 {
     char text[WATCH_TEXT_BYTES] = "";
@@ -99,7 +100,6 @@ static void tell_once(struct watch_table *s, struct watch_head head, const void 
     say_all(s, &head, body, rank);
 }
 
-/* False: it is no rank of ours. */
 bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                       const void *body)
 {
@@ -134,7 +134,7 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
     return false;
 }
 
-/* A rank that goes before all have come makes room for its successor; later it is everyone's loss. */
+/* A rank that disconnects before all have registered can be replaced; later its loss is reported to all. */
 void watch_table_drop(struct watch_table *s, int i)
 {
     struct watch_slot *t = s->slots[i];

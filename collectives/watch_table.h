@@ -1,7 +1,7 @@
-/* watch_table.h - the table of connections to the watch, for the watch's server alone: watch_server.c polls and accepts,
+/* watch_table.h - the watch's table of connections. Internal to watch_*.c: watch_server.c polls and accepts,
  * watch_slot.c reads and writes one connection, watch_table.c acts on messages.
  *
- * Threads: the server's own; `unauthenticated` may be read by any.
+ * Threads: the watch's thread only; `unauthenticated` may be read by any thread.
  */
 #ifndef TK_COLLECTIVES_WATCH_TABLE_H
 #define TK_COLLECTIVES_WATCH_TABLE_H
@@ -17,43 +17,46 @@ struct watch_slot {
     int rank; /* -1: not registered yet */
     int64_t came_ms;
     int64_t answer_ms; /* when to answer its query; 0: no query */
-    uint64_t query;
+    uint64_t query;    /* the call that it asked about */
+    /* left: it has sent WATCH_LEAVE; deaf: a write to it failed, nothing more is sent; broken: to be dropped. */
     bool left, deaf, broken;
-    size_t said;
-    struct buf out;
+    size_t said;    /* bytes in `in` */
+    struct buf out; /* queued for it */
     _Alignas(8) char in[WATCH_SAID_BYTES];
 };
 
 struct watch_table {
     int world, n_registered;
-    bool gone;           /* GO was said: the table is complete */
-    bool lost_or_failed; /* said once: the first reason is the one */
+    bool gone;           /* WATCH_GO has been sent: all ranks have registered */
+    bool lost_or_failed; /* a loss or failure has been sent to all; later ones are not */
     uint8_t token[WATCH_TOKEN_BYTES];
     struct member *members;      /* [world] */
-    struct watch_slot **by_rank; /* [world] */
-    uint64_t *reported;          /* [world] the latest call each was seen to wait in */
+    struct watch_slot **by_rank; /* [world] NULL: not connected */
+    uint64_t *reported;          /* [world] the latest call that each has reported to wait in */
     struct watch_slot **slots;   /* [max_slots] */
     int n_slots, max_slots;
     _Atomic uint32_t unauthenticated;
 };
 
-/* watch_table.c: a message of a slot; false: it is no rank of ours. */
+/* watch_table.c: act on a message of slot t. False when it is not one that a rank of this run sends: drop the
+ * slot. */
 bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct watch_head *head,
                       const void *body);
-/* The last rank has come: tell all. */
+/* Send WATCH_GO to all, once all ranks have registered. */
 void watch_table_go(struct watch_table *s);
-/* Who is missing in the call that the slot asked about. */
+/* Answer the slot's query: which ranks are missing in the call that it asked about. */
 void watch_table_answer(struct watch_table *s, struct watch_slot *t);
-/* Slot i's connection has ended. */
+/* Close and free slot i, and report its rank's loss to all unless it has left. */
 void watch_table_drop(struct watch_table *s, int i);
-/* There is a registered slot that has not taken all that it was told. */
+/* Whether messages for a registered slot are still queued. */
 bool watch_table_owes(const struct watch_table *s);
 
-/* watch_slot.c: takes `fd` over. */
+/* watch_slot.c: the slot owns `fd` from now on. */
 struct watch_slot *watch_slot_new(int fd);
 void watch_slot_free(struct watch_slot *t);
+/* Queue a message; a slot whose queue is full becomes `broken`. */
 void watch_slot_say(struct watch_slot *t, const struct watch_head *head, const void *body);
-/* Take in what has come and act on it; give out what is owed. What fails shows in `broken`. */
+/* Read what has arrived and act on it; write what is queued. Neither waits. A failed read sets `broken`. */
 void watch_slot_read(struct watch_table *s, struct watch_slot *t);
 void watch_slot_write(struct watch_slot *t);
 

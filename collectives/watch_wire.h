@@ -1,25 +1,27 @@
-/* watch_wire.h - what ranks and the watch at rank 0 say to each other.
+/* watch_wire.h - the protocol between the ranks and the watch (watch_server.h) over TCP.
  *
- * A message is a head and `len` bytes. Numbers are in the machine's own order: the first message carries a magic number,
- * by which a machine of another order, or a stranger, is known.
+ * A message is a struct watch_head and `len` bytes of body. Numbers are in native byte order: the first message
+ * carries a magic number, by which the watch refuses machines of another byte order, and the token, by which it
+ * refuses unauthenticated connections.
  */
 #ifndef TK_COLLECTIVES_WATCH_WIRE_H
 #define TK_COLLECTIVES_WATCH_WIRE_H
 
 #include "collectives/layout.h"
 
+/* Random bytes of the token; the longest text; the longest message from a rank. */
 enum { WATCH_TOKEN_BYTES = 16, WATCH_TEXT_BYTES = 200, WATCH_SAID_BYTES = 512 };
 
 enum watch_type {
     WATCH_REGISTER = 1, /* rank to watch: struct watch_register */
-    WATCH_REFUSED,      /* watch to rank: kind, why */
-    WATCH_GO,           /* watch to rank: world members */
+    WATCH_REFUSED,      /* watch to rank: kind, body: why the registration is refused */
+    WATCH_GO,           /* watch to rank: all have registered; body: struct member[world] */
     WATCH_REPORT,       /* rank to watch: it waits in call `seq` */
-    WATCH_QUERY,        /* rank to watch: who does not, yet? */
-    WATCH_ANSWER,       /* watch to rank: their names */
-    WATCH_LEAVE,        /* both ways: `rank` ends its table, after `seq` calls */
-    WATCH_LOST,         /* watch to rank: `rank` is gone without a word */
-    WATCH_FAIL,         /* both ways: kind, why the table of `rank` has failed */
+    WATCH_QUERY,        /* rank to watch: which ranks do not wait in call `seq` yet? */
+    WATCH_ANSWER,       /* watch to rank: body: their numbers as text, empty: none */
+    WATCH_LEAVE,        /* both directions: `rank` closes its table, after `seq` calls */
+    WATCH_LOST,         /* watch to rank: `rank` has disconnected without WATCH_LEAVE */
+    WATCH_FAIL,         /* both directions: the table of `rank` failed in call `seq`: kind, body: why */
 };
 
 struct watch_head {
@@ -35,7 +37,7 @@ struct watch_register {
     uint8_t token[WATCH_TOKEN_BYTES];
     uint32_t world;
     uint32_t version;
-    struct member member; /* addr is for the watch to fill */
+    struct member member; /* the watch fills in addr */
 };
 
 static const uint64_t WATCH_MAGIC = 0x3168637461774b54; /* "TKwatch1" */

@@ -25,7 +25,6 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
         g->report = NULL;
 }
 
-/* To stderr, and never for long: the signals that end the run are blocked. */
 void agent_say(struct agent *g, const char *fmt, ...)
 {
     va_list args;
@@ -82,7 +81,7 @@ static void release_port(struct agent *g)
     g->port_held = -1;
 }
 
-/* MASTER_PORT: as the nodes agreed, as given, or a free one for this round. */
+/* Choose MASTER_PORT: the meeting's, the one given by option, or a free one for this round. */
 static int choose_port(struct agent *g, struct err *err)
 {
     if (g->meets)
@@ -128,7 +127,7 @@ static void read_signals(struct agent *g)
     round_reap(&g->round);
 }
 
-/* How long nothing has to be done. */
+/* How long poll may sleep; -1: for ever. */
 static int wait_ms(const struct agent *g)
 {
     const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
@@ -141,7 +140,6 @@ static int wait_ms(const struct agent *g)
     return least;
 }
 
-/* The only place where the launcher sleeps. */
 void agent_turn(struct agent *g)
 {
     int n = logs_poll(&g->logs, g->pfds);
@@ -158,7 +156,6 @@ void agent_turn(struct agent *g)
     round_step(&g->round);
 }
 
-/* What the ranks wrote into their error files. */
 void agent_read_messages(struct agent *g)
 {
     struct exit_worker *w = g->round.workers;
@@ -172,7 +169,8 @@ void agent_read_messages(struct agent *g)
     }
 }
 
-/* Without a word of the rank the end of the log says more than the report would, and Kubernetes takes one or the other. */
+/* Write the termination report, unless the rank left neither a message nor output: Kubernetes then uses the end
+ * of the container's log, which says more. */
 static void leave_report(struct agent *g, const struct exit_worker *w)
 {
     cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
@@ -202,7 +200,7 @@ void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
         leave_report(g, &w[root]);
 }
 
-/* After a round: 1 to start another, 0 when *status is the end. */
+/* After a round: 1 to start another, 0 when the run ends with *status. */
 static int judge(struct agent *g, int *status)
 {
     const struct options *o = g->options;
@@ -234,7 +232,7 @@ static int judge(struct agent *g, int *status)
     return 0;
 }
 
-/* One node: rounds until there are no restarts left. */
+/* With one node: rounds until one succeeds or no restart is left. */
 static int run_rounds(struct agent *g, int *status, struct err *err)
 {
     int again;
@@ -261,7 +259,7 @@ int agent_run(const struct options *o, char *const *env)
     prepare(&g, o, env);
     process_adopt_orphans();
     round_init(&g.round, o->nproc, &g.arena);
-    /* First the logs: even what fails here is said through them. */
+    /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);

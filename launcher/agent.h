@@ -1,9 +1,11 @@
-/* agent.h - start the ranks, watch them, stop them together, start them again; one thread, one blocking call.
+/* agent.h - the launcher's main function: start the ranks of this node, watch them, stop them together, restart
+ * them. One thread, one blocking call.
  *
- * Order:  a round is Running until a rank fails or a signal comes. A failure that is only "a peer was lost" waits up
- *         to AGENT_ROOT_CAUSE_MS for a better root cause. Then Stopping: the ranks get a signal, and SIGKILL when
- *         the shutdown timeout is over. A rank's children count as the rank until they are gone, so that a shell
- *         which dies of the signal does not cost its trainer the checkpoint. Ended: the next round, or the verdict.
+ * Order:  a round (round.h) runs until a rank fails or a signal arrives. A failure with exit code 140 (a peer was
+ *         lost) waits up to AGENT_ROOT_CAUSE_MS for a better root cause. Then the ranks are stopped: they get a
+ *         signal, and SIGKILL after the shutdown timeout. A stopped rank counts as running until its children
+ *         have exited too, so that a trainer whose parent shell dies of the signal can still write its
+ *         checkpoint. Then the next round begins, or the run ends.
  */
 #ifndef TK_LAUNCHER_AGENT_H
 #define TK_LAUNCHER_AGENT_H
@@ -12,9 +14,10 @@
 
 enum { AGENT_ROOT_CAUSE_MS = 1000, AGENT_KILL_GRACE_MS = 5000, AGENT_FLUSH_MS = 3000 };
 
-/* Run to the end; returns what the process exits with. Signals of o->signals and SIGCHLD must be blocked, so all that
- * is to be said is said here, on stderr and in bounded time. EXIT_CODE_ERROR when the ranks cannot be started at all;
- * none is left then. */
+/* Run to the end; returns the process's exit status: 0; the root cause's status; 128 + signal when stopped by
+ * one; or exit_error_code when the launcher itself fails (no rank is left then). With several nodes also
+ * nodes_verdict. The caller must block o->signals and SIGCHLD. Messages go to stderr, and each waits a bounded
+ * time for the console. */
 int agent_run(const struct options *o, char *const *env);
 
 #endif

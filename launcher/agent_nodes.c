@@ -1,4 +1,5 @@
-/* agent_nodes.c - the launcher's main loop when several nodes take part: the meeting's leader begins and ends rounds. */
+/* agent_nodes.c - the launcher's main loop when several nodes take part: the meeting's leader begins and ends
+ * rounds. */
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
@@ -17,7 +18,7 @@ static void say_waiting(struct agent *g)
     agent_say(g, "torchrun: %s\n", text);
 }
 
-/* Until the nodes begin a round with us (1) or the run has ended (0). */
+/* Wait until a round begins with this node as a member (1) or the run has ended (0). */
 static int gather(struct agent *g)
 {
     waiting_begin(&g->waiting, clock_mono_ms());
@@ -39,7 +40,8 @@ static int gather(struct agent *g)
     }
 }
 
-/* Our ranks run: tell how they fare, hear whether they are still wanted. */
+/* Run this node's ranks of a round: report failures and the end to the meeting; stop them when the round is
+ * over. */
 static void run_among_nodes(struct agent *g)
 {
     bool sure, unwanted = false;
@@ -65,7 +67,7 @@ static void run_among_nodes(struct agent *g)
         nodes_done(&g->nodes);
 }
 
-/* Say how the run ended, with the root cause's rank last among our own failures. */
+/* Print how the run ended, with the root cause after this node's own failures; returns the exit status. */
 static int conclude(struct agent *g)
 {
     const struct member_view *v = g->nodes.view;
@@ -112,7 +114,7 @@ int agent_run_nodes(struct agent *g, int *status, struct err *err)
             run_among_nodes(g);
             continue;
         }
-        /* The others must not wait for ranks that cannot come. */
+        /* Report it, so that the other nodes do not wait for these ranks. */
         nodes_broken(&g->nodes, err, g->host);
         gather(g);
         nodes_close(&g->nodes);

@@ -20,32 +20,34 @@ struct agent {
     struct round round;
     struct env_round identity;
     struct pollfd *pfds;
-    int port_held;          /* keeps the MASTER_PORT that we chose; -1: none */
+    int port_held;          /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
     int signals;            /* a signalfd */
-    int signal;             /* that ends the run; 0: none */
-    bool meets;             /* there may be other nodes */
-    struct nodes nodes;     /* if so */
-    struct waiting waiting; /* for them */
+    int signal;             /* the first signal that ends the run; 0: none */
+    bool meets;             /* several nodes may take part: `nodes` is open */
+    struct nodes nodes;     /* with `meets` */
+    struct waiting waiting; /* messages while waiting for other nodes */
     char host[HOST_NAME_MAX + 1];
-    const char *report; /* the file for why we failed; NULL: nobody asks */
+    const char *report; /* path of the termination report (report.h); NULL: none is written */
 };
 
-/* To stderr, and never for long: the signals that end the run are blocked. */
+/* Print to stderr; waits at most AGENT_FLUSH_MS, because the signals that end the run are blocked. */
 void agent_say(struct agent *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The block of a failed run, rank `root` of the n last; when it is one of our own, the report as well. */
+/* Print torchrun's block for a failed run (exit_report) of the n workers with root cause `root`. When w is this
+ * node's own ranks, also write the termination report. */
 void agent_report(struct agent *g, const struct exit_worker *w, int n, int root);
 
-/* Put what the ranks wrote into their error files with them. */
+/* Set the ranks' messages from their error files. */
 void agent_read_messages(struct agent *g);
 
-/* On failure no rank is left. */
+/* Start all ranks of this node. On failure no rank is left. */
 int agent_start_round(struct agent *g, struct err *err) MUST_CHECK;
 
-/* Wait for something to happen and act on it: the only place where the launcher sleeps. */
+/* Wait for one event (output, a signal, an exited rank, the meeting, a deadline) and act on it. The launcher
+ * sleeps only here. */
 void agent_turn(struct agent *g);
 
-/* Several nodes: rounds until they have agreed on an end. */
+/* With several nodes: run rounds until the meeting ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;
 
 #endif

@@ -48,7 +48,7 @@ bool env_sets_omp(const struct options *o, char *const *base)
     return o->nproc > 1 && !find(base, "OMP_NUM_THREADS");
 }
 
-/* The device of local rank `local` among those we may see. */
+/* The entry of CUDA_VISIBLE_DEVICES for local rank `local`; `local` itself when there is none. */
 static char *own_device(char *const *base, int local, struct arena *a)
 {
     const char *list = find(base, "CUDA_VISIBLE_DEVICES");
@@ -90,7 +90,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     put_int(&s, a, "TORCHELASTIC_RESTART_COUNT", round->restart_count);
     put_int(&s, a, "TORCHELASTIC_MAX_RESTARTS", o->max_restarts);
     put(&s, a, "TORCHELASTIC_RUN_ID", round->run_id);
-    /* Worker rank 0 listens at MASTER_PORT, never the launcher. */
+    /* Worker rank 0 serves the store at MASTER_PORT, not the launcher. */
     put(&s, a, "TORCHELASTIC_USE_AGENT_STORE", "False");
     put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
     if (error_file)
@@ -109,7 +109,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         bool ours = false;
         for (int i = 0; i < s.n; i++)
             ours = ours || same_variable(s.vars[i], *b);
-        /* The report is the launcher's that the operator started, not that of one which a rank starts. */
+        /* Not inherited: the termination report belongs to this launcher, not to one that a rank may start. */
         if (!ours && !same_variable(*b, "TORCHELASTIC_ERROR_FILE=") &&
             !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "="))
             *at++ = *b;

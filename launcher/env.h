@@ -1,8 +1,8 @@
-/* env.h - what a rank is started with: environment and arguments. Pure.
+/* env.h - build the environment and the arguments of a rank, as torchrun does. No system calls.
  *
- * Ownership: results live in the arena; they may point into the base environment and the options.
- * Order:     a variable that we set replaces the one inherited, whatever it was; OMP_NUM_THREADS and
- *            TORCH_NCCL_ASYNC_ERROR_HANDLING are the user's when they are set.
+ * Ownership: results are allocated in the arena; they may point into the base environment and the options.
+ * Order:     a variable that the launcher sets replaces an inherited one, except OMP_NUM_THREADS and
+ *            TORCH_NCCL_ASYNC_ERROR_HANDLING, which keep an inherited value.
  */
 #ifndef TK_LAUNCHER_ENV_H
 #define TK_LAUNCHER_ENV_H
@@ -11,22 +11,24 @@
 
 /* One start of all ranks. */
 struct env_round {
-    int node, nodes;       /* this one's number, how many */
-    int first_rank, world; /* of this node; over all */
+    int node, nodes;       /* this node's rank; number of nodes */
+    int first_rank, world; /* the global rank of local rank 0; ranks over all nodes */
     int restart_count;
     const char *run_id;
     const char *master_addr;
     int master_port;
 };
 
-/* Does the launcher have to set OMP_NUM_THREADS (it is unset and there are several ranks)? */
+/* Whether the launcher sets OMP_NUM_THREADS=1: it is unset in `base`, and the node has several ranks. */
 bool env_sets_omp(const struct options *o, char *const *base);
 
-/* The environment of local rank `local`; error_file NULL: none. */
+/* The environment of local rank `local`: `base` with the launcher's variables, ended by NULL. error_file: for
+ * TORCHELASTIC_ERROR_FILE; NULL: none. */
 char **env_build(const struct options *o, const struct env_round *round, int local, const char *error_file,
                  char *const *base, struct arena *a);
 
-/* The words to execute for local rank `local`; `python` is the interpreter, used when the program needs one. */
+/* The argument vector of local rank `local`, ended by NULL. `python` is the interpreter, used when the program
+ * needs one. */
 char **env_arguments(const struct options *o, int local, const char *python, struct arena *a);
 
 #endif

@@ -95,7 +95,7 @@ static int report_one(const struct exit_worker *w, int index, const char *host, 
                       w->error_file ? w->error_file : "<N/A>", message);
 }
 
-/* Failures besides the root cause; those that we stopped are none. */
+/* List the failures besides the root cause, without ranks that the launcher stopped. */
 static int report_others(const struct exit_worker *w, int n, int root, const char *host, struct buf *out,
                          struct err *err)
 {

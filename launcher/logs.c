@@ -73,7 +73,7 @@ static void close_stream(struct log_stream *s)
     buf_clear(&s->tail);
 }
 
-/* What torchrun's folders hold of ours; a folder that holds more stays. */
+/* Remove the run's folders and error files; a folder with other files stays. */
 static void remove_empty(struct logs *l)
 {
     for (int attempt = 0; attempt <= l->last_attempt; attempt++) {
@@ -143,7 +143,7 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
     return l->watches && bit == STD_ERR ? open_pipe(stream, err) : 0;
 }
 
-/* "[default0]:", or as the option or TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE says. */
+/* The prefix of teed lines: "[default0]:", or from the option or TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE. */
 static const char *make_prefix(struct logs *l, int local, int rank)
 {
     const char *t = l->options->prefix_template ? l->options->prefix_template

@@ -1,11 +1,16 @@
-/* logs.h - where the ranks' output goes: the console, files, or both.
+/* logs.h - direct the ranks' stdout and stderr to the console, to files, or to both.
  *
- * Order:     a teed stream reaches the console by whole lines, each with its rank's prefix and in one write when it
- *            fits a pipe's atomic size; the file gets the bytes as they came.
- *            A watched stream reaches it byte by byte as it came, what is there of a line before another rank's, up to
- *            LOGS_LINE_BYTES; of both the last KiB is kept.
+ * A stream of a rank is
+ *   - plain: the rank inherits the console, a file or /dev/null, and the launcher never sees its bytes;
+ *   - teed: a pipe to the launcher, which writes the bytes to a file as they came, and to the console as whole
+ *     lines with the rank's prefix, in one write when they fit into PIPE_BUF bytes;
+ *   - watched: a pipe to the launcher, which writes the bytes to the console as they came. It reads up to
+ *     LOGS_LINE_BYTES of an unfinished line before it reads another rank's stream.
+ * Of teed and watched streams the last LOGS_TAIL_BYTES are kept.
+ *
  * Ownership: struct logs owns its files, pipes and paths.
- * Errors:    a console that does not take what we write stalls the ranks that write or tee to it, not the launcher.
+ * Threads:   one thread.
+ * Errors:    a console that does not accept output blocks the ranks that write or tee to it, not the launcher.
  */
 #ifndef TK_LAUNCHER_LOGS_H
 #define TK_LAUNCHER_LOGS_H
@@ -19,11 +24,11 @@ enum { LOGS_LINE_BYTES = 64 * 1024, LOGS_SINK_BYTES = 256 * 1024, LOGS_STREAMS =
 
 /* One stream of one rank; index 0 is stdout, 1 is stderr. */
 struct log_stream {
-    int child; /* what the rank gets; -1: our own */
-    int pipe;  /* our end when it is teed or watched, else -1 */
-    int file;  /* where teed bytes go, or -1 */
-    bool teed; /* else its bytes reach the console as they are */
-    struct buf line;
+    int child; /* the rank's descriptor; -1: it inherits the launcher's */
+    int pipe;  /* read end of the pipe when teed or watched, else -1 */
+    int file;  /* the file of a teed stream, or -1 */
+    bool teed;
+    struct buf line; /* an unfinished line of a teed stream */
     struct buf tail; /* the last bytes that came through the pipe */
 };
 
@@ -36,40 +41,41 @@ struct log_rank {
 struct logs {
     const struct options *options;
     struct arena arena;
-    const char *run_dir; /* NULL when no file can be or need be written */
+    const char *run_dir; /* the run's folder; NULL: none */
     int last_attempt;
-    bool temporary; /* holds error files only: goes at the end */
-    bool watches;   /* set before logs_begin: what ranks write to the console as stderr comes through us */
+    bool temporary; /* run_dir has error files only and is removed by logs_close */
+    bool watches;   /* set by the caller before logs_begin: watch stderr streams that go to the console */
     struct log_rank *ranks;
     int filtered[LOGS_STREAMS];     /* the attempt's file of filtered lines; -1: none */
-    struct buf sinks[LOGS_STREAMS]; /* waiting for stdout, stderr */
-    bool stuck[LOGS_STREAMS]; /* took nothing for a whole timeout: gets no other until it takes something */
+    struct buf sinks[LOGS_STREAMS]; /* bytes to be written to the console's stdout, stderr */
+    bool stuck[LOGS_STREAMS]; /* accepted nothing for a whole timeout; not waited for until it does again */
 };
 
-/* Make the run's folder. ERR_INVALID when --log-dir cannot be written; without it, no folder is no failure unless
- * output was to be redirected. */
+/* Create the run's folder. ERR_INVALID when --log-dir cannot be written. Without --log-dir a failure to create
+ * one is an error only if output has to go to files. */
 int logs_open(struct logs *l, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void logs_close(struct logs *l);
 
-/* Files and pipes for attempt `attempt`; `first_rank` is the global rank of local rank 0. */
+/* Open files and pipes of all streams for attempt `attempt`. `first_rank` is the global rank of local rank 0. */
 int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err) MUST_CHECK;
 
-/* Local rank `local` has been started: drop its ends. */
+/* Local rank `local` has been started: close the launcher's copies of its descriptors. */
 void logs_started(struct logs *l, int local);
 
-/* Fill pfds (at most logs_poll_max entries) with what logs wait for; returns how many. */
+/* Fill pfds (at most logs_poll_max entries) with the descriptors to poll; returns how many. */
 int logs_poll_max(const struct logs *l);
 int logs_poll(const struct logs *l, struct pollfd *pfds);
 
-/* Move bytes after a poll. */
+/* After poll: read pipes that are readable, write to the console where it is writable. */
 void logs_turn(struct logs *l, const struct pollfd *pfds, int n);
 
-/* All ranks have ended: read what is left in the pipes, end open lines, write it out. Waits at most timeout_ms for a
- * console that does not read. */
+/* All ranks have exited: read the rest of the pipes, end unfinished lines, and write all to the console. Waits at
+ * most timeout_ms for a console that does not accept output. */
 void logs_end(struct logs *l, int timeout_ms);
 
-/* The launcher's own words, to stderr after what the ranks' pipes gave. Waits at most timeout_ms for a console that
- * does not read: what is left by then goes out in later turns, what finds no room is lost. */
+/* Print a message of the launcher to stderr, after the ranks' output read so far. Waits at most timeout_ms for a
+ * console that does not accept output; the rest is written by later calls, and bytes beyond LOGS_SINK_BYTES are
+ * lost. */
 void logs_say(struct logs *l, const char *text, int timeout_ms);
 
 #endif

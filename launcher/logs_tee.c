@@ -1,4 +1,5 @@
-/* logs_tee.c - copy a rank's output from its pipe to files and to the console, without blocking on the console. */
+/* logs_tee.c - copy a rank's output from its pipe to files and to the console, without blocking on the
+ * console. */
 #include "launcher/logs_tee.h"
 #include "common/clock.h"
 #include "common/fsutil.h"
@@ -13,7 +14,7 @@
 
 enum { READ_BYTES = 8192, WRITE_US = 20000 };
 
-/* A file that is full must not stop the training: what it does not take is lost. */
+/* Write to a log file. A full disk must not stop the training, so bytes that cannot be written are lost. */
 static void keep(int file, const char *bytes, size_t len)
 {
     if (file >= 0 && fs_write_all(file, bytes, len) < 0)
@@ -37,7 +38,7 @@ static void put_line(struct buf *to, const struct tee_out *out, const struct buf
         return;
 }
 
-/* The line is over. */
+/* Output a complete line, and clear it. */
 static void put(struct buf *line, const struct tee_out *out)
 {
     if (out->sink)
@@ -94,7 +95,7 @@ static struct tee_out out_of(struct logs *l, int local, int s)
                             .filtered = shown ? l->filtered[s] : -1};
 }
 
-/* Of what came, the last bytes, as text. */
+/* Keep the stream's last bytes, as text: NUL becomes a space. */
 static void remember(struct buf *tail, const char *bytes, size_t len)
 {
     struct err full;
@@ -120,10 +121,10 @@ static void take(struct log_stream *stream, const struct tee_out *out, const cha
         keep(stream->file, bytes, len);
         logs_tee_take(&stream->line, out, bytes, len);
     } else if (buf_append(out->sink, bytes, len, &full) < 0)
-        return; /* never: no more was read than there was room for */
+        return; /* cannot happen: no more was read than there is room for */
 }
 
-/* Read once; false when there is nothing more to come now. */
+/* Read from the pipe once; false when there is nothing more to read now, or no room for it. */
 static bool pump(struct logs *l, int local, int s)
 {
     struct log_stream *stream = &l->ranks[local].streams[s];
@@ -153,7 +154,8 @@ static bool in_mid_line(const struct log_stream *stream)
     return !stream->teed && tail->len && tail->data[tail->len - 1] != '\n';
 }
 
-/* Of a watched stream what is there of its line too, lest another rank's bytes come between. */
+/* Read a stream that is readable. Of a watched one also read the rest of its line, as far as it is in the pipe,
+ * so that other ranks' bytes do not split the line. */
 static void pump_turn(struct logs *l, int local, int s)
 {
     for (int i = 0; i < LOGS_LINE_BYTES / READ_BYTES; i++)
@@ -166,8 +168,9 @@ static void interrupt(int signal)
     (void)signal;
 }
 
-/* One write that cannot last. Ranks share the console with us, and one may fill it between our poll and our write; it
- * must stay blocking, since that is how they want it. So a timer ends a write that waits. */
+/* One write that blocks for WRITE_US at most. Ranks share the console, and one may fill it between poll and write
+ * here. It cannot be made non-blocking, because that would apply to the ranks' descriptors too. So a timer
+ * interrupts the write. */
 static ssize_t write_briefly(int fd, const char *bytes, size_t len)
 {
     const struct sigaction catch = {.sa_handler = interrupt}; /* no SA_RESTART */
@@ -184,7 +187,7 @@ static ssize_t write_briefly(int fd, const char *bytes, size_t len)
     return done;
 }
 
-/* At most PIPE_BUF bytes, which a pipe takes at once; whole lines where they fit. */
+/* Write at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines if at least one fits. */
 static void drain_sink(struct buf *sink, int fd)
 {
     size_t n = sink->len < PIPE_BUF ? sink->len : PIPE_BUF;
@@ -196,7 +199,7 @@ static void drain_sink(struct buf *sink, int fd)
     if (done > 0)
         buf_consume(sink, (size_t)done);
     else if (errno != EAGAIN && errno != EINTR)
-        buf_clear(sink); /* nobody reads it any more */
+        buf_clear(sink); /* the console has been closed */
 }
 
 int logs_poll_max(const struct logs *l)
@@ -251,7 +254,7 @@ static void empty_sink(struct logs *l, int s, int64_t deadline_ms)
     }
 }
 
-/* Write the sinks until they are empty or the time is over. */
+/* Write the sinks until they are empty or the deadline has passed. */
 static void empty_sinks(struct logs *l, int64_t deadline_ms)
 {
     for (int s = 0; s < LOGS_STREAMS; s++)

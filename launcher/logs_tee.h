@@ -4,22 +4,25 @@
 
 #include "common/buf.h"
 
-/* Where whole lines go, each with the prefix before it. */
+/* Where complete lines go, each after the prefix. */
 struct tee_out {
-    struct buf *sink; /* NULL: not shown */
+    struct buf *sink; /* for the console; NULL: not shown */
     const char *prefix;
-    const char *const *filters; /* lines that contain one of them also go ... */
-    int filtered;               /* ... into this file; -1: none */
+    /* Texts, ended by NULL: lines that contain one also go to the file `filtered` (-1: none). NULL: no texts. */
+    const char *const *filters;
+    int filtered;
 };
 
-/* Take `len` bytes of a stream: whole lines go out; the rest waits in `line`. A line longer than the buffer is cut
- * into several. The caller has made sure that the sink has room for len bytes and their prefixes (logs_tee_room). */
+/* Process `len` bytes of a stream: output complete lines, keep the rest in `line`. A line longer than that buffer
+ * is cut into several. The sink must have room for len bytes and their prefixes (logs_tee_room), else lines are
+ * lost. */
 void logs_tee_take(struct buf *line, const struct tee_out *out, const char *bytes, size_t len);
 
-/* End an open line. */
+/* Output an unfinished line, if there is one. */
 void logs_tee_flush(struct buf *line, const struct tee_out *out);
 
-/* How many bytes may be taken so that the sink surely has room, were each a line of its own. */
+/* How many bytes may be passed to logs_tee_take so that the sink has room even if each byte is a line of its
+ * own. */
 size_t logs_tee_room(const struct buf *line, const struct buf *sink, const char *prefix);
 
 #endif

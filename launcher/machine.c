@@ -23,7 +23,7 @@ int machine_gpus(const char *dev)
     int n = 0;
 
     if (!d && errno == ENOMEM)
-        memory_exhausted(); /* "none" would start the ranks on CPUs */
+        memory_exhausted(); /* returning 0 would start the ranks on CPUs */
     while (d && (e = readdir(d))) {
         const char *digits = e->d_name + 6;
         if (strncmp(e->d_name, "nvidia", 6) == 0 && *digits && strspn(digits, "0123456789") == strlen(digits))
@@ -92,7 +92,8 @@ const char *machine_random_id(struct arena *a)
     return arena_printf(a, "%016llx", bits);
 }
 
-/* The string that begins at `p`, with its escapes undone as far as a console needs it. */
+/* Decode the JSON string whose content begins at `p`, as far as a console needs it: \uXXXX becomes '?', controls
+ * spaces. */
 static const char *decode(const char *p, struct arena *a)
 {
     char *out = arena_alloc(a, MESSAGE_BYTES + 1);
@@ -123,7 +124,7 @@ const char *machine_error_message(const char *path, struct arena *a)
     cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
     struct err ignored;
 
-    if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put anything there */
+    if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put a FIFO or a device there */
         return NULL;
     for (const char *p = buf_str(&text); (p = strstr(p, "\"message\"")) != NULL;) {
         p += strlen("\"message\"");

@@ -1,4 +1,5 @@
-/* machine.h - what the launcher asks of the machine it is on. */
+/* machine.h - the launcher's queries of its machine: count GPUs, hold a free port, find Python, read error
+ * files. */
 #ifndef TK_LAUNCHER_MACHINE_H
 #define TK_LAUNCHER_MACHINE_H
 
@@ -6,22 +7,22 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* Device files nvidia0, nvidia1, ... in `dev` ("/dev"). */
+/* The number of device files nvidia0, nvidia1, ... in `dev` ("/dev"). */
 int machine_gpus(const char *dev);
 
-/* A free port. While *held, the caller's to close, is open, the kernel gives it to nobody who asks for any port (a
- * connection that goes out, another launcher), and whoever names it listens at it with SO_REUSEADDR, as PyTorch's
- * TCPStore and ours do. */
+/* Find a free TCP port and bind a socket, *held, to it, which the caller closes. While it is open, the kernel
+ * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
+ * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's store do. */
 int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
-/* $PYTHON_EXEC, else python3 or python of $PATH. ERR_NOT_FOUND. */
+/* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. *ret may be in the arena. */
 int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;
 
 /* 16 random hexadecimal digits. */
 const char *machine_random_id(struct arena *a);
 
-/* What a rank wrote into its error file for people: the innermost "message" string of torchrun's JSON. NULL when
- * there is no such file or no such string. */
+/* The message that a rank wrote into its error file: the first string named "message" of torchrun's JSON (nested
+ * objects of that name are entered). NULL when there is no such file or no such string. */
 const char *machine_error_message(const char *path, struct arena *a);
 
 #endif

@@ -35,7 +35,7 @@ static int run(int argc, char **argv, struct arena *a)
     block = options.signals;
     sigaddset(&block, SIGCHLD);
     sigprocmask(SIG_BLOCK, &block, NULL);
-    signal(SIGCHLD, SIG_DFL); /* a parent may have set it to ignore, and then nothing could be waited for */
+    signal(SIGCHLD, SIG_DFL); /* with an inherited SIG_IGN, waitpid would find no exited children */
     signal(SIGPIPE, SIG_IGN);
     return agent_run(&options, environ);
 }

@@ -51,7 +51,7 @@ void nodes_close(struct nodes *n)
 
     if (n->member && n->view->state.stage != STAGE_ENDED && n->say.phase)
         nodes_leave(n, 0);
-    /* No node is waited for longer than it takes to find out that it is lost. */
+    /* Wait for other nodes no longer than it takes to detect that one is lost. */
     member_end(n->member, m->keep_alive_ms * (m->keep_alive_attempts + 1));
     release_port(n);
     free(n->view);
@@ -76,7 +76,7 @@ static void say(struct nodes *n, enum node_phase phase)
     member_say(n->member, &n->say);
 }
 
-/* Our place among the members, or -1. */
+/* This node's rank among the members, or -1. */
 static int place(const struct nodes *n)
 {
     const struct meeting_state *s = &n->view->state;
@@ -96,7 +96,7 @@ static void join(struct nodes *n, int64_t round)
     n->round = round;
     n->started = n->told = false;
     n->spare_ms = n->view->state.stage == STAGE_RUNNING ? clock_mono_ms() + n->options->meeting.join_ms : 0;
-    /* Without a port we can be any node but the first; if we become that, agent_start_round refuses. */
+    /* Only node 0 needs the port; if this node becomes it without one, agent_start_round fails. */
     if (machine_hold_port(&port, &n->held, &ignored) < 0)
         port = 0;
     n->say = (struct meeting_node){.port = port, .cause = {.rank = -1, .local_rank = -1}};
@@ -140,7 +140,7 @@ enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *
         return NODES_WAIT;
     const int at = s->stage == STAGE_RUNNING ? place(n) : -1;
     if (at >= 0 && n->round == s->round) {
-        if (n->started) /* done, or failed: the others decide what follows */
+        if (n->started) /* its ranks have ended; the leader decides what follows */
             return NODES_WAIT;
         start(n, at, identity);
         return NODES_START;
@@ -221,7 +221,7 @@ int nodes_verdict(const struct nodes *n, bool *mine)
 
     *mine = v->state.blame && v->state.blame == v->ticket;
     if (v->state.stage != STAGE_ENDED) {
-        if (v->link != MEMBER_LOST) /* a spare that got no place */
+        if (v->link != MEMBER_LOST) /* no place became free in time */
             return EXIT_CODE_RETRYABLE;
         return exit_error_code(&v->err);
     }

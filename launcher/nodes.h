@@ -1,11 +1,13 @@
-/* nodes.h - this node among the others: from what the meeting says to what the agent does, and back.
+/* nodes.h - this node's part in a run of several nodes: translate the meeting's state (rendezvous/member.h) into
+ * the agent's next step, and the ranks' results into this node's state.
  *
- * Order:     nodes_gather until it says start or end; the ranks run, while nodes_must_stop is asked; how they ended
- *            is said; nodes_gather again.
- * Ownership: nodes_open gives what nodes_close takes back; texts in the identity and the view live until the next
- *            nodes_gather.
- * Errors:    nodes_verdict: 140 on a node that is not to blame itself, so that who looks at all nodes (the operator
- *            does) sees at once which one is; 138 when too few nodes came.
+ * Order:     call nodes_gather until it returns NODES_START or NODES_END. After NODES_START run the ranks and
+ *            check nodes_must_stop meanwhile; report how they ended (nodes_failed, nodes_done); call nodes_gather
+ *            again.
+ * Ownership: nodes_open fills *n, nodes_close frees what it holds, also after a failed open. Strings in the
+ *            identity and the view are valid until the next nodes_gather.
+ * Errors:    nodes_verdict returns 140 on nodes that did not cause the failure, so that whoever compares all
+ *            nodes (the operator) sees which one did; 138 when too few nodes joined.
  */
 #ifndef TK_LAUNCHER_NODES_H
 #define TK_LAUNCHER_NODES_H
@@ -17,13 +19,13 @@
 struct nodes {
     const struct options *options;
     struct member *member;
-    struct member_view *view;
-    struct meeting_node say;
-    int64_t round; /* that we want to be in, or are; -1: none yet */
-    bool started;  /* its ranks have been */
-    bool told;     /* how it failed */
-    int held;      /* keeps the port that we offer for MASTER_PORT, as node 0 for the whole round; -1: none */
-    int64_t spare_ms; /* until then we wait for a place; 0: we have one */
+    struct member_view *view; /* the last one copied by nodes_look */
+    struct meeting_node say;  /* this node's state */
+    int64_t round;            /* the round that this node has joined or runs; -1: none yet */
+    bool started;             /* its ranks have been started */
+    bool told;                /* its failure has been reported */
+    int held;                 /* a socket that reserves the port offered for MASTER_PORT; -1: none */
+    int64_t spare_ms;         /* deadline of waiting for a place while a round runs; 0: not waiting */
     char master_addr[MEETING_NAME_BYTES];
 };
 
@@ -32,29 +34,33 @@ enum nodes_step { NODES_WAIT, NODES_START, NODES_END };
 int nodes_open(struct nodes *n, const struct options *o, const char *run_id, struct err *err) MUST_CHECK;
 void nodes_close(struct nodes *n);
 
-/* Readable when there are news; then nodes_look. */
+/* Readable when the view has changed; then call nodes_look to copy it. */
 int nodes_fd(const struct nodes *n);
 void nodes_look(struct nodes *n);
 
-/* Between two rounds. NODES_START fills the identity; *begun is true when a round before it came to an end that
- * view->state.why tells of. */
+/* Between two rounds: the agent's next step. NODES_START: *identity is filled in, start the ranks. NODES_WAIT:
+ * wait for the next change. NODES_END: the run has ended, or this node is out of it. *begun is true once after a
+ * round of this node has ended and a new one forms; view->state.why then says why. */
 enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *begun);
 
 /* How long the agent may sleep in NODES_WAIT; -1 for ever. */
 int nodes_wait_ms(const struct nodes *n);
 
-/* Our ranks run in a round that is over. */
+/* While the ranks run: whether their round is over, so that they have to be stopped. */
 bool nodes_must_stop(const struct nodes *n);
 
+/* Report to the other nodes: the root cause among this node's ranks (see exit_root_cause; the first call of a
+ * round counts), that this launcher itself failed, that all its ranks exited with status 0, that it received a
+ * signal (0: it leaves for another reason). `host` is this node's name. */
 void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
 void nodes_done(struct nodes *n);
 void nodes_leave(struct nodes *n, int signal);
 
-/* After NODES_END: what to exit with. *mine: the cause is one of our own ranks, or we ourselves. */
+/* After NODES_END: the exit status. *mine: this node ended the run, by one of its ranks or its launcher. */
 int nodes_verdict(const struct nodes *n, bool *mine);
 
-/* The cause as a worker of another node. */
+/* The meeting's root cause as a worker, for the report. Its strings point into the view. */
 struct exit_worker nodes_remote_worker(const struct nodes *n);
 
 #endif

@@ -67,7 +67,8 @@ static int get_program(const struct option_values *v, bool launch, struct option
     return 0;
 }
 
-/* PyTorch's options that would have no effect here. A value is accepted only where ignoring it changes nothing. */
+/* Refuse PyTorch's options that have no effect here. A value is accepted only where ignoring it changes
+ * nothing. */
 static int refuse_unsupported(const struct option_values *v, struct err *err)
 {
     if (option_word(v, OPT_LOGS_SPECS, (const char *const[]){"default", NULL},
@@ -82,7 +83,7 @@ static int refuse_unsupported(const struct option_values *v, struct err *err)
                        "spawn, fork or forkserver", err);
 }
 
-/* The option, else the variable that PyTorch's agent reads, else ours. */
+/* The option, else the variable that PyTorch's agent reads, else the default. */
 static int get_shutdown_timeout(const struct option_values *v, const struct options_host *host,
                                 struct options *o, struct err *err)
 {

@@ -1,8 +1,9 @@
-/* options.h - torchrun's command line: which options there are, and what they come to. Pure but for the seam.
+/* options.h - torchrun's command line: the table of options, and parsing into struct options. The environment and
+ * the machine are read through struct options_host only, so tests can replace them.
  *
- * Ownership: everything in struct options lives in the caller's arena or points into argv and the environment.
- * Errors:    ERR_INVALID, one line that names the option, its value and what was expected. What torchrun has and
- *            this launcher has not is refused so, never ignored.
+ * Ownership: everything in struct options is in the caller's arena or points into argv and the environment.
+ * Errors:    ERR_INVALID with one line that names the option, its value and what was expected. A torchrun option
+ *            that this launcher does not support is refused so, unless ignoring it changes nothing.
  */
 #ifndef TK_LAUNCHER_OPTIONS_H
 #define TK_LAUNCHER_OPTIONS_H
@@ -57,41 +58,41 @@ enum option_id {
 };
 
 struct option_row {
-    const char *name; /* with dashes; underscores are the same */
-    char letter;      /* 0: none */
-    const char *meta; /* what its value is called; NULL: a flag */
-    const char *group;
-    const char *help; /* lines after the first are indented by the printer */
+    const char *name;  /* with dashes; underscores are equivalent */
+    char letter;       /* of the short form; 0: none */
+    const char *meta;  /* name of its value in the help page; NULL: a flag without value */
+    const char *group; /* heading in the help page */
+    const char *help;  /* its lines are indented by the printer */
 };
 
 /* The table, indexed by enum option_id. */
 extern const struct option_row option_rows[N_OPTIONS];
 
-/* What options need to know of the machine. */
+/* The environment and the machine, as the parser sees them. */
 struct options_host {
     char *(*get)(const char *name); /* getenv */
     int cpus;
     int gpus;
 };
 
-/* As given: the text of each option (flags: "1"), or its PET_* default, or NULL. */
+/* The text of each option as given (flags: "1"), else of its PET_* variable, else NULL. */
 struct option_values {
     const char *text[N_OPTIONS];
-    bool from_env[N_OPTIONS];
-    char *const *rest; /* the program and its arguments, ended by NULL */
+    bool from_env[N_OPTIONS]; /* from its PET_* variable */
+    char *const *rest;        /* the program and its arguments, ended by NULL */
 };
 
-/* Where a rank's streams go; bit 1 is stdout, bit 2 is stderr. */
+/* A set of a rank's streams. */
 enum { STD_NONE = 0, STD_OUT = 1, STD_ERR = 2, STD_BOTH = 3 };
 
 enum program_kind { PROGRAM_EXECUTABLE, PROGRAM_PYTHON_FILE, PROGRAM_PYTHON_MODULE, PROGRAM_PYTHON_RUN_PATH };
 
-/* How several nodes meet; rendezvous/member.h and quorum.h say what the values mean. */
+/* The rendezvous of several nodes; rendezvous/member.h and quorum.h describe the values. */
 struct options_meeting {
-    bool needed;      /* there may be several nodes */
+    bool needed;      /* several nodes may take part */
     const char *host; /* of the store */
     int port;
-    int is_host; /* -1: not said */
+    int is_host; /* 1: this node hosts the store, 0: it does not; -1: not given */
     const char *local_addr;
     int64_t join_ms, last_call_ms, keep_alive_ms;
     int keep_alive_attempts;
@@ -99,52 +100,56 @@ struct options_meeting {
 
 struct options {
     bool help, version;
-    const char *completion; /* of this shell is to be printed; NULL: none */
+    const char *completion; /* the shell whose completion script is to be printed; NULL: none */
     int nnodes_min;
-    int nnodes, nproc, node_rank; /* nnodes: the most */
-    bool is_static;
+    int nnodes, nproc, node_rank; /* nnodes: the maximum; nproc: ranks of this node */
+    bool is_static;               /* nodes have fixed ranks (--rdzv-backend static) */
     struct options_meeting meeting;
     bool standalone;
-    const char *run_id;      /* NULL: standalone, to be made up */
-    const char *master_addr; /* what every worker gets; several nodes and c10d: NULL, node 0's own */
+    const char *run_id;      /* NULL: standalone, the launcher generates one */
+    const char *master_addr; /* MASTER_ADDR of all ranks; NULL (several nodes, c10d): node 0's address */
     int master_port;         /* 0: a free one is chosen */
     const char *role;
     int max_restarts;
     int64_t shutdown_timeout_ms;
     sigset_t signals;
-    const char *signals_text; /* as the workers are told */
+    const char *signals_text; /* `signals` for the ranks' TORCHELASTIC_SIGNALS_TO_HANDLE */
     enum program_kind program_kind;
-    char *const *program; /* with its arguments */
-    bool local_rank_argument;
-    bool virtual_local_rank;
-    const char *log_dir;         /* NULL: none wanted */
-    uint8_t *redirects;          /* [nproc] STD_* */
-    uint8_t *tee;                /* [nproc] STD_* */
-    bool *shown;                 /* [nproc] false: its output is kept from the console */
-    const char *prefix_template; /* of teed lines; NULL: the usual one */
-    const char *const
-        *filters[2]; /* stdout's, stderr's: teed lines that hold one go to a file too; NULL: none */
+    char *const *program;        /* the program and its arguments */
+    bool local_rank_argument;    /* pass --local-rank=N to the program, as torch.distributed.launch does */
+    bool virtual_local_rank;     /* every rank has LOCAL_RANK 0 and sees its own GPU only */
+    const char *log_dir;         /* NULL: not given */
+    uint8_t *redirects;          /* [nproc] STD_*: streams that go to files only */
+    uint8_t *tee;                /* [nproc] STD_*: streams that go to files and the console */
+    bool *shown;                 /* [nproc] false: its output does not go to the console */
+    const char *prefix_template; /* of teed lines; NULL: the default */
+    /* Of stdout, stderr: texts; teed lines that contain one also go to a file. NULL: none. */
+    const char *const *filters[2];
 };
 
-/* Split the command line into values; `program` is argv[0], whose last part tells torchrun from launch. */
+/* Split the command line into values. The last path component of argv[0] tells torchrun from
+ * torch.distributed.launch. */
 int option_values_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                         struct option_values *ret, struct err *err) MUST_CHECK;
 
-/* The whole way. */
+/* Parse and check the command line and fill *ret; with help, version or completion set, the other fields are
+ * defaults. */
 int options_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                   struct options *ret, struct err *err) MUST_CHECK;
 
-/* "3" or "0:1,12:3": STD_* for each of nproc ranks. `option` names it in errors. */
+/* Parse "3" (all ranks) or "0:1,12:3" (local rank:value) into STD_* for each of nproc ranks. `option` is its name
+ * for errors. */
 int options_std_map(const char *option, const char *text, int nproc, struct arena *a, uint8_t **ret,
                     struct err *err) MUST_CHECK;
 
-/* Is this program called as torch.distributed.launch (or `launch`)? */
+/* Whether the program is called as torch.distributed.launch (or `launch`). */
 bool options_is_launch(const char *argv0);
 
-/* --help: a page on stdout. */
+/* --help: print the help page to stdout. */
 void options_print_help(bool launch);
 
-/* --print-completion: what `shell` (one of options_shells, ended by NULL) reads to complete our options, on stdout. */
+/* --print-completion: print the completion script for `shell` to stdout. options_shells lists the shells, ended
+ * by NULL. */
 extern const char *const options_shells[];
 void options_print_completion(const char *shell, bool launch);
 

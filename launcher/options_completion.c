@@ -6,7 +6,7 @@
 
 const char *const options_shells[] = {"bash", "zsh", "tcsh", NULL};
 
-/* Every long option with `before` before it. */
+/* Print every long option, each after `before`. */
 static void print_names(const char *before)
 {
     for (int i = 0; i < N_OPTIONS; i++)

@@ -29,7 +29,7 @@ int options_std_map(const char *option, const char *text, int nproc, struct aren
     return 0;
 }
 
-/* "a,b,,c" is "a" and "b,c"; NULL when nothing is asked for. */
+/* Split a list at commas; ",," is a literal comma: "a,b,,c" gives "a" and "b,c". NULL when the list is empty. */
 static const char *const *split_filters(const char *text, struct arena *a)
 {
     const size_t len = text ? strlen(text) : 0;

@@ -9,11 +9,11 @@
 /* PyTorch's defaults. */
 enum { JOIN_S = 600, LAST_CALL_S = 30, KEEP_ALIVE_S = 5, KEEP_ALIVE_ATTEMPTS = 3 };
 
-/* The store's port, where the endpoint does not name one of its own: so far from MASTER_PORT, 29400 for 29500. */
+/* The store's default port is MASTER_PORT minus this: 29400 for 29500. */
 enum { STORE_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
 
-/* The last of a key counts, as in torchrun. `conf` is a key of PyTorch's launcher; those with a NULL member of ours
- * mean its store's or its other backends' affairs and change nothing here. */
+/* Read one key=value of --rdzv-conf; the last value of a key counts, as in torchrun. Keys with a NULL member
+ * below, and `others`, configure PyTorch's store or its other backends: accepted without effect. */
 static int read_setting(const struct option_values *v, struct sv key, struct sv value,
                         struct options_meeting *m, int64_t *static_join_ms, struct err *err)
 {
@@ -114,7 +114,7 @@ static int split_endpoint(const struct option_values *v, struct arena *a, const 
     return 0;
 }
 
-/* Static: the nodes are numbered, and node 0 is at the master's address. */
+/* Backend static: nodes have fixed ranks, and node 0 is at the master's address. */
 static int get_static(const struct option_values *v, const char *host, int port, struct options *o,
                       struct err *err)
 {
@@ -133,7 +133,7 @@ static int get_static(const struct option_values *v, const char *host, int port,
     return 0;
 }
 
-/* c10d: the nodes number themselves, and node 0 of a round brings the master's address. */
+/* Backend c10d: node ranks are assigned in each round, and node 0 of the round provides the master's address. */
 static int get_dynamic(const struct option_values *v, const char *host, int port, struct options *o,
                        struct err *err)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How the user wrote it, for errors. */
+/* The option as the user gave it (an option or a PET_* variable), for errors. */
 static const char *label(const struct option_values *v, int id, char buf[static 96])
 {
     if (!v->from_env[id])

@@ -1,36 +1,37 @@
-/* options_read.h - steps from option texts to values, shared by the files that read them. Pure.
+/* options_read.h - functions that convert option texts to values. Internal to options*.c. No system calls.
  *
- * Errors: ERR_INVALID naming option and value; outputs untouched. An option that is not given leaves its output.
+ * Errors: ERR_INVALID that names option and value; outputs are then unchanged. An option that is not given leaves
+ *         its output unchanged.
  */
 #ifndef TK_LAUNCHER_OPTIONS_READ_H
 #define TK_LAUNCHER_OPTIONS_READ_H
 
 #include "launcher/options.h"
 
-/* "--max-restarts=x: expected ...". Always -1. */
+/* Set *err to "--max-restarts=x: expected ...". Always -1. */
 int option_bad(const struct option_values *v, int id, struct err *err, const char *expected);
 
-/* The same where words stand to choose from (the list ends with NULL): the one that was most likely meant is named. */
+/* The same for an option with a list of valid words (ended by NULL): the error suggests the most similar one. */
 int option_bad_word(const struct option_values *v, int id, const char *const *words, struct err *err,
                     const char *expected);
 
 int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err) MUST_CHECK;
 int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err) MUST_CHECK;
 
-/* One of a few words; the list ends with NULL. */
+/* Check that the value is one of `words`, ended by NULL. */
 int option_word(const struct option_values *v, int id, const char *const *words, const char *expected,
                 struct err *err) MUST_CHECK;
 
-/* How many nodes and ranks. */
+/* --nnodes and --nproc-per-node. */
 int options_nnodes(const struct option_values *v, struct options *o, struct err *err) MUST_CHECK;
 int options_nproc(const struct option_values *v, const struct options_host *host, struct options *o,
                   struct err *err) MUST_CHECK;
 
-/* Run id, node rank and where the master is; needs nnodes. */
+/* Run id, node rank, the store's and the master's address. options_nnodes comes before. */
 int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o,
                        struct err *err) MUST_CHECK;
 
-/* Where the ranks' output goes; needs nproc. */
+/* The options of logs.h. options_nproc comes before. */
 int options_output(const struct option_values *v, struct arena *a, struct options *o,
                    struct err *err) MUST_CHECK;
 

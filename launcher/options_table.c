@@ -110,7 +110,7 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_VERSION] = {"version", 0, NULL, OTHER, "Print the version."},
 };
 
-/* "text" with every line indented. */
+/* Print text with every line indented. */
 static void print_indented(const char *text)
 {
     for (;;) {

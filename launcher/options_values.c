@@ -14,7 +14,7 @@ bool options_is_launch(const char *argv0)
     return strcmp(name, "launch") == 0 || strcmp(name, "torch.distributed.launch") == 0;
 }
 
-/* "nproc_per_node" is "nproc-per-node". */
+/* Compare option names; '_' equals '-'. */
 static bool same_name(const char *given, size_t len, const char *name)
 {
     if (strlen(name) != len)
@@ -41,7 +41,7 @@ static int find_letter(char letter)
     return -1;
 }
 
-/* Defaults: PET_NPROC_PER_NODE and so on. A flag's is a number, 0 for off. */
+/* Take defaults from PET_NPROC_PER_NODE and so on. A flag's value is a number, 0 for off. */
 static void read_defaults(const struct options_host *host, struct arena *a, struct option_values *v)
 {
     for (int i = 0; i < N_OPTIONS; i++) {
@@ -73,7 +73,7 @@ static int refuse(const char *word, struct err *err)
                    nearest_hint(&near, "--", hint));
 }
 
-/* One option at argv[*at]; *at moves to its last word. */
+/* Parse the option at argv[*at]; *at becomes the index of its last word. */
 static int read_option(char *const *argv, int *at, struct option_values *v, struct err *err)
 {
     const char *word = argv[*at], *value = NULL;

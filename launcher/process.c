@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* In the child: becomes the rank or writes errno to `report`. */
+/* In the child: exec the rank, or write errno to `report`. */
 static void become(const struct process_spec *spec, int report, pid_t parent)
 {
     sigset_t none;
 
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) /* it died before the line above */
+    if (getppid() != parent) /* the parent died before prctl */
         _exit(1);
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
@@ -74,7 +74,7 @@ void process_adopt_orphans(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* Our children's pids, up to n. */
+/* Get this process's children, up to n. */
 static int children(pid_t *pids, int n)
 {
     char path[64];
@@ -87,7 +87,7 @@ static int children(pid_t *pids, int n)
     return count;
 }
 
-/* Killing a child hands its own children to us, hence the rounds. */
+/* The children of a killed child become children of this process, so repeat until there are none. */
 void process_sweep(void)
 {
     enum { ROUNDS = 1000, BATCH = 256 };

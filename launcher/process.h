@@ -1,8 +1,8 @@
-/* process.h - start a rank, signal it with all its children, sweep what it leaves.
+/* process.h - start a rank, signal it with all its children, kill the processes that it leaves behind.
  *
- * Ownership: a started process belongs to the caller, who reaps it.
- * Errors:    ERR_INVALID when the program itself is at fault (not found, not executable), ERR_FATAL when the system
- *            has no more processes.
+ * Ownership: the caller reaps a started process.
+ * Errors:    ERR_INVALID when the program cannot be executed (not found, not executable), ERR_FATAL when a pipe
+ *            or process cannot be created.
  */
 #ifndef TK_LAUNCHER_PROCESS_H
 #define TK_LAUNCHER_PROCESS_H
@@ -13,22 +13,23 @@
 #include <sys/types.h>
 
 struct process_spec {
-    char *const *words;
-    char *const *env;
-    int out; /* becomes its stdout; -1: ours */
-    int err; /* becomes its stderr; -1: ours */
+    char *const *words; /* program and arguments, ended by NULL; searched in $PATH */
+    char *const *env;   /* ended by NULL */
+    int out;            /* descriptor for its stdout; -1: inherit */
+    int err;            /* descriptor for its stderr; -1: inherit */
 };
 
-/* In a session of its own, killed when we die, with default signal actions and an empty mask. -1 on failure. */
+/* Start a process in a session of its own, with default signal actions and no blocked signals; the kernel kills
+ * it when this process exits. Returns when exec has succeeded; -1 on failure. */
 pid_t process_start(const struct process_spec *spec, struct err *err);
 
-/* The rank's whole process group. A stopped one is woken so that it can obey. */
+/* Send a signal to the rank's process group, and SIGCONT, so that stopped processes receive it. */
 void process_signal_group(pid_t leader, int signal);
 
-/* Become the parent of orphans below us. */
+/* Make this process the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER). */
 void process_adopt_orphans(void);
 
-/* Kill all children we have (the orphans of ranks that have ended) and reap them. Bounded. */
+/* Kill and reap all children (orphans of ranks that have exited). Takes about 1 s at most. */
 void process_sweep(void);
 
 #endif

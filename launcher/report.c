@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TAIL_BYTES = 8 }; /* `"}\n` and room to spare */
+enum { TAIL_BYTES = 8 }; /* enough for `"}\n` */
 
-/* The byte as JSON has it: at most two. Tabs, returns and other controls are of no use to a reader. */
+/* Encode a byte for a JSON string, in at most two bytes. Control characters except newline become spaces. */
 static int escape(char c, char out[static 2])
 {
     out[0] = '\\';
@@ -22,7 +22,7 @@ static int escape(char c, char out[static 2])
     return 1;
 }
 
-/* Without the white space at its end. */
+/* The length of s without white space at its end. */
 static size_t trimmed(const char *s, size_t len)
 {
     while (len && strchr(" \t\r\n", s[len - 1]))
@@ -30,7 +30,7 @@ static size_t trimmed(const char *s, size_t len)
     return len;
 }
 
-/* The part that says most: up to the line that the rank named as the cause, if it did. */
+/* Choose the text for "message": the tail, up to the line with the rank's own message if it left one. */
 static void useful(const char *tail, const char *message, const char **text, size_t *len)
 {
     size_t first = message ? trimmed(message, strcspn(message, "\n")) : 0;
@@ -47,7 +47,8 @@ static void useful(const char *tail, const char *message, const char **text, siz
     *len = trimmed(*text, *len);
 }
 
-/* Where the end of the text begins that fits `room` bytes: at a line if there is one, never inside a UTF-8 character. */
+/* The offset from which the rest of the text fits into `room` encoded bytes: at the start of a line if possible,
+ * never inside a UTF-8 character. */
 static size_t begin_of_end(const char *text, size_t len, size_t room)
 {
     size_t from = len, used = 0;
@@ -97,7 +98,7 @@ void report_encode(const struct exit_worker *w, const char *host, const char *ta
 int report_write(const char *path, const struct buf *text, struct err *err)
 {
     struct stat st;
-    /* Not to wait for the reader of a FIFO. */
+    /* O_NONBLOCK: do not wait for a reader if the file is a FIFO. */
     cleanup_close int fd =
         open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);
 

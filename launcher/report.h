@@ -1,7 +1,10 @@
-/* report.h - what the launcher leaves where Kubernetes looks for why a container ended.
+/* report.h - the launcher's failure report in the file from which Kubernetes takes a container's termination
+ * message.
  *
- * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}, of 1 KiB at most: the numbers come first, so that a
- * report that is cut still says who it was, and of the message its end is kept, which says most.
+ * One line of JSON, at most 1 KiB:
+ *     {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}
+ * "signal" is there only if the rank died by one. Numbers come first, so that a truncated report still names the
+ * rank. Of a long message the end is kept, because it says most.
  */
 #ifndef TK_LAUNCHER_REPORT_H
 #define TK_LAUNCHER_REPORT_H
@@ -10,12 +13,14 @@
 
 enum { REPORT_BYTES = 1024 };
 
-/* `tail` is the end of what the rank wrote to stderr. Where the rank left a message in its error file too, the line of the
- * tail that has it is the last one of the report, or the message itself when there is none. Pure. */
+/* Format the report of rank *w. `tail` is the end of the rank's stderr, from which "message" is taken. If the
+ * rank also left a message in its error file (w->message), "message" ends with the line of the tail that contains
+ * it, or is that message itself if no line does. */
 void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out);
 
-/* Into `path`, unless something stands there already. The container's own programs may have put anything in the file's
- * place: only a regular file is written to, and no link is followed. ERR_INVALID, ERR_FATAL (code = errno). */
+/* Write the report to `path`, unless the file has content already. Other programs of the container may have
+ * replaced the file, so symbolic links are not followed (ERR_FATAL, code = errno) and only a regular file is
+ * written (ERR_INVALID). */
 int report_write(const char *path, const struct buf *text, struct err *err) MUST_CHECK;
 
 #endif

@@ -93,8 +93,8 @@ static int find(const struct round *r, pid_t pid)
     return -1;
 }
 
-/* Has the group children of ours left? Only ours are asked for, so a group of another program that got the number
- * can never be meant. */
+/* Whether the process group still has children of this process; reaps those that have exited. waitid sees own
+ * children only, so a foreign group that reuses the number is never meant. */
 static bool group_lives(pid_t leader)
 {
     siginfo_t info;
@@ -118,9 +118,10 @@ static void ended(struct round *r, int i, int status)
         r->failed = true;
     if (!group_lives(w->pid))
         return;
-    /* One that ended well may leave something in the background; what a failed one leaves is debris. What a stopped
-     * one leaves may be saving its work, or may not have heard: shells make their background processes deaf to
-     * SIGINT and SIGQUIT, and one may be younger than the signal. */
+    /* Children left in the group: of a rank that succeeded they may run on; of one that failed they are killed.
+     * Those of a stopped rank may be saving their work, so the round waits for them. They get SIGTERM, because
+     * they may have missed the signal: shells let background processes ignore SIGINT and SIGQUIT, and one may be
+     * started after the signal. */
     r->lingers[i] = w->stopped_by_us;
     if (w->stopped_by_us && r->state == ROUND_STOPPING)
         process_signal_group(w->pid, SIGTERM);

@@ -1,8 +1,9 @@
-/* round.h - one start of all ranks, from the first process to the last one gone: a state machine over real pids.
+/* round.h - one start of all ranks of this node, from the first process started to the last one reaped: a state
+ * machine that collects exits and sends signals.
  *
- * Ownership: the processes are its children; round_over is true when it has reaped them all, or has given up on
- *            ones that even SIGKILL does not end.
- * Units:     milliseconds of the monotonic clock; wall_ms in the workers is for the report.
+ * Ownership: the ranks are children of this process, and the round reaps them. round_over is true when all are
+ *            reaped, or when some did not exit within AGENT_KILL_GRACE_MS after SIGKILL.
+ * Units:     milliseconds of the monotonic clock; workers' wall_ms is Unix time.
  */
 #ifndef TK_LAUNCHER_ROUND_H
 #define TK_LAUNCHER_ROUND_H
@@ -12,47 +13,50 @@
 
 enum round_state {
     ROUND_RUNNING,
-    ROUND_WAITING,  /* for a better root cause */
-    ROUND_STOPPING, /* told to stop */
-    ROUND_KILLED,   /* SIGKILL sent */
+    ROUND_WAITING,  /* a rank failed with exit code 140: wait for a better root cause */
+    ROUND_STOPPING, /* the ranks have been signalled to stop */
+    ROUND_KILLED,   /* SIGKILL has been sent */
     ROUND_OVER,
 };
 
 struct round {
     struct exit_worker *workers;
-    bool *lingers; /* the rank has ended and children of its group have not */
-    int n;         /* started so far */
+    bool *lingers; /* [nproc] a stopped rank has exited, but children in its process group have not */
+    int n;         /* ranks started so far */
     int nproc;
     enum round_state state;
-    bool failed;
-    int signal; /* that we were told to end by; 0: none */
-    int ended;  /* ranks, for `order` */
-    int64_t shutdown_timeout_ms;
-    int64_t deadline_ms; /* of the state; 0: none */
+    bool failed;                 /* a rank that was not stopped exited with a status other than 0 */
+    int signal;                  /* the first signal passed to round_signal; 0: none */
+    int ended;                   /* ranks that have exited, for exit_worker.order */
+    int64_t shutdown_timeout_ms; /* from the stop signal to SIGKILL */
+    int64_t deadline_ms;         /* of the state; 0: none */
 };
 
+/* Allocate for nproc ranks; the state is ROUND_OVER. */
 void round_init(struct round *r, int nproc, struct arena *a);
+/* Begin a round; then start each rank and report it with round_started, in the order of local ranks. */
 void round_begin(struct round *r, int64_t shutdown_timeout_ms);
 void round_started(struct round *r, int local, int rank, pid_t pid, const char *error_file);
 
-/* The launcher got a signal that ends the run: pass it on. A second SIGINT or SIGQUIT kills. */
+/* The launcher received a signal that ends the run: send it to the ranks. SIGINT or SIGQUIT as a second signal
+ * kills them. */
 void round_signal(struct round *r, int signal);
 
-/* The run goes on elsewhere or ends: stop the ranks, as if told to by SIGTERM. */
+/* Stop the ranks with SIGTERM, because another node ended the round. */
 void round_stop(struct round *r);
 
-/* Collect every child that has ended, ranks and orphans. */
+/* Reap all children that have exited, ranks and orphans. */
 void round_reap(struct round *r);
 
-/* Act on what has been collected and on the deadline. */
+/* Change the state after exits and on the deadline. */
 void round_step(struct round *r);
 
-/* How long poll may sleep: -1 for ever. */
+/* How long poll may sleep; -1: for ever. */
 int round_wait_ms(const struct round *r);
 
 bool round_over(const struct round *r);
 
-/* SIGKILL to everyone, now. */
+/* Send SIGKILL to all ranks now. */
 void round_kill(struct round *r);
 
 #endif

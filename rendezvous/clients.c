@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* So many may be there without having said the run id. Then one more displaces the oldest, which has had PATIENCE_MS. */
+/* The limit of connections that are not admitted yet. Beyond it a new one displaces the oldest, once that is
+ * PATIENCE_MS old. */
 enum { UNKNOWN_MAX = 256, PATIENCE_MS = 250 };
 enum { IN_BYTES = PROTOCOL_BODY_BYTES + 4, OUT_BYTES = STORE_VALUE_BYTES + 64, READ_BYTES = 16 * 1024 };
 
@@ -42,7 +43,7 @@ void clients_release(struct clients *s)
     table_release(&s->table);
 }
 
-/* They came in the order of the list. */
+/* The list is in the order of arrival. */
 static int oldest_unknown(const struct clients *s)
 {
     int i = 0;
@@ -94,14 +95,14 @@ void clients_turn_away(int fd)
 
     if (protocol_put_answer(&out, STATUS_CROWDED, (struct view){NULL, 0}, &ignored) == 0 &&
         send(fd, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return; /* it will see the connection end */
+        return; /* the client sees the end of the connection instead */
 }
 
 int clients_poll(const struct clients *s, struct pollfd *pfds)
 {
     for (int i = 0; i < s->n; i++) {
         const struct client *c = s->list[i];
-        /* A waiting client has nothing to say; that it leaves is told by POLLRDHUP. */
+        /* A waiting client sends nothing; POLLRDHUP reports that it leaves. */
         short events = c->out.len ? POLLOUT : c->waiting ? POLLRDHUP : POLLIN;
         pfds[i] = (struct pollfd){.fd = c->fd, .events = events};
     }
@@ -127,13 +128,13 @@ static void answer(const struct clients *s, struct client *c, enum protocol_stat
     struct err ignored;
 
     c->waiting = false;
-    c->deadline_ms = clock_mono_ms() + s->speak_ms; /* to take it */
+    c->deadline_ms = clock_mono_ms() + s->speak_ms; /* for reading it */
     /* A value fits the answer's buffer, which is empty here: see Order. */
     if (protocol_put_answer(&c->out, status, payload, &ignored) < 0)
         abort();
 }
 
-/* Does what is asked for exist by now? */
+/* Whether the key that r waits for exists, or its counter is high enough; *found: the value. */
 static bool satisfied(const struct table *t, const struct protocol_request *r, struct view *found)
 {
     int64_t value;
@@ -171,7 +172,7 @@ static void execute(struct clients *s, struct client *c, const struct protocol_r
     }
 }
 
-/* The hello is there or not yet; false: it is another's. */
+/* Check the hello, as far as it has arrived; false: it is not one of this protocol. */
 static bool admit(struct clients *s, struct client *c)
 {
     if (c->in.len < PROTOCOL_HELLO_BYTES)
@@ -183,7 +184,7 @@ static bool admit(struct clients *s, struct client *c)
     return true;
 }
 
-/* Act on what has come; false: drop the client. */
+/* Act on the received bytes; false: drop the client. */
 static bool advance(struct clients *s, struct client *c)
 {
     struct protocol_request r;
@@ -215,7 +216,7 @@ static bool advance(struct clients *s, struct client *c)
     return true;
 }
 
-/* The network says that nothing is heard from there: not that the process has ended. */
+/* Whether an errno means that the host cannot be reached, rather than that the process has ended. */
 static bool is_silence(int code)
 {
     return code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN;
@@ -242,7 +243,7 @@ static bool receive(struct client *c)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* False when the client is to go: it cannot be written to, or it has been told that it is refused. */
+/* Send the answer. False when the client is to be dropped: writing failed, or its refusal has been sent. */
 static bool flush(struct client *c)
 {
     ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -280,7 +281,7 @@ static bool serve(struct clients *s, struct client *c, short revents)
     return !c->silent;
 }
 
-/* Waiting ones are looked at after all others, so that a value set in this turn wakes them in this turn. */
+/* Serve waiting clients once more after all others, so that a value set in this turn wakes them in this turn. */
 void clients_turn(struct clients *s, const struct pollfd *pfds, int n)
 {
     for (int pass = 0; pass < 2; pass++)

@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-/* OWN_MS bounds a call to the store in our own process; SLICE_MS is how late a stop may be noticed; news within
- * GATHER_MS are read together, which keeps the joining of n nodes from costing n * n reads. */
+/* OWN_MS bounds a call to the store, which is in this process. SLICE_MS is how late a stop may be noticed.
+ * Changes within GATHER_MS are read together, so that n joining nodes do not cost n * n reads. ABSENT_MS is the
+ * wait for a key that may be absent. */
 enum { OWN_MS = 10000, SLICE_MS = 200, GATHER_MS = 5, ABSENT_MS = 1 };
 
 struct leader {
@@ -25,9 +26,9 @@ struct leader {
     struct quorum quorum;
     int port;
     char run_id[STORE_RUN_ID_BYTES + 1];
-    int64_t posts;  /* read so far */
-    int64_t cuts;   /* read so far; -1: to be read again */
-    int64_t now_ms; /* what one look finds happened at one time: its order is that of keys */
+    int64_t posts;  /* value of "posts" at the last read */
+    int64_t cuts;   /* value of "cuts" at the last read; -1: read all again */
+    int64_t now_ms; /* the time of all changes found by one turn */
     struct buf text;
     atomic_bool stop, over;
 };
@@ -43,7 +44,7 @@ static int publish(struct leader *c, struct err *err)
     return store_add(c->store, "version", 1, &ignored, OWN_MS, err);
 }
 
-/* What one node says; one that has a ticket and has said nothing yet is none, and so is one that talks nonsense. */
+/* Read one node's key. A node that has a ticket and has written nothing yet, or nothing valid, is ignored. */
 static int hear(struct leader *c, int64_t ticket, struct err *err)
 {
     struct meeting_node node;
@@ -55,7 +56,7 @@ static int hear(struct leader *c, int64_t ticket, struct err *err)
     if (store_get(c->store, key, &c->text, ABSENT_MS, &why) == 0) {
         if (meeting_get_node(c->text.data, c->text.len, &node, &why) < 0)
             return 0;
-        if (!quorum_knows(&c->quorum, ticket)) /* it may have been cut off before it was heard */
+        if (!quorum_knows(&c->quorum, ticket)) /* its connection may have ended before this read */
             c->cuts = -1;
         quorum_hear(&c->quorum, ticket, &node, c->now_ms);
         return 0;
@@ -66,7 +67,7 @@ static int hear(struct leader *c, int64_t ticket, struct err *err)
     return -1;
 }
 
-/* Whose connections have ended. */
+/* Read which nodes' connections have ended. */
 static int look_for_cuts(struct leader *c, int64_t tickets, struct err *err)
 {
     const int64_t before = c->cuts;
@@ -114,7 +115,7 @@ static int turn(struct leader *c, struct err *err)
             return -1;
     if (look_for_cuts(c, tickets, err) < 0)
         return -1;
-    /* By the time at which the look began: what was said since has not been heard yet, and is no silence. */
+    /* Use the time at which reading began: what nodes wrote since has not been read, so it is not silence. */
     while (quorum_step(&c->quorum, c->now_ms))
         if (publish(c, err) < 0)
             return -1;
@@ -131,8 +132,9 @@ static int reach(struct leader *c, struct err *err)
     return c->store ? 0 : -1;
 }
 
-/* The store is in our own process, and lives. But when all of the process stood still for a second, the time of a request
- * has passed before its answer could come. What was decided then may not have been told. */
+/* Reconnect to the store, which is in this process and still runs: when the process was stopped for a second, a
+ * request's time has passed before its answer arrived. Publish again, because the last decision may not have been
+ * stored. */
 static int mend(struct leader *c, struct err *err)
 {
     store_close(TAKE(c->store));
@@ -140,13 +142,15 @@ static int mend(struct leader *c, struct err *err)
     return reach(c, err) < 0 || publish(c, err) < 0 ? -1 : 0;
 }
 
-/* Again after a failure? One that left the connection whole is the store's answer, and would be its answer the next time. */
+/* Whether to go on after a failure: yes when a broken connection could be replaced. An error from a working
+ * connection is the store's answer, which a retry would get again. */
 static bool goes_on(struct leader *c, struct err *err)
 {
     return !store_usable(c->store) && mend(c, err) == 0;
 }
 
-/* Nodes wait for our word without a time limit. So a store without a leader must not stay: that it goes is noticed. */
+/* Nodes wait for the leader's state without a time limit. So when the leader fails, stop the store, which they
+ * notice. */
 static void *work(void *arg)
 {
     struct leader *c = arg;
@@ -194,7 +198,7 @@ static void release(struct leader *c)
 
 struct leader *leader_start(int port, const char *run_id, const struct quorum_config *config, struct err *err)
 {
-    /* Two connections of each node, ours, and those of nodes that have been lost and not yet noticed. */
+    /* Two connections per node, the leader's own, and those of lost nodes that have not been noticed yet. */
     const struct store_server_limits limits = {.clients = 4 * MEETING_NODES_MAX};
     struct leader *c = memory_must(calloc(1, sizeof(*c)));
 

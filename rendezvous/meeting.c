@@ -61,7 +61,7 @@ static const struct field state_fields[] = {
     NUMBER(struct meeting_state, n, 0, MEETING_NODES_MAX),
 };
 
-/* A text in one line. */
+/* Append a text as one line: newlines and backslashes are escaped. */
 static int put_text(const char *text, struct buf *out, struct err *err)
 {
     int rc = 0;
@@ -131,7 +131,7 @@ int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, str
 {
     struct sv in = {text, len};
 
-    *ret = (struct meeting_node){0}; /* so that equal ones are equal byte by byte */
+    *ret = (struct meeting_node){0}; /* zero the padding and unused bytes: quorum_hear compares with memcmp */
     return get_fields(node_fields, ARRAY_LEN(node_fields), &in, ret, err);
 }
 

@@ -1,13 +1,20 @@
-/* meeting.h - what nodes and the leader of a meeting write into the store for each other, as text. Pure.
+/* meeting.h - the records that the launchers of a run (nodes) and their leader exchange through the store, as
+ * text. No system calls.
  *
- * Every node has one key that says how it is (struct meeting_node) and writes it anew at each change and at each
- * heartbeat; the leader has one key that says where the run stands (struct meeting_state). Both are levels, not events:
- * who missed one reads the next. Counters wake those that wait.
+ * Each node writes its state (struct meeting_node) to a key of its own, at every change and every heartbeat. The
+ * leader writes the run's state (struct meeting_state) to one key. A record holds the whole current state, not an
+ * event, so a reader that missed one needs only the next. Counters wake readers that wait.
  *
- * Keys:   "tickets" counts nodes; "node/<ticket>" is a node's word, "posts" counts changes among them; "state" is the
- *         leader's word, "version" its number; "leader" tells one leader from another at the same address. "cut/<ticket>" is the
- *         last tie of a node that the store has seen end, "cuts" counts them all.
- * Errors: ERR_INVALID when the bytes are not what was written; the output is then unspecified.
+ * Keys:   "tickets"       counter: the last ticket given to a node; a node takes one with add, tickets begin at 1
+ *         "node/<ticket>" a node's struct meeting_node
+ *         "posts"         counter of changes that the leader has to read: of nodes, and of cuts
+ *         "state"         the leader's struct meeting_state
+ *         "version"       counter of its changes
+ *         "leader"        random id of the leader, to detect another leader at the same address
+ *         "cut/<ticket>"  number of the node's last tied connection that the store has seen end (see `tie`)
+ *         "cuts"          counter of such ends, over all nodes
+ * Units:  _ms are milliseconds; wall_ms is Unix time.
+ * Errors: the get functions: ERR_INVALID when the bytes are no such record; *ret is then unspecified.
  */
 #ifndef TK_RENDEZVOUS_MEETING_H
 #define TK_RENDEZVOUS_MEETING_H
@@ -18,57 +25,61 @@
 #include <stdint.h>
 
 enum {
-    MEETING_NODES_MAX = 2000, /* their list is one value of the store */
-    MEETING_TICKETS_MAX =
-        16 * MEETING_NODES_MAX, /* launchers in the life of a run; later ones are not heard */
-    MEETING_NAME_BYTES = 256,   /* a DNS name is shorter */
+    MEETING_NODES_MAX = 2000, /* the list of members has to fit into one value of the store */
+    MEETING_TICKETS_MAX = 16 * MEETING_NODES_MAX, /* launchers in the life of a run; later ones are ignored */
+    MEETING_NAME_BYTES = 256,                     /* longer than a DNS name */
     MEETING_MESSAGE_BYTES = 1001,
     MEETING_WHY_BYTES = 400,
     MEETING_MISSING_BYTES = 120,
 };
 
-/* How a node is; numbers of the wire. */
+/* A node's phase; these numbers are stored. */
 enum node_phase {
-    NODE_JOINING = 1, /* wants to be in `round` */
+    NODE_JOINING = 1, /* it asks to be in `round` */
     NODE_RUNNING,     /* its ranks of `round` run, or are being stopped */
     NODE_FAILED,      /* one of its ranks failed in `round`: see cause */
-    NODE_DONE,        /* all its ranks of `round` ended well */
-    NODE_LEAVING,     /* told to go by `signal`; 0: waits for a place no longer */
+    NODE_DONE,        /* all its ranks of `round` exited with status 0 */
+    NODE_LEAVING,     /* it received `signal`; signal 0: it has stopped waiting for a place */
 };
 
-/* A failed rank; rank -1: the launcher itself could not go on. */
+/* A failed rank; rank -1: the launcher itself failed. */
 struct meeting_cause {
     int64_t rank, local_rank, pid;
-    int64_t status;  /* as waitpid gives it */
-    int64_t wall_ms; /* when it was seen, by the clock of its node */
-    int64_t unsure;  /* 1: it only says that a peer was lost */
+    int64_t status;  /* as waitpid returns it */
+    int64_t wall_ms; /* when the launcher saw it, by its host's clock */
+    int64_t unsure;  /* 1: exit code 140, a peer was lost, so the root cause may be elsewhere */
     char host[MEETING_NAME_BYTES];
     char error_file[MEETING_NAME_BYTES]; /* "": none */
     char message[MEETING_MESSAGE_BYTES]; /* "": none */
 };
 
 struct meeting_node {
+    /* phase: enum node_phase; beat: counts the writes, so that each heartbeat changes the record. */
     int64_t phase, round, beat;
-    int64_t tie; /* the newest of its connections whose end the store will write down; 0: none yet */
-    int64_t nproc;
-    int64_t wanted;  /* node rank, -1: any */
-    int64_t leaders; /* 1: the store is in its process */
-    int64_t port;    /* for MASTER_PORT, should it be node 0 */
-    int64_t signal;  /* of NODE_LEAVING */
-    int64_t heard_end;
+    /* The number of its newest tied connection; 0: none yet. A tied connection has a will (store_will_set): when
+     * it ends, the store writes its number to "cut/<ticket>". */
+    int64_t tie;
+    int64_t nproc;                 /* its ranks */
+    int64_t wanted;                /* the node rank that it asks for; -1: any */
+    int64_t leaders;               /* 1: the leader and the store are in its process */
+    int64_t port;                  /* a free port for MASTER_PORT, in case it becomes node 0 */
+    int64_t signal;                /* of NODE_LEAVING */
+    int64_t heard_end;             /* 1: it has read the state STAGE_ENDED */
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
     struct meeting_cause cause;
 };
 
+/* quorum.h describes the stages. */
 enum meeting_stage { STAGE_FORMING = 1, STAGE_RUNNING, STAGE_ENDED };
 
+/* Why the run ended. */
 enum meeting_end {
-    END_NONE,
-    END_SUCCESS,
-    END_FAILED,  /* cause */
-    END_SIGNAL,  /* node `blame` was told to go */
-    END_LOST,    /* node `blame` fell silent */
-    END_TIMEOUT, /* too few nodes came */
+    END_NONE,    /* it has not */
+    END_SUCCESS, /* all ranks exited with status 0 */
+    END_FAILED,  /* a rank, or node `blame` itself, failed: see cause */
+    END_SIGNAL,  /* node `blame` received a signal */
+    END_LOST,    /* node `blame` was lost */
+    END_TIMEOUT, /* too few nodes joined in time */
 };
 
 struct meeting_member {
@@ -76,28 +87,30 @@ struct meeting_member {
 };
 
 struct meeting_state {
+    /* version: grows with every change of the state; stage: enum meeting_stage. */
     int64_t version, stage, round;
-    int64_t restarts; /* used, over all nodes */
-    int64_t keep_alive_ms;
-    int64_t end, blame; /* a ticket, 0: nobody */
+    int64_t restarts;      /* restarts used, over all nodes */
+    int64_t keep_alive_ms; /* the leader's heartbeat interval */
+    int64_t end, blame;    /* enum meeting_end; ticket of the node that ended the run, 0: none */
     int64_t master_port;
     char master_addr[MEETING_NAME_BYTES];
-    char why[MEETING_WHY_BYTES]; /* this round was begun, or the run ended; for people */
-    /* Of STAGE_FORMING, for those who wait; told some seconds after it was so. */
+    char why[MEETING_WHY_BYTES]; /* why this round began or the run ended; for people */
+    /* Of STAGE_FORMING, for messages of waiting nodes; updated every few seconds. */
     int64_t here;                        /* nodes that have joined */
-    int64_t left_ms;                     /* until the join timeout, when this was said */
-    char missing[MEETING_MISSING_BYTES]; /* ranks of nodes that have not, "1, 4..7"; "": not known */
+    int64_t left_ms;                     /* until the join timeout, at the time of this version */
+    char missing[MEETING_MISSING_BYTES]; /* node ranks that have not joined, "1, 4..7"; "": not known */
     struct meeting_cause cause;
     int64_t n; /* members of the round, in the order of their node ranks */
     struct meeting_member members[MEETING_NODES_MAX];
 };
 
+/* put appends the record to *out; get parses `len` bytes of text. */
 int meeting_put_node(const struct meeting_node *n, struct buf *out, struct err *err) MUST_CHECK;
 int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, struct err *err) MUST_CHECK;
 int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err) MUST_CHECK;
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
 
-/* "node 10.0.0.7"; "node 3 (10.0.0.7)" when it wants a rank. */
+/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it asks for a rank. Returns buf. */
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32]);
 
 #endif

@@ -99,7 +99,7 @@ void member_look(struct member *m, struct member_view *view)
     uint64_t ignored;
 
     pthread_mutex_lock(&m->lock);
-    ssize_t n = read(m->fd, &ignored, sizeof(ignored)); /* none: the view is as it was */
+    ssize_t n = read(m->fd, &ignored, sizeof(ignored)); /* fails when the view has not changed */
     (void)n;
     *view = m->view;
     pthread_mutex_unlock(&m->lock);
@@ -120,7 +120,7 @@ void member_say(struct member *m, const struct meeting_node *node)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* A thread that is late is left behind; it frees what it holds when it comes back. */
+/* A thread that does not end in time is left behind; it gives back its reference when it ends. */
 void member_end(struct member *m, int64_t grace_ms)
 {
     if (!m)

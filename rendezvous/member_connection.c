@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-/* TRY_MS: one try to connect, after which a stop is noticed. GONE_MS: a connection that broke (rather than fell silent)
- * is mended within this or not at all, as its other end sees it (QUORUM_CUT_MS). */
+/* TRY_MS bounds one try to connect; a stop is noticed after it. GONE_MS is the time to replace a connection that
+ * broke (rather than fell silent), since after QUORUM_CUT_MS the leader counts the node as lost. */
 enum { TRY_MS = 1000, REST_MS = 100, GONE_MS = QUORUM_CUT_MS };
 
 void member_tell_owner(struct member *m)
@@ -17,7 +17,7 @@ void member_tell_owner(struct member *m)
     const uint64_t one = 1;
 
     if (write(m->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
-        return; /* it is full: readable already */
+        return; /* the counter is at its maximum: readable already */
 }
 
 bool member_ended(const struct member *m)
@@ -50,7 +50,7 @@ int64_t member_silence_ms(const struct member *m)
     return m->config.quorum.keep_alive_ms * m->config.quorum.keep_alive_attempts;
 }
 
-/* Another leader at the same address knows nothing of the run. */
+/* ERR_INVALID when another leader than before is at the address: it does not have the run's state. */
 static int check_leader(struct connection *l, struct err *err)
 {
     cleanup_buf struct buf id = BUF_INIT(sizeof(l->m->leader_id) - 1);
@@ -92,8 +92,8 @@ void member_disconnect(struct connection *l)
     resolver_free(TAKE(l->at));
 }
 
-/* Where the leader is will not change, and its name need not be looked up again: there is no time for that when the
- * connection has to be mended. */
+/* Use the leader's numeric address from now on: it does not change, and a reconnect has no time for a name
+ * lookup. */
 static void keep_address(struct connection *l)
 {
     char addr[MEETING_NAME_BYTES];

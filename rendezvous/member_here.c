@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* At any port: the store's may be taken. */
+/* Bind to port 0, because the store's port may be taken. */
 static bool can_bind(const struct addrinfo *at)
 {
     struct sockaddr_storage addr = {0};

@@ -9,8 +9,9 @@
 
 enum { WAIT_MS = 1000 };
 
-/* The store is to write down when this connection has ended, which is how others notice at once that this process has;
- * our word tells which connection counts. A store without room for that leaves it to the heartbeats. */
+/* Give this connection a will that makes the store record its end, so that the leader notices at once when this
+ * process exits. `tie` in this node's state says which connection counts. When the store has no room for the
+ * will, a loss is noticed by missing heartbeats only. */
 static int tie(struct connection *l, int64_t number, struct err *err)
 {
     struct member *m = l->m;
@@ -22,7 +23,7 @@ static int tie(struct connection *l, int64_t number, struct err *err)
     l->tied = true;
     snprintf(key, sizeof(key), "cut/%" PRId64, m->view.ticket);
     const int len = snprintf(text, sizeof(text), "%" PRId64, number);
-    rc = number == 1 ? store_set(l->store, key, "0", 1, timeout_ms, &why) : 0; /* not to be waited for */
+    rc = number == 1 ? store_set(l->store, key, "0", 1, timeout_ms, &why) : 0; /* so that get need not wait */
     if (rc < 0 || store_will_set(l->store, key, text, (size_t)len, timeout_ms, &why) < 0 ||
         store_will_add(l->store, "cuts", 1, timeout_ms, &why) < 0 ||
         store_will_add(l->store, "posts", 1, timeout_ms, &why) < 0) {
@@ -37,7 +38,7 @@ static int tie(struct connection *l, int64_t number, struct err *err)
     return 0;
 }
 
-/* The connections before this one matter to nobody when the store has been told of its tie. */
+/* Close the connections before this one, once this node's state with its tie has been published. */
 static void forget_older(struct connection *l, int64_t tie)
 {
     pthread_mutex_lock(&l->m->lock);

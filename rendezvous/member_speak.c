@@ -9,7 +9,7 @@
 
 enum { WAIT_MS = 1000 };
 
-/* Become the host where that is wanted and possible. */
+/* Start the leader and its store here, if configured and possible. */
 static int try_host(struct connection *l, struct leader **ret, struct err *err)
 {
     struct member *m = l->m;
@@ -28,7 +28,8 @@ static int try_host(struct connection *l, struct leader **ret, struct err *err)
     return 0;
 }
 
-/* The store may come later than we: its node's name may not resolve yet, and another run may be in its place still. */
+/* Connect to the store, which may start later: its host's name may not resolve yet, or a previous run may still
+ * serve at its address. */
 static int arrive(struct connection *l, struct leader **leader)
 {
     struct member *m = l->m;
@@ -79,7 +80,7 @@ static int take_ticket(struct connection *l, struct err *err)
     return 0;
 }
 
-/* Write our word; `news` wakes the leader. */
+/* Write this node's state to the store; with `news` also wake the leader. */
 static int speak(struct connection *l, const struct meeting_node *node, bool news, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
@@ -99,7 +100,7 @@ static int speak(struct connection *l, const struct meeting_node *node, bool new
     return 0;
 }
 
-/* Sleep until there is something to say or the next heartbeat is due; false: nothing will come any more. */
+/* Wait until the state has changed or the next heartbeat is due; false: there is nothing more to publish. */
 static bool next_word(struct member *m, int64_t beat_ms, struct meeting_node *node, bool *news)
 {
     pthread_mutex_lock(&m->lock);
@@ -131,7 +132,7 @@ static void speak_on(struct connection *l)
     bool news;
 
     for (int64_t beat_ms = 0; next_word(l->m, beat_ms, &node, &news);) {
-        if (!node.phase) { /* the owner has said nothing yet */
+        if (!node.phase) { /* member_say has not been called yet */
             beat_ms = clock_mono_ms() + WAIT_MS;
             continue;
         }
@@ -142,7 +143,7 @@ static void speak_on(struct connection *l)
     }
 }
 
-/* The others hear the end from our store: it stays until they have. */
+/* Keep the store until the other nodes have read from it how the run ended. */
 static void see_others_off(struct member *m, struct leader *leader)
 {
     const struct timespec pause = {.tv_nsec = 5000000};

@@ -49,7 +49,7 @@ bool protocol_number(struct view value, int64_t *ret)
     return true;
 }
 
-/* Set the frame's length, once its body is there. */
+/* Fill in the length of the frame that begins at `start`, after its body. */
 static int close_frame(struct buf *out, size_t start)
 {
     put_u32(out->data + start, (uint32_t)(out->len - start - 4));

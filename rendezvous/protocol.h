@@ -1,9 +1,13 @@
-/* protocol.h - what goes over the wire between store and server. Pure.
+/* protocol.h - encode and decode the protocol between the store's client and server. No system calls.
  *
- * A client opens with a hello (magic, run id in a field of fixed size). Then both sides speak in frames: u32 length of
- * the body, little endian, then the body. A request's body is an operation byte, the key (u8 length), and what the
- * operation needs; an answer's is a status byte and what it found. A request whose operation byte has its highest bit set
- * is a will: set or add, done when the client's connection has ended.
+ * A client begins with a hello: 8 bytes of magic and the run id, padded to 256 bytes. The server answers it with
+ * a frame, then client and server alternate with a request and its answer, a frame each. A frame is the length of
+ * its body (u32) and the body. All integers are little endian.
+ *
+ * Request: operation byte, key length (u8), key, number (i64), wait_ms (u32), expected (u32 length and bytes),
+ *          value (u32 length and bytes). When the operation byte has its highest bit set, the request is a will
+ *          (requests.h): a set or add that the server does when the client's connection has ended.
+ * Answer:  status byte, then the payload: a value, or a counter's new value as i64.
  */
 #ifndef TK_RENDEZVOUS_PROTOCOL_H
 #define TK_RENDEZVOUS_PROTOCOL_H
@@ -25,13 +29,13 @@ enum protocol_status {
     STATUS_OK = 0,
     STATUS_TIMEOUT,
     STATUS_CONFLICT,
-    STATUS_FULL,    /* no room for key or value */
-    STATUS_BAD,     /* not a request, or not a counter */
-    STATUS_REFUSED, /* hello: another run id */
-    STATUS_CROWDED, /* hello: too many clients */
+    STATUS_FULL,    /* the table or the will has no room */
+    STATUS_BAD,     /* not a valid request, or add on a value that is no counter */
+    STATUS_REFUSED, /* answer to a hello with another run id */
+    STATUS_CROWDED, /* answer to a connection beyond the limit of clients */
 };
 
-/* Bytes someone else owns. */
+/* Borrowed bytes. */
 struct view {
     const char *p;
     size_t len;
@@ -39,31 +43,31 @@ struct view {
 
 struct protocol_request {
     enum protocol_op op;
-    bool will; /* not now, but when this connection has ended: OP_SET and OP_ADD */
+    bool will; /* do it when this connection has ended: OP_SET and OP_ADD only */
     struct view key;
-    struct view expected, value; /* set, compare_set */
-    int64_t number;              /* add: delta; wait_count: count */
-    uint32_t wait_ms;            /* get, wait_count */
+    struct view expected, value; /* of OP_COMPARE_SET; value also of OP_SET */
+    int64_t number;              /* of OP_ADD: delta; of OP_WAIT_COUNT: count */
+    uint32_t wait_ms;            /* of OP_GET and OP_WAIT_COUNT */
 };
 
 void protocol_hello(const char *run_id, char out[static PROTOCOL_HELLO_BYTES]);
 
-/* Equal in a time that does not tell where they differ. */
+/* Compare two hellos in constant time. */
 bool protocol_hello_equal(const char *a, const char *b);
 
-/* Append a whole frame. */
+/* Append a whole frame to *out. */
 int protocol_put_request(struct buf *out, const struct protocol_request *r, struct err *err) MUST_CHECK;
 int protocol_put_answer(struct buf *out, enum protocol_status status, struct view payload,
                         struct err *err) MUST_CHECK;
 
-/* Is a whole frame at the start of `in`? 1: *body is it and *used its length on the wire; 0: not yet; -1: its length is
- * over the limit, nothing sensible will come. */
+/* Find a frame at the start of `in`. 1: it is complete: *body points to its body, *used is the length of the
+ * frame; 0: not complete yet; -1: its length is 0 or over the limit, drop the connection. */
 int protocol_frame(struct view in, struct view *body, size_t *used);
 
-/* False when the body is no request; *ret points into it. */
+/* Decode a request; *ret points into body. False when it is not valid. */
 bool protocol_parse_request(struct view body, struct protocol_request *ret);
 
-/* A counter's value. False when the bytes are none. */
+/* Decode and encode a counter's value, 8 bytes. False when the bytes are no counter. */
 bool protocol_number(struct view value, int64_t *ret);
 void protocol_put_number(int64_t number, char out[static 8]);
 

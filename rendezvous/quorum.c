@@ -16,7 +16,7 @@ static void finish(struct quorum *q, enum meeting_end end, int64_t blame, const 
     snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
-/* The next round. */
+/* Begin FORMING of the next round. */
 static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t now_ms)
 {
     struct meeting_state *s = &q->state;
@@ -41,7 +41,8 @@ static bool wanted_before(const struct quorum_slot *a, const struct quorum_slot 
     return a->node.leaders != b->node.leaders ? a->node.leaders : a->ticket < b->ticket;
 }
 
-/* The best of those that have joined, in order: the leader's node first, so that it stays node 0, then the oldest. */
+/* Choose the members from the nodes that have joined: by fixed rank; else the leader's node first, so that it
+ * stays node 0, then by ticket. */
 static void choose(struct quorum *q)
 {
     struct meeting_state *s = &q->state;
@@ -66,7 +67,7 @@ static void choose(struct quorum *q)
     }
     s->stage = STAGE_RUNNING;
     s->version++;
-    q->last_call_ms = 0; /* else the leader would turn without a pause until the round ends */
+    q->last_call_ms = 0; /* else quorum_next_ms would return a past time until the round ends */
 }
 
 static bool fixed_size(const struct quorum *q)
@@ -74,7 +75,7 @@ static bool fixed_size(const struct quorum *q)
     return q->config.min == q->config.max;
 }
 
-/* A node was told to go. Where the rest can go on without it, it does. */
+/* A node has received a signal. Start a new round without it, if `rest` nodes are enough; else end the run. */
 static bool leave(struct quorum *q, const struct quorum_slot *s, int64_t rest, int64_t now_ms)
 {
     const bool running = q->state.stage == STAGE_RUNNING;
@@ -154,7 +155,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
     return true;
 }
 
-/* The failure to blame: a sure one before one that only noticed, then the first. */
+/* The failure to report: a sure one before one with "a peer was lost", then the first. */
 static const struct quorum_slot *first_failure(const struct quorum *q)
 {
     const struct quorum_slot *best = NULL;
@@ -175,8 +176,9 @@ static bool ends_by_a_loss(const struct quorum *q)
     return fixed_size(q) && q->config.restarts == 0;
 }
 
-/* Lost before the round began: is the run over already? Not when its connection ended: whoever started that launcher
- * knows of it, and may start another one in time. One that fell silent still has its place, for all that others see. */
+/* Whether the loss of a node during FORMING ends the run. It does when the node had joined and fell silent,
+ * because to others it still holds its place and nobody replaces it. When its connection ended, whoever started
+ * the launcher knows that it exited and may start another one in time. */
 static bool is_awaited_in_vain(const struct quorum *q, int64_t lost)
 {
     for (int i = 0; i < q->n; i++)

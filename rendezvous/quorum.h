@@ -1,11 +1,22 @@
-/* quorum.h - who is in the next round, when it begins, and how the run ends. Pure: time and news are arguments.
+/* quorum.h - the leader's decisions: which nodes are in the next round, when it begins, and how the run ends. A
+ * state machine without system calls: time and nodes' states are arguments.
  *
- * Stages: Forming waits for nodes: it ends at once with the most nodes, with the fewest after a last call (at once when
- *         all nodes known of are there and none was lost), or in vain: after the join timeout, or when one that has
- *         joined falls silent in a run that a loss ends. Running lasts until a rank fails anywhere (the next round,
- *         which uses a restart; none begins after a wrong usage, exit code 2), the membership changes (the next round, which uses none), or all nodes are done.
- *         Ended is for good.
- * Units:  milliseconds of the caller's monotonic clock.
+ * Stages:    FORMING waits for nodes to join the round. It ends
+ *            - with RUNNING: when config.max nodes have joined; when config.min have joined and all known nodes
+ *              have and none was lost; else last_call_ms after config.min have joined;
+ *            - with ENDED: when fewer than config.min have joined by the join timeout; when a launcher fails;
+ *              when a node leaves without which the run cannot go on; when a joined node falls silent in a run
+ *              of fixed size without restarts.
+ *            RUNNING ends
+ *            - with FORMING of the next round: when a rank fails, which uses a restart; when a node is lost,
+ *              leaves or joins (up to config.max, until a member is done), which uses none;
+ *            - with ENDED: when all members are done; when a rank fails with no restart left or with exit code 2
+ *              (wrong usage); when a launcher fails; when a node leaves without which the run cannot go on; when
+ *              a node is lost in a run of fixed size without restarts.
+ *            ENDED is final. A run can go on without a node if its size is not fixed, the node does not host the
+ *            store, and, while RUNNING, config.min nodes are left.
+ * Ownership: quorum_init fills *q, quorum_release frees its slots. Strings of the configuration are borrowed.
+ * Units:     now_ms and _ms fields are milliseconds of the caller's monotonic clock.
  */
 #ifndef TK_RENDEZVOUS_QUORUM_H
 #define TK_RENDEZVOUS_QUORUM_H
@@ -14,79 +25,81 @@
 
 #include <stdbool.h>
 
-/* A failure that is only "a peer was lost" waits so long for a better one from another node. */
+/* A failure with exit code 140 (a peer was lost) waits this long for the root cause from another node. */
 enum { QUORUM_ROOT_CAUSE_MS = 1000 };
 
-/* A node whose connection has ended is lost unless it is heard over a new one within this: a launcher that was killed is
- * noticed within a second, and a connection that something on the way has reset costs nothing. A failure elsewhere that follows waits as long: it is
- * most likely the loss's own. */
+/* A node whose connection has ended counts as lost unless it uses a new connection within this time. So a killed
+ * launcher is noticed within a second, and a connection reset by the network has no effect. A rank's failure on
+ * another node that follows waits as long, because the loss most likely caused it. */
 enum { QUORUM_CUT_MS = 500 };
 
-/* How many have come is news so long after the round began to form, and as long after the last such news: where all come in time,
- * nothing is told. */
+/* The minimal interval between updates of who has joined, after FORMING has begun. A round that forms faster
+ * gets none. */
 enum { QUORUM_TELL_MS = 5000 };
 
 struct quorum_config {
-    int64_t min, max; /* nodes */
-    bool fixed_ranks; /* each node says which rank it is */
-    int64_t restarts; /* at most */
-    int64_t join_ms;  /* for `min` nodes to come */
-    int64_t last_call_ms;
-    int64_t keep_alive_ms;
-    int64_t keep_alive_attempts; /* beats missed before a node is lost */
-    const char *master_addr;     /* NULL: node 0's own */
-    int64_t master_port;         /* 0: node 0's choice */
+    int64_t min, max;            /* nodes of a round */
+    bool fixed_ranks;            /* each node asks for a node rank (meeting_node.wanted) */
+    int64_t restarts;            /* at most */
+    int64_t join_ms;             /* timeout for `min` nodes to join */
+    int64_t last_call_ms;        /* how long to wait for more than `min` */
+    int64_t keep_alive_ms;       /* heartbeat interval */
+    int64_t keep_alive_attempts; /* missed heartbeats after which a node is lost */
+    const char *master_addr;     /* NULL: node 0's address */
+    int64_t master_port;         /* 0: the port that node 0 offers */
 };
 
+/* One node. */
 struct quorum_slot {
     int64_t ticket;
-    int64_t heard_ms;
-    int64_t failed_order; /* 0: has not failed in this round */
-    int64_t failed_ms;
-    bool gone;       /* lost; a new word brings it back */
-    bool cut;        /* its connection has ended ... */
-    int64_t cut_ms;  /* ... then ... */
-    int64_t cut_tie; /* ... and this was the last that did; 0: none has */
-    struct meeting_node node;
+    int64_t heard_ms;         /* when its state last changed */
+    int64_t failed_order;     /* 1 for the run's first failure, ...; 0: has not failed in this round */
+    int64_t failed_ms;        /* when it was read */
+    bool gone;                /* lost; a new state from it clears this */
+    bool cut;                 /* its newest connection has ended */
+    int64_t cut_ms;           /* when */
+    int64_t cut_tie;          /* number of the last connection that ended; 0: none */
+    struct meeting_node node; /* its last state */
 };
 
 struct quorum {
     struct quorum_config config;
-    struct quorum_slot *slots; /* by ticket */
+    struct quorum_slot *slots; /* [n] in the order in which nodes were first read */
     int n, room;
-    struct meeting_state state;
-    bool nobody_missing;             /* this round forms without a loss behind it */
-    int64_t since_ms;                /* forming */
-    int64_t told_ms;                 /* who has come */
-    int64_t last_call_ms, unsure_ms; /* deadlines; 0: none */
-    int64_t stepped_ms;
-    int64_t failures;
-    char gone[MEETING_NAME_BYTES + 32]; /* the last node lost */
-    const char *gone_how;               /* a static string */
+    struct meeting_state state;         /* to be published when it has changed */
+    bool nobody_missing;                /* no node was lost before or while this round forms */
+    int64_t since_ms;                   /* when FORMING began */
+    int64_t told_ms;                    /* last update of who has joined */
+    int64_t last_call_ms, unsure_ms;    /* deadlines of the last call and of an unsure failure; 0: none */
+    int64_t stepped_ms;                 /* time of the last step */
+    int64_t failures;                   /* counter for failed_order */
+    char gone[MEETING_NAME_BYTES + 32]; /* name of the last node lost */
+    const char *gone_how;               /* why it counts as lost; a static string */
 };
 
 void quorum_init(struct quorum *q, const struct quorum_config *c, int64_t now_ms);
 void quorum_release(struct quorum *q);
 
-/* What node `ticket` says; a word heard before is no sign of life. */
+/* Pass the state that node `ticket` has stored. One equal to the last (the same beat) is no heartbeat. */
 void quorum_hear(struct quorum *q, int64_t ticket, const struct meeting_node *node, int64_t now_ms);
 
-/* The store has seen connection `tie` of node `ticket` end. */
+/* The store has recorded the end of connection `tie` of node `ticket`. */
 void quorum_cut(struct quorum *q, int64_t ticket, int64_t tie, int64_t now_ms);
 
-/* Is the node known? */
+/* Whether quorum_hear has been called for the node. */
 bool quorum_knows(const struct quorum *q, int64_t ticket);
 
-/* Decide; true when q->state has changed (and its version with it). */
+/* Take one decision. True when q->state and its version have changed: publish it and step again. */
 bool quorum_step(struct quorum *q, int64_t now_ms);
 
-/* Behind the steps: true when those who wait for the round to begin have news of who has come, in q->state. */
+/* After the steps: update state.here, left_ms and missing for nodes that wait for the round. True when q->state
+ * has changed: publish it. */
 bool quorum_tell(struct quorum *q, int64_t now_ms);
 
-/* When to step again though nothing is heard. */
+/* When to step again at the latest, if no node's state changes. */
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms);
 
-/* Ended, and every living node knows it. */
+/* Whether the stage is ENDED and every node that is still there has read it. */
 bool quorum_over(const struct quorum *q);
 
 #endif

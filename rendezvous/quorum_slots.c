@@ -1,4 +1,5 @@
-/* quorum_slots.c - the table of known nodes: present, silent, replaced. */
+/* quorum_slots.c - the table of known nodes: record their states, find lost and replaced ones, list missing
+ * ranks. */
 #include "rendezvous/quorum_slots.h"
 #include "common/memory.h"
 
@@ -55,7 +56,7 @@ bool quorum_knows(const struct quorum *q, int64_t ticket)
     return find(q, ticket) != NULL;
 }
 
-/* A newer connection than the last that ended is the node's now. */
+/* Set `cut`: whether the node's newest connection has ended. */
 static void judge_cut(struct quorum_slot *s, int64_t now_ms)
 {
     const bool cut = s->cut_tie && s->cut_tie >= s->node.tie;
@@ -106,7 +107,7 @@ bool quorum_joined(const struct quorum *q, const struct quorum_slot *s)
     return !s->gone && quorum_fits(q, s);
 }
 
-/* Another launcher with the same fixed rank has taken its place. */
+/* Whether a later launcher with the same fixed rank has replaced node i. */
 static bool is_replaced(const struct quorum *q, int i)
 {
     for (int k = 0; q->config.fixed_ranks && k < q->n; k++)
@@ -133,7 +134,7 @@ static const char *lost_how(const struct quorum *q, int i, int64_t now_ms)
     return is_replaced(q, i) ? "its place was taken" : NULL;
 }
 
-/* Is it missed, now that it is gone? */
+/* Whether the loss of node i matters: it may join or has not finished. */
 static bool is_missed(const struct quorum *q, int i)
 {
     const struct quorum_slot *s = &q->slots[i];
@@ -160,7 +161,7 @@ int64_t quorum_expire(struct quorum *q, int64_t now_ms)
             continue;
         const bool missed = is_missed(q, i);
         s->gone = true;
-        if (missed || !lost) { /* else the one that is missed would go by the other's name */
+        if (missed || !lost) { /* keep the name of a missed node */
             q->gone_how = how;
             meeting_node_name(&s->node, q->gone);
         }
@@ -181,7 +182,7 @@ bool quorum_follows_cut(const struct quorum *q, const struct quorum_slot *failed
     return false;
 }
 
-/* "1, 4..7": the ranks that no node has joined for, cut at a whole one. */
+/* "1, 4..7": the node ranks that have not joined; a list that is too long ends with "...". */
 static void list_missing(const struct quorum *q, const bool *has, char out[static MEETING_MISSING_BYTES])
 {
     size_t len = 0;

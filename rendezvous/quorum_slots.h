@@ -1,25 +1,26 @@
-/* quorum_slots.h - the nodes that the quorum knows of. Internal to quorum.c. Pure. */
+/* quorum_slots.h - the table of nodes that the quorum knows. Internal to quorum*.c. No system calls. */
 #ifndef TK_RENDEZVOUS_QUORUM_SLOTS_H
 #define TK_RENDEZVOUS_QUORUM_SLOTS_H
 
 #include "rendezvous/quorum.h"
 
-/* Has it said that it joins this round, and may it? And is it still there? */
+/* Whether the node asks to join this round and may; and whether it also is not lost. */
 bool quorum_fits(const struct quorum *q, const struct quorum_slot *s);
 bool quorum_joined(const struct quorum *q, const struct quorum_slot *s);
 
-/* Is node `ticket` in the round? */
+/* Whether node `ticket` is a member of the round. */
 bool quorum_is_member(const struct quorum *q, int64_t ticket);
 
-/* How long a node may say nothing. */
+/* After how long without a heartbeat a node is lost. */
 int64_t quorum_silence_ms(const struct quorum *q);
 
-/* Forget nodes that are lost: cut off, silent, replaced. If we were stopped ourselves, the others' words wait in the store: their silence counts only
- * from when we could have heard them. Returns the ticket of a member that is gone unfinished, 0: none; while a round forms,
- * of any node that may come again. */
+/* Mark nodes as lost (`gone`): their connection has ended, they are silent, or they were replaced. After a pause
+ * of the leader itself (its process was stopped), nodes' silence does not count the pause. Returns the ticket of
+ * a member that was lost before it was done; while a round forms, of any lost node that was neither leaving nor
+ * replaced; 0: none. */
 int64_t quorum_expire(struct quorum *q, int64_t now_ms);
 
-/* Did this member fail after the connection of another, which had not done its part, had ended? */
+/* Whether this member failed after the connection of another member, which was not done, had ended. */
 bool quorum_follows_cut(const struct quorum *q, const struct quorum_slot *failed);
 
 #endif

@@ -1,24 +1,27 @@
-/* requests.h - what requests do to the table, now or as a client's will.
+/* requests.h - apply requests to the store's table, at once or as a client's will.
  *
- * A will is for others to notice at once that a process has ended: the kernel closes its connections, however it died.
- * A client that only fell silent (a broken network, a stopped process) may come back, so its will is not done.
+ * A will is a list of requests that the server applies when the client's connection ends. Others so notice at
+ * once that a process has exited, because the kernel closes its connections, however it exits. The will of a
+ * client that only fell silent (a broken network, a stopped process) is not applied, because the client may come
+ * back.
  */
 #ifndef TK_RENDEZVOUS_REQUESTS_H
 #define TK_RENDEZVOUS_REQUESTS_H
 
 #include "rendezvous/table.h"
 
-/* A client's will at most, as frames. */
+/* The largest will of a client, as frames. */
 enum { REQUESTS_WILL_BYTES = 1024 };
 
-/* OP_SET, OP_ADD, OP_COMPARE_SET. *payload is what the answer carries; it points into `sum` or the table. */
+/* Apply OP_SET, OP_ADD or OP_COMPARE_SET. *payload is the answer's payload, which points into `sum` or the
+ * table. */
 enum protocol_status request_apply(struct table *t, const struct protocol_request *r, char sum[static 8],
                                    struct view *payload);
 
-/* Remember one more request. STATUS_FULL when there is no room. */
+/* Append a request to the will. STATUS_FULL when there is no room. */
 enum protocol_status will_keep(struct buf *will, const struct protocol_request *r);
 
-/* Do them, in their order; one that fails is passed over. */
+/* Apply the will's requests in order; one that fails is skipped. */
 void will_apply(const struct buf *will, struct table *t);
 
 #endif

@@ -24,7 +24,7 @@ struct store_server {
     int stop; /* an eventfd */
     int port;
     int max_clients;
-    int64_t shut_until_ms; /* until then the listener is not asked */
+    int64_t shut_until_ms; /* accept nothing until then; 0: accept */
     struct clients clients;
     struct pollfd *pfds; /* max_clients + 2 */
 };
@@ -52,11 +52,11 @@ static int listen_at(int port, int *ret_port, struct err *err)
                          "store: cannot listen at port %d", port);
     if (getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
         return err_errno(err, ERR_FATAL, errno, "store: getsockname");
-    *ret_port = ntohs(addr.sin6_port); /* at the same place in both families */
+    *ret_port = ntohs(addr.sin6_port); /* sin_port has the same offset */
     return TAKE_FD(fd);
 }
 
-/* A host that is gone without a word is noticed after about 5 s. */
+/* Keepalive detects a lost host after about 5 s. */
 static void tune(int fd)
 {
     const int on = 1, idle_s = 2, interval_s = 1, probes = 3;
@@ -68,7 +68,8 @@ static void tune(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-/* With no descriptor to give, a client stays in the listener's queue, and poll would report it without end. */
+/* Whether accept failed for lack of descriptors or memory. The connection then stays in the accept queue, and
+ * poll would report it in a busy loop. */
 static bool out_of_room(int code)
 {
     return code == EMFILE || code == ENFILE || code == ENOBUFS || code == ENOMEM;
@@ -94,7 +95,7 @@ static void welcome(struct store_server *s)
     }
 }
 
-/* How long poll may sleep; 0 in shut_until_ms when the listener is to be asked again. */
+/* How long poll may sleep; clears shut_until_ms when it has passed. */
 static int wait_ms(struct store_server *s)
 {
     const int wait = clients_wait_ms(&s->clients);
@@ -117,7 +118,7 @@ static void *serve(void *arg)
         s->pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
         if (poll(s->pfds, (nfds_t)n + 2, wait) < 0 && errno != EINTR) {
             if (errno != ENOMEM)
-                abort(); /* only bad arguments */
+                abort(); /* the other errors mean bad arguments */
             memory_exhausted();
         }
         if (s->pfds[0].revents)
@@ -128,7 +129,7 @@ static void *serve(void *arg)
     }
 }
 
-/* The host's signals are for the host's own thread. */
+/* thread_start blocks signals, so that they go to the process's own thread. */
 static int start_thread(struct store_server *s, struct err *err)
 {
     int code = thread_start(&s->thread, serve, s);

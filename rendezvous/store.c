@@ -40,8 +40,8 @@ static int judge(struct store *s, struct view body, const char *key, struct view
     return err_set(err, ERR_FATAL, "store %s: unknown answer %d", s->where, body.p[0]);
 }
 
-/* The payload lies in s->in until the next request. The server's clock ends a wait; ours has a little more patience,
- * so that a plain wait in vain leaves the connection in step. */
+/* Send a request and read its answer; *payload points into s->in until the next request. The server ends a wait
+ * at wait_ms. The client's deadline is 1 s later, so that the server's timeout answer still arrives in order. */
 static int ask(struct store *s, const char *key, struct protocol_request *r, int64_t timeout_ms,
                struct view *payload, struct err *err)
 {
@@ -203,7 +203,7 @@ struct store *store_connect(const char *host, int port, const char *run_id, int6
     return store_connect_by(at, host, port, run_id, timeout_ms, err);
 }
 
-/* A name that does not resolve yet and a server that does not listen yet are the same to us: not there yet. */
+/* A name that does not resolve yet is retried like a server that does not listen yet. */
 struct store *store_connect_by(struct resolver *at, const char *host, int port, const char *run_id,
                                int64_t timeout_ms, struct err *err)
 {

@@ -20,7 +20,7 @@ static size_t bucket_of(struct view key)
     return (size_t)(h ^ h >> 32) % TABLE_BUCKETS;
 }
 
-/* The link that points to the key's entry, or to the NULL where it would be. */
+/* The pointer that points to the key's entry, or the NULL pointer at which a new entry would be linked. */
 static struct table_entry **find(struct table_entry *const *buckets, struct view key)
 {
     struct table_entry **link = (struct table_entry **)(uintptr_t)&buckets[bucket_of(key)];

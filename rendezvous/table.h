@@ -1,6 +1,7 @@
-/* table.h - the server's keys and values, bounded in number and bytes.
+/* table.h - the store server's hash table of keys and values, bounded in number and bytes.
  *
- * Ownership: the table copies what it is given; views it gives are valid until the next change.
+ * Ownership: a zeroed struct with max_keys and max_bytes set is an empty table; table_release frees its entries.
+ *            The table copies keys and values; a view from table_get is valid until the next table_set.
  */
 #ifndef TK_RENDEZVOUS_TABLE_H
 #define TK_RENDEZVOUS_TABLE_H
@@ -22,7 +23,7 @@ void table_release(struct table *t);
 /* False when the key is absent. */
 bool table_get(const struct table *t, struct view key, struct view *ret);
 
-/* False when there is no room: the table is as it was. */
+/* Set or replace a key. False when there is no room: the table is unchanged. */
 bool table_set(struct table *t, struct view key, struct view value);
 
 #endif

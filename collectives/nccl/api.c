@@ -1,11 +1,12 @@
-/* api.c - dlopen and dlsym. */
+/* api.c - load libnccl.so.2 with dlopen and look up the functions that the collectives use. */
 #include "collectives/nccl/api.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* A function pointer out of an object pointer: POSIX says they have the same form, C does not. */
+/* Copy the object pointer into a function pointer: ISO C has no cast for it, POSIX guarantees the same
+ * representation. */
 static bool find(void *handle, const char *name, void *member)
 {
     void *symbol = dlsym(handle, name);

@@ -1,9 +1,10 @@
-/* api.h - NCCL's functions, found when they are needed: a program that never asks for NCCL need not have it.
+/* api.h - NCCL's functions, loaded at run time, so that a program that does not use NCCL runs without it.
  *
- * Types come from NCCL's own header, so that the compiler checks every call against it.
+ * Types come from NCCL's own header, so the compiler checks every call against it.
  *
- * Ownership: the library stays loaded: it keeps threads of its own.
- * Errors:    ERR_INVALID: not there, too old, or something of it missing; the message says what was looked for.
+ * Ownership: the library is never unloaded, because it keeps threads of its own.
+ * Errors:    ERR_INVALID: the library or one of its functions is missing, or it is too old; the message says what
+ *            was looked for.
  */
 #ifndef TK_COLLECTIVES_NCCL_API_H
 #define TK_COLLECTIVES_NCCL_API_H
@@ -14,9 +15,9 @@
 #include <nccl.h>
 
 #define NCCL_API_LIBRARY "libnccl.so.2"
-enum { NCCL_API_OLDEST = NCCL_VERSION(2, 19, 1) }; /* the first with memory of its own (ncclMemAlloc) */
+enum { NCCL_API_OLDEST = NCCL_VERSION(2, 19, 1) }; /* the first version with ncclMemAlloc */
 
-/* X(member, function) */
+/* X(member, function): required functions. */
 #define NCCL_API_NEEDED(X)                                                                                   \
     X(get_version, ncclGetVersion)                                                                           \
     X(get_unique_id, ncclGetUniqueId)                                                                        \
@@ -38,7 +39,7 @@ enum { NCCL_API_OLDEST = NCCL_VERSION(2, 19, 1) }; /* the first with memory of i
     X(send, ncclSend)                                                                                        \
     X(recv, ncclRecv)
 
-/* Absent from older libraries: NULL then. */
+/* Functions that older libraries lack; the member is then NULL. */
 #define NCCL_API_WANTED(X)                                                                                   \
     X(window_register, ncclCommWindowRegister)                                                               \
     X(window_deregister, ncclCommWindowDeregister)
@@ -51,7 +52,7 @@ struct nccl_api {
 #undef X
 };
 
-/* `library`: a path, or NULL for NCCL_API_LIBRARY where the linker looks. */
+/* Fill *api. `library`: a path, or NULL for NCCL_API_LIBRARY on the dynamic linker's search path. */
 int nccl_api_load(struct nccl_api *api, const char *library, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,8 +1,9 @@
-/* bench.c - nccl-bench: latency and bandwidth of the collectives between the GPUs of this host, a forked rank for each.
+/* bench.c - nccl-bench: measure latency and bandwidth of the collectives between the GPUs of this host, with one
+ * forked rank per GPU.
  *
- * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n for all_reduce and
- *           (n - 1) / n for all_gather and reduce_scatter, where bytes is the whole vector. Times are those of a recorded
- *           row of calls, as a training step is one, divided by their number.
+ * Numerics: as nccl-tests defines them: algbw = bytes / time; busbw = algbw times 2 (n - 1) / n for all_reduce
+ *           and (n - 1) / n for all_gather and reduce_scatter, where bytes is the whole vector. A time is that of
+ *           a CUDA graph of ROW calls, as a training step is a graph, divided by ROW.
  */
 #include "collectives/nccl/nccl.h"
 
@@ -51,7 +52,7 @@ static int one_call(struct bench *b, enum call call, size_t n, struct err *err)
     return c->all_reduce(c, b->x, n, DEVICE_F32, b->stream, err);
 }
 
-/* A row of calls, recorded. */
+/* Capture ROW calls into a CUDA graph. */
 static int record(struct bench *b, enum call call, size_t n, cudaGraphExec_t *ret, struct err *err)
 {
     cudaGraph_t graph;
@@ -90,7 +91,7 @@ static int bench_size(struct bench *b, enum call call, size_t n, struct err *err
     cudaGraphExec_t row;
     float ms;
 
-    /* Once before it is recorded: NCCL makes its connections for this size. */
+    /* Run once before the capture, so that NCCL sets up its connections for this size. */
     if (one_call(b, call, n, err) || b->comm->sync(b->comm, b->stream, "a first call", TIMEOUT_MS, err) ||
         record(b, call, n, &row, err))
         return -1;
@@ -148,7 +149,7 @@ static int rank_main(int rank, int world, int devices)
     return EXIT_CODE_OK;
 }
 
-/* In a process of its own: CUDA does not survive a fork. */
+/* In a child process, because CUDA cannot be used in a child forked after its initialization. */
 static int count_devices(void)
 {
     pid_t pid = fork();

@@ -1,4 +1,5 @@
-/* buffer.c - memory that NCCL knows: symmetric over ranks where the library can, registered where not. */
+/* buffer.c - allocate device memory and register it with NCCL: as a symmetric window where the library supports
+ * it, else with ncclCommRegister. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
 
@@ -6,8 +7,8 @@
 
 enum { ALIGN = NCCL_WIN_REQUIRED_ALIGNMENT };
 
-/* A window where the ranks can have one (NCCL then says so by filling it in), registered memory otherwise. All ranks have
- * the same: memory known to some only is an error that NCCL does not notice, so a failure here is one of the table. */
+/* Register a window, if NCCL supports one for these ranks (it then sets b->window), else the memory. All ranks
+ * must register the same way, and NCCL does not detect a difference, so a failure here makes the table lost. */
 static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64_t deadline_ms,
                       struct err *err)
 {
@@ -16,7 +17,7 @@ static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64
     if (n->api.window_register && n->api.window_deregister) {
         ncclResult_t r =
             n->api.window_register(n->comm, b->memory, bytes, &b->window, NCCL_WIN_COLL_SYMMETRIC);
-        /* It returns success while a thread is still at it. */
+        /* It returns success while a thread of NCCL is still registering. */
         if (nccl_settle(n, r == ncclSuccess ? ncclInProgress : r, what, deadline_ms, err))
             return -1;
     }
@@ -26,7 +27,8 @@ static int make_known(struct nccl *n, struct nccl_buffer *b, size_t bytes, int64
                        err);
 }
 
-/* Zeros, and their sum: NCCL makes its connections for this size now, and not while a graph is recorded. */
+/* Zero the buffer and run all_reduce on it, so that NCCL sets up its connections for this size now and not during
+ * the capture of a graph. */
 static int first_run(struct nccl *n, void *x, size_t bytes, int64_t timeout_ms, struct err *err)
 {
     struct device_comm *c = &n->table;
@@ -59,7 +61,7 @@ void *nccl_buffer(struct device_comm *c, size_t bytes, int64_t timeout_ms, struc
     ncclResult_t r = n->api.mem_alloc(&b->memory, whole);
     if (r != ncclSuccess) {
         nccl_check(n, r, "no device memory for a buffer", err);
-        nccl_fail(n, err); /* the others go on to register theirs, and would wait for ours */
+        nccl_fail(n, err); /* the other ranks go on to register theirs, and would wait for this one */
         return NULL;
     }
     n->n_buffers++;

@@ -1,4 +1,5 @@
-/* calls.c - what is queued on a stream. */
+/* calls.c - the calls that are queued on a stream: all_reduce, all_gather, reduce_scatter, broadcast, send,
+ * recv. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
 
@@ -10,7 +11,7 @@ static ncclDataType_t type_of(enum device_type type)
     return types[type];
 }
 
-/* After the call: NCCL has it, or why not. */
+/* Wait until NCCL has queued the call that returned r. */
 static int taken(struct nccl *n, ncclResult_t r, const char *what, struct err *err)
 {
     return r == ncclSuccess ? 0 : nccl_settle(n, r, what, clock_mono_ms() + n->timeout_ms, err);

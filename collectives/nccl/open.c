@@ -1,4 +1,4 @@
-/* open.c - the ranks of a job become one communicator, and stop being one. */
+/* open.c - create and close an NCCL communicator over the ranks of a job, and one over a subset of them. */
 #include "collectives/nccl/nccl.h"
 #include "common/memory.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What rank 0 tells all: the id, or why there is none. */
+/* What rank 0 broadcasts: the id, or the error that prevented it. */
 struct told {
     ncclUniqueId id;
     struct err err;
@@ -54,7 +54,8 @@ static int make_own(struct nccl *n, struct err *err)
     return e ? err_set(err, ERR_TRANSIENT, "the GPU: %s", cudaGetErrorString(e)) : 0;
 }
 
-/* Together: a peer's kernel may still read our buffers. Who finds the others gone, or not coming, aborts instead. */
+/* Leave after a barrier, because a peer's kernel may still read our buffers. When the barrier fails, abort
+ * instead. */
 static void leave(struct nccl *n)
 {
     struct err why = {0};
@@ -103,8 +104,9 @@ static struct nccl *make(struct collectives *host, int64_t timeout_ms)
     return n;
 }
 
-/* An id of its own rather than ncclCommSplit: the meeting is then the one that there is, with its deadline, and says when a
- * child of a non-blocking communicator may be used, which split's leaves to guess (NVIDIA/nccl issue 1472). */
+/* A new unique id instead of ncclCommSplit: this reuses `meet` with its deadline, and it is known when the new
+ * communicator may be used. With ncclCommSplit on a non-blocking communicator that is undefined (NVIDIA/nccl
+ * issue 1472). */
 struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, int64_t timeout_ms,
                                struct err *err)
 {
@@ -122,7 +124,7 @@ struct device_comm *nccl_among(struct device_comm *c, struct collectives *host, 
     n->beside = of;
     of->beside = n;
     if (make_own(n, err) || meet(n, err)) {
-        (void)nccl_fail(of, err); /* the others may be waiting for this rank in either */
+        (void)nccl_fail(of, err); /* the others may wait for this rank in either table */
         nccl_close(&n->table);
         return NULL;
     }

@@ -1,4 +1,5 @@
-/* wait.c - waiting for a GPU that waits for others: NCCL's errors, dead ranks and the deadline end it too. */
+/* wait.c - wait for queued work on the GPU until it is done, NCCL reports an error, a rank dies or the deadline
+ * passes; abort communicators. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
 #include "common/thread.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What the abort thread needs: it may outlive the table. */
+/* The abort thread's own copy of what it needs, because it may outlive the table. */
 struct abort_job {
     __typeof__(&ncclCommAbort) abort;
     ncclComm_t comm;
@@ -23,7 +24,7 @@ static void *abort_main(void *arg)
     return NULL;
 }
 
-/* A thread of its own: ncclCommAbort first tells the kernels to end, then waits for graphs and for its own threads. */
+/* Run ncclCommAbort in a thread: it first makes the kernels end, then waits for graphs and for NCCL's threads. */
 static bool begin_abort(struct nccl *n, pthread_t *thread)
 {
     struct abort_job *job = n->comm ? malloc(sizeof(*job)) : NULL;
@@ -92,7 +93,7 @@ static enum err_kind kind_of(ncclResult_t r)
     case ncclNumResults:
         break;
     }
-    return ERR_TRANSIENT; /* another try, perhaps on another node, may not meet it */
+    return ERR_TRANSIENT; /* a retry, perhaps on another node, may succeed */
 }
 
 int nccl_check(const struct nccl *n, ncclResult_t r, const char *what, struct err *err)
@@ -106,7 +107,7 @@ int nccl_check(const struct nccl *n, ncclResult_t r, const char *what, struct er
                    last && *last ? ": " : "", last ? last : "");
 }
 
-/* NCCL's own news; ncclInProgress is none. */
+/* Get the communicator's state; ncclInProgress is no error. */
 static int look_at_nccl(struct nccl *n, const char *what, ncclResult_t *state, struct err *err)
 {
     ncclResult_t r = n->api.get_async_error(n->comm, state);
@@ -131,7 +132,8 @@ static void pause_for(int turn)
     }
 }
 
-/* Bad news between two looks at what we wait for. *gone_ms: when a rank was first missed. */
+/* Check for errors while waiting: of NCCL at once, of a lost rank after NCCL_GRACE_MS. *gone_ms: when a rank was
+ * first found missing; 0: none. */
 static int bad_news(struct nccl *n, const char *what, int64_t now_ms, int64_t *gone_ms, struct err *err)
 {
     ncclResult_t state;
@@ -155,7 +157,7 @@ int nccl_settle(struct nccl *n, ncclResult_t r, const char *what, int64_t deadli
     struct err why = {0};
 
     if (r != ncclInProgress && r != ncclSuccess) {
-        nccl_check(n, r, what, &why); /* of any kind: it stays the communicator's state */
+        nccl_check(n, r, what, &why); /* every kind of error stays the communicator's state */
         *err = why;
         return nccl_fail(n, &why);
     }
