@@ -34,20 +34,15 @@ die() {
     exit 1
 }
 
-# sources NAME: what the image is made of, relative to the top of the tree.
+# sources NAME: what the image is made of, relative to the top of the tree: all that its Dockerfile may read.
 sources() {
-    case $1 in
-    operator) echo CMakeLists.txt cmake common kube operator deploy/images/sbom.sh deploy/images/spdx.awk ;;
-    trainer) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer deploy/images/sbom-image.sh deploy/images/spdx.awk ;;
-    trainer-cuda) echo CMakeLists.txt cmake common rendezvous launcher kernels trainer scripts/cuda-kit.py deploy/images/sbom-image.sh deploy/images/spdx.awk ;;
-    tensorboard) echo deploy/images/tensorboard.requirements.txt deploy/images/sbom-image.sh deploy/images/spdx.awk ;;
-    esac
+    sed -n 's/^!//p' "$REPO/deploy/images/$1.Dockerfile.dockerignore"
 }
 
 # stamp NAME: a hash of all that decides how the image comes out.
 stamp() {
     local paths
-    read -ra paths <<<"$(sources "$1")"
+    mapfile -t paths < <(sources "$1")
     (
         cd -- "$REPO"
         uname -m

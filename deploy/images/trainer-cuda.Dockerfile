@@ -5,7 +5,7 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS libraries
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc g++ libc6-dev cmake ninja-build pkg-config libyaml-dev zlib1g-dev \
-        libcurl4-openssl-dev ca-certificates python3 python3-pip \
+        libcurl4-openssl-dev libcjson-dev ca-certificates python3 python3-pip \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 COPY cmake/cuda-wheels.txt /source/cmake/
 COPY scripts/cuda-kit.py /source/scripts/
@@ -26,7 +26,7 @@ RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_OPERATOR
 
 FROM ${BASE} AS image
 RUN apt-get update \
- && apt-get install -y --no-install-recommends libyaml-0-2 zlib1g libcurl4 libstdc++6 ca-certificates dataset-fashion-mnist \
+ && apt-get install -y --no-install-recommends libyaml-0-2 libcjson1 zlib1g libcurl4 libstdc++6 ca-certificates dataset-fashion-mnist \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
         /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list /var/cache/ldconfig \
  && export SOURCE_DATE_EPOCH=0 && useradd --uid 1000 --user-group --create-home --home-dir /workspace trainer \
