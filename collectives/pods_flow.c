@@ -11,7 +11,6 @@
 
 enum {
     FLOWS_MAX = PODS_DIRECT_FLOWS_MAX, /* the most that any call has */
-    MOVE_BYTES = 256 * 1024, /* per system call: fits into the caches, and lets the flows alternate */
 };
 
 static const uint32_t HEAD_MAGIC = 0x70436b54; /* "TkCp" */
