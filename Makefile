@@ -26,6 +26,9 @@ demo: ## build all, start Kubernetes, install the operator, train the MNIST CNN,
 test: ## every test; as root also those against a real Kubernetes
 	@scripts/test.sh
 
+test-long: build ## before a release: what test leaves out or shortens, with one table at the end (hours; root)
+	@scripts/test-long.sh
+
 faults: build ## every class of faults for the operator, counted, in one table (root; part of it runs in test)
 	@scripts/faults.sh
 
@@ -40,7 +43,7 @@ coverage: ## unit tests by clang under ASan and UBSan; lines and branches they r
 	@scripts/deps.sh build test coverage
 	@scripts/coverage.sh
 
-test-versions: ## the operator with the API servers of Kubernetes 1.32, 1.34 and 1.36; no root
+test-versions: ## the operator with the API servers of the oldest and the newest Kubernetes that it supports; no root
 	@e2e/versions/run.sh
 
 chaos: ## training jobs struck at random moments, a hundred trials; table and seed at the end (root)

@@ -115,6 +115,11 @@ function(tk_long)
   set_property(TEST ${ARGN} PROPERTY COST 40)
 endfunction()
 
+# tk_slow(test ...): `make test-long` runs them, `make test` does not.
+function(tk_slow)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS long)
+endfunction()
+
 # tk_waits(test ...): each waits most of ten seconds or more: begun next, beside the busy ones.
 function(tk_waits)
   set_property(TEST ${ARGN} PROPERTY COST 20)

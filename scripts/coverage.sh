@@ -17,7 +17,7 @@ run_tests() {
     mkdir -p "$BUILD/profiles"
     # Counts lie in files that are mapped (%c), so processes that end by _exit or are killed count as well; two for each program
     # or plug-in, which all processes share (%2m). Nothing stays open.
-    LLVM_PROFILE_FILE="$BUILD/profiles/%c%2m.profraw" scripts/side-by-side.sh "$BUILD" -L unit --output-on-failure
+    LLVM_PROFILE_FILE="$BUILD/profiles/%c%2m.profraw" scripts/side-by-side.sh "$BUILD" -L unit -LE long --output-on-failure
 }
 
 if [ "${1:-}" != --no-run ]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # side-by-side.sh - ctest, with as many tests at once as keep the machine busy: those that need a core each have one (tk_busy of
 # cmake/torchkeeper.cmake), those that wait run beside them. `ctest -j 2` runs the same tests, but waits with those that wait.
+# A test that is skipped and not in tests/expected-skips counts as failed.
 #   scripts/side-by-side.sh BUILD-FOLDER [CTEST-ARGUMENT]...
 set -euo pipefail
 
@@ -18,4 +19,14 @@ granted() {
 
 build=$1 cores=$({ nproc && granted; } | sort -n | head -n 1)
 printf '{"version": {"major": 1, "minor": 0}, "local": [{"cores": [{"id": "all", "slots": %d}]}]}\n' "$cores" >"$build/cores.json"
-exec ctest --test-dir "$build" --resource-spec-file "$(realpath "$build/cores.json")" -j "$((3 * cores))" --no-tests=error "${@:2}"
+here=$(dirname "$0") failed=0
+ctest --test-dir "$build" --resource-spec-file "$(realpath "$build/cores.json")" -j "$((3 * cores))" --no-tests=error \
+    --output-junit "$(realpath "$build")/tests.xml" "${@:2}" || failed=$?
+grep -q '^TK_SANITIZE:[^=]*=.' "$build/CMakeCache.txt" && kind=sanitized || kind=release
+sed -n 's/.*<testcase name="\([^"]*\)".* status="notrun".*/\1/p' "$build/tests.xml" |
+    awk -v kind="$kind" '
+        FNR == NR && !/^#/ && ($2 == "all" || $2 == kind) { gsub(/[*]/, ".*", $1); expected[++n] = "^" $1 "$" }
+        FNR == NR { next }
+        { for (i = 1; i <= n; i++) if ($1 ~ expected[i]) next; print "skipped, and not in tests/expected-skips: " $1; bad = 1 }
+        END { exit bad }' "$here/../tests/expected-skips" - || failed=1
+exit "$failed"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test.sh - every test: style, unit tests by gcc as shipped, by clang under sanitizers with what they cover and under
-# ThreadSanitizer, API servers of several Kubernetes versions, and as root the real Kubernetes.
+# ThreadSanitizer, API servers of the oldest and the newest Kubernetes, and as root the real one in between. What takes
+# longer is in test-long.sh.
 #   scripts/test.sh [--unit]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -28,7 +29,7 @@ compile() {
 
 units() {
     say "unit tests: release"
-    scripts/side-by-side.sh build/release --output-on-failure
+    scripts/side-by-side.sh build/release -LE long --output-on-failure
 }
 
 # Data races: only what threads share, by tests of its own label.

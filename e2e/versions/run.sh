@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# run.sh - the operator against the API servers of each Kubernetes version that deploy/local/servers has; no root, no node.
+# run.sh - the operator against API servers of other Kubernetes versions than the local cluster's; no root, no node.
 #   e2e/versions/run.sh [MINOR]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
+# Without MINOR: the oldest and the newest that deploy/local/servers has, and the oldest also without streamed lists.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -70,7 +71,7 @@ cd "$REPO"
 [ -d "$REPO/build/tools" ] || need_disk "$BUILD_GB"
 if [ ${#minors[@]} -eq 0 ]; then
     all=yes
-    mapfile -t minors < <("$SERVERS" versions | cut -d ' ' -f 1)
+    mapfile -t minors < <("$SERVERS" versions | cut -d ' ' -f 1 | sort -V | sed -n '1p;$p')
 fi
 prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
