@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# run.sh - the end-to-end cases against the local Kubernetes (root). Arguments go to pytest: e2e/run.sh -k backoff
+# run.sh - the end-to-end cases against the local Kubernetes (root): most of them side by side, each in a namespace of its own,
+# then those marked serial. Arguments go to pytest: e2e/run.sh -k backoff
 #   e2e/run.sh --prepare    only what takes long: the images and the Python environment; no cluster
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -8,6 +9,7 @@ set -euo pipefail
 VENV=$REPO/build/venv
 REQUIREMENTS=$REPO/e2e/requirements.txt
 KUBERNETES_AND_TORCH_GB=22
+AT_ONCE=4 # cases mostly wait, for pods to start and end
 
 venv_is_ready() {
     finish venv || die "the Python environment failed: build/logs/venv.log"
@@ -33,4 +35,9 @@ load_images
 install_operator
 venv_is_ready
 cd "$REPO/e2e"
-"$VENV/bin/python" -m pytest -p no:cacheprovider "$@"
+# cases PYTEST-ARGUMENT...: 5 says that none was selected.
+cases() { "$VENV/bin/python" -m pytest -p no:cacheprovider "$@" || { [ $? -eq 5 ] && none=$((none + 1)); }; }
+none=0
+cases -m 'not serial' -n "$AT_ONCE" --dist worksteal "$@"
+cases -m serial "$@"
+[ "$none" -lt 2 ] || die "no case is called: $*"

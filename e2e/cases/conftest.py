@@ -17,7 +17,6 @@ def make_namespace():
 
 
 ns = pytest.fixture(make_namespace, name="ns")
-ns_of_module = pytest.fixture(make_namespace, scope="module", name="ns_of_module")
 
 
 @pytest.fixture
@@ -32,9 +31,16 @@ def data(ns):
 def pytest_runtest_makereport(item, call):
     report = yield
     if call.when == "call" and report.failed:
-        for name in {"ns", "ns_of_module"} & set(item.fixturenames):
-            report.sections.append((f"the namespace {name}", namespace_told(item.funcargs[name])))
+        if "ns" in item.fixturenames:
+            report.sections.append(("the namespace", namespace_told(item.funcargs["ns"])))
     return report
+
+
+def pytest_collection_modifyitems(items):
+    """Cases that kill the operator run alone, as those do that are marked by hand."""
+    for item in items:
+        if getattr(item, "callspec", None) and item.callspec.params.get("weather") == "operator-killed":
+            item.add_marker("serial")
 
 
 @pytest.fixture(params=["calm", "operator-killed"])

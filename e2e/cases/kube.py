@@ -32,6 +32,14 @@ def get(kind, name, namespace):
     return json.loads(out) if out.strip() else None
 
 
+def field(kind, name, namespace, path):
+    """The value at a dotted path, or None while the object or the field is not there: for what is waited for."""
+    value = get(kind, name, namespace)
+    for key in path.split("."):
+        value = (value or {}).get(key)
+    return value
+
+
 def items(kind, namespace, selector=""):
     return json.loads(kubectl("-n", namespace, "get", kind, "-l", selector, "-o", "json"))["items"]
 

@@ -1,7 +1,10 @@
 """A few trials of `make chaos`, always the same ones: our trainer under the operator on bad days."""
 
+import pytest
 from chaos import run
 from trial import draw
+
+pytestmark = pytest.mark.serial
 
 SEED = 20261121
 AT_ONCE = 3  # four ranks each: on two cores more of them would miss deadlines for want of a turn

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import jobs
 import pytest
-from kube import REPO, apply, get, kubectl, wait_for
+from kube import REPO, apply, field, get, kubectl, wait_for
+
+pytestmark = pytest.mark.serial
 
 CLUSTER = REPO / "deploy" / "local" / "cluster"
 RUN = Path("/run/torchkeeper")
@@ -25,7 +27,7 @@ def pid_of(part):
 def pod(ns):
     """A running pod; its restart count and UID tell whether it lived through a case."""
     apply(jobs.pod("witness", "sleep 600"), namespace=ns)
-    wait_for("the pod runs", lambda: get("pod", "witness", ns)["status"]["phase"] == "Running", 60)
+    wait_for("the pod runs", lambda: field("pod", "witness", ns, "status.phase") == "Running", 60)
     return ns
 
 

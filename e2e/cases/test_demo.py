@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from kube import REPO, OperatorKiller, get, items, kubectl, operator_pids, wait_for
 
+pytestmark = pytest.mark.serial
+
 SCALARS = {"train/loss", "val/loss", "val/accuracy", "test/loss", "test/accuracy"}
 
 

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 import jobs
 import pytest
 from auditlog import OPERATOR, account, audited, forbidden, used
-from kube import GROUP, REPO, SYSTEM, apply, events, get, items, kubectl, status, wait_for, wait_phase
+from kube import GROUP, REPO, SYSTEM, apply, events, field, get, items, kubectl, status, wait_for, wait_phase
+
+pytestmark = pytest.mark.serial
 
 # Asked for by OwnerReferencesPermissionEnforcement when a child is created; never a request of its own.
 UNSEEN = {(GROUP, "pytorchtrainingjobs/finalizers", "update")}
@@ -69,9 +71,9 @@ def test_tensorboard_comes_and_goes(ns):
     apply(jobs.job("board", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
     wait_phase("board", ns, "Running")
     wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
-    wait_for("a replica", lambda: get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 1, 60)
+    wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1, 60)
     patch("board", ns, {"tensorboardSpec": {"suspend": True}})
-    wait_for("no replicas", lambda: get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 0, 60)
+    wait_for("no replicas", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 0, 60)
     patch("board", ns, {"tensorboardSpec": None})
     for kind in ("deployment", "service"):
         wait_for(f"the {kind} to go", lambda k=kind: not get(k, "board-tensorboard", ns), 60)

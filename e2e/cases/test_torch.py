@@ -3,7 +3,7 @@ makes of its ends."""
 
 import json
 import tempfile
-import threading
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -23,23 +23,6 @@ def data():
     """The folder that the pods of a case share as /data."""
     with tempfile.TemporaryDirectory(prefix="e2e-") as folder:
         yield Path(folder)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def late(ns_of_module):
-    """Begun before the other cases, looked at after them. For the first half of the time pod 0 has no node, so its name
-    is unknown; then it has an address, where nobody listens yet."""
-    pull = {"name": "pull", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", str(LATE_S // 2)]}
-    master = replica("allreduce.py", type_="master", schedulingGates=[{"name": "e2e/late"}], initContainers=[pull])
-    torch_job("late", master, replica("allreduce.py", type_="worker"), torchrun={"procPerNode": 2},
-              namespace=ns_of_module)
-    wait_for("pod 0", lambda: uid("late-master-0", ns_of_module), 60)
-    opening = json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}])
-    opens = threading.Timer(LATE_S / 2, kubectl, ("-n", ns_of_module, "patch", "pod", "late-master-0", "--type=json",
-                                                  "-p", opening))
-    opens.start()
-    yield
-    opens.cancel()
 
 
 def test_two_pods_of_two_processes(ns):
@@ -190,8 +173,16 @@ def started(pod, ns):
     return datetime.fromisoformat(container["state"]["terminated"]["startedAt"])
 
 
-def test_pod_0_comes_late(ns_of_module):
-    ns = ns_of_module
+def test_pod_0_comes_late(ns):
+    """For the first half of the time pod 0 has no node, so its name is unknown; then it has an address, where nobody
+    listens yet."""
+    pull = {"name": "pull", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", str(LATE_S // 2)]}
+    master = replica("allreduce.py", type_="master", schedulingGates=[{"name": "e2e/late"}], initContainers=[pull])
+    torch_job("late", master, replica("allreduce.py", type_="worker"), torchrun={"procPerNode": 2}, namespace=ns)
+    wait_for("pod 0", lambda: uid("late-master-0", ns), 60)
+    time.sleep(LATE_S / 2)
+    kubectl("-n", ns, "patch", "pod", "late-master-0", "--type=json",
+            "-p", json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}]))
     end = ended("late", ns)
     assert end["phase"] == "Succeeded"
     made = datetime.fromisoformat(get("pod", "late-master-0", ns)["metadata"]["creationTimestamp"])

@@ -70,6 +70,7 @@ def unplaced(name, ns):
             if any(c["type"] == "PodScheduled" and c["status"] == "False" for c in p["status"].get("conditions", []))]
 
 
+@pytest.mark.serial
 @pytest.mark.parametrize("way", WAYS)
 def test_the_node_is_drained(ns, data, way):
     """Only the checkpoint of the stop itself is there to go on from."""

@@ -10,7 +10,7 @@ import subprocess
 
 import jobs
 from auditlog import OPERATOR, account, audited
-from kube import (GROUP, REPO, SYSTEM, apply, audit, events, get, items, kubectl, status, wait_for, wait_phase)
+from kube import (GROUP, REPO, SYSTEM, apply, audit, events, field, get, items, kubectl, status, wait_for, wait_phase)
 
 RESOURCES = {"pytorchtrainingjobs", "pods", "services", "deployments"}
 
@@ -117,7 +117,7 @@ def test_corrected_template_replaces_pods_that_never_ran(ns, node):
     apply(jobs.job("typo", jobs.replica("true")), namespace=ns)
     first = node.bind(ns, "typo-node-0")
     apply(jobs.job("typo", jobs.replica("exit 0")), namespace=ns)
-    wait_for("another pod", lambda: get("pod", "typo-node-0", ns).get("metadata", {}).get("uid", first) != first, 60)
+    wait_for("another pod", lambda: field("pod", "typo-node-0", ns, "metadata.uid") not in (None, first), 60)
     node.run(ns, "typo-node-0")
     wait_phase("typo", ns, "Running")
     apply(jobs.job("typo", jobs.replica("exit 00")), namespace=ns)
@@ -201,7 +201,7 @@ def test_tensorboard_comes_with_the_pods_and_goes(ns, node):
     wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
     assert get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 0
     node.run(ns, "board-node-0")
-    wait_for("a replica", lambda: get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 1, 60)
+    wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1, 60)
     # The controller manager makes a pod of it: the template is one that the server takes.
     wait_for("TensorBoard's pod", lambda: any(n.startswith("board-tensorboard-") for n in pods(ns)), 60)
     assert get("service", "board-tensorboard", ns)["spec"]["ports"][0]["port"] == 6006
