@@ -1,4 +1,4 @@
-/* adam.h - one step of Adam or AdamW over flat buffers, in the operation order of torch.optim.
+/* adam.h - one step of Adam or AdamW over flat buffers, in torch.optim's order of operations.
  *
  *     m = lerp(m, g, 1 - beta1)         v = v beta2 + (1 - beta2) g g
  *     p = p - (lr / (1 - beta1^t)) m / (sqrt(v) / sqrt(1 - beta2^t) + eps)

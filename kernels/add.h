@@ -1,4 +1,4 @@
-/* add.h - the sum of two buffers, element by element: what a residual stream is made of.
+/* add.h - add two buffers element by element, for residual connections.
  *
  * Ownership: caller owns every buffer; out may be a or b.
  */

@@ -1,4 +1,4 @@
-/* device.c - the care of memory, queued work and the context itself, handed to the device of the context. */
+/* device.c - pass calls about memory, queued work and the context to the context's device. */
 #include "kernels/ops.h"
 
 bool device_is_host(const struct kctx *ctx)

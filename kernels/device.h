@@ -1,4 +1,4 @@
-/* device.h - the memory that a context computes in, and what is queued there.
+/* device.h - a context's device memory: allocate, copy, queue work, wait.
  *
  * Every buffer that operations read or write lies in device memory. On the CPU that is the process's own, work is done
  * when a call returns, and all this costs nothing; on a GPU it is the card's, and work runs in the order in which it was

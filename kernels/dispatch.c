@@ -1,4 +1,4 @@
-/* dispatch.c - every operation, handed to the device of the context. */
+/* dispatch.c - pass each operation to the implementation of the context's device. */
 #include "kernels/ops.h"
 
 void linear_forward(struct kctx *ctx, const struct linear_shape *s, void *out, const void *in,

@@ -1,4 +1,4 @@
-/* dropout.h - each element becomes 0 with a probability, or is scaled so that the mean stays.
+/* dropout.h - dropout: set each element to 0 with probability p, else scale it by 1 / (1 - p).
  *
  * Random:    what is drawn for an element depends on seed, step, layer, sample and its place in the sample alone:
  *            not on threads, ranks or on what else is in the batch. It is not what torch draws.

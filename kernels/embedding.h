@@ -1,4 +1,4 @@
-/* embedding.h - a row of a table for each token, plus one for its position.
+/* embedding.h - sum of a token's embedding and its position's, per position of a sequence.
  *
  * Shapes:    B sequences of T tokens, tables of V tokens and of at least T positions, C numbers each. Token numbers
  *            travel as floats, which hold whole numbers below 2^24 exactly; one that is not in 0..V-1 aborts: who

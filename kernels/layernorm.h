@@ -1,4 +1,4 @@
-/* layernorm.h - each row with mean 0 and variance 1, then scaled and shifted, as PyTorch's LayerNorm.
+/* layernorm.h - layer normalisation as PyTorch's LayerNorm: each row to mean 0 and variance 1, then scaled and shifted.
  *
  * Shapes:    (R,C) row-major; R rows (the batch), C channels. R >= 1.
  * Ownership: caller owns every buffer; they must not overlap; nothing is kept after the call.

@@ -1,4 +1,4 @@
-/* mse.h - the mean of squared differences, as PyTorch's mse_loss.
+/* mse.h - mean squared error and its gradient, as PyTorch's mse_loss.
  *
  * Shapes:    (R,C) row-major; R >= 1, C >= 1. The gradient is that of the mean over all R x C elements.
  * Ownership: caller owns every buffer; dout may be out.

@@ -1,4 +1,4 @@
-/* ops.h - what a device has to offer: one table, of which every context carries its own.
+/* ops.h - the table of operations that a device implements; every context carries one.
  *
  * Layers, model and training call the functions of <op>.h and device.h; dispatch.c hands them to the table. A device
  * says each operation once, under its own prefix (cpu_, cuda_), with the signature of <op>.h.

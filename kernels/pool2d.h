@@ -1,4 +1,4 @@
-/* pool2d.h - the largest value or the mean of each window, per channel, and their gradients.
+/* pool2d.h - max and average pooling with their gradients, as PyTorch's MaxPool2d and AvgPool2d.
  *
  * Shapes:    B batch, H W C input; OH = (H + 2 pad - window) / stride + 1, OW alike (what does not fill a window
  *            at the right and bottom is left out, as PyTorch's pools do). Activations are (B,H,W,C).

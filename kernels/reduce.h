@@ -1,4 +1,4 @@
-/* reduce.h - the arithmetic of collectives and of norms: sums in a fixed order.
+/* reduce.h - sums and sums of squares in a fixed order, for collectives and gradient norms.
  *
  * Ownership: caller owns every buffer; out may be slices[0], and overlaps nothing else.
  * Numerics:  ((s0 + s1) + s2) + ... in f32, then one product with `scale`; every caller that passes the same

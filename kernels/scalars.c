@@ -1,4 +1,4 @@
-/* scalars.c - in f64, rounded once. */
+/* scalars.c - compute an optimiser step's scalars in f64 and round them to f32 once. */
 #include "kernels/adam.h"
 #include "kernels/sgd.h"
 

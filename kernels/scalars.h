@@ -1,4 +1,5 @@
-/* scalars.h - the numbers of one optimiser step, rounded to f32 once for all elements: by the host, for every device.
+/* scalars.h - the scalars of one optimiser step (learning rate, bias corrections), rounded to f32 once by the host for
+ * every device.
  */
 #ifndef TK_KERNELS_SCALARS_H
 #define TK_KERNELS_SCALARS_H

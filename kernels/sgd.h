@@ -1,4 +1,4 @@
-/* sgd.h - one step of stochastic gradient descent over flat buffers, in the operation order of torch.optim.
+/* sgd.h - one step of SGD over flat buffers, in torch.optim's order of operations.
  *
  *     g' = g + weight_decay p      u = momentum u + (1 - dampening) g'      p = p - lr u
  *

@@ -1,4 +1,4 @@
-/* softmax.h - each row of C values as probabilities, and its gradient.
+/* softmax.h - softmax of each row, and its gradient.
  *
  * Shapes:    (R,C) row-major; R >= 0, C >= 1.
  * Ownership: caller owns every buffer; out may be in, din may be dout.

@@ -1,4 +1,4 @@
-/* convert.c - `trainer convert`: a GPT-2's weights from one program's file into another's. */
+/* convert.c - `trainer convert`: convert a GPT-2's weights between file formats of nanoGPT, llm.c, Hugging Face and ours. */
 #include "tools/tools.h"
 
 #include "trainer/state/files/export.h"

@@ -1,4 +1,4 @@
-/* generate.c - `trainer generate`: text from a trained GPT-2. */
+/* generate.c - `trainer generate`: print text that a trained GPT-2 generates from a prompt. */
 #include "tools/tools.h"
 
 #include "tools/generate/sample.h"

@@ -1,4 +1,5 @@
-/* generator.c - the model's size is the file's; what it cannot tell comes from the preset. */
+/* generator.c - open a trained GPT-2 for text generation: the file gives the model's size, the preset what the file does
+ * not say. */
 #include "tools/generator.h"
 
 #include "common/cpus.h"

@@ -1,4 +1,4 @@
-/* generator.h - a trained GPT-2 and its tokens, for commands that ask it something.
+/* generator.h - a trained GPT-2 with its tokenizer, for commands that generate text.
  *
  * Ownership: generator_open takes, generator_close gives back, also half of it; the options' strings are borrowed meanwhile.
  * Errors:    ERR_INVALID and ERR_NOT_FOUND name the file or the option.

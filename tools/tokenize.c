@@ -1,4 +1,4 @@
-/* tokenize.c - `trainer tokenize`: files of text into shards of tokens. */
+/* tokenize.c - `trainer tokenize`: encode text files as shards of tokens. */
 #include "tools/tools.h"
 
 #include "tools/text/encoder.h"

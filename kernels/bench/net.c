@@ -1,4 +1,4 @@
-/* net.c - a network as a list of operations over one block of floats. */
+/* net.c - build the benchmark's networks as lists of operations over one block of floats. */
 #include "kernels/bench/net.h"
 #include "kernels/adam.h"
 #include "kernels/conv2d.h"

@@ -1,4 +1,4 @@
-/* net.h - the networks the benchmark times: every operation of a training step, one after the other. */
+/* net.h - the networks that kernels-bench times: every operation of a training step, in order. */
 #ifndef TK_KERNELS_BENCH_NET_H
 #define TK_KERNELS_BENCH_NET_H
 

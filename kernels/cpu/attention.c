@@ -1,4 +1,4 @@
-/* attention.c - the forward pass: block of keys after block of keys, each row's softmax made in passing. */
+/* attention.c - forward pass of causal attention: blocks of keys, with each row's softmax computed online. */
 #include "kernels/cpu/attention.h"
 #include "kernels/cpu/ops.h"
 

@@ -1,4 +1,4 @@
-/* attention.h - what the two passes of attention share: one head of one sequence, cut into blocks. */
+/* attention.h - what attention's forward and backward passes share: one head of one sequence, cut into blocks. */
 #ifndef TK_KERNELS_CPU_ATTENTION_H
 #define TK_KERNELS_CPU_ATTENTION_H
 

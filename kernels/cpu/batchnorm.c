@@ -1,4 +1,4 @@
-/* batchnorm.c - statistics by blocks of channels, each over all rows by one thread; the rest by rows. */
+/* batchnorm.c - batch normalisation: each thread sums over blocks of channels; the rest runs by rows. */
 #include "kernels/batchnorm.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,5 @@
-/* classifier.c - block of rows after block of rows: products, softmax in place, the two products of the gradients. */
+/* classifier.c - fused classifier head: by blocks of rows the logits, softmax in place, and both products of the
+ * gradients. */
 #include "kernels/classifier.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/product.h"

@@ -1,4 +1,4 @@
-/* conv2d.c - checks, sizes and the forward pass. */
+/* conv2d.c - convolution: check arguments, compute sizes, forward pass. */
 #include "kernels/cpu/conv2d.h"
 
 #include "kernels/cpu/ops.h"

@@ -1,4 +1,4 @@
-/* conv2d_frame.c - images into frames of zeros and out of them. */
+/* conv2d_frame.c - copy images into zero-padded frames and back. */
 #include "kernels/cpu/conv2d.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* cross_entropy.c - row by row, in one thread: the loss is a sum over rows, and its order is part of it. */
+/* cross_entropy.c - cross entropy row by row in one thread, so that the sum of the loss has a fixed order. */
 #include "kernels/cross_entropy.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

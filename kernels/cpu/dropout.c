@@ -1,4 +1,4 @@
-/* dropout.c - sample by sample: each has its own key. */
+/* dropout.c - dropout sample by sample, each with its own random key. */
 #include "kernels/dropout.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* embedding.c - forward by rows; gradients by blocks of channels, each over all rows in their order. */
+/* embedding.c - token and position embedding: forward by rows; gradients by blocks of channels over all rows in order. */
 #include "kernels/embedding.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* flat.c - operations over flat buffers, in chunks that threads may share. */
+/* flat.c - element-wise operations over flat buffers, cut into chunks for the threads. */
 #include "kernels/adam.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* flatten.c - one transposition of (pixels, channels) per image. */
+/* flatten.c - transpose each image from (pixels, channels) to PyTorch's (channels, pixels) and back. */
 #include "kernels/flatten.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* kctx.c - the CPU's context: choosing the instruction set, and holding scratch memory and threads. */
+/* kctx.c - make a CPU context: choose the instruction set, allocate scratch memory, start the threads. */
 #include "kernels/kctx.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* layernorm.c - rows one by one; the parameters' gradients by blocks of channels, each over all rows. */
+/* layernorm.c - layer normalisation: rows one by one; the parameters' gradients by blocks of channels over all rows. */
 #include "kernels/layernorm.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* linear.c - the three products of a fully connected layer, each reading its operands where they are. */
+/* linear.c - the three matrix products of a fully connected layer, without packing its operands. */
 #include "kernels/linear.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/product.h"

@@ -1,4 +1,4 @@
-/* memory.c - device memory that is the process's own: what is put or got lies there already, or is copied. */
+/* memory.c - device memory of the CPU: plain process memory, so that copies to and from it cost nothing or a memcpy. */
 #include "kernels/cpu/ops.h"
 
 #include <stdlib.h>

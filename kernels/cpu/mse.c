@@ -1,4 +1,4 @@
-/* mse.c - in one thread: the loss is a sum, and its order is part of it. */
+/* mse.c - mean squared error in one thread, so that the sum of the loss has a fixed order. */
 #include "kernels/mse.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

@@ -1,4 +1,4 @@
-/* ops.h - the CPU's operations, by name. */
+/* ops.h - the CPU's implementation of each operation, by name. */
 #ifndef TK_KERNELS_CPU_OPS_H
 #define TK_KERNELS_CPU_OPS_H
 

@@ -1,4 +1,4 @@
-/* pool2d.c - windows in order, image by image. */
+/* pool2d.c - max and average pooling, image by image. */
 #include "kernels/pool2d.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/run.h"

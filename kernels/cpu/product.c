@@ -1,4 +1,4 @@
-/* product.c - blocks of C, each computed along all of K by one thread. */
+/* product.c - matrix product of any size: each thread computes blocks of C along all of K. */
 #include "kernels/cpu/product.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* product.h - one matrix product of any size, in blocks that stay in the caches: what operations over many rows share.
+/* product.h - one matrix product of any size in cache-sized blocks, for operations over many rows.
  *
  * Shapes:    C (M,N) = A (M,K) B (K,N) + bias (N). Strides are in floats.
  * Ownership: everything is borrowed for the call; C overlaps nothing.

@@ -1,4 +1,4 @@
-/* run.h - what the operations' own sources take from a context: inner loops, scratch memory, threads. */
+/* run.h - what the operations' sources take from a context: inner loops, scratch memory, threads. */
 #ifndef TK_KERNELS_CPU_RUN_H
 #define TK_KERNELS_CPU_RUN_H
 

@@ -1,4 +1,4 @@
-/* scratch.c - pieces of the scratch memory, and the checks that shapes share. */
+/* scratch.c - allocate scratch memory, and check shapes. */
 #include "kernels/cpu/run.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* team.h - a fixed set of threads that do one job at a time together.
+/* team.h - a fixed team of threads that run one job at a time together.
  *
  * Order: team_run returns when every unit is done; the caller does the first share itself.
  */

@@ -1,4 +1,4 @@
-/* add.cu - packs of neighbours. */
+/* add.cu - element-wise sum on a GPU, 16 bytes per thread. */
 #include "kernels/cuda/vector.cuh"
 
 namespace

@@ -1,4 +1,4 @@
-/* batchnorm.cu - sums of columns, then one pass over the elements. */
+/* batchnorm.cu - batch normalisation on a GPU: sums of columns, then one pass over the elements. */
 #include "kernels/cuda/columns.cuh"
 
 namespace

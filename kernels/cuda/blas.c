@@ -1,4 +1,4 @@
-/* blas.c - dlopen. */
+/* blas.c - load cuBLASLt with dlopen and look up the functions that matmul.c uses. */
 #include "kernels/cuda/blas.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* blas.h - cuBLAS's light interface, opened by name: a program that never multiplies on a GPU needs no such library.
+/* blas.h - cuBLASLt's functions, loaded by name at run time, so that a process without matrix products on a GPU needs no
+ * such library.
  *
  * Ownership: what is loaded stays loaded.
  * Errors:    ERR_NOT_FOUND with the loader's own words.

@@ -1,4 +1,4 @@
-/* context.c - a GPU's context: its stream, its memory, its graphs. */
+/* context.c - make and free a GPU's context: its stream, memory and graphs. */
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/matmul.h"
 

@@ -1,4 +1,4 @@
-/* cross_entropy.cu - a warp per row, then the sum over rows. */
+/* cross_entropy.cu - cross entropy on a GPU: a warp per row, then the sum over rows. */
 #include "kernels/cuda/loss.cuh"
 #include "kernels/cuda/rows.cuh"
 

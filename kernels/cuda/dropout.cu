@@ -1,4 +1,4 @@
-/* dropout.cu - the generator of kernels/cpu/dropout.c, so a sample loses the same elements on every device. */
+/* dropout.cu - dropout on a GPU, with the random numbers of kernels/cpu/dropout.c: every device drops the same elements. */
 #include "kernels/cuda/chance.cuh"
 #include "kernels/cuda/element.cuh"
 

@@ -1,4 +1,4 @@
-/* flatten.cu - one thread per element of what is written. */
+/* flatten.cu - transpose images between this project's layout and PyTorch's, a thread per element. */
 #include "kernels/cuda/grid.h"
 
 namespace

@@ -1,4 +1,4 @@
-/* gather.cu - one thread per element of a batch; those of a sample's first element also see to its target, or its number. */
+/* gather.cu - gather a batch's samples and targets from the data set on the GPU, a thread per element. */
 #include "kernels/cuda/grid.h"
 
 namespace

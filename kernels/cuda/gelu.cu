@@ -1,4 +1,4 @@
-/* gelu.cu - packs of neighbours; by the GPU's own erfc, exp and tanh, and in bf16 by the instructions for them. */
+/* gelu.cu - GELU on a GPU, in f32 and bf16. */
 #include "kernels/cuda/vector.cuh"
 
 namespace

@@ -1,4 +1,4 @@
-/* layernorm.cu - a warp per row; the parameters' gradients are sums of columns. */
+/* layernorm.cu - layer normalisation on a GPU: a warp per row; the parameters' gradients are sums of columns. */
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/element.cuh"
 #include "kernels/cuda/rows.cuh"

@@ -1,4 +1,4 @@
-/* linear.cu - its three products, sums of columns, and the mask of a ReLU. */
+/* linear.cu - fully connected layer on a GPU: three matrix products, the bias's column sums, ReLU's mask. */
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/products.cuh"
 

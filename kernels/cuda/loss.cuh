@@ -1,4 +1,4 @@
-/* loss.cuh - parts of a loss, and adding them up: by one block, in a fixed order, so that the sum needs no atomics. */
+/* loss.cuh - sum the parts of a loss in one block and in a fixed order, without atomics. */
 #ifndef TK_KERNELS_CUDA_LOSS_CUH
 #define TK_KERNELS_CUDA_LOSS_CUH
 

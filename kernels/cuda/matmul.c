@@ -1,4 +1,4 @@
-/* matmul.c - plans: cuBLAS is asked once per kind of product which algorithm is best, and then just run. */
+/* matmul.c - matrix products by cuBLASLt: ask once per shape for an algorithm, keep the plan, run it. */
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/blas.h"
 

@@ -1,4 +1,4 @@
-/* matmul.h - matrix products by cuBLAS, where it is there.
+/* matmul.h - matrix products by cuBLASLt, where that library is installed.
  *
  * Shapes:   column-major, as cuBLAS counts: C (m,n) = op(A) (m,k) op(B) (k,n), each with its leading dimension. A
  *           row-major matrix (R,C) is a column-major one (C,R).

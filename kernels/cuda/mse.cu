@@ -1,4 +1,4 @@
-/* mse.cu - squares by blocks, then the sum over blocks. */
+/* mse.cu - mean squared error on a GPU: sums by blocks, then their sum. */
 #include "kernels/cuda/loss.cuh"
 
 namespace

@@ -1,4 +1,4 @@
-/* pool2d.cu - one thread per element of what is written; gradients are gathered, in the order of the windows. */
+/* pool2d.cu - pooling on a GPU: a thread per output element; gradients are gathered in the order of the windows. */
 #include "kernels/cuda/grid.h"
 
 namespace

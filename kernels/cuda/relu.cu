@@ -1,4 +1,4 @@
-/* relu.cu - element by element. */
+/* relu.cu - ReLU and its gradient on a GPU. */
 #include "kernels/cuda/grid.h"
 
 namespace

@@ -1,4 +1,4 @@
-/* rows.cuh - work by rows, a warp for each. */
+/* rows.cuh - run a kernel over rows, a warp per row. */
 #ifndef TK_KERNELS_CUDA_ROWS_CUH
 #define TK_KERNELS_CUDA_ROWS_CUH
 

@@ -1,4 +1,4 @@
-/* side.c - a second stream beside the context's own: for what other GPUs are waited for in, while this one computes.
+/* side.c - a second CUDA stream beside the context's own, for waiting on other GPUs while this one computes.
  *
  * Its priority is the highest there is: a collective needs few multiprocessors, and every rank waits for the last one to
  * begin. Events order the two; while the first is recorded they pull the second into the recording.

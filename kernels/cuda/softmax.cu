@@ -1,4 +1,4 @@
-/* softmax.cu - a warp per row. */
+/* softmax.cu - softmax on a GPU, a warp per row. */
 #include "kernels/cuda/rows.cuh"
 
 namespace

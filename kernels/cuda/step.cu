@@ -1,4 +1,4 @@
-/* step.cu - the beginning and the end of a step, and other small things, by one thread. */
+/* step.cu - begin and end an optimiser step on the GPU: its order, counters and record; one thread. */
 #include "kernels/cuda/grid.h"
 
 namespace

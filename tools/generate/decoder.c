@@ -1,4 +1,5 @@
-/* decoder.c - the blocks by hand: many positions at once where nothing is kept yet, as a prompt's, else on top of what is. */
+/* decoder.c - run a GPT-2's blocks for generation: all positions of a prompt at once, later tokens on top of the kept
+ * keys and values. */
 #include "tools/generate/decoder_state.h"
 
 #include "kernels/add.h"

@@ -1,4 +1,5 @@
-/* decoder_open.c - the parts of a GPT-2 by their names, and memory for what a decoder keeps. */
+/* decoder_open.c - bind a GPT-2's weights to the decoder's blocks by their names, and allocate its cache of keys and
+ * values. */
 #include "tools/generate/decoder_state.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* decoder_state.h - what decoder.c and decoder_open.c share. Nobody else includes it. */
+/* decoder_state.h - the decoder's struct, for decoder.c and decoder_open.c alone. */
 #ifndef TK_TOOLS_GENERATE_DECODER_STATE_H
 #define TK_TOOLS_GENERATE_DECODER_STATE_H
 

@@ -1,4 +1,4 @@
-/* sample.c - a threshold, then a walk along the sum. */
+/* sample.c - sample a class from logits: temperature, top-k, then a walk along the cumulative sum. */
 #include "tools/generate/sample.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* sample.h - one class drawn by its logits. Pure.
+/* sample.h - draw one class from logits, for text generation. Pure.
  *
  * Numerics:  the same numbers and the same generator give the same class on every machine of one C library: sums are f64 and
  *            run in the order of classes.

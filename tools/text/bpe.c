@@ -1,4 +1,4 @@
-/* bpe.c - merging: of all pairs in a word the strongest is joined, the leftmost first, until none can be. */
+/* bpe.c - byte-pair encoding: merge the pair of lowest rank in a word, leftmost first, until none is in the vocabulary. */
 #include "common/memory.h"
 #include "tools/text/bpe_table.h"
 

@@ -1,4 +1,5 @@
-/* bpe.h - GPT-2's byte-pair encoding: words into tokens and tokens into bytes, by a vocabulary in two files.
+/* bpe.h - GPT-2's byte-pair encoding: encode words as tokens and decode tokens to bytes, with a vocabulary read from two
+ * files.
  *
  * Format:    encoder.json (or vocab.json): {"token": number, ...}, vocab.bpe (or merges.txt): a merge "left right" per
  *            line, the first the strongest, behind a line that begins with #version. In both a byte is written as one

@@ -1,4 +1,4 @@
-/* bpe_files.c - encoder.json and vocab.bpe into tables. */
+/* bpe_files.c - read GPT-2's vocabulary, encoder.json and vocab.bpe, into tables. */
 #include "tools/text/bpe_table.h"
 
 #include "common/fsutil.h"

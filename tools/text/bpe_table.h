@@ -1,4 +1,4 @@
-/* bpe_table.h - what bpe.c and the reader of its files share: the vocabulary in memory. */
+/* bpe_table.h - the vocabulary in memory, for bpe.c and bpe_files.c alone. */
 #ifndef TK_TOOLS_TEXT_BPE_TABLE_H
 #define TK_TOOLS_TEXT_BPE_TABLE_H
 

@@ -1,4 +1,4 @@
-/* encoder.c - words out of the buffer as soon as their ends are known. */
+/* encoder.c - split a stream of bytes into documents and words, and encode each word once its end is known. */
 #include "tools/text/encoder.h"
 
 #include "tools/text/words.h"

@@ -1,4 +1,4 @@
-/* encoder.h - documents into tokens, as their bytes come by.
+/* encoder.h - encode documents as tokens while their bytes are read, for `trainer tokenize`.
  *
  * Ownership: borrows the vocabulary and the sink; encoder_release frees what waits.
  * Order:     a document's end-of-text token stands before it, where the vocabulary has one, as in llm.c's and

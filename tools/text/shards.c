@@ -1,4 +1,4 @@
-/* shards.c - a header, tokens in blocks, and the header again when their number is known. */
+/* shards.c - write a token shard: header, tokens in blocks, then the header again with the number of tokens. */
 #include "tools/text/shards.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* shards.h - tokens into files of llm.c's format (data/tokens.h), so many in each.
+/* shards.h - write tokens as files of llm.c's format (data/tokens.h), a fixed number of tokens in each.
  *
  * Names:     <prefix>_000000.bin, <prefix>_000001.bin, ...; with val_tokens the first of all tokens go to
  *            <prefix>_val_000000.bin, ... and the others to <prefix>_train_000000.bin, ....

@@ -1,4 +1,4 @@
-/* unicode.c - decoding, and a search in sorted ranges. */
+/* unicode.c - decode UTF-8, and look up a character's category by binary search in sorted ranges. */
 #include "tools/text/unicode.h"
 
 #include <stdbool.h>

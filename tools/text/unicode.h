@@ -1,4 +1,4 @@
-/* unicode.h - UTF-8 and the few kinds of characters that a tokenizer tells apart. Pure.
+/* unicode.h - decode UTF-8 and tell letters, numbers and spaces apart, as GPT-2's tokenizer needs. Pure.
  *
  * Unicode 16.0: the version that tiktoken 0.14 goes by. A space is a character of the property White_Space, a letter or a
  * number one of the general categories L and N.

@@ -1,4 +1,4 @@
-/* words.c - the pattern's alternatives, in their order, without going back. */
+/* words.c - match the alternatives of GPT-2's pre-tokenizer pattern in their order, without backtracking. */
 #include "tools/text/words.h"
 
 #include "tools/text/unicode.h"

@@ -1,4 +1,4 @@
-/* words.h - the pieces that GPT-2's byte-pair encoding works on, each by itself. Pure.
+/* words.h - split text into the words that GPT-2's byte-pair encoding works on. Pure.
  *
  * They are the matches of the pattern of GPT-2's encoder.py,
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+

@@ -1,4 +1,4 @@
-/* csv.c - lines from a file, cells from a line. */
+/* csv.c - read a CSV file: split it into lines and cells, and convert the cells to float32. */
 #include "trainer/data/csv.h"
 
 #include "common/sv.h"

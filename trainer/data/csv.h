@@ -1,4 +1,4 @@
-/* csv.h - tables of numbers as text: a sample per line, its target in some of the columns.
+/* csv.h - read CSV tables of numbers: a sample per line, its target in some of the columns.
  *
  * Format:    decimal numbers between commas; spaces around them and \r before \n do not count; empty lines are
  *            skipped; no quotes. The first line may be a header, which is skipped. Gzip-compressed or not.

@@ -1,4 +1,4 @@
-/* dataset.c - where the files lie, what they must agree on, and their bytes. */
+/* dataset.c - find the IDX files of a data set, check that they agree, and read them. */
 #include "trainer/data/dataset.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* dataset.h - pairs of IDX files, images and labels: the four of MNIST or Fashion-MNIST, found under --data, or others.
+/* dataset.h - image data sets of four IDX files (MNIST, Fashion-MNIST or others of the format), found under --data.
  *
  * In two steps, so that memory for them can be made in between: paths and shapes, then the bytes.
  *

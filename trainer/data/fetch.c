@@ -1,4 +1,4 @@
-/* fetch.c - one file from the first address that gives it. */
+/* fetch.c - download one file from the first mirror that serves it with the expected checksum. */
 #include "trainer/data/transfer.h"
 
 #include "common/clock.h"

@@ -1,4 +1,4 @@
-/* fetch.h - a file of a data set from the network: whole and with the right checksum, or not at all.
+/* fetch.h - download a data set's file: complete and with the expected checksum, or not at all.
  *
  * What arrives lies in `<path>.part` until its checksum is right, and a later call goes on from there. One process at a
  * time fetches into a folder (a lock on `<folder>/.fetch.lock`); the others wait for it and find the file.

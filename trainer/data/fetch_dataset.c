@@ -1,4 +1,4 @@
-/* fetch_dataset.c - where MNIST and Fashion-MNIST are published, and the checksums that torchvision knows them by. */
+/* fetch_dataset.c - the mirrors of MNIST and Fashion-MNIST, and the MD5 checksums that torchvision expects. */
 #include "trainer/data/fetch.h"
 
 #include "common/fsutil.h"

@@ -1,4 +1,4 @@
-/* gzfile.c - buffered read(2), with zlib's inflate between when the magic asks for it. */
+/* gzfile.c - read a file through a buffer, and inflate it with zlib when it begins with gzip's magic. */
 #include "trainer/data/gzfile.h"
 #include "common/memory.h"
 

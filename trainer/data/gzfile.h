@@ -1,4 +1,4 @@
-/* gzfile.h - the bytes of a file, inflated when it is gzip-compressed (told by its first two bytes).
+/* gzfile.h - read the bytes of a file, inflated when it is gzip-compressed (detected by its first two bytes).
  *
  * Ownership: gzfile_open makes, gzfile_free frees; NULL is none. `path` is borrowed.
  * Errors:    ERR_NOT_FOUND, ERR_INVALID (not a regular file, damaged or cut gzip stream), ERR_FATAL (cannot read).

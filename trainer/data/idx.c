@@ -1,4 +1,4 @@
-/* idx.c - header checks first, then exactly the promised bytes and the end of the file. */
+/* idx.c - read an IDX file: check its header, then read exactly the promised bytes and expect the end. */
 #include "trainer/data/idx.h"
 
 #include "trainer/data/gzfile.h"

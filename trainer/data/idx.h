@@ -1,4 +1,4 @@
-/* idx.h - IDX files (the MNIST family's), gzip-compressed or not: told apart by content, not by name.
+/* idx.h - read IDX files (the MNIST family's format), gzip-compressed or not.
  *
  * Ownership: the caller gives the memory; nothing is kept after a call.
  * Units:     one byte per pixel or label.

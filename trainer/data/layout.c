@@ -1,4 +1,4 @@
-/* layout.c - arrays one behind the other. */
+/* layout.c - compute where each array of a data set begins in its block of memory. */
 #include "trainer/data/layout.h"
 
 #include <inttypes.h>

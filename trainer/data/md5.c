@@ -1,4 +1,4 @@
-/* md5.c - four rounds of sixteen steps. */
+/* md5.c - compute the MD5 checksum of a byte stream (RFC 1321). */
 #include "trainer/data/md5.h"
 
 #include <math.h>

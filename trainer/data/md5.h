@@ -1,4 +1,4 @@
-/* md5.h - RFC 1321, to tell a file from a damaged one: the published checksums of data sets are MD5. Pure. */
+/* md5.h - MD5 checksums (RFC 1321), by which published data sets are checked for damage. Pure. */
 #ifndef TK_TRAINER_DATA_MD5_H
 #define TK_TRAINER_DATA_MD5_H
 

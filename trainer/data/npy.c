@@ -1,4 +1,4 @@
-/* npy.c - a small dictionary, then numbers in blocks. */
+/* npy.c - read a NumPy .npy file: parse its header, then convert its elements to float32. */
 #include "trainer/data/npy.h"
 
 #include "common/sv.h"

@@ -1,4 +1,4 @@
-/* npy.h - NumPy's .npy arrays, gzip-compressed or not, as inputs or targets of a data set.
+/* npy.h - read NumPy's .npy arrays, gzip-compressed or not, as inputs or targets of a data set.
  *
  * Format:    numpy.lib.format, versions 1 to 3. Taken: uint8, uint16, int32, int64, float32, float64; little-endian, in C
  *            order, 1 to 4 dimensions. Refused by name: everything else.

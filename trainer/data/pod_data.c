@@ -1,4 +1,4 @@
-/* pod_data.c - one inflated copy of the data per pod. */
+/* pod_data.c - load a data set into shared memory once per pod; the pod's other ranks map it. */
 #include "trainer/data/pod_data.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 inflates it once.
+/* pod_data.h - the data set in memory that the ranks of one pod share: local rank 0 reads and inflates it once.
  *
  * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left behind. Where
  * /proc does not allow that, a rank loads its own copy. Tokens are mapped from their files by each rank: the page cache

@@ -1,4 +1,4 @@
-/* pod_source.c - data where it lies, else from the network. */
+/* pod_source.c - decide where a pod's data set comes from: a folder that has it, else a download. */
 #include "trainer/data/pod_data.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* sampler.c - positions to items by arithmetic on the epoch's order. */
+/* sampler.c - compute the item at a position of the epoch's permutation for a rank. */
 #include "trainer/data/sampler.h"
 
 #include "trainer/rng/torch_rng.h"

@@ -1,4 +1,4 @@
-/* source.c - one way in for every format. */
+/* source.c - open a data source of any format: IDX, CSV, NumPy, tokens or synthetic. */
 #include "trainer/data/source_parts.h"
 
 #include <stdio.h>

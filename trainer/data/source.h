@@ -1,4 +1,4 @@
-/* source.h - where a preset's samples come from: files in one of several formats, or a seed.
+/* source.h - a preset's data source: files in one of several formats, or data generated from a seed.
  *
  * In two steps, so that memory for all ranks of a pod can be made in between: source_open (files found, their headers
  * read, the layout known), source_load (the bytes).

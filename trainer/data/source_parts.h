@@ -1,4 +1,4 @@
-/* source_parts.h - what source.c and its readers of tables share. Nobody else includes it. */
+/* source_parts.h - declarations shared by source.c and source_tables.c. Internal. */
 #ifndef TK_TRAINER_DATA_SOURCE_PARTS_H
 #define TK_TRAINER_DATA_SOURCE_PARTS_H
 

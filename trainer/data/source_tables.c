@@ -1,4 +1,4 @@
-/* source_tables.c - samples from tables of numbers: a line of a CSV, a row of an array. */
+/* source_tables.c - read samples from tables of numbers: the lines of a CSV file, the rows of a NumPy array. */
 #include "trainer/data/source_parts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* split.c - one permutation, cut in two. */
+/* split.c - split items at random into two sets by one permutation. */
 #include "trainer/data/split.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* split.h - torch.utils.data.random_split in two parts. Pure.
+/* split.h - split a data set at random into training and validation items, as torch.utils.data.random_split does. Pure.
  *
  * Order:     draws torch.randperm(items) from `g`: for PyTorch's default generator pass the generator that made the
  *            weights, after them.

@@ -1,4 +1,4 @@
-/* synthetic.c - uniform numbers, and a linear teacher. */
+/* synthetic.c - generate uniform inputs and the targets of a linear teacher. */
 #include "trainer/data/synthetic.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* synthetic.h - data made from a seed, the same as PyTorch makes them. Pure.
+/* synthetic.h - generate a synthetic regression data set from a seed, bit for bit as PyTorch does. Pure.
  *
  * Uniform:  each row is torch.rand(inputs), then torch.rand(outputs): nothing to learn but their means. Made for
  *           programs that draw their data so.

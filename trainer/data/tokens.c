@@ -1,4 +1,4 @@
-/* tokens.c - mapped files, and arithmetic from a window's number to a place in one of them. */
+/* tokens.c - map token shards, and compute which file and offset a window's number means. */
 #include "trainer/data/tokens.h"
 
 #include "trainer/data/npy.h"

@@ -1,4 +1,4 @@
-/* transfer.c - libcurl, bounded on every side. */
+/* transfer.c - run one HTTP transfer with libcurl under limits on time, size and redirects. */
 #include "trainer/data/transfer.h"
 
 #include "common/fsutil.h"

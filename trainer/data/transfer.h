@@ -1,4 +1,4 @@
-/* transfer.h - one HTTP transfer into an open file, behind what it holds already.
+/* transfer.h - one HTTP transfer into an open file, resumed behind the bytes that the file already holds.
  *
  * Ownership: everything is borrowed for the call.
  * Errors:    as fetch.h says.

@@ -1,4 +1,4 @@
-/* crc32c.c - the reflected polynomial 0x82f63b78, by table or by SSE4.2. */
+/* crc32c.c - compute CRC-32C (polynomial 0x82f63b78, reflected) by table or by SSE4.2. */
 #include "trainer/events/crc32c.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* crc32c.h - CRC-32C (Castagnoli), by the CPU's instruction where there is one. Pure. */
+/* crc32c.h - CRC-32C (Castagnoli), which TensorBoard's records carry. Pure. */
 #ifndef TK_TRAINER_EVENTS_CRC32C_H
 #define TK_TRAINER_EVENTS_CRC32C_H
 

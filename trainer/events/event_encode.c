@@ -1,4 +1,4 @@
-/* event_encode.c - records, the header, scalars. */
+/* event_encode.c - encode TensorBoard records: the file header, scalars and other summaries. */
 #include "trainer/events/event_encode.h"
 
 #include "trainer/events/crc32c.h"

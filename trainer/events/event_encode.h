@@ -1,4 +1,4 @@
-/* event_encode.h - TensorBoard's records and protobuf messages as bytes. Pure.
+/* event_encode.h - encode TensorBoard events as protobuf messages in TFRecord framing. Pure.
  *
  * Errors: ERR_INVALID when *out reaches its limit; *out is then as it was.
  * Numerics: wall times are seconds since the Unix epoch as a double, as TensorBoard stores them.

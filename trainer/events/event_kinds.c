@@ -1,4 +1,5 @@
-/* event_kinds.c - messages of event.proto, summary.proto, tensor.proto, graph.proto and the hparams plugin. */
+/* event_kinds.c - encode histograms, images, text, graphs and hyperparameters as event.proto, summary.proto and
+ * graph.proto define them. */
 #include "trainer/events/event_kinds.h"
 
 #include "trainer/events/event_encode.h"

@@ -1,4 +1,4 @@
-/* event_kinds.h - events beyond scalars, as TensorBoard's plugins store them. Pure.
+/* event_kinds.h - encode TensorBoard events beyond scalars: histograms, images, text, graphs, hyperparameters. Pure.
  *
  * Errors: as event_encode.h.
  */

@@ -1,4 +1,4 @@
-/* events.c - the event file: naming, cleaning, pending bytes, whole records on disk. */
+/* events.c - write a TensorBoard event file: name it, buffer records, flush whole records to disk. */
 #include "trainer/events/events.h"
 
 #include "common/fsutil.h"

@@ -1,4 +1,4 @@
-/* events.h - a TensorBoard event file: scalars and the other kinds, appended and flushed in whole records.
+/* events.h - append scalars and other events to a TensorBoard event file.
  *
  * Ownership: events_open makes, events_close flushes and frees. One thread at a time.
  * Units:     steps are the trainer's global steps; times come from the given clock.

@@ -1,4 +1,4 @@
-/* png.c - three chunks. */
+/* png.c - encode grey pixels as a PNG file: IHDR, one IDAT, IEND. */
 #include "trainer/events/png.h"
 #include "common/memory.h"
 

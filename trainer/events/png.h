@@ -1,4 +1,4 @@
-/* png.h - grey pixels as a PNG file. Pure.
+/* png.h - encode grey pixels as a PNG file. Pure.
  *
  * Format: PNG (third edition), 8 bits of grey, no filter, one IDAT.
  * Errors: ERR_INVALID (size, or *out reaches its limit).

@@ -1,4 +1,4 @@
-/* proto.c - protobuf's wire format, the three kinds of fields that events need. */
+/* proto.c - append protobuf fields of the three wire types that events need: varint, 64-bit, length-delimited. */
 #include "trainer/events/proto.h"
 
 #include <string.h>

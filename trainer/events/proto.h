@@ -1,4 +1,4 @@
-/* proto.h - fields of a protobuf message, appended one by one. Pure.
+/* proto.h - append protobuf fields to a buffer. Pure.
  *
  * A message within a message carries its length first, so each is built in a small buffer of its own, inside out.
  *

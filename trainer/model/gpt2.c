@@ -1,4 +1,4 @@
-/* gpt2.c - embedding, blocks, norm, head. */
+/* gpt2.c - build the list of a GPT-2's layers: embedding, blocks, final norm, head. */
 #include "trainer/model/gpt2.h"
 
 #include "common/nearest.h"

@@ -1,4 +1,4 @@
-/* layer.c - the table of kinds. */
+/* layer.c - the table of layer kinds by name. */
 #include "trainer/model/layer.h"
 
 #include "common/cleanup.h"

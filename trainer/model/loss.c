@@ -1,4 +1,4 @@
-/* loss.c - the losses there are. */
+/* loss.c - the table of losses: cross entropy and mean squared error. */
 #include "trainer/model/loss.h"
 
 #include "kernels/cross_entropy.h"

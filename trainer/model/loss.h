@@ -1,4 +1,4 @@
-/* loss.h - how wrong a batch of outputs is, and the gradient of that: the row of the spec onto its kernel.
+/* loss.h - compute the loss of a batch and its gradient, by the kernel of the spec's loss.
  *
  * Ownership: everything is borrowed for the call.
  * Errors:    ERR_INVALID (a label that is no class; targets of the other kind).

@@ -1,4 +1,4 @@
-/* memory.h - a model's insides, for plan.c, memory.c and model.c alone: what there is, and where it lies. */
+/* memory.h - a model's internal struct, for plan.c, memory.c and model.c alone. */
 #ifndef TK_TRAINER_MODEL_MEMORY_H
 #define TK_TRAINER_MODEL_MEMORY_H
 

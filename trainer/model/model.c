@@ -1,4 +1,4 @@
-/* model.c - layers in a row: forward, backward, a head. */
+/* model.c - run a model's layers: forward, backward and the loss's head. */
 #include "trainer/model/memory.h"
 
 #include <stdlib.h>

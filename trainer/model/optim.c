@@ -1,4 +1,4 @@
-/* optim.c - which kernel updates the parameters, and at what rate. */
+/* optim.c - apply one optimizer step to the parameters, at the schedule's learning rate. */
 #include "trainer/model/optim.h"
 
 #include "kernels/reduce.h"

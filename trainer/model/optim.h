@@ -1,4 +1,4 @@
-/* optim.h - the optimiser's state beside the flat parameters, and the learning rate of an epoch.
+/* optim.h - an optimizer's state beside the flat parameters, and its step.
  *
  * Ownership: optim_make to optim_release; parameters and gradients are the caller's.
  * Numerics:  torch.optim's formulas and order of operations (kernels/adam.h, kernels/sgd.h). Rates are f64;

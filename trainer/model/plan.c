@@ -1,4 +1,4 @@
-/* plan.c - layers in a row: what shapes they have, which parameters, how much memory. */
+/* plan.c - compute each layer's shapes, parameters and memory from a model's spec. */
 #include "trainer/model/memory.h"
 
 #include <string.h>

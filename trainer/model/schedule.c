@@ -1,4 +1,4 @@
-/* schedule.c - the learning rate at a time. */
+/* schedule.c - compute the learning rate of a step or an epoch from the schedule. */
 #include "trainer/model/optim.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* spec.h - a network as data: what a preset says about it, before any memory is laid out.
+/* spec.h - a network as data, as a preset's YAML describes it, before memory is allocated.
  *
  * Ownership: plain structs; `ops` points into the table of layer kinds (model/layer.h).
  */

@@ -1,4 +1,4 @@
-/* cut.c - arithmetic on ranks, layers and rows. */
+/* cut.c - compute which layers and which rows of a batch a rank of a pipeline works on. */
 #include "trainer/pipeline/cut.h"
 
 #include <string.h>

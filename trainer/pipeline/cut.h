@@ -1,4 +1,4 @@
-/* cut.h - which part of a model a rank holds, and which samples of a batch go through it together. Pure.
+/* cut.h - how pipeline parallelism cuts a model into stages and a batch into microbatches. Pure.
  *
  * Errors: ERR_INVALID naming the field.
  */

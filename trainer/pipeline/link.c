@@ -1,4 +1,4 @@
-/* link.c - between neighbouring stages: memory where the passes are, and a way from rank to rank. */
+/* link.c - send and receive activations and gradients between neighbouring pipeline stages. */
 #include "trainer/pipeline/pipeline.h"
 
 #include "collectives/device.h"

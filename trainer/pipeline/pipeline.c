@@ -1,4 +1,4 @@
-/* pipeline.c - a stage's memory and its two passes. */
+/* pipeline.c - run one stage of a pipeline: allocate its memory, forward and backward pass over all microbatches. */
 #include "trainer/pipeline/pipeline.h"
 
 #include "collectives/device.h"

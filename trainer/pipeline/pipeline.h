@@ -1,4 +1,4 @@
-/* pipeline.h - one rank's stage of a model: its weights, its neighbours, and the two passes through all stages.
+/* pipeline.h - one rank's stage of a pipeline-parallel model: its weights, its neighbours, forward and backward pass.
  *
  * A model that is not cut is a pipeline of one stage: nothing is sent, and a step is what it would be without this.
  *

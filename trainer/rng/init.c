@@ -1,4 +1,4 @@
-/* init.c - bounds as Python computes them, in double, then one uniform fill each. */
+/* init.c - compute the bounds of torch.nn's initial weights in double, then fill each tensor with uniform numbers. */
 #include "trainer/rng/init.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* init.h - the initial weights of torch.nn layers, bit for bit.
+/* init.h - draw the initial weights of torch.nn layers, bit for bit as PyTorch.
  *
  * Order:     nn.Linear and nn.Conv2d draw their weight, then their bias, when they are built: call once per layer in
  *            the order in which the module's __init__ builds them.

@@ -1,4 +1,4 @@
-/* normal_f32.h - Box-Muller over a block of 16 float32 values, as PyTorch's vector kernel rounds it. Pure. */
+/* normal_f32.h - normal float32 numbers by Box-Muller over blocks of 16, rounded as PyTorch's vector kernel. Pure. */
 #ifndef TK_TRAINER_RNG_NORMAL_F32_H
 #define TK_TRAINER_RNG_NORMAL_F32_H
 

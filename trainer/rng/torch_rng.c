@@ -1,4 +1,4 @@
-/* torch_rng.c - mt19937 and the distributions that PyTorch's CPU kernels draw from it. */
+/* torch_rng.c - PyTorch's CPU generator: mt19937 and the distributions that PyTorch draws from it. */
 #include "trainer/rng/torch_rng.h"
 
 #include "trainer/rng/normal_f32.h"

@@ -1,4 +1,4 @@
-/* torch_rng.h - the numbers of PyTorch's CPU generator: same seed, same bits.
+/* torch_rng.h - PyTorch's CPU random generator: the same seed gives the same bits.
  *
  * Pure: a plain struct, copied by assignment; no clock, environment or file.
  * Order:    every call draws in the order PyTorch's call of the same name does, so a program that makes the

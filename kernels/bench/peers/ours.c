@@ -1,4 +1,4 @@
-/* ours.c - this project's kernels. */
+/* ours.c - the presets' layers by this project's kernels. */
 #include "kernels/bench/peers/peers.h"
 #include "kernels/linear.h"
 

@@ -1,4 +1,4 @@
-/* activate.c - GELU in both its forms. Plain loops without branches: the compilers make vectors of them. */
+/* activate.c - GELU, exact and by tanh, as plain loops that the compiler vectorises. */
 #include "kernels/cpu/isa/exp.h"
 #include "kernels/cpu/isa/local.h"
 

@@ -1,4 +1,4 @@
-/* dot.c - products of matrices that both lie along the summed dimension: no packing, sums across lanes last. */
+/* dot.c - products of matrices that both lie along the summed dimension: no packing, lanes summed last. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

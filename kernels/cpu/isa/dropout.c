@@ -1,4 +1,4 @@
-/* dropout.c - which elements of one sample stay. Element i's number depends on the key and on i alone. */
+/* dropout.c - choose which elements of one sample dropout keeps, by a hash of the sample's key and the element's index. */
 #include "kernels/cpu/isa/local.h"
 
 /* A bijection of 32-bit words in which every bit of the result depends on all of x. */

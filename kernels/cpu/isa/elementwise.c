@@ -1,4 +1,4 @@
-/* elementwise.c - passes over flat buffers. */
+/* elementwise.c - vector loops over flat buffers: ReLU and its gradient, sums of columns, sums of several vectors. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

@@ -1,4 +1,4 @@
-/* exp.h - the exponential of what is not positive. Without branches: loops over it become vectors. */
+/* exp.h - exp(x) for x <= 0, without branches, so that loops over it vectorise. */
 #ifndef TK_KERNELS_ISA_EXP_H
 #define TK_KERNELS_ISA_EXP_H
 

@@ -1,4 +1,5 @@
-/* gemm.c - blocks of VEC_ROWS x 2 vectors of sums held in registers while the inner dimension runs. */
+/* gemm.c - matrix product in blocks of VEC_ROWS rows by 2 vectors, whose sums stay in registers along the inner
+ * dimension. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

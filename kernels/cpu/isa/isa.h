@@ -1,4 +1,4 @@
-/* isa.h - the inner loops, one table of them per instruction set.
+/* isa.h - the table of inner loops, one per instruction set.
  *
  * The sources of this folder are built once per set (TK_ISA_NAME tells them which); everything that decides
  * what to compute is built once, outside. Nothing here checks its arguments.

@@ -1,4 +1,4 @@
-/* norm.c - sums of rows and of columns for the normalising layers, in f64 and in a fixed order. */
+/* norm.c - sums of rows and columns in f64 and in a fixed order, for normalisation layers. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/scalar.h"
 

@@ -1,4 +1,4 @@
-/* pack.c - a panel of a matrix that lies across: its rows become the panel's columns. */
+/* pack.c - transpose a panel of a matrix, so that its rows become the panel's columns. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

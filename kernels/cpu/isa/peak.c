@@ -1,4 +1,4 @@
-/* peak.c - nothing but independent fused products, as many as the registers hold: what a core can do at best. */
+/* peak.c - measure a core's peak: independent fused multiply-adds in all registers, for kernels-bench. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

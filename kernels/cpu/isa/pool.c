@@ -1,4 +1,4 @@
-/* pool.c - one output pixel of a pool, all channels. */
+/* pool.c - one output pixel of a pooling layer, over all channels. */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

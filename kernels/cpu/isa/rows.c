@@ -1,4 +1,4 @@
-/* rows.c - rows of weights: softmax in passing, and its gradient; exponentials of a row of classes. */
+/* rows.c - loops over rows of attention weights and class scores: softmax, its gradient, exponentials. */
 #include "kernels/cpu/isa/exp.h"
 #include "kernels/cpu/isa/local.h"
 

@@ -1,4 +1,4 @@
-/* scalar.h - what plain loops share. */
+/* scalar.h - helpers that the plain loops of this folder share. */
 #ifndef TK_KERNELS_ISA_SCALAR_H
 #define TK_KERNELS_ISA_SCALAR_H
 

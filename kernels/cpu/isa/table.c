@@ -1,4 +1,4 @@
-/* table.c - this build's table. */
+/* table.c - this instruction set's table of inner loops (isa.h). */
 #include "kernels/cpu/isa/local.h"
 #include "kernels/cpu/isa/vec.h"
 

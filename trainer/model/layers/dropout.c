@@ -1,4 +1,4 @@
-/* dropout.c - {type: dropout, p}: as torch.nn.Dropout, with random numbers of our own. */
+/* dropout.c - {type: dropout, p}: torch.nn.Dropout, with random numbers of this project's generator. */
 #include "trainer/model/layer.h"
 
 #include "kernels/device.h"

@@ -1,4 +1,4 @@
-/* flatten.c - {type: flatten}: an image as the vector (channels, rows, cols), PyTorch's order. */
+/* flatten.c - {type: flatten}: torch.nn.Flatten, an image as a vector in the order (channels, rows, columns). */
 #include "trainer/model/layer.h"
 
 #include "kernels/flatten.h"

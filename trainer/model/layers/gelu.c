@@ -1,4 +1,4 @@
-/* gelu.c - {type: gelu, approximate}: as torch.nn.GELU. */
+/* gelu.c - {type: gelu, approximate}: torch.nn.GELU. */
 #include "trainer/model/layer.h"
 
 #include "kernels/gelu.h"

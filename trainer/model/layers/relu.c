@@ -1,4 +1,4 @@
-/* relu.c - {type: relu}, where the layer before it cannot take it over. */
+/* relu.c - {type: relu}: torch.nn.ReLU, where the layer before cannot apply it itself. */
 #include "trainer/model/layer.h"
 
 #include "kernels/relu.h"

@@ -1,4 +1,4 @@
-/* softmax.c - {type: softmax}: a vector as probabilities. */
+/* softmax.c - {type: softmax}: torch.nn.Softmax over each vector. */
 #include "trainer/model/layer.h"
 
 #include "kernels/softmax.h"
