@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cache {
-    struct cache_options o;
-    struct store *store;
+struct kube_cache {
+    struct kube_cache_options o;
+    struct kube_store *store;
     struct reflector *reflector;
 };
 
@@ -18,9 +18,9 @@ static const cJSON *metadata(const cJSON *object)
     return json_find(object, (const char *[]){"metadata", NULL});
 }
 
-static void tell_gone(void *ctx, const struct store_entry *e)
+static void tell_gone(void *ctx, const struct kube_store_entry *e)
 {
-    struct cache *c = ctx;
+    struct kube_cache *c = ctx;
 
     if (c->o.gone)
         c->o.gone(c->o.ctx, e);
@@ -28,7 +28,8 @@ static void tell_gone(void *ctx, const struct store_entry *e)
 }
 
 /* The entry that the object is about to replace: whoever loses by that is told while it is there. */
-static void tell_replaced(struct cache *c, const struct store_entry *old, const char *uid, const char *group)
+static void tell_replaced(struct kube_cache *c, const struct kube_store_entry *old, const char *uid,
+                          const char *group)
 {
     if (strcmp(old->uid, uid ? uid : "") != 0)
         tell_gone(c, old);
@@ -36,86 +37,87 @@ static void tell_replaced(struct cache *c, const struct store_entry *old, const 
         c->o.changed(c->o.ctx, old);
 }
 
-static const struct store_entry *keep(struct cache *c, const char *ns, const char *name, const char *uid,
-                                      const struct cache_item *item)
+static const struct kube_store_entry *keep(struct kube_cache *c, const char *ns, const char *name,
+                                           const char *uid, const struct kube_cache_item *item)
 {
     if (!item->name)
-        return store_put(c->store, ns, name, uid, item->group, item->value);
-    return store_put_view(c->store,
-                          &(struct store_entry){item->ns, item->name, item->uid, item->group, item->value});
+        return kube_store_put(c->store, ns, name, uid, item->group, item->value);
+    return kube_store_put_view(
+        c->store, &(struct kube_store_entry){item->ns, item->name, item->uid, item->group, item->value});
 }
 
-void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid)
+void kube_cache_forget(struct kube_cache *c, const char *ns, const char *name, const char *uid)
 {
-    const struct store_entry *old = store_get(c->store, ns, name);
+    const struct kube_store_entry *old = kube_store_get(c->store, ns, name);
 
     if (!old || strcmp(old->uid, uid) != 0)
         return;
     tell_gone(c, old);
-    store_remove(c->store, old->ns, old->name, NULL);
+    kube_store_remove(c->store, old->ns, old->name, NULL);
 }
 
 /* It is there and says nothing: what was kept of this very object stays, also after the list under way. */
-static void leave_as_it_was(struct cache *c, const struct store_entry *old, const char *uid, bool marked,
-                            const struct err *why)
+static void leave_as_it_was(struct kube_cache *c, const struct kube_store_entry *old, const char *uid,
+                            bool marked, const struct err *why)
 {
     bool same = old && strcmp(old->uid, uid ? uid : "") == 0;
 
     if (same && !marked)
-        store_unmark_one(old);
+        kube_store_unmark_one(old);
     else if (old && !same)
-        cache_forget(c, old->ns, old->name, old->uid);
+        kube_cache_forget(c, old->ns, old->name, old->uid);
     c->o.problem(c->o.ctx, why);
 }
 
-/* CACHE_KEEP, CACHE_DROP, or -1 with *why set: nothing is to be made of it. */
-static int decode(struct cache *c, const cJSON *object, const struct err *unreadable, struct cache_item *item,
-                  struct err *why)
+/* KUBE_CACHE_KEEP, KUBE_CACHE_DROP, or -1 with *why set: nothing is to be made of it. */
+static int decode(struct kube_cache *c, const cJSON *object, const struct err *unreadable,
+                  struct kube_cache_item *item, struct err *why)
 {
     if (unreadable)
         *why = *unreadable;
     else if (!c->o.decode)
-        return CACHE_KEEP;
+        return KUBE_CACHE_KEEP;
     int rc = unreadable ? -1 : c->o.decode(object, item, why);
     return rc < 0 && c->o.decode_unreadable ? c->o.decode_unreadable(object, why, item) : rc;
 }
 
-static void put(struct cache *c, const cJSON *object, const struct err *unreadable, bool marked)
+static void put(struct kube_cache *c, const cJSON *object, const struct err *unreadable, bool marked)
 {
     const cJSON *meta = metadata(object);
     const char *ns = json_str(meta, "namespace");
     const char *name = json_str(meta, "name");
     const char *uid = json_str(meta, "uid");
-    struct cache_item item = {.group = ns};
+    struct kube_cache_item item = {.group = ns};
     struct err why;
     int rc = decode(c, object, unreadable, &item, &why);
-    const struct store_entry *old = store_get(c->store, ns, name);
+    const struct kube_store_entry *old = kube_store_get(c->store, ns, name);
 
     if (rc < 0) {
         leave_as_it_was(c, old, uid, marked, &why);
         return;
     }
-    if (rc == CACHE_DROP) {
+    if (rc == KUBE_CACHE_DROP) {
         if (old)
-            cache_forget(c, old->ns, old->name, old->uid);
+            kube_cache_forget(c, old->ns, old->name, old->uid);
         return;
     }
     if (old)
         tell_replaced(c, old, uid, item.group);
-    const struct store_entry *fresh = keep(c, ns, name, uid, &item);
+    const struct kube_store_entry *fresh = keep(c, ns, name, uid, &item);
     if (marked)
-        store_mark_one(fresh);
+        kube_store_mark_one(fresh);
     c->o.changed(c->o.ctx, fresh);
 }
 
 /* While a list comes, being in it is what counts. */
-void cache_put(struct cache *c, const char *uid, const cJSON *object, const struct err *unreadable)
+void kube_cache_put(struct kube_cache *c, const char *uid, const cJSON *object, const struct err *unreadable)
 {
     const cJSON *meta = metadata(object);
-    const struct store_entry *old = store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
+    const struct kube_store_entry *old =
+        kube_store_get(c->store, json_str(meta, "namespace"), json_str(meta, "name"));
 
     if (old && strcmp(old->uid, uid) == 0)
-        put(c, object, unreadable, store_is_marked(old));
+        put(c, object, unreadable, kube_store_is_marked(old));
 }
 
 static void on_upsert(void *ctx, const cJSON *object)
@@ -131,40 +133,41 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 /* By its UID: the name may have passed to an object that was read live since. */
 static void on_removed(void *ctx, const cJSON *object)
 {
-    struct cache *c = ctx;
+    struct kube_cache *c = ctx;
     const cJSON *meta = metadata(object);
     const char *uid = json_str(meta, "uid");
 
     if (uid)
-        cache_forget(c, json_str(meta, "namespace"), json_str(meta, "name"), uid);
+        kube_cache_forget(c, json_str(meta, "namespace"), json_str(meta, "name"), uid);
 }
 
 static void on_replace_begin(void *ctx)
 {
-    store_mark(((struct cache *)ctx)->store);
+    kube_store_mark(((struct kube_cache *)ctx)->store);
 }
 
 static void on_replace_end(void *ctx)
 {
-    struct cache *c = ctx;
+    struct kube_cache *c = ctx;
 
-    store_sweep(c->store, tell_gone, c);
+    kube_store_sweep(c->store, tell_gone, c);
     c->o.synced(c->o.ctx);
 }
 
 static void on_problem(void *ctx, const struct err *err)
 {
-    struct cache *c = ctx;
+    struct kube_cache *c = ctx;
 
     c->o.problem(c->o.ctx, err);
 }
 
-struct cache *cache_new(struct loop *l, const struct transport *t, const struct cache_options *options)
+struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transport *t,
+                                  const struct kube_cache_options *options)
 {
-    struct cache *c = memory_must(calloc(1, sizeof(*c)));
+    struct kube_cache *c = memory_must(calloc(1, sizeof(*c)));
 
     c->o = *options;
-    c->store = store_new(options->free_value);
+    c->store = kube_store_new(options->free_value);
     c->reflector = reflector_new(l, t, &options->watch,
                                  &(struct watcher_sink){c, on_replace_begin, on_replace_end, on_upsert,
                                                         on_removed, on_unreadable, on_problem});
@@ -172,21 +175,21 @@ struct cache *cache_new(struct loop *l, const struct transport *t, const struct 
     return c;
 }
 
-void cache_free(struct cache *c)
+void kube_cache_free(struct kube_cache *c)
 {
     if (!c)
         return;
     reflector_free(c->reflector);
-    store_free(c->store);
+    kube_store_free(c->store);
     free(c);
 }
 
-const struct store *cache_store(const struct cache *c)
+const struct kube_store *kube_cache_store(const struct kube_cache *c)
 {
     return c->store;
 }
 
-struct watcher_stats cache_stats(const struct cache *c)
+struct kube_watcher_stats kube_cache_stats(const struct kube_cache *c)
 {
     return reflector_stats(c->reflector);
 }

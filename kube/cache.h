@@ -12,55 +12,56 @@
 #include "kube/reflector.h"
 #include "kube/store.h"
 
-struct cache;
+struct kube_cache;
 
 /* What to keep of an object; handed to `decode` with the namespace as its group and no value. */
-struct cache_item {
+struct kube_cache_item {
     const char *group; /* lives as long as the object or the value; NULL: none */
     void *value;
     const char *ns, *name,
         *uid; /* all or none: those in the value, as is `group` then; they are not copied */
 };
 
-enum { CACHE_KEEP = 0, CACHE_DROP = 1 };
+enum { KUBE_CACHE_KEEP = 0, KUBE_CACHE_DROP = 1 };
 
-struct cache_options {
-    struct watcher_options watch;
-    /* CACHE_DROP: it is none of ours, and what was kept under its name goes as if it had been deleted. -1: it is unreadable.
+struct kube_cache_options {
+    struct kube_watcher_options watch;
+    /* KUBE_CACHE_DROP: it is none of ours, and what was kept under its name goes as if it had been deleted. -1: it is unreadable.
      * NULL: keep only names, by namespace. */
-    int (*decode)(const cJSON *object, struct cache_item *ret, struct err *err);
+    int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     /* The same for an object that cannot be read, by the watcher or by `decode`: `names` has what skim_object finds. NULL: it
      * is left out, `problem` is told, and what was kept of it before stays. */
-    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct cache_item *ret);
+    int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
     void (*free_value)(void *value); /* NULL: nothing to free */
-    void (*changed)(void *ctx, const struct store_entry *e);
-    void (*gone)(void *ctx, const struct store_entry *e); /* may be NULL */
+    void (*changed)(void *ctx, const struct kube_store_entry *e);
+    void (*gone)(void *ctx, const struct kube_store_entry *e); /* may be NULL */
     void (*synced)(void *ctx);
     void (*problem)(void *ctx, const struct err *err);
     void *ctx;
 };
 
 /* It begins to list in the next turn of the loop. */
-struct cache *cache_new(struct loop *l, const struct transport *t, const struct cache_options *options);
-void cache_free(struct cache *c);
+struct kube_cache *kube_cache_new(struct kube_loop *l, const struct kube_transport *t,
+                                  const struct kube_cache_options *options);
+void kube_cache_free(struct kube_cache *c);
 
 /* What was read live takes the place of the copy of the object with this UID, for whose sake it was asked for. It must
  * have a name. When that copy is gone already, nothing happens: the watch was told of the end after the answer was made,
  * and no event would come to end the object a second time. unreadable: NULL, or why it could not be read but for its
  * names. */
-void cache_put(struct cache *c, const char *uid, const cJSON *object, const struct err *unreadable);
+void kube_cache_put(struct kube_cache *c, const char *uid, const cJSON *object, const struct err *unreadable);
 
 /* A live read did not find this very object: `gone` and `changed` come at once, and not again when the watch hears of
  * it. */
-void cache_forget(struct cache *c, const char *ns, const char *name, const char *uid);
+void kube_cache_forget(struct kube_cache *c, const char *ns, const char *name, const char *uid);
 
-const struct store *cache_store(const struct cache *c);
-struct watcher_stats cache_stats(const struct cache *c); /* .synced: may be relied upon */
+const struct kube_store *kube_cache_store(const struct kube_cache *c);
+struct kube_watcher_stats kube_cache_stats(const struct kube_cache *c); /* .synced: may be relied upon */
 
-static inline void cache_freep(struct cache **c)
+static inline void kube_cache_freep(struct kube_cache **c)
 {
-    cache_free(*c);
+    kube_cache_free(*c);
 }
-#define cleanup_cache __attribute__((cleanup(cache_freep)))
+#define cleanup_kube_cache __attribute__((cleanup(kube_cache_freep)))
 
 #endif

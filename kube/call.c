@@ -8,14 +8,14 @@
 /* Of a stream: read and not yet delivered. Beyond that the peer waits. */
 enum { PENDING_MAX_BYTES = 64 << 10 };
 
-void call_free(struct http_call *c)
+void call_free(struct kube_http_call *c)
 {
-    loop_timer_cancel(c->loop, &c->idle);
-    loop_task_cancel(c->loop, &c->deliver);
+    kube_loop_timer_cancel(c->loop, &c->idle);
+    kube_loop_task_cancel(c->loop, &c->deliver);
     if (c->gone)
         *c->gone = true;
     if (c->running)
-        curl_multi_remove_handle(loop_curl(c->loop), c->easy);
+        curl_multi_remove_handle(kube_loop_curl(c->loop), c->easy);
     curl_easy_cleanup(c->easy);
     curl_slist_free_all(c->headers);
     buf_release(&c->body);
@@ -26,33 +26,33 @@ void call_free(struct http_call *c)
 /* Inside libcurl: keep the bytes, or make the peer wait; nothing else happens here. */
 static size_t on_bytes(char *p, size_t size, size_t n, void *ctx)
 {
-    struct http_call *c = ctx;
+    struct kube_http_call *c = ctx;
     struct err ignored;
     long status = 0;
 
     n *= size;
     curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-    c->last_byte_ms = loop_now_ms(c->loop);
+    c->last_byte_ms = kube_loop_now_ms(c->loop);
     c->in_chunks = c->handler.chunk && status >= 200 && status <= 299;
     if (c->in_chunks && c->body.len && c->body.len + n > PENDING_MAX_BYTES) {
         c->paused = true;
         return CURL_WRITEFUNC_PAUSE;
     }
     if (c->handler.chunk && !c->in_chunks)
-        c->body.max = TRANSPORT_ERROR_MAX_BYTES;
+        c->body.max = KUBE_TRANSPORT_ERROR_MAX_BYTES;
     c->over = n > c->body.max - c->body.len;
     size_t fits = c->over ? c->body.max - c->body.len : n;
     if (buf_append(&c->body, p, fits, &ignored) < 0 || c->over)
         return 0;
     if (c->in_chunks)
-        loop_task_add(c->loop, &c->deliver);
+        kube_loop_task_add(c->loop, &c->deliver);
     return n;
 }
 
 /* Inside libcurl: the connection stands, and the first byte is about to leave. To get here may have taken long. */
 static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
-    struct http_call *c = ctx;
+    struct kube_http_call *c = ctx;
 
     (void)ip, (void)local_ip, (void)port, (void)local_port;
     c->shut = c->gate && !c->gate->is_open(c->gate->ctx);
@@ -60,7 +60,7 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port, int local
 }
 
 /* False when the handler cancelled the call, which is then gone. */
-static bool deliver_chunk(struct http_call *c)
+static bool deliver_chunk(struct kube_http_call *c)
 {
     struct buf bytes = c->body;
     bool gone = false;
@@ -78,7 +78,7 @@ static bool deliver_chunk(struct http_call *c)
     return true;
 }
 
-static int failure(const struct http_call *c, struct err *err)
+static int failure(const struct kube_http_call *c, struct err *err)
 {
     const char *why = c->curl_error[0] ? c->curl_error : curl_easy_strerror((CURLcode)c->curl_code);
 
@@ -99,7 +99,7 @@ static int failure(const struct http_call *c, struct err *err)
 }
 
 /* Nobody has looked at the request: the credential is not accepted, or the server's certificate is not. */
-static bool is_refused(const struct http_call *c, int status)
+static bool is_refused(const struct kube_http_call *c, int status)
 {
     if (c->again || c->refusal.kind != ERR_NONE || c->idled || c->shut)
         return false;
@@ -109,10 +109,10 @@ static bool is_refused(const struct http_call *c, int status)
                      c->curl_code == CURLE_SSL_CERTPROBLEM || c->curl_code == CURLE_SSL_CACERT_BADFILE;
 }
 
-static void finish(struct http_call *c)
+static void finish(struct kube_http_call *c)
 {
-    struct http_handler handler = c->handler;
-    struct http_response r = {.retry_after_ms = -1};
+    struct kube_http_handler handler = c->handler;
+    struct kube_http_response r = {.retry_after_ms = -1};
     struct err err;
     curl_off_t retry_s = 0;
     long status = 0;
@@ -140,7 +140,7 @@ static void finish(struct http_call *c)
 /* A task of the loop: first what came, then the end. */
 static void deliver(void *ctx)
 {
-    struct http_call *c = ctx;
+    struct kube_http_call *c = ctx;
 
     if (c->in_chunks && c->body.len && !deliver_chunk(c))
         return;
@@ -152,16 +152,16 @@ static void deliver(void *ctx)
     }
 }
 
-static void end_call(struct http_call *c)
+static void end_call(struct kube_http_call *c)
 {
     c->finished = true;
-    loop_timer_cancel(c->loop, &c->idle);
-    loop_task_add(c->loop, &c->deliver);
+    kube_loop_timer_cancel(c->loop, &c->idle);
+    kube_loop_task_add(c->loop, &c->deliver);
 }
 
 static void on_transfer_done(void *ctx, int curl_code)
 {
-    struct http_call *c = ctx;
+    struct kube_http_call *c = ctx;
 
     c->curl_code = curl_code;
     end_call(c);
@@ -169,24 +169,24 @@ static void on_transfer_done(void *ctx, int curl_code)
 
 static void on_idle(void *ctx)
 {
-    struct http_call *c = ctx;
+    struct kube_http_call *c = ctx;
     int64_t due = c->last_byte_ms + c->idle_timeout_ms;
 
-    if (loop_now_ms(c->loop) < due) {
-        loop_timer_set(c->loop, &c->idle, due);
+    if (kube_loop_now_ms(c->loop) < due) {
+        kube_loop_timer_set(c->loop, &c->idle, due);
         return;
     }
     c->idled = true;
     end_call(c);
 }
 
-void call_refuse(struct http_call *c, const struct err *why)
+void call_refuse(struct kube_http_call *c, const struct err *why)
 {
     c->refusal = *why;
     end_call(c);
 }
 
-void call_launch(struct http_call *c, int64_t idle_max_s)
+void call_launch(struct kube_http_call *c, int64_t idle_max_s)
 {
     struct err err;
 
@@ -199,19 +199,19 @@ void call_launch(struct http_call *c, int64_t idle_max_s)
         call_refuse(c, &err);
         return;
     }
-    c->launched_ms = c->last_byte_ms = loop_now_ms(c->loop);
+    c->launched_ms = c->last_byte_ms = kube_loop_now_ms(c->loop);
     (void)curl_easy_setopt(c->easy, CURLOPT_MAXAGE_CONN, (long)idle_max_s);
     if (c->idle_timeout_ms)
-        loop_timer_set(c->loop, &c->idle, c->last_byte_ms + c->idle_timeout_ms);
-    c->running = curl_multi_add_handle(loop_curl(c->loop), c->easy) == CURLM_OK;
+        kube_loop_timer_set(c->loop, &c->idle, c->last_byte_ms + c->idle_timeout_ms);
+    c->running = curl_multi_add_handle(kube_loop_curl(c->loop), c->easy) == CURLM_OK;
     if (!c->running)
         on_transfer_done(c, CURLE_FAILED_INIT);
 }
 
-void call_again(struct http_call *c, int64_t idle_max_s)
+void call_again(struct kube_http_call *c, int64_t idle_max_s)
 {
     if (c->running)
-        curl_multi_remove_handle(loop_curl(c->loop), c->easy);
+        curl_multi_remove_handle(kube_loop_curl(c->loop), c->easy);
     curl_slist_free_all(c->headers);
     c->headers = NULL;
     c->body.max = c->body_max_bytes;
@@ -223,34 +223,35 @@ void call_again(struct http_call *c, int64_t idle_max_s)
     call_launch(c, idle_max_s);
 }
 
-static size_t body_limit(const struct http_request *req, const struct http_handler *handler)
+static size_t body_limit(const struct kube_http_request *req, const struct kube_http_handler *handler)
 {
     if (handler->chunk)
         return PENDING_MAX_BYTES + CURL_MAX_WRITE_SIZE;
-    return req->body_max_bytes ? req->body_max_bytes : TRANSPORT_BODY_MAX_BYTES;
+    return req->body_max_bytes ? req->body_max_bytes : KUBE_TRANSPORT_BODY_MAX_BYTES;
 }
 
-struct http_call *call_new(struct loop *l, const struct endpoint *e, const struct http_request *req,
-                           const struct http_handler *handler, struct err *err)
+struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
+                                const struct kube_http_request *req, const struct kube_http_handler *handler,
+                                struct err *err)
 {
     CURL *easy = curl_easy_init();
-    struct http_call *c = calloc(1, sizeof(*c));
+    struct kube_http_call *c = calloc(1, sizeof(*c));
 
     if (!easy || !c)
         memory_exhausted();
-    *c = (struct http_call){.loop = l,
-                            .endpoint = e,
-                            .easy = easy,
-                            .handler = *handler,
-                            .own_connection = req->own_connection,
-                            .urgent = req->urgent,
-                            .gate = req->gate,
-                            .idle_timeout_ms = req->idle_timeout_ms / e->hurry,
-                            .body = BUF_INIT(body_limit(req, handler))};
+    *c = (struct kube_http_call){.loop = l,
+                                 .endpoint = e,
+                                 .easy = easy,
+                                 .handler = *handler,
+                                 .own_connection = req->own_connection,
+                                 .urgent = req->urgent,
+                                 .gate = req->gate,
+                                 .idle_timeout_ms = req->idle_timeout_ms / e->hurry,
+                                 .body = BUF_INIT(body_limit(req, handler))};
     c->body_max_bytes = c->body.max;
-    c->transfer = (struct loop_transfer){on_transfer_done, c};
-    c->deliver = (struct loop_task){.run = deliver, .ctx = c};
-    c->idle = (struct loop_timer){.fire = on_idle, .ctx = c};
+    c->transfer = (struct kube_loop_transfer){on_transfer_done, c};
+    c->deliver = (struct kube_loop_task){.run = deliver, .ctx = c};
+    c->idle = (struct kube_loop_timer){.fire = on_idle, .ctx = c};
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->shown, sizeof(c->shown), "%.*s", (int)strcspn(req->path, "?"), req->path);
     if (req->content_type) {

@@ -13,12 +13,12 @@
 #include "kube/loop.h"
 #include "kube/transport.h"
 
-struct http_call {
+struct kube_http_call {
     /* for the pool that it belongs to */
-    void (*ended)(void *pool, struct http_call *c, int status);   /* status 0: no answer */
-    bool (*refused)(void *pool, struct http_call *c, int status); /* true: call_again; asked once */
+    void (*ended)(void *pool, struct kube_http_call *c, int status);   /* status 0: no answer */
+    bool (*refused)(void *pool, struct kube_http_call *c, int status); /* true: call_again; asked once */
     void *pool;
-    struct http_call *next, **prev;
+    struct kube_http_call *next, **prev;
     struct fairqueue_item turn;
     uint64_t serial;     /* which credential it left with */
     uint64_t generation; /* and which state of the configuration */
@@ -27,15 +27,15 @@ struct http_call {
     char method[8];
 
     /* its own */
-    struct loop *loop;
+    struct kube_loop *loop;
     const struct endpoint *endpoint;
-    struct http_handler handler;
-    const struct transport_gate *gate;
+    struct kube_http_handler handler;
+    const struct kube_transport_gate *gate;
     CURL *easy;
     struct curl_slist *headers;
-    struct loop_transfer transfer;
-    struct loop_task deliver;
-    struct loop_timer idle;
+    struct kube_loop_transfer transfer;
+    struct kube_loop_task deliver;
+    struct kube_loop_timer idle;
     struct buf body; /* collected, or not yet delivered */
     char *content_type;
     struct err refusal; /* it never left; ERR_NONE: it did */
@@ -52,14 +52,15 @@ struct http_call {
     size_t body_max_bytes;
 };
 
-struct http_call *call_new(struct loop *l, const struct endpoint *e, const struct http_request *req,
-                           const struct http_handler *handler, struct err *err) MUST_CHECK;
+struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
+                                const struct kube_http_request *req, const struct kube_http_handler *handler,
+                                struct err *err) MUST_CHECK;
 /* It takes a kept connection only if that was used in the last idle_max_s seconds (at least 1). */
-void call_launch(struct http_call *c, int64_t idle_max_s);
+void call_launch(struct kube_http_call *c, int64_t idle_max_s);
 /* Once more, as if nothing had happened: for a request that the server did not look at. */
-void call_again(struct http_call *c, int64_t idle_max_s);
-void call_refuse(struct http_call *c,
+void call_again(struct kube_http_call *c, int64_t idle_max_s);
+void call_refuse(struct kube_http_call *c,
                  const struct err *why); /* instead of call_launch: ends with this error */
-void call_free(struct http_call *c);
+void call_free(struct kube_http_call *c);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 struct kube_call {
-    struct transport transport;
-    struct http_call *http;
+    struct kube_transport transport;
+    struct kube_http_call *http;
     void (*done)(void *ctx, struct kube_reply *reply);
     void *ctx;
 };
@@ -24,7 +24,7 @@ static cJSON *skim_names(struct sv body)
     return skim_object(&s);
 }
 
-static cJSON *read_body(const struct http_response *r, struct err *err)
+static cJSON *read_body(const struct kube_http_response *r, struct err *err)
 {
     if (!r->cut)
         return json_parse(r->body.p, r->body.len, err);
@@ -33,7 +33,7 @@ static cJSON *read_body(const struct http_response *r, struct err *err)
     return NULL;
 }
 
-static void on_done(void *ctx, const struct http_response *r, const struct err *failed)
+static void on_done(void *ctx, const struct kube_http_response *r, const struct err *failed)
 {
     struct kube_call *c = ctx;
     struct kube_call call = *c;
@@ -63,18 +63,18 @@ static void on_done(void *ctx, const struct http_response *r, const struct err *
     cJSON_Delete(reply.object);
 }
 
-struct kube_call *kube_call_start(const struct transport *t, const struct kube_request *r,
+struct kube_call *kube_call_start(const struct kube_transport *t, const struct kube_request *r,
                                   void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
                                   struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    struct http_request req;
+    struct kube_http_request req;
 
     if (kube_request_build(r, &a, &req, err) < 0)
         return NULL;
     struct kube_call *c = memory_must(calloc(1, sizeof(*c)));
     *c = (struct kube_call){.transport = *t, .done = done, .ctx = ctx};
-    c->http = transport_start(t, &req, &(struct http_handler){.ctx = c, .done = on_done}, err);
+    c->http = kube_transport_start(t, &req, &(struct kube_http_handler){.ctx = c, .done = on_done}, err);
     if (!c->http) {
         free(c);
         return NULL;
@@ -86,6 +86,6 @@ void kube_call_cancel(struct kube_call *c)
 {
     if (!c)
         return;
-    transport_cancel(&c->transport, c->http);
+    kube_transport_cancel(&c->transport, c->http);
     free(c);
 }

@@ -25,7 +25,7 @@ struct kube_reply {
 
 struct kube_call;
 
-struct kube_call *kube_call_start(const struct transport *t, const struct kube_request *r,
+struct kube_call *kube_call_start(const struct kube_transport *t, const struct kube_request *r,
                                   void (*done)(void *ctx, struct kube_reply *reply), void *ctx,
                                   struct err *err) MUST_CHECK;
 void kube_call_cancel(struct kube_call *c);

@@ -11,16 +11,16 @@
 enum { HOLDER_BYTES = 128 };
 
 struct elector {
-    struct loop *loop;
-    struct transport transport;
-    struct transport_gate gate;
+    struct kube_loop *loop;
+    struct kube_transport transport;
+    struct kube_transport_gate gate;
     struct elector_sink sink;
     struct lease *lease;
     char *ns, *name;
     int64_t request_ms; /* an answer that takes longer counts as none */
     struct kube_call *call;
     int64_t sent_ms;
-    struct loop_timer timer;
+    struct kube_loop_timer timer;
     bool leads; /* as last told */
     char holder[HOLDER_BYTES];
     void (*done)(void *ctx);
@@ -31,7 +31,7 @@ static void advance(void *ctx);
 
 static int64_t mono_ms(const struct elector *e)
 {
-    struct clock clock = loop_clock(e->loop);
+    struct clock clock = kube_loop_clock(e->loop);
 
     return clock.mono_ms(clock.ctx);
 }
@@ -46,63 +46,63 @@ static bool gate_is_open(void *ctx)
     return elector_is_held(ctx);
 }
 
-static struct http_call *fenced_start(void *ctx, const struct http_request *req,
-                                      const struct http_handler *handler, struct err *err)
+static struct kube_http_call *fenced_start(void *ctx, const struct kube_http_request *req,
+                                           const struct kube_http_handler *handler, struct err *err)
 {
     struct elector *e = ctx;
-    struct http_request fenced = *req;
+    struct kube_http_request fenced = *req;
 
     if (strcmp(req->method, "GET") == 0)
-        return transport_start(&e->transport, req, handler, err);
+        return kube_transport_start(&e->transport, req, handler, err);
     if (!elector_is_held(e)) {
         err_set(err, ERR_TRANSIENT, "%s %.120s: not sent, since this process may not write any more",
                 req->method, req->path);
         return NULL;
     }
     fenced.gate = &e->gate;
-    return transport_start(&e->transport, &fenced, handler, err);
+    return kube_transport_start(&e->transport, &fenced, handler, err);
 }
 
-static void fenced_cancel(void *ctx, struct http_call *call)
+static void fenced_cancel(void *ctx, struct kube_http_call *call)
 {
     struct elector *e = ctx;
 
-    transport_cancel(&e->transport, call);
+    kube_transport_cancel(&e->transport, call);
 }
 
 static bool is_full(void *ctx, const char *ns)
 {
     const struct elector *e = ctx;
 
-    return transport_is_full(&e->transport, ns);
+    return kube_transport_is_full(&e->transport, ns);
 }
 
-struct transport elector_transport(struct elector *e)
+struct kube_transport elector_transport(struct elector *e)
 {
-    return (struct transport){fenced_start, fenced_cancel, e, is_full};
+    return (struct kube_transport){fenced_start, fenced_cancel, e, is_full};
 }
 
 /* The lease's own requests: behind nothing, and over before the next one is due. */
-static struct http_call *lease_start(void *ctx, const struct http_request *req,
-                                     const struct http_handler *handler, struct err *err)
+static struct kube_http_call *lease_start(void *ctx, const struct kube_http_request *req,
+                                          const struct kube_http_handler *handler, struct err *err)
 {
     struct elector *e = ctx;
-    struct http_request urgent = *req;
+    struct kube_http_request urgent = *req;
 
     urgent.urgent = true;
     urgent.timeout_ms = e->request_ms;
-    return transport_start(&e->transport, &urgent, handler, err);
+    return kube_transport_start(&e->transport, &urgent, handler, err);
 }
 
-struct elector *elector_new(struct loop *l, const struct transport *t, const struct lease_options *options,
-                            const struct elector_sink *sink)
+struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
+                            const struct lease_options *options, const struct elector_sink *sink)
 {
     struct elector *e = memory_must(calloc(1, sizeof(*e)));
     int64_t deadline_ms = options->renew_deadline_ms ? options->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
 
     e->loop = l;
     e->transport = *t;
-    e->gate = (struct transport_gate){gate_is_open, e};
+    e->gate = (struct kube_transport_gate){gate_is_open, e};
     e->sink = *sink;
     e->lease = lease_new(options);
     e->ns = strdup(options->ns);
@@ -110,7 +110,7 @@ struct elector *elector_new(struct loop *l, const struct transport *t, const str
     if (!e->ns || !e->name)
         memory_exhausted();
     e->request_ms = deadline_ms / 2;
-    e->timer = (struct loop_timer){.fire = advance, .ctx = e};
+    e->timer = (struct kube_loop_timer){.fire = advance, .ctx = e};
     return e;
 }
 
@@ -161,8 +161,8 @@ static void send_step(struct elector *e, enum lease_step step)
                                            [LEASE_CREATE] = KUBE_CREATE,
                                            [LEASE_WRITE] = KUBE_UPDATE};
     cleanup_arena struct arena a = {0};
-    struct transport own = {lease_start, fenced_cancel, e, NULL};
-    struct clock clock = loop_clock(e->loop);
+    struct kube_transport own = {lease_start, fenced_cancel, e, NULL};
+    struct clock clock = kube_loop_clock(e->loop);
     struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->ns};
     struct err err;
 
@@ -185,9 +185,9 @@ static void set_timer(struct elector *e)
     if (e->leads && lease_held_until_ms(e->lease) < at_ms)
         at_ms = lease_held_until_ms(e->lease);
     if (at_ms == INT64_MAX)
-        loop_timer_cancel(e->loop, &e->timer);
+        kube_loop_timer_cancel(e->loop, &e->timer);
     else
-        loop_timer_set(e->loop, &e->timer, at_ms);
+        kube_loop_timer_set(e->loop, &e->timer, at_ms);
 }
 
 static void give_up_overdue(struct elector *e)
@@ -237,7 +237,7 @@ void elector_free(struct elector *e)
     if (!e)
         return;
     kube_call_cancel(e->call);
-    loop_timer_cancel(e->loop, &e->timer);
+    kube_loop_timer_cancel(e->loop, &e->timer);
     lease_free(e->lease);
     free(e->ns);
     free(e->name);

@@ -22,8 +22,8 @@ struct elector_sink {
     void (*problem)(void *ctx, const struct err *err);
 };
 
-struct elector *elector_new(struct loop *l, const struct transport *t, const struct lease_options *options,
-                            const struct elector_sink *sink);
+struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
+                            const struct lease_options *options, const struct elector_sink *sink);
 void elector_start(struct elector *e);
 
 /* Whether a write may be sent, by the clock of this very moment: a process that was stopped and goes on asks too. */
@@ -31,7 +31,7 @@ bool elector_is_held(const struct elector *e);
 
 /* The transport with a fence: reads pass; anything else is refused with ERR_TRANSIENT unless the lease is held, both
  * when it is started and when it leaves. Valid as long as the elector. */
-struct transport elector_transport(struct elector *e);
+struct kube_transport elector_transport(struct elector *e);
 
 /* Give the lease up, for the next one to take at once; then `done`, perhaps from inside. */
 void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx);

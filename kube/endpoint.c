@@ -191,7 +191,7 @@ static void setup_keepalive(const struct endpoint *e, bool watch, CURL *easy)
 }
 
 /* Options that cannot fail but for lack of memory. */
-static void setup_connection(const struct endpoint *e, const struct http_request *req, CURL *easy)
+static void setup_connection(const struct endpoint *e, const struct kube_http_request *req, CURL *easy)
 {
     (void)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
@@ -218,7 +218,7 @@ static CURLcode setup_proxy(const struct endpoint *e, CURL *easy)
     return rc;
 }
 
-static CURLcode setup_request(const struct endpoint *e, const struct http_request *req, CURL *easy)
+static CURLcode setup_request(const struct endpoint *e, const struct kube_http_request *req, CURL *easy)
 {
     char *url = NULL;
 
@@ -242,7 +242,7 @@ static CURLcode setup_request(const struct endpoint *e, const struct http_reques
     return rc;
 }
 
-int endpoint_setup(const struct endpoint *e, const struct http_request *req, CURL *easy, struct err *err)
+int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req, CURL *easy, struct err *err)
 {
     CURLcode rc = setup_request(e, req, easy);
 

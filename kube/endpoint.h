@@ -35,7 +35,7 @@ int endpoint_init(struct endpoint *e, struct kube_config *config, const char *us
 void endpoint_release(struct endpoint *e);
 
 /* Everything but the callbacks and what says who we are. `e` must live as long as the easy handle. */
-int endpoint_setup(const struct endpoint *e, const struct http_request *req, CURL *easy,
+int endpoint_setup(const struct endpoint *e, const struct kube_http_request *req, CURL *easy,
                    struct err *err) MUST_CHECK;
 
 /* When it leaves: headers and TLS with the credentials of now. *ret_headers must live as long as the easy handle. */

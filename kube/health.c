@@ -25,19 +25,19 @@ enum {
 
 struct client {
     struct health *h;
-    struct loop_fd io; /* io.fd -1: this place is free */
-    struct loop_timer deadline;
+    struct kube_loop_fd io; /* io.fd -1: this place is free */
+    struct kube_loop_timer deadline;
     int64_t came_ms;
     struct buf in, out;
     size_t sent;
 };
 
 struct health {
-    struct loop *loop;
+    struct kube_loop *loop;
     const struct health_page *pages;
     size_t n_pages;
-    struct loop_fd listener;
-    struct loop_timer reopen; /* the listener, when the oldest client has had its time */
+    struct kube_loop_fd listener;
+    struct kube_loop_timer reopen; /* the listener, when the oldest client has had its time */
     int port;
     struct client clients[HEALTH_CLIENTS_MAX];
 };
@@ -96,8 +96,8 @@ static int open_socket(const char *address, struct sockaddr_storage *sa, socklen
 
 static void close_client(struct client *c)
 {
-    loop_fd_remove(c->h->loop, &c->io);
-    loop_timer_cancel(c->h->loop, &c->deadline);
+    kube_loop_fd_remove(c->h->loop, &c->io);
+    kube_loop_timer_cancel(c->h->loop, &c->deadline);
     close(c->io.fd);
     c->io.fd = -1;
     c->h->listener.events = POLLIN;
@@ -212,10 +212,10 @@ static struct client *find_place(struct health *h)
         if (h->clients[i].came_ms < oldest->came_ms)
             oldest = &h->clients[i];
     }
-    if (loop_now_ms(h->loop) >= oldest->came_ms + PATIENCE_MS)
+    if (kube_loop_now_ms(h->loop) >= oldest->came_ms + PATIENCE_MS)
         return oldest;
     h->listener.events = 0;
-    loop_timer_set(h->loop, &h->reopen, oldest->came_ms + PATIENCE_MS);
+    kube_loop_timer_set(h->loop, &h->reopen, oldest->came_ms + PATIENCE_MS);
     return NULL;
 }
 
@@ -234,17 +234,17 @@ static void on_listener(void *ctx, short revents)
     if (c->io.fd >= 0)
         close_client(c);
     *c = (struct client){.h = h,
-                         .came_ms = loop_now_ms(h->loop),
+                         .came_ms = kube_loop_now_ms(h->loop),
                          .in = BUF_INIT(REQUEST_MAX_BYTES),
                          .out = BUF_INIT(ANSWER_MAX_BYTES + 4096)};
-    c->io = (struct loop_fd){.ready = on_client, .ctx = c, .fd = fd, .events = POLLIN};
-    c->deadline = (struct loop_timer){.fire = on_deadline, .ctx = c};
-    loop_timer_set(h->loop, &c->deadline, loop_now_ms(h->loop) + CLIENT_TIMEOUT_MS);
-    if (loop_fd_add(h->loop, &c->io, &ignored) < 0)
+    c->io = (struct kube_loop_fd){.ready = on_client, .ctx = c, .fd = fd, .events = POLLIN};
+    c->deadline = (struct kube_loop_timer){.fire = on_deadline, .ctx = c};
+    kube_loop_timer_set(h->loop, &c->deadline, kube_loop_now_ms(h->loop) + CLIENT_TIMEOUT_MS);
+    if (kube_loop_fd_add(h->loop, &c->io, &ignored) < 0)
         close_client(c);
 }
 
-struct health *health_new(struct loop *l, const char *address, const struct health_page *pages,
+struct health *health_new(struct kube_loop *l, const char *address, const struct health_page *pages,
                           size_t n_pages, struct err *err)
 {
     struct sockaddr_storage sa;
@@ -263,9 +263,9 @@ struct health *health_new(struct loop *l, const char *address, const struct heal
     h->port = ntohs(((struct sockaddr_in *)&sa)->sin_port); /* the same place in both families */
     for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++)
         h->clients[i].io.fd = -1;
-    h->reopen = (struct loop_timer){.fire = on_reopen, .ctx = h};
-    h->listener = (struct loop_fd){.ready = on_listener, .ctx = h, .fd = fd, .events = POLLIN};
-    if (loop_fd_add(l, &h->listener, err) < 0) {
+    h->reopen = (struct kube_loop_timer){.fire = on_reopen, .ctx = h};
+    h->listener = (struct kube_loop_fd){.ready = on_listener, .ctx = h, .fd = fd, .events = POLLIN};
+    if (kube_loop_fd_add(l, &h->listener, err) < 0) {
         free(h);
         return NULL;
     }
@@ -280,8 +280,8 @@ void health_free(struct health *h)
     for (size_t i = 0; i < HEALTH_CLIENTS_MAX; i++)
         if (h->clients[i].io.fd >= 0)
             close_client(&h->clients[i]);
-    loop_timer_cancel(h->loop, &h->reopen);
-    loop_fd_remove(h->loop, &h->listener);
+    kube_loop_timer_cancel(h->loop, &h->reopen);
+    kube_loop_fd_remove(h->loop, &h->listener);
     close(h->listener.fd);
     free(h);
 }

@@ -25,7 +25,7 @@ struct health_page {
 };
 
 /* address: ":8081", "127.0.0.1:0", "[::1]:8081". pages live as long as the listener. */
-struct health *health_new(struct loop *l, const char *address, const struct health_page *pages,
+struct health *health_new(struct kube_loop *l, const char *address, const struct health_page *pages,
                           size_t n_pages, struct err *err) MUST_CHECK;
 void health_free(struct health *h);
 

@@ -31,14 +31,14 @@ static const struct fairqueue_limits NO_LIMITS = {
     .places = INT_MAX, .share_max = INT_MAX, .slow_ms = INT64_MAX};
 
 struct http {
-    struct loop *loop;
+    struct kube_loop *loop;
     struct endpoint endpoint;
     struct auth *auth;
-    struct http_call *calls;   /* all of them */
-    struct fairqueue *turns;   /* of ordinary calls: for a place, the rate limit or a credential */
-    struct fairqueue *at_once; /* watches and urgent calls: for a credential */
-    int64_t suspect_ms;        /* kept connections that were not used since are not trusted */
-    struct loop_timer again;   /* when a place or the rate limit may let one go */
+    struct kube_http_call *calls; /* all of them */
+    struct fairqueue *turns;      /* of ordinary calls: for a place, the rate limit or a credential */
+    struct fairqueue *at_once;    /* watches and urgent calls: for a credential */
+    int64_t suspect_ms;           /* kept connections that were not used since are not trusted */
+    struct kube_loop_timer again; /* when a place or the rate limit may let one go */
     double qps, burst, tokens;
     int64_t tokens_ms;
     struct http_count counts[COUNTS_MAX];
@@ -48,12 +48,12 @@ struct http {
 
 static void launch_waiting(void *ctx);
 
-static struct fairqueue *queue_of(const struct http *h, const struct http_call *c)
+static struct fairqueue *queue_of(const struct http *h, const struct kube_http_call *c)
 {
     return c->own_connection || c->urgent ? h->at_once : h->turns;
 }
 
-struct http *http_new(struct loop *l, struct kube_config *config, const struct http_options *options,
+struct http *http_new(struct kube_loop *l, struct kube_config *config, const struct http_options *options,
                       struct err *err)
 {
     struct http *h = memory_must(calloc(1, sizeof(*h)));
@@ -66,11 +66,11 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
     h->auth = auth_new(l, config, launch_waiting, h);
     h->turns = fairqueue_new(&LIMITS);
     h->at_once = fairqueue_new(&NO_LIMITS);
-    h->again = (struct loop_timer){.fire = launch_waiting, .ctx = h};
+    h->again = (struct kube_loop_timer){.fire = launch_waiting, .ctx = h};
     h->qps = options->qps;
     h->burst = options->burst > 1 ? options->burst : 1;
     h->tokens = h->burst;
-    h->tokens_ms = loop_now_ms(l);
+    h->tokens_ms = kube_loop_now_ms(l);
     h->suspect_ms = h->tokens_ms - 1000 * IDLE_MAX_S;
     return h;
 }
@@ -80,16 +80,16 @@ struct http *http_new(struct loop *l, struct kube_config *config, const struct h
 static void count_out(struct http *h, int change)
 {
     h->n_out += change;
-    curl_multi_setopt(loop_curl(h->loop), CURLMOPT_MAXCONNECTS, (long)h->n_out + CONNECTIONS_IDLE);
+    curl_multi_setopt(kube_loop_curl(h->loop), CURLMOPT_MAXCONNECTS, (long)h->n_out + CONNECTIONS_IDLE);
 }
 
-static bool is_out(const struct http_call *c)
+static bool is_out(const struct kube_http_call *c)
 {
     return c->turn.state == FAIRQUEUE_OUT || c->turn.state == FAIRQUEUE_SLOW;
 }
 
 /* Out of every list of ours. */
-static void unlink_call(struct http *h, struct http_call *c)
+static void unlink_call(struct http *h, struct kube_http_call *c)
 {
     if (is_out(c))
         count_out(h, -1);
@@ -104,13 +104,13 @@ void http_free(struct http *h)
     if (!h)
         return;
     while (h->calls) {
-        struct http_call *c = h->calls;
+        struct kube_http_call *c = h->calls;
         unlink_call(h, c);
         call_free(c);
     }
     fairqueue_free(h->turns);
     fairqueue_free(h->at_once);
-    loop_timer_cancel(h->loop, &h->again);
+    kube_loop_timer_cancel(h->loop, &h->again);
     auth_free(h->auth);
     endpoint_release(&h->endpoint);
     free(h);
@@ -140,7 +140,7 @@ const struct http_count *http_counts(const struct http *h, size_t *ret_n)
 
 /* A request got no answer. Where one connection died without a sound, its idle neighbours did so, too, and each of them
  * would cost another request its time, and the lease its holder. */
-static void suspect(struct http *h, const struct http_call *c)
+static void suspect(struct http *h, const struct kube_http_call *c)
 {
     if (!c->own_connection && c->running && c->launched_ms > h->suspect_ms)
         h->suspect_ms = c->launched_ms;
@@ -148,13 +148,13 @@ static void suspect(struct http *h, const struct http_call *c)
 
 static int64_t idle_max_s(const struct http *h)
 {
-    int64_t s = (loop_now_ms(h->loop) - h->suspect_ms) / 1000 - 1; /* libcurl counts whole seconds */
+    int64_t s = (kube_loop_now_ms(h->loop) - h->suspect_ms) / 1000 - 1; /* libcurl counts whole seconds */
 
     s = s < IDLE_MAX_S ? s : IDLE_MAX_S;
     return s > 1 ? s : 1;
 }
 
-static void on_ended(void *ctx, struct http_call *c, int status)
+static void on_ended(void *ctx, struct kube_http_call *c, int status)
 {
     struct http *h = ctx;
 
@@ -167,7 +167,7 @@ static void on_ended(void *ctx, struct http_call *c, int status)
 }
 
 /* It keeps its place. */
-static bool on_refused(void *ctx, struct http_call *c, int status)
+static bool on_refused(void *ctx, struct kube_http_call *c, int status)
 {
     struct http *h = ctx;
 
@@ -181,7 +181,7 @@ static bool on_refused(void *ctx, struct http_call *c, int status)
 /* Whether the rate limit lets one more go; if not, when to ask again. */
 static bool take_token(struct http *h)
 {
-    int64_t now = loop_now_ms(h->loop);
+    int64_t now = kube_loop_now_ms(h->loop);
 
     if (h->qps <= 0)
         return true;
@@ -192,17 +192,17 @@ static bool take_token(struct http *h)
         h->tokens -= 1;
         return true;
     }
-    loop_timer_set(h->loop, &h->again, now + 1 + (int64_t)((1 - h->tokens) * 1000.0 / h->qps));
+    kube_loop_timer_set(h->loop, &h->again, now + 1 + (int64_t)((1 - h->tokens) * 1000.0 / h->qps));
     return false;
 }
 
-static struct http_call *call_of_turn(struct fairqueue_item *it)
+static struct kube_http_call *call_of_turn(struct fairqueue_item *it)
 {
-    return (void *)((char *)it - offsetof(struct http_call, turn));
+    return (void *)((char *)it - offsetof(struct kube_http_call, turn));
 }
 
 /* Its turn has come; `state` is what auth_ask said. */
-static void launch(struct http *h, struct http_call *c, enum auth_state state, const struct err *why)
+static void launch(struct http *h, struct kube_http_call *c, enum auth_state state, const struct err *why)
 {
     c->serial = auth_serial(h->auth);
     c->generation = h->endpoint.config->generation;
@@ -217,16 +217,16 @@ static void launch_from(struct http *h, struct fairqueue *queue)
     struct fairqueue_item *it;
     struct err why;
 
-    while ((it = fairqueue_next(queue, loop_now_ms(h->loop)))) {
+    while ((it = fairqueue_next(queue, kube_loop_now_ms(h->loop)))) {
         enum auth_state state = auth_ask(h->auth, &why);
         if (state == AUTH_WAIT || (queue == h->turns && !take_token(h)))
             return;
-        fairqueue_go(queue, it, loop_now_ms(h->loop));
+        fairqueue_go(queue, it, kube_loop_now_ms(h->loop));
         count_out(h, 1);
         launch(h, call_of_turn(it), state, &why);
     }
     if (fairqueue_due_ms(queue) != INT64_MAX)
-        loop_timer_set(h->loop, &h->again, fairqueue_due_ms(queue));
+        kube_loop_timer_set(h->loop, &h->again, fairqueue_due_ms(queue));
 }
 
 /* Something ended, is due, or has come: a call, a credential (or that there is none), a place, a token. */
@@ -238,8 +238,8 @@ static void launch_waiting(void *ctx)
     launch_from(h, h->turns);
 }
 
-static struct http_call *http_start(void *ctx, const struct http_request *req,
-                                    const struct http_handler *handler, struct err *err)
+static struct kube_http_call *http_start(void *ctx, const struct kube_http_request *req,
+                                         const struct kube_http_handler *handler, struct err *err)
 {
     struct http *h = ctx;
 
@@ -248,7 +248,7 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
                 WAITING_MAX);
         return NULL;
     }
-    struct http_call *c = call_new(h->loop, &h->endpoint, req, handler, err);
+    struct kube_http_call *c = call_new(h->loop, &h->endpoint, req, handler, err);
     if (!c)
         return NULL;
     c->ended = on_ended;
@@ -262,12 +262,12 @@ static struct http_call *http_start(void *ctx, const struct http_request *req,
     fairqueue_join(queue_of(h, c), &c->turn, req->ns ? req->ns : "");
     /* Admission cannot slow a read; and 64 answers of objects of the largest size would be too much memory. */
     c->turn.keeps_place = strcmp(req->method, "GET") == 0;
-    fairqueue_wait(queue_of(h, c), &c->turn, req->later, loop_now_ms(h->loop));
+    fairqueue_wait(queue_of(h, c), &c->turn, req->later, kube_loop_now_ms(h->loop));
     launch_waiting(h);
     return c;
 }
 
-static void http_cancel(void *ctx, struct http_call *call)
+static void http_cancel(void *ctx, struct kube_http_call *call)
 {
     struct http *h = ctx;
 
@@ -284,7 +284,7 @@ static bool is_full(void *ctx, const char *ns)
     return fairqueue_is_full(h->turns, ns);
 }
 
-struct transport http_transport(struct http *h)
+struct kube_transport http_transport(struct http *h)
 {
-    return (struct transport){http_start, http_cancel, h, is_full};
+    return (struct kube_transport){http_start, http_cancel, h, is_full};
 }

@@ -43,11 +43,11 @@ struct http_count {
     uint64_t n;
 };
 
-struct http *http_new(struct loop *l, struct kube_config *config, const struct http_options *options,
+struct http *http_new(struct kube_loop *l, struct kube_config *config, const struct http_options *options,
                       struct err *err) MUST_CHECK;
 void http_free(struct http *h);
 
-struct transport http_transport(struct http *h);
+struct kube_transport http_transport(struct http *h);
 
 /* Rows in no order; the array is valid until the next turn of the loop. */
 const struct http_count *http_counts(const struct http *h, size_t *ret_n);

@@ -13,24 +13,24 @@
 /* Two listeners and their clients (health.h), signals, a plugin; transfers have their own table inside libcurl. */
 enum { FDS_MAX = 144, SIGNALS_PER_READ = 8 };
 
-struct loop {
+struct kube_loop {
     struct clock clock;
     CURLM *multi;
     struct heap timers;
-    struct loop_task *tasks, **last_task;
-    struct loop_task fence; /* between the tasks of this turn and those of the next */
-    struct loop_fd *fds[FDS_MAX];
+    struct kube_loop_task *tasks, **last_task;
+    struct kube_loop_task fence; /* between the tasks of this turn and those of the next */
+    struct kube_loop_fd *fds[FDS_MAX];
     size_t n_fds;
-    struct loop_fd signal_fd;
+    struct kube_loop_fd signal_fd;
     void (*on_signal)(void *ctx, int signal);
     void *signal_ctx;
     int64_t now_ms;
     bool stop;
 };
 
-struct loop *loop_new(struct clock clock, struct err *err)
+struct kube_loop *kube_loop_new(struct clock clock, struct err *err)
 {
-    struct loop *l = memory_must(calloc(1, sizeof(*l)));
+    struct kube_loop *l = memory_must(calloc(1, sizeof(*l)));
 
     l->clock = clock;
     curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -47,7 +47,7 @@ struct loop *loop_new(struct clock clock, struct err *err)
     return l;
 }
 
-void loop_free(struct loop *l)
+void kube_loop_free(struct kube_loop *l)
 {
     if (!l)
         return;
@@ -59,32 +59,32 @@ void loop_free(struct loop *l)
     free(l);
 }
 
-int64_t loop_now_ms(const struct loop *l)
+int64_t kube_loop_now_ms(const struct kube_loop *l)
 {
     return l->now_ms;
 }
 
-struct clock loop_clock(const struct loop *l)
+struct clock kube_loop_clock(const struct kube_loop *l)
 {
     return l->clock;
 }
 
-void *loop_curl(struct loop *l)
+void *kube_loop_curl(struct kube_loop *l)
 {
     return l->multi;
 }
 
-void loop_timer_set(struct loop *l, struct loop_timer *t, int64_t at_ms)
+void kube_loop_timer_set(struct kube_loop *l, struct kube_loop_timer *t, int64_t at_ms)
 {
     heap_add(&l->timers, &t->node, at_ms);
 }
 
-void loop_timer_cancel(struct loop *l, struct loop_timer *t)
+void kube_loop_timer_cancel(struct kube_loop *l, struct kube_loop_timer *t)
 {
     heap_remove(&l->timers, &t->node);
 }
 
-void loop_task_add(struct loop *l, struct loop_task *t)
+void kube_loop_task_add(struct kube_loop *l, struct kube_loop_task *t)
 {
     if (t->queued)
         return;
@@ -94,11 +94,11 @@ void loop_task_add(struct loop *l, struct loop_task *t)
     l->last_task = &t->next;
 }
 
-void loop_task_cancel(struct loop *l, struct loop_task *t)
+void kube_loop_task_cancel(struct kube_loop *l, struct kube_loop_task *t)
 {
     if (!t->queued)
         return;
-    struct loop_task **at = &l->tasks;
+    struct kube_loop_task **at = &l->tasks;
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
@@ -107,7 +107,7 @@ void loop_task_cancel(struct loop *l, struct loop_task *t)
     t->queued = false;
 }
 
-int loop_fd_add(struct loop *l, struct loop_fd *f, struct err *err)
+int kube_loop_fd_add(struct kube_loop *l, struct kube_loop_fd *f, struct err *err)
 {
     if (l->n_fds == FDS_MAX)
         return err_set(err, ERR_FATAL, "event loop: more than %d file descriptors", FDS_MAX);
@@ -116,11 +116,11 @@ int loop_fd_add(struct loop *l, struct loop_fd *f, struct err *err)
     return 0;
 }
 
-void loop_fd_remove(struct loop *l, struct loop_fd *f)
+void kube_loop_fd_remove(struct kube_loop *l, struct kube_loop_fd *f)
 {
     if (!f->slot)
         return;
-    struct loop_fd *last = l->fds[--l->n_fds];
+    struct kube_loop_fd *last = l->fds[--l->n_fds];
     l->fds[f->slot - 1] = last;
     last->slot = f->slot;
     f->slot = 0;
@@ -128,7 +128,7 @@ void loop_fd_remove(struct loop *l, struct loop_fd *f)
 
 static void read_signals(void *ctx, short revents)
 {
-    struct loop *l = ctx;
+    struct kube_loop *l = ctx;
     struct signalfd_siginfo info[SIGNALS_PER_READ];
     ssize_t n = read(l->signal_fd.fd, info, sizeof(info));
 
@@ -137,8 +137,8 @@ static void read_signals(void *ctx, short revents)
         l->on_signal(l->signal_ctx, (int)info[i].ssi_signo);
 }
 
-int loop_signals(struct loop *l, const int *signals, size_t n, void (*on_signal)(void *ctx, int signal),
-                 void *ctx, struct err *err)
+int kube_loop_signals(struct kube_loop *l, const int *signals, size_t n,
+                      void (*on_signal)(void *ctx, int signal), void *ctx, struct err *err)
 {
     sigset_t set;
 
@@ -152,11 +152,11 @@ int loop_signals(struct loop *l, const int *signals, size_t n, void (*on_signal)
     l->signal_ctx = ctx;
     if (l->signal_fd.fd >= 0)
         return 0;
-    l->signal_fd = (struct loop_fd){.ready = read_signals, .ctx = l, .fd = fd, .events = POLLIN};
-    return loop_fd_add(l, &l->signal_fd, err);
+    l->signal_fd = (struct kube_loop_fd){.ready = read_signals, .ctx = l, .fd = fd, .events = POLLIN};
+    return kube_loop_fd_add(l, &l->signal_fd, err);
 }
 
-static int wait_ms(const struct loop *l, int64_t max_wait_ms)
+static int wait_ms(const struct kube_loop *l, int64_t max_wait_ms)
 {
     const struct heap_node *first = heap_first(&l->timers);
     int64_t wait = max_wait_ms;
@@ -171,10 +171,10 @@ static int wait_ms(const struct loop *l, int64_t max_wait_ms)
 }
 
 /* A callback may remove any descriptor, so what is ready is looked up again by its owner. */
-static int poll_all(struct loop *l, int timeout_ms, struct err *err)
+static int poll_all(struct kube_loop *l, int timeout_ms, struct err *err)
 {
     struct curl_waitfd waits[FDS_MAX];
-    struct loop_fd *owners[FDS_MAX];
+    struct kube_loop_fd *owners[FDS_MAX];
     size_t n = l->n_fds;
     int ready = 0;
 
@@ -199,7 +199,7 @@ static int poll_all(struct loop *l, int timeout_ms, struct err *err)
     return 0;
 }
 
-static int run_transfers(struct loop *l, struct err *err)
+static int run_transfers(struct kube_loop *l, struct err *err)
 {
     int running = 0;
     int left = 0;
@@ -208,7 +208,7 @@ static int run_transfers(struct loop *l, struct err *err)
     if (rc != CURLM_OK)
         return err_set(err, ERR_FATAL, "event loop: %s", curl_multi_strerror(rc));
     for (CURLMsg *m = curl_multi_info_read(l->multi, &left); m; m = curl_multi_info_read(l->multi, &left)) {
-        struct loop_transfer *t = NULL;
+        struct kube_loop_transfer *t = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
         curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, (char **)&t);
@@ -218,24 +218,24 @@ static int run_transfers(struct loop *l, struct err *err)
 }
 
 /* Only those queued before: a task that queues itself again lets the loop breathe. */
-static void run_tasks(struct loop *l)
+static void run_tasks(struct kube_loop *l)
 {
-    loop_task_add(l, &l->fence);
+    kube_loop_task_add(l, &l->fence);
     while (l->tasks != &l->fence) {
-        struct loop_task *t = l->tasks;
-        loop_task_cancel(l, t);
+        struct kube_loop_task *t = l->tasks;
+        kube_loop_task_cancel(l, t);
         t->run(t->ctx);
     }
-    loop_task_cancel(l, &l->fence);
+    kube_loop_task_cancel(l, &l->fence);
 }
 
-static struct loop_timer *timer_of(struct heap_node *n)
+static struct kube_loop_timer *timer_of(struct heap_node *n)
 {
-    return (struct loop_timer *)(void *)((char *)n - offsetof(struct loop_timer, node));
+    return (struct kube_loop_timer *)(void *)((char *)n - offsetof(struct kube_loop_timer, node));
 }
 
 /* Those due by this turn's clock; one that sets itself again in the past waits for the next turn. */
-static void run_timers(struct loop *l)
+static void run_timers(struct kube_loop *l)
 {
     uint64_t before = l->timers.order;
 
@@ -248,7 +248,7 @@ static void run_timers(struct loop *l)
     }
 }
 
-int loop_turn(struct loop *l, int64_t max_wait_ms, struct err *err)
+int kube_loop_turn(struct kube_loop *l, int64_t max_wait_ms, struct err *err)
 {
     if (poll_all(l, wait_ms(l, max_wait_ms), err) < 0)
         return -1;
@@ -259,16 +259,16 @@ int loop_turn(struct loop *l, int64_t max_wait_ms, struct err *err)
     return 0;
 }
 
-int loop_run(struct loop *l, struct err *err)
+int kube_loop_run(struct kube_loop *l, struct err *err)
 {
     l->stop = false;
     while (!l->stop)
-        if (loop_turn(l, INT64_MAX, err) < 0)
+        if (kube_loop_turn(l, INT64_MAX, err) < 0)
             return -1;
     return 0;
 }
 
-void loop_stop(struct loop *l)
+void kube_loop_stop(struct kube_loop *l)
 {
     l->stop = true;
 }

@@ -13,33 +13,33 @@
 
 enum { IDENTITY_BYTES = 96, USER_AGENT_BYTES = 128 };
 
-struct manager {
-    struct manager_options o;
+struct kube_manager {
+    struct kube_manager_options o;
     char user_agent[USER_AGENT_BYTES];
     struct kube_config *config;
-    struct loop *loop;
+    struct kube_loop *loop;
     struct http *http;
-    struct elector *elector;    /* NULL without leader election */
-    struct transport transport; /* the elector's, or the plain one */
-    struct recorder *recorder;
+    struct elector *elector;         /* NULL without leader election */
+    struct kube_transport transport; /* the elector's, or the plain one */
+    struct kube_recorder *recorder;
     struct health_page metrics_page, probe_pages[2];
     struct health *metrics, *probes;
-    struct reconciler **reconcilers;
+    struct kube_reconciler **reconcilers;
     size_t n_reconcilers;
     int64_t started_ms;
     bool leads;
-    struct loop_timer hard_stop;
+    struct kube_loop_timer hard_stop;
     int64_t stop_ms;  /* when that fires */
     size_t undrained; /* reconcilers with work under way, once it stops */
 };
 
-static void tell(const struct manager *m, enum manager_news news, const char *detail)
+static void tell(const struct kube_manager *m, enum kube_manager_news news, const char *detail)
 {
     if (m->o.tell)
         m->o.tell(m->o.ctx, news, detail);
 }
 
-uint64_t manager_seed(void)
+uint64_t kube_manager_seed(void)
 {
     uint64_t seed = 0;
 
@@ -60,31 +60,31 @@ static int answer(struct buf *body, bool ok, int otherwise, const char *why)
 
 static int on_healthz(void *ctx, struct buf *body)
 {
-    const struct manager *m = ctx;
-    int64_t now_ms = loop_now_ms(m->loop);
+    const struct kube_manager *m = ctx;
+    int64_t now_ms = kube_loop_now_ms(m->loop);
     bool ok = true;
 
     for (size_t i = 0; i < m->n_reconcilers; i++) {
-        int64_t heard_ms = reconciler_progress_ms(m->reconcilers[i]);
-        ok = ok && now_ms - (heard_ms > m->started_ms ? heard_ms : m->started_ms) < MANAGER_SILENCE_MS;
+        int64_t heard_ms = kube_reconciler_progress_ms(m->reconcilers[i]);
+        ok = ok && now_ms - (heard_ms > m->started_ms ? heard_ms : m->started_ms) < KUBE_MANAGER_SILENCE_MS;
     }
     return answer(body, ok, 500, "a watch has heard nothing of the API server for 5 minutes\n");
 }
 
 static int on_readyz(void *ctx, struct buf *body)
 {
-    const struct manager *m = ctx;
+    const struct kube_manager *m = ctx;
     bool ok = true;
 
     for (size_t i = 0; i < m->n_reconcilers; i++)
-        ok = ok && reconciler_synced(m->reconcilers[i]);
+        ok = ok && kube_reconciler_synced(m->reconcilers[i]);
     return answer(body, ok, 503, "the caches are not complete yet\n");
 }
 
 static int on_metrics(void *ctx, struct buf *body)
 {
-    const struct manager *m = ctx;
-    const struct prometheus_sources sources = {(const struct reconciler *const *)m->reconcilers,
+    const struct kube_manager *m = ctx;
+    const struct prometheus_sources sources = {(const struct kube_reconciler *const *)m->reconcilers,
                                                m->n_reconcilers, m->http, m->o.lease,
                                                m->elector && elector_is_held(m->elector)};
     struct err err;
@@ -95,7 +95,7 @@ static int on_metrics(void *ctx, struct buf *body)
     return 200;
 }
 
-static int listen_on(struct health **ret, struct loop *l, const char *address,
+static int listen_on(struct health **ret, struct kube_loop *l, const char *address,
                      const struct health_page *pages, size_t n, struct err *err)
 {
     if (!address || strcmp(address, "0") == 0)
@@ -104,17 +104,17 @@ static int listen_on(struct health **ret, struct loop *l, const char *address,
     return *ret ? 0 : -1;
 }
 
-static void tell_port(const struct manager *m, const struct health *h, const struct health_page *page)
+static void tell_port(const struct kube_manager *m, const struct health *h, const struct health_page *page)
 {
     char text[64];
 
     if (!h)
         return;
     snprintf(text, sizeof(text), "%s on port %d", page->path, health_port(h));
-    tell(m, MANAGER_LISTENS, text);
+    tell(m, KUBE_MANAGER_LISTENS, text);
 }
 
-static int listen_all(struct manager *m, struct err *err)
+static int listen_all(struct kube_manager *m, struct err *err)
 {
     m->metrics_page =
         (struct health_page){"/metrics", on_metrics, m, "text/plain; version=0.0.4; charset=utf-8"};
@@ -127,32 +127,32 @@ static int listen_all(struct manager *m, struct err *err)
 
 /* ---- the lease */
 
-static void lead(struct manager *m, bool leads)
+static void lead(struct kube_manager *m, bool leads)
 {
     m->leads = leads;
     for (size_t i = 0; i < m->n_reconcilers; i++)
-        reconciler_lead(m->reconcilers[i], leads);
+        kube_reconciler_lead(m->reconcilers[i], leads);
 }
 
 static void on_leads(void *ctx, bool leads)
 {
-    struct manager *m = ctx;
+    struct kube_manager *m = ctx;
 
-    tell(m, leads ? MANAGER_LEADS : MANAGER_LEADS_NO_MORE, NULL);
+    tell(m, leads ? KUBE_MANAGER_LEADS : KUBE_MANAGER_LEADS_NO_MORE, NULL);
     lead(m, leads);
 }
 
 static void on_other_leads(void *ctx, const char *holder)
 {
-    tell(ctx, MANAGER_WAITS, holder);
+    tell(ctx, KUBE_MANAGER_WAITS, holder);
 }
 
 static void on_lease_problem(void *ctx, const struct err *err)
 {
-    tell(ctx, MANAGER_LEASE_FAILED, err->msg);
+    tell(ctx, KUBE_MANAGER_LEASE_FAILED, err->msg);
 }
 
-static const char *lease_namespace(const struct manager *m)
+static const char *lease_namespace(const struct kube_manager *m)
 {
     const char *pods_own = getenv("POD_NAMESPACE");
 
@@ -162,7 +162,7 @@ static const char *lease_namespace(const struct manager *m)
 }
 
 /* The host's name (a pod's is its own) and a number: a process that starts again is someone else. */
-static struct elector *new_elector(struct manager *m, const struct transport *t)
+static struct elector *new_elector(struct kube_manager *m, const struct kube_transport *t)
 {
     char host[64] = "";
     char identity[IDENTITY_BYTES];
@@ -171,13 +171,13 @@ static struct elector *new_elector(struct manager *m, const struct transport *t)
     if (!m->o.lease)
         return NULL;
     (void)gethostname(host, sizeof(host) - 1);
-    snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)manager_seed());
+    snprintf(identity, sizeof(identity), "%s_%016llx", host, (unsigned long long)kube_manager_seed());
     return elector_new(m->loop, t,
                        &(struct lease_options){
                            .ns = lease_namespace(m),
                            .name = m->o.lease,
                            .identity = identity,
-                           .seed = manager_seed(),
+                           .seed = kube_manager_seed(),
                            .duration_ms = m->o.lease_ms,
                            .renew_deadline_ms = m->o.lease_ms * LEASE_RENEW_DEADLINE_MS / LEASE_DURATION_MS,
                            .retry_ms = m->o.lease_ms * LEASE_RETRY_MS / LEASE_DURATION_MS},
@@ -188,14 +188,14 @@ static struct elector *new_elector(struct manager *m, const struct transport *t)
 
 static void stop(void *ctx)
 {
-    struct manager *m = ctx;
+    struct kube_manager *m = ctx;
 
-    loop_stop(m->loop);
+    kube_loop_stop(m->loop);
 }
 
 static void on_flushed(void *ctx)
 {
-    struct manager *m = ctx;
+    struct kube_manager *m = ctx;
 
     if (m->elector)
         elector_let_go(m->elector, stop, m);
@@ -206,113 +206,113 @@ static void on_flushed(void *ctx)
 /* Nothing of ours is under way any more. Events are written, so they go before the lease does. */
 static void on_drained(void *ctx)
 {
-    struct manager *m = ctx;
-    int64_t until_ms = loop_now_ms(m->loop) + MANAGER_FLUSH_MS;
-    int64_t last_ms = m->stop_ms - MANAGER_LEASE_MS;
+    struct kube_manager *m = ctx;
+    int64_t until_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_FLUSH_MS;
+    int64_t last_ms = m->stop_ms - KUBE_MANAGER_LEASE_MS;
 
     if (--m->undrained == 0)
-        recorder_flush(m->recorder, until_ms < last_ms ? until_ms : last_ms, on_flushed, m);
+        kube_recorder_flush(m->recorder, until_ms < last_ms ? until_ms : last_ms, on_flushed, m);
 }
 
 static void on_signal(void *ctx, int number)
 {
-    struct manager *m = ctx;
+    struct kube_manager *m = ctx;
 
-    tell(m, MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
-    if (loop_timer_is_set(&m->hard_stop)) /* a second signal buys no more time */
+    tell(m, KUBE_MANAGER_STOPS, number == SIGINT ? "SIGINT" : "SIGTERM");
+    if (kube_loop_timer_is_set(&m->hard_stop)) /* a second signal buys no more time */
         return;
-    m->stop_ms = loop_now_ms(m->loop) + MANAGER_STOP_MS;
-    loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
+    m->stop_ms = kube_loop_now_ms(m->loop) + KUBE_MANAGER_STOP_MS;
+    kube_loop_timer_set(m->loop, &m->hard_stop, m->stop_ms);
     m->undrained = m->n_reconcilers + 1; /* one more, so that all are told before the last is done */
     for (size_t i = 0; i < m->n_reconcilers; i++)
-        reconciler_drain(m->reconcilers[i], on_drained, m);
+        kube_reconciler_drain(m->reconcilers[i], on_drained, m);
     on_drained(m);
 }
 
 /* ---- putting it together */
 
-static int set_up(struct manager *m, struct err *err)
+static int set_up(struct kube_manager *m, struct err *err)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT};
 
-    m->loop = loop_new(clock_system(), err);
-    if (!m->loop || loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
+    m->loop = kube_loop_new(clock_system(), err);
+    if (!m->loop || kube_loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
         return -1;
-    m->started_ms = loop_now_ms(m->loop);
+    m->started_ms = kube_loop_now_ms(m->loop);
     m->http =
         http_new(m->loop, m->config, &(struct http_options){m->user_agent, m->o.qps, m->o.burst, 0}, err);
     if (!m->http)
         return -1;
-    struct transport plain = http_transport(m->http);
+    struct kube_transport plain = http_transport(m->http);
     m->elector = new_elector(m, &plain);
     m->transport = m->elector ? elector_transport(m->elector) : plain;
-    m->recorder = recorder_new(m->loop, &m->transport, m->o.name, NULL);
+    m->recorder = kube_recorder_new(m->loop, &m->transport, m->o.name, NULL);
     return listen_all(m, err);
 }
 
-struct manager *manager_new(struct kube_config *config, const struct manager_options *options,
-                            struct err *err)
+struct kube_manager *kube_manager_new(struct kube_config *config, const struct kube_manager_options *options,
+                                      struct err *err)
 {
-    struct manager *m = memory_must(calloc(1, sizeof(*m)));
+    struct kube_manager *m = memory_must(calloc(1, sizeof(*m)));
 
     m->o = *options;
     m->config = config;
     m->leads = !options->lease;
-    m->hard_stop = (struct loop_timer){.fire = stop, .ctx = m};
+    m->hard_stop = (struct kube_loop_timer){.fire = stop, .ctx = m};
     snprintf(m->user_agent, sizeof(m->user_agent), "%s/%s", options->name, options->version);
     if (set_up(m, err) == 0)
         return m;
-    manager_free(m);
+    kube_manager_free(m);
     return NULL;
 }
 
-void manager_free(struct manager *m)
+void kube_manager_free(struct kube_manager *m)
 {
     if (!m)
         return;
     health_free(m->probes);
     health_free(m->metrics);
-    recorder_free(m->recorder);
+    kube_recorder_free(m->recorder);
     elector_free(m->elector);
     http_free(m->http);
     if (m->loop)
-        loop_timer_cancel(m->loop, &m->hard_stop);
-    loop_free(m->loop);
+        kube_loop_timer_cancel(m->loop, &m->hard_stop);
+    kube_loop_free(m->loop);
     free(m->reconcilers);
     free(m);
 }
 
-struct loop *manager_loop(const struct manager *m)
+struct kube_loop *kube_manager_loop(const struct kube_manager *m)
 {
     return m->loop;
 }
 
-const struct transport *manager_transport(const struct manager *m)
+const struct kube_transport *kube_manager_transport(const struct kube_manager *m)
 {
     return &m->transport;
 }
 
-struct recorder *manager_recorder(const struct manager *m)
+struct kube_recorder *kube_manager_recorder(const struct kube_manager *m)
 {
     return m->recorder;
 }
 
-void manager_add(struct manager *m, struct reconciler *r)
+void kube_manager_add(struct kube_manager *m, struct kube_reconciler *r)
 {
     m->reconcilers =
-        memory_must(realloc(m->reconcilers, (m->n_reconcilers + 1) * sizeof(struct reconciler *)));
+        memory_must(realloc(m->reconcilers, (m->n_reconcilers + 1) * sizeof(struct kube_reconciler *)));
     m->reconcilers[m->n_reconcilers++] = r;
-    reconciler_lead(r, m->leads);
+    kube_reconciler_lead(r, m->leads);
 }
 
-int manager_run(struct manager *m, struct err *err)
+int kube_manager_run(struct kube_manager *m, struct err *err)
 {
-    tell(m, MANAGER_STARTED, m->config->server);
+    tell(m, KUBE_MANAGER_STARTED, m->config->server);
     if (kube_config_warning(m->config))
-        tell(m, MANAGER_UNSAFE, kube_config_warning(m->config));
+        tell(m, KUBE_MANAGER_UNSAFE, kube_config_warning(m->config));
     tell_port(m, m->metrics, &m->metrics_page);
     tell_port(m, m->probes, &m->probe_pages[0]);
     if (m->elector)
         elector_start(m->elector);
-    return loop_run(m->loop, err);
+    return kube_loop_run(m->loop, err);
 }

@@ -33,8 +33,8 @@ int prometheus_families(struct buf *out, const struct prometheus_family *familie
 
 struct queue {
     const char *name;
-    struct workqueue_stats stats;
-    struct workqueue_unfinished unfinished;
+    struct kube_workqueue_stats stats;
+    struct kube_workqueue_unfinished unfinished;
 };
 
 static double seconds(uint64_t ms)
@@ -157,8 +157,9 @@ static int write_queues(const struct prometheus_sources *s, struct buf *out, str
         if (prometheus_head(out, FAMILIES[f].name, FAMILIES[f].type, FAMILIES[f].help, err) < 0)
             return -1;
         for (size_t i = 0; i < s->n_reconcilers; i++) {
-            const struct reconciler *r = s->reconcilers[i];
-            const struct queue q = {reconciler_name(r), reconciler_queue(r), reconciler_unfinished(r)};
+            const struct kube_reconciler *r = s->reconcilers[i];
+            const struct queue q = {kube_reconciler_name(r), kube_reconciler_queue(r),
+                                    kube_reconciler_unfinished(r)};
             if (FAMILIES[f].write(out, FAMILIES[f].name, &q, err) < 0)
                 return -1;
         }
@@ -169,37 +170,37 @@ static int write_queues(const struct prometheus_sources *s, struct buf *out, str
 /* ---- the caches */
 
 /* Of all caches of one resource; `first` is the first of them. */
-static uint64_t count_of(const struct reconciler *r, size_t first, const char *resource, bool failures)
+static uint64_t count_of(const struct kube_reconciler *r, size_t first, const char *resource, bool failures)
 {
-    const struct cache *c;
+    const struct kube_cache *c;
     const char *other;
     uint64_t n = 0;
 
-    for (size_t i = first; (c = reconciler_cache(r, i, &other)); i++)
+    for (size_t i = first; (c = kube_reconciler_cache(r, i, &other)); i++)
         if (strcmp(other, resource) == 0)
-            n += failures ? cache_stats(c).failures : cache_stats(c).lists;
+            n += failures ? kube_cache_stats(c).failures : kube_cache_stats(c).lists;
     return n;
 }
 
-static bool is_first(const struct reconciler *r, size_t i, const char *resource)
+static bool is_first(const struct kube_reconciler *r, size_t i, const char *resource)
 {
     const char *other;
 
-    for (size_t k = 0; k < i && reconciler_cache(r, k, &other); k++)
+    for (size_t k = 0; k < i && kube_reconciler_cache(r, k, &other); k++)
         if (strcmp(other, resource) == 0)
             return false;
     return true;
 }
 
-static int write_caches_of(const struct reconciler *r, struct buf *out, const char *family, bool failures,
-                           struct err *err)
+static int write_caches_of(const struct kube_reconciler *r, struct buf *out, const char *family,
+                           bool failures, struct err *err)
 {
     const char *resource;
 
-    for (size_t i = 0; reconciler_cache(r, i, &resource); i++)
+    for (size_t i = 0; kube_reconciler_cache(r, i, &resource); i++)
         if (is_first(r, i, resource) &&
-            buf_printf(out, err, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family, reconciler_name(r),
-                       resource, count_of(r, i, resource, failures)) < 0)
+            buf_printf(out, err, "%s{name=\"%s\",resource=\"%s\"} %" PRIu64 "\n", family,
+                       kube_reconciler_name(r), resource, count_of(r, i, resource, failures)) < 0)
             return -1;
     return 0;
 }

@@ -13,7 +13,7 @@
 #include "kube/reconciler.h"
 
 struct prometheus_sources {
-    const struct reconciler *const *reconcilers;
+    const struct kube_reconciler *const *reconcilers;
     size_t n_reconcilers;
     const struct http *http;
     const char *lease; /* NULL: there is no leader election */

@@ -5,22 +5,22 @@
 #include <stdlib.h>
 
 struct source {
-    struct reconciler *r;
+    struct kube_reconciler *r;
     struct source *next;
-    struct reconciler_source o;
-    struct cache *cache;
+    struct kube_reconciler_source o;
+    struct kube_cache *cache;
 };
 
-struct reconciler {
-    struct loop *loop;
-    struct transport transport;
-    struct reconciler_options o;
+struct kube_reconciler {
+    struct kube_loop *loop;
+    struct kube_transport transport;
+    struct kube_reconciler_options o;
     struct source *sources, **last_source;
     uint64_t n_sources;
     struct workqueue *queue;
-    struct loop_task task;
-    struct loop_timer timer;
-    struct works works; /* under way */
+    struct kube_loop_task task;
+    struct kube_loop_timer timer;
+    struct kube_works works; /* under way */
     bool leads, draining;
     uint64_t terms; /* begun */
     uint64_t told;  /* of them: the last one that `begins` was called for */
@@ -35,19 +35,19 @@ static void *checked(void *p)
     return p;
 }
 
-static int64_t now(const struct reconciler *r)
+static int64_t now(const struct kube_reconciler *r)
 {
-    return loop_now_ms(r->loop);
+    return kube_loop_now_ms(r->loop);
 }
 
 static void wake(void *ctx)
 {
-    struct reconciler *r = ctx;
+    struct kube_reconciler *r = ctx;
 
-    loop_task_add(r->loop, &r->task);
+    kube_loop_task_add(r->loop, &r->task);
 }
 
-void reconciler_add(struct reconciler *r, const char *ns, const char *key)
+void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *key)
 {
     if (!key[0] || !r->leads)
         return;
@@ -57,17 +57,17 @@ void reconciler_add(struct reconciler *r, const char *ns, const char *key)
 
 /* ---- sources */
 
-static void on_changed(void *ctx, const struct store_entry *e)
+static void on_changed(void *ctx, const struct kube_store_entry *e)
 {
     struct source *s = ctx;
 
     if (s->o.map)
         s->o.map(s->r, e);
     else
-        reconciler_add(s->r, e->ns, e->group);
+        kube_reconciler_add(s->r, e->ns, e->group);
 }
 
-static void on_gone(void *ctx, const struct store_entry *e)
+static void on_gone(void *ctx, const struct kube_store_entry *e)
 {
     struct source *s = ctx;
 
@@ -88,48 +88,50 @@ static void on_problem(void *ctx, const struct err *err)
     s->r->o.problem(s->r->o.ctx, s->o.watch.resource.plural, err);
 }
 
-struct cache *reconciler_watch(struct reconciler *r, const struct reconciler_source *source)
+struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
+                                         const struct kube_reconciler_source *source)
 {
     struct source *s = checked(calloc(1, sizeof(*s)));
 
     s->r = r;
     s->o = *source;
     s->o.watch.seed = r->o.seed + r->n_sources++;
-    s->cache = cache_new(r->loop, &r->transport,
-                         &(struct cache_options){.watch = s->o.watch,
-                                                 .decode = source->decode,
-                                                 .decode_unreadable = source->decode_unreadable,
-                                                 .free_value = source->free_value,
-                                                 .changed = on_changed,
-                                                 .gone = on_gone,
-                                                 .synced = on_synced,
-                                                 .problem = on_problem,
-                                                 .ctx = s});
+    s->cache = kube_cache_new(r->loop, &r->transport,
+                              &(struct kube_cache_options){.watch = s->o.watch,
+                                                           .decode = source->decode,
+                                                           .decode_unreadable = source->decode_unreadable,
+                                                           .free_value = source->free_value,
+                                                           .changed = on_changed,
+                                                           .gone = on_gone,
+                                                           .synced = on_synced,
+                                                           .problem = on_problem,
+                                                           .ctx = s});
     *r->last_source = s;
     r->last_source = &s->next;
     return s->cache;
 }
 
-bool reconciler_synced(const struct reconciler *r)
+bool kube_reconciler_synced(const struct kube_reconciler *r)
 {
     for (const struct source *s = r->sources; s; s = s->next)
-        if (!cache_stats(s->cache).synced)
+        if (!kube_cache_stats(s->cache).synced)
             return false;
     return true;
 }
 
-int64_t reconciler_progress_ms(const struct reconciler *r)
+int64_t kube_reconciler_progress_ms(const struct kube_reconciler *r)
 {
     int64_t least = INT64_MAX;
 
     for (const struct source *s = r->sources; s; s = s->next) {
-        int64_t at = cache_stats(s->cache).progress_ms;
+        int64_t at = kube_cache_stats(s->cache).progress_ms;
         least = at < least ? at : least;
     }
     return least;
 }
 
-const struct cache *reconciler_cache(const struct reconciler *r, size_t i, const char **ret_resource)
+const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, size_t i,
+                                               const char **ret_resource)
 {
     const struct source *s = r->sources;
 
@@ -145,14 +147,14 @@ const struct cache *reconciler_cache(const struct reconciler *r, size_t i, const
 
 static void on_work_ended(void *ctx)
 {
-    struct reconciler *r = ctx;
+    struct kube_reconciler *r = ctx;
 
     wake(r);
     if (r->draining && r->works.n == 0 && r->drained)
         r->drained(r->drained_ctx);
 }
 
-static void tell_term(struct reconciler *r)
+static void tell_term(struct kube_reconciler *r)
 {
     if (r->told == r->terms)
         return;
@@ -163,31 +165,31 @@ static void tell_term(struct reconciler *r)
 
 static void work(void *ctx)
 {
-    struct reconciler *r = ctx;
+    struct kube_reconciler *r = ctx;
 
-    struct clock clock = loop_clock(r->loop);
-    int64_t until_ms = clock.mono_ms(clock.ctx) + RECONCILER_TURN_MS;
+    struct clock clock = kube_loop_clock(r->loop);
+    int64_t until_ms = clock.mono_ms(clock.ctx) + KUBE_RECONCILER_TURN_MS;
 
-    if (r->draining || !r->leads || !reconciler_synced(r))
+    if (r->draining || !r->leads || !kube_reconciler_synced(r))
         return;
     tell_term(r);
     for (int n = 0; n < WORKQUEUE_PARALLEL && clock.mono_ms(clock.ctx) < until_ms; n++) {
         struct workqueue_key key = workqueue_take(r->queue, now(r));
         if (!key.name)
             break;
-        r->o.reconcile(r->o.ctx, works_begin(&r->works, key));
+        r->o.reconcile(r->o.ctx, kube_works_begin(&r->works, key));
     }
     int64_t next = workqueue_next_ms(r->queue);
     if (next <= now(r))
         wake(r);
     else if (next != INT64_MAX)
-        loop_timer_set(r->loop, &r->timer, next);
+        kube_loop_timer_set(r->loop, &r->timer, next);
 }
 
-struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
-                                  const struct reconciler_options *options)
+struct kube_reconciler *kube_reconciler_new(struct kube_loop *l, const struct kube_transport *t,
+                                            const struct kube_reconciler_options *options)
 {
-    struct reconciler *r = checked(calloc(1, sizeof(*r)));
+    struct kube_reconciler *r = checked(calloc(1, sizeof(*r)));
 
     r->loop = l;
     r->transport = *t;
@@ -196,29 +198,29 @@ struct reconciler *reconciler_new(struct loop *l, const struct transport *t,
     r->terms = 1;
     r->last_source = &r->sources;
     r->queue = workqueue_new();
-    r->works = (struct works){.loop = l,
-                              .transport = &r->transport,
-                              .queue = r->queue,
-                              .ctx = r->o.ctx,
-                              .problem = r->o.problem,
-                              .ended = on_work_ended,
-                              .owner = r};
-    r->task = (struct loop_task){.run = work, .ctx = r};
-    r->timer = (struct loop_timer){.fire = work, .ctx = r};
+    r->works = (struct kube_works){.loop = l,
+                                   .transport = &r->transport,
+                                   .queue = r->queue,
+                                   .ctx = r->o.ctx,
+                                   .problem = r->o.problem,
+                                   .ended = on_work_ended,
+                                   .owner = r};
+    r->task = (struct kube_loop_task){.run = work, .ctx = r};
+    r->timer = (struct kube_loop_timer){.fire = work, .ctx = r};
     return r;
 }
 
-void reconciler_free(struct reconciler *r)
+void kube_reconciler_free(struct kube_reconciler *r)
 {
     if (!r)
         return;
-    works_free(&r->works);
-    loop_task_cancel(r->loop, &r->task);
-    loop_timer_cancel(r->loop, &r->timer);
+    kube_works_free(&r->works);
+    kube_loop_task_cancel(r->loop, &r->task);
+    kube_loop_timer_cancel(r->loop, &r->timer);
     while (r->sources) {
         struct source *s = r->sources;
         r->sources = s->next;
-        cache_free(s->cache);
+        kube_cache_free(s->cache);
         free(s);
     }
     workqueue_free(r->queue);
@@ -226,16 +228,16 @@ void reconciler_free(struct reconciler *r)
 }
 
 /* Keys were not kept meanwhile: every object is a change now. */
-static void add_all(struct reconciler *r)
+static void add_all(struct kube_reconciler *r)
 {
     for (struct source *s = r->sources; s; s = s->next) {
-        const struct store *store = cache_store(s->cache);
-        for (const struct store_entry *e = store_first(store); e; e = store_next(store, e))
+        const struct kube_store *store = kube_cache_store(s->cache);
+        for (const struct kube_store_entry *e = kube_store_first(store); e; e = kube_store_next(store, e))
             on_changed(s, e);
     }
 }
 
-void reconciler_lead(struct reconciler *r, bool leads)
+void kube_reconciler_lead(struct kube_reconciler *r, bool leads)
 {
     bool begins = leads && !r->leads;
 
@@ -247,12 +249,12 @@ void reconciler_lead(struct reconciler *r, bool leads)
     wake(r);
 }
 
-uint64_t reconciler_term(const struct reconciler *r)
+uint64_t kube_reconciler_term(const struct kube_reconciler *r)
 {
     return r->leads ? r->terms : 0;
 }
 
-void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ctx)
+void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx)
 {
     r->draining = true;
     r->drained = drained;
@@ -261,17 +263,17 @@ void reconciler_drain(struct reconciler *r, void (*drained)(void *ctx), void *ct
         drained(ctx);
 }
 
-struct workqueue_stats reconciler_queue(const struct reconciler *r)
+struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r)
 {
     return workqueue_stats(r->queue);
 }
 
-struct workqueue_unfinished reconciler_unfinished(const struct reconciler *r)
+struct kube_workqueue_unfinished kube_reconciler_unfinished(const struct kube_reconciler *r)
 {
     return workqueue_unfinished(r->queue, now(r));
 }
 
-const char *reconciler_name(const struct reconciler *r)
+const char *kube_reconciler_name(const struct kube_reconciler *r)
 {
     return r->o.name;
 }

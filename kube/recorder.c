@@ -29,29 +29,29 @@ static const struct fairqueue_limits LIMITS = {
 struct pending {
     struct fairqueue_item turn; /* first; out until it is over, its next tries included */
     struct pending *next, **prev;
-    struct recorder *recorder;
+    struct kube_recorder *recorder;
     char *name, *body;
     bool patch;
     int tries;
     struct kube_call *call;
-    struct loop_timer next_try;
+    struct kube_loop_timer next_try;
 };
 
-struct recorder {
-    struct loop *loop;
-    struct transport transport;
+struct kube_recorder {
+    struct kube_loop *loop;
+    struct kube_transport transport;
     char *component, *host;
     struct correlator correlator;
     struct fairqueue *turns; /* by namespace */
     struct pending *pending; /* all of them */
     size_t n_pending;
-    struct loop_timer again;   /* when what is slow lets another go */
-    struct loop_timer give_up; /* of a flush */
+    struct kube_loop_timer again;   /* when what is slow lets another go */
+    struct kube_loop_timer give_up; /* of a flush */
     bool flushing;
     void (*flushed)(void *ctx);
     void *flushed_ctx;
     uint16_t sequence;
-    struct recorder_stats stats;
+    struct kube_recorder_stats stats;
 };
 
 static void send_next(void *ctx);
@@ -62,25 +62,25 @@ static char *copy(const char *s)
     return memory_must(strdup(s));
 }
 
-struct recorder *recorder_new(struct loop *l, const struct transport *t, const char *component,
-                              const char *host)
+struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
+                                        const char *component, const char *host)
 {
-    struct recorder *r = memory_must(calloc(1, sizeof(*r)));
+    struct kube_recorder *r = memory_must(calloc(1, sizeof(*r)));
 
     r->loop = l;
     r->transport = *t;
     r->component = copy(component);
     r->host = copy(host ? host : component);
     r->turns = fairqueue_new(&LIMITS);
-    r->again = (struct loop_timer){.fire = send_next, .ctx = r};
-    r->give_up = (struct loop_timer){.fire = end_flush, .ctx = r};
+    r->again = (struct kube_loop_timer){.fire = send_next, .ctx = r};
+    r->give_up = (struct kube_loop_timer){.fire = end_flush, .ctx = r};
     return r;
 }
 
-static void drop(struct recorder *r, struct pending *p)
+static void drop(struct kube_recorder *r, struct pending *p)
 {
     kube_call_cancel(p->call);
-    loop_timer_cancel(r->loop, &p->next_try);
+    kube_loop_timer_cancel(r->loop, &p->next_try);
     fairqueue_leave(r->turns, &p->turn);
     *p->prev = p->next;
     if (p->next)
@@ -91,14 +91,14 @@ static void drop(struct recorder *r, struct pending *p)
     free(p);
 }
 
-void recorder_free(struct recorder *r)
+void kube_recorder_free(struct kube_recorder *r)
 {
     if (!r)
         return;
     while (r->pending)
         drop(r, r->pending);
-    loop_timer_cancel(r->loop, &r->again);
-    loop_timer_cancel(r->loop, &r->give_up);
+    kube_loop_timer_cancel(r->loop, &r->again);
+    kube_loop_timer_cancel(r->loop, &r->give_up);
     fairqueue_free(r->turns);
     correlator_release(&r->correlator);
     free(r->component);
@@ -106,22 +106,23 @@ void recorder_free(struct recorder *r)
     free(r);
 }
 
-struct recorder_stats recorder_stats(const struct recorder *r)
+struct kube_recorder_stats kube_recorder_stats(const struct kube_recorder *r)
 {
     return r->stats;
 }
 
 static void try_again(struct pending *p, int64_t after_ms)
 {
-    struct recorder *r = p->recorder;
+    struct kube_recorder *r = p->recorder;
 
     if (++p->tries >= TRIES_MAX) {
         r->stats.failed++;
         drop(r, p);
-        loop_timer_set(r->loop, &r->again, loop_now_ms(r->loop));
+        kube_loop_timer_set(r->loop, &r->again, kube_loop_now_ms(r->loop));
         return;
     }
-    loop_timer_set(r->loop, &p->next_try, loop_now_ms(r->loop) + (r->flushing ? LAST_RETRY_MS : after_ms));
+    kube_loop_timer_set(r->loop, &p->next_try,
+                        kube_loop_now_ms(r->loop) + (r->flushing ? LAST_RETRY_MS : after_ms));
 }
 
 static void send_one(void *ctx);
@@ -129,7 +130,7 @@ static void send_one(void *ctx);
 static void on_sent(void *ctx, struct kube_reply *reply)
 {
     struct pending *p = ctx;
-    struct recorder *r = p->recorder;
+    struct kube_recorder *r = p->recorder;
 
     p->call = NULL;
     if (!reply->err) {
@@ -154,7 +155,7 @@ static void on_sent(void *ctx, struct kube_reply *reply)
 static void send_one(void *ctx)
 {
     struct pending *p = ctx;
-    struct recorder *r = p->recorder;
+    struct kube_recorder *r = p->recorder;
     struct err err;
     struct kube_request req = {
         .verb = p->patch ? KUBE_PATCH : KUBE_CREATE,
@@ -172,43 +173,43 @@ static void send_one(void *ctx)
 
 static void send_next(void *ctx)
 {
-    struct recorder *r = ctx;
+    struct kube_recorder *r = ctx;
     struct fairqueue_item *it;
 
-    while ((it = fairqueue_next(r->turns, loop_now_ms(r->loop)))) {
-        fairqueue_go(r->turns, it, loop_now_ms(r->loop));
+    while ((it = fairqueue_next(r->turns, kube_loop_now_ms(r->loop)))) {
+        fairqueue_go(r->turns, it, kube_loop_now_ms(r->loop));
         send_one(it);
     }
     if (fairqueue_due_ms(r->turns) != INT64_MAX)
-        loop_timer_set(r->loop, &r->again, fairqueue_due_ms(r->turns));
+        kube_loop_timer_set(r->loop, &r->again, fairqueue_due_ms(r->turns));
     if (r->flushing && !r->pending)
         end_flush(r);
 }
 
 static void end_flush(void *ctx)
 {
-    struct recorder *r = ctx;
+    struct kube_recorder *r = ctx;
 
     if (!r->flushing)
         return;
     r->flushing = false;
-    loop_timer_cancel(r->loop, &r->give_up);
+    kube_loop_timer_cancel(r->loop, &r->give_up);
     r->flushed(r->flushed_ctx);
 }
 
-void recorder_flush(struct recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx)
+void kube_recorder_flush(struct kube_recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx)
 {
     r->flushing = true;
     r->flushed = done;
     r->flushed_ctx = ctx;
-    loop_timer_set(r->loop, &r->give_up, until_ms);
+    kube_loop_timer_set(r->loop, &r->give_up, until_ms);
     for (struct pending *p = r->pending; p; p = p->next)
-        if (loop_timer_is_set(&p->next_try))
-            loop_timer_set(r->loop, &p->next_try, loop_now_ms(r->loop));
+        if (kube_loop_timer_is_set(&p->next_try))
+            kube_loop_timer_set(r->loop, &p->next_try, kube_loop_now_ms(r->loop));
     send_next(r);
 }
 
-static char *make_event(const struct recorder *r, const struct recorder_object *o, const char *ns,
+static char *make_event(const struct kube_recorder *r, const struct kube_recorder_object *o, const char *ns,
                         const struct correlator_verdict *v, bool warning, const char *reason,
                         const char *message)
 {
@@ -216,7 +217,7 @@ static char *make_event(const struct recorder *r, const struct recorder_object *
     cleanup_json cJSON *e = cJSON_CreateObject();
     char first[CLOCK_RFC3339_BYTES];
     char last[CLOCK_RFC3339_BYTES];
-    struct clock clock = loop_clock(r->loop);
+    struct clock clock = kube_loop_clock(r->loop);
 
     clock_rfc3339(v->first_wall_ms, false, first);
     clock_rfc3339(clock.wall_ms(clock.ctx), false, last);
@@ -249,7 +250,7 @@ static char *make_event(const struct recorder *r, const struct recorder_object *
 }
 
 /* One that is still waiting is overtaken by its newer self; one that had its turn may be on the wire already. */
-static bool replace_pending(struct recorder *r, const char *ns, const char *name, char *body)
+static bool replace_pending(struct kube_recorder *r, const char *ns, const char *name, char *body)
 {
     for (struct pending *p = r->pending; p; p = p->next) {
         if (p->call || strcmp(p->name, name) != 0 || strcmp(fairqueue_share(&p->turn), ns) != 0)
@@ -262,7 +263,7 @@ static bool replace_pending(struct recorder *r, const char *ns, const char *name
 }
 
 /* No namespace has more than the others have left: half of the queue alone, a third beside another that is as busy. */
-static void enqueue(struct recorder *r, const char *ns, const char *name, bool patch, char *body)
+static void enqueue(struct kube_recorder *r, const char *ns, const char *name, bool patch, char *body)
 {
     if (replace_pending(r, ns, name, body))
         return;
@@ -273,7 +274,7 @@ static void enqueue(struct recorder *r, const char *ns, const char *name, bool p
                           .patch = patch,
                           .next = r->pending,
                           .prev = &r->pending};
-    p->next_try = (struct loop_timer){.fire = send_one, .ctx = p};
+    p->next_try = (struct kube_loop_timer){.fire = send_one, .ctx = p};
     if (p->next)
         p->next->prev = &p->next;
     r->pending = p;
@@ -283,7 +284,7 @@ static void enqueue(struct recorder *r, const char *ns, const char *name, bool p
         drop(r, p);
         return;
     }
-    fairqueue_wait(r->turns, &p->turn, false, loop_now_ms(r->loop));
+    fairqueue_wait(r->turns, &p->turn, false, kube_loop_now_ms(r->loop));
     send_next(r);
 }
 
@@ -297,11 +298,11 @@ static void cut_utf8(char *s, size_t max)
     s[max] = '\0';
 }
 
-void recorder_event(struct recorder *r, const struct recorder_object *object, bool warning,
-                    const char *reason, const char *fmt, ...)
+void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_object *object, bool warning,
+                         const char *reason, const char *fmt, ...)
 {
     cleanup_arena struct arena a = {0};
-    struct clock clock = loop_clock(r->loop);
+    struct clock clock = kube_loop_clock(r->loop);
     int64_t wall_ms = clock.wall_ms(clock.ctx);
     const char *ns = object->ns && object->ns[0] ? object->ns : "default";
     va_list ap;
@@ -312,7 +313,7 @@ void recorder_event(struct recorder *r, const struct recorder_object *object, bo
     const char *who = arena_printf(&a, "%s/%s/%s/%s", object->kind, ns, object->name, object->uid);
     const char *what = arena_printf(&a, "%s/%s", warning ? "Warning" : "Normal", reason);
     struct correlator_verdict v =
-        correlator_see(&r->correlator, who, what, message, loop_now_ms(r->loop), wall_ms);
+        correlator_see(&r->correlator, who, what, message, kube_loop_now_ms(r->loop), wall_ms);
     if (v.drop) {
         r->stats.dropped++;
         return;

@@ -14,37 +14,37 @@
 #include "kube/loop.h"
 #include "kube/transport.h"
 
-struct recorder;
+struct kube_recorder;
 
 /* The object it is about. ns NULL or "": cluster-scoped, the Event goes to "default". */
-struct recorder_object {
+struct kube_recorder_object {
     const char *api_version, *kind, *ns, *name, *uid;
     const char *resource_version; /* may be NULL */
 };
 
-struct recorder_stats {
+struct kube_recorder_stats {
     uint64_t sent, dropped, failed;
 };
 
 /* component: "ptj-operator"; host may be NULL. */
-struct recorder *recorder_new(struct loop *l, const struct transport *t, const char *component,
-                              const char *host);
-void recorder_free(struct recorder *r); /* what was not sent is lost */
+struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
+                                        const char *component, const char *host);
+void kube_recorder_free(struct kube_recorder *r); /* what was not sent is lost */
 
 /* Before the end: what waits is sent, failures are tried again soon; then `done`, perhaps from inside, at until_ms (of
  * the loop's clock) at the latest. Once. */
-void recorder_flush(struct recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx);
+void kube_recorder_flush(struct kube_recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx);
 
 /* warning: type Warning, else Normal. reason is CamelCase. */
-void recorder_event(struct recorder *r, const struct recorder_object *object, bool warning,
-                    const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void kube_recorder_event(struct kube_recorder *r, const struct kube_recorder_object *object, bool warning,
+                         const char *reason, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-struct recorder_stats recorder_stats(const struct recorder *r);
+struct kube_recorder_stats kube_recorder_stats(const struct kube_recorder *r);
 
-static inline void recorder_freep(struct recorder **r)
+static inline void kube_recorder_freep(struct kube_recorder **r)
 {
-    recorder_free(*r);
+    kube_recorder_free(*r);
 }
-#define cleanup_recorder __attribute__((cleanup(recorder_freep)))
+#define cleanup_kube_recorder __attribute__((cleanup(kube_recorder_freep)))
 
 #endif

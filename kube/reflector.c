@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 struct reflector {
-    struct loop *loop;
-    struct transport transport;
+    struct kube_loop *loop;
+    struct kube_transport transport;
     struct watcher *watcher;
-    struct http_call *call;
-    struct loop_timer next, deadline;
-    struct loop_timer trim;
-    struct watcher_stats trimmed; /* as they were when memory was last given back */
+    struct kube_http_call *call;
+    struct kube_loop_timer next, deadline;
+    struct kube_loop_timer trim;
+    struct kube_watcher_stats trimmed; /* as they were when memory was last given back */
     int64_t trimmed_ms;
 };
 
@@ -22,17 +22,17 @@ static void ask(void *ctx);
 static void give_up(void *ctx);
 static void trim(void *ctx);
 
-struct reflector *reflector_new(struct loop *l, const struct transport *t,
-                                const struct watcher_options *options, const struct watcher_sink *sink)
+struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport *t,
+                                const struct kube_watcher_options *options, const struct watcher_sink *sink)
 {
     struct reflector *r = memory_must(calloc(1, sizeof(*r)));
 
     r->loop = l;
     r->transport = *t;
     r->watcher = watcher_new(options, sink);
-    r->next = (struct loop_timer){.fire = ask, .ctx = r};
-    r->deadline = (struct loop_timer){.fire = give_up, .ctx = r};
-    r->trim = (struct loop_timer){.fire = trim, .ctx = r};
+    r->next = (struct kube_loop_timer){.fire = ask, .ctx = r};
+    r->deadline = (struct kube_loop_timer){.fire = give_up, .ctx = r};
+    r->trim = (struct kube_loop_timer){.fire = trim, .ctx = r};
     return r;
 }
 
@@ -41,20 +41,20 @@ void reflector_free(struct reflector *r)
     if (!r)
         return;
     if (r->call)
-        transport_cancel(&r->transport, r->call);
-    loop_timer_cancel(r->loop, &r->next);
-    loop_timer_cancel(r->loop, &r->deadline);
-    loop_timer_cancel(r->loop, &r->trim);
+        kube_transport_cancel(&r->transport, r->call);
+    kube_loop_timer_cancel(r->loop, &r->next);
+    kube_loop_timer_cancel(r->loop, &r->deadline);
+    kube_loop_timer_cancel(r->loop, &r->trim);
     watcher_free(r->watcher);
     free(r);
 }
 
 void reflector_start(struct reflector *r)
 {
-    loop_timer_set(r->loop, &r->next, loop_now_ms(r->loop));
+    kube_loop_timer_set(r->loop, &r->next, kube_loop_now_ms(r->loop));
 }
 
-struct watcher_stats reflector_stats(const struct reflector *r)
+struct kube_watcher_stats reflector_stats(const struct reflector *r)
 {
     return watcher_stats(r->watcher);
 }
@@ -63,7 +63,7 @@ static void trim(void *ctx)
 {
     struct reflector *r = ctx;
 
-    r->trimmed_ms = loop_now_ms(r->loop);
+    r->trimmed_ms = kube_loop_now_ms(r->loop);
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
@@ -73,9 +73,9 @@ static void trim(void *ctx)
  * free pages back, once a second at most. */
 static void trim_after_much(struct reflector *r)
 {
-    struct watcher_stats s = watcher_stats(r->watcher);
+    struct kube_watcher_stats s = watcher_stats(r->watcher);
     int64_t due = r->trimmed_ms ? r->trimmed_ms + TRIM_SPACING_MS : 0;
-    int64_t now = loop_now_ms(r->loop);
+    int64_t now = kube_loop_now_ms(r->loop);
 
     if (s.syncs == r->trimmed.syncs && s.bytes - r->trimmed.bytes < TRIM_BYTES)
         return;
@@ -83,17 +83,17 @@ static void trim_after_much(struct reflector *r)
     if (due <= now)
         trim(r);
     else
-        loop_timer_set(r->loop, &r->trim, due);
+        kube_loop_timer_set(r->loop, &r->trim, due);
 }
 
-static void ended(struct reflector *r, const struct http_response *response, const struct err *err)
+static void ended(struct reflector *r, const struct kube_http_response *response, const struct err *err)
 {
-    int64_t now = loop_now_ms(r->loop);
+    int64_t now = kube_loop_now_ms(r->loop);
     int64_t delay = watcher_end(r->watcher, now, response, err);
 
     trim_after_much(r);
-    loop_timer_cancel(r->loop, &r->deadline);
-    loop_timer_set(r->loop, &r->next, now + delay);
+    kube_loop_timer_cancel(r->loop, &r->deadline);
+    kube_loop_timer_set(r->loop, &r->next, now + delay);
 }
 
 static void follow_deadline(struct reflector *r)
@@ -101,9 +101,9 @@ static void follow_deadline(struct reflector *r)
     int64_t deadline = watcher_deadline_ms(r->watcher);
 
     if (deadline == INT64_MAX)
-        loop_timer_cancel(r->loop, &r->deadline);
+        kube_loop_timer_cancel(r->loop, &r->deadline);
     else
-        loop_timer_set(r->loop, &r->deadline, deadline);
+        kube_loop_timer_set(r->loop, &r->deadline, deadline);
 }
 
 static void give_up(void *ctx)
@@ -111,9 +111,10 @@ static void give_up(void *ctx)
     struct reflector *r = ctx;
     struct err err;
 
-    transport_cancel(&r->transport, r->call);
+    kube_transport_cancel(&r->transport, r->call);
     r->call = NULL;
-    err_set(&err, ERR_TIMEOUT, "watch: no byte for %d ms within the initial events", TRANSPORT_TIMEOUT_MS);
+    err_set(&err, ERR_TIMEOUT, "watch: no byte for %d ms within the initial events",
+            KUBE_TRANSPORT_TIMEOUT_MS);
     ended(r, NULL, &err);
 }
 
@@ -121,17 +122,17 @@ static void on_chunk(void *ctx, struct sv bytes)
 {
     struct reflector *r = ctx;
 
-    if (watcher_feed(r->watcher, bytes, loop_now_ms(r->loop)) == 0) {
+    if (watcher_feed(r->watcher, bytes, kube_loop_now_ms(r->loop)) == 0) {
         trim_after_much(r);
         follow_deadline(r);
         return;
     }
-    transport_cancel(&r->transport, r->call);
+    kube_transport_cancel(&r->transport, r->call);
     r->call = NULL;
     ended(r, NULL, NULL);
 }
 
-static void on_done(void *ctx, const struct http_response *response, const struct err *err)
+static void on_done(void *ctx, const struct kube_http_response *response, const struct err *err)
 {
     struct reflector *r = ctx;
 
@@ -143,13 +144,14 @@ static void ask(void *ctx)
 {
     struct reflector *r = ctx;
     cleanup_arena struct arena a = {0};
-    struct http_request req;
+    struct kube_http_request req;
     struct err err;
 
-    watcher_begin(r->watcher, loop_now_ms(r->loop));
+    watcher_begin(r->watcher, kube_loop_now_ms(r->loop));
     if (watcher_request(r->watcher, &a, &req, &err) == 0)
-        r->call = transport_start(&r->transport, &req,
-                                  &(struct http_handler){.ctx = r, .chunk = on_chunk, .done = on_done}, &err);
+        r->call = kube_transport_start(
+            &r->transport, &req, &(struct kube_http_handler){.ctx = r, .chunk = on_chunk, .done = on_done},
+            &err);
     if (r->call)
         follow_deadline(r);
     else

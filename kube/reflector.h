@@ -19,12 +19,12 @@
 
 struct reflector;
 
-struct reflector *reflector_new(struct loop *l, const struct transport *t,
-                                const struct watcher_options *options, const struct watcher_sink *sink);
+struct reflector *reflector_new(struct kube_loop *l, const struct kube_transport *t,
+                                const struct kube_watcher_options *options, const struct watcher_sink *sink);
 void reflector_start(struct reflector *r);
 void reflector_free(struct reflector *r); /* cancels what is under way */
 
-struct watcher_stats reflector_stats(const struct reflector *r);
+struct kube_watcher_stats reflector_stats(const struct reflector *r);
 
 static inline void reflector_freep(struct reflector **r)
 {

@@ -193,11 +193,11 @@ static int put_queries(const struct kube_request *r, struct buf *out, struct err
 static size_t body_limit(enum kube_verb verb)
 {
     if (verb == KUBE_LIST || verb == KUBE_WATCH)
-        return TRANSPORT_BODY_MAX_BYTES;
+        return KUBE_TRANSPORT_BODY_MAX_BYTES;
     return verb == KUBE_GET ? KUBE_OBJECT_MAX_BYTES : KUBE_WRITE_ANSWER_BYTES;
 }
 
-int kube_request_build(const struct kube_request *r, struct arena *a, struct http_request *out,
+int kube_request_build(const struct kube_request *r, struct arena *a, struct kube_http_request *out,
                        struct err *err)
 {
     const struct verb_row *v = &verbs[r->verb];
@@ -210,14 +210,14 @@ int kube_request_build(const struct kube_request *r, struct arena *a, struct htt
         return -1;
     if (put_path(r, &path, err) < 0 || put_queries(r, &path, err) < 0)
         return err_wrap(err, "%s %s", v->name, r->resource->plural);
-    *out = (struct http_request){
+    *out = (struct kube_http_request){
         .method = v->method,
         .path = arena_strndup(a, buf_str(&path), path.len),
         .content_type = r->body.len ? v->content_type : NULL,
         .body = r->body,
         .ns = r->ns,
         .later = r->later,
-        .timeout_ms = r->verb == KUBE_WATCH ? 0 : TRANSPORT_TIMEOUT_MS,
+        .timeout_ms = r->verb == KUBE_WATCH ? 0 : KUBE_TRANSPORT_TIMEOUT_MS,
         .body_max_bytes = body_limit(r->verb),
         .own_connection = r->verb == KUBE_WATCH,
     };

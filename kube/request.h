@@ -59,7 +59,7 @@ struct kube_request {
 };
 
 /* Timeouts are transport.h's, limits its own or those above; a watch gets no timeout. */
-int kube_request_build(const struct kube_request *r, struct arena *a, struct http_request *out,
+int kube_request_build(const struct kube_request *r, struct arena *a, struct kube_http_request *out,
                        struct err *err) MUST_CHECK;
 
 /* A DeleteOptions body; uid, resource_version, propagation ("Foreground", "Background", "Orphan") may be NULL

@@ -82,7 +82,7 @@ int kube_status_object(const cJSON *status, struct kube_status *ret, struct err 
 }
 
 /* Plain text, as proxies and wrong paths give it: its first line is the message. */
-static int fill_text(const struct http_response *r, struct kube_status *ret, struct err *err)
+static int fill_text(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
 {
     char cut[120] = "";
     size_t n = 0;
@@ -93,7 +93,7 @@ static int fill_text(const struct http_response *r, struct kube_status *ret, str
     return fill(r->status, NULL, cut[0] ? cut : "no message from the server", ret, err);
 }
 
-int kube_status_check(const struct http_response *r, struct kube_status *ret, struct err *err)
+int kube_status_check(const struct kube_http_response *r, struct kube_status *ret, struct err *err)
 {
     struct err ignored;
 

@@ -38,7 +38,8 @@ struct kube_status {
 };
 
 /* 0 for a 2xx answer; else -1, *err and *ret set. A body that is no Status object still gives a message. */
-int kube_status_check(const struct http_response *r, struct kube_status *ret, struct err *err) MUST_CHECK;
+int kube_status_check(const struct kube_http_response *r, struct kube_status *ret,
+                      struct err *err) MUST_CHECK;
 
 /* The same for a Status object met inside a watch stream, whose code stands in the object. Always -1. */
 int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err);

@@ -10,15 +10,15 @@
 
 /* One allocation per object; `text` holds namespace, name, uid and group, each with its NUL, unless the value has them. */
 struct node {
-    struct store_entry e;    /* first: an entry's address is its node's */
-    struct node *next;       /* in its bucket */
-    struct node *group_next; /* in its group bucket, other groups among them */
+    struct kube_store_entry e; /* first: an entry's address is its node's */
+    struct node *next;         /* in its bucket */
+    struct node *group_next;   /* in its group bucket, other groups among them */
     uint32_t hash, group_hash;
     bool marked;
     char text[];
 };
 
-struct store {
+struct kube_store {
     void (*free_value)(void *value);
     struct node **buckets;
     struct node **groups;
@@ -43,20 +43,20 @@ static uint32_t hash_group(const char *group)
     return fold(hash_fnv1a(HASH_FNV1A, group, strlen(group)));
 }
 
-struct store *store_new(void (*free_value)(void *value))
+struct kube_store *kube_store_new(void (*free_value)(void *value))
 {
-    struct store *s = memory_must(calloc(1, sizeof(*s)));
+    struct kube_store *s = memory_must(calloc(1, sizeof(*s)));
 
     s->free_value = free_value;
     return s;
 }
 
-static struct node *node_of(const struct store_entry *e)
+static struct node *node_of(const struct kube_store_entry *e)
 {
     return (struct node *)(uintptr_t)e;
 }
 
-static void link_node(struct store *s, struct node *n)
+static void link_node(struct kube_store *s, struct node *n)
 {
     struct node **b = &s->buckets[n->hash & (s->n_buckets - 1)];
     struct node **g = &s->groups[n->group_hash & (s->n_buckets - 1)];
@@ -69,7 +69,7 @@ static void link_node(struct store *s, struct node *n)
     *g = n;
 }
 
-static void resize(struct store *s, size_t n_buckets)
+static void resize(struct kube_store *s, size_t n_buckets)
 {
     struct node **old = s->buckets;
     size_t n_old = s->n_buckets;
@@ -90,7 +90,7 @@ static void resize(struct store *s, size_t n_buckets)
 }
 
 /* The link that points at the object, or at the end of its bucket. */
-static struct node **find(const struct store *s, uint32_t hash, const char *ns, const char *name)
+static struct node **find(const struct kube_store *s, uint32_t hash, const char *ns, const char *name)
 {
     struct node **at = &s->buckets[hash & (s->n_buckets - 1)];
 
@@ -99,7 +99,7 @@ static struct node **find(const struct store *s, uint32_t hash, const char *ns, 
     return at;
 }
 
-static void drop(struct store *s, struct node **at)
+static void drop(struct kube_store *s, struct node **at)
 {
     struct node *n = *at;
 
@@ -125,7 +125,7 @@ static const char *add_text(char **to, const char *s)
     return at;
 }
 
-static struct node *node_new(const struct store_entry *e, size_t text)
+static struct node *node_new(const struct kube_store_entry *e, size_t text)
 {
     struct node *n = memory_must(calloc(1, sizeof(*n) + text));
 
@@ -135,7 +135,7 @@ static struct node *node_new(const struct store_entry *e, size_t text)
     return n;
 }
 
-static const struct store_entry *put(struct store *s, struct node *n)
+static const struct kube_store_entry *put(struct kube_store *s, struct node *n)
 {
     if (s->n_buckets) {
         struct node **old = find(s, n->hash, n->e.ns, n->e.name);
@@ -149,10 +149,10 @@ static const struct store_entry *put(struct store *s, struct node *n)
     return &n->e;
 }
 
-const struct store_entry *store_put(struct store *s, const char *ns, const char *name, const char *uid,
-                                    const char *group, void *value)
+const struct kube_store_entry *kube_store_put(struct kube_store *s, const char *ns, const char *name,
+                                              const char *uid, const char *group, void *value)
 {
-    struct store_entry e = {ns ? ns : "", name, uid ? uid : "", group ? group : "", value};
+    struct kube_store_entry e = {ns ? ns : "", name, uid ? uid : "", group ? group : "", value};
     /* The new node first: the caller may pass strings of the old one. */
     struct node *n = node_new(&e, strlen(e.ns) + strlen(e.name) + strlen(e.uid) + strlen(e.group) + 4);
     char *to = n->text;
@@ -164,19 +164,19 @@ const struct store_entry *store_put(struct store *s, const char *ns, const char 
     return put(s, n);
 }
 
-const struct store_entry *store_put_view(struct store *s, const struct store_entry *e)
+const struct kube_store_entry *kube_store_put_view(struct kube_store *s, const struct kube_store_entry *e)
 {
     return put(s, node_new(e, 0));
 }
 
-const struct store_entry *store_get(const struct store *s, const char *ns, const char *name)
+const struct kube_store_entry *kube_store_get(const struct kube_store *s, const char *ns, const char *name)
 {
     struct node *n = s->n_buckets ? *find(s, hash_key(ns ? ns : "", name), ns ? ns : "", name) : NULL;
 
     return n ? &n->e : NULL;
 }
 
-bool store_remove(struct store *s, const char *ns, const char *name, const char *uid)
+bool kube_store_remove(struct kube_store *s, const char *ns, const char *name, const char *uid)
 {
     if (!s->n_buckets)
         return false;
@@ -187,19 +187,19 @@ bool store_remove(struct store *s, const char *ns, const char *name, const char 
     return true;
 }
 
-size_t store_count(const struct store *s)
+size_t kube_store_count(const struct kube_store *s)
 {
     return s->count;
 }
 
-static const struct store_entry *same_group(const struct node *n, uint32_t hash, const char *group)
+static const struct kube_store_entry *same_group(const struct node *n, uint32_t hash, const char *group)
 {
     while (n && (n->group_hash != hash || strcmp(n->e.group, group) != 0))
         n = n->group_next;
     return n ? &n->e : NULL;
 }
 
-const struct store_entry *store_group(const struct store *s, const char *group)
+const struct kube_store_entry *kube_store_group(const struct kube_store *s, const char *group)
 {
     if (!s->n_buckets || !group || !group[0])
         return NULL;
@@ -207,14 +207,14 @@ const struct store_entry *store_group(const struct store *s, const char *group)
     return same_group(s->groups[hash & (s->n_buckets - 1)], hash, group);
 }
 
-const struct store_entry *store_group_next(const struct store_entry *e)
+const struct kube_store_entry *kube_store_group_next(const struct kube_store_entry *e)
 {
     const struct node *n = node_of(e);
 
     return same_group(n->group_next, n->group_hash, e->group);
 }
 
-static const struct store_entry *first_from(const struct store *s, size_t bucket)
+static const struct kube_store_entry *first_from(const struct kube_store *s, size_t bucket)
 {
     for (; bucket < s->n_buckets; bucket++)
         if (s->buckets[bucket])
@@ -222,40 +222,41 @@ static const struct store_entry *first_from(const struct store *s, size_t bucket
     return NULL;
 }
 
-const struct store_entry *store_first(const struct store *s)
+const struct kube_store_entry *kube_store_first(const struct kube_store *s)
 {
     return first_from(s, 0);
 }
 
-const struct store_entry *store_next(const struct store *s, const struct store_entry *e)
+const struct kube_store_entry *kube_store_next(const struct kube_store *s, const struct kube_store_entry *e)
 {
     const struct node *n = node_of(e);
 
     return n->next ? &n->next->e : first_from(s, (n->hash & (s->n_buckets - 1)) + 1);
 }
 
-void store_mark_one(const struct store_entry *e)
+void kube_store_mark_one(const struct kube_store_entry *e)
 {
     node_of(e)->marked = true;
 }
 
-void store_unmark_one(const struct store_entry *e)
+void kube_store_unmark_one(const struct kube_store_entry *e)
 {
     node_of(e)->marked = false;
 }
 
-bool store_is_marked(const struct store_entry *e)
+bool kube_store_is_marked(const struct kube_store_entry *e)
 {
     return node_of(e)->marked;
 }
 
-void store_mark(struct store *s)
+void kube_store_mark(struct kube_store *s)
 {
-    for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
-        store_mark_one(e);
+    for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
+        kube_store_mark_one(e);
 }
 
-size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_entry *e), void *ctx)
+size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const struct kube_store_entry *e),
+                        void *ctx)
 {
     size_t n = 0;
 
@@ -275,21 +276,21 @@ size_t store_sweep(struct store *s, void (*gone)(void *ctx, const struct store_e
     return n;
 }
 
-size_t store_bytes(const struct store *s, size_t (*value_bytes)(const void *value))
+size_t kube_store_bytes(const struct kube_store *s, size_t (*value_bytes)(const void *value))
 {
     size_t bytes = heapsize(s) + heapsize(s->buckets) + heapsize(s->groups);
 
-    for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+    for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
         bytes += heapsize(node_of(e)) + (value_bytes && e->value ? value_bytes(e->value) : 0);
     return bytes;
 }
 
-void store_free(struct store *s)
+void kube_store_free(struct kube_store *s)
 {
     if (!s)
         return;
-    store_mark(s);
-    store_sweep(s, NULL, NULL);
+    kube_store_mark(s);
+    kube_store_sweep(s, NULL, NULL);
     free(s->buckets);
     free(s->groups);
     free(s);

@@ -17,9 +17,9 @@ enum state { STREAM, LIST, LIST_MORE, WATCH };
 
 struct watcher {
     struct arena strings;
-    struct watcher_options o;
+    struct kube_watcher_options o;
     struct watcher_sink sink;
-    struct watcher_stats stats;
+    struct kube_watcher_stats stats;
     enum state state;
     struct items items;
     struct lines lines;
@@ -39,7 +39,7 @@ struct watcher {
     int64_t doubted_ms;
 };
 
-struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink)
+struct watcher *watcher_new(const struct kube_watcher_options *options, const struct watcher_sink *sink)
 {
     struct watcher *w = memory_must(calloc(1, sizeof(*w)));
 
@@ -82,7 +82,7 @@ static bool is_stream(const struct watcher *w)
     return w->state == STREAM || w->state == WATCH;
 }
 
-int watcher_request(struct watcher *w, struct arena *a, struct http_request *out, struct err *err)
+int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request *out, struct err *err)
 {
     bool stream = is_stream(w);
     struct kube_request r = {
@@ -105,7 +105,7 @@ int watcher_request(struct watcher *w, struct arena *a, struct http_request *out
     if (kube_request_build(&r, a, out, err) < 0)
         return -1;
     out->timeout_ms = 0;
-    out->idle_timeout_ms = stream ? WATCHER_IDLE_MS : TRANSPORT_TIMEOUT_MS;
+    out->idle_timeout_ms = stream ? WATCHER_IDLE_MS : KUBE_TRANSPORT_TIMEOUT_MS;
     return 0;
 }
 
@@ -305,7 +305,7 @@ int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
 
 int64_t watcher_deadline_ms(const struct watcher *w)
 {
-    return w->state == STREAM ? w->byte_ms + TRANSPORT_TIMEOUT_MS : INT64_MAX;
+    return w->state == STREAM ? w->byte_ms + KUBE_TRANSPORT_TIMEOUT_MS : INT64_MAX;
 }
 
 /* True when this was the server's way to say that it has no such stream: a refused parameter (422; 400 from older ones),
@@ -380,7 +380,8 @@ static int64_t stream_ended(struct watcher *w, int64_t now_ms)
     return fail(w, now_ms, &err, &none);
 }
 
-int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct http_response *r, const struct err *err)
+int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_response *r,
+                    const struct err *err)
 {
     struct kube_status status = {.retry_after_ms = -1};
     struct err why;
@@ -402,7 +403,7 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct http_respons
     return is_stream(w) ? stream_ended(w, now_ms) : list_ended(w, now_ms);
 }
 
-struct watcher_stats watcher_stats(const struct watcher *w)
+struct kube_watcher_stats watcher_stats(const struct watcher *w)
 {
     return w->stats;
 }

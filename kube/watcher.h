@@ -59,7 +59,7 @@ struct watcher_sink {
     void (*problem)(void *ctx, const struct err *err);
 };
 
-struct watcher_options {
+struct kube_watcher_options {
     struct kube_resource resource;
     const char *ns; /* NULL: all namespaces */
     const char *label_selector;
@@ -68,7 +68,7 @@ struct watcher_options {
     bool pages;    /* never as a stream */
 };
 
-struct watcher_stats {
+struct kube_watcher_stats {
     uint64_t lists;   /* begun, as a stream or in pages */
     uint64_t syncs;   /* lists completed */
     uint64_t watches; /* asked for; what follows a stream's first part needs no asking */
@@ -80,11 +80,12 @@ struct watcher_stats {
     bool no_streams;     /* the server said that it has none, or none are wanted */
 };
 
-struct watcher *watcher_new(const struct watcher_options *options, const struct watcher_sink *sink);
+struct watcher *watcher_new(const struct kube_watcher_options *options, const struct watcher_sink *sink);
 void watcher_free(struct watcher *w);
 
 /* What to ask now; lives in the arena. ERR_INVALID: the options make no request. */
-int watcher_request(struct watcher *w, struct arena *a, struct http_request *out, struct err *err) MUST_CHECK;
+int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request *out,
+                    struct err *err) MUST_CHECK;
 
 void watcher_begin(struct watcher *w, int64_t now_ms);
 
@@ -97,8 +98,9 @@ int64_t watcher_deadline_ms(const struct watcher *w);
 
 /* The answer is over: exactly one of r and err is not NULL, or none after a failed feed. Returns how long to wait
  * before the next request. */
-int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct http_response *r, const struct err *err);
+int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_response *r,
+                    const struct err *err);
 
-struct watcher_stats watcher_stats(const struct watcher *w);
+struct kube_watcher_stats watcher_stats(const struct watcher *w);
 
 #endif

@@ -5,28 +5,28 @@
 
 #include <stdlib.h>
 
-struct work {
-    struct works *ws;
-    struct work *next, **at;
+struct kube_work {
+    struct kube_works *ws;
+    struct kube_work *next, **at;
     struct workqueue_key key; /* the queue's, until workqueue_done */
     void *data;
     void (*free_data)(void *data);
-    void (*answered)(void *ctx, struct work *w, struct kube_reply *reply);
+    void (*answered)(void *ctx, struct kube_work *w, struct kube_reply *reply);
     struct kube_call *call;
-    struct loop_task unsent; /* tells of `why` */
+    struct kube_loop_task unsent; /* tells of `why` */
     struct err why;
 };
 
-static int64_t now(const struct works *ws)
+static int64_t now(const struct kube_works *ws)
 {
-    return loop_now_ms(ws->loop);
+    return kube_loop_now_ms(ws->loop);
 }
 
-struct work *works_begin(struct works *ws, struct workqueue_key key)
+struct kube_work *kube_works_begin(struct kube_works *ws, struct workqueue_key key)
 {
-    struct work *w = memory_must(calloc(1, sizeof(*w)));
+    struct kube_work *w = memory_must(calloc(1, sizeof(*w)));
 
-    *w = (struct work){.ws = ws, .key = key, .next = ws->first, .at = &ws->first};
+    *w = (struct kube_work){.ws = ws, .key = key, .next = ws->first, .at = &ws->first};
     if (w->next)
         w->next->at = &w->next;
     ws->first = w;
@@ -34,87 +34,87 @@ struct work *works_begin(struct works *ws, struct workqueue_key key)
     return w;
 }
 
-static void work_free(struct work *w)
+static void work_free(struct kube_work *w)
 {
     *w->at = w->next;
     if (w->next)
         w->next->at = w->at;
     w->ws->n--;
     kube_call_cancel(w->call);
-    loop_task_cancel(w->ws->loop, &w->unsent);
+    kube_loop_task_cancel(w->ws->loop, &w->unsent);
     if (w->free_data)
         w->free_data(w->data);
     free(w);
 }
 
-void works_free(struct works *ws)
+void kube_works_free(struct kube_works *ws)
 {
     while (ws->first)
         work_free(ws->first);
 }
 
-static void end(struct work *w)
+static void end(struct kube_work *w)
 {
-    struct works *ws = w->ws;
+    struct kube_works *ws = w->ws;
 
     workqueue_done(ws->queue, w->key, now(ws));
     work_free(w);
     ws->ended(ws->owner);
 }
 
-const char *work_key(const struct work *w)
+const char *kube_work_key(const struct kube_work *w)
 {
     return w->key.name;
 }
 
-const char *work_ns(const struct work *w)
+const char *kube_work_ns(const struct kube_work *w)
 {
     return w->key.ns;
 }
 
-void work_attach(struct work *w, void *data, void (*free_data)(void *data))
+void kube_work_attach(struct kube_work *w, void *data, void (*free_data)(void *data))
 {
     w->data = data;
     w->free_data = free_data;
 }
 
-void *work_data(const struct work *w)
+void *kube_work_data(const struct kube_work *w)
 {
     return w->data;
 }
 
-void work_done(struct work *w)
+void kube_work_done(struct kube_work *w)
 {
     workqueue_forget(w->ws->queue, w->key);
     end(w);
 }
 
-void work_after(struct work *w, int64_t delay_ms)
+void kube_work_after(struct kube_work *w, int64_t delay_ms)
 {
     workqueue_add_at(w->ws->queue, w->key, now(w->ws) + (delay_ms > 0 ? delay_ms : 0));
-    work_done(w);
+    kube_work_done(w);
 }
 
-void work_retry(struct work *w, int64_t retry_after_ms)
+void kube_work_retry(struct kube_work *w, int64_t retry_after_ms)
 {
     workqueue_retry(w->ws->queue, w->key, now(w->ws), now(w->ws) + retry_after_ms);
     end(w);
 }
 
-static void answered_by_rule(void *ctx, struct work *w, struct kube_reply *reply)
+static void answered_by_rule(void *ctx, struct kube_work *w, struct kube_reply *reply)
 {
     if (!reply->err) {
-        work_done(w);
+        kube_work_done(w);
         return;
     }
     if (reply->err->kind != ERR_CONFLICT)
         w->ws->problem(ctx, w->key.name, reply->err);
-    work_retry(w, reply->status.retry_after_ms);
+    kube_work_retry(w, reply->status.retry_after_ms);
 }
 
 static void on_reply(void *ctx, struct kube_reply *reply)
 {
-    struct work *w = ctx;
+    struct kube_work *w = ctx;
 
     w->call = NULL;
     w->answered(w->ws->ctx, w, reply);
@@ -122,19 +122,19 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 
 static void on_unsent(void *ctx)
 {
-    struct work *w = ctx;
+    struct kube_work *w = ctx;
     struct kube_reply reply = {.status = {.retry_after_ms = -1}, .err = &w->why};
 
     w->answered(w->ws->ctx, w, &reply);
 }
 
-void work_send(struct work *w, const struct kube_request *request,
-               void (*done)(void *ctx, struct work *w, struct kube_reply *reply))
+void kube_work_send(struct kube_work *w, const struct kube_request *request,
+                    void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply))
 {
     w->answered = done ? done : answered_by_rule;
     w->call = kube_call_start(w->ws->transport, request, on_reply, w, &w->why);
     if (w->call)
         return;
-    w->unsent = (struct loop_task){.run = on_unsent, .ctx = w};
-    loop_task_add(w->ws->loop, &w->unsent);
+    w->unsent = (struct kube_loop_task){.run = on_unsent, .ctx = w};
+    kube_loop_task_add(w->ws->loop, &w->unsent);
 }

@@ -28,7 +28,7 @@ struct workqueue {
     size_t count;
     struct fairqueue *turns;
     struct heap later;
-    struct workqueue_stats stats;
+    struct kube_workqueue_stats stats;
 };
 
 static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WORKQUEUE_RESERVED,
@@ -252,17 +252,17 @@ int64_t workqueue_next_ms(const struct workqueue *q)
     return q->later.n ? heap_first(&q->later)->at_ms : INT64_MAX;
 }
 
-struct workqueue_stats workqueue_stats(const struct workqueue *q)
+struct kube_workqueue_stats workqueue_stats(const struct workqueue *q)
 {
-    struct workqueue_stats s = q->stats;
+    struct kube_workqueue_stats s = q->stats;
 
     s.delayed = q->later.n;
     return s;
 }
 
-struct workqueue_unfinished workqueue_unfinished(const struct workqueue *q, int64_t now_ms)
+struct kube_workqueue_unfinished workqueue_unfinished(const struct workqueue *q, int64_t now_ms)
 {
-    struct workqueue_unfinished u = {0};
+    struct kube_workqueue_unfinished u = {0};
 
     for (size_t i = 0; i < q->n_buckets; i++) {
         for (const struct item *it = q->buckets[i]; it; it = it->next_hash) {

@@ -24,7 +24,7 @@ struct workqueue;
 enum { WORKQUEUE_BACKOFF_MIN_MS = 5, WORKQUEUE_BACKOFF_MAX_MS = 60000 };
 
 /* Counted as client-go's queues do. */
-struct workqueue_stats {
+struct kube_workqueue_stats {
     size_t depth;      /* due, and not taken */
     size_t delayed;    /* due later */
     size_t processing; /* taken and not done */
@@ -34,7 +34,7 @@ struct workqueue_stats {
     struct histogram worked; /* from taken to done */
 };
 
-struct workqueue_unfinished {
+struct kube_workqueue_unfinished {
     int64_t sum_ms; /* of all keys taken and not done, since each was taken */
     int64_t longest_ms;
 };
@@ -72,9 +72,9 @@ void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_m
 /* When a key can be taken next unless another is done before: INT64_MIN for at once, INT64_MAX for never. */
 int64_t workqueue_next_ms(const struct workqueue *q);
 
-struct workqueue_stats workqueue_stats(const struct workqueue *q);
-struct workqueue_unfinished workqueue_unfinished(const struct workqueue *q,
-                                                 int64_t now_ms); /* looks at every key */
+struct kube_workqueue_stats workqueue_stats(const struct workqueue *q);
+struct kube_workqueue_unfinished workqueue_unfinished(const struct workqueue *q,
+                                                      int64_t now_ms); /* looks at every key */
 
 static inline void workqueue_freep(struct workqueue **q)
 {

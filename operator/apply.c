@@ -9,7 +9,7 @@
 enum { STEPS_MAX = 8 };
 
 struct apply {
-    struct recorder *recorder;
+    struct kube_recorder *recorder;
     struct apply_target target;
     const struct plan *plan;
     void (*done)(void *ctx, const struct apply_result *result);
@@ -42,13 +42,13 @@ static void on_step_ended(void *ctx)
 
 static void record(struct apply *ap, const struct action *act)
 {
-    struct recorder_object o = {.api_version = TRAINJOB_API_VERSION,
-                                .kind = TRAINJOB_KIND,
-                                .ns = ap->target.ns,
-                                .name = ap->target.job,
-                                .uid = ap->target.uid};
+    struct kube_recorder_object o = {.api_version = TRAINJOB_API_VERSION,
+                                     .kind = TRAINJOB_KIND,
+                                     .ns = ap->target.ns,
+                                     .name = ap->target.job,
+                                     .uid = ap->target.uid};
 
-    recorder_event(ap->recorder, &o, act->warning, act->reason, "%s", act->message);
+    kube_recorder_event(ap->recorder, &o, act->warning, act->reason, "%s", act->message);
 }
 
 static void begin(struct apply *ap, const struct action *act)
@@ -94,8 +94,8 @@ static void run(struct apply *ap)
         finish(ap);
 }
 
-struct apply *apply_new(const struct transport *t, struct recorder *r, const struct apply_target *target,
-                        const struct plan *plan, struct arena *a,
+struct apply *apply_new(const struct kube_transport *t, struct kube_recorder *r,
+                        const struct apply_target *target, const struct plan *plan, struct arena *a,
                         void (*done)(void *ctx, const struct apply_result *result), void *ctx)
 {
     struct apply *ap = memory_must(calloc(1, sizeof(*ap)));

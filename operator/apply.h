@@ -17,8 +17,8 @@
 
 struct apply;
 
-struct apply *apply_new(const struct transport *t, struct recorder *r, const struct apply_target *target,
-                        const struct plan *plan, struct arena *a,
+struct apply *apply_new(const struct kube_transport *t, struct kube_recorder *r,
+                        const struct apply_target *target, const struct plan *plan, struct arena *a,
                         void (*done)(void *ctx, const struct apply_result *result), void *ctx);
 void apply_run(struct apply *ap); /* `done` may come from inside, and then *ap is gone */
 void apply_cancel(struct apply *ap);

@@ -22,14 +22,14 @@ enum {
 };
 
 struct controller {
-    struct loop *loop;
-    const struct transport *transport;
-    struct recorder *recorder;
+    struct kube_loop *loop;
+    const struct kube_transport *transport;
+    struct kube_recorder *recorder;
     const struct log *log;
     struct controller_options options;
-    struct reconciler *reconciler;
+    struct kube_reconciler *reconciler;
     struct watches watches;
-    struct store *states; /* struct keystate by UID, of this term */
+    struct kube_store *states; /* struct keystate by UID, of this term */
     struct term term;
     struct budget budget; /* of the passes under way */
     struct controller_counts counts;
@@ -39,7 +39,7 @@ struct controller {
 struct pass {
     struct controller *c;
     uint64_t term;
-    struct work *work;
+    struct kube_work *work;
     struct arena names;
     struct apply_target target; /* strings in `names` */
     struct arena arena;         /* of the plan and its requests */
@@ -55,22 +55,23 @@ struct pass {
 
 static int64_t now(const struct controller *c)
 {
-    return loop_now_ms(c->loop);
+    return kube_loop_now_ms(c->loop);
 }
 
 static int64_t wall(const struct controller *c)
 {
-    struct clock clock = loop_clock(c->loop);
+    struct clock clock = kube_loop_clock(c->loop);
 
     return clock.wall_ms(clock.ctx);
 }
 
-static void on_job_gone(void *ctx, const struct store_entry *job)
+static void on_job_gone(void *ctx, const struct kube_store_entry *job)
 {
     struct controller *c = ctx;
 
-    c->counts.deleted += reconciler_term(c->reconciler) != 0;
-    store_remove(c->states, "", job->uid, NULL); /* its key may not come any more: see reconciler_lead */
+    c->counts.deleted += kube_reconciler_term(c->reconciler) != 0;
+    kube_store_remove(c->states, "", job->uid,
+                      NULL); /* its key may not come any more: see kube_reconciler_lead */
 }
 
 static void on_problem(void *ctx, const char *what, const struct err *err)
@@ -85,17 +86,17 @@ static void begin_term(void *ctx)
 {
     struct controller *c = ctx;
 
-    store_free(c->states);
-    c->states = store_new(keystate_free);
+    kube_store_free(c->states);
+    c->states = kube_store_new(keystate_free);
     term_begin(&c->term);
 }
 
 static struct keystate *state_of(struct controller *c, const char *uid)
 {
-    const struct store_entry *e = store_get(c->states, "", uid);
+    const struct kube_store_entry *e = kube_store_get(c->states, "", uid);
 
     if (!e)
-        e = store_put(c->states, "", uid, uid, NULL, keystate_new(uid));
+        e = kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid));
     return e->value;
 }
 
@@ -123,12 +124,12 @@ static void pass_free(void *data)
     free(p);
 }
 
-static struct pass *pass_new(struct controller *c, struct work *w, const struct trainjob *job)
+static struct pass *pass_new(struct controller *c, struct kube_work *w, const struct trainjob *job)
 {
     struct pass *p = memory_must(calloc(1, sizeof(*p)));
 
     p->c = c;
-    p->term = reconciler_term(c->reconciler);
+    p->term = kube_reconciler_term(c->reconciler);
     p->work = w;
     p->begun_ms = now(c);
     p->attempt = job->status.attempt;
@@ -136,7 +137,7 @@ static struct pass *pass_new(struct controller *c, struct work *w, const struct 
     p->version = arena_strdup(&p->names, job->resource_version);
     p->target = (struct apply_target){arena_strdup(&p->names, job->ns), arena_strdup(&p->names, job->name),
                                       arena_strdup(&p->names, job->uid)};
-    work_attach(w, p, pass_free);
+    kube_work_attach(w, p, pass_free);
     return p;
 }
 
@@ -171,13 +172,13 @@ static void after_failure(struct pass *p, const struct apply_result *r, bool tol
     c->counts.failures++;
     if (told) {
         log_pass(c, p, LOG_WARN, "create refused", &r->err);
-        work_after(p->work, 0); /* to say so in the status */
+        kube_work_after(p->work, 0); /* to say so in the status */
     } else if (r->wait) {
-        work_after(p->work, SAME_NAME_MS);
+        kube_work_after(p->work, SAME_NAME_MS);
     } else {
         bool conflict = r->err.kind == ERR_CONFLICT || r->err.kind == ERR_NOT_FOUND;
         log_pass(c, p, conflict ? LOG_DEBUG : LOG_WARN, "pass failed", &r->err);
-        work_retry(p->work, r->retry_after_ms);
+        kube_work_retry(p->work, r->retry_after_ms);
     }
 }
 
@@ -192,15 +193,15 @@ static void after_success(struct pass *p, const struct apply_result *r)
     else if (r->n_gone_uids || r->status_written || r->n_expected)
         delay = 0;
     if (delay == INT64_MAX)
-        work_done(p->work);
+        kube_work_done(p->work);
     else
-        work_after(p->work, delay);
+        kube_work_after(p->work, delay);
 }
 
 /* It teaches nothing, and its key comes again when this process leads: all do. */
 static bool is_of_earlier_term(const struct pass *p)
 {
-    return p->term != reconciler_term(p->c->reconciler);
+    return p->term != kube_reconciler_term(p->c->reconciler);
 }
 
 static void on_applied(void *ctx, const struct apply_result *r)
@@ -210,7 +211,7 @@ static void on_applied(void *ctx, const struct apply_result *r)
 
     p->apply = NULL;
     if (is_of_earlier_term(p)) {
-        work_done(p->work);
+        kube_work_done(p->work);
         return;
     }
     struct keystate *k = state_of(c, p->target.uid);
@@ -227,27 +228,27 @@ static void on_applied(void *ctx, const struct apply_result *r)
         after_failure(p, r, told);
 }
 
-static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
+static void on_read(void *ctx, struct kube_work *w, struct kube_reply *reply)
 {
-    struct pass *p = work_data(w);
+    struct pass *p = kube_work_data(w);
     struct controller *c = ctx;
     const char *version =
         json_str(json_find(reply->names, (const char *[]){"metadata", NULL}), "resourceVersion");
 
     if (is_of_earlier_term(p)) {
-        work_done(w);
+        kube_work_done(w);
         return;
     }
     if (reply->err && reply->err->kind == ERR_NOT_FOUND) {
         watches_forget_job(&c->watches,
                            p->target.uid); /* its watch is behind, or dead and nobody noticed yet */
-        work_after(w, 0);
+        kube_work_after(w, 0);
         return;
     }
     if (reply->err) {
         c->counts.failures++;
         log_pass(c, p, LOG_WARN, "reading the job failed", reply->err);
-        work_retry(w, reply->status.retry_after_ms);
+        kube_work_retry(w, reply->status.retry_after_ms);
         return;
     }
     struct keystate *k = state_of(c, p->target.uid);
@@ -255,23 +256,23 @@ static void on_read(void *ctx, struct work *w, struct kube_reply *reply)
     if (!reply->names) { /* so long that not even they came: nobody vouches for what the watch tells */
         k->confirmed = false;
         log_pass(c, p, LOG_WARN, "the job cannot be read", reply->unreadable);
-        work_retry(w, -1);
+        kube_work_retry(w, -1);
         return;
     }
     snprintf(k->live_version, sizeof(k->live_version), "%s", version ? version : "");
     snprintf(k->status_version, sizeof(k->status_version), "%s", version ? version : "");
     k->confirmed = true;
     watches_put_job(&c->watches, p->target.uid, reply->names, reply->unreadable);
-    work_after(w, 0);
+    kube_work_after(w, 0);
 }
 
 static void read_live(struct pass *p)
 {
     arena_release(&p->arena);
-    work_send(p->work,
-              &(struct kube_request){
-                  .verb = KUBE_GET, .resource = &TRAINJOBS, .ns = p->target.ns, .name = p->target.job},
-              on_read);
+    kube_work_send(p->work,
+                   &(struct kube_request){
+                       .verb = KUBE_GET, .resource = &TRAINJOBS, .ns = p->target.ns, .name = p->target.job},
+                   on_read);
 }
 
 /* Whether children are made or removed on the word of a job that nobody vouched for: a status that is written first
@@ -302,7 +303,8 @@ static size_t bytes_of(const struct pass *p)
 static bool is_put_off(struct pass *p, struct keystate *k)
 {
     struct controller *c = p->c;
-    bool wait = p->plan.may_wait && p->plan.n_actions > 0 && transport_is_full(c->transport, p->target.ns);
+    bool wait =
+        p->plan.may_wait && p->plan.n_actions > 0 && kube_transport_is_full(c->transport, p->target.ns);
 
     if (wait && !k->put_off_ms)
         k->put_off_ms = now(c);
@@ -310,7 +312,7 @@ static bool is_put_off(struct pass *p, struct keystate *k)
         k->put_off_ms = 0;
         return false;
     }
-    work_after(p->work, PUT_OFF_MS);
+    kube_work_after(p->work, PUT_OFF_MS);
     return true;
 }
 
@@ -338,7 +340,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     k->need_create = in.create_bytes;
     k->need_generation = job->generation;
     if (!room) {
-        work_after(p->work, NO_ROOM_MS);
+        kube_work_after(p->work, NO_ROOM_MS);
     } else {
         k->status_tried |= p->plan.n_actions > 0 && p->plan.actions[0].kind == ACTION_STATUS;
         budget_take(&c->budget, &p->share, p->target.ns, bytes);
@@ -355,38 +357,38 @@ static bool still_lacks_room(const struct controller *c, const struct keystate *
            !budget_has_room(&c->budget, job->ns, k->need_bytes);
 }
 
-static void reconcile(void *ctx, struct work *w)
+static void reconcile(void *ctx, struct kube_work *w)
 {
     struct controller *c = ctx;
-    const char *uid = work_key(w);
+    const char *uid = kube_work_key(w);
     const struct jobtext *cached = watches_job(&c->watches, uid);
     struct err err;
 
     if (!cached) {
-        store_remove(c->states, "", uid, NULL);
-        work_done(w);
+        kube_store_remove(c->states, "", uid, NULL);
+        kube_work_done(w);
         return;
     }
     /* The key of someone's child in another namespace, that says it is this job's. */
-    if (strcmp(cached->ns, work_ns(w)) != 0) {
-        work_done(w);
+    if (strcmp(cached->ns, kube_work_ns(w)) != 0) {
+        kube_work_done(w);
         return;
     }
     struct keystate *k = state_of(c, uid);
     if (still_lacks_room(c, k, cached)) {
-        work_after(w, NO_ROOM_MS);
+        kube_work_after(w, NO_ROOM_MS);
         return;
     }
     bool visible = keystate_visible(k, &c->watches, cached->resource_version);
     if (!visible && now(c) < k->expected_until_ms) {
-        work_after(w, k->expected_until_ms - now(c));
+        kube_work_after(w, k->expected_until_ms - now(c));
         return;
     }
     keystate_expired(k, !visible);
     cleanup_trainjob struct trainjob *job = jobtext_decode(cached, &err);
     if (!job) {
         on_problem(c, "pytorchtrainingjobs", &err);
-        work_retry(w, -1);
+        kube_work_retry(w, -1);
         return;
     }
     c->counts.passes++;
@@ -397,8 +399,9 @@ static void reconcile(void *ctx, struct work *w)
         plan_and_apply(p, job, k);
 }
 
-struct controller *controller_new(struct loop *l, const struct transport *t, struct recorder *r,
-                                  const struct log *log, const struct controller_options *options)
+struct controller *controller_new(struct kube_loop *l, const struct kube_transport *t,
+                                  struct kube_recorder *r, const struct log *log,
+                                  const struct controller_options *options)
 {
     struct controller *c = memory_must(calloc(1, sizeof(*c)));
 
@@ -407,14 +410,14 @@ struct controller *controller_new(struct loop *l, const struct transport *t, str
     c->recorder = r;
     c->log = log;
     c->options = *options;
-    c->states = store_new(keystate_free);
-    c->reconciler = reconciler_new(l, t,
-                                   &(struct reconciler_options){.name = "pytorchtrainingjob",
-                                                                .ctx = c,
-                                                                .reconcile = reconcile,
-                                                                .begins = begin_term,
-                                                                .problem = on_problem,
-                                                                .seed = options->seed});
+    c->states = kube_store_new(keystate_free);
+    c->reconciler = kube_reconciler_new(l, t,
+                                        &(struct kube_reconciler_options){.name = "pytorchtrainingjob",
+                                                                          .ctx = c,
+                                                                          .reconcile = reconcile,
+                                                                          .begins = begin_term,
+                                                                          .problem = on_problem,
+                                                                          .seed = options->seed});
     term_init(&c->term, l, t, options->ns);
     watches_add(&c->watches, c->reconciler, options->ns, options->list_pages, on_job_gone);
     return c;
@@ -424,13 +427,13 @@ void controller_free(struct controller *c)
 {
     if (!c)
         return;
-    reconciler_free(c->reconciler);
+    kube_reconciler_free(c->reconciler);
     term_release(&c->term);
-    store_free(c->states);
+    kube_store_free(c->states);
     free(c);
 }
 
-struct reconciler *controller_reconciler(const struct controller *c)
+struct kube_reconciler *controller_reconciler(const struct controller *c)
 {
     return c->reconciler;
 }
@@ -440,7 +443,7 @@ struct watches_counts controller_cached(const struct controller *c)
     return watches_counts(&c->watches);
 }
 
-const struct store *controller_jobs(const struct controller *c)
+const struct kube_store *controller_jobs(const struct controller *c)
 {
     return watches_children(&c->watches, CHILD_JOB);
 }

@@ -30,14 +30,15 @@ struct controller_counts {
     size_t pass_bytes;                                /* now: memory of the passes under way, see budget.h */
 };
 
-struct controller *controller_new(struct loop *l, const struct transport *t, struct recorder *r,
-                                  const struct log *log, const struct controller_options *options);
+struct controller *controller_new(struct kube_loop *l, const struct kube_transport *t,
+                                  struct kube_recorder *r, const struct log *log,
+                                  const struct controller_options *options);
 void controller_free(struct controller *c);
 
 /* To lead, to drain, and for its queue. */
-struct reconciler *controller_reconciler(const struct controller *c);
+struct kube_reconciler *controller_reconciler(const struct controller *c);
 struct watches_counts controller_cached(const struct controller *c);
-const struct store *controller_jobs(const struct controller *c); /* of struct jobtext */
+const struct kube_store *controller_jobs(const struct controller *c); /* of struct jobtext */
 struct controller_counts controller_counts(const struct controller *c);
 
 static inline void controller_freep(struct controller **c)

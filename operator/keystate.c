@@ -61,9 +61,9 @@ bool keystate_visible(const struct keystate *k, const struct watches *w, const c
         return false;
     for (int i = 0; i < k->n_expected; i++) {
         const struct expectation *x = &k->expected[i];
-        const struct store_entry *e = store_group(watches_children(w, x->child), k->uid);
+        const struct kube_store_entry *e = kube_store_group(watches_children(w, x->child), k->uid);
         while (e && strcmp(e->uid, x->uid) != 0)
-            e = store_group_next(e);
+            e = kube_store_group_next(e);
         bool there = e && !is_leaving(x->child, x->removed, e->value);
         if (x->present ? e == NULL : there)
             return false;

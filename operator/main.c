@@ -12,27 +12,27 @@
 struct program {
     struct options options;
     struct log log;
-    struct manager *manager;
+    struct kube_manager *manager;
     struct controller *controller;
 };
 
-static void on_news(void *ctx, enum manager_news news, const char *detail)
+static void on_news(void *ctx, enum kube_manager_news news, const char *detail)
 {
     static const struct {
         enum log_level level;
         const char *msg, *field;
     } LINES[] = {
-        [MANAGER_STARTED] = {LOG_INFO, "started", "server"},
-        [MANAGER_LISTENS] = {LOG_INFO, "listening", "page"},
-        [MANAGER_LEADS] = {LOG_INFO, "leading", "detail"},
-        [MANAGER_LEADS_NO_MORE] = {LOG_WARN, "leading no more", "detail"},
-        [MANAGER_WAITS] = {LOG_INFO, "waiting for the lease", "holder"},
-        [MANAGER_LEASE_FAILED] = {LOG_WARN, "lease request failed", "error"},
-        [MANAGER_STOPS] = {LOG_INFO, "stopping", "signal"},
-        [MANAGER_UNSAFE] = {LOG_WARN, "the connection is not safe", "why"},
+        [KUBE_MANAGER_STARTED] = {LOG_INFO, "started", "server"},
+        [KUBE_MANAGER_LISTENS] = {LOG_INFO, "listening", "page"},
+        [KUBE_MANAGER_LEADS] = {LOG_INFO, "leading", "detail"},
+        [KUBE_MANAGER_LEADS_NO_MORE] = {LOG_WARN, "leading no more", "detail"},
+        [KUBE_MANAGER_WAITS] = {LOG_INFO, "waiting for the lease", "holder"},
+        [KUBE_MANAGER_LEASE_FAILED] = {LOG_WARN, "lease request failed", "error"},
+        [KUBE_MANAGER_STOPS] = {LOG_INFO, "stopping", "signal"},
+        [KUBE_MANAGER_UNSAFE] = {LOG_WARN, "the connection is not safe", "why"},
     };
     const struct program *p = ctx;
-    bool started = news == MANAGER_STARTED;
+    bool started = news == KUBE_MANAGER_STARTED;
     const char *ns = p->options.ns ? p->options.ns : "(all)";
 
     log_line(&p->log, LINES[news].level, LINES[news].msg,
@@ -44,8 +44,8 @@ static int on_metrics(void *ctx, struct buf *out, struct err *err)
 {
     const struct program *p = ctx;
 
-    return metrics_write(&(struct metrics_sources){p->controller, manager_recorder(p->manager), PTJ_VERSION},
-                         out, err);
+    return metrics_write(
+        &(struct metrics_sources){p->controller, kube_manager_recorder(p->manager), PTJ_VERSION}, out, err);
 }
 
 static int serve(struct program *p, struct kube_config *config, struct err *err)
@@ -53,32 +53,32 @@ static int serve(struct program *p, struct kube_config *config, struct err *err)
     const struct options *o = &p->options;
     const struct controller_options options = {.ns = o->ns,
                                                .tensorboard_image = o->tensorboard_image,
-                                               .seed = manager_seed(),
+                                               .seed = kube_manager_seed(),
                                                .list_pages = !o->watch_list};
-    cleanup_manager struct manager *m =
-        manager_new(config,
-                    &(struct manager_options){.name = "ptj-operator",
-                                              .version = PTJ_VERSION,
-                                              .qps = o->qps,
-                                              .burst = o->burst,
-                                              .lease = o->leader_elect ? LEASE_NAME : NULL,
-                                              .lease_ns = o->leader_elect_ns,
-                                              .lease_ms = (int64_t)o->lease_duration_s * 1000,
-                                              .metrics_address = o->metrics_address,
-                                              .probe_address = o->health_address,
-                                              .ctx = p,
-                                              .tell = on_news,
-                                              .metrics = on_metrics},
-                    err);
+    cleanup_kube_manager struct kube_manager *m =
+        kube_manager_new(config,
+                         &(struct kube_manager_options){.name = "ptj-operator",
+                                                        .version = PTJ_VERSION,
+                                                        .qps = o->qps,
+                                                        .burst = o->burst,
+                                                        .lease = o->leader_elect ? LEASE_NAME : NULL,
+                                                        .lease_ns = o->leader_elect_ns,
+                                                        .lease_ms = (int64_t)o->lease_duration_s * 1000,
+                                                        .metrics_address = o->metrics_address,
+                                                        .probe_address = o->health_address,
+                                                        .ctx = p,
+                                                        .tell = on_news,
+                                                        .metrics = on_metrics},
+                         err);
 
     if (!m)
         return -1;
-    cleanup_controller struct controller *c =
-        controller_new(manager_loop(m), manager_transport(m), manager_recorder(m), &p->log, &options);
+    cleanup_controller struct controller *c = controller_new(kube_manager_loop(m), kube_manager_transport(m),
+                                                             kube_manager_recorder(m), &p->log, &options);
     p->manager = m;
     p->controller = c;
-    manager_add(m, controller_reconciler(c));
-    return manager_run(m, err);
+    kube_manager_add(m, controller_reconciler(c));
+    return kube_manager_run(m, err);
 }
 
 int main(int argc, char **argv)

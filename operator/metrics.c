@@ -61,7 +61,7 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
 {
     struct controller_counts c = controller_counts(s->controller);
     struct watches_counts w = controller_cached(s->controller);
-    struct recorder_stats r = recorder_stats(s->recorder);
+    struct kube_recorder_stats r = kube_recorder_stats(s->recorder);
     char version[64];
     const struct prometheus_family families[] = {
         {"pytorchtrainingjob_created_total", "", "counter", "Jobs started.", c.created},
@@ -85,7 +85,7 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
         {"ptj_unreadable_objects", "{resource=\"deployments\"}", "", "", w.unreadable[CHILD_DEPLOYMENT]},
         {"ptj_unreadable_objects", "{resource=\"pytorchtrainingjobs\"}", "", "", w.unreadable[CHILD_JOB]},
         {"pytorchtrainingjob_caches_synced", "", "gauge", "1 once the local copies are complete.",
-         reconciler_synced(controller_reconciler(s->controller))},
+         kube_reconciler_synced(controller_reconciler(s->controller))},
         {"pytorchtrainingjob_events_sent_total", "", "counter", "Events that the API server took.", r.sent},
         {"pytorchtrainingjob_events_dropped_total", "", "counter", "Events that were not sent.",
          r.dropped + r.failed},
@@ -96,5 +96,6 @@ int metrics_write(const struct metrics_sources *s, struct buf *out, struct err *
     if (prometheus_families(out, families, ARRAY_LEN(families), err) < 0 || write_latencies(&c, out, err) < 0)
         return -1;
     /* Of who leads only, so that a sum over all replicas is right. */
-    return reconciler_term(controller_reconciler(s->controller)) ? write_phases(s->controller, out, err) : 0;
+    return kube_reconciler_term(controller_reconciler(s->controller)) ? write_phases(s->controller, out, err)
+                                                                      : 0;
 }

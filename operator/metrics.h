@@ -8,7 +8,7 @@
 
 struct metrics_sources {
     const struct controller *controller;
-    const struct recorder *recorder;
+    const struct kube_recorder *recorder;
     const char *version;
 };
 

@@ -26,13 +26,13 @@ static void add(struct phases_row *to, const struct phases_row *from)
         to->by_phase[i] += from->by_phase[i];
 }
 
-const struct phases_row *phases_count(const struct store *jobs, struct arena *a, size_t *ret_n)
+const struct phases_row *phases_count(const struct kube_store *jobs, struct arena *a, size_t *ret_n)
 {
     size_t n_jobs = 0;
     size_t n = 0;
-    const struct jobtext **list = arena_array(a, store_count(jobs) + 1, const struct jobtext *);
+    const struct jobtext **list = arena_array(a, kube_store_count(jobs) + 1, const struct jobtext *);
 
-    for (const struct store_entry *e = store_first(jobs); e; e = store_next(jobs, e))
+    for (const struct kube_store_entry *e = kube_store_first(jobs); e; e = kube_store_next(jobs, e))
         list[n_jobs++] = e->value;
     qsort(list, n_jobs, sizeof(const struct jobtext *), by_namespace);
     struct phases_row *rows = arena_array(a, n_jobs + 1, struct phases_row);

@@ -19,6 +19,6 @@ struct phases_row {
 };
 
 /* `jobs` holds struct jobtext. At most PHASES_NAMESPACES + 1 rows. */
-const struct phases_row *phases_count(const struct store *jobs, struct arena *a, size_t *ret_n);
+const struct phases_row *phases_count(const struct kube_store *jobs, struct arena *a, size_t *ret_n);
 
 #endif

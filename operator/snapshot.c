@@ -5,23 +5,24 @@
 
 #include <string.h>
 
-static const struct child *child_named(const struct store *s, const struct trainjob *job, const char *name)
+static const struct child *child_named(const struct kube_store *s, const struct trainjob *job,
+                                       const char *name)
 {
-    for (const struct store_entry *e = store_group(s, job->uid); e; e = store_group_next(e))
+    for (const struct kube_store_entry *e = kube_store_group(s, job->uid); e; e = kube_store_group_next(e))
         if (strcmp(e->ns, job->ns) == 0 && strcmp(e->name, name) == 0)
             return e->value;
     return NULL;
 }
 
-static void take_pods(struct plan_input *in, struct arena *a, const struct store *pods,
+static void take_pods(struct plan_input *in, struct arena *a, const struct kube_store *pods,
                       const struct trainjob *job)
 {
     size_t n = 0;
 
-    for (const struct store_entry *e = store_group(pods, job->uid); e; e = store_group_next(e))
+    for (const struct kube_store_entry *e = kube_store_group(pods, job->uid); e; e = kube_store_group_next(e))
         n++;
     const struct pod **list = arena_array(a, n, const struct pod *);
-    for (const struct store_entry *e = store_group(pods, job->uid); e; e = store_group_next(e))
+    for (const struct kube_store_entry *e = kube_store_group(pods, job->uid); e; e = kube_store_group_next(e))
         if (strcmp(e->ns, job->ns) == 0)
             list[in->n_pods++] = e->value;
     in->pods = list;
@@ -52,7 +53,7 @@ static const char *find_unreadable(const struct plan_input *in, struct arena *a)
 void snapshot_take(struct plan_input *in, struct arena *a, const struct watches *w,
                    const struct trainjob *job, const struct keystate *k)
 {
-    const struct store *services = watches_children(w, CHILD_SERVICE);
+    const struct kube_store *services = watches_children(w, CHILD_SERVICE);
     const char *tensorboard = naming_tensorboard(a, job->name);
     const char **gone = arena_array(a, (size_t)k->n_gone_uids, const char *);
 

@@ -48,7 +48,7 @@ struct apply_target {
 
 /* What the steps of one pass share. */
 struct step_pass {
-    const struct transport *t;
+    const struct kube_transport *t;
     const struct apply_target *target;
     struct arena *a;
     struct apply_result *result;

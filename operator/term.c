@@ -11,7 +11,7 @@ enum { AGAIN_MS = 10000 };
 
 static void ask_again(struct term *t)
 {
-    loop_timer_set(t->loop, &t->again, loop_now_ms(t->loop) + AGAIN_MS);
+    kube_loop_timer_set(t->loop, &t->again, kube_loop_now_ms(t->loop) + AGAIN_MS);
 }
 
 static void on_listed(void *ctx, struct kube_reply *reply)
@@ -41,17 +41,17 @@ static void ask(void *ctx)
         ask_again(t);
 }
 
-void term_init(struct term *t, struct loop *l, const struct transport *transport, const char *ns)
+void term_init(struct term *t, struct kube_loop *l, const struct kube_transport *transport, const char *ns)
 {
     *t = (struct term){.loop = l, .transport = transport, .ns = ns};
-    t->again = (struct loop_timer){.fire = ask, .ctx = t};
+    t->again = (struct kube_loop_timer){.fire = ask, .ctx = t};
 }
 
 void term_release(struct term *t)
 {
     kube_call_cancel(t->call);
     t->call = NULL;
-    loop_timer_cancel(t->loop, &t->again);
+    kube_loop_timer_cancel(t->loop, &t->again);
 }
 
 void term_begin(struct term *t)

@@ -16,15 +16,15 @@
 #include "operator/api/decode.h"
 
 struct term {
-    struct loop *loop;
-    const struct transport *transport;
+    struct kube_loop *loop;
+    const struct kube_transport *transport;
     const char *ns; /* NULL: all */
     struct kube_call *call;
-    struct loop_timer again;
+    struct kube_loop_timer again;
     char version[DECODE_VERSION_BYTES + 1]; /* of the list; "": not known */
 };
 
-void term_init(struct term *t, struct loop *l, const struct transport *transport, const char *ns);
+void term_init(struct term *t, struct kube_loop *l, const struct kube_transport *transport, const char *ns);
 void term_release(struct term *t);
 
 /* It leads from now on: what was known is forgotten, and the list asked for. */

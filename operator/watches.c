@@ -3,28 +3,28 @@
 
 #include "operator/request.h"
 
-static int keep_job(struct jobtext *job, struct cache_item *ret)
+static int keep_job(struct jobtext *job, struct kube_cache_item *ret)
 {
     if (!job)
         return -1;
-    *ret = (struct cache_item){job->uid, job, job->ns, job->name, job->uid};
-    return CACHE_KEEP;
+    *ret = (struct kube_cache_item){job->uid, job, job->ns, job->name, job->uid};
+    return KUBE_CACHE_KEEP;
 }
 
-static int keep_pod(struct pod *pod, struct cache_item *ret)
+static int keep_pod(struct pod *pod, struct kube_cache_item *ret)
 {
     if (!pod)
         return -1;
-    *ret = (struct cache_item){pod->owner_uid, pod, pod->ns, pod->name, pod->uid};
-    return CACHE_KEEP;
+    *ret = (struct kube_cache_item){pod->owner_uid, pod, pod->ns, pod->name, pod->uid};
+    return KUBE_CACHE_KEEP;
 }
 
-static int keep_child(struct child *child, struct cache_item *ret)
+static int keep_child(struct child *child, struct kube_cache_item *ret)
 {
     if (!child)
         return -1;
-    *ret = (struct cache_item){child->owner_uid, child, child->ns, child->name, child->uid};
-    return CACHE_KEEP;
+    *ret = (struct kube_cache_item){child->owner_uid, child, child->ns, child->name, child->uid};
+    return KUBE_CACHE_KEEP;
 }
 
 /* Others' objects are not kept, whatever label they carry: anyone may make them. */
@@ -33,40 +33,40 @@ static bool is_ours(const cJSON *object)
     return api_controller_uid(json_find(object, (const char *[]){"metadata", NULL}))[0];
 }
 
-static int decode_job(const cJSON *object, struct cache_item *ret, struct err *err)
+static int decode_job(const cJSON *object, struct kube_cache_item *ret, struct err *err)
 {
     return keep_job(jobtext_new(object, err), ret);
 }
 
-static int decode_pod(const cJSON *object, struct cache_item *ret, struct err *err)
+static int decode_pod(const cJSON *object, struct kube_cache_item *ret, struct err *err)
 {
-    return is_ours(object) ? keep_pod(pod_decode(object, err), ret) : CACHE_DROP;
+    return is_ours(object) ? keep_pod(pod_decode(object, err), ret) : KUBE_CACHE_DROP;
 }
 
-static int decode_child(const cJSON *object, struct cache_item *ret, struct err *err)
+static int decode_child(const cJSON *object, struct kube_cache_item *ret, struct err *err)
 {
-    return is_ours(object) ? keep_child(child_decode(object, err), ret) : CACHE_DROP;
+    return is_ours(object) ? keep_child(child_decode(object, err), ret) : KUBE_CACHE_DROP;
 }
 
-static int unreadable_job(const cJSON *names, const struct err *why, struct cache_item *ret)
+static int unreadable_job(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
 {
     struct err ignored;
 
     return keep_job(jobtext_new_unreadable(names, why, &ignored), ret);
 }
 
-static int unreadable_pod(const cJSON *names, const struct err *why, struct cache_item *ret)
+static int unreadable_pod(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
 {
     struct err ignored;
 
-    return is_ours(names) ? keep_pod(pod_decode_unreadable(names, why, &ignored), ret) : CACHE_DROP;
+    return is_ours(names) ? keep_pod(pod_decode_unreadable(names, why, &ignored), ret) : KUBE_CACHE_DROP;
 }
 
-static int unreadable_child(const cJSON *names, const struct err *why, struct cache_item *ret)
+static int unreadable_child(const cJSON *names, const struct err *why, struct kube_cache_item *ret)
 {
     struct err ignored;
 
-    return is_ours(names) ? keep_child(child_decode_unreadable(names, why, &ignored), ret) : CACHE_DROP;
+    return is_ours(names) ? keep_child(child_decode_unreadable(names, why, &ignored), ret) : KUBE_CACHE_DROP;
 }
 
 static void free_job(void *value)
@@ -89,10 +89,10 @@ static size_t bytes_of_pod(const void *value)
     return pod_bytes(value);
 }
 
-void watches_add(struct watches *w, struct reconciler *r, const char *ns, bool pages,
-                 void (*job_gone)(void *ctx, const struct store_entry *job))
+void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns, bool pages,
+                 void (*job_gone)(void *ctx, const struct kube_store_entry *job))
 {
-    const struct reconciler_source sources[WATCHES_KINDS] = {
+    const struct kube_reconciler_source sources[WATCHES_KINDS] = {
         [CHILD_POD] = {.watch.resource = KUBE_PODS,
                        .decode = decode_pod,
                        .decode_unreadable = unreadable_pod,
@@ -113,40 +113,40 @@ void watches_add(struct watches *w, struct reconciler *r, const char *ns, bool p
     };
 
     for (int i = 0; i < WATCHES_KINDS; i++) {
-        struct reconciler_source s = sources[i];
+        struct kube_reconciler_source s = sources[i];
         s.watch.ns = ns;
         s.watch.pages = pages;
         s.watch.label_selector = i == CHILD_JOB ? NULL : LABEL_JOB;
-        w->kinds[i] = reconciler_watch(r, &s);
+        w->kinds[i] = kube_reconciler_watch(r, &s);
     }
 }
 
 const struct jobtext *watches_job(const struct watches *w, const char *uid)
 {
-    const struct store_entry *e = store_group(cache_store(w->kinds[CHILD_JOB]), uid);
+    const struct kube_store_entry *e = kube_store_group(kube_cache_store(w->kinds[CHILD_JOB]), uid);
 
     return e ? e->value : NULL;
 }
 
 void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable)
 {
-    cache_put(w->kinds[CHILD_JOB], uid, object, unreadable);
+    kube_cache_put(w->kinds[CHILD_JOB], uid, object, unreadable);
 }
 
 void watches_forget_job(struct watches *w, const char *uid)
 {
-    const struct store_entry *e = store_group(cache_store(w->kinds[CHILD_JOB]), uid);
+    const struct kube_store_entry *e = kube_store_group(kube_cache_store(w->kinds[CHILD_JOB]), uid);
 
     if (e)
-        cache_forget(w->kinds[CHILD_JOB], e->ns, e->name, e->uid);
+        kube_cache_forget(w->kinds[CHILD_JOB], e->ns, e->name, e->uid);
 }
 
-const struct store *watches_children(const struct watches *w, enum child_kind kind)
+const struct kube_store *watches_children(const struct watches *w, enum child_kind kind)
 {
-    return cache_store(w->kinds[kind]);
+    return kube_cache_store(w->kinds[kind]);
 }
 
-const char *watches_unreadable(enum child_kind kind, const struct store_entry *e)
+const char *watches_unreadable(enum child_kind kind, const struct kube_store_entry *e)
 {
     switch (kind) {
     case CHILD_POD:
@@ -162,13 +162,14 @@ const char *watches_unreadable(enum child_kind kind, const struct store_entry *e
 
 struct watches_counts watches_counts(const struct watches *w)
 {
-    struct watches_counts n = {.jobs = store_count(cache_store(w->kinds[CHILD_JOB])),
-                               .pods = store_count(cache_store(w->kinds[CHILD_POD])),
-                               .pod_bytes = store_bytes(cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
+    struct watches_counts n = {.jobs = kube_store_count(kube_cache_store(w->kinds[CHILD_JOB])),
+                               .pods = kube_store_count(kube_cache_store(w->kinds[CHILD_POD])),
+                               .pod_bytes =
+                                   kube_store_bytes(kube_cache_store(w->kinds[CHILD_POD]), bytes_of_pod)};
 
     for (int kind = 0; kind < WATCHES_KINDS; kind++) {
-        const struct store *s = cache_store(w->kinds[kind]);
-        for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+        const struct kube_store *s = kube_cache_store(w->kinds[kind]);
+        for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
             n.unreadable[kind] += watches_unreadable((enum child_kind)kind, e)[0] != '\0';
     }
     return n;

@@ -17,14 +17,14 @@
 enum { COUNT_MAX = 1000000, EVERY_MS_MAX = 60000, INPUT_MAX_BYTES = 1 << 20, NAME_BYTES = 128 };
 
 struct bulk {
-    struct loop *loop;
-    struct transport api;
+    struct kube_loop *loop;
+    struct kube_transport api;
     struct kube_resource resource;
     const char *ns, *name;
     cJSON *object;
     int64_t count, in_flight, every_ms;
     int64_t started, answered;
-    struct loop_timer next;
+    struct kube_loop_timer next;
     struct err err;
     bool failed;
 };
@@ -47,7 +47,7 @@ static void fail(struct bulk *b, const struct err *err)
     if (!b->failed)
         b->err = *err;
     b->failed = true;
-    loop_stop(b->loop);
+    kube_loop_stop(b->loop);
 }
 
 static void launch(void *ctx);
@@ -64,7 +64,7 @@ static void on_created(void *ctx, struct kube_reply *reply)
                (long long)now_ns());
     free(c);
     if (++b->answered == b->count)
-        loop_stop(b->loop);
+        kube_loop_stop(b->loop);
     else if (!b->failed && !b->every_ms)
         launch(b);
 }
@@ -100,7 +100,7 @@ static void launch(void *ctx)
             break;
     }
     if (b->every_ms && b->started < b->count)
-        loop_timer_set(b->loop, &b->next, loop_now_ms(b->loop) + b->every_ms);
+        kube_loop_timer_set(b->loop, &b->next, kube_loop_now_ms(b->loop) + b->every_ms);
 }
 
 static cJSON *read_object(struct err *err)
@@ -139,17 +139,17 @@ static int run(struct bulk *b, struct err *err)
 
     if (kube_config_find(&config, NULL, err) < 0)
         return -1;
-    cleanup_loop struct loop *loop = loop_new(clock_system(), err);
+    cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock_system(), err);
     cleanup_http struct http *http =
         loop ? http_new(loop, &config, &(struct http_options){.user_agent = "bulk_create"}, err) : NULL;
     if (!http)
         return -1;
     b->loop = loop;
     b->api = http_transport(http);
-    b->next = (struct loop_timer){.fire = launch, .ctx = b};
+    b->next = (struct kube_loop_timer){.fire = launch, .ctx = b};
     launch(b);
-    int rc = b->failed ? 0 : loop_run(loop, err);
-    loop_timer_cancel(loop, &b->next);
+    int rc = b->failed ? 0 : kube_loop_run(loop, err);
+    kube_loop_timer_cancel(loop, &b->next);
     if (rc == 0 && b->failed)
         *err = b->err;
     return b->failed ? -1 : rc;

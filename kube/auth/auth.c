@@ -13,7 +13,7 @@
 enum { SHORTEST_LIFE_MS = 1000, BACKOFF_MS = 1000 };
 
 struct auth {
-    struct loop *loop;
+    struct kube_loop *loop;
     struct kube_config *config;
     void (*changed)(void *ctx);
     void *ctx;
@@ -28,7 +28,7 @@ struct auth {
     struct err failure;      /* of the last run; ERR_NONE: it worked */
 };
 
-struct auth *auth_new(struct loop *l, struct kube_config *config, void (*changed)(void *ctx), void *ctx)
+struct auth *auth_new(struct kube_loop *l, struct kube_config *config, void (*changed)(void *ctx), void *ctx)
 {
     struct auth *a = memory_must(calloc(1, sizeof(*a)));
 
@@ -51,7 +51,7 @@ uint64_t auth_serial(const struct auth *a)
 
 static int64_t wall_ms(const struct auth *a)
 {
-    struct clock c = loop_clock(a->loop);
+    struct clock c = kube_loop_clock(a->loop);
 
     return c.wall_ms(c.ctx);
 }
@@ -60,7 +60,7 @@ static void wait_before_next(struct auth *a, int times)
 {
     int64_t wait = times < 6 ? (int64_t)BACKOFF_MS << (times - 1) : AUTH_BACKOFF_MAX_MS;
 
-    a->not_before_ms = loop_now_ms(a->loop) + (wait < AUTH_BACKOFF_MAX_MS ? wait : AUTH_BACKOFF_MAX_MS);
+    a->not_before_ms = kube_loop_now_ms(a->loop) + (wait < AUTH_BACKOFF_MAX_MS ? wait : AUTH_BACKOFF_MAX_MS);
 }
 
 static void failed(struct auth *a, const struct err *err)
@@ -150,7 +150,7 @@ static void plan_next(struct auth *a, int64_t expires_ms)
     a->refused = false;
     a->failures = 0;
     a->failure.kind = ERR_NONE;
-    a->least_ms = loop_now_ms(a->loop) + SHORTEST_LIFE_MS;
+    a->least_ms = kube_loop_now_ms(a->loop) + SHORTEST_LIFE_MS;
     a->expires_wall_ms = expires_ms;
     a->early_wall_ms = expires_ms == INT64_MAX
                            ? INT64_MAX
@@ -239,7 +239,7 @@ static int run(struct auth *a, struct err *err)
 
 enum auth_state auth_ask(struct auth *a, struct err *err)
 {
-    int64_t now = loop_now_ms(a->loop);
+    int64_t now = kube_loop_now_ms(a->loop);
     struct err why;
 
     kube_config_refresh(a->config, now, false); /* beside a plugin, too: the certificate authority */
@@ -263,7 +263,7 @@ enum auth_state auth_ask(struct auth *a, struct err *err)
 bool auth_renewed(struct auth *a, uint64_t generation)
 {
     if (a->config->generation == generation)
-        kube_config_refresh(a->config, loop_now_ms(a->loop), true);
+        kube_config_refresh(a->config, kube_loop_now_ms(a->loop), true);
     return a->config->generation != generation;
 }
 

@@ -34,7 +34,7 @@ enum auth_state {
     AUTH_FAILED, /* err says why */
 };
 
-struct auth *auth_new(struct loop *l, struct kube_config *config, void (*changed)(void *ctx), void *ctx);
+struct auth *auth_new(struct kube_loop *l, struct kube_config *config, void (*changed)(void *ctx), void *ctx);
 void auth_free(struct auth *a);
 
 /* Whether a request may leave now, with what the configuration holds. */

@@ -17,12 +17,12 @@
 enum { READ_BYTES = 4096, READS_PER_TURN = 16 };
 
 struct subprocess {
-    struct loop *loop;
+    struct kube_loop *loop;
     void (*done)(void *ctx, struct subprocess *c);
     void *ctx;
     pid_t pid; /* -1: waited for */
-    struct loop_fd out, errors, process;
-    struct loop_timer deadline;
+    struct kube_loop_fd out, errors, process;
+    struct kube_loop_timer deadline;
     struct buf output;
     char tail[SUBPROCESS_TAIL_BYTES + READ_BYTES];
     size_t n_tail;
@@ -30,9 +30,9 @@ struct subprocess {
     int code;
 };
 
-static void close_fd(struct subprocess *c, struct loop_fd *f)
+static void close_fd(struct subprocess *c, struct kube_loop_fd *f)
 {
-    loop_fd_remove(c->loop, f);
+    kube_loop_fd_remove(c->loop, f);
     if (f->fd >= 0)
         close(f->fd);
     f->fd = -1;
@@ -49,7 +49,7 @@ void subprocess_free(struct subprocess *c)
 {
     if (!c)
         return;
-    loop_timer_cancel(c->loop, &c->deadline);
+    kube_loop_timer_cancel(c->loop, &c->deadline);
     if (c->pid > 0) {
         /* Dead at once: this is no wait that one could notice. */
         kill_group(c, SUBPROCESS_KILLED);
@@ -66,7 +66,7 @@ void subprocess_free(struct subprocess *c)
 }
 
 /* What is there, without waiting; closes the descriptor at its end. */
-static void drain(struct subprocess *c, struct loop_fd *f,
+static void drain(struct subprocess *c, struct kube_loop_fd *f,
                   void (*take)(struct subprocess *c, const char *p, size_t n))
 {
     char bytes[READ_BYTES];
@@ -154,7 +154,7 @@ static void on_exit_of(void *ctx, short revents)
     c->pid = -1;
     if (c->end == SUBPROCESS_EXITED)
         judge(c, pid, status);
-    loop_timer_cancel(c->loop, &c->deadline);
+    kube_loop_timer_cancel(c->loop, &c->deadline);
     close_fd(c, &c->out);
     close_fd(c, &c->errors);
     close_fd(c, &c->process);
@@ -196,7 +196,7 @@ static int spawn(const struct subprocess_spec *spec, int out, int errors, pid_t 
     return err_errno(err, rc == ENOENT ? ERR_NOT_FOUND : ERR_FATAL, rc, "%.120s", spec->argv[0]);
 }
 
-static int open_pipe(struct subprocess *c, struct loop_fd *ours, int *ret_theirs, struct err *err)
+static int open_pipe(struct subprocess *c, struct kube_loop_fd *ours, int *ret_theirs, struct err *err)
 {
     int fds[2];
 
@@ -206,7 +206,7 @@ static int open_pipe(struct subprocess *c, struct loop_fd *ours, int *ret_theirs
     *ret_theirs = fds[1];
     if (fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0)
         return err_errno(err, ERR_FATAL, errno, "pipe");
-    return loop_fd_add(c->loop, ours, err);
+    return kube_loop_fd_add(c->loop, ours, err);
 }
 
 static int start(struct subprocess *c, const struct subprocess_spec *spec, struct err *err)
@@ -223,24 +223,24 @@ static int start(struct subprocess *c, const struct subprocess_spec *spec, struc
     c->process.fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
     if (c->process.fd < 0)
         return err_errno(err, ERR_FATAL, errno, "pidfd_open");
-    return loop_fd_add(c->loop, &c->process, err);
+    return kube_loop_fd_add(c->loop, &c->process, err);
 }
 
-struct subprocess *subprocess_start(struct loop *l, const struct subprocess_spec *spec, struct err *err)
+struct subprocess *subprocess_start(struct kube_loop *l, const struct subprocess_spec *spec, struct err *err)
 {
     struct subprocess *c = memory_must(calloc(1, sizeof(*c)));
 
     *c = (struct subprocess){.loop = l, .done = spec->done, .ctx = spec->ctx, .pid = -1};
     c->output = (struct buf)BUF_INIT(spec->output_max_bytes);
-    c->out = (struct loop_fd){.ready = on_output, .ctx = c, .fd = -1, .events = POLLIN};
-    c->errors = (struct loop_fd){.ready = on_errors, .ctx = c, .fd = -1, .events = POLLIN};
-    c->process = (struct loop_fd){.ready = on_exit_of, .ctx = c, .fd = -1, .events = POLLIN};
-    c->deadline = (struct loop_timer){.fire = on_deadline, .ctx = c};
+    c->out = (struct kube_loop_fd){.ready = on_output, .ctx = c, .fd = -1, .events = POLLIN};
+    c->errors = (struct kube_loop_fd){.ready = on_errors, .ctx = c, .fd = -1, .events = POLLIN};
+    c->process = (struct kube_loop_fd){.ready = on_exit_of, .ctx = c, .fd = -1, .events = POLLIN};
+    c->deadline = (struct kube_loop_timer){.fire = on_deadline, .ctx = c};
     if (start(c, spec, err) < 0) {
         subprocess_free(c);
         return NULL;
     }
-    loop_timer_set(l, &c->deadline, loop_now_ms(l) + spec->deadline_ms);
+    kube_loop_timer_set(l, &c->deadline, kube_loop_now_ms(l) + spec->deadline_ms);
     return c;
 }
 

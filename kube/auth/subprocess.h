@@ -36,7 +36,7 @@ enum subprocess_end {
     SUBPROCESS_LOST,     /* someone else waited for it (SIGCHLD ignored): how it ended is not known */
 };
 
-struct subprocess *subprocess_start(struct loop *l, const struct subprocess_spec *spec,
+struct subprocess *subprocess_start(struct kube_loop *l, const struct subprocess_spec *spec,
                                     struct err *err) MUST_CHECK;
 void subprocess_free(struct subprocess *c);
 

@@ -13,11 +13,11 @@
 
 struct app {
     struct log log;
-    struct cache *pods, *counts; /* grouped by namespace */
+    struct kube_cache *pods, *counts; /* grouped by namespace */
 };
 
 /* What we keep of our ConfigMaps: the text of their count. Of pods it is enough that they exist. */
-static int count_decode(const cJSON *map, struct cache_item *ret, struct err *err)
+static int count_decode(const cJSON *map, struct kube_cache_item *ret, struct err *err)
 {
     const char *count = json_str(cJSON_GetObjectItem(map, "data"), "count");
 
@@ -38,29 +38,30 @@ static int failed(struct app *app, const struct err *err)
 }
 
 /* What is, what should be, one request. The key is a namespace. */
-static void reconcile(void *ctx, struct work *w)
+static void reconcile(void *ctx, struct kube_work *w)
 {
     struct app *app = ctx;
-    const char *ns = work_key(w);
-    const struct store_entry *have = store_get(cache_store(app->counts), ns, "pod-count");
+    const char *ns = kube_work_key(w);
+    const struct kube_store_entry *have = kube_store_get(kube_cache_store(app->counts), ns, "pod-count");
     char count[24], body[128];
     int n = 0;
 
-    for (const struct store_entry *e = store_group(cache_store(app->pods), ns); e; e = store_group_next(e))
+    for (const struct kube_store_entry *e = kube_store_group(kube_cache_store(app->pods), ns); e;
+         e = kube_store_group_next(e))
         n++;
     snprintf(count, sizeof(count), "%d", n);
     if (have && strcmp(have->value, count) == 0) {
-        work_done(w);
+        kube_work_done(w);
         return;
     }
     snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"pod-count\"},\"data\":{\"count\":\"%d\"}}", n);
-    work_send(w,
-              &(struct kube_request){.verb = have ? KUBE_PATCH : KUBE_CREATE,
-                                     .resource = &KUBE_CONFIGMAPS,
-                                     .ns = ns,
-                                     .name = have ? "pod-count" : NULL,
-                                     .body = sv_from(body)},
-              NULL); /* that it worked ends the key; that it failed brings it back later */
+    kube_work_send(w,
+                   &(struct kube_request){.verb = have ? KUBE_PATCH : KUBE_CREATE,
+                                          .resource = &KUBE_CONFIGMAPS,
+                                          .ns = ns,
+                                          .name = have ? "pod-count" : NULL,
+                                          .body = sv_from(body)},
+                   NULL); /* that it worked ends the key; that it failed brings it back later */
 }
 
 int main(int argc, char **argv)
@@ -72,23 +73,24 @@ int main(int argc, char **argv)
 
     if (kube_config_find(&config, NULL, &err) < 0)
         return failed(&app, &err);
-    cleanup_manager struct manager *m =
-        manager_new(&config, &(struct manager_options){.name = "podcount", .version = "1"}, &err);
+    cleanup_kube_manager struct kube_manager *m =
+        kube_manager_new(&config, &(struct kube_manager_options){.name = "podcount", .version = "1"}, &err);
     if (!m)
         return failed(&app, &err);
-    cleanup_reconciler struct reconciler *r =
-        reconciler_new(manager_loop(m), manager_transport(m),
-                       &(struct reconciler_options){.name = "podcount",
-                                                    .ctx = &app,
-                                                    .reconcile = reconcile,
-                                                    .problem = problem,
-                                                    .seed = manager_seed()});
-    app.pods = reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
-    app.counts = reconciler_watch(
-        r, &(struct reconciler_source){
+    cleanup_kube_reconciler struct kube_reconciler *r =
+        kube_reconciler_new(kube_manager_loop(m), kube_manager_transport(m),
+                            &(struct kube_reconciler_options){.name = "podcount",
+                                                              .ctx = &app,
+                                                              .reconcile = reconcile,
+                                                              .problem = problem,
+                                                              .seed = kube_manager_seed()});
+    app.pods = kube_reconciler_watch(
+        r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
+    app.counts = kube_reconciler_watch(
+        r, &(struct kube_reconciler_source){
                .watch = {.resource = KUBE_CONFIGMAPS, .ns = ns, .field_selector = "metadata.name=pod-count"},
                .decode = count_decode,
                .free_value = free});
-    manager_add(m, r);
-    return manager_run(m, &err) == 0 ? 0 : failed(&app, &err);
+    kube_manager_add(m, r);
+    return kube_manager_run(m, &err) == 0 ? 0 : failed(&app, &err);
 }

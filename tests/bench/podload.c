@@ -15,8 +15,8 @@
 enum { COUNT_MAX = 100000, BYTES_MAX = 1 << 20 };
 
 struct app {
-    struct loop *loop;
-    struct transport api;
+    struct kube_loop *loop;
+    struct kube_transport api;
     const char *ns;
     char *padding;
     int count, started, ended, failed;
@@ -34,7 +34,7 @@ static void on_done(void *ctx, struct kube_reply *reply)
         fprintf(stderr, "podload: %s\n", reply->err->msg);
     }
     if (app->ended == app->count)
-        loop_stop(app->loop);
+        kube_loop_stop(app->loop);
     else
         start_some(app);
 }
@@ -83,7 +83,7 @@ static int run(struct app *app, struct err *err)
 
     if (kube_config_find(&config, NULL, err) < 0)
         return -1;
-    cleanup_loop struct loop *loop = loop_new(clock, err);
+    cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock, err);
     cleanup_http struct http *http =
         loop ? http_new(loop, &config, &(struct http_options){.user_agent = "podload"}, err) : NULL;
     if (!http)
@@ -92,7 +92,7 @@ static int run(struct app *app, struct err *err)
     app->api = http_transport(http);
     int64_t begin = clock.mono_ms(clock.ctx);
     start_some(app);
-    if (loop_run(loop, err) < 0)
+    if (kube_loop_run(loop, err) < 0)
         return -1;
     double s = (double)(clock.mono_ms(clock.ctx) - begin) / 1000.0;
     getrusage(RUSAGE_SELF, &use);

@@ -12,7 +12,7 @@ enum { DRIP_BYTES = 64, DRIP_MS = 1000 };
 
 struct fake_direct {
     struct fake_apiserver *server;
-    struct loop *loop;
+    struct kube_loop *loop;
     struct fake_tamper *tamper;
     struct call *calls;
     unsigned long told, started;
@@ -25,17 +25,17 @@ struct call {
     struct fake_direct *d;
     struct call *next, **at;
     unsigned long id;
-    struct http_handler handler;
-    const struct transport_gate *gate;
+    struct kube_http_handler handler;
+    const struct kube_transport_gate *gate;
     int64_t idle_ms;
     char method[8], target[4096];
     struct buf body;
     size_t answer_max; /* of a collected answer */
     struct conn *conn; /* NULL: not carried out yet */
-    struct loop_task task;
-    struct loop_timer timeout;
+    struct kube_loop_task task;
+    struct kube_loop_timer timeout;
     struct tamper_hold hold;
-    struct loop_timer drip;
+    struct kube_loop_timer drip;
     size_t arrived; /* of a body that drips */
     bool timed_out;
 };
@@ -53,9 +53,9 @@ static void call_free(struct call *c)
     *c->at = c->next;
     if (c->next)
         c->next->at = c->at;
-    loop_task_cancel(c->d->loop, &c->task);
-    loop_timer_cancel(c->d->loop, &c->timeout);
-    loop_timer_cancel(c->d->loop, &c->drip);
+    kube_loop_task_cancel(c->d->loop, &c->task);
+    kube_loop_timer_cancel(c->d->loop, &c->timeout);
+    kube_loop_timer_cancel(c->d->loop, &c->drip);
     if (c->conn)
         conn_close(c->conn);
     buf_release(&c->body);
@@ -64,9 +64,9 @@ static void call_free(struct call *c)
 
 static void finish(struct call *c, const char *problem, enum err_kind kind)
 {
-    struct http_handler handler = c->handler;
+    struct kube_http_handler handler = c->handler;
     size_t answer_max = c->answer_max;
-    struct http_response r = {.retry_after_ms = -1};
+    struct kube_http_response r = {.retry_after_ms = -1};
     cleanup_buf struct buf body = {0};
     struct err err;
 
@@ -107,7 +107,7 @@ static bool give_chunk(struct call *c, size_t n)
     buf_consume(&c->conn->out, n);
     d->told++;
     if (c->idle_ms)
-        loop_timer_set(d->loop, &c->timeout, loop_now_ms(d->loop) + c->idle_ms);
+        kube_loop_timer_set(d->loop, &c->timeout, kube_loop_now_ms(d->loop) + c->idle_ms);
     size_t piece = d->tamper && d->tamper->piece_bytes ? d->tamper->piece_bytes : n;
     for (size_t at = 0; at < n && is_alive(d, id); at += piece)
         c->handler.chunk(c->handler.ctx, (struct sv){buf_str(&bytes) + at, n - at < piece ? n - at : piece});
@@ -119,7 +119,7 @@ static void on_drip(void *ctx)
     struct call *c = ctx;
 
     c->arrived += DRIP_BYTES;
-    loop_task_add(c->d->loop, &c->task);
+    kube_loop_task_add(c->d->loop, &c->task);
 }
 
 /* How much of what was sent has come; the rest is on its way. */
@@ -129,7 +129,7 @@ static size_t arrived(struct call *c)
 
     if (!c->conn->drips || c->arrived >= sent)
         return sent;
-    loop_timer_set(c->d->loop, &c->drip, loop_now_ms(c->d->loop) + DRIP_MS);
+    kube_loop_timer_set(c->d->loop, &c->drip, kube_loop_now_ms(c->d->loop) + DRIP_MS);
     return c->arrived;
 }
 
@@ -168,7 +168,7 @@ static void carry_out(struct call *c)
     *c->conn = (struct conn){
         .fd = CONN_BARE_FD, .bare = true, .client = c->d->client, .out = BUF_INIT(CONN_OUT_MAX_BYTES)};
     server_handle(c->d->server, c->conn, &m);
-    loop_task_add(c->d->loop, &c->task);
+    kube_loop_task_add(c->d->loop, &c->task);
 }
 
 static void step(void *ctx)
@@ -190,11 +190,11 @@ static void on_timeout(void *ctx)
     struct call *c = ctx;
 
     c->timed_out = true;
-    loop_task_add(c->d->loop, &c->task);
+    kube_loop_task_add(c->d->loop, &c->task);
 }
 
-static struct http_call *start(void *ctx, const struct http_request *req, const struct http_handler *handler,
-                               struct err *err)
+static struct kube_http_call *start(void *ctx, const struct kube_http_request *req,
+                                    const struct kube_http_handler *handler, struct err *err)
 {
     struct fake_direct *d = ctx;
     struct call *c = calloc(1, sizeof(*c));
@@ -202,18 +202,19 @@ static struct http_call *start(void *ctx, const struct http_request *req, const 
 
     if (!c || strlen(req->path) >= sizeof(c->target))
         abort();
-    *c = (struct call){.d = d,
-                       .next = d->calls,
-                       .at = &d->calls,
-                       .id = ++d->started,
-                       .handler = *handler,
-                       .gate = req->gate,
-                       .idle_ms = req->idle_timeout_ms,
-                       .body = BUF_INIT(CONN_IN_MAX_BYTES),
-                       .answer_max = req->body_max_bytes ? req->body_max_bytes : TRANSPORT_BODY_MAX_BYTES,
-                       .task = {.run = step, .ctx = c},
-                       .timeout = {.fire = on_timeout, .ctx = c},
-                       .drip = {.fire = on_drip, .ctx = c}};
+    *c =
+        (struct call){.d = d,
+                      .next = d->calls,
+                      .at = &d->calls,
+                      .id = ++d->started,
+                      .handler = *handler,
+                      .gate = req->gate,
+                      .idle_ms = req->idle_timeout_ms,
+                      .body = BUF_INIT(CONN_IN_MAX_BYTES),
+                      .answer_max = req->body_max_bytes ? req->body_max_bytes : KUBE_TRANSPORT_BODY_MAX_BYTES,
+                      .task = {.run = step, .ctx = c},
+                      .timeout = {.fire = on_timeout, .ctx = c},
+                      .drip = {.fire = on_drip, .ctx = c}};
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->target, sizeof(c->target), "%s", req->path);
     if (req->body.len && buf_append(&c->body, req->body.p, req->body.len, err) < 0)
@@ -222,18 +223,18 @@ static struct http_call *start(void *ctx, const struct http_request *req, const 
         c->next->at = &c->next;
     d->calls = c;
     if (limit_ms)
-        loop_timer_set(d->loop, &c->timeout, loop_now_ms(d->loop) + limit_ms);
-    loop_task_add(d->loop, &c->task);
-    return (struct http_call *)(void *)c;
+        kube_loop_timer_set(d->loop, &c->timeout, kube_loop_now_ms(d->loop) + limit_ms);
+    kube_loop_task_add(d->loop, &c->task);
+    return (struct kube_http_call *)(void *)c;
 }
 
-static void cancel(void *ctx, struct http_call *call)
+static void cancel(void *ctx, struct kube_http_call *call)
 {
     (void)ctx;
     call_free((struct call *)(void *)call);
 }
 
-struct fake_direct *fake_direct_new(struct fake_apiserver *s, struct loop *l, struct fake_tamper *tamper)
+struct fake_direct *fake_direct_new(struct fake_apiserver *s, struct kube_loop *l, struct fake_tamper *tamper)
 {
     struct fake_direct *d = calloc(1, sizeof(*d));
 
@@ -265,9 +266,9 @@ void fake_direct_fill(struct fake_direct *d, bool full)
     d->full = full;
 }
 
-struct transport fake_direct_transport(struct fake_direct *d)
+struct kube_transport fake_direct_transport(struct fake_direct *d)
 {
-    return (struct transport){start, cancel, d, is_full};
+    return (struct kube_transport){start, cancel, d, is_full};
 }
 
 unsigned long fake_direct_told(const struct fake_direct *d)
@@ -283,7 +284,7 @@ void fake_direct_cut_off(struct fake_direct *d, bool cut_off)
             conn_close(c->conn);
             c->conn = NULL;
         }
-        loop_task_add(d->loop, &c->task);
+        kube_loop_task_add(d->loop, &c->task);
     }
 }
 
@@ -291,9 +292,9 @@ static void pump(struct call *c)
 {
     struct fake_direct *d = c->d;
 
-    tamper_pump(d->server, c->conn, d->tamper, &c->hold, loop_now_ms(d->loop));
+    tamper_pump(d->server, c->conn, d->tamper, &c->hold, kube_loop_now_ms(d->loop));
     if (c->conn->out.len || c->conn->closing || !c->conn->watching)
-        loop_task_add(d->loop, &c->task);
+        kube_loop_task_add(d->loop, &c->task);
 }
 
 void fake_direct_turn(struct fake_direct *d)

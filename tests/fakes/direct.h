@@ -46,9 +46,10 @@ struct fake_tamper {
     int repeats;        /* strike this many events in a row; 0 is 1 */
 };
 
-struct fake_direct *fake_direct_new(struct fake_apiserver *s, struct loop *l, struct fake_tamper *tamper);
+struct fake_direct *fake_direct_new(struct fake_apiserver *s, struct kube_loop *l,
+                                    struct fake_tamper *tamper);
 void fake_direct_free(struct fake_direct *d);
-struct transport fake_direct_transport(struct fake_direct *d);
+struct kube_transport fake_direct_transport(struct fake_direct *d);
 
 /* Move changes into the watches. To be called between turns of the loop. */
 void fake_direct_turn(struct fake_direct *d);
@@ -56,7 +57,7 @@ void fake_direct_turn(struct fake_direct *d);
 /* Answers and events handed to the loop since the beginning. */
 unsigned long fake_direct_told(const struct fake_direct *d);
 
-/* Whether it says that requests wait for each other (transport_is_full); they are carried out at once even so. */
+/* Whether it says that requests wait for each other (kube_transport_is_full); they are carried out at once even so. */
 void fake_direct_fill(struct fake_direct *d, bool full);
 
 /* While cut off, nothing that is sent arrives and nothing is answered; what was sent meanwhile, and requests that a

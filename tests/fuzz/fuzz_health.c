@@ -18,7 +18,7 @@ static int get_ok(void *ctx, struct buf *body)
     return 200;
 }
 
-static struct loop *loop;
+static struct kube_loop *loop;
 static int port;
 
 static void begin(void)
@@ -26,7 +26,7 @@ static void begin(void)
     static const struct health_page pages[] = {{.path = "/healthz", .get = get_ok}};
     struct err err;
 
-    loop = loop_new(clock_system(), &err);
+    loop = kube_loop_new(clock_system(), &err);
     MUST(loop);
     struct health *h = health_new(loop, "127.0.0.1:0", pages, 1, &err);
     MUST(h);
@@ -52,7 +52,7 @@ static size_t hear(int fd, char *out, size_t size)
     size_t len = 0;
 
     for (int turns = 0; turns < 100; turns++) {
-        MUST(loop_turn(loop, 0, &err) == 0);
+        MUST(kube_loop_turn(loop, 0, &err) == 0);
         ssize_t n = recv(fd, out + len, size - 1 - len, MSG_DONTWAIT);
         if (n > 0)
             len += (size_t)n;
@@ -69,7 +69,7 @@ static void say(int fd, const uint8_t *data, size_t size)
 
     if (size)
         (void)send(fd, data, size, MSG_NOSIGNAL);
-    MUST(loop_turn(loop, 0, &err) == 0);
+    MUST(kube_loop_turn(loop, 0, &err) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1 || size > 100000)
         return 0;
-    struct http_response r = {100 + 2 * data[0], -1, {(const char *)data + 1, size - 1}, false};
+    struct kube_http_response r = {100 + 2 * data[0], -1, {(const char *)data + 1, size - 1}, false};
     int rc = kube_status_check(&r, &s, &err);
     MUST((rc == 0) == (r.status >= 200 && r.status <= 299));
     MUST(rc == 0 || (err.kind != ERR_NONE && err.msg[0] && err.code == r.status));

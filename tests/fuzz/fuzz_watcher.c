@@ -49,7 +49,7 @@ static void on_problem(void *ctx, const struct err *err)
 static void ask(struct watcher *w, int64_t now)
 {
     cleanup_arena struct arena a = {0};
-    struct http_request req;
+    struct kube_http_request req;
     struct err err;
 
     watcher_begin(w, now);
@@ -63,7 +63,7 @@ static void ask(struct watcher *w, int64_t now)
 
 static int64_t end(struct watcher *w, int64_t now, int code, bool useless)
 {
-    struct http_response r = {.status = code, .retry_after_ms = -1};
+    struct kube_http_response r = {.status = code, .retry_after_ms = -1};
     struct err err;
 
     err_set(&err, ERR_TRANSIENT, "broken");
@@ -75,7 +75,7 @@ static int64_t end(struct watcher *w, int64_t now, int code, bool useless)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct told told = {0};
-    struct watcher_options o = {.resource = KUBE_PODS, .seed = 1};
+    struct kube_watcher_options o = {.resource = KUBE_PODS, .seed = 1};
     struct watcher_sink sink = {&told, on_begin, on_end, on_object, on_object, on_unreadable, on_problem};
     struct watcher *w = watcher_new(&o, &sink);
     int64_t now = 0;

@@ -29,7 +29,7 @@ static int setup(void **ctx, struct clock clock, int hurry)
 
     r->server = fake_apiserver_start();
     rig_config(&r->config, fake_apiserver_url(r->server));
-    r->loop = loop_new(clock, &err);
+    r->loop = kube_loop_new(clock, &err);
     assert_non_null(r->loop);
     r->http =
         http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test", .hurry = hurry}, &err);
@@ -59,14 +59,14 @@ int rig_teardown(void **ctx)
     struct rig *r = *ctx;
 
     http_free(r->http);
-    loop_free(r->loop);
+    kube_loop_free(r->loop);
     kube_config_release(&r->config);
     fake_apiserver_stop(r->server);
     free(r);
     return 0;
 }
 
-void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx)
+void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx)
 {
     struct clock real = clock_system();
     int64_t deadline = real.mono_ms(real.ctx) + 60000;
@@ -75,7 +75,7 @@ void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx)
     while (!done(ctx)) {
         if (real.mono_ms(real.ctx) > deadline)
             fail_msg("it did not happen within a minute");
-        if (loop_turn(l, 20, &err) < 0)
+        if (kube_loop_turn(l, 20, &err) < 0)
             fail_msg("loop: %s", err.msg);
     }
 }

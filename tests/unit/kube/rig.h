@@ -9,10 +9,10 @@
 
 struct rig {
     struct fake_apiserver *server;
-    struct loop *loop;
+    struct kube_loop *loop;
     struct kube_config config;
     struct http *http;
-    struct transport api;
+    struct kube_transport api;
 };
 
 int rig_setup(void **ctx);
@@ -25,7 +25,7 @@ int rig_teardown(void **ctx);
 void rig_config(struct kube_config *c, const char *url);
 
 /* Turn the loop until `done` says so. A minute without it fails the test: nothing here takes a second. */
-void rig_until(struct loop *l, bool (*done)(void *ctx), void *ctx);
+void rig_until(struct kube_loop *l, bool (*done)(void *ctx), void *ctx);
 
 unsigned rig_server_port(const struct rig *r);
 

@@ -58,7 +58,7 @@ static void on_problem(void *ctx, const struct err *err)
 static int setup_with(void **ctx, bool pages)
 {
     struct talk *t = calloc(1, sizeof(*t));
-    struct watcher_options o = {
+    struct kube_watcher_options o = {
         .resource = KUBE_PODS, .ns = "ns", .label_selector = "app=x", .seed = 42, .pages = pages};
     struct watcher_sink sink = {t, on_begin, on_end, on_upsert, on_removed, on_unreadable, on_problem};
 
@@ -106,7 +106,8 @@ int talk_feed(struct talk *t, const char *bytes)
 
 int64_t talk_ends(struct talk *t, int status)
 {
-    return watcher_end(t->w, t->now, &(struct http_response){.status = status, .retry_after_ms = -1}, NULL);
+    return watcher_end(t->w, t->now, &(struct kube_http_response){.status = status, .retry_after_ms = -1},
+                       NULL);
 }
 
 int64_t talk_breaks(struct talk *t, enum err_kind kind)

@@ -8,7 +8,7 @@
 struct talk {
     struct watcher *w;
     struct arena a;
-    struct http_request req;
+    struct kube_http_request req;
     char seen
         [8192]; /* "[" replace_begin, "+name" upsert, "-name" removed, "]" replace_end, "?name" unreadable, "!" problem */
     char problem[ERR_MSG_BYTES];

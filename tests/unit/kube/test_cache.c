@@ -10,17 +10,17 @@
 #include <string.h>
 
 struct watch {
-    struct cache *cache;
+    struct kube_cache *cache;
     char seen[400];
     char problem[100];
     int synced;
     const char *want;
-    struct cache *late;       /* an answer that arrives while it hears of the next change: */
+    struct kube_cache *late;  /* an answer that arrives while it hears of the next change: */
     const cJSON *late_object; /* NULL: none */
     const char *late_uid;
 };
 
-static int decode(const cJSON *pod, struct cache_item *ret, struct err *err)
+static int decode(const cJSON *pod, struct kube_cache_item *ret, struct err *err)
 {
     const char *phase = json_str(json_find(pod, (const char *[]){"status", NULL}), "phase");
 
@@ -31,7 +31,7 @@ static int decode(const cJSON *pod, struct cache_item *ret, struct err *err)
     return 0;
 }
 
-static void changed(void *ctx, const struct store_entry *e)
+static void changed(void *ctx, const struct kube_store_entry *e)
 {
     struct watch *w = ctx;
     size_t len = strlen(w->seen);
@@ -40,7 +40,7 @@ static void changed(void *ctx, const struct store_entry *e)
     const cJSON *late = w->late_object;
     w->late_object = NULL;
     if (late)
-        cache_put(w->late, w->late_uid, late, NULL);
+        kube_cache_put(w->late, w->late_uid, late, NULL);
 }
 
 static void synced(void *ctx)
@@ -48,7 +48,7 @@ static void synced(void *ctx)
     ((struct watch *)ctx)->synced++;
 }
 
-static void gone(void *ctx, const struct store_entry *e)
+static void gone(void *ctx, const struct kube_store_entry *e)
 {
     struct watch *w = ctx;
     size_t len = strlen(w->seen);
@@ -86,18 +86,18 @@ static void expect(struct rig *r, struct watch *w, const char *want)
 #define NEW_A                                                                                                \
     "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"a\",\"uid\":\"new\"},\"status\":{\"phase\":\"New\"}}"
 
-static struct cache *start(struct rig *r, struct watch *w)
+static struct kube_cache *start(struct rig *r, struct watch *w)
 {
-    struct cache_options o = {.watch = {.resource = KUBE_PODS},
-                              .decode = decode,
-                              .free_value = free,
-                              .changed = changed,
-                              .gone = gone,
-                              .synced = synced,
-                              .problem = problem,
-                              .ctx = w};
+    struct kube_cache_options o = {.watch = {.resource = KUBE_PODS},
+                                   .decode = decode,
+                                   .free_value = free,
+                                   .changed = changed,
+                                   .gone = gone,
+                                   .synced = synced,
+                                   .problem = problem,
+                                   .ctx = w};
 
-    return cache_new(r->loop, &r->api, &o);
+    return kube_cache_new(r->loop, &r->api, &o);
 }
 
 static void test_changes(void **ctx)
@@ -106,8 +106,8 @@ static void test_changes(void **ctx)
     struct watch w = {0};
 
     assert_true(fake_put(r->server, POD "a", "{\"metadata\":{\"labels\":{\"job\":\"x\"}}}"));
-    cleanup_cache struct cache *c = start(r, &w);
-    assert_false(cache_stats(c).synced);
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
+    assert_false(kube_cache_stats(c).synced);
     expect(r, &w, "x/a:- ");
     assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Running\"}}"));
     expect(r, &w, "x/a:Running ");
@@ -115,11 +115,11 @@ static void test_changes(void **ctx)
     /* into another group: both owners hear of it */
     assert_true(fake_put(r->server, POD "a", "{\"metadata\":{\"labels\":{\"job\":\"y\"}}}"));
     expect(r, &w, "x/a:Running y/a:Running ");
-    assert_non_null(store_group(cache_store(c), "y"));
-    assert_null(store_group(cache_store(c), "x"));
+    assert_non_null(kube_store_group(kube_cache_store(c), "y"));
+    assert_null(kube_store_group(kube_cache_store(c), "x"));
     assert_true(fake_remove(r->server, POD "a"));
     expect(r, &w, "-a y/a:Running ");
-    assert_int_equal(store_count(cache_store(c)), 0);
+    assert_int_equal(kube_store_count(kube_cache_store(c)), 0);
     /* gone while nobody looked: found out by the next list */
     assert_true(fake_put(r->server, POD "b", "{}"));
     expect(r, &w, "/b:- ");
@@ -140,17 +140,17 @@ static void test_another_object_under_the_name(void **ctx)
     struct err err;
 
     assert_true(fake_put(r->server, POD "a", "{}"));
-    cleanup_cache struct cache *c = start(r, &w);
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
     expect(r, &w, "/a:- ");
     cleanup_json cJSON *live = json_parse(NEW_A, strlen(NEW_A), &err);
     assert_non_null(live);
-    cleanup_free char *uid = strdup(store_get(cache_store(c), "ns", "a")->uid);
-    cache_put(c, uid, live, NULL);
+    cleanup_free char *uid = strdup(kube_store_get(kube_cache_store(c), "ns", "a")->uid);
+    kube_cache_put(c, uid, live, NULL);
     expect(r, &w, "-a /a:- /a:New ");
     assert_true(fake_remove(r->server, POD "a"));
     assert_true(fake_put(r->server, POD "b", "{}"));
     expect(r, &w, "/b:- ");
-    assert_string_equal(store_get(cache_store(c), "ns", "a")->uid, "new");
+    assert_string_equal(kube_store_get(kube_cache_store(c), "ns", "a")->uid, "new");
 }
 
 static const char *uid_of(const cJSON *object)
@@ -177,19 +177,19 @@ static void test_answer_after_the_end(void **ctx)
 
     assert_true(fake_put(r->server, POD "a", "{}"));
     cleanup_json cJSON *live = read_a(r);
-    cleanup_cache struct cache *c = start(r, &w);
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
     expect(r, &w, "/a:- ");
-    cache_put(c, uid_of(live), live, NULL);
+    kube_cache_put(c, uid_of(live), live, NULL);
     expect(r, &w, "/a:- ");
     assert_true(fake_remove(r->server, POD "a"));
     expect(r, &w, "-a /a:- ");
-    cache_put(c, uid_of(live), live, NULL);
-    assert_int_equal(store_count(cache_store(c)), 0);
+    kube_cache_put(c, uid_of(live), live, NULL);
+    assert_int_equal(kube_store_count(kube_cache_store(c)), 0);
     /* and not over the one that has the name now */
     assert_true(fake_put(r->server, POD "a", "{}"));
     expect(r, &w, "/a:- ");
-    cache_put(c, uid_of(live), live, NULL);
-    assert_string_not_equal(store_get(cache_store(c), "ns", "a")->uid, uid_of(live));
+    kube_cache_put(c, uid_of(live), live, NULL);
+    assert_string_not_equal(kube_store_get(kube_cache_store(c), "ns", "a")->uid, uid_of(live));
     assert_string_equal(w.seen, "");
 }
 
@@ -200,14 +200,14 @@ static void test_forgotten(void **ctx)
     struct watch w = {0};
 
     assert_true(fake_put(r->server, POD "a", "{}"));
-    cleanup_cache struct cache *c = start(r, &w);
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
     expect(r, &w, "/a:- ");
-    cache_forget(c, "ns", "a", "another");
+    kube_cache_forget(c, "ns", "a", "another");
     assert_string_equal(w.seen, "");
-    const struct store_entry *e = store_get(cache_store(c), "ns", "a");
-    cache_forget(c, e->ns, e->name, e->uid);
+    const struct kube_store_entry *e = kube_store_get(kube_cache_store(c), "ns", "a");
+    kube_cache_forget(c, e->ns, e->name, e->uid);
     assert_string_equal(w.seen, "-a /a:- ");
-    assert_null(store_get(cache_store(c), "ns", "a"));
+    assert_null(kube_store_get(kube_cache_store(c), "ns", "a"));
     w.seen[0] = '\0';
     assert_true(fake_remove(r->server, POD "a"));
     assert_true(fake_put(r->server, POD "b", "{}"));
@@ -223,7 +223,7 @@ static void test_answer_within_a_list(void **ctx)
     assert_true(fake_put(r->server, POD "a", "{}"));
     assert_true(fake_put(r->server, POD "b", "{}"));
     cleanup_json cJSON *live = read_a(r);
-    cleanup_cache struct cache *c = start(r, &w);
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
     expect(r, &w, "/a:- /b:- ");
     w.late = c;
     w.late_uid = uid_of(live);
@@ -234,7 +234,7 @@ static void test_answer_within_a_list(void **ctx)
     assert_true(fake_remove(r->server, POD "a"));
     fake_compact(r->server);
     expect(r, &w, "/b:- /a:- -a /a:- ");
-    assert_int_equal(store_count(cache_store(c)), 1);
+    assert_int_equal(kube_store_count(kube_cache_store(c)), 1);
 }
 
 /* One object that cannot be read: said, and neither it nor what was known of it is lost. */
@@ -244,12 +244,12 @@ static void test_unreadable(void **ctx)
     struct watch w = {0};
 
     assert_true(fake_put(r->server, POD "a", "{}"));
-    cleanup_cache struct cache *c = start(r, &w);
+    cleanup_kube_cache struct kube_cache *c = start(r, &w);
     expect(r, &w, "/a:- ");
     assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Broken\"}}"));
     rig_until(r->loop, has_problem, &w);
     assert_string_equal(w.problem, "status.phase: Broken");
-    assert_string_equal(store_get(cache_store(c), "ns", "a")->value, "-");
+    assert_string_equal(kube_store_get(kube_cache_store(c), "ns", "a")->value, "-");
     /* and in a list it is there */
     assert_true(fake_put(r->server, POD "b", "{}"));
     expect(r, &w, "/b:- ");
@@ -260,7 +260,7 @@ static void test_unreadable(void **ctx)
     fake_compact(r->server);
     expect(r, &w, "-b /b:- ");
     assert_int_equal(w.synced, 2);
-    assert_string_equal(store_get(cache_store(c), "ns", "a")->value, "-");
+    assert_string_equal(kube_store_get(kube_cache_store(c), "ns", "a")->value, "-");
     assert_true(fake_put(r->server, POD "a", "{\"status\":{\"phase\":\"Running\"}}"));
     expect(r, &w, "/a:Running ");
 }

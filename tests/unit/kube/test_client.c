@@ -210,7 +210,7 @@ static void test_token_is_read_again_after_401(void **ctx)
     snprintf(path, sizeof(path), "/tmp/test_http_token_%d", (int)getpid());
     write_token(path, "old");
     assert_int_equal(kube_secret_from_file(&r->config.token, path, &err), 0);
-    r->config.read_ms = loop_now_ms(r->loop);
+    r->config.read_ms = kube_loop_now_ms(r->loop);
     write_token(path, "new\n");
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 401});
     rig_call(r, GET_POD, &reply);
@@ -243,7 +243,7 @@ static void test_all_that_left_with_the_old_token_go_again(void **ctx)
     snprintf(path, sizeof(path), "/tmp/test_http_token_%d", (int)getpid());
     write_token(path, "old");
     assert_int_equal(kube_secret_from_file(&r->config.token, path, &err), 0);
-    r->config.read_ms = loop_now_ms(r->loop);
+    r->config.read_ms = kube_loop_now_ms(r->loop);
     write_token(path, "new");
     fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 401});
     for (int i = 0; i < N; i++)

@@ -18,9 +18,9 @@ struct world {
 /* One process. */
 struct node {
     struct kube_config config;
-    struct loop *loop;
+    struct kube_loop *loop;
     struct http *http;
-    struct transport api;
+    struct kube_transport api;
     struct elector *elector;
     int won, lost, problems;
     char waits_for[64];
@@ -70,7 +70,7 @@ static void node_start(struct node *n, struct world *w, const char *identity)
 
     *n = (struct node){0};
     rig_config(&n->config, fake_apiserver_url(w->server));
-    n->loop = loop_new((struct clock){wall_ms, mono_ms, w}, &err);
+    n->loop = kube_loop_new((struct clock){wall_ms, mono_ms, w}, &err);
     assert_non_null(n->loop);
     n->http = http_new(n->loop, &n->config, &(struct http_options){.user_agent = identity}, &err);
     assert_non_null(n->http);
@@ -84,7 +84,7 @@ static void node_kill(struct node *n)
 {
     elector_free(n->elector);
     http_free(n->http);
-    loop_free(n->loop);
+    kube_loop_free(n->loop);
     kube_config_release(&n->config);
 }
 
@@ -229,7 +229,7 @@ static void test_a_stopped_leader_writes_nothing_when_it_goes_on(void **ctx)
 
     node_start(&a, w, "a");
     rig_until(a.loop, holds, &a);
-    struct transport fenced = elector_transport(a.elector);
+    struct kube_transport fenced = elector_transport(a.elector);
     /* From here on a does not run, but a write of it waits for its turn behind eight that get no answer. */
     fake_plan_fault(w->server, &(struct fake_fault_plan){.method = "GET", .fault = FAKE_HANG_BEFORE});
     struct kube_request get = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "ns", .name = "x"};
@@ -272,8 +272,8 @@ static void test_the_leader_writes_and_others_read(void **ctx)
     rig_until(a.loop, holds, &a);
     node_start(&b, w, "b");
     rig_until(b.loop, waits, &b);
-    struct transport leaders = elector_transport(a.elector);
-    struct transport others = elector_transport(b.elector);
+    struct kube_transport leaders = elector_transport(a.elector);
+    struct kube_transport others = elector_transport(b.elector);
     assert_non_null(kube_call_start(&leaders, &create, on_reply, &reply, &err));
     rig_until(a.loop, is_over, &reply);
     assert_int_equal(reply.err.kind, ERR_NONE);

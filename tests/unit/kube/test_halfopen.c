@@ -30,7 +30,7 @@ struct way;
 struct lab {
     const struct way *way;
     struct rig *rig;
-    struct cache *pods;
+    struct kube_cache *pods;
     unsigned watch_port; /* the client's */
     int problems;
     char problem[ERR_MSG_BYTES];
@@ -46,7 +46,7 @@ static void wait_for(struct lab *l, bool (*done)(const struct lab *l))
     while (!done(l)) {
         if (clock.mono_ms(clock.ctx) > deadline)
             fail_msg("it did not happen within %d s", PATIENCE_MS / 1000);
-        if (loop_turn(l->rig->loop, 100, &err) < 0)
+        if (kube_loop_turn(l->rig->loop, 100, &err) < 0)
             fail_msg("loop: %s", err.msg);
     }
 }
@@ -115,7 +115,7 @@ static void begin_dropping(const struct lab *l)
             drop(way, rig_server_port(l->rig), ports[i]);
 }
 
-static void on_changed(void *ctx, const struct store_entry *e)
+static void on_changed(void *ctx, const struct kube_store_entry *e)
 {
     (void)ctx;
     (void)e;
@@ -165,7 +165,7 @@ static bool all_are_over(const struct lab *l)
 
 static bool is_synced(const struct lab *l)
 {
-    return cache_stats(l->pods).synced;
+    return kube_cache_stats(l->pods).synced;
 }
 
 static bool has_a_problem(const struct lab *l)
@@ -175,7 +175,7 @@ static bool has_a_problem(const struct lab *l)
 
 static bool has_news(const struct lab *l)
 {
-    return store_get(cache_store(l->pods), "ns", "news") != NULL;
+    return kube_store_get(kube_cache_store(l->pods), "ns", "news") != NULL;
 }
 
 /* A cache that watches, and a pool of warm connections. */
@@ -183,12 +183,12 @@ static void start(struct lab *l)
 {
     rig_setup_hurry((void **)&l->rig, faults_in_full() ? 1 : HURRY);
     fake_put(l->rig->server, "/api/v1/namespaces/ns/pods/a", "{}");
-    l->pods = cache_new(l->rig->loop, &l->rig->api,
-                        &(struct cache_options){.watch = {.resource = KUBE_PODS, .seed = 1},
-                                                .ctx = l,
-                                                .changed = on_changed,
-                                                .synced = on_synced,
-                                                .problem = on_problem});
+    l->pods = kube_cache_new(l->rig->loop, &l->rig->api,
+                             &(struct kube_cache_options){.watch = {.resource = KUBE_PODS, .seed = 1},
+                                                          .ctx = l,
+                                                          .changed = on_changed,
+                                                          .synced = on_synced,
+                                                          .problem = on_problem});
     wait_for(l, is_synced);
     assert_int_equal(rig_client_ports(l->rig, &l->watch_port, 1), 1);
     for (int i = 0; i < WARM; i++)
@@ -241,7 +241,7 @@ static void vanish(void **state)
         assert_int_equal(l->problems, 0);
     print_message("%s: request %lld s, watch %lld s\n", l->way->name, (long long)get_ms / 1000,
                   l->way->watch ? (long long)watch_ms / 1000 : -1);
-    cache_free(l->pods);
+    kube_cache_free(l->pods);
     rig_teardown((void **)&l->rig);
 }
 

@@ -45,14 +45,14 @@ static int64_t read_now(void *ctx)
 }
 
 struct client {
-    struct loop *loop;
+    struct kube_loop *loop;
     int fd;
     char got[2 << 20];
     size_t n;
     bool closed;
 };
 
-static void dial(struct client *c, struct loop *l, int port)
+static void dial(struct client *c, struct kube_loop *l, int port)
 {
     struct sockaddr_in sa = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -83,7 +83,7 @@ static void say(struct client *c, const char *text)
     assert_int_equal(send(c->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-static struct health *listen_on(struct loop *l)
+static struct health *listen_on(struct kube_loop *l)
 {
     struct err err;
     struct health *h = health_new(l, "127.0.0.1:0", pages, ARRAY_LEN(pages), &err);
@@ -109,7 +109,7 @@ static void test_pages(void **ctx)
         {"GET\r\n\r\n", "HTTP/1.1 405 ", ""},
     };
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     cleanup_health struct health *h = listen_on(l);
 
     (void)ctx;
@@ -128,14 +128,14 @@ static void test_request_byte_by_byte_and_large_answer(void **ctx)
 {
     static const char request[] = "GET /metrics HTTP/1.1\r\n\r\n";
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     cleanup_health struct health *h = listen_on(l);
 
     (void)ctx;
     dial(&one, l, health_port(h));
     for (size_t i = 0; i < sizeof(request) - 1; i++) {
         assert_int_equal(send(one.fd, request + i, 1, MSG_NOSIGNAL), 1);
-        assert_int_equal(loop_turn(l, 5, &err), 0);
+        assert_int_equal(kube_loop_turn(l, 5, &err), 0);
     }
     rig_until(l, closed, &one);
     assert_non_null(strstr(one.got, "version=0.0.4"));
@@ -147,7 +147,7 @@ static void test_request_byte_by_byte_and_large_answer(void **ctx)
 static void test_greedy_request_is_dropped(void **ctx)
 {
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     cleanup_health struct health *h = listen_on(l);
     char text[5001];
 
@@ -162,19 +162,19 @@ static void test_greedy_request_is_dropped(void **ctx)
 }
 
 /* As many as there are places, and silent. */
-static void fill(int fds[static HEALTH_CLIENTS_MAX], struct loop *l, int port)
+static void fill(int fds[static HEALTH_CLIENTS_MAX], struct kube_loop *l, int port)
 {
     struct err err;
 
     for (int i = 0; i < HEALTH_CLIENTS_MAX; i++) {
         dial(&one, l, port);
         fds[i] = one.fd;
-        assert_int_equal(loop_turn(l, 20, &err), 0);
+        assert_int_equal(kube_loop_turn(l, 20, &err), 0);
     }
     dial(&one, l, port);
     say(&one, "GET /healthz HTTP/1.1\r\n\r\n");
     for (int i = 0; i < 10; i++)
-        assert_int_equal(loop_turn(l, 1, &err), 0);
+        assert_int_equal(kube_loop_turn(l, 1, &err), 0);
     assert_false(closed(&one));
 }
 
@@ -201,7 +201,7 @@ static int close_after(int64_t ms)
     int fds[HEALTH_CLIENTS_MAX];
     char byte;
     struct err err;
-    cleanup_loop struct loop *l = loop_new((struct clock){read_now, read_now, NULL}, &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new((struct clock){read_now, read_now, NULL}, &err);
     cleanup_health struct health *h = listen_on(l);
 
     fill(fds, l, health_port(h));
@@ -232,14 +232,14 @@ static void test_slow_clients_are_dropped(void **ctx)
 static void test_freed_with_clients(void **ctx)
 {
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     struct health *h = listen_on(l);
 
     (void)ctx;
     dial(&one, l, health_port(h));
-    assert_int_equal(loop_turn(l, 20, &err), 0);
+    assert_int_equal(kube_loop_turn(l, 20, &err), 0);
     health_free(h);
-    assert_int_equal(loop_turn(l, 0, &err), 0);
+    assert_int_equal(kube_loop_turn(l, 0, &err), 0);
     close(one.fd);
 }
 
@@ -249,7 +249,7 @@ static void test_addresses(void **ctx)
         "",       "8080",        "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "localhost:0",
         "[::1:0", "256.0.0.1:0", "::1:0:"};
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     char taken[32];
 
     (void)ctx;

@@ -13,12 +13,12 @@ struct plain {
     size_t bytes;
     bool over, cut;
     struct rig *rig;
-    struct http_call *call;
+    struct kube_http_call *call;
     bool cancel_at_chunk;
     int64_t due_ms;
 };
 
-static void on_done(void *ctx, const struct http_response *r, const struct err *err)
+static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
 {
     struct plain *p = ctx;
 
@@ -39,7 +39,7 @@ static void on_chunk(void *ctx, struct sv bytes)
     p->bytes += bytes.len;
     if (!p->cancel_at_chunk)
         return;
-    transport_cancel(&p->rig->api, p->call);
+    kube_transport_cancel(&p->rig->api, p->call);
     p->over = true;
 }
 
@@ -53,21 +53,22 @@ static bool has_struck(void *ctx)
     return fake_faults_done(((struct rig *)ctx)->server) > 0;
 }
 
-static void start_plain(struct rig *r, struct plain *p, const struct http_request *req, bool stream)
+static void start_plain(struct rig *r, struct plain *p, const struct kube_http_request *req, bool stream)
 {
-    struct http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
+    struct kube_http_handler h = {.ctx = p, .chunk = stream ? on_chunk : NULL, .done = on_done};
     struct err err;
 
     p->rig = r;
-    p->call = transport_start(&r->api, req, &h, &err);
+    p->call = kube_transport_start(&r->api, req, &h, &err);
     assert_non_null(p->call);
 }
 
 static void test_timeouts(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request whole = {.method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .timeout_ms = 100};
-    struct http_request idle = {
+    struct kube_http_request whole = {
+        .method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .timeout_ms = 100};
+    struct kube_http_request idle = {
         .method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .idle_timeout_ms = 100};
     struct plain a = {0}, b = {0};
 
@@ -85,15 +86,15 @@ static bool after_two_seconds(void *ctx)
 {
     struct plain *p = ctx;
 
-    return loop_now_ms(p->rig->loop) >= p->due_ms;
+    return kube_loop_now_ms(p->rig->loop) >= p->due_ms;
 }
 
 /* Where one connection went silent the idle ones are not trusted either: the next request has one of its own. */
 static void test_silence_takes_the_idle_connections_along(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
-    struct http_request brief = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 100};
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct kube_http_request brief = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 100};
     struct plain p[4] = {0};
 
     for (int cancel = 0; cancel < 2; cancel++) {
@@ -103,14 +104,14 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
         }
         for (int i = 0; i < 3; i++)
             rig_until(r->loop, plain_over, &p[i]);
-        p[0].due_ms = loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
+        p[0].due_ms = kube_loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
         rig_until(r->loop, after_two_seconds, &p[0]);
         fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
         p[3] = (struct plain){0};
         start_plain(r, &p[3], cancel ? &get : &brief, false);
         if (cancel) { /* as the elector does */
             rig_until(r->loop, has_struck, r);
-            transport_cancel(&r->api, p[3].call);
+            kube_transport_cancel(&r->api, p[3].call);
         } else {
             rig_until(r->loop, plain_over, &p[3]);
             assert_int_equal(p[3].err.kind, ERR_TIMEOUT);
@@ -129,8 +130,8 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
 static void test_a_body_that_stalls(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request whole = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 300};
-    struct http_request idle = {.method = "GET", .path = "/api/v1/pods", .idle_timeout_ms = 300};
+    struct kube_http_request whole = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 300};
+    struct kube_http_request idle = {.method = "GET", .path = "/api/v1/pods", .idle_timeout_ms = 300};
     struct plain a = {0}, b = {0};
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_STALL_BODY});
@@ -148,7 +149,7 @@ static void test_a_body_that_stalls(void **ctx)
 static void test_watch_goes_quiet(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request watch = {
+    struct kube_http_request watch = {
         .method = "GET", .path = "/api/v1/pods?watch=true", .idle_timeout_ms = 150, .own_connection = true};
     struct plain p = {0};
 
@@ -162,7 +163,7 @@ static void test_watch_goes_quiet(void **ctx)
 static void test_answer_over_its_limit(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request req = {
+    struct kube_http_request req = {
         .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .body_max_bytes = 50};
     struct plain p = {0};
 
@@ -178,7 +179,7 @@ static void test_answer_over_its_limit(void **ctx)
 static void test_large_stream_is_whole(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request req = {.method = "GET", .path = "/api/v1/configmaps", .idle_timeout_ms = 30000};
+    struct kube_http_request req = {.method = "GET", .path = "/api/v1/configmaps", .idle_timeout_ms = 30000};
     struct plain stream = {0}, whole = {0};
     static char body[100100];
     char path[80];
@@ -204,15 +205,16 @@ static void test_large_stream_is_whole(void **ctx)
 static void test_cancel(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request watch = {.method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct kube_http_request watch = {
+        .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     struct plain inside = {.cancel_at_chunk = true}, outside = {0}, next = {0};
 
     fake_put(r->server, "/api/v1/namespaces/ns/pods/a", "{}");
     start_plain(r, &inside, &watch, true);
     rig_until(r->loop, plain_over, &inside);
     start_plain(r, &outside, &get, false);
-    transport_cancel(&r->api, outside.call);
+    kube_transport_cancel(&r->api, outside.call);
     start_plain(r, &next, &get, false);
     rig_until(r->loop, plain_over, &next);
     assert_int_equal(inside.n_done + outside.n_done, 0);
@@ -230,12 +232,12 @@ static void test_gate_that_closes_while_it_connects(void **ctx)
 {
     struct rig *r = *ctx;
     int times = 2;
-    struct transport_gate gate = {opens_n_times, &times};
-    struct http_request write = {.method = "POST",
-                                 .path = "/api/v1/namespaces/ns/pods",
-                                 .content_type = "application/json",
-                                 .body = sv_from("{\"metadata\":{\"name\":\"a\"}}"),
-                                 .gate = &gate};
+    struct kube_transport_gate gate = {opens_n_times, &times};
+    struct kube_http_request write = {.method = "POST",
+                                      .path = "/api/v1/namespaces/ns/pods",
+                                      .content_type = "application/json",
+                                      .body = sv_from("{\"metadata\":{\"name\":\"a\"}}"),
+                                      .gate = &gate};
     struct plain open = {0}, shut = {0};
 
     start_plain(r, &open, &write, false);
@@ -266,7 +268,7 @@ static bool all_over(void *ctx)
 static void test_a_crowd(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain p[100];
     size_t n = 0;
 
@@ -296,8 +298,9 @@ static bool eight_watches(void *ctx)
 static void test_connections_are_kept_beside_watches(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request watch = {.method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct kube_http_request watch = {
+        .method = "GET", .path = "/api/v1/pods?watch=true", .own_connection = true};
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain watches[8], p[100];
 
     for (int i = 0; i < 8; i++) {
@@ -314,16 +317,16 @@ static void test_connections_are_kept_beside_watches(void **ctx)
     }
     assert_in_range(fake_connections(r->server), 9, 16);
     for (int i = 0; i < 8; i++)
-        transport_cancel(&r->api, watches[i].call);
+        kube_transport_cancel(&r->api, watches[i].call);
 }
 
 /* After a crowd of 40 at once, connections that nobody needs are closed, one with each answer. */
 static void test_a_crowds_connections_are_closed_afterwards(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request urgent = {
+    struct kube_http_request urgent = {
         .method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000, .urgent = true};
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain p[100];
     unsigned ports[100];
 
@@ -364,8 +367,8 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
 {
     static struct neighbours n;
     char ns[16], path[64];
-    struct http_request slow = {.method = "DELETE", .path = path, .ns = ns, .timeout_ms = 30000};
-    struct http_request quick = {
+    struct kube_http_request slow = {.method = "DELETE", .path = path, .ns = ns, .timeout_ms = 30000};
+    struct kube_http_request quick = {
         .method = "GET", .path = "/api/v1/namespaces/quick/pods", .ns = "quick", .timeout_ms = 30000};
 
     n = (struct neighbours){.rig = *ctx, .strikes = SLOW * 4};
@@ -394,8 +397,8 @@ static void test_slow_namespaces_hold_up_nobody_else(void **ctx)
 static void test_later_goes_behind(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .ns = "a", .timeout_ms = 30000};
-    struct http_request later = {
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .ns = "a", .timeout_ms = 30000};
+    struct kube_http_request later = {
         .method = "GET", .path = "/api/v1/events", .ns = "b", .timeout_ms = 30000, .later = true};
     static struct plain p[100];
     struct plain last = {0};
@@ -420,10 +423,10 @@ static void test_later_goes_behind(void **ctx)
 static void test_rate_limit(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
+    struct kube_http_request get = {.method = "GET", .path = "/api/v1/pods", .timeout_ms = 30000};
     static struct plain p[100];
     struct err err;
-    int64_t begin = loop_now_ms(r->loop);
+    int64_t begin = kube_loop_now_ms(r->loop);
 
     http_free(r->http);
     r->http = http_new(r->loop, &r->config, &(struct http_options){.qps = 20, .burst = 5}, &err);
@@ -434,7 +437,7 @@ static void test_rate_limit(void **ctx)
     for (int i = 0; i < 15; i++)
         start_plain(r, &p[i], &get, false);
     rig_until(r->loop, all_over, p);
-    assert_true(loop_now_ms(r->loop) - begin >= 450);
+    assert_true(kube_loop_now_ms(r->loop) - begin >= 450);
 }
 
 static void test_servers_that_cannot_be(void **ctx)

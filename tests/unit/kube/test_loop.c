@@ -18,28 +18,28 @@ static int64_t read_fake(void *ctx)
     return fake_now;
 }
 
-static struct loop *fake_loop(void)
+static struct kube_loop *fake_loop(void)
 {
     struct err err;
-    struct loop *l = loop_new((struct clock){read_fake, read_fake, NULL}, &err);
+    struct kube_loop *l = kube_loop_new((struct clock){read_fake, read_fake, NULL}, &err);
 
     assert_non_null(l);
     return l;
 }
 
-static void turn(struct loop *l)
+static void turn(struct kube_loop *l)
 {
     struct err err;
 
-    assert_int_equal(loop_turn(l, 0, &err), 0);
+    assert_int_equal(kube_loop_turn(l, 0, &err), 0);
 }
 
 static char seen[200];
 
 struct mark {
-    struct loop_timer timer;
-    struct loop_task task;
-    struct loop *loop;
+    struct kube_loop_timer timer;
+    struct kube_loop_task task;
+    struct kube_loop *loop;
     struct mark *other;
     char name[4];
     bool again;
@@ -51,9 +51,9 @@ static void fire(void *ctx)
 
     strcat(seen, m->name);
     if (m->other)
-        loop_timer_cancel(m->loop, &m->other->timer);
+        kube_loop_timer_cancel(m->loop, &m->other->timer);
     if (m->again)
-        loop_timer_set(m->loop, &m->timer, 0);
+        kube_loop_timer_set(m->loop, &m->timer, 0);
 }
 
 static void run(void *ctx)
@@ -62,12 +62,12 @@ static void run(void *ctx)
 
     strcat(seen, m->name);
     if (m->other)
-        loop_task_cancel(m->loop, &m->other->task);
+        kube_loop_task_cancel(m->loop, &m->other->task);
     if (m->again)
-        loop_task_add(m->loop, &m->task);
+        kube_loop_task_add(m->loop, &m->task);
 }
 
-static struct mark mark(struct loop *l, const char *name)
+static struct mark mark(struct kube_loop *l, const char *name)
 {
     struct mark m = {.loop = l};
 
@@ -77,13 +77,13 @@ static struct mark mark(struct loop *l, const char *name)
 
 static void arm(struct mark *m, int64_t at)
 {
-    m->timer = (struct loop_timer){.fire = fire, .ctx = m};
-    loop_timer_set(m->loop, &m->timer, at);
+    m->timer = (struct kube_loop_timer){.fire = fire, .ctx = m};
+    kube_loop_timer_set(m->loop, &m->timer, at);
 }
 
 static void test_timers(void **ctx)
 {
-    cleanup_loop struct loop *l = fake_loop();
+    cleanup_kube_loop struct kube_loop *l = fake_loop();
     struct mark a = mark(l, "a"), b = mark(l, "b"), c = mark(l, "c"), d = mark(l, "d"), e = mark(l, "e");
 
     (void)ctx;
@@ -94,15 +94,15 @@ static void test_timers(void **ctx)
     arm(&c, 1020);
     arm(&d, 1020); /* equal times: in the order they were set */
     arm(&e, 1040);
-    loop_timer_set(l, &e.timer, 1005); /* moved */
+    kube_loop_timer_set(l, &e.timer, 1005); /* moved */
     turn(l);
     assert_string_equal(seen, "");
     fake_now = 1020;
     turn(l);
     assert_string_equal(seen, "ebcd");
-    assert_false(loop_timer_is_set(&c.timer));
-    loop_timer_cancel(l, &a.timer);
-    loop_timer_cancel(l, &a.timer);
+    assert_false(kube_loop_timer_is_set(&c.timer));
+    kube_loop_timer_cancel(l, &a.timer);
+    kube_loop_timer_cancel(l, &a.timer);
     fake_now = 5000;
     turn(l);
     assert_string_equal(seen, "ebcd");
@@ -110,7 +110,7 @@ static void test_timers(void **ctx)
 
 static void test_timer_that_cancels_or_sets_itself(void **ctx)
 {
-    cleanup_loop struct loop *l = fake_loop();
+    cleanup_kube_loop struct kube_loop *l = fake_loop();
     struct mark a = mark(l, "a"), b = mark(l, "b"), c = mark(l, "c");
 
     (void)ctx;
@@ -125,39 +125,39 @@ static void test_timer_that_cancels_or_sets_itself(void **ctx)
     assert_string_equal(seen, "ac"); /* due again at once, but not in this turn */
     turn(l);
     assert_string_equal(seen, "acc");
-    loop_timer_cancel(l, &c.timer);
+    kube_loop_timer_cancel(l, &c.timer);
 }
 
 static void test_tasks(void **ctx)
 {
-    cleanup_loop struct loop *l = fake_loop();
+    cleanup_kube_loop struct kube_loop *l = fake_loop();
     struct mark a = mark(l, "a"), b = mark(l, "b"), c = mark(l, "c"), d = mark(l, "d");
     struct mark *all[] = {&a, &b, &c, &d};
 
     (void)ctx;
     seen[0] = '\0';
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        all[i]->task = (struct loop_task){.run = run, .ctx = all[i]};
+        all[i]->task = (struct kube_loop_task){.run = run, .ctx = all[i]};
     b.other = &c;
     d.again = true;
-    loop_task_add(l, &a.task);
-    loop_task_add(l, &b.task);
-    loop_task_add(l, &a.task);
-    loop_task_add(l, &c.task);
-    loop_task_add(l, &d.task);
+    kube_loop_task_add(l, &a.task);
+    kube_loop_task_add(l, &b.task);
+    kube_loop_task_add(l, &a.task);
+    kube_loop_task_add(l, &c.task);
+    kube_loop_task_add(l, &d.task);
     turn(l);
     assert_string_equal(seen, "abd");
     turn(l);
     assert_string_equal(seen, "abdd");
-    loop_task_cancel(l, &d.task);
-    loop_task_add(l, &a.task); /* the list is whole after the cancel of its last */
+    kube_loop_task_cancel(l, &d.task);
+    kube_loop_task_add(l, &a.task); /* the list is whole after the cancel of its last */
     turn(l);
     assert_string_equal(seen, "abdda");
 }
 
 struct pipe_end {
-    struct loop_fd fd;
-    struct loop *loop;
+    struct kube_loop_fd fd;
+    struct kube_loop *loop;
     struct pipe_end *other;
     int n;
 };
@@ -171,21 +171,21 @@ static void on_ready(void *ctx, short revents)
     assert_int_equal(read(p->fd.fd, &byte, 1), 1);
     p->n++;
     if (p->other)
-        loop_fd_remove(p->loop, &p->other->fd);
+        kube_loop_fd_remove(p->loop, &p->other->fd);
 }
 
 static void test_descriptors(void **ctx)
 {
-    cleanup_loop struct loop *l = fake_loop();
+    cleanup_kube_loop struct kube_loop *l = fake_loop();
     struct pipe_end a = {.loop = l}, b = {.loop = l};
     int pa[2], pb[2];
     struct err err;
 
     (void)ctx;
     assert_int_equal(pipe(pa) | pipe(pb), 0);
-    a.fd = (struct loop_fd){.ready = on_ready, .ctx = &a, .fd = pa[0], .events = POLLIN};
-    b.fd = (struct loop_fd){.ready = on_ready, .ctx = &b, .fd = pb[0], .events = POLLIN};
-    assert_int_equal(loop_fd_add(l, &a.fd, &err) | loop_fd_add(l, &b.fd, &err), 0);
+    a.fd = (struct kube_loop_fd){.ready = on_ready, .ctx = &a, .fd = pa[0], .events = POLLIN};
+    b.fd = (struct kube_loop_fd){.ready = on_ready, .ctx = &b, .fd = pb[0], .events = POLLIN};
+    assert_int_equal(kube_loop_fd_add(l, &a.fd, &err) | kube_loop_fd_add(l, &b.fd, &err), 0);
     turn(l);
     assert_int_equal(a.n + b.n, 0);
     assert_int_equal(write(pa[1], "x", 1) + write(pb[1], "y", 1), 2);
@@ -193,8 +193,8 @@ static void test_descriptors(void **ctx)
     turn(l);
     assert_int_equal(a.n, 1);
     assert_int_equal(b.n, 0);
-    loop_fd_remove(l, &a.fd);
-    loop_fd_remove(l, &b.fd);
+    kube_loop_fd_remove(l, &a.fd);
+    kube_loop_fd_remove(l, &b.fd);
     for (int i = 0; i < 2; i++) {
         close(pa[i]);
         close(pb[i]);
@@ -203,18 +203,18 @@ static void test_descriptors(void **ctx)
 
 static void test_too_many_descriptors_is_an_error(void **ctx)
 {
-    cleanup_loop struct loop *l = fake_loop();
-    struct loop_fd fds[200] = {0};
+    cleanup_kube_loop struct kube_loop *l = fake_loop();
+    struct kube_loop_fd fds[200] = {0};
     struct err err = {0};
     size_t n = 0;
 
     (void)ctx;
-    while (n < ARRAY_LEN(fds) && loop_fd_add(l, &fds[n], &err) == 0)
+    while (n < ARRAY_LEN(fds) && kube_loop_fd_add(l, &fds[n], &err) == 0)
         n++;
     assert_in_range(n, 1, ARRAY_LEN(fds) - 1);
     assert_int_equal(err.kind, ERR_FATAL);
     for (size_t i = 0; i < n; i++)
-        loop_fd_remove(l, &fds[i]);
+        kube_loop_fd_remove(l, &fds[i]);
 }
 
 static int signals[8];
@@ -223,40 +223,40 @@ static int n_signals;
 static void on_signal(void *ctx, int signal)
 {
     signals[n_signals++] = signal;
-    loop_stop(ctx);
+    kube_loop_stop(ctx);
 }
 
 static void test_signals_stop_the_loop(void **ctx)
 {
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
 
     (void)ctx;
-    assert_int_equal(loop_signals(l, (const int[]){SIGUSR1, SIGTERM}, 2, on_signal, l, &err), 0);
+    assert_int_equal(kube_loop_signals(l, (const int[]){SIGUSR1, SIGTERM}, 2, on_signal, l, &err), 0);
     raise(SIGUSR1);
     raise(SIGTERM);
-    assert_int_equal(loop_run(l, &err), 0);
+    assert_int_equal(kube_loop_run(l, &err), 0);
     assert_int_equal(n_signals, 2);
     assert_int_equal(signals[0] + signals[1], SIGUSR1 + SIGTERM);
 }
 
 static void stop(void *ctx)
 {
-    loop_stop(ctx);
+    kube_loop_stop(ctx);
 }
 
 /* With nothing to do it waits: the timer ends it, after few turns of the loop. */
 static void test_it_waits_for_the_next_timer(void **ctx)
 {
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
-    struct loop_timer t = {.fire = stop, .ctx = l};
-    int64_t begin = loop_now_ms(l);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
+    struct kube_loop_timer t = {.fire = stop, .ctx = l};
+    int64_t begin = kube_loop_now_ms(l);
 
     (void)ctx;
-    loop_timer_set(l, &t, begin + 50);
-    assert_int_equal(loop_run(l, &err), 0);
-    assert_true(loop_now_ms(l) >= begin + 50);
+    kube_loop_timer_set(l, &t, begin + 50);
+    assert_int_equal(kube_loop_run(l, &err), 0);
+    assert_true(kube_loop_now_ms(l) >= begin + 50);
 }
 
 int main(void)

@@ -21,12 +21,12 @@ enum { TICKS_MAX = 30000 }; /* a minute: nothing here takes ten seconds */
 struct lab {
     struct fake_apiserver *server;
     struct kube_config config;
-    struct manager *m;
-    struct reconciler *r;
+    struct kube_manager *m;
+    struct kube_reconciler *r;
     char news[600];
-    struct loop_timer tick;
+    struct kube_loop_timer tick;
     void (*step)(struct lab *l); /* every few milliseconds while it runs */
-    struct work *held;
+    struct kube_work *held;
     int stage, works, ticks;
     int port; /* of the metrics */
     int fd;   /* of a page's client */
@@ -34,19 +34,19 @@ struct lab {
     size_t page_len;
 };
 
-static void tell(void *ctx, enum manager_news news, const char *detail)
+static void tell(void *ctx, enum kube_manager_news news, const char *detail)
 {
     static const char *const WORDS[] = {"started",      "",      "leads", "leads-no-more", "waits",
                                         "lease-failed", "stops", "unsafe"};
     struct lab *l = ctx;
     size_t len = strlen(l->news);
 
-    if (news == MANAGER_LISTENS) {
+    if (news == KUBE_MANAGER_LISTENS) {
         assert_int_equal(sscanf(detail, "/metrics on port %d", &l->port), 1);
         return;
     }
-    snprintf(l->news + len, sizeof(l->news) - len, "%s%s%s ", WORDS[news], news >= MANAGER_WAITS ? ":" : "",
-             news >= MANAGER_WAITS ? detail : "");
+    snprintf(l->news + len, sizeof(l->news) - len, "%s%s%s ", WORDS[news],
+             news >= KUBE_MANAGER_WAITS ? ":" : "", news >= KUBE_MANAGER_WAITS ? detail : "");
 }
 
 static int own_metrics(void *ctx, struct buf *out, struct err *err)
@@ -57,15 +57,15 @@ static int own_metrics(void *ctx, struct buf *out, struct err *err)
     return prometheus_families(out, &f, 1, err);
 }
 
-static void reconcile(void *ctx, struct work *w)
+static void reconcile(void *ctx, struct kube_work *w)
 {
     struct lab *l = ctx;
 
     l->works++;
-    work_done(w);
+    kube_work_done(w);
 }
 
-static void hold(void *ctx, struct work *w)
+static void hold(void *ctx, struct kube_work *w)
 {
     struct lab *l = ctx;
 
@@ -84,7 +84,7 @@ static void on_tick(void *ctx)
 {
     struct lab *l = ctx;
 
-    loop_timer_set(manager_loop(l->m), &l->tick, loop_now_ms(manager_loop(l->m)) + 2);
+    kube_loop_timer_set(kube_manager_loop(l->m), &l->tick, kube_loop_now_ms(kube_manager_loop(l->m)) + 2);
     if (++l->ticks > TICKS_MAX)
         fail_msg("it did not come to an end: %s", l->news);
     l->step(l);
@@ -96,7 +96,7 @@ static int setup(void **ctx)
 
     l->server = fake_apiserver_start();
     rig_config(&l->config, fake_apiserver_url(l->server));
-    l->tick = (struct loop_timer){.fire = on_tick, .ctx = l};
+    l->tick = (struct kube_loop_timer){.fire = on_tick, .ctx = l};
     *ctx = l;
     return 0;
 }
@@ -112,43 +112,44 @@ static int teardown(void **ctx)
 }
 
 /* Runs until SIGTERM, which `step` sends. */
-static void run(struct lab *l, const char *lease, void (*reconciler)(void *ctx, struct work *w),
+static void run(struct lab *l, const char *lease, void (*reconciler)(void *ctx, struct kube_work *w),
                 void (*step)(struct lab *l))
 {
     struct err err;
-    cleanup_manager struct manager *m =
-        manager_new(&l->config,
-                    &(struct manager_options){.name = "lab",
-                                              .version = "1",
-                                              .lease = lease,
-                                              .lease_ns = "sys",
-                                              .metrics_address = "127.0.0.1:0",
-                                              .probe_address = "0",
-                                              .ctx = l,
-                                              .tell = tell,
-                                              .metrics = own_metrics},
-                    &err);
+    cleanup_kube_manager struct kube_manager *m =
+        kube_manager_new(&l->config,
+                         &(struct kube_manager_options){.name = "lab",
+                                                        .version = "1",
+                                                        .lease = lease,
+                                                        .lease_ns = "sys",
+                                                        .metrics_address = "127.0.0.1:0",
+                                                        .probe_address = "0",
+                                                        .ctx = l,
+                                                        .tell = tell,
+                                                        .metrics = own_metrics},
+                         &err);
 
     assert_non_null(m);
-    cleanup_reconciler struct reconciler *r = reconciler_new(
-        manager_loop(m), manager_transport(m),
-        &(struct reconciler_options){.name = "lab", .ctx = l, .reconcile = reconciler, .problem = problem});
+    cleanup_kube_reconciler struct kube_reconciler *r =
+        kube_reconciler_new(kube_manager_loop(m), kube_manager_transport(m),
+                            &(struct kube_reconciler_options){
+                                .name = "lab", .ctx = l, .reconcile = reconciler, .problem = problem});
     l->m = m;
     l->r = r;
     l->step = step;
-    reconciler_watch(r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS}});
-    manager_add(m, r);
-    loop_timer_set(manager_loop(m), &l->tick, 0);
-    assert_int_equal(manager_run(m, &err), 0);
-    loop_timer_cancel(manager_loop(m), &l->tick);
+    kube_reconciler_watch(r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_PODS}});
+    kube_manager_add(m, r);
+    kube_loop_timer_set(kube_manager_loop(m), &l->tick, 0);
+    assert_int_equal(kube_manager_run(m, &err), 0);
+    kube_loop_timer_cancel(kube_manager_loop(m), &l->tick);
 }
 
 static void record(struct lab *l)
 {
-    recorder_event(
-        manager_recorder(l->m),
-        &(struct recorder_object){.api_version = "v1", .kind = "Pod", .ns = "ns", .name = "p", .uid = "u"},
-        false, "Happened", "once");
+    kube_recorder_event(kube_manager_recorder(l->m),
+                        &(struct kube_recorder_object){
+                            .api_version = "v1", .kind = "Pod", .ns = "ns", .name = "p", .uid = "u"},
+                        false, "Happened", "once");
 }
 
 /* Where in the log the last request of this kind stands; -1: nowhere. */
@@ -228,7 +229,7 @@ static void stop_while_working(struct lab *l)
         l->stage = 3;
         assert_false(lease_is_free(l));
         record(l);
-        work_done(l->held);
+        kube_work_done(l->held);
     }
 }
 
@@ -264,7 +265,7 @@ static void test_work_that_does_not_end(void **ctx)
 
 static void stop_when_another_leads(struct lab *l)
 {
-    if (l->stage == 0 && strstr(l->news, "waits:") && reconciler_synced(l->r)) {
+    if (l->stage == 0 && strstr(l->news, "waits:") && kube_reconciler_synced(l->r)) {
         l->stage = 1;
         raise(SIGINT);
     }
@@ -335,9 +336,9 @@ static void test_bad_address(void **ctx)
     struct lab *l = *ctx;
     struct err err;
 
-    assert_null(manager_new(
-        &l->config, &(struct manager_options){.name = "lab", .version = "1", .probe_address = "nonsense"},
-        &err));
+    assert_null(kube_manager_new(
+        &l->config,
+        &(struct kube_manager_options){.name = "lab", .version = "1", .probe_address = "nonsense"}, &err));
     assert_int_equal(err.kind, ERR_INVALID);
     assert_non_null(strstr(err.msg, "nonsense"));
 }

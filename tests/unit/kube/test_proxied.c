@@ -17,7 +17,7 @@ static struct rig open_rig(struct kube_config *config)
     struct err err;
 
     *config = (struct kube_config){0};
-    r.loop = loop_new(clock_system(), &err);
+    r.loop = kube_loop_new(clock_system(), &err);
     return r;
 }
 
@@ -38,7 +38,7 @@ static struct rig_reply get(struct rig *r)
 
 static void close_rig(struct rig *r)
 {
-    loop_free(r->loop);
+    kube_loop_free(r->loop);
     kube_config_release(&r->config);
 }
 
@@ -186,7 +186,7 @@ static void test_proxies_that_cannot_be(void **ctx)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cleanup_kube_config struct kube_config c;
         struct err err;
-        cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+        cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
         rig_config(&c, rows[i][0]);
         c.proxy_url = strdup(rows[i][1]);
         assert_null(http_new(l, &c, &(struct http_options){0}, &err));

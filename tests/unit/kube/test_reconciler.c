@@ -16,19 +16,19 @@
 
 struct lab {
     struct rig *rig;
-    struct reconciler *r;
-    struct cache *pods, *maps;
+    struct kube_reconciler *r;
+    struct kube_cache *pods, *maps;
     char seen[400]; /* keys, in order */
     char problem[300];
     int works, drained, freed;
-    void (*instead)(struct lab *l, struct work *w);
-    struct work *held;
+    void (*instead)(struct lab *l, struct kube_work *w);
+    struct kube_work *held;
     const char *want;
 };
 
-static void by_namespace(struct reconciler *r, const struct store_entry *e)
+static void by_namespace(struct kube_reconciler *r, const struct kube_store_entry *e)
 {
-    reconciler_add(r, e->ns, e->ns);
+    kube_reconciler_add(r, e->ns, e->ns);
 }
 
 static void problem(void *ctx, const char *what, const struct err *err)
@@ -38,10 +38,10 @@ static void problem(void *ctx, const char *what, const struct err *err)
     snprintf(l->problem, sizeof(l->problem), "%s: %s", what, err->msg);
 }
 
-static void reconcile(void *ctx, struct work *w)
+static void reconcile(void *ctx, struct kube_work *w)
 {
     struct lab *l = ctx;
-    const char *ns = work_key(w);
+    const char *ns = kube_work_key(w);
     size_t len = strlen(l->seen);
 
     l->works++;
@@ -50,16 +50,17 @@ static void reconcile(void *ctx, struct work *w)
         l->instead(l, w);
         return;
     }
-    if (!store_group(cache_store(l->pods), ns) || store_get(cache_store(l->maps), ns, "c")) {
-        work_done(w);
+    if (!kube_store_group(kube_cache_store(l->pods), ns) ||
+        kube_store_get(kube_cache_store(l->maps), ns, "c")) {
+        kube_work_done(w);
         return;
     }
-    work_send(w,
-              &(struct kube_request){.verb = KUBE_CREATE,
-                                     .resource = &KUBE_CONFIGMAPS,
-                                     .ns = ns,
-                                     .body = sv_from("{\"metadata\":{\"name\":\"c\"}}")},
-              NULL);
+    kube_work_send(w,
+                   &(struct kube_request){.verb = KUBE_CREATE,
+                                          .resource = &KUBE_CONFIGMAPS,
+                                          .ns = ns,
+                                          .body = sv_from("{\"metadata\":{\"name\":\"c\"}}")},
+                   NULL);
 }
 
 static int setup(void **ctx)
@@ -73,19 +74,20 @@ static int setup(void **ctx)
 
 static void start(struct lab *l)
 {
-    struct reconciler_options o = {.ctx = l, .reconcile = reconcile, .problem = problem};
+    struct kube_reconciler_options o = {.ctx = l, .reconcile = reconcile, .problem = problem};
 
-    l->r = reconciler_new(l->rig->loop, &l->rig->api, &o);
-    l->pods = reconciler_watch(
-        l->r, &(struct reconciler_source){.watch = {.resource = KUBE_PODS}, .map = by_namespace});
-    l->maps = reconciler_watch(l->r, &(struct reconciler_source){.watch = {.resource = KUBE_CONFIGMAPS}});
+    l->r = kube_reconciler_new(l->rig->loop, &l->rig->api, &o);
+    l->pods = kube_reconciler_watch(
+        l->r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_PODS}, .map = by_namespace});
+    l->maps =
+        kube_reconciler_watch(l->r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_CONFIGMAPS}});
 }
 
 static int teardown(void **ctx)
 {
     struct lab *l = *ctx;
 
-    reconciler_free(l->r);
+    kube_reconciler_free(l->r);
     rig_teardown((void **)&l->rig);
     free(l);
     return 0;
@@ -113,7 +115,7 @@ static bool has_worked(void *ctx)
 
 static bool is_synced(void *ctx)
 {
-    return reconciler_synced(((struct lab *)ctx)->r);
+    return kube_reconciler_synced(((struct lab *)ctx)->r);
 }
 
 static void some_turns(struct lab *l)
@@ -121,12 +123,12 @@ static void some_turns(struct lab *l)
     struct err err;
 
     for (int i = 0; i < 20; i++)
-        assert_int_equal(loop_turn(l->rig->loop, 1, &err), 0);
+        assert_int_equal(kube_loop_turn(l->rig->loop, 1, &err), 0);
 }
 
 static bool is_idle(void *ctx)
 {
-    struct workqueue_stats q = reconciler_queue(((struct lab *)ctx)->r);
+    struct kube_workqueue_stats q = kube_reconciler_queue(((struct lab *)ctx)->r);
 
     return q.depth + q.delayed + q.processing == 0;
 }
@@ -161,15 +163,15 @@ static void test_waits_for_every_cache(void **ctx)
                                                               .status = 500});
     start(l);
     bool half = false;
-    while (!cache_stats(l->maps).synced) {
-        half = half || cache_stats(l->pods).synced;
+    while (!kube_cache_stats(l->maps).synced) {
+        half = half || kube_cache_stats(l->pods).synced;
         assert_int_equal(l->works, 0);
-        assert_int_equal(loop_turn(l->rig->loop, 1, &err), 0);
+        assert_int_equal(kube_loop_turn(l->rig->loop, 1, &err), 0);
     }
     assert_true(half);
     assert_non_null(strstr(l->problem, "configmaps: "));
     until_there(l, MAP("one"));
-    assert_true(reconciler_synced(l->r));
+    assert_true(kube_reconciler_synced(l->r));
 }
 
 static void test_every_fault_is_retried(void **ctx)
@@ -195,14 +197,14 @@ static void test_every_fault_is_retried(void **ctx)
             assert_non_null(strstr(l->problem, key));
     }
     assert_int_equal(fake_count(l->rig->server, "/api/v1/configmaps"), ARRAY_LEN(faults));
-    assert_true(reconciler_queue(l->r).retries >= 2);
+    assert_true(kube_reconciler_queue(l->r).retries >= 2);
 }
 
 /* A request that breaks the rules never leaves; its key goes the way of other failures, in a later turn. */
-static void send_nonsense(struct lab *l, struct work *w)
+static void send_nonsense(struct lab *l, struct kube_work *w)
 {
     (void)l;
-    work_send(w, &(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "one"}, NULL);
+    kube_work_send(w, &(struct kube_request){.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = "one"}, NULL);
 }
 
 static void test_unsendable(void **ctx)
@@ -212,18 +214,18 @@ static void test_unsendable(void **ctx)
     l->instead = send_nonsense;
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
     start(l);
-    while (reconciler_queue(l->r).retries < 3)
+    while (kube_reconciler_queue(l->r).retries < 3)
         some_turns(l);
     assert_non_null(strstr(l->problem, "one: "));
     assert_int_equal(fake_log_count(l->rig->server, "GET", NULL), 0);
 }
 
-static void come_again(struct lab *l, struct work *w)
+static void come_again(struct lab *l, struct kube_work *w)
 {
     if (l->works < 3)
-        work_after(w, 40);
+        kube_work_after(w, 40);
     else
-        work_done(w);
+        kube_work_done(w);
 }
 
 static void test_after(void **ctx)
@@ -233,14 +235,14 @@ static void test_after(void **ctx)
     l->instead = come_again;
     start(l);
     rig_until(l->rig->loop, is_synced, l);
-    int64_t from = loop_now_ms(l->rig->loop);
-    reconciler_add(l->r, "ns", "x");
-    reconciler_add(l->r, "ns", ""); /* a change that concerns nobody */
+    int64_t from = kube_loop_now_ms(l->rig->loop);
+    kube_reconciler_add(l->r, "ns", "x");
+    kube_reconciler_add(l->r, "ns", ""); /* a change that concerns nobody */
     rig_until(l->rig->loop, has_worked, l);
     rig_until(l->rig->loop, is_idle, l);
     assert_string_equal(l->seen, "x x x ");
-    assert_true(loop_now_ms(l->rig->loop) - from >= 80);
-    assert_int_equal(reconciler_queue(l->r).retries, 0);
+    assert_true(kube_loop_now_ms(l->rig->loop) - from >= 80);
+    assert_int_equal(kube_reconciler_queue(l->r).retries, 0);
 }
 
 static void on_freed(void *data)
@@ -248,9 +250,9 @@ static void on_freed(void *data)
     (*(int *)data)++;
 }
 
-static void hold(struct lab *l, struct work *w)
+static void hold(struct lab *l, struct kube_work *w)
 {
-    work_attach(w, &l->freed, on_freed);
+    kube_work_attach(w, &l->freed, on_freed);
     l->held = w;
 }
 
@@ -266,20 +268,20 @@ static void test_one_at_a_time_and_drained(void **ctx)
     l->instead = hold;
     start(l);
     rig_until(l->rig->loop, is_synced, l);
-    reconciler_add(l->r, "ns", "x");
+    kube_reconciler_add(l->r, "ns", "x");
     some_turns(l);
-    reconciler_add(l->r, "ns", "x"); /* meanwhile */
+    kube_reconciler_add(l->r, "ns", "x"); /* meanwhile */
     some_turns(l);
     assert_string_equal(l->seen, "x ");
-    work_done(l->held);
+    kube_work_done(l->held);
     assert_int_equal(l->freed, 1);
     some_turns(l);
     assert_string_equal(l->seen, "x x ");
-    reconciler_add(l->r, "ns", "y");
-    reconciler_drain(l->r, on_drained, l);
+    kube_reconciler_add(l->r, "ns", "y");
+    kube_reconciler_drain(l->r, on_drained, l);
     some_turns(l);
     assert_int_equal(l->drained, 0);
-    work_retry(l->held, 0);
+    kube_work_retry(l->held, 0);
     assert_int_equal(l->drained, 1);
     some_turns(l);
     assert_string_equal(l->seen, "x x "); /* x and y have to be looked at by the next process */
@@ -297,19 +299,19 @@ static void test_a_namespace_that_does_not_end(void **ctx)
     rig_until(l->rig->loop, is_synced, l);
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "%d", i);
-        reconciler_add(l->r, "stuck", name);
+        kube_reconciler_add(l->r, "stuck", name);
     }
     some_turns(l);
     assert_int_equal(l->works, WORKQUEUE_NAMESPACE);
-    reconciler_add(l->r, "ns", "x");
+    kube_reconciler_add(l->r, "ns", "x");
     some_turns(l);
     assert_int_equal(l->works, WORKQUEUE_NAMESPACE + 1);
-    assert_string_equal(work_key(l->held), "x");
-    assert_string_equal(work_ns(l->held), "ns");
-    work_done(l->held);
+    assert_string_equal(kube_work_key(l->held), "x");
+    assert_string_equal(kube_work_ns(l->held), "ns");
+    kube_work_done(l->held);
     some_turns(l);
     assert_int_equal(l->works, WORKQUEUE_NAMESPACE + 1);
-    assert_int_equal(reconciler_queue(l->r).depth, 100 - WORKQUEUE_NAMESPACE);
+    assert_int_equal(kube_reconciler_queue(l->r).depth, 100 - WORKQUEUE_NAMESPACE);
 }
 
 static void test_freed_with_works_under_way(void **ctx)
@@ -322,10 +324,10 @@ static void test_freed_with_works_under_way(void **ctx)
     while (fake_faults_done(l->rig->server) == 0)
         some_turns(l);
     l->instead = hold;
-    reconciler_add(l->r, "ns", "x");
+    kube_reconciler_add(l->r, "ns", "x");
     while (!l->held)
         some_turns(l);
-    reconciler_free(l->r);
+    kube_reconciler_free(l->r);
     l->r = NULL;
     assert_int_equal(l->freed, 1);
     some_turns(l);
@@ -337,17 +339,17 @@ static void test_leads_or_waits(void **ctx)
 
     assert_true(fake_put(l->rig->server, POD("one"), "{}"));
     start(l);
-    reconciler_lead(l->r, false);
+    kube_reconciler_lead(l->r, false);
     rig_until(l->rig->loop, is_synced, l);
     some_turns(l);
     assert_int_equal(l->works, 0);
-    reconciler_lead(l->r, true);
+    kube_reconciler_lead(l->r, true);
     until_there(l, MAP("one"));
     rig_until(l->rig->loop, is_idle, l);
-    reconciler_lead(l->r, false);
+    kube_reconciler_lead(l->r, false);
     l->works = 0;
     assert_true(fake_put(l->rig->server, POD("two"), "{}"));
-    while (!store_group(cache_store(l->pods), "two"))
+    while (!kube_store_group(kube_cache_store(l->pods), "two"))
         some_turns(l);
     some_turns(l);
     assert_int_equal(l->works, 0);
@@ -359,21 +361,21 @@ static void test_waiting_remembers_no_keys(void **ctx)
     struct lab *l = *ctx;
 
     start(l);
-    reconciler_lead(l->r, false);
+    kube_reconciler_lead(l->r, false);
     rig_until(l->rig->loop, is_synced, l);
     assert_true(fake_put(l->rig->server, POD("gone"), "{}"));
     assert_true(fake_put(l->rig->server, POD("there"), "{}"));
-    while (!store_group(cache_store(l->pods), "there"))
+    while (!kube_store_group(kube_cache_store(l->pods), "there"))
         some_turns(l);
     assert_true(fake_remove(l->rig->server, POD("gone")));
-    while (store_group(cache_store(l->pods), "gone"))
+    while (kube_store_group(kube_cache_store(l->pods), "gone"))
         some_turns(l);
     assert_true(is_idle(l));
-    reconciler_lead(l->r, true);
+    kube_reconciler_lead(l->r, true);
     until_there(l, MAP("there"));
     rig_until(l->rig->loop, is_idle, l);
     assert_null(strstr(l->seen, "gone"));
-    reconciler_lead(l->r, true); /* that is no news */
+    kube_reconciler_lead(l->r, true); /* that is no news */
     assert_true(is_idle(l));
 }
 
@@ -384,14 +386,14 @@ static void test_its_caches(void **ctx)
 
     start(l);
     rig_until(l->rig->loop, is_synced, l);
-    assert_ptr_equal(reconciler_cache(l->r, 0, &resource), l->pods);
+    assert_ptr_equal(kube_reconciler_cache(l->r, 0, &resource), l->pods);
     assert_string_equal(resource, "pods");
-    assert_ptr_equal(reconciler_cache(l->r, 1, &resource), l->maps);
+    assert_ptr_equal(kube_reconciler_cache(l->r, 1, &resource), l->maps);
     assert_string_equal(resource, "configmaps");
-    assert_null(reconciler_cache(l->r, 2, &resource));
-    int64_t pods = cache_stats(l->pods).progress_ms;
-    int64_t maps = cache_stats(l->maps).progress_ms;
-    assert_true(reconciler_progress_ms(l->r) == (pods < maps ? pods : maps));
+    assert_null(kube_reconciler_cache(l->r, 2, &resource));
+    int64_t pods = kube_cache_stats(l->pods).progress_ms;
+    int64_t maps = kube_cache_stats(l->maps).progress_ms;
+    assert_true(kube_reconciler_progress_ms(l->r) == (pods < maps ? pods : maps));
 }
 
 int main(void)

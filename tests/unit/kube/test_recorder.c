@@ -9,23 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct recorder_object job = {
+static const struct kube_recorder_object job = {
     .api_version = "batch.example.com/v1", .kind = "TrainJob", .ns = "ns", .name = "a", .uid = "u-1"};
 
 struct wait {
-    struct recorder *recorder;
+    struct kube_recorder *recorder;
     uint64_t sent, failed;
 };
 
 static bool reached(void *ctx)
 {
     struct wait *w = ctx;
-    struct recorder_stats s = recorder_stats(w->recorder);
+    struct kube_recorder_stats s = kube_recorder_stats(w->recorder);
 
     return s.sent >= w->sent && s.failed >= w->failed;
 }
 
-static void until(struct rig *r, struct recorder *rec, uint64_t sent, uint64_t failed)
+static void until(struct rig *r, struct kube_recorder *rec, uint64_t sent, uint64_t failed)
 {
     rig_until(r->loop, reached, &(struct wait){rec, sent, failed});
 }
@@ -45,9 +45,10 @@ static cJSON *nth(struct rig *r, int n)
 static void test_one_event(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", "pod-1");
+    cleanup_kube_recorder struct kube_recorder *rec =
+        kube_recorder_new(r->loop, &r->api, "operator", "pod-1");
 
-    recorder_event(rec, &job, true, "Restarting", "attempt %d of %d", 1, 3);
+    kube_recorder_event(rec, &job, true, "Restarting", "attempt %d of %d", 1, 3);
     until(r, rec, 1, 0);
     cleanup_json cJSON *e = nth(r, 0);
     assert_string_equal(json_str(e, "type"), "Warning");
@@ -64,10 +65,10 @@ static void test_one_event(void **ctx)
 static void test_again_counts_up(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     for (int i = 0; i < 3; i++) {
-        recorder_event(rec, &job, false, "Paused", "by request");
+        kube_recorder_event(rec, &job, false, "Paused", "by request");
         until(r, rec, (uint64_t)i + 1, 0);
     }
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
@@ -79,7 +80,7 @@ static void test_again_counts_up(void **ctx)
     snprintf(path, sizeof(path), "/api/v1/namespaces/ns/events/%s",
              json_str(cJSON_GetObjectItem(e, "metadata"), "name"));
     assert_true(fake_remove(r->server, path));
-    recorder_event(rec, &job, false, "Paused", "by request");
+    kube_recorder_event(rec, &job, false, "Paused", "by request");
     until(r, rec, 4, 0);
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 1);
 }
@@ -87,10 +88,10 @@ static void test_again_counts_up(void **ctx)
 static void test_waiting_ones_are_merged(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     for (int i = 0; i < 20; i++)
-        recorder_event(rec, &job, false, "Paused", "by request");
+        kube_recorder_event(rec, &job, false, "Paused", "by request");
     until(r, rec, 2, 0); /* the first is on the wire, the others wait as one */
     cleanup_json cJSON *e = nth(r, 0);
     assert_int_equal(json_i64(e, "count", 0), 20);
@@ -100,11 +101,11 @@ static void test_waiting_ones_are_merged(void **ctx)
 static void test_similar_are_combined_and_too_many_dropped(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     for (int i = 0; i < 40; i++)
-        recorder_event(rec, &job, true, "ReplicaFailed", "replica %d", i);
-    assert_int_equal(recorder_stats(rec).dropped, 15);
+        kube_recorder_event(rec, &job, true, "ReplicaFailed", "replica %d", i);
+    assert_int_equal(kube_recorder_stats(rec).dropped, 15);
     until(r, rec, 11, 0);
     assert_int_equal(fake_count(r->server, "/api/v1/events"), 11);
     cleanup_json cJSON *e = nth(r, 10);
@@ -114,11 +115,11 @@ static void test_similar_are_combined_and_too_many_dropped(void **ctx)
 static void test_refused_is_dropped(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 403});
-    recorder_event(rec, &job, false, "First", "x");
-    recorder_event(rec, &job, false, "Second", "x");
+    kube_recorder_event(rec, &job, false, "First", "x");
+    kube_recorder_event(rec, &job, false, "Second", "x");
     until(r, rec, 1, 1);
     cleanup_json cJSON *e = nth(r, 0);
     assert_string_equal(json_str(e, "reason"), "Second");
@@ -128,42 +129,42 @@ static void test_refused_is_dropped(void **ctx)
 static void test_a_long_retry_after(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     fake_plan_fault(
         r->server,
         &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 503, .retry_after_s = 86400});
-    recorder_event(rec, &job, false, "First", "x");
-    recorder_event(rec, &job, false, "Second", "x");
+    kube_recorder_event(rec, &job, false, "First", "x");
+    kube_recorder_event(rec, &job, false, "Second", "x");
     until(r, rec, 2, 0);
 }
 
 static void test_full_queue_drops(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     for (int i = 0; i < 300; i++) {
         char name[16];
-        struct recorder_object o = job;
+        struct kube_recorder_object o = job;
         snprintf(name, sizeof(name), "job-%d", i);
         o.name = o.uid = name;
-        recorder_event(rec, &o, false, "Paused", "x");
+        kube_recorder_event(rec, &o, false, "Paused", "x");
     }
-    assert_int_equal(recorder_stats(rec).dropped, 300 - 256);
+    assert_int_equal(kube_recorder_stats(rec).dropped, 300 - 256);
     until(r, rec, 256, 0);
 }
 
-static void in_namespace(struct recorder *rec, const char *ns, int n)
+static void in_namespace(struct kube_recorder *rec, const char *ns, int n)
 {
-    struct recorder_object o = job;
+    struct kube_recorder_object o = job;
     char name[16];
 
     o.ns = ns;
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "job-%d", i);
         o.name = o.uid = name;
-        recorder_event(rec, &o, false, "Paused", "x");
+        kube_recorder_event(rec, &o, false, "Paused", "x");
     }
 }
 
@@ -171,30 +172,30 @@ static void in_namespace(struct recorder *rec, const char *ns, int n)
 static void test_other_namespaces_do_not_wait(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.path_part = "/slow-", .fault = FAKE_HANG_BEFORE});
     in_namespace(rec, "slow-1", 300);
     in_namespace(rec, "slow-2", 300);
-    assert_int_equal(recorder_stats(rec).dropped, 300 - 256 + 300 - 128);
+    assert_int_equal(kube_recorder_stats(rec).dropped, 300 - 256 + 300 - 128);
     in_namespace(rec, "ns", 60);
     until(r, rec, 60, 0);
     assert_int_equal(fake_count(r->server, "/api/v1/namespaces/ns/events"), 60);
     assert_int_equal(fake_faults_done(r->server), 2);
-    assert_int_equal(recorder_stats(rec).failed, 0);
+    assert_int_equal(kube_recorder_stats(rec).failed, 0);
     fake_plan_fault(r->server, NULL);
 }
 
 static void test_long_messages_are_cut_between_characters(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
     char text[3001];
 
     for (size_t i = 0; i < 3000; i += 3)
         memcpy(text + i, "\xe2\x82\xac", 3);
     text[3000] = '\0';
-    recorder_event(rec, &job, false, "Long", "%s", text);
+    kube_recorder_event(rec, &job, false, "Long", "%s", text);
     until(r, rec, 1, 0);
     cleanup_json cJSON *e = nth(r, 0);
     assert_int_equal(strlen(json_str(e, "message")), 1023);
@@ -204,18 +205,18 @@ static void test_long_messages_are_cut_between_characters(void **ctx)
 static void test_freed_with_a_call_under_way(void **ctx)
 {
     struct rig *r = *ctx;
-    struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
     struct err err;
 
-    recorder_event(rec, &job, false, "A", "x");
-    recorder_event(rec, &job, false, "B", "x");
-    assert_int_equal(loop_turn(r->loop, 0, &err), 0);
-    recorder_free(rec);
-    assert_int_equal(loop_turn(r->loop, 0, &err), 0);
+    kube_recorder_event(rec, &job, false, "A", "x");
+    kube_recorder_event(rec, &job, false, "B", "x");
+    assert_int_equal(kube_loop_turn(r->loop, 0, &err), 0);
+    kube_recorder_free(rec);
+    assert_int_equal(kube_loop_turn(r->loop, 0, &err), 0);
 }
 
 struct flush {
-    struct recorder *recorder;
+    struct kube_recorder *recorder;
     int done;
     uint64_t sent; /* when it was done */
 };
@@ -225,7 +226,7 @@ static void on_flushed(void *ctx)
     struct flush *f = ctx;
 
     f->done++;
-    f->sent = recorder_stats(f->recorder).sent;
+    f->sent = kube_recorder_stats(f->recorder).sent;
 }
 
 static bool is_flushed(void *ctx)
@@ -241,10 +242,10 @@ static bool has_failed_once(void *ctx)
 static void test_flush_of_nothing(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
     struct flush f = {rec, 0, 0};
 
-    recorder_flush(rec, loop_now_ms(r->loop) + 60000, on_flushed, &f);
+    kube_recorder_flush(rec, kube_loop_now_ms(r->loop) + 60000, on_flushed, &f);
     assert_int_equal(f.done, 1);
 }
 
@@ -252,34 +253,34 @@ static void test_flush_of_nothing(void **ctx)
 static void test_flush_waits_for_no_back_off(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
     struct flush f = {rec, 0, 0};
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_STATUS, .status = 500});
-    recorder_event(rec, &job, false, "First", "x");
-    recorder_event(rec, &job, false, "Second", "x");
+    kube_recorder_event(rec, &job, false, "First", "x");
+    kube_recorder_event(rec, &job, false, "Second", "x");
     rig_until(r->loop, has_failed_once, r);
-    int64_t from = loop_now_ms(r->loop);
-    recorder_flush(rec, from + 60000, on_flushed, &f);
+    int64_t from = kube_loop_now_ms(r->loop);
+    kube_recorder_flush(rec, from + 60000, on_flushed, &f);
     rig_until(r->loop, is_flushed, &f);
     assert_int_equal(f.done, 1);
     assert_int_equal(f.sent, 2);
-    assert_true(loop_now_ms(r->loop) - from < 10000);
+    assert_true(kube_loop_now_ms(r->loop) - from < 10000);
 }
 
 static void test_flush_is_bounded(void **ctx)
 {
     struct rig *r = *ctx;
-    cleanup_recorder struct recorder *rec = recorder_new(r->loop, &r->api, "operator", NULL);
+    cleanup_kube_recorder struct kube_recorder *rec = kube_recorder_new(r->loop, &r->api, "operator", NULL);
     struct flush f = {rec, 0, 0};
 
     fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
-    recorder_event(rec, &job, false, "First", "x");
-    int64_t until_ms = loop_now_ms(r->loop) + 100;
-    recorder_flush(rec, until_ms, on_flushed, &f);
+    kube_recorder_event(rec, &job, false, "First", "x");
+    int64_t until_ms = kube_loop_now_ms(r->loop) + 100;
+    kube_recorder_flush(rec, until_ms, on_flushed, &f);
     assert_int_equal(f.done, 0);
     rig_until(r->loop, is_flushed, &f);
-    assert_true(loop_now_ms(r->loop) >= until_ms);
+    assert_true(kube_loop_now_ms(r->loop) >= until_ms);
     assert_int_equal(f.sent, 0);
 }
 

@@ -13,19 +13,19 @@
 struct copy {
     struct rig *rig;
     struct reflector *reflector;
-    struct store *store;
+    struct kube_store *store;
     int problems;
     char problem[ERR_MSG_BYTES];
 };
 
 static void on_begin(void *ctx)
 {
-    store_mark(((struct copy *)ctx)->store);
+    kube_store_mark(((struct copy *)ctx)->store);
 }
 
 static void on_end(void *ctx)
 {
-    store_sweep(((struct copy *)ctx)->store, NULL, NULL);
+    kube_store_sweep(((struct copy *)ctx)->store, NULL, NULL);
 }
 
 static const cJSON *meta(const cJSON *o)
@@ -37,14 +37,14 @@ static void on_upsert(void *ctx, const cJSON *o)
 {
     struct copy *c = ctx;
 
-    store_put(c->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"), json_str(meta(o), "uid"),
-              NULL, strdup(json_str(meta(o), "resourceVersion")));
+    kube_store_put(c->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"),
+                   json_str(meta(o), "uid"), NULL, strdup(json_str(meta(o), "resourceVersion")));
 }
 
 static void on_removed(void *ctx, const cJSON *o)
 {
-    store_remove(((struct copy *)ctx)->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"),
-                 NULL);
+    kube_store_remove(((struct copy *)ctx)->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"),
+                      NULL);
 }
 
 static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
@@ -63,9 +63,9 @@ static void on_problem(void *ctx, const struct err *err)
 
 static void start(struct copy *c, struct rig *r, const char *labels)
 {
-    struct watcher_options o = {.resource = KUBE_PODS, .label_selector = labels, .seed = 1};
+    struct kube_watcher_options o = {.resource = KUBE_PODS, .label_selector = labels, .seed = 1};
 
-    *c = (struct copy){.rig = r, .store = store_new(free)};
+    *c = (struct copy){.rig = r, .store = kube_store_new(free)};
     c->reflector = reflector_new(
         r->loop, &r->api, &o,
         &(struct watcher_sink){c, on_begin, on_end, on_upsert, on_removed, on_unreadable, on_problem});
@@ -75,7 +75,7 @@ static void start(struct copy *c, struct rig *r, const char *labels)
 static void stop(struct copy *c)
 {
     reflector_free(c->reflector);
-    store_free(c->store);
+    kube_store_free(c->store);
 }
 
 /* Every object of the server is in the copy with its resourceVersion, and no other. */
@@ -85,13 +85,13 @@ static bool is_equal(void *ctx)
     int n = fake_count(c->rig->server, "/api/v1/pods");
     struct err err;
 
-    if (!reflector_stats(c->reflector).synced || (int)store_count(c->store) != n)
+    if (!reflector_stats(c->reflector).synced || (int)kube_store_count(c->store) != n)
         return false;
     for (int i = 0; i < n; i++) {
         char *text = fake_nth(c->rig->server, "/api/v1/pods", i);
         cleanup_json cJSON *o = json_parse(text, strlen(text), &err);
-        const struct store_entry *e =
-            store_get(c->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"));
+        const struct kube_store_entry *e =
+            kube_store_get(c->store, json_str(meta(o), "namespace"), json_str(meta(o), "name"));
         bool same = e && strcmp(e->value, json_str(meta(o), "resourceVersion")) == 0 &&
                     strcmp(e->uid, json_str(meta(o), "uid")) == 0;
         free(text);
@@ -121,7 +121,7 @@ static bool has_a_watch(void *ctx)
 {
     struct copy *c = ctx;
 
-    return store_count(c->store) > 0 && fake_open_watches(c->rig->server) == 1;
+    return kube_store_count(c->store) > 0 && fake_open_watches(c->rig->server) == 1;
 }
 
 static void put(struct rig *r, const char *name, const char *json)
@@ -272,7 +272,7 @@ static void test_deleted_while_away(void **ctx)
     put(r, "z", "{}");
     fake_compact(r->server);
     rig_until(r->loop, is_watching, &c);
-    assert_null(store_get(c.store, "ns", "a"));
+    assert_null(kube_store_get(c.store, "ns", "a"));
     assert_int_equal(streams(r) + lists(r), 2);
     stop(&c);
 }
@@ -326,11 +326,11 @@ static void test_half_a_stream_takes_nothing_away(void **ctx)
         fake_compact(r->server);
         fake_close_watches(r->server);
         rig_until(r->loop, has_half, &c);
-        assert_int_equal(store_count(c.store), 3);
+        assert_int_equal(kube_store_count(c.store), 3);
         assert_true(reflector_stats(c.reflector).synced);
         drop(r, "b");
         rig_until(r->loop, is_watching, &c);
-        assert_null(store_get(c.store, "ns", "b"));
+        assert_null(kube_store_get(c.store, "ns", "b"));
         stop(&c);
         drop(r, "a");
         drop(r, "c");
@@ -346,9 +346,9 @@ static void test_a_stream_that_never_begins(void **ctx)
     put(r, "a", "{}");
     fake_plan_fault(r->server, &(struct fake_fault_plan){.request = 1, .fault = FAKE_HANG_BEFORE});
     start(&c, r, NULL);
-    int64_t begin = loop_now_ms(r->loop);
+    int64_t begin = kube_loop_now_ms(r->loop);
     rig_until(r->loop, is_watching, &c);
-    assert_true(loop_now_ms(r->loop) - begin >= TRANSPORT_TIMEOUT_MS);
+    assert_true(kube_loop_now_ms(r->loop) - begin >= KUBE_TRANSPORT_TIMEOUT_MS);
     assert_int_equal(c.problems, 1);
     assert_non_null(strstr(c.problem, "no byte for 30000 ms within the initial events"));
     assert_int_equal(streams(r), 2);
@@ -432,7 +432,7 @@ static bool has_only_b(void *ctx)
 {
     struct copy *c = ctx;
 
-    return store_count(c->store) == 1 && store_get(c->store, "ns", "b");
+    return kube_store_count(c->store) == 1 && kube_store_get(c->store, "ns", "b");
 }
 
 static void test_label_selector(void **ctx)

@@ -70,7 +70,7 @@ static void test_good(void **ctx)
 
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        struct http_request out;
+        struct kube_http_request out;
         if (kube_request_build(&good[i].r, &a, &out, &err) < 0)
             fail_msg("row %zu: %s", i, err.msg);
         assert_string_equal(out.method, good[i].method);
@@ -80,7 +80,7 @@ static void test_good(void **ctx)
         else
             assert_null(out.content_type);
         assert_int_equal(out.own_connection, good[i].r.verb == KUBE_WATCH);
-        assert_int_equal(out.timeout_ms, good[i].r.verb == KUBE_WATCH ? 0 : TRANSPORT_TIMEOUT_MS);
+        assert_int_equal(out.timeout_ms, good[i].r.verb == KUBE_WATCH ? 0 : KUBE_TRANSPORT_TIMEOUT_MS);
     }
 }
 
@@ -119,7 +119,7 @@ static void test_bad(void **ctx)
 
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct http_request out = {.method = "untouched"};
+        struct kube_http_request out = {.method = "untouched"};
         if (kube_request_build(&bad[i].r, &a, &out, &err) == 0)
             fail_msg("row %zu (%s) was accepted: %s", i, bad[i].names, out.path);
         assert_int_equal(err.kind, ERR_INVALID);
@@ -133,7 +133,7 @@ static void test_long_selector_is_refused(void **ctx)
 {
     cleanup_arena struct arena a = {0};
     static char selector[20000];
-    struct http_request out;
+    struct kube_http_request out;
     struct err err;
     struct kube_request r = {.verb = KUBE_LIST, .resource = &KUBE_PODS, .label_selector = selector};
 

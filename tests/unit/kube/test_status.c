@@ -50,7 +50,7 @@ static void test_rows(void **ctx)
 {
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct http_response r = {rows[i].code, rows[i].header_retry_ms, sv_from(rows[i].body), false};
+        struct kube_http_response r = {rows[i].code, rows[i].header_retry_ms, sv_from(rows[i].body), false};
         struct kube_status status;
         struct err err = {0};
         assert_int_equal(kube_status_check(&r, &status, &err), -1);
@@ -69,7 +69,7 @@ static void test_success_touches_nothing(void **ctx)
 
     (void)ctx;
     for (int code = 200; code <= 204; code++) {
-        struct http_response r = {code, -1, sv_from(""), false};
+        struct kube_http_response r = {code, -1, sv_from(""), false};
         assert_int_equal(kube_status_check(&r, &status, &err), 0);
     }
     assert_int_equal(status.code, 77);

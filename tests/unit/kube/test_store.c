@@ -15,98 +15,98 @@ static void count_free(void *value)
     free(value);
 }
 
-static int group_size(const struct store *s, const char *group)
+static int group_size(const struct kube_store *s, const char *group)
 {
     int n = 0;
 
-    for (const struct store_entry *e = store_group(s, group); e; e = store_group_next(e)) {
+    for (const struct kube_store_entry *e = kube_store_group(s, group); e; e = kube_store_group_next(e)) {
         assert_string_equal(e->group, group);
         n++;
     }
     return n;
 }
 
-static int total(const struct store *s)
+static int total(const struct kube_store *s)
 {
     int n = 0;
 
-    for (const struct store_entry *e = store_first(s); e; e = store_next(s, e))
+    for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
         n++;
     return n;
 }
 
 static void test_put_get_remove(void **ctx)
 {
-    struct store *s = store_new(count_free);
+    struct kube_store *s = kube_store_new(count_free);
 
     (void)ctx;
     freed = 0;
-    assert_null(store_get(s, "a", "x"));
-    assert_null(store_group(s, "g"));
-    assert_null(store_first(s));
-    assert_false(store_remove(s, "a", "x", NULL));
-    store_put(s, "a", "x", "u1", "g", strdup("one"));
-    store_put(s, "b", "x", "u2", "g", strdup("two"));
-    store_put(s, NULL, "x", NULL, NULL, strdup("three"));
-    assert_string_equal(store_get(s, "a", "x")->value, "one");
-    assert_string_equal(store_get(s, "", "x")->value, "three");
-    assert_string_equal(store_get(s, "b", "x")->uid, "u2");
+    assert_null(kube_store_get(s, "a", "x"));
+    assert_null(kube_store_group(s, "g"));
+    assert_null(kube_store_first(s));
+    assert_false(kube_store_remove(s, "a", "x", NULL));
+    kube_store_put(s, "a", "x", "u1", "g", strdup("one"));
+    kube_store_put(s, "b", "x", "u2", "g", strdup("two"));
+    kube_store_put(s, NULL, "x", NULL, NULL, strdup("three"));
+    assert_string_equal(kube_store_get(s, "a", "x")->value, "one");
+    assert_string_equal(kube_store_get(s, "", "x")->value, "three");
+    assert_string_equal(kube_store_get(s, "b", "x")->uid, "u2");
     assert_int_equal(group_size(s, "g"), 2);
     assert_int_equal(group_size(s, ""), 0);
 
     /* replaced: another object under the same name, in another group */
-    store_put(s, "a", "x", "u9", "h", strdup("nine"));
+    kube_store_put(s, "a", "x", "u9", "h", strdup("nine"));
     assert_int_equal(freed, 1);
-    assert_int_equal(store_count(s), 3);
+    assert_int_equal(kube_store_count(s), 3);
     assert_int_equal(group_size(s, "g"), 1);
     assert_int_equal(group_size(s, "h"), 1);
-    assert_false(store_remove(s, "a", "x", "u1"));
-    assert_true(store_remove(s, "a", "x", "u9"));
+    assert_false(kube_store_remove(s, "a", "x", "u1"));
+    assert_true(kube_store_remove(s, "a", "x", "u9"));
     assert_int_equal(group_size(s, "h"), 0);
     assert_int_equal(freed, 2);
-    store_free(s);
+    kube_store_free(s);
     assert_int_equal(freed, 4);
 }
 
 static void test_put_with_its_own_strings(void **ctx)
 {
-    struct store *s = store_new(NULL);
-    const struct store_entry *e = store_put(s, "ns", "name", "uid", "group", NULL);
+    struct kube_store *s = kube_store_new(NULL);
+    const struct kube_store_entry *e = kube_store_put(s, "ns", "name", "uid", "group", NULL);
 
     (void)ctx;
-    e = store_put(s, e->ns, e->name, e->uid, e->group, NULL);
+    e = kube_store_put(s, e->ns, e->name, e->uid, e->group, NULL);
     assert_string_equal(e->name, "name");
     assert_int_equal(group_size(s, "group"), 1);
-    store_free(s);
+    kube_store_free(s);
 }
 
-static void note_gone(void *ctx, const struct store_entry *e)
+static void note_gone(void *ctx, const struct kube_store_entry *e)
 {
     strcat(ctx, e->name);
 }
 
 static void test_sweep(void **ctx)
 {
-    struct store *s = store_new(NULL);
+    struct kube_store *s = kube_store_new(NULL);
     char gone[32] = "";
 
     (void)ctx;
-    store_put(s, "n", "a", "1", "g", NULL);
-    store_put(s, "n", "b", "2", "g", NULL);
-    store_put(s, "n", "c", "3", "g", NULL);
-    store_mark(s);
-    assert_int_equal(store_count(s), 3); /* until the sweep nothing is gone */
-    store_put(s, "n", "a", "1", "g", NULL);
-    store_put(s, "n", "c", "4", "g", NULL);
-    store_put(s, "n", "d", "5", "g", NULL);
-    assert_int_equal(store_sweep(s, note_gone, gone), 1);
+    kube_store_put(s, "n", "a", "1", "g", NULL);
+    kube_store_put(s, "n", "b", "2", "g", NULL);
+    kube_store_put(s, "n", "c", "3", "g", NULL);
+    kube_store_mark(s);
+    assert_int_equal(kube_store_count(s), 3); /* until the sweep nothing is gone */
+    kube_store_put(s, "n", "a", "1", "g", NULL);
+    kube_store_put(s, "n", "c", "4", "g", NULL);
+    kube_store_put(s, "n", "d", "5", "g", NULL);
+    assert_int_equal(kube_store_sweep(s, note_gone, gone), 1);
     assert_string_equal(gone, "b");
     assert_int_equal(group_size(s, "g"), 3);
-    assert_int_equal(store_sweep(s, NULL, NULL), 0);
-    store_mark(s);
-    assert_int_equal(store_sweep(s, NULL, NULL), 3);
+    assert_int_equal(kube_store_sweep(s, NULL, NULL), 0);
+    kube_store_mark(s);
+    assert_int_equal(kube_store_sweep(s, NULL, NULL), 3);
     assert_int_equal(total(s), 0);
-    store_free(s);
+    kube_store_free(s);
 }
 
 /* Against a plain array: 300 names, 7 groups, 20000 steps. */
@@ -114,7 +114,7 @@ enum { NAMES = 300, GROUPS = 7 };
 
 static void test_random_against_a_model(void **ctx)
 {
-    struct store *s = store_new(NULL);
+    struct kube_store *s = kube_store_new(NULL);
     int group_of[NAMES];
     int in_group[GROUPS] = {0};
     int n = 0;
@@ -134,16 +134,16 @@ static void test_random_against_a_model(void **ctx)
         if (had)
             in_group[group_of[k]]--;
         if (seed >> 31) {
-            store_put(s, "ns", name, "u", group, NULL);
+            kube_store_put(s, "ns", name, "u", group, NULL);
             group_of[k] = g;
             in_group[g]++;
             n += had ? 0 : 1;
         } else {
-            assert_int_equal(store_remove(s, "ns", name, NULL), had);
+            assert_int_equal(kube_store_remove(s, "ns", name, NULL), had);
             group_of[k] = -1;
             n -= had ? 1 : 0;
         }
-        assert_int_equal(store_count(s), n);
+        assert_int_equal(kube_store_count(s), n);
         if (step % 100)
             continue;
         assert_int_equal(total(s), n);
@@ -152,7 +152,7 @@ static void test_random_against_a_model(void **ctx)
             assert_int_equal(group_size(s, group), in_group[i]);
         }
     }
-    store_free(s);
+    kube_store_free(s);
 }
 
 /* A value that has its names in itself: the entry shows those, and no copy of them. */
@@ -160,7 +160,7 @@ struct named {
     char ns[4], name[4], uid[4], group[4];
 };
 
-static struct store_entry view_of(const char *uid, const char *group)
+static struct kube_store_entry view_of(const char *uid, const char *group)
 {
     struct named *v = calloc(1, sizeof(*v));
 
@@ -169,27 +169,27 @@ static struct store_entry view_of(const char *uid, const char *group)
     snprintf(v->name, sizeof(v->name), "x");
     snprintf(v->uid, sizeof(v->uid), "%s", uid);
     snprintf(v->group, sizeof(v->group), "%s", group);
-    return (struct store_entry){v->ns, v->name, v->uid, v->group, v};
+    return (struct kube_store_entry){v->ns, v->name, v->uid, v->group, v};
 }
 
 static void test_views(void **ctx)
 {
-    struct store *s = store_new(count_free);
-    struct store_entry first = view_of("1", "g");
-    struct store_entry second = view_of("2", "h");
+    struct kube_store *s = kube_store_new(count_free);
+    struct kube_store_entry first = view_of("1", "g");
+    struct kube_store_entry second = view_of("2", "h");
 
     (void)ctx;
     freed = 0;
-    assert_ptr_equal(store_put_view(s, &first)->name, first.name);
-    assert_ptr_equal(store_group(s, "g")->value, first.value);
-    store_put_view(s, &second); /* the names of the first go with it */
+    assert_ptr_equal(kube_store_put_view(s, &first)->name, first.name);
+    assert_ptr_equal(kube_store_group(s, "g")->value, first.value);
+    kube_store_put_view(s, &second); /* the names of the first go with it */
     assert_int_equal(freed, 1);
-    assert_null(store_group(s, "g"));
-    assert_ptr_equal(store_get(s, "n", "x")->uid, second.uid);
-    assert_int_equal(store_count(s), 1);
-    assert_true(store_remove(s, second.ns, second.name, second.uid));
+    assert_null(kube_store_group(s, "g"));
+    assert_ptr_equal(kube_store_get(s, "n", "x")->uid, second.uid);
+    assert_int_equal(kube_store_count(s), 1);
+    assert_true(kube_store_remove(s, second.ns, second.name, second.uid));
     assert_int_equal(freed, 2);
-    store_free(s);
+    kube_store_free(s);
 }
 
 static size_t hundred(const void *value)
@@ -200,19 +200,19 @@ static size_t hundred(const void *value)
 
 static void test_bytes(void **ctx)
 {
-    struct store *s = store_new(free);
-    size_t empty = store_bytes(s, NULL);
+    struct kube_store *s = kube_store_new(free);
+    size_t empty = kube_store_bytes(s, NULL);
 
     (void)ctx;
     assert_true(empty > 0);
-    store_put(s, "n", "a", "u", "g", strdup("value"));
-    size_t one = store_bytes(s, NULL);
+    kube_store_put(s, "n", "a", "u", "g", strdup("value"));
+    size_t one = kube_store_bytes(s, NULL);
     assert_true(one > empty + 16 * sizeof(void *) * 2); /* the tables */
-    assert_int_equal(store_bytes(s, hundred), one + 100);
-    store_put(s, "n", "b", "u", "g", NULL);
-    assert_true(store_bytes(s, NULL) > one);
-    assert_int_equal(store_bytes(s, hundred), store_bytes(s, NULL) + 100);
-    store_free(s);
+    assert_int_equal(kube_store_bytes(s, hundred), one + 100);
+    kube_store_put(s, "n", "b", "u", "g", NULL);
+    assert_true(kube_store_bytes(s, NULL) > one);
+    assert_int_equal(kube_store_bytes(s, hundred), kube_store_bytes(s, NULL) + 100);
+    kube_store_free(s);
 }
 
 int main(void)

@@ -15,7 +15,7 @@ struct result {
     struct err err;
 };
 
-static void on_done(void *ctx, const struct http_response *r, const struct err *err)
+static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
 {
     struct result *out = ctx;
 
@@ -92,11 +92,12 @@ static struct result get(int port, struct given g)
     if (g.renewed)
         renew(g.renewed);
     c.read_ms = INT64_MAX / 2; /* not yet time to look again */
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     cleanup_http struct http *h = http_new(l, &c, &(struct http_options){0}, &err);
-    struct transport t = http_transport(h);
-    struct http_request req = {.method = "GET", .path = "/", .timeout_ms = 20000};
-    assert_non_null(transport_start(&t, &req, &(struct http_handler){.ctx = &out, .done = on_done}, &err));
+    struct kube_transport t = http_transport(h);
+    struct kube_http_request req = {.method = "GET", .path = "/", .timeout_ms = 20000};
+    assert_non_null(
+        kube_transport_start(&t, &req, &(struct kube_http_handler){.ctx = &out, .done = on_done}, &err));
     rig_until(l, is_over, &out);
     return out;
 }

@@ -274,7 +274,7 @@ static void test_retry_after_is_honoured(void **ctx)
 
     talk_synced(t);
     talk_asks(t, "watch=true");
-    struct http_response busy = {.status = 429, .retry_after_ms = 45000};
+    struct kube_http_response busy = {.status = 429, .retry_after_ms = 45000};
     assert_int_equal(watcher_end(t->w, t->now, &busy, NULL), 45000);
     /* Also when everything is asked for: the first page, and one after. */
     talk_asks(t, "resourceVersion=10");

@@ -186,7 +186,7 @@ static void test_other_errors_of_a_stream(void **ctx)
 static void test_retry_after_of_a_stream(void **ctx)
 {
     struct talk *t = *ctx;
-    struct http_response busy = {.status = 429, .retry_after_ms = 45000};
+    struct kube_http_response busy = {.status = 429, .retry_after_ms = 45000};
 
     talk_asks(t, "sendInitialEvents=true");
     assert_int_equal(watcher_end(t->w, t->now, &busy, NULL), 45000);
@@ -228,10 +228,10 @@ static void test_deadline(void **ctx)
     struct talk *t = *ctx;
 
     talk_asks(t, "sendInitialEvents=true");
-    assert_int_equal(watcher_deadline_ms(t->w), t->now + TRANSPORT_TIMEOUT_MS);
+    assert_int_equal(watcher_deadline_ms(t->w), t->now + KUBE_TRANSPORT_TIMEOUT_MS);
     t->now += 20000;
     assert_int_equal(talk_feed(t, "{\"type\":\"ADD"), 0); /* any byte moves it */
-    assert_int_equal(watcher_deadline_ms(t->w), t->now + TRANSPORT_TIMEOUT_MS);
+    assert_int_equal(watcher_deadline_ms(t->w), t->now + KUBE_TRANSPORT_TIMEOUT_MS);
     talk_breaks(t, ERR_TIMEOUT);
     talk_saw(t, "! ");
     streamed(t);

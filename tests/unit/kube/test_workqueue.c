@@ -47,7 +47,7 @@ static void test_how_long_keys_wait_and_work_takes(void **ctx)
     (void)ctx;
     workqueue_add(q, K("a"), 100);
     assert_string_equal(workqueue_take(q, 100).name, "a"); /* at once */
-    struct workqueue_stats s = workqueue_stats(q);
+    struct kube_workqueue_stats s = workqueue_stats(q);
     assert_histogram(&s.queued, 0, 1, 1, 0);
     workqueue_add(q, K("a"), 110); /* waits from here on, though it is taken */
     workqueue_add_at(q, K("b"), 120);
@@ -59,7 +59,7 @@ static void test_how_long_keys_wait_and_work_takes(void **ctx)
     assert_histogram(&s.worked, 7, 1, 1, 50);
     assert_histogram(&s.queued, 7, 2, 3, 150);
     assert_int_equal(s.adds, 3);
-    struct workqueue_unfinished u = workqueue_unfinished(q, 230);
+    struct kube_workqueue_unfinished u = workqueue_unfinished(q, 230);
     assert_true(u.sum_ms == 80 && u.longest_ms == 70);
     workqueue_done(q, K("a"), 230);
     workqueue_done(q, K("b"), 20220);

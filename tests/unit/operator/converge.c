@@ -99,7 +99,7 @@ static void follow(struct story *st, enum follows follows)
         st->reconnect_ms = l->offset_ms + BOUNDS_CUT_OFF_MS;
         break;
     case FOLLOWS_HANDOVER:
-        reconciler_drain(controller_reconciler(leader->controller), on_drained, leader->elector);
+        kube_reconciler_drain(controller_reconciler(leader->controller), on_drained, leader->elector);
         break;
     }
 }

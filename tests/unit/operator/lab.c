@@ -42,7 +42,7 @@ static void on_leads(void *ctx, bool leads)
 {
     struct lab_operator *o = ctx;
 
-    reconciler_lead(controller_reconciler(o->controller), leads);
+    kube_reconciler_lead(controller_reconciler(o->controller), leads);
 }
 
 static void reach_server(struct lab *l, struct lab_operator *o)
@@ -81,14 +81,14 @@ static void operator_start(struct lab *l, struct lab_operator *o)
     const struct controller_options options = {.tensorboard_image = "tb", .seed = 1};
 
     l->started++;
-    o->loop = loop_new((struct clock){wall_ms, mono_ms, l}, &err);
+    o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, l}, &err);
     assert_non_null(o->loop);
     reach_server(l, o);
     elect(l, o);
-    o->recorder = recorder_new(o->loop, &o->transport, "ptj-operator", NULL);
+    o->recorder = kube_recorder_new(o->loop, &o->transport, "ptj-operator", NULL);
     o->controller = controller_new(o->loop, &o->transport, o->recorder, &l->log, &options);
     if (o->elector) {
-        reconciler_lead(controller_reconciler(o->controller), false);
+        kube_reconciler_lead(controller_reconciler(o->controller), false);
         elector_start(o->elector);
     }
 }
@@ -98,11 +98,11 @@ static void operator_stop(struct lab_operator *o)
     if (!o->loop)
         return;
     controller_free(o->controller);
-    recorder_free(o->recorder);
+    kube_recorder_free(o->recorder);
     elector_free(o->elector);
     http_free(o->http);
     fake_direct_free(o->direct);
-    loop_free(o->loop);
+    kube_loop_free(o->loop);
     *o = (struct lab_operator){0};
 }
 
@@ -184,7 +184,7 @@ static void turn_loops(struct lab *l)
         if (o->direct)
             fake_direct_turn(o->direct);
         if (o->loop)
-            assert_int_equal(loop_turn(o->loop, o->direct ? 0 : 1, &err), 0);
+            assert_int_equal(kube_loop_turn(o->loop, o->direct ? 0 : 1, &err), 0);
     }
 }
 

@@ -40,12 +40,12 @@ struct lab_pod {
 
 /* One process. Alone it always leads; two of them settle it by a Lease. */
 struct lab_operator {
-    struct loop *loop; /* NULL: not running */
+    struct kube_loop *loop; /* NULL: not running */
     struct http *http;
     struct fake_direct *direct;
-    struct transport transport;
+    struct kube_transport transport;
     struct elector *elector;
-    struct recorder *recorder;
+    struct kube_recorder *recorder;
     struct controller *controller;
 };
 

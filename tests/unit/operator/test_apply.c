@@ -18,8 +18,8 @@ enum { CALLS_MAX = 64, PODS = 20 };
 static const struct apply_target TARGET = {"ns", "job", "job-uid"};
 
 /* The n-th request ever made is calls[n]. */
-struct http_call {
-    struct http_handler handler;
+struct kube_http_call {
+    struct kube_http_handler handler;
     char method[8];
     char path[160];
     char ns[16];
@@ -27,11 +27,11 @@ struct http_call {
 };
 
 struct bench {
-    struct http_call calls[CALLS_MAX];
+    struct kube_http_call calls[CALLS_MAX];
     int n, cancelled;
-    struct loop *loop;
-    struct transport transport;
-    struct recorder *recorder;
+    struct kube_loop *loop;
+    struct kube_transport transport;
+    struct kube_recorder *recorder;
     struct arena arena;
     struct action actions[PODS + 4];
     struct plan plan;
@@ -40,22 +40,22 @@ struct bench {
     int n_done;
 };
 
-static struct http_call *start(void *ctx, const struct http_request *req, const struct http_handler *handler,
-                               struct err *err)
+static struct kube_http_call *start(void *ctx, const struct kube_http_request *req,
+                                    const struct kube_http_handler *handler, struct err *err)
 {
     struct bench *b = ctx;
 
     (void)err;
     assert_in_range(b->n, 0, CALLS_MAX - 1);
-    struct http_call *c = &b->calls[b->n++];
-    *c = (struct http_call){.handler = *handler, .open = true, .later = req->later};
+    struct kube_http_call *c = &b->calls[b->n++];
+    *c = (struct kube_http_call){.handler = *handler, .open = true, .later = req->later};
     snprintf(c->ns, sizeof(c->ns), "%s", req->ns);
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->path, sizeof(c->path), "%s", req->path);
     return c;
 }
 
-static void cancel(void *ctx, struct http_call *call)
+static void cancel(void *ctx, struct kube_http_call *call)
 {
     struct bench *b = ctx;
 
@@ -93,7 +93,7 @@ static int count(const struct bench *b, const char *path_part)
 
 static void answer(struct bench *b, int i, int status, const char *body)
 {
-    struct http_response r = {.status = status, .retry_after_ms = -1, .body = sv_from(body)};
+    struct kube_http_response r = {.status = status, .retry_after_ms = -1, .body = sv_from(body)};
 
     assert_true(i < b->n && b->calls[i].open);
     b->calls[i].open = false;
@@ -122,9 +122,9 @@ static void begin(struct bench *b, int pods)
     struct err err;
 
     *b = (struct bench){.transport = {start, cancel, b, NULL}};
-    b->loop = loop_new(clock_system(), &err);
+    b->loop = kube_loop_new(clock_system(), &err);
     assert_non_null(b->loop);
-    b->recorder = recorder_new(b->loop, &b->transport, "test", NULL);
+    b->recorder = kube_recorder_new(b->loop, &b->transport, "test", NULL);
     b->plan.actions = b->actions;
     add(b, ACTION_CREATE, CHILD_SERVICE, "service");
     for (int i = 0; i < pods; i++)
@@ -137,8 +137,8 @@ static void begin(struct bench *b, int pods)
 static void end(struct bench *b)
 {
     apply_cancel(b->apply);
-    recorder_free(b->recorder);
-    loop_free(b->loop);
+    kube_recorder_free(b->recorder);
+    kube_loop_free(b->loop);
     arena_release(&b->arena);
 }
 

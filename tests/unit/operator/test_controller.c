@@ -411,7 +411,7 @@ static void test_job_is_deleted(void **state)
     lab_until(&l, lab_settled); /* its children are the garbage collector's */
     assert_int_equal(fake_log_count(l.server, "DELETE", NULL), 0);
     assert_int_equal(controller_counts(l.operators[0].controller).deleted, 1);
-    assert_int_equal(reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
+    assert_int_equal(kube_reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
     lab_stop(&l);
 }
 
@@ -445,7 +445,7 @@ static void test_deletion_is_not_seen(void **state)
     assert_int_equal(fake_count(l.server, LAB_PODS), 0);
     assert_int_equal(fake_count(l.server, LAB_SERVICES), 0);
     assert_int_equal(controller_counts(l.operators[0].controller).deleted, 1);
-    assert_int_equal(reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
+    assert_int_equal(kube_reconciler_queue(controller_reconciler(l.operators[0].controller)).depth, 0);
     lab_stop(&l);
 }
 

@@ -210,7 +210,7 @@ static void test_what_does_not_go_is_told(void **state)
 
 static void lead(struct lab *l, bool leads)
 {
-    reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
+    kube_reconciler_lead(controller_reconciler(l->operators[0].controller), leads);
 }
 
 /* Others worked meanwhile: what was refused a while ago may be granted now. */

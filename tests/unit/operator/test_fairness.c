@@ -102,11 +102,11 @@ static void test_a_child_in_another_namespace(void **state)
              "\",\"kind\":\"" TRAINJOB_KIND "\",\"name\":\"j\",\"uid\":\"%s\",\"controller\":true}]}}",
              json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
     uint64_t before = controller_counts(l.operators[0].controller).passes;
-    uint64_t adds = reconciler_queue(controller_reconciler(l.operators[0].controller)).adds;
+    uint64_t adds = kube_reconciler_queue(controller_reconciler(l.operators[0].controller)).adds;
     assert_true(fake_put(l.server, "/api/v1/namespaces/other/pods/p", pod));
     l.idle = 0;
     lab_until(&l, lab_settled);
-    assert_int_equal(reconciler_queue(controller_reconciler(l.operators[0].controller)).adds, adds + 1);
+    assert_int_equal(kube_reconciler_queue(controller_reconciler(l.operators[0].controller)).adds, adds + 1);
     assert_int_equal(controller_counts(l.operators[0].controller).passes, before);
     lab_stop(&l);
 }

@@ -94,12 +94,12 @@ static void on_flushed(void *ctx)
 }
 
 /* False: the loop does not turn any more, and the operator would end. */
-static bool turn_until(struct loop *loop, const bool *done)
+static bool turn_until(struct kube_loop *loop, const bool *done)
 {
     struct err err;
 
     while (!*done)
-        if (loop_turn(loop, 1000, &err) < 0)
+        if (kube_loop_turn(loop, 1000, &err) < 0)
             return false;
     return true;
 }
@@ -116,24 +116,24 @@ static int64_t carry_out(void *ctx)
     struct err err;
 
     assert_int_equal(kube_secret_from_text(&config.token, "token", &err), 0);
-    struct loop *loop = loop_new(clock_system(), &err);
+    struct kube_loop *loop = kube_loop_new(clock_system(), &err);
     assert_non_null(loop);
     struct http *http = http_new(loop, &config, &(struct http_options){.user_agent = "test"}, &err);
     assert_non_null(http);
-    struct transport t = http_transport(http);
-    struct recorder *recorder = recorder_new(loop, &t, "test", NULL);
+    struct kube_transport t = http_transport(http);
+    struct kube_recorder *recorder = kube_recorder_new(loop, &t, "test", NULL);
     failing_begin();
     struct apply *apply = apply_new(&t, recorder, &target, &p->plan, &arena, on_done, &run);
     apply_run(apply);
     if (turn_until(loop, &run.done)) {
-        recorder_flush(recorder, loop_now_ms(loop) + FLUSH_MS, on_flushed, &run);
+        kube_recorder_flush(recorder, kube_loop_now_ms(loop) + FLUSH_MS, on_flushed, &run);
         (void)turn_until(loop, &run.flushed);
     } else {
         apply_cancel(apply);
     }
-    recorder_free(recorder);
+    kube_recorder_free(recorder);
     http_free(http);
-    loop_free(loop);
+    kube_loop_free(loop);
     kube_config_release(&config);
     arena_release(&arena);
     return run.ok;

@@ -70,7 +70,7 @@ static bool one_job_left(struct lab *l)
 
 static void scrape(const struct lab *l, struct exposition *e)
 {
-    const struct reconciler *reconciler = controller_reconciler(l->operators[0].controller);
+    const struct kube_reconciler *reconciler = controller_reconciler(l->operators[0].controller);
     const struct prometheus_sources common = {.reconcilers = &reconciler,
                                               .n_reconcilers = 1,
                                               .http = l->operators[0].http,
@@ -336,7 +336,7 @@ static void test_jobs_are_counted_by_who_leads(void **state)
     after_ms(&l, 5000); /* until the answer is there */
     scrape(&l, &e);
     assert_true(exposition_value(&e, "pytorchtrainingjob_jobs", "namespace=\"ns\",phase=\"Running\"") == 1);
-    reconciler_lead(controller_reconciler(l.operators[0].controller), false);
+    kube_reconciler_lead(controller_reconciler(l.operators[0].controller), false);
     scrape(&l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 0);
     assert_count(&e, "pytorchtrainingjob_first_pod_seconds_count", 1); /* counters stand still */
@@ -374,13 +374,13 @@ static void test_namespaces_have_a_bound(void **state)
 
     (void)state;
     lab_start_direct(&l, lab_forever, 1);
-    reconciler_lead(controller_reconciler(l.operators[0].controller), false);
+    kube_reconciler_lead(controller_reconciler(l.operators[0].controller), false);
     for (int i = 0; i < TENANTS; i++)
         put_tenants_job(&l, i, 0);
     for (int i = 90; i < TENANTS; i++)
         put_tenants_job(&l, i, 1);
     lab_until(&l, all_tenants);
-    reconciler_lead(controller_reconciler(l.operators[0].controller), true);
+    kube_reconciler_lead(controller_reconciler(l.operators[0].controller), true);
     scrape(&l, &e);
     assert_int_equal(series_of(&e, "pytorchtrainingjob_jobs"), 2 * 40 + 60 + 1);
     for (int i = 0; i < e.n; i++)

@@ -152,7 +152,7 @@ static void test_both_ends(void **state)
     expect(*state, FAKE_RULES_ALL, "a job succeeded and failed");
 }
 
-static void on_done(void *ctx, const struct http_response *r, const struct err *err)
+static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
 {
     (void)err;
     *(int *)ctx = r ? r->status : -1;
@@ -162,14 +162,14 @@ static struct fake_tamper NONE;
 
 /* One process that asks. */
 struct client {
-    struct loop *loop;
+    struct kube_loop *loop;
     struct fake_direct *direct;
 };
 
 static struct client client_new(struct fake_apiserver *s)
 {
     struct err err;
-    struct loop *loop = loop_new(clock_system(), &err);
+    struct kube_loop *loop = kube_loop_new(clock_system(), &err);
 
     return (struct client){loop, fake_direct_new(s, loop, &NONE)};
 }
@@ -177,7 +177,7 @@ static struct client client_new(struct fake_apiserver *s)
 static void client_free(struct client *c)
 {
     fake_direct_free(c->direct);
-    loop_free(c->loop);
+    kube_loop_free(c->loop);
 }
 
 /* The status of the answer. */
@@ -185,13 +185,13 @@ static int ask(struct client *c, const char *method, const char *path, const cha
 {
     struct err err;
     int status = 0;
-    struct transport t = fake_direct_transport(c->direct);
-    struct http_request r = {.method = method, .path = path, .body = sv_from(body)};
-    struct http_handler h = {.ctx = &status, .done = on_done};
+    struct kube_transport t = fake_direct_transport(c->direct);
+    struct kube_http_request r = {.method = method, .path = path, .body = sv_from(body)};
+    struct kube_http_handler h = {.ctx = &status, .done = on_done};
 
     assert_non_null(t.start(t.ctx, &r, &h, &err));
     while (!status)
-        assert_int_equal(loop_turn(c->loop, 0, &err), 0);
+        assert_int_equal(kube_loop_turn(c->loop, 0, &err), 0);
     return status;
 }
 

@@ -14,18 +14,18 @@
     "{\"metadata\":{\"name\":\"j\",\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"7\","             \
     "\"generation\":3}}"
 
-static struct http_call *never(void *ctx, const struct http_request *req, const struct http_handler *handler,
-                               struct err *err)
+static struct kube_http_call *never(void *ctx, const struct kube_http_request *req,
+                                    const struct kube_http_handler *handler, struct err *err)
 {
     (void)ctx, (void)req, (void)handler;
     err_set(err, ERR_TRANSIENT, "nothing is sent here");
     return NULL;
 }
 
-static void no_work(void *ctx, struct work *w)
+static void no_work(void *ctx, struct kube_work *w)
 {
     (void)ctx;
-    work_done(w);
+    kube_work_done(w);
 }
 
 static void no_problem(void *ctx, const char *what, const struct err *err)
@@ -35,16 +35,17 @@ static void no_problem(void *ctx, const char *what, const struct err *err)
 
 static void test_from_memory(void **state)
 {
-    const struct transport t = {.start = never};
+    const struct kube_transport t = {.start = never};
     struct keystate k = {.uid = "u", .live_version = "7", .status_written_ms = 5, .problem_generation = 3};
     char gone[][APPLY_UID_BYTES] = {"a", "b"};
     cleanup_arena struct arena a = {0};
     struct plan_input in;
     struct watches w;
     struct err err;
-    struct loop *loop = loop_new(clock_system(), &err);
-    struct reconciler *r = reconciler_new(
-        loop, &t, &(struct reconciler_options){.name = "r", .reconcile = no_work, .problem = no_problem});
+    struct kube_loop *loop = kube_loop_new(clock_system(), &err);
+    struct kube_reconciler *r = kube_reconciler_new(
+        loop, &t,
+        &(struct kube_reconciler_options){.name = "r", .reconcile = no_work, .problem = no_problem});
     struct trainjob *job = trainjob_decode(json_parse(JOB, strlen(JOB), &err), &err);
 
     (void)state;
@@ -75,8 +76,8 @@ static void test_from_memory(void **state)
     snapshot_take(&in, &a, &w, job, &k);
     assert_false(in.job_is_live);
     trainjob_free(job);
-    reconciler_free(r);
-    loop_free(loop);
+    kube_reconciler_free(r);
+    kube_loop_free(loop);
 }
 
 int main(void)

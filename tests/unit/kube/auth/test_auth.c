@@ -82,7 +82,7 @@ static int setup(void **ctx)
     r->config = (struct kube_config){.server = strdup(fake_apiserver_url(r->server)),
                                      .namespace_name = strdup("default"),
                                      .exec = {argv, env, V1, "install it from example.com", false}};
-    r->loop = loop_new((struct clock){read_now, read_now, NULL}, &err);
+    r->loop = kube_loop_new((struct clock){read_now, read_now, NULL}, &err);
     r->http = http_new(r->loop, &r->config, &(struct http_options){.user_agent = "test"}, &err);
     assert_non_null(r->http);
     r->api = http_transport(r->http);
@@ -104,7 +104,7 @@ static void pass_ms(struct rig *r, int64_t ms)
     struct err err;
 
     now_ms += ms;
-    assert_int_equal(loop_turn(r->loop, 0, &err), 0);
+    assert_int_equal(kube_loop_turn(r->loop, 0, &err), 0);
 }
 
 static bool plugin_ran_since(void *ctx)
@@ -158,7 +158,7 @@ static void on_reply(void *ctx, struct kube_reply *reply)
     c->failed += reply->err != NULL;
 }
 
-static void on_done(void *ctx, const struct http_response *r, const struct err *err)
+static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
 {
     struct crowd *c = ctx;
 
@@ -175,17 +175,18 @@ static bool all_over(void *ctx)
 /* 30 ordinary calls, an urgent one and one on a connection of its own. */
 static void start_crowd(struct rig *r, struct crowd *c)
 {
-    struct http_request own = {
+    struct kube_http_request own = {
         .method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .own_connection = true};
-    struct http_request urgent = {.method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .urgent = true};
-    struct http_handler handler = {.ctx = c, .done = on_done};
+    struct kube_http_request urgent = {
+        .method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .urgent = true};
+    struct kube_http_handler handler = {.ctx = c, .done = on_done};
     struct err err;
 
     *c = (struct crowd){.left = 32};
     for (int i = 0; i < 30; i++)
         assert_non_null(kube_call_start(&r->api, GET_POD, on_reply, c, &err));
-    assert_non_null(transport_start(&r->api, &own, &handler, &err));
-    assert_non_null(transport_start(&r->api, &urgent, &handler, &err));
+    assert_non_null(kube_transport_start(&r->api, &own, &handler, &err));
+    assert_non_null(kube_transport_start(&r->api, &urgent, &handler, &err));
 }
 
 static void test_one_run_for_all(void **ctx)
@@ -448,28 +449,29 @@ static void test_takes_too_long(void **ctx)
 static void test_freed_and_cancelled_meanwhile(void **ctx)
 {
     struct rig *r = *ctx;
-    struct http_request urgent = {.method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .urgent = true};
-    struct http_request own = {.method = "GET", .path = "/", .own_connection = true};
+    struct kube_http_request urgent = {
+        .method = "GET", .path = "/api/v1/namespaces/ns/pods/a", .urgent = true};
+    struct kube_http_request own = {.method = "GET", .path = "/", .own_connection = true};
     struct crowd c = {.left = 100};
-    struct http_handler handler = {.ctx = &c, .done = on_done};
-    struct http_call *calls[3];
+    struct kube_http_handler handler = {.ctx = &c, .done = on_done};
+    struct kube_http_call *calls[3];
     struct err err;
     int before = 0;
 
     behave("sleep 1000");
-    calls[0] = transport_start(&r->api, &urgent, &handler, &err);
-    calls[1] = transport_start(&r->api, &own, &handler, &err);
+    calls[0] = kube_transport_start(&r->api, &urgent, &handler, &err);
+    calls[1] = kube_transport_start(&r->api, &own, &handler, &err);
     urgent.urgent = false;
-    calls[2] = transport_start(&r->api, &urgent, &handler, &err);
+    calls[2] = kube_transport_start(&r->api, &urgent, &handler, &err);
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         assert_non_null(calls[i]);
     rig_until(r->loop, plugin_ran_since, &before);
-    transport_cancel(&r->api, calls[1]);
-    transport_cancel(&r->api, calls[2]);
+    kube_transport_cancel(&r->api, calls[1]);
+    kube_transport_cancel(&r->api, calls[2]);
     http_free(
         r->http); /* with one that still waits, and the plugin asleep: teardown looks for what is left */
     r->http = NULL;
-    assert_int_equal(loop_turn(r->loop, 0, &err), 0);
+    assert_int_equal(kube_loop_turn(r->loop, 0, &err), 0);
     assert_int_equal(c.left, 100);
 }
 

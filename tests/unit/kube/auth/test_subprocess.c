@@ -50,7 +50,7 @@ static void assert_no_child(void)
     assert_int_equal(errno, ECHILD);
 }
 
-static struct subprocess *start(struct loop *l, const char *script, int64_t deadline_ms, size_t max,
+static struct subprocess *start(struct kube_loop *l, const char *script, int64_t deadline_ms, size_t max,
                                 struct seen *s, struct err *err)
 {
     const char *const argv[] = {"sh", "-c", script, "name", "an argument", NULL};
@@ -70,7 +70,7 @@ static struct seen run(const char *script, int64_t deadline_ms, size_t max)
 {
     struct seen s = {0};
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
 
     if (!start(l, script, deadline_ms, max, &s, &err))
         fail_msg("%s", err.msg);
@@ -192,7 +192,7 @@ static void test_no_such_program(void **ctx)
         const char *const env[] = {NULL};
         struct seen s = {0};
         struct err err;
-        cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+        cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
         assert_null(subprocess_start(
             l,
             &(struct subprocess_spec){.argv = argv, .env = env, .deadline_ms = 1, .done = on_done, .ctx = &s},
@@ -207,14 +207,14 @@ static void test_freed_while_it_runs(void **ctx)
 {
     struct seen s = {0};
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
     struct subprocess *c = start(l, "sleep 1000", 60000, 10, &s, &err);
 
     (void)ctx;
     assert_non_null(c);
     subprocess_free(c);
     assert_no_child();
-    assert_int_equal(loop_turn(l, 0, &err), 0);
+    assert_int_equal(kube_loop_turn(l, 0, &err), 0);
     assert_false(s.over);
 }
 
@@ -223,7 +223,7 @@ static void test_somebody_else_waits(void **ctx)
 {
     struct seen s = {0};
     struct err err;
-    cleanup_loop struct loop *l = loop_new(clock_system(), &err);
+    cleanup_kube_loop struct kube_loop *l = kube_loop_new(clock_system(), &err);
 
     (void)ctx;
     signal(SIGCHLD, SIG_IGN);
