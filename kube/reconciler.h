@@ -58,6 +58,15 @@ struct kube_reconciler_source {
 struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
                                          const struct kube_reconciler_source *source);
 
+/* The same cache for a second reconciler: one watch, one copy. It stays the first one's, which goes after this one. */
+struct kube_reconciler_shared {
+    struct kube_cache *cache;
+    /* As in kube_reconciler_source. */
+    void (*gone)(void *ctx, const struct kube_store_entry *e);
+    void (*map)(struct kube_reconciler *r, const struct kube_store_entry *e);
+};
+void kube_reconciler_share(struct kube_reconciler *r, const struct kube_reconciler_shared *shared);
+
 /* Keys of a namespace come in turn with those of others, see workqueue.h; a `key` of "" is none. */
 void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *key);
 
@@ -83,7 +92,7 @@ const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);
 struct kube_workqueue_unfinished kube_reconciler_unfinished(const struct kube_reconciler *r);
 
-/* The caches one by one, as they were added; NULL beyond the last. */
+/* Its own caches one by one, as they were added; NULL beyond the last. */
 const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, size_t i,
                                                const char **ret_resource);
 

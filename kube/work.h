@@ -32,6 +32,13 @@ void kube_work_retry(struct kube_work *w,
 void kube_work_send(struct kube_work *w, const struct kube_request *request,
                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
 
+/* Bring an object to what the body says, whether it is there or not: a JSON merge patch of `name`, and when that is not found, a
+ * create with the same body (whose metadata.name must be `name`). verb and subresource of the request do not count; its resource and
+ * its strings, but for the body, live as long as the work. `done` as
+ * in kube_work_send; a create that somebody else was faster with ends in ERR_CONFLICT. */
+void kube_work_apply(struct kube_work *w, const struct kube_request *request,
+                     void (*done)(void *ctx, struct kube_work *w, struct kube_reply *reply));
+
 /* ---- for whoever takes the keys from the queue */
 
 /* Those under way. */

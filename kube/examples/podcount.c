@@ -1,25 +1,22 @@
-/* podcount.c - a whole controller: a ConfigMap "pod-count" in each namespace says how many pods it has.
+/* podcount.c - an example of a whole controller: a ConfigMap "pod-count" in each namespace says how many pods it has.
  *
  * Usage: podcount [NAMESPACE]       (KUBECONFIG, the pod's own account or ~/.kube/config, as kubectl does)
  * Start your own from here: caches of what you read, a queue of keys, one function that compares what is with
  * what should be and sends one request.
  */
-#include "common/json.h"
-#include "common/log.h"
-#include "kube/manager.h"
+#include <kube/kube.h>
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct app {
-    struct log log;
     struct kube_cache *pods, *counts; /* grouped by namespace */
 };
 
 /* What we keep of our ConfigMaps: the text of their count. Of pods it is enough that they exist. */
 static int count_decode(const cJSON *map, struct kube_cache_item *ret, struct err *err)
 {
-    const char *count = json_str(cJSON_GetObjectItem(map, "data"), "count");
+    const char *count = cJSON_GetStringValue(cJSON_GetObjectItem(cJSON_GetObjectItem(map, "data"), "count"));
 
     (void)err;
     ret->value = strdup(count ? count : "");
@@ -28,12 +25,13 @@ static int count_decode(const cJSON *map, struct kube_cache_item *ret, struct er
 
 static void problem(void *ctx, const char *what, const struct err *err)
 {
-    log_line(&((struct app *)ctx)->log, LOG_WARN, err->msg, (const char *[]){"about", what, NULL});
+    (void)ctx;
+    fprintf(stderr, "%s: %s\n", what, err->msg);
 }
 
-static int failed(struct app *app, const struct err *err)
+static int failed(const struct err *err)
 {
-    problem(app, "podcount", err);
+    problem(NULL, "podcount", err);
     return 1;
 }
 
@@ -41,8 +39,7 @@ static int failed(struct app *app, const struct err *err)
 static void reconcile(void *ctx, struct kube_work *w)
 {
     struct app *app = ctx;
-    const char *ns = kube_work_key(w);
-    const struct kube_store_entry *have = kube_store_get(kube_cache_store(app->counts), ns, "pod-count");
+    const char *ns = kube_work_key(w), *have = kube_cache_get(app->counts, ns, "pod-count");
     char count[24], body[128];
     int n = 0;
 
@@ -50,47 +47,48 @@ static void reconcile(void *ctx, struct kube_work *w)
          e = kube_store_group_next(e))
         n++;
     snprintf(count, sizeof(count), "%d", n);
-    if (have && strcmp(have->value, count) == 0) {
+    if (have && strcmp(have, count) == 0) {
         kube_work_done(w);
         return;
     }
     snprintf(body, sizeof(body), "{\"metadata\":{\"name\":\"pod-count\"},\"data\":{\"count\":\"%d\"}}", n);
-    kube_work_send(w,
-                   &(struct kube_request){.verb = have ? KUBE_PATCH : KUBE_CREATE,
-                                          .resource = &KUBE_CONFIGMAPS,
-                                          .ns = ns,
-                                          .name = have ? "pod-count" : NULL,
-                                          .body = sv_from(body)},
-                   NULL); /* that it worked ends the key; that it failed brings it back later */
+    kube_work_apply(w,
+                    &(struct kube_request){
+                        .resource = &KUBE_CONFIGMAPS, .ns = ns, .name = "pod-count", .body = kube_text(body)},
+                    NULL); /* that it worked ends the key; that it failed brings it back later */
+}
+
+static struct kube_reconciler *podcount_new(struct kube_loop *loop, const struct kube_transport *transport,
+                                            struct app *app, const char *ns)
+{
+    struct kube_reconciler_options options = {
+        .name = "podcount", .ctx = app, .reconcile = reconcile, .problem = problem};
+    struct kube_reconciler_source pods = {.watch = {.resource = KUBE_PODS, .ns = ns}};
+    struct kube_reconciler_source counts = {
+        .watch = {.resource = KUBE_CONFIGMAPS, .ns = ns}, .decode = count_decode, .free_value = free};
+
+    options.seed = kube_manager_seed();
+    counts.watch.field_selector = "metadata.name=pod-count";
+    struct kube_reconciler *r = kube_reconciler_new(loop, transport, &options);
+    app->pods = kube_reconciler_watch(r, &pods);
+    app->counts = kube_reconciler_watch(r, &counts);
+    return r;
 }
 
 int main(int argc, char **argv)
 {
-    const char *ns = argc > 1 ? argv[1] : NULL;
-    struct app app = {.log = {.fd = 2, .level = LOG_INFO, .clock = clock_system()}};
+    struct app app = {0};
     cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
     if (kube_config_find(&config, NULL, &err) < 0)
-        return failed(&app, &err);
+        return failed(&err);
     cleanup_kube_manager struct kube_manager *m =
         kube_manager_new(&config, &(struct kube_manager_options){.name = "podcount", .version = "1"}, &err);
     if (!m)
-        return failed(&app, &err);
+        return failed(&err);
     cleanup_kube_reconciler struct kube_reconciler *r =
-        kube_reconciler_new(kube_manager_loop(m), kube_manager_transport(m),
-                            &(struct kube_reconciler_options){.name = "podcount",
-                                                              .ctx = &app,
-                                                              .reconcile = reconcile,
-                                                              .problem = problem,
-                                                              .seed = kube_manager_seed()});
-    app.pods = kube_reconciler_watch(
-        r, &(struct kube_reconciler_source){.watch = {.resource = KUBE_PODS, .ns = ns}});
-    app.counts = kube_reconciler_watch(
-        r, &(struct kube_reconciler_source){
-               .watch = {.resource = KUBE_CONFIGMAPS, .ns = ns, .field_selector = "metadata.name=pod-count"},
-               .decode = count_decode,
-               .free_value = free});
+        podcount_new(kube_manager_loop(m), kube_manager_transport(m), &app, argc > 1 ? argv[1] : NULL);
     kube_manager_add(m, r);
-    return kube_manager_run(m, &err) == 0 ? 0 : failed(&app, &err);
+    return kube_manager_run(m, &err) == 0 ? 0 : failed(&err);
 }
