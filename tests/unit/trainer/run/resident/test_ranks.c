@@ -7,6 +7,7 @@
 
 #include "common/contract.h"
 #include "gpu_ranks.h"
+#include "sanitized.h"
 
 #include <signal.h>
 #include <string.h>
@@ -78,8 +79,10 @@ static void a_gpt2_learns_what_it_learns_on_the_cpu(void **state)
 
     (void)state;
     assert_true(want.n >= 12);
-    check_same(&want, &alone, "a GPT-2 on a GPU beside the CPU");
     check_same(&want, &gloo, "a GPT-2, two ranks over gloo");
+    if (SANITIZED)
+        return; /* the lines are the same from here on */
+    check_same(&want, &alone, "a GPT-2 on a GPU beside the CPU");
     const struct gpu_ranks_shown whole = gpu_ranks_shown_by(&nccl);
     buckets.bucket_mb = 4096.0 / 1048576;
     check_same(&want, &buckets, "a GPT-2, two ranks over NCCL, buckets");
