@@ -1,6 +1,8 @@
 /* backoff.c - exponential back-off with jitter. */
 #include "kube/backoff.h"
 
+#include "common/backoff.h"
+
 /* splitmix64 */
 uint64_t backoff_random(struct backoff *b)
 {
@@ -18,14 +20,9 @@ bool backoff_is_first(const struct backoff *b, int64_t now_ms)
 
 int64_t backoff_failed(struct backoff *b, int64_t now_ms, int64_t at_least_ms)
 {
-    int64_t delay = BACKOFF_MIN_MS;
-
     if (backoff_is_first(b, now_ms))
         b->failures = 0;
-    for (int i = 0; i < b->failures && delay < BACKOFF_MAX_MS; i++)
-        delay *= 2;
-    if (delay > BACKOFF_MAX_MS)
-        delay = BACKOFF_MAX_MS;
+    int64_t delay = backoff_delay_ms(BACKOFF_MIN_MS, BACKOFF_MAX_MS, b->failures);
     delay += (int64_t)(backoff_random(b) % (uint64_t)delay);
     b->failures++;
     b->failed_ms = now_ms;

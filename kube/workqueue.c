@@ -1,6 +1,7 @@
 /* workqueue.c - keys that are due now, in turn, and keys that are due later, in a heap. */
 #include "kube/workqueue.h"
 
+#include "common/backoff.h"
 #include "common/hash.h"
 #include "common/memory.h"
 #include "kube/fairqueue.h"
@@ -186,12 +187,8 @@ void workqueue_add_at(struct workqueue *q, struct workqueue_key key, int64_t at_
 void workqueue_retry(struct workqueue *q, struct workqueue_key key, int64_t now_ms, int64_t not_before_ms)
 {
     struct item *it = find_or_add(q, key);
-    int64_t delay = WORKQUEUE_BACKOFF_MIN_MS;
+    int64_t delay = backoff_delay_ms(WORKQUEUE_BACKOFF_MIN_MS, WORKQUEUE_BACKOFF_MAX_MS, it->failures);
 
-    for (int i = 0; i < it->failures && delay < WORKQUEUE_BACKOFF_MAX_MS; i++)
-        delay *= 2;
-    if (delay > WORKQUEUE_BACKOFF_MAX_MS)
-        delay = WORKQUEUE_BACKOFF_MAX_MS;
     if (it->failures < 1000)
         it->failures++;
     q->stats.retries++;

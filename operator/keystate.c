@@ -1,6 +1,7 @@
 /* keystate.c - remember own writes, problems and checks of one job between passes. */
 #include "operator/keystate.h"
 
+#include "common/backoff.h"
 #include "common/memory.h"
 #include "kube/version.h"
 
@@ -105,11 +106,8 @@ static bool same_again(const struct keystate *k, const struct apply_result *r, i
 static void keep_problem(struct keystate *k, const struct apply_result *r, int64_t generation,
                          int64_t wall_ms)
 {
-    int64_t delay = PROBLEM_DELAY_MS;
+    int64_t delay = backoff_delay_ms(PROBLEM_DELAY_MS, PROBLEM_DELAY_MAX_MS, k->problem_count);
 
-    for (int i = 0; i < k->problem_count && delay < PROBLEM_DELAY_MAX_MS; i++)
-        delay *= 2;
-    delay = delay < PROBLEM_DELAY_MAX_MS ? delay : PROBLEM_DELAY_MAX_MS;
     delay = delay > r->retry_after_ms ? delay : r->retry_after_ms;
     k->problem_count++;
     if (!same_again(k, r, generation, wall_ms)) {
@@ -171,8 +169,7 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
         k->expected = memory_must(calloc((size_t)r->n_expected, sizeof(*k->expected)));
         memcpy(k->expected, r->expected, (size_t)r->n_expected * sizeof(*k->expected));
     }
-    int64_t wait_ms = (int64_t)VISIBLE_WAIT_MS << k->expired;
-    k->expected_until_ms = mono_ms + (wait_ms < VISIBLE_WAIT_MAX_MS ? wait_ms : VISIBLE_WAIT_MAX_MS);
+    k->expected_until_ms = mono_ms + backoff_delay_ms(VISIBLE_WAIT_MS, VISIBLE_WAIT_MAX_MS, k->expired);
     return told;
 }
 

@@ -1,6 +1,7 @@
 /* auth.c - decide when the credential plugin runs, and what its exit means for the requests that wait for it. */
 #include "kube/auth/auth.h"
 
+#include "common/backoff.h"
 #include "common/memory.h"
 #include "kube/auth/execcred.h"
 #include "kube/auth/subprocess.h"
@@ -58,9 +59,8 @@ static int64_t wall_ms(const struct auth *a)
 
 static void wait_before_next(struct auth *a, int times)
 {
-    int64_t wait = times < 6 ? (int64_t)BACKOFF_MS << (times - 1) : AUTH_BACKOFF_MAX_MS;
-
-    a->not_before_ms = kube_loop_now_ms(a->loop) + (wait < AUTH_BACKOFF_MAX_MS ? wait : AUTH_BACKOFF_MAX_MS);
+    a->not_before_ms =
+        kube_loop_now_ms(a->loop) + backoff_delay_ms(BACKOFF_MS, AUTH_BACKOFF_MAX_MS, times - 1);
 }
 
 static void failed(struct auth *a, const struct err *err)

@@ -1,4 +1,5 @@
 /* backoff.c - compute how long the next attempt waits. */
+#include "common/backoff.h"
 #include "operator/plan/exitcode.h"
 #include "operator/plan/restart.h"
 
@@ -9,13 +10,7 @@ enum { FIRST_DELAY_MS = 10000, DELAY_MAX_MS = 600000, GOOD_RUN_MS = 600000 };
 /* The n-th failure in a row: none, 10 s, 20 s, 40 s ... 10 min. */
 static int64_t delay_ms(int in_a_row)
 {
-    int64_t d = FIRST_DELAY_MS;
-
-    if (in_a_row <= 1)
-        return 0;
-    for (int i = 2; i < in_a_row && d < DELAY_MAX_MS; i++)
-        d *= 2;
-    return d < DELAY_MAX_MS ? d : DELAY_MAX_MS;
+    return in_a_row <= 1 ? 0 : backoff_delay_ms(FIRST_DELAY_MS, DELAY_MAX_MS, in_a_row - 2);
 }
 
 /* Failures in a row, up to the one at `last`, are those with less than 10 min between the start of an attempt and
