@@ -2,16 +2,17 @@
 #include "kube/fairqueue.h"
 
 #include "common/hash.h"
+#include "common/hashtable.h"
 #include "common/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 1024, NOW, LATER, KINDS };
+enum { NOW, LATER, KINDS };
 
 /* It lives while it has items. */
 struct fairqueue_share {
-    struct fairqueue_share *next_hash;
+    struct hashtable_node by_name;     /* first: a node's address is its share's */
     struct fairqueue_link ring[KINDS]; /* in the queue's, while its line is not empty */
     struct fairqueue_link lines[KINDS];
     size_t n_items;
@@ -21,7 +22,7 @@ struct fairqueue_share {
 
 struct fairqueue {
     struct fairqueue_limits limits;
-    struct fairqueue_share *buckets[BUCKETS];
+    struct hashtable shares; /* by name */
     struct fairqueue_link rings[KINDS];
     struct fairqueue_link later, young; /* by age, the oldest first */
     size_t n_waiting;
@@ -82,39 +83,45 @@ struct fairqueue *fairqueue_new(const struct fairqueue_limits *limits)
 
 void fairqueue_free(struct fairqueue *f)
 {
-    for (size_t i = 0; f && i < BUCKETS; i++) {
-        for (struct fairqueue_share *s = f->buckets[i]; s;) {
-            struct fairqueue_share *next = s->next_hash;
-            free(s);
-            s = next;
-        }
+    if (!f)
+        return;
+    for (struct hashtable_node *n = hashtable_first(&f->shares); n;) {
+        struct hashtable_node *next = hashtable_next(&f->shares, n);
+        free(n);
+        n = next;
     }
+    hashtable_release(&f->shares);
     free(f);
 }
 
-static struct fairqueue_share **find(struct fairqueue *f, const char *name)
+static uint32_t hash_of(const char *name)
 {
-    struct fairqueue_share **at = &f->buckets[hash_fnv1a(HASH_FNV1A, name, strlen(name)) % BUCKETS];
+    return hashtable_fold(hash_fnv1a(HASH_FNV1A, name, strlen(name)));
+}
 
-    while (*at && strcmp((*at)->name, name) != 0)
-        at = &(*at)->next_hash;
-    return at;
+static struct fairqueue_share *find(const struct fairqueue *f, const char *name)
+{
+    struct hashtable_node *n = hashtable_first_of(&f->shares, hash_of(name));
+
+    while (n && strcmp(((struct fairqueue_share *)n)->name, name) != 0)
+        n = hashtable_next_of(n);
+    return (struct fairqueue_share *)n;
 }
 
 void fairqueue_join(struct fairqueue *f, struct fairqueue_item *it, const char *share)
 {
-    struct fairqueue_share **at = find(f, share);
+    struct fairqueue_share *s = find(f, share);
 
-    if (!*at) {
+    if (!s) {
         size_t len = strlen(share) + 1;
-        struct fairqueue_share *s = memory_must(calloc(1, sizeof(*s) + len));
+        s = memory_must(calloc(1, sizeof(*s) + len));
         memcpy(s->name, share, len);
         link_init(&s->lines[NOW]);
         link_init(&s->lines[LATER]);
-        *at = s;
+        hashtable_add(&f->shares, &s->by_name, hash_of(share));
     }
-    (*at)->n_items++;
-    *it = (struct fairqueue_item){.share = *at};
+    s->n_items++;
+    *it = (struct fairqueue_item){.share = s};
 }
 
 void fairqueue_leave(struct fairqueue *f, struct fairqueue_item *it)
@@ -125,7 +132,7 @@ void fairqueue_leave(struct fairqueue *f, struct fairqueue_item *it)
     it->share = NULL;
     if (--s->n_items)
         return;
-    *find(f, s->name) = s->next_hash;
+    hashtable_remove(&f->shares, &s->by_name);
     free(s);
 }
 
@@ -241,7 +248,7 @@ static bool may_go(const struct fairqueue *f, const struct fairqueue_share *s)
 
 bool fairqueue_is_full(struct fairqueue *f, const char *share)
 {
-    const struct fairqueue_share *s = *find(f, share);
+    const struct fairqueue_share *s = find(f, share);
 
     if (!s || s->out == 0)
         return taken(f) >= f->limits.places + f->limits.reserved;

@@ -2,45 +2,38 @@
 #include "kube/store.h"
 
 #include "common/hash.h"
+#include "common/hashtable.h"
 #include "common/heapsize.h"
 #include "common/memory.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* One allocation per object; `text` holds namespace, name, uid and group, each with its NUL, unless the value has them. */
 struct node {
     struct kube_store_entry e; /* first: an entry's address is its node's */
-    struct node *next;         /* in its bucket */
-    struct node *group_next;   /* in its group bucket, other groups among them */
-    uint32_t hash, group_hash;
+    struct hashtable_node by_name;
+    struct hashtable_node by_group; /* of objects that have one */
     bool marked;
     char text[];
 };
 
 struct kube_store {
     void (*free_value)(void *value);
-    struct node **buckets;
-    struct node **groups;
-    size_t n_buckets; /* of both; a power of two, 0 at first */
-    size_t count;
+    struct hashtable names;
+    struct hashtable groups;
 };
-
-/* Of 64 bits a node keeps 32: they choose its bucket and spare most comparisons. */
-static uint32_t fold(uint64_t h)
-{
-    return (uint32_t)(h ^ h >> 32);
-}
 
 /* The NUL counts, so that "ab", "c" is not "a", "bc". */
 static uint32_t hash_key(const char *ns, const char *name)
 {
-    return fold(hash_fnv1a(hash_fnv1a(HASH_FNV1A, ns, strlen(ns) + 1), name, strlen(name)));
+    return hashtable_fold(hash_fnv1a(hash_fnv1a(HASH_FNV1A, ns, strlen(ns) + 1), name, strlen(name)));
 }
 
 static uint32_t hash_group(const char *group)
 {
-    return fold(hash_fnv1a(HASH_FNV1A, group, strlen(group)));
+    return hashtable_fold(hash_fnv1a(HASH_FNV1A, group, strlen(group)));
 }
 
 struct kube_store *kube_store_new(void (*free_value)(void *value))
@@ -56,61 +49,30 @@ static struct node *node_of(const struct kube_store_entry *e)
     return (struct node *)(uintptr_t)e;
 }
 
-static void link_node(struct kube_store *s, struct node *n)
+static struct node *by_name(struct hashtable_node *n)
 {
-    struct node **b = &s->buckets[n->hash & (s->n_buckets - 1)];
-    struct node **g = &s->groups[n->group_hash & (s->n_buckets - 1)];
-
-    n->next = *b;
-    *b = n;
-    if (!n->e.group[0])
-        return;
-    n->group_next = *g;
-    *g = n;
+    return n ? (void *)((char *)n - offsetof(struct node, by_name)) : NULL;
 }
 
-static void resize(struct kube_store *s, size_t n_buckets)
+static struct node *by_group(struct hashtable_node *n)
 {
-    struct node **old = s->buckets;
-    size_t n_old = s->n_buckets;
-
-    free(s->groups);
-    s->n_buckets = n_buckets;
-    s->buckets = memory_must(calloc(n_buckets, sizeof(*s->buckets)));
-    s->groups = memory_must(calloc(n_buckets, sizeof(*s->groups)));
-    for (size_t i = 0; i < n_old; i++) {
-        for (struct node *n = old[i]; n;) {
-            struct node *next = n->next;
-            n->group_next = NULL;
-            link_node(s, n);
-            n = next;
-        }
-    }
-    free(old);
+    return n ? (void *)((char *)n - offsetof(struct node, by_group)) : NULL;
 }
 
-/* The link that points at the object, or at the end of its bucket. */
-static struct node **find(const struct kube_store *s, uint32_t hash, const char *ns, const char *name)
+static struct node *find(const struct kube_store *s, const char *ns, const char *name)
 {
-    struct node **at = &s->buckets[hash & (s->n_buckets - 1)];
+    struct hashtable_node *n = hashtable_first_of(&s->names, hash_key(ns, name));
 
-    while (*at && ((*at)->hash != hash || strcmp((*at)->e.name, name) != 0 || strcmp((*at)->e.ns, ns) != 0))
-        at = &(*at)->next;
-    return at;
+    while (n && (strcmp(by_name(n)->e.name, name) != 0 || strcmp(by_name(n)->e.ns, ns) != 0))
+        n = hashtable_next_of(n);
+    return by_name(n);
 }
 
-static void drop(struct kube_store *s, struct node **at)
+static void drop(struct kube_store *s, struct node *n)
 {
-    struct node *n = *at;
-
-    *at = n->next;
-    if (n->e.group[0]) {
-        struct node **g = &s->groups[n->group_hash & (s->n_buckets - 1)];
-        while (*g != n)
-            g = &(*g)->group_next;
-        *g = n->group_next;
-    }
-    s->count--;
+    hashtable_remove(&s->names, &n->by_name);
+    if (n->e.group[0])
+        hashtable_remove(&s->groups, &n->by_group);
     if (s->free_value)
         s->free_value(n->e.value);
     free(n);
@@ -130,22 +92,18 @@ static struct node *node_new(const struct kube_store_entry *e, size_t text)
     struct node *n = memory_must(calloc(1, sizeof(*n) + text));
 
     n->e = *e;
-    n->hash = hash_key(e->ns, e->name);
-    n->group_hash = hash_group(e->group);
     return n;
 }
 
 static const struct kube_store_entry *put(struct kube_store *s, struct node *n)
 {
-    if (s->n_buckets) {
-        struct node **old = find(s, n->hash, n->e.ns, n->e.name);
-        if (*old)
-            drop(s, old);
-    }
-    if (s->count >= s->n_buckets)
-        resize(s, s->n_buckets ? s->n_buckets * 2 : 16);
-    link_node(s, n);
-    s->count++;
+    struct node *old = find(s, n->e.ns, n->e.name);
+
+    if (old)
+        drop(s, old);
+    hashtable_add(&s->names, &n->by_name, hash_key(n->e.ns, n->e.name));
+    if (n->e.group[0])
+        hashtable_add(&s->groups, &n->by_group, hash_group(n->e.group));
     return &n->e;
 }
 
@@ -171,67 +129,58 @@ const struct kube_store_entry *kube_store_put_view(struct kube_store *s, const s
 
 const struct kube_store_entry *kube_store_get(const struct kube_store *s, const char *ns, const char *name)
 {
-    struct node *n = s->n_buckets ? *find(s, hash_key(ns ? ns : "", name), ns ? ns : "", name) : NULL;
+    struct node *n = find(s, ns ? ns : "", name);
 
     return n ? &n->e : NULL;
 }
 
 bool kube_store_remove(struct kube_store *s, const char *ns, const char *name, const char *uid)
 {
-    if (!s->n_buckets)
+    struct node *n = find(s, ns ? ns : "", name);
+
+    if (!n || (uid && strcmp(n->e.uid, uid) != 0))
         return false;
-    struct node **at = find(s, hash_key(ns ? ns : "", name), ns ? ns : "", name);
-    if (!*at || (uid && strcmp((*at)->e.uid, uid) != 0))
-        return false;
-    drop(s, at);
+    drop(s, n);
     return true;
 }
 
 size_t kube_store_count(const struct kube_store *s)
 {
-    return s->count;
+    return s->names.count;
 }
 
-static const struct kube_store_entry *same_group(const struct node *n, uint32_t hash, const char *group)
+static const struct kube_store_entry *same_group(struct hashtable_node *n, const char *group)
 {
-    while (n && (n->group_hash != hash || strcmp(n->e.group, group) != 0))
-        n = n->group_next;
-    return n ? &n->e : NULL;
+    while (n && strcmp(by_group(n)->e.group, group) != 0)
+        n = hashtable_next_of(n);
+    return n ? &by_group(n)->e : NULL;
 }
 
 const struct kube_store_entry *kube_store_group(const struct kube_store *s, const char *group)
 {
-    if (!s->n_buckets || !group || !group[0])
+    if (!group || !group[0])
         return NULL;
-    uint32_t hash = hash_group(group);
-    return same_group(s->groups[hash & (s->n_buckets - 1)], hash, group);
+    return same_group(hashtable_first_of(&s->groups, hash_group(group)), group);
 }
 
 const struct kube_store_entry *kube_store_group_next(const struct kube_store_entry *e)
 {
-    const struct node *n = node_of(e);
-
-    return same_group(n->group_next, n->group_hash, e->group);
+    return same_group(hashtable_next_of(&node_of(e)->by_group), e->group);
 }
 
-static const struct kube_store_entry *first_from(const struct kube_store *s, size_t bucket)
+static const struct kube_store_entry *entry_of(struct hashtable_node *n)
 {
-    for (; bucket < s->n_buckets; bucket++)
-        if (s->buckets[bucket])
-            return &s->buckets[bucket]->e;
-    return NULL;
+    return n ? &by_name(n)->e : NULL;
 }
 
 const struct kube_store_entry *kube_store_first(const struct kube_store *s)
 {
-    return first_from(s, 0);
+    return entry_of(hashtable_first(&s->names));
 }
 
 const struct kube_store_entry *kube_store_next(const struct kube_store *s, const struct kube_store_entry *e)
 {
-    const struct node *n = node_of(e);
-
-    return n->next ? &n->next->e : first_from(s, (n->hash & (s->n_buckets - 1)) + 1);
+    return entry_of(hashtable_next(&s->names, &node_of(e)->by_name));
 }
 
 void kube_store_mark_one(const struct kube_store_entry *e)
@@ -260,25 +209,22 @@ size_t kube_store_sweep(struct kube_store *s, void (*gone)(void *ctx, const stru
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < s->n_buckets; i++) {
-        struct node **at = &s->buckets[i];
-        while (*at) {
-            if (!(*at)->marked) {
-                at = &(*at)->next;
-                continue;
-            }
+    for (const struct kube_store_entry *e = kube_store_first(s); e;) {
+        const struct kube_store_entry *next = kube_store_next(s, e);
+        if (node_of(e)->marked) {
             if (gone)
-                gone(ctx, &(*at)->e);
-            drop(s, at);
+                gone(ctx, e);
+            drop(s, node_of(e));
             n++;
         }
+        e = next;
     }
     return n;
 }
 
 size_t kube_store_bytes(const struct kube_store *s, size_t (*value_bytes)(const void *value))
 {
-    size_t bytes = heapsize(s) + heapsize(s->buckets) + heapsize(s->groups);
+    size_t bytes = heapsize(s) + heapsize(s->names.buckets) + heapsize(s->groups.buckets);
 
     for (const struct kube_store_entry *e = kube_store_first(s); e; e = kube_store_next(s, e))
         bytes += heapsize(node_of(e)) + (value_bytes && e->value ? value_bytes(e->value) : 0);
@@ -291,7 +237,7 @@ void kube_store_free(struct kube_store *s)
         return;
     kube_store_mark(s);
     kube_store_sweep(s, NULL, NULL);
-    free(s->buckets);
-    free(s->groups);
+    hashtable_release(&s->names);
+    hashtable_release(&s->groups);
     free(s);
 }

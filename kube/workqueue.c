@@ -3,6 +3,7 @@
 
 #include "common/backoff.h"
 #include "common/hash.h"
+#include "common/hashtable.h"
 #include "common/memory.h"
 #include "kube/fairqueue.h"
 #include "kube/heap.h"
@@ -13,20 +14,17 @@
 /* A key lives while it is due, delayed, being processed, or has failures to remember. */
 struct item {
     struct heap_node later; /* first: a node's address is its item's */
-    struct item *next_hash;
+    struct hashtable_node by_key;
     struct fairqueue_item turn; /* idle, waiting: due, out: being processed */
     int64_t dirty_ms;           /* when dirty: due again from then on */
     int64_t not_before_ms;      /* a server asked for patience: nothing makes it due sooner */
     int failures;
     bool dirty; /* being processed, and added again */
-    uint64_t hash;
     char name[];
 };
 
 struct workqueue {
-    struct item **buckets;
-    size_t n_buckets; /* a power of two */
-    size_t count;
+    struct hashtable items; /* by key */
     struct fairqueue *turns;
     struct heap later;
     struct kube_workqueue_stats stats;
@@ -37,11 +35,11 @@ static const struct fairqueue_limits LIMITS = {.places = WORKQUEUE_PARALLEL - WO
                                                .share_max = WORKQUEUE_NAMESPACE,
                                                .slow_ms = INT64_MAX};
 
-static uint64_t hash_key(struct workqueue_key key)
+static uint32_t hash_key(struct workqueue_key key)
 {
     uint64_t h = hash_fnv1a(HASH_FNV1A, key.ns, strlen(key.ns) + 1);
 
-    return hash_fnv1a(h, key.name, strlen(key.name));
+    return hashtable_fold(hash_fnv1a(h, key.name, strlen(key.name)));
 }
 
 static bool is_due(const struct item *it)
@@ -59,12 +57,15 @@ static struct item *item_of_turn(struct fairqueue_item *turn)
     return (void *)((char *)turn - offsetof(struct item, turn));
 }
 
+static struct item *item_by_key(struct hashtable_node *n)
+{
+    return (void *)((char *)n - offsetof(struct item, by_key));
+}
+
 struct workqueue *workqueue_new(void)
 {
     struct workqueue *q = memory_must(calloc(1, sizeof(*q)));
 
-    q->n_buckets = 64;
-    q->buckets = memory_must(calloc(q->n_buckets, sizeof(*q->buckets)));
     q->turns = fairqueue_new(&LIMITS);
     return q;
 }
@@ -73,14 +74,12 @@ void workqueue_free(struct workqueue *q)
 {
     if (!q)
         return;
-    for (size_t i = 0; i < q->n_buckets; i++) {
-        for (struct item *it = q->buckets[i]; it;) {
-            struct item *next = it->next_hash;
-            free(it);
-            it = next;
-        }
+    for (struct hashtable_node *n = hashtable_first(&q->items); n;) {
+        struct hashtable_node *next = hashtable_next(&q->items, n);
+        free(item_by_key(n));
+        n = next;
     }
-    free(q->buckets);
+    hashtable_release(&q->items);
     fairqueue_free(q->turns);
     heap_release(&q->later);
     free(q);
@@ -91,48 +90,26 @@ static bool has_key(const struct item *it, struct workqueue_key key)
     return strcmp(it->name, key.name) == 0 && strcmp(fairqueue_share(&it->turn), key.ns) == 0;
 }
 
-static struct item **find(const struct workqueue *q, struct workqueue_key key)
+static struct item *find(const struct workqueue *q, struct workqueue_key key)
 {
-    uint64_t hash = hash_key(key);
-    struct item **at = &q->buckets[hash & (q->n_buckets - 1)];
+    struct hashtable_node *n = hashtable_first_of(&q->items, hash_key(key));
 
-    while (*at && ((*at)->hash != hash || !has_key(*at, key)))
-        at = &(*at)->next_hash;
-    return at;
-}
-
-static void grow(struct workqueue *q)
-{
-    size_t n = q->n_buckets * 2;
-    struct item **fresh = memory_must(calloc(n, sizeof(*fresh)));
-
-    for (size_t i = 0; i < q->n_buckets; i++) {
-        for (struct item *it = q->buckets[i]; it;) {
-            struct item *next = it->next_hash;
-            it->next_hash = fresh[it->hash & (n - 1)];
-            fresh[it->hash & (n - 1)] = it;
-            it = next;
-        }
-    }
-    free(q->buckets);
-    q->buckets = fresh;
-    q->n_buckets = n;
+    while (n && !has_key(item_by_key(n), key))
+        n = hashtable_next_of(n);
+    return n ? item_by_key(n) : NULL;
 }
 
 static struct item *find_or_add(struct workqueue *q, struct workqueue_key key)
 {
-    struct item **at = find(q, key);
+    struct item *it = find(q, key);
 
-    if (*at)
-        return *at;
+    if (it)
+        return it;
     size_t len = strlen(key.name) + 1;
-    struct item *it = memory_must(calloc(1, sizeof(*it) + len));
+    it = memory_must(calloc(1, sizeof(*it) + len));
     memcpy(it->name, key.name, len);
-    it->hash = hash_key(key);
     fairqueue_join(q->turns, &it->turn, key.ns);
-    *at = it;
-    if (++q->count > q->n_buckets)
-        grow(q);
+    hashtable_add(&q->items, &it->by_key, hash_key(key));
     return it;
 }
 
@@ -140,9 +117,7 @@ static void forget_if_idle(struct workqueue *q, struct item *it)
 {
     if (it->turn.state != FAIRQUEUE_IDLE || it->later.slot || it->failures)
         return;
-    struct item **at = find(q, (struct workqueue_key){fairqueue_share(&it->turn), it->name});
-    *at = it->next_hash;
-    q->count--;
+    hashtable_remove(&q->items, &it->by_key);
     fairqueue_leave(q->turns, &it->turn);
     free(it);
 }
@@ -198,7 +173,7 @@ void workqueue_retry(struct workqueue *q, struct workqueue_key key, int64_t now_
 
 void workqueue_forget(struct workqueue *q, struct workqueue_key key)
 {
-    struct item *it = *find(q, key);
+    struct item *it = find(q, key);
 
     if (!it)
         return;
@@ -224,7 +199,7 @@ struct workqueue_key workqueue_take(struct workqueue *q, int64_t now_ms)
 
 void workqueue_done(struct workqueue *q, struct workqueue_key key, int64_t now_ms)
 {
-    struct item *it = *find(q, key);
+    struct item *it = find(q, key);
 
     if (!it || !is_processed(it))
         return;
@@ -261,12 +236,11 @@ struct kube_workqueue_unfinished workqueue_unfinished(const struct workqueue *q,
 {
     struct kube_workqueue_unfinished u = {0};
 
-    for (size_t i = 0; i < q->n_buckets; i++) {
-        for (const struct item *it = q->buckets[i]; it; it = it->next_hash) {
-            int64_t ms = is_processed(it) ? now_ms - it->turn.since_ms : 0;
-            u.sum_ms += ms;
-            u.longest_ms = ms > u.longest_ms ? ms : u.longest_ms;
-        }
+    for (struct hashtable_node *n = hashtable_first(&q->items); n; n = hashtable_next(&q->items, n)) {
+        const struct item *it = item_by_key(n);
+        int64_t ms = is_processed(it) ? now_ms - it->turn.since_ms : 0;
+        u.sum_ms += ms;
+        u.longest_ms = ms > u.longest_ms ? ms : u.longest_ms;
     }
     return u;
 }

@@ -1,0 +1,44 @@
+/* hashtable.h - a chained hash table whose links lie in the caller's structs.
+ *
+ * Ownership: nodes are the caller's, and stay where they are while they are in a table. A zeroed table is empty;
+ *            hashtable_release frees its buckets and leaves the nodes alone.
+ * Order:     hashes are the caller's (hash.h), equality too: walk over the nodes of one hash and compare.
+ *                for (n = hashtable_first_of(t, hash); n && !is_it(n); n = hashtable_next_of(n)) ;
+ *            Nothing may be added or removed during a walk over all, but for the node that the walk has just left.
+ */
+#ifndef TK_COMMON_HASHTABLE_H
+#define TK_COMMON_HASHTABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hashtable_node {
+    struct hashtable_node *next;
+    uint32_t hash;
+};
+
+struct hashtable {
+    struct hashtable_node **buckets;
+    size_t n_buckets; /* a power of two, or 0; at least as many as nodes */
+    size_t count;
+};
+
+/* 64 bits of hash.h as the 32 that a table keeps. */
+static inline uint32_t hashtable_fold(uint64_t hash)
+{
+    return (uint32_t)(hash ^ hash >> 32);
+}
+
+void hashtable_add(struct hashtable *t, struct hashtable_node *n, uint32_t hash);
+void hashtable_remove(struct hashtable *t, struct hashtable_node *n); /* which is in it */
+void hashtable_release(struct hashtable *t);
+
+/* The nodes with this hash, the last one added first; NULL: no more. */
+struct hashtable_node *hashtable_first_of(const struct hashtable *t, uint32_t hash);
+struct hashtable_node *hashtable_next_of(const struct hashtable_node *n);
+
+/* All nodes, in no order. */
+struct hashtable_node *hashtable_first(const struct hashtable *t);
+struct hashtable_node *hashtable_next(const struct hashtable *t, const struct hashtable_node *n);
+
+#endif
