@@ -1,8 +1,8 @@
-/* arena.h - a region: many small allocations, freed together.
+/* arena.h - an arena allocator: many small allocations, freed together.
  *
- * Ownership: what an arena hands out lives until arena_release. A zeroed struct is a valid empty arena.
- * Errors:    out of memory ends the process (memory.h; its supervisor starts it again); nothing here returns
- *            NULL.
+ * Ownership: memory from an arena is valid until arena_release. A zeroed struct is a valid empty arena.
+ * Errors:    out of memory ends the process with exit code 138 (memory.h), so that it is started again;
+ *            nothing returns NULL.
  */
 #ifndef TK_COMMON_ARENA_H
 #define TK_COMMON_ARENA_H
@@ -14,7 +14,7 @@ struct arena_chunk;
 
 struct arena {
     struct arena_chunk *head; /* newest chunk */
-    size_t used_bytes;        /* handed out */
+    size_t used_bytes;        /* bytes allocated from it */
 };
 
 /* `size` zeroed bytes aligned for any type. */

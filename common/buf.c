@@ -17,7 +17,7 @@ static int buf_reserve(struct buf *b, size_t extra, struct err *err)
     size_t cap = b->cap ? b->cap : 256;
     while (cap < need)
         cap *= 2;
-    if (cap > b->max) /* never more than what may be asked for */
+    if (cap > b->max) /* never more than the limit */
         cap = b->max + 1;
     char *p = memory_must(realloc(b->data, cap));
     b->data = p;

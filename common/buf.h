@@ -1,8 +1,9 @@
-/* buf.h - growable bytes with a limit given at birth.
+/* buf.h - a growable byte buffer with a size limit that is set when it is made.
  *
  * Ownership: buf_release frees the bytes. `data` moves when the buffer grows.
- * Errors:    reaching the limit returns -1 and leaves the buffer as it was; out of memory ends the process (memory.h).
- * Order:     the bytes are always followed by a NUL that is not counted, so text can be read in place.
+ * Errors:    beyond the limit a function returns -1 (ERR_INVALID) and leaves the buffer as it was; out of
+ *            memory ends the process (memory.h).
+ * Order:     the bytes are always followed by a NUL that is not counted, so that text can be read in place.
  */
 #ifndef TK_COMMON_BUF_H
 #define TK_COMMON_BUF_H
@@ -16,7 +17,7 @@ struct buf {
     char *data; /* NULL until the first byte */
     size_t len;
     size_t cap;
-    size_t max; /* bytes; 0 counts as empty and full */
+    size_t max; /* limit in bytes; a zeroed buffer takes no bytes */
 };
 
 #define BUF_INIT(limit)                                                                                      \
@@ -31,11 +32,11 @@ int buf_printf(struct buf *b, struct err *err, const char *fmt, ...) __attribute
 /* Drop the first `len` bytes (len <= b->len). */
 void buf_consume(struct buf *b, size_t len);
 
-/* Empty it and keep the memory. */
+/* Remove all bytes and keep the memory. */
 void buf_clear(struct buf *b);
 void buf_release(struct buf *b);
 
-/* The text, never NULL. */
+/* The bytes as text; "" for an empty buffer, never NULL. */
 const char *buf_str(const struct buf *b);
 
 #define cleanup_buf __attribute__((cleanup(buf_release)))

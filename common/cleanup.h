@@ -1,4 +1,6 @@
-/* cleanup.h - owned locals that release themselves, and handing one over. */
+/* cleanup.h - free local variables at the end of their scope (GCC's cleanup attribute), and TAKE to hand them
+ * over before.
+ */
 #ifndef TK_COMMON_CLEANUP_H
 #define TK_COMMON_CLEANUP_H
 
@@ -35,7 +37,7 @@ static inline void cleanup_closedirp(DIR **d)
 #define cleanup_close __attribute__((cleanup(cleanup_closep))) /* int fd; -1 is none */
 #define cleanup_closedir __attribute__((cleanup(cleanup_closedirp)))
 
-/* Hand an owned pointer over: yields it and leaves NULL behind. */
+/* Hand an owned pointer over: yields its value and sets it to NULL. */
 #define TAKE(p)                                                                                              \
     ({                                                                                                       \
         __typeof__(p) taken_ = (p);                                                                          \
@@ -43,7 +45,7 @@ static inline void cleanup_closedirp(DIR **d)
         taken_;                                                                                              \
     })
 
-/* The same for a file descriptor: leaves -1 behind. */
+/* The same for a file descriptor, which becomes -1. */
 #define TAKE_FD(fd)                                                                                          \
     ({                                                                                                       \
         int taken_ = (fd);                                                                                   \

@@ -1,6 +1,6 @@
-/* clock.h - the seam through which a program reads time; tests give their own.
+/* clock.h - an interface for reading time, which tests replace, and RFC 3339 text.
  *
- * Units: milliseconds. `wall` counts from the Unix epoch and may step; `mono` never goes back.
+ * Units:     milliseconds. `wall` counts from the Unix epoch and may step; `mono` never goes back.
  */
 #ifndef TK_COMMON_CLOCK_H
 #define TK_COMMON_CLOCK_H
@@ -15,19 +15,19 @@ struct clock {
     void *ctx;
 };
 
-/* The machine's clocks. */
+/* The system's clocks. */
 struct clock clock_system(void);
 
-/* The machine's `mono`, for code that only counts down to its own deadlines. */
+/* The system's monotonic clock, for code that only counts down to its own deadlines. */
 int64_t clock_mono_ms(void);
 
 enum { CLOCK_RFC3339_BYTES = 32 };
 
-/* "2026-01-02T03:04:05Z" (seconds, as Kubernetes writes times), or with ".678" when `millis`. Pure. */
+/* Write "2026-01-02T03:04:05Z" (seconds, as Kubernetes writes times), or with ".678" if `millis`. Pure. */
 void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_BYTES]);
 
-/* Parse what Kubernetes writes: RFC 3339 with 'Z' or an offset and an optional fraction. False when it is
- * not. Pure. */
+/* Parse RFC 3339 with 'Z' or an offset and an optional fraction, as Kubernetes writes it. False when it is
+ * not such a time. Pure. */
 bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms);
 
 #endif

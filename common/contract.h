@@ -1,7 +1,7 @@
-/* contract.h - what the operator, the launcher and the trainer agree on across process borders.
+/* contract.h - the contract between operator, launcher and trainer: exit codes, environment variables, ports.
  *
- * The exit codes are those of the resource's contract ("What ended, and what follows"): the operator restarts
- * by them.
+ * The exit codes are those of the API documentation of the resource ("What ended, and what follows"): the
+ * operator's restarts depend on them.
  */
 #ifndef TK_COMMON_CONTRACT_H
 #define TK_COMMON_CONTRACT_H
@@ -12,25 +12,26 @@
 enum exit_code {
     EXIT_CODE_OK = 0,
     EXIT_CODE_ERROR = 1, /* permanent */
-    EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration; a launcher does not start it again */
-    EXIT_CODE_RETRYABLE =
-        138, /* a fault of its own that another try may not meet: rendezvous or collective timed out, no memory */
-    EXIT_CODE_PEER_LOST = 140,   /* another rank went away first: not the root cause */
+    EXIT_CODE_USAGE = 2, /* permanent: bad flags or configuration; a launcher does not restart it */
+    /* Temporary: a rendezvous or collective timed out, or no memory; a restart may succeed. */
+    EXIT_CODE_RETRYABLE = 138,
+    EXIT_CODE_PEER_LOST = 140,   /* another rank exited first: not the root cause */
     EXIT_CODE_INTERRUPTED = 130, /* stopped by SIGINT */
     EXIT_CODE_TERMINATED = 143,  /* stopped by SIGTERM */
-    EXIT_CODE_SIGNAL_BASE = 128, /* + n: died of signal n */
+    EXIT_CODE_SIGNAL_BASE = 128, /* + n: killed by signal n */
 };
 
-/* Did it end so (a status of waitpid) that the same command would end so again? Launchers do not start it anew. */
+/* Whether a process with this status (of waitpid) would end the same way again. Launchers do not restart
+ * it. */
 static inline bool contract_is_final(int status)
 {
     return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_CODE_USAGE;
 }
 
 /* Set by the operator in every training container. */
-#define CONTRACT_ENV_JOB_UID "PTJ_JOB_UID" /* the run's identity across attempts */
+#define CONTRACT_ENV_JOB_UID "PTJ_JOB_UID" /* identity of the run, the same in all attempts */
 #define CONTRACT_ENV_TERMINATION_LOG                                                                         \
-    "PTJ_TERMINATION_LOG" /* the file that the launcher says in why it failed */
+    "PTJ_TERMINATION_LOG" /* file in which the launcher writes why it failed */
 
 /* Set by a launcher for every worker (torchrun's names). */
 #define CONTRACT_ENV_RANK "RANK"
@@ -44,8 +45,8 @@ static inline bool contract_is_final(int status)
 
 enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400 };
 
-/* The pod's stop is SIGTERM, then SIGKILL after its grace period (30 s by default): ranks get less than that
- * to stop. */
+/* A pod is stopped with SIGTERM, and SIGKILL after its grace period (30 s by default): ranks get less than
+ * that to stop. */
 enum { CONTRACT_SHUTDOWN_TIMEOUT_S = 20 };
 
 #endif

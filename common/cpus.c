@@ -45,8 +45,8 @@ static int read_cpu_max(const char *root, const char *group)
     return quota_cpus(quota, period);
 }
 
-/* Without a cgroup namespace the file lies below the group that /proc names ("0::/a/b"); a parent's limit holds
- * too, so every level counts. */
+/* Without a cgroup namespace the process' own group is the one in /proc ("0::/a/b"). A parent's limit
+ * applies, too, so the smallest of all levels counts. */
 static int own_group_cpus(const char *root)
 {
     char line[LINE_BYTES];

@@ -1,8 +1,8 @@
-/* err.h - errors by value: a kind that decides policy, a code, one line for a person.
+/* err.h - errors by value: a kind that decides what the caller does, a code, and one line of text for people.
  *
- * Ownership: the caller owns the struct, on its stack; nothing in it points anywhere.
+ * Ownership: the caller owns the struct, usually on its stack; it holds no pointers.
  * Errors:    a function that takes `struct err *err` returns -1 (or NULL) and fills it on failure, and leaves
- * it untouched on success. `err` is never NULL.
+ *            it untouched on success. `err` is never NULL.
  */
 #ifndef TK_COMMON_ERR_H
 #define TK_COMMON_ERR_H
@@ -16,12 +16,12 @@ extern "C" {
 
 enum err_kind {
     ERR_NONE = 0,
-    ERR_INVALID,   /* the input is wrong: tell its author, do not retry */
-    ERR_NOT_FOUND, /* the thing is not there: usually fine */
-    ERR_CONFLICT,  /* someone else was first: read again, then decide again */
+    ERR_INVALID,   /* the input is wrong: report it, do not retry */
+    ERR_NOT_FOUND, /* it does not exist: often no problem */
+    ERR_CONFLICT,  /* someone else changed it first: read again, decide again */
     ERR_TRANSIENT, /* retry with backoff */
     ERR_TIMEOUT,   /* a deadline passed */
-    ERR_PEER,      /* the other end went away */
+    ERR_PEER,      /* the peer closed the connection or is lost */
     ERR_FATAL,     /* this process cannot go on */
 };
 
@@ -29,23 +29,22 @@ enum { ERR_MSG_BYTES = 240 };
 
 struct err {
     enum err_kind kind;
-    int code; /* HTTP status, errno or 0, as the setter says */
+    int code; /* HTTP status, errno or 0, depending on who sets it */
     char msg[ERR_MSG_BYTES];
 };
 
-/* Fill *err; a message that does not fit is cut. Always returns -1, so `return err_set(...)` reads as the
- * failure it is. */
+/* Fill *err, with code 0; a message that is too long is cut. Always returns -1, for `return err_set(...)`. */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* As err_set, with `code` kept and ": <strerror(code)>" appended. */
+/* As err_set, with `code` stored and ": <strerror(code)>" appended. */
 int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* As err_set, ERR_FATAL with the code ENOMEM. */
 int err_memory(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Whether its code is the errno of something that the machine lacks for now: memory, processes, descriptors. Another try may
- * find it. */
+/* Whether its code is the errno of a temporary shortage of memory, processes or descriptors, so that a retry
+ * may succeed. */
 bool err_is_shortage(const struct err *err);
 
 /* Put "outer: " before the message; kind and code stay. Always returns -1. */

@@ -41,7 +41,7 @@ int fs_read(const char *path, struct buf *out, struct err *err)
 
 int fs_read_regular(const char *path, struct buf *out, struct err *err)
 {
-    /* A FIFO is opened only when its other end is, unless one does not wait. */
+    /* O_NONBLOCK: otherwise opening a FIFO waits for its other end. */
     cleanup_close int fd = open_to_read(path, O_NONBLOCK, err);
     struct stat st;
 
@@ -87,7 +87,8 @@ int fs_atomic_begin(struct fs_atomic *f, const char *path, struct err *err)
     if (snprintf(f->path, sizeof(f->path), "%s", path) >= (int)sizeof(f->path) ||
         snprintf(f->tmp, sizeof(f->tmp), "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof(f->tmp))
         return err_errno(err, ERR_INVALID, ENAMETOOLONG, "%s", path);
-    /* Anyone can foretell its name: what is there is a killed writer's, or a link that would lead us elsewhere. */
+    /* Its name is predictable: a file there was left by a killed writer, or is a link planted by someone
+     * else. */
     (void)unlink(f->tmp);
     f->fd = open(f->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     return f->fd < 0 ? err_errno(err, ERR_FATAL, errno, "%s", path) : 0;

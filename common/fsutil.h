@@ -1,7 +1,7 @@
-/* fsutil.h - whole files in, whole files out.
+/* fsutil.h - read a whole file, replace one atomically, make folders.
  *
- * Errors: ERR_NOT_FOUND (no such file), ERR_INVALID (larger than the limit), ERR_FATAL (anything else; code =
- * errno).
+ * Errors:    ERR_NOT_FOUND (no such file), ERR_INVALID (larger than the limit), ERR_FATAL (anything else;
+ *            code = errno).
  */
 #ifndef TK_COMMON_FSUTIL_H
 #define TK_COMMON_FSUTIL_H
@@ -12,18 +12,19 @@
 
 #include <limits.h>
 
-/* Append the file's bytes to *out, never beyond out->max. */
+/* Append the file's bytes to *out, at most to out->max. */
 int fs_read(const char *path, struct buf *out, struct err *err) MUST_CHECK;
 
-/* The same where others may have put a FIFO or a device in the file's place: ERR_INVALID, without waiting for it. */
+/* The same for a path that others can replace: a FIFO or a device is ERR_INVALID, without waiting for it. */
 int fs_read_regular(const char *path, struct buf *out, struct err *err) MUST_CHECK;
 
-/* Replace `path` so that a crash leaves the old file or the new one, never a part: a temporary in the same
- * folder, fsync, rename, fsync of the folder. Mode 0644 less the umask. */
+/* Replace `path` so that after a crash it is the old file or the new one, never a part: a temporary file in
+ * the same folder, fsync, rename, fsync of the folder. Mode 0644 less the umask. */
 int fs_write_atomic(const char *path, const void *bytes, size_t len, struct err *err) MUST_CHECK;
 
-/* The same for a file that is written in pieces: begin, write to `fd`, then commit or abort. Commit fails whole:
- * the old file stays and the temporary is gone. A zeroed struct with fd -1 is none; abort of none does nothing. */
+/* The same for a file that is written in pieces: begin, write to `fd`, then commit or abort. When commit
+ * fails before the rename, the old file stays and the temporary one is removed. fd -1: not begun; abort then
+ * does nothing. */
 struct fs_atomic {
     int fd;
     char path[PATH_MAX];
@@ -39,7 +40,7 @@ void fs_atomic_abort(struct fs_atomic *f);
 /* mkdir -p, mode 0777 less the umask. */
 int fs_mkdirs(const char *path, struct err *err) MUST_CHECK;
 
-/* write(2) until all is written. Returns -1 with errno set. */
+/* Call write(2) until all bytes are written. Returns -1 with errno set. */
 int fs_write_all(int fd, const void *bytes, size_t len);
 
 #endif

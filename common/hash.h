@@ -1,6 +1,7 @@
-/* hash.h - FNV-1a, 64 bits, for tables and names; not for adversaries. Pure.
+/* hash.h - FNV-1a, the 64-bit hash of byte strings, for tables and names. Not for input chosen to collide.
+ * Pure.
  *
- * Numerics: offset basis and prime of the authors' reference (Fowler, Noll, Vo).
+ * Source:    offset basis and prime from the authors' reference (Fowler, Noll, Vo).
  */
 #ifndef TK_COMMON_HASH_H
 #define TK_COMMON_HASH_H
@@ -8,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HASH_FNV1A 0xcbf29ce484222325ULL /* where a hash begins */
+#define HASH_FNV1A 0xcbf29ce484222325ULL /* the offset basis: initial value of a hash */
 
-/* `h` with `len` more bytes in it. */
+/* Continue the hash `h` with `len` more bytes. */
 static inline uint64_t hash_fnv1a(uint64_t h, const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;

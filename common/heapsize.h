@@ -1,6 +1,6 @@
-/* heapsize.h - what a block of the heap really takes: its usable size and the allocator's word before it.
+/* heapsize.h - the heap memory that a block takes: its usable size plus the allocator's header of one word.
  *
- * Units:  bytes; 0 for NULL. An estimate where the allocator does not tell: exact for glibc, close for musl.
+ * Units:     bytes; 0 for NULL. Exact for glibc, an estimate for other allocators such as musl's.
  */
 #ifndef TK_COMMON_HEAPSIZE_H
 #define TK_COMMON_HEAPSIZE_H

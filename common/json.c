@@ -156,7 +156,7 @@ int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct e
     return 0;
 }
 
-/* NAN unless the number is as exact as its double. */
+/* The value, or NAN when the double may differ from the number in the text. */
 static double exact_number(const cJSON *node)
 {
     bool exact = cJSON_IsNumber(node) && fabs(node->valuedouble) <= JSON_EXACT_MAX;
@@ -298,12 +298,13 @@ uint64_t json_hash(const cJSON *node)
     int type = node ? node->type & 0xff : 0;
 
     h = hash_fnv1a(h, &type, sizeof(type));
-    if (cJSON_IsString(node)) /* with its NUL, for a member's name is put after it */
+    if (cJSON_IsString(node)) /* with its NUL, since a member's name is hashed after it */
         return hash_fnv1a(h, node->valuestring, strlen(node->valuestring) + 1);
     if (cJSON_IsNumber(node)) {
-        double value = node->valuedouble + 0.0; /* -0 is 0 */
+        double value = node->valuedouble + 0.0; /* -0 becomes 0 */
         h = hash_fnv1a(h, &value, sizeof(value));
-        /* Numbers that share a double differ by their text; whichever the double stands for keeps its old hash. */
+        /* Numbers with the same double are told apart by their text; the one that the double represents
+         * hashes as its double alone. */
         if (node->valuestring && !jsonnum_is_double(node->valuestring, value))
             h = hash_fnv1a(h, node->valuestring, strlen(node->valuestring));
         return h;
@@ -311,7 +312,7 @@ uint64_t json_hash(const cJSON *node)
     cJSON_ArrayForEach(child, node)
     {
         uint64_t value = json_hash(child);
-        if (cJSON_IsObject(node)) /* a sum forgets the order */
+        if (cJSON_IsObject(node)) /* a sum does not depend on the order */
             members += hash_fnv1a(value, child->string, strlen(child->string));
         else
             h = hash_fnv1a(h, &value, sizeof(value));

@@ -1,11 +1,12 @@
-/* json.h - reading cJSON trees with paths in the errors, and writing them without losing numbers.
+/* json.h - parse JSON within bounds, read cJSON trees with paths in the errors, and write them without
+ * changing numbers.
  *
- * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings
- *            read point into the tree.
- * Errors:    ERR_INVALID with "spec.replicas: expected integer 1..1024, got \"a\""; outputs untouched.
+ * Ownership: a `struct json_at` borrows its node and its parent; it lives on the reader's stack. Strings that
+ *            are read point into the tree.
+ * Errors:    ERR_INVALID with "spec.replicas: expected an integer 1..1024, got \"a\""; outputs are untouched.
  * Order:     an absent member and an explicit null are the same: "not set". Reading one succeeds and leaves
- *            the output as it was, so the caller's initial value is the default; json_has tells them apart
- *            from a set one.
+ *            the output as it was, so that the caller's initial value is the default; json_has tells whether
+ *            it is set.
  */
 #ifndef TK_COMMON_JSON_H
 #define TK_COMMON_JSON_H
@@ -19,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A place in a document: a node and how it was reached. node NULL: absent. */
+/* A position in a document: a node and the path to it. node NULL: absent. */
 struct json_at {
     const cJSON *node;
     const struct json_at *parent; /* NULL at the root */
@@ -28,25 +29,28 @@ struct json_at {
 };
 
 enum {
-    JSON_DEPTH_MAX = 64, /* levels of nesting; a PodTemplateSpec needs about 12 */
-    /* In one document. A job with 256 KiB of small variables, all of them once more in managedFields, and 1,024 replicas in its
-     * status has 75,000. A value takes 144 bytes of heap at most (its node 80, a name 32, a text 32) and what of its strings
-     * is longer than 24 bytes, so the tree of a text of N bytes takes at most 18 MiB + 1.1 N. */
+    JSON_DEPTH_MAX = 64, /* nesting depth; a PodTemplateSpec needs about 12 */
+    /* Values of one document. A job with 256 KiB of small variables, repeated in managedFields, and 1,024
+     * replicas in its status has 75,000. A value takes at most 144 bytes of heap (node 80, name 32, text 32)
+     * and the part of its strings beyond 24 bytes, so that the tree of a text of N bytes takes at most 18 MiB
+     * + 1.1 N. */
     JSON_VALUES_MAX = 128 << 10,
-    JSON_UNREADABLE =
-        1, /* err.code: too deep, too many values, a NUL, a number too long; it may be JSON all the same */
+    /* err.code of a text that is too deep, or has too many values, a NUL or a number too long; it may be
+     * valid JSON. */
+    JSON_UNREADABLE = 1,
 };
 
-/* From here on a tree that gets no memory ends the process, as an arena does: left alone, cJSON leaves the member out
- * and a document with a hole would go out. For the whole process: main calls it before there is any tree. */
+/* From now on a failed allocation of cJSON ends the process, as for an arena; by default cJSON leaves the
+ * member out, and an incomplete document would be sent. For the whole process: main calls it before there is
+ * any tree. */
 void json_memory_must(void);
 
-/* Parse exactly `len` bytes: trailing text, nesting over JSON_DEPTH_MAX, more than JSON_VALUES_MAX values and a NUL character
- * in a string (which cJSON would cut there) are refused. A number that would print as another text has its own in
- * valuestring. Free with cJSON_Delete. */
+/* Parse exactly `len` bytes. Refused: trailing text, nesting over JSON_DEPTH_MAX, more than JSON_VALUES_MAX
+ * values, and a NUL character in a string, where cJSON would cut it. A number that would print as a different
+ * text keeps its own in valuestring. Free with cJSON_Delete. */
 cJSON *json_parse(const char *text, size_t len, struct err *err) MUST_CHECK;
 
-/* The same with a bound of its own for the nesting: the document stands inside of something. */
+/* The same with another limit of nesting, for a document inside an envelope. */
 cJSON *json_parse_within(const char *text, size_t len, int depth_max, struct err *err) MUST_CHECK;
 
 static inline void json_deletep(cJSON **j)
@@ -55,29 +59,29 @@ static inline void json_deletep(cJSON **j)
 }
 #define cleanup_json __attribute__((cleanup(json_deletep)))
 
-/* The place of the document itself; `name` is how errors begin, e.g. "spec" or "PyTorchTrainingJob ns/a". */
+/* The position of the document itself. Errors begin with `name`, e.g. "spec" or "PyTorchTrainingJob ns/a". */
 struct json_at json_root(const cJSON *node, const char *name);
 
-/* A member of an object: node NULL when absent, null, or when `at` is no object. */
+/* A member of an object: node NULL when it is absent or null, or `at` is no object. */
 struct json_at json_member(const struct json_at *at, const char *key);
 
-/* Item `index` of an array whose item node the caller holds (cJSON_ArrayForEach). */
+/* Item `index` of an array, whose node the caller has from cJSON_ArrayForEach. */
 struct json_at json_item(const struct json_at *at, const cJSON *item, int index);
 
 bool json_has(const struct json_at *at, const char *key);
 
-/* "a.b[2].c", cut to fit. */
+/* The path as text, "a.b[2].c", cut to fit. */
 void json_path(const struct json_at *at, char *out, size_t size);
 
-/* ERR_INVALID naming the place: "<path>: <message>". Always -1. */
+/* Set ERR_INVALID: "<path>: <message>". Always -1. */
 int json_err(const struct json_at *at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Check the place itself: absent passes. */
+/* Check the type of the node itself; an absent one passes. */
 int json_expect_object(const struct json_at *at, struct err *err) MUST_CHECK;
 int json_expect_array(const struct json_at *at, int max_items, struct err *err) MUST_CHECK;
 
-/* Typed members; see Order above for absent ones. Integers are exact: 1.5 and 1e300 are refused. */
+/* Typed members; see Order for absent ones. Integers must be exact: 1.5 and 1e300 are refused. */
 int json_get_str(const struct json_at *at, const char *key, const char **ret, struct err *err) MUST_CHECK;
 int json_get_bool(const struct json_at *at, const char *key, bool *ret, struct err *err) MUST_CHECK;
 int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t max, int64_t *ret,
@@ -85,21 +89,22 @@ int json_get_i64(const struct json_at *at, const char *key, int64_t min, int64_t
 int json_get_i32(const struct json_at *at, const char *key, int32_t min, int32_t max, int32_t *ret,
                  struct err *err) MUST_CHECK;
 
-/* Unchecked look-ups for objects the API server has already validated; absent or wrong type: NULL / fallback.
- */
+/* Lookups without errors, for objects that the API server has validated. Absent or of another type: NULL or
+ * the fallback. */
 const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends with NULL */
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
-/* Append compact JSON. Numbers that were parsed print as they were written; others up to 2^53 without exponent or fraction
- * (cJSON's own printer writes 1e15 as "1e+15", which the API server refuses for an integer field). */
+/* Append compact JSON. Parsed numbers print as they were written; others up to 2^53 without exponent or
+ * fraction (cJSON's own printer writes 1e15 as "1e+15", which the API server refuses for an integer
+ * field). */
 int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 
 /* The same into an arena. */
 char *json_print(const cJSON *node, struct arena *a);
 
-/* A hash of the content: members count in any order (servers sort them), items in theirs; numbers by their value, not by how
- * they are written. Not for adversaries. */
+/* A hash of the content. Members count in any order, since servers sort them; items in theirs; numbers by
+ * value, not spelling. Not for input chosen to collide. */
 uint64_t json_hash(const cJSON *node);
 
 #endif

@@ -11,7 +11,7 @@ struct look {
     struct sv text;
     size_t at;
     int depth;
-    size_t values; /* at least as many as there are */
+    size_t values; /* an upper bound of the number of values */
 };
 
 static int unreadable(struct err *err)

@@ -1,7 +1,7 @@
-/* jsonscan.h - one look at a JSON text before a tree is made of it, for what cJSON does not tell: how large the tree would
- * be, where it would cut a string, which numbers it would change. Pure.
+/* jsonscan.h - check a JSON text before cJSON parses it, for what cJSON does not report: the size of the
+ * tree, strings that it would cut (NUL), numbers that it would change. Pure.
  *
- * Errors: ERR_INVALID; its code is JSON_UNREADABLE (json.h) where the text may be JSON all the same.
+ * Errors:    ERR_INVALID; with the code JSON_UNREADABLE (json.h) where the text may be valid JSON.
  */
 #ifndef TK_COMMON_JSONSCAN_H
 #define TK_COMMON_JSONSCAN_H
@@ -13,12 +13,12 @@
 #include <cjson/cJSON.h>
 
 struct jsonscan {
-    bool odd_numbers; /* some may not print as they were written */
+    bool odd_numbers; /* some numbers may not print as they were written */
 };
 
 int jsonscan_check(struct sv text, int depth_max, struct jsonscan *ret, struct err *err) MUST_CHECK;
 
-/* Give each number of the tree, which was made from this text, its own text where it would print as another one: in
+/* For each number of the tree parsed from this text that would print differently, store its own text in
  * valuestring, which cJSON frees and copies with the node. */
 void jsonscan_keep_numbers(cJSON *tree, struct sv text);
 

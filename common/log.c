@@ -72,13 +72,13 @@ void log_line(const struct log *log, enum log_level level, const char *msg, cons
     put(&l, "{\"ts\":", 6);
     put_string(&l, ts);
     put_pair(&l, "level", level_names[level]);
-    put_pair(&l, "msg", msg); /* before the fields: however long they are, the line says what happened */
+    put_pair(&l, "msg", msg); /* before the fields, so that it is not cut because of them */
     for (; fields && fields[0]; fields += 2)
         if (fields[1])
             put_pair(&l, fields[0], fields[1]);
     l.len += (size_t)snprintf(l.text + l.len, sizeof(l.text) - l.len, "%s}\n",
                               l.truncated ? ",\"truncated\":true" : "");
-    ssize_t ignored = write(log->fd, l.text, l.len); /* a log that cannot be written has nowhere to say so */
+    ssize_t ignored = write(log->fd, l.text, l.len); /* a failed write cannot be reported */
     (void)ignored;
 }
 

@@ -1,7 +1,7 @@
-/* log.h - one JSON object per line on a file descriptor. For programs, never for libraries.
+/* log.h - write log lines: one JSON object per line on a file descriptor. For programs, not for libraries.
  *
- * Order:  one write(2) per line, so lines of several processes do not mix; a line over LOG_LINE_BYTES is cut
- * in its message and says "truncated":true.
+ * Order:     one write(2) per line, so that lines of several processes do not mix. In a line over
+ *            LOG_LINE_BYTES values are cut or left out, and it has "truncated":true.
  */
 #ifndef TK_COMMON_LOG_H
 #define TK_COMMON_LOG_H
@@ -18,12 +18,11 @@ struct log {
     struct clock clock;
 };
 
-/* Extra string fields: alternating key, value pairs ended by NULL; a NULL value leaves its pair out. Keys are
- * ours and need no escaping. Example: log_line(&log, LOG_INFO, "restarting", (const char *[]){"job", name,
- * "uid", uid, NULL}) */
+/* fields: alternating key and value of extra string members, ended by NULL; a pair with value NULL is left
+ * out. Example: log_line(&log, LOG_INFO, "restarting", (const char *[]){"job", name, "uid", uid, NULL}) */
 void log_line(const struct log *log, enum log_level level, const char *msg, const char *const *fields);
 
-/* False when `name` is none of debug, info, warn, error. */
+/* False when `name` is not debug, info, warn or error. */
 bool log_level_parse(const char *name, enum log_level *ret);
 
 #endif

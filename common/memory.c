@@ -25,9 +25,9 @@ void memory_exhausted(void)
     const int len = snprintf(line, sizeof(line), "%.64s: out of memory\n", program_invocation_short_name);
     struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-    signal(SIGPIPE, SIG_IGN); /* its end would be another one */
+    signal(SIGPIPE, SIG_IGN); /* the exit code must not become that of SIGPIPE */
     const ssize_t told = poll(&to, 1, PATIENCE_MS) > 0 ? write(to.fd, line, (size_t)len) : 0;
-    (void)told; /* where nobody is, the code has to do */
+    (void)told; /* without a reader the exit code has to suffice */
     if (also)
         also(also_ctx);
     _exit(EXIT_CODE_RETRYABLE);

@@ -1,23 +1,26 @@
-/* memory.h - how a process ends that gets no memory: a line on stderr, and the code that calls for another try.
+/* memory.h - end the process when memory is exhausted: a line on stderr, and the exit code that asks for a
+ * restart.
  *
- * abort() would be exit code 134, a program's own mistake and the end of a job; a machine that is short of memory now may have
- * some later. What is broken, whoever tries again, still aborts.
+ * abort() would give exit code 134, which counts as the program's own fault and ends the job; memory that is
+ * short now may be free later. Errors that a restart does not fix still abort.
  *
- * Threads: whichever finds it ends them all. Nothing is flushed, freed or removed, as with abort().
- * Plugins: each has a copy of its own, which has nothing more to tell.
+ * Threads:   the one that finds it ends them all. Nothing is flushed, freed or removed, as with abort().
+ *
+ * Plugins: each has its own copy of this file, in which memory_tell has no effect on the program's.
  */
 #ifndef TK_COMMON_MEMORY_H
 #define TK_COMMON_MEMORY_H
 
-/* "PROGRAM: out of memory", then _exit(EXIT_CODE_RETRYABLE). It allocates nothing, and a stderr that nobody reads holds it
- * up for a second at most. */
+/* Write "PROGRAM: out of memory", then _exit(EXIT_CODE_RETRYABLE). Allocates nothing. A stderr that nobody
+ * reads delays it by a second at most. */
 _Noreturn void memory_exhausted(void);
 
-/* What memory_exhausted calls behind its line, to tell somebody else: it must neither allocate nor wait. For the whole process,
- * since the end may come anywhere: main says so before there are threads. */
+/* A function that memory_exhausted calls after its line, to inform others: it must neither allocate nor
+ * block. For the whole process: main sets it before there are threads. */
 void memory_tell(void (*tell)(void *ctx), void *ctx);
 
-/* What an allocator gave, or memory_exhausted(). Not for sizes of 0. */
+/* Returns p, or calls memory_exhausted() for NULL. Not for sizes of 0, for which an allocator may return
+ * NULL. */
 static inline void *memory_must(void *p)
 {
     if (!p)

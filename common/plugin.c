@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* False when there is none (or no such path). */
+/* False when it does not exist or the path is too long. */
 static bool find_in(const char *dir, const char *file, char path[static PATH_MAX])
 {
     return snprintf(path, PATH_MAX, "%s/%s", dir, file) < PATH_MAX && access(path, R_OK) == 0;

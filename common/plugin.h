@@ -1,9 +1,10 @@
-/* plugin.h - shared objects that carry what only some need, and its libraries: found beside the program, opened when asked
- * for. Such a file exports one symbol, a table whose first field is its uint32_t interface number.
+/* plugin.h - load a shared object with optional code (such as GPU support) from beside the program, when it
+ * is needed.
  *
+ * The file exports one symbol: a table whose first field is its uint32_t interface number.
  * Ownership: what is loaded stays loaded.
- * Errors:    ERR_NOT_FOUND (this build or image has none), ERR_INVALID (it belongs to another build, or cannot be
- *            loaded here); the message says where it was expected.
+ * Errors:    ERR_NOT_FOUND (this build or image has none), ERR_INVALID (it belongs to another build, or
+ *            cannot be loaded here); the message says where it was expected.
  */
 #ifndef TK_COMMON_PLUGIN_H
 #define TK_COMMON_PLUGIN_H
@@ -16,12 +17,13 @@
 struct plugin {
     const char *what;   /* "GPU support", for errors */
     const char *file;   /* "libtk_cuda.so" */
-    const char *symbol; /* of the table */
-    uint32_t abi;       /* the number expected */
-    bool global;        /* its libraries open others that look for their symbols */
+    const char *symbol; /* name of the table */
+    uint32_t abi;       /* the expected interface number */
+    bool global;        /* load with RTLD_GLOBAL: libraries that it loads look for its symbols */
 };
 
-/* `dir`: where to look; NULL: the program's own folder, then ../lib/torchkeeper beside it. The table; NULL on failure. */
+/* Load it from `dir`; NULL: from the program's own folder, then ../lib/torchkeeper beside it. Returns the
+ * table; NULL on failure. */
 const void *plugin_load(const struct plugin *p, const char *dir, struct err *err);
 
 #endif

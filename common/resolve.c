@@ -15,10 +15,10 @@
 
 enum {
     SERVICE_BYTES = 16,
-    CONNECT_MS = 3000, /* per address: whoever tries again learns of a new one */
+    CONNECT_MS = 3000, /* per address; a retry resolves the name again */
 };
 
-/* Shared by the resolver and the thread; whoever lets go last frees it. */
+/* Shared by the resolver and the thread; the last of them frees it. */
 struct lookup {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -115,7 +115,7 @@ static struct lookup *start(const struct resolver *r)
         pthread_detach(thread);
         return l;
     }
-    l->refs = 1; /* no thread to be had: as good as a host that is not there yet */
+    l->refs = 1; /* no thread: the same as a host that cannot be resolved yet */
     let_go(l);
     return NULL;
 }

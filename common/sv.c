@@ -51,7 +51,8 @@ bool sv_next(struct sv *rest, char sep, struct sv *part)
     return true;
 }
 
-/* Copy into `out` for the C parsers; false when empty, too long or not starting like a number. */
+/* Copy into `out` for strtoll and strtod; false when it is empty, too long, holds a NUL or begins with a
+ * space. */
 static bool number_text(struct sv a, char out[static 64])
 {
     if (!a.len || a.len >= 64 || isspace((unsigned char)a.p[0]))

@@ -1,4 +1,4 @@
-/* sv.h - a view of bytes someone else owns, and parsers that take nothing on trust. */
+/* sv.h - a view of bytes that someone else owns, and strict parsers of numbers. */
 #ifndef TK_COMMON_SV_H
 #define TK_COMMON_SV_H
 
@@ -16,12 +16,12 @@ bool sv_eq(struct sv a, const char *s);
 bool sv_starts(struct sv a, const char *prefix);
 struct sv sv_trim(struct sv a);
 
-/* Cut at the first `sep`: the part before it is returned and *rest moves behind it. False when *rest was used
+/* Split at the first `sep`: *part is what is before it, *rest what is behind it. False when *rest was used
  * up. */
 bool sv_next(struct sv *rest, char sep, struct sv *part);
 
-/* The whole of `a` as a decimal number; false when it is not one or does not fit min..max. *ret set on
- * success only. */
+/* All of `a` as a decimal number. False when it is not one or does not fit min..max; *ret is set on success
+ * only. */
 bool sv_i64(struct sv a, int64_t min, int64_t max, int64_t *ret);
 bool sv_f64(struct sv a, double *ret);
 

@@ -1,6 +1,6 @@
-/* thread.h - a thread that no signal is delivered to: signals are the business of the thread that was there first.
+/* thread.h - start a thread with all signals blocked, so that they are delivered to the main thread.
  *
- * Errors: pthread_create's own code; 0 when it runs. The caller's mask is as before either way.
+ * Errors:    returns pthread_create's error code; 0 on success. The caller's signal mask is unchanged.
  */
 #ifndef TK_COMMON_THREAD_H
 #define TK_COMMON_THREAD_H

@@ -1,12 +1,12 @@
-/* client.h - one request to the API server and its answer as JSON or as an error.
+/* client.h - send one request to the API server and receive its answer as JSON or as an error.
  *
- * Ownership: the transport outlives the call. The reply is borrowed for the callback; detach what you
- *            keep.
- * Errors:    reply.err with the kinds of status.h and transport.h; ERR_TRANSIENT for a 2xx answer that
- *            is not JSON. One that is too long, too deep, of too many values or with a NUL in a string is no error, since
- *            the same would come again: object is NULL then, and whoever asked for the sake of the object looks at
- *            `unreadable`.
- * Order:     exactly one `done` per call, from the loop, unless cancelled.
+ * Ownership: the transport outlives the call. The reply is borrowed for the callback, which may keep
+ *            reply.object by TAKE.
+ * Errors:    reply.err has the kinds of status.h and transport.h, and ERR_TRANSIENT for a 2xx answer that is
+ *            not JSON. A 2xx body that is too long or too deep, or has too many values or a NUL in a string,
+ *            is no error, since a retry would bring the same: object is NULL then, and a caller that needs
+ *            the object checks `unreadable`.
+ * Order:     `done` is called exactly once, from the loop; after kube_call_cancel it is not called.
  */
 #ifndef TK_KUBE_CLIENT_H
 #define TK_KUBE_CLIENT_H
@@ -16,11 +16,11 @@
 
 struct kube_reply {
     cJSON *
-        object; /* 2xx: the body; the callback may move it out with TAKE. NULL on failure, and when unreadable */
+        object; /* the body of a 2xx answer, which the callback may TAKE; NULL on failure, and when unreadable */
     const struct err *unreadable; /* why the body of a 2xx answer could not be read; else NULL */
-    const cJSON *names;           /* object, or what skim_object finds in an unreadable one; NULL: nothing */
+    const cJSON *names;           /* object, or what skim_object found in an unreadable one; NULL: nothing */
     struct kube_status status;
-    const struct err *err; /* NULL: it worked */
+    const struct err *err; /* NULL: success */
 };
 
 struct kube_call;

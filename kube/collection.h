@@ -1,8 +1,9 @@
-/* collection.h - what a server says of a collection: an event of a watch, an object, what stands around a list's items.
+/* collection.h - check and read what the server sends of a collection: watch events, objects, list metadata.
  * Pure.
  *
- * Ownership: what is read points into the JSON it was read from.
- * Errors:    ERR_INVALID: not what the API promises; what was to be read is then undefined.
+ * Ownership: results point into the JSON that they were read from.
+ * Errors:    ERR_INVALID: the JSON does not have the shape that the API promises; the output is then
+ *            undefined.
  */
 #ifndef TK_KUBE_COLLECTION_H
 #define TK_KUBE_COLLECTION_H
@@ -13,7 +14,8 @@
 #include <cjson/cJSON.h>
 #include <stdbool.h>
 
-/* What every object must have for a cache to hold it. An item of a list may lack its kind. */
+/* Check the kind, which an item of a list may lack, and that name, uid and resourceVersion are set, as a
+ * cache needs them. */
 int collection_check_object(const struct kube_resource *r, const cJSON *object, struct err *err) MUST_CHECK;
 
 enum collection_event_kind {
@@ -26,24 +28,25 @@ enum collection_event_kind {
 struct collection_event {
     enum collection_event_kind kind;
     const cJSON *object;
-    const char *version; /* NULL with an error, else never */
-    bool initial_end;    /* a bookmark that ends the initial events */
+    const char *version; /* NULL only for COLLECTION_ERROR; "" if a skimmed event lacks it */
+    bool initial_end;    /* this bookmark ends the initial events */
 };
 
 int collection_read_event(const struct kube_resource *r, const cJSON *event, struct collection_event *ret,
                           struct err *err) MUST_CHECK;
 
-/* The same of an event that could not be read, as far as it was skimmed. *ret_object is the caller's: cJSON_Delete; NULL when
- * not even its names are known. Only objects can be skipped: an error or a bookmark has to be read. */
+/* The same for an event that could not be parsed, from what was skimmed of it. *ret_object: free it with
+ * cJSON_Delete; NULL when not even the names are known. -1 for an error or a bookmark: only objects can be
+ * skipped. */
 int collection_skimmed_event(const struct skim *s, struct collection_event *ret, cJSON **ret_object,
                              struct err *err) MUST_CHECK;
 
 struct collection_list {
     const char *version;
-    const char *more; /* NULL: this was the last page */
+    const char *more; /* continue token; NULL: this was the last page */
 };
 
-/* Without its items, as items_finish leaves it. */
+/* `list` comes without its items, from items_finish. */
 int collection_read_list(const struct kube_resource *r, const cJSON *list, struct collection_list *ret,
                          struct err *err) MUST_CHECK;
 

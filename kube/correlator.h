@@ -1,11 +1,12 @@
-/* correlator.h - which Events become one, and which are too many. Pure: time is given.
+/* correlator.h - aggregate and rate-limit Events. Pure: the caller gives the time.
  *
- * The rules are client-go's, so that people see what they are used to: the same event again counts up;
- * more than 10 that differ only in their message within 10 minutes become one; an object may send 25 at
- * once, then one per 5 minutes.
+ * The rules are those of client-go. A repeated Event increments the count of the existing one. More than 10
+ * Events of an object that differ only in their messages, with no pause of over 10 minutes, become one. An
+ * object may send 25 Events at once, then one per 5 minutes.
  * Ownership: correlator_release frees all; a zeroed struct is a valid empty one.
- * Units:     milliseconds on one clock that does not go back. Remembers 512 of each kind; beyond that
- *            the longest unused is forgotten.
+ * Units:     milliseconds; now_ms of a monotonic clock, wall_ms since the Unix epoch.
+ * Memory:    512 rows in each of three tables (events, groups, objects); beyond that the least recently used
+ *            row is evicted.
  */
 #ifndef TK_KUBE_CORRELATOR_H
 #define TK_KUBE_CORRELATOR_H
@@ -32,15 +33,17 @@ struct correlator {
 };
 
 struct correlator_verdict {
-    bool drop;     /* too many of this object */
-    bool combined; /* stands for similar ones: say so in the message */
-    bool repeated; /* the Event exists already: patch it */
+    bool drop;     /* over the object's rate: do not send it */
+    bool combined; /* stands for several similar Events; the message should say so */
+    bool repeated; /* the Event was sent before: patch it */
     int count;
     int64_t first_wall_ms;
-    char *name; /* CORRELATOR_NAME_BYTES to keep the Event's name in; valid until the next call */
+    /* Buffer of CORRELATOR_NAME_BYTES in which the caller keeps the Event's name; valid until the next
+     * call. */
+    char *name;
 };
 
-/* object: who it is about; reason: type and reason. */
+/* object: identifies the object that the Event is about. reason: type and reason. */
 struct correlator_verdict correlator_see(struct correlator *c, const char *object, const char *reason,
                                          const char *message, int64_t now_ms, int64_t wall_ms);
 void correlator_release(struct correlator *c);

@@ -1,10 +1,12 @@
-/* elector.h - leader election in the loop: keeps the Lease, and lets writes pass only while it is held.
+/* elector.h - leader election in the event loop: acquires and renews the Lease, and lets writes pass only
+ * while it is held.
  *
- * Ownership: borrows loop and transport; strings of the options are copied. elector_free cancels without giving
- *            the lease up.
- * Errors:    none end it: what went wrong is told to `problem` and tried again.
- * Order:     callbacks come from the loop. `changed` is told each turn of fate once: true when we lead, false when
- *            we do not any more, at the latest when the renew deadline passes.
+ * Ownership: borrows loop and transport; copies the strings of the options. elector_free cancels its request
+ *            without releasing the lease.
+ * Errors:    none is final: each is passed to `problem`, and the request is tried again.
+ * Order:     callbacks are called from the loop, and from inside elector_start and elector_let_go. `changed`
+ *            is called once for each change: true when this process becomes the leader, false when it no
+ *            longer is, at the latest when the renew deadline passes.
  */
 #ifndef TK_KUBE_ELECTOR_H
 #define TK_KUBE_ELECTOR_H
@@ -14,11 +16,11 @@
 
 struct elector;
 
-/* Each may be NULL. */
+/* Each callback may be NULL. */
 struct elector_sink {
     void *ctx;
     void (*changed)(void *ctx, bool leads);
-    void (*waiting)(void *ctx, const char *holder); /* somebody else leads: once for each holder */
+    void (*waiting)(void *ctx, const char *holder); /* another process leads; once for each holder */
     void (*problem)(void *ctx, const struct err *err);
 };
 
@@ -26,14 +28,17 @@ struct elector *elector_new(struct kube_loop *l, const struct kube_transport *t,
                             const struct lease_options *options, const struct elector_sink *sink);
 void elector_start(struct elector *e);
 
-/* Whether a write may be sent, by the clock of this very moment: a process that was stopped and goes on asks too. */
+/* Whether a write may be sent now. It reads the clock itself instead of the loop's time, so that a process
+ * that was suspended and continues gets the right answer. */
 bool elector_is_held(const struct elector *e);
 
-/* The transport with a fence: reads pass; anything else is refused with ERR_TRANSIENT unless the lease is held, both
- * when it is started and when it leaves. Valid as long as the elector. */
+/* The transport with a gate for writes: GET requests pass; any other request fails with ERR_TRANSIENT
+ * unless the lease is held, both when it is started and when it is about to be sent. Valid as long as the
+ * elector. */
 struct kube_transport elector_transport(struct elector *e);
 
-/* Give the lease up, for the next one to take at once; then `done`, perhaps from inside. */
+/* Release the lease so that another candidate can take it at once; then call `done`, perhaps before this
+ * returns. */
 void elector_let_go(struct elector *e, void (*done)(void *ctx), void *ctx);
 void elector_free(struct elector *e);
 

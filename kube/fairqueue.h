@@ -1,23 +1,26 @@
-/* fairqueue.h - who goes next: one share (a namespace) after the other, first in first out inside a share. Pure: time is given.
+/* fairqueue.h - a queue that serves shares (namespaces) in turn, first in first out inside a share, and
+ * limits how many items are out at once. Pure: the caller gives the time.
  *
  *     fairqueue_join -> idle --fairqueue_wait--> waiting --fairqueue_go--> out
  *                        ^                          |                       |
  *                        '-------- fairqueue_end ---'-----------------------'
  *
- * Ownership: items live inside the caller's structs. One belongs to the queue from fairqueue_join to fairqueue_leave. The
- *            names of shares are copied, one for all items of a share.
- * Units:     milliseconds on any one clock that never goes back.
- * Order:     an item that waits as `later` comes behind all others, of every share, that may go. Once it has waited for
- *            later_ms it stands at the end of its share's line as the others do.
- * Cost:      no call looks at more shares than have items out, however many wait.
+ * Ownership: items live inside the caller's structs and belong to the queue from fairqueue_join to
+ *            fairqueue_leave. The name of a share is copied, once for all its items.
+ * Units:     milliseconds of any one clock that never goes back.
+ * Order:     an item that waits as `later` comes behind the ordinary ones of all shares that may go. Once it
+ *            has waited for later_ms it moves to the end of its share's ordinary line.
+ * Cost:      no call visits more shares than have items out, however many items wait.
  *
- * Who may go:
- *   - of a share that has nothing out: anyone while one of the `places` is free, and but for those that wait as `later`
- *     while one of the `reserved` ones is;
- *   - of another share: while one of the `places` is free, and fewer than share_max of its items are out.
- * What has been out for slow_ms is slow. It gives its place up, but for more than slow_share_max of one share and more than
- * slow_max of all: those keep it. A share with a slow one and slow_share_max out takes another place only while less than
- * half of the `places` are taken: so slow shares never hold more than half of them, as long as slow_max is not reached.
+ * Which item may go:
+ *   - of a share that has nothing out: any, while one of the `places` is free; one that does not wait as
+ *     `later` also while one of the `reserved` places is free;
+ *   - of another share: while one of the `places` is free and fewer than share_max of its items are out.
+ *
+ * An item that has been out for slow_ms is slow. A slow item frees its place, but those beyond slow_share_max
+ * of one share and beyond slow_max in all keep theirs. A share that has a slow item and slow_share_max items
+ * out gets another place only while less than half of the `places` are taken. So slow shares never hold more
+ * than half of them, as long as slow_max is not reached.
  */
 #ifndef TK_KUBE_FAIRQUEUE_H
 #define TK_KUBE_FAIRQUEUE_H
@@ -45,36 +48,36 @@ enum fairqueue_state { FAIRQUEUE_IDLE, FAIRQUEUE_WAITING, FAIRQUEUE_LATER, FAIRQ
 
 /* The caller reads state and since_ms, and sets keeps_place; nothing else. */
 struct fairqueue_item {
-    struct fairqueue_link line; /* of its share */
-    struct fairqueue_link age;  /* of all that wait as `later`, or of all that are out and not slow */
+    struct fairqueue_link line; /* in its share's line */
+    struct fairqueue_link age;  /* among all that wait as `later`, or all that are out and not slow */
     struct fairqueue_share *share;
     enum fairqueue_state state;
-    bool keeps_place; /* never slow, however long it is out; the caller may set it after fairqueue_join */
-    int64_t since_ms; /* waiting or out: since when */
+    bool keeps_place; /* never becomes slow; set it after fairqueue_join */
+    int64_t since_ms; /* when it began to wait, or went out */
 };
 
 struct fairqueue *fairqueue_new(const struct fairqueue_limits *limits);
-void fairqueue_free(struct fairqueue *f); /* items may still be joined; they are not looked at */
+void fairqueue_free(struct fairqueue *f); /* items may still be joined; they are not accessed */
 
 void fairqueue_join(struct fairqueue *f, struct fairqueue_item *it, const char *share);
 void fairqueue_leave(struct fairqueue *f, struct fairqueue_item *it); /* from any state */
 const char *fairqueue_share(const struct fairqueue_item *it);
-size_t fairqueue_share_size(const struct fairqueue_item *it); /* how many have joined it */
+size_t fairqueue_share_size(const struct fairqueue_item *it); /* number of items joined to its share */
 
-/* One that is idle. Times of those that wait as `later` never go back. */
+/* Let an idle item wait. Of items that wait as `later`, since_ms must not decrease from call to call. */
 void fairqueue_wait(struct fairqueue *f, struct fairqueue_item *it, bool later, int64_t since_ms);
 
-/* Who may go now; NULL: nobody. */
+/* The next item that may go; NULL: none. It still waits: pass it to fairqueue_go. */
 struct fairqueue_item *fairqueue_next(struct fairqueue *f, int64_t now_ms);
-void fairqueue_go(struct fairqueue *f, struct fairqueue_item *it, int64_t now_ms); /* one that waits */
-void fairqueue_end(struct fairqueue *f, struct fairqueue_item *it);                /* it is idle then */
+void fairqueue_go(struct fairqueue *f, struct fairqueue_item *it, int64_t now_ms); /* it must be waiting */
+void fairqueue_end(struct fairqueue *f, struct fairqueue_item *it);                /* it becomes idle */
 
-/* After fairqueue_next found nobody: when to ask again though nothing ended. INT64_MAX: never. */
+/* When to call fairqueue_next again after it returned NULL, though nothing has ended. INT64_MAX: never. */
 int64_t fairqueue_due_ms(const struct fairqueue *f);
 
 size_t fairqueue_waiting(const struct fairqueue *f);
 
-/* The next item of this share would wait until another one of it, or of all, has ended. */
+/* Whether one more item of this share would wait until an item, of this share or of any, has ended. */
 bool fairqueue_is_full(struct fairqueue *f, const char *share);
 
 static inline void fairqueue_freep(struct fairqueue **f)

@@ -1,7 +1,6 @@
-/* heap.h - what comes first: a binary heap of nodes that live inside the caller's structs. Pure.
+/* heap.h - a binary heap of timed nodes that live inside the caller's structs; the earliest is first. Pure.
  *
- * Ownership: heap_release frees the array, never the nodes. A node leaves the heap before its memory
- *            goes.
+ * Ownership: heap_release frees the array, never the nodes. Remove a node before its memory is freed.
  * Order:     by time; equal times first in, first out.
  */
 #ifndef TK_KUBE_HEAP_H
@@ -13,7 +12,7 @@
 struct heap_node {
     int64_t at_ms;
     uint64_t order;
-    size_t slot; /* place in the array + 1; 0 while not in the heap */
+    size_t slot; /* index in the array + 1; 0 while not in the heap */
 };
 
 struct heap {
@@ -22,8 +21,8 @@ struct heap {
     uint64_t order;
 };
 
-void heap_add(struct heap *h, struct heap_node *node, int64_t at_ms); /* a node that is in it moves */
-void heap_remove(struct heap *h, struct heap_node *node);             /* one that is not in it: nothing */
+void heap_add(struct heap *h, struct heap_node *node, int64_t at_ms); /* a node that is already in it moves */
+void heap_remove(struct heap *h, struct heap_node *node);             /* not in it: no effect */
 
 static inline struct heap_node *heap_first(const struct heap *h)
 {

@@ -1,7 +1,7 @@
-/* histogram.h - how often something took how long, in the buckets of client-go's work queues: 10 ns, 100 ns ... 10 s.
+/* histogram.h - a histogram of durations with the buckets of client-go's work queues: 10 ns, 100 ns ... 10 s.
  * Pure.
  *
- * Units:    milliseconds in; what took less than one counts as nothing and falls into the first bucket.
+ * Units:     milliseconds. A duration below 1 ms is given as 0 and falls into the first bucket.
  */
 #ifndef TK_KUBE_HISTOGRAM_H
 #define TK_KUBE_HISTOGRAM_H
@@ -11,7 +11,7 @@
 enum { HISTOGRAM_BUCKETS = 10 };
 
 struct histogram {
-    uint64_t counts[HISTOGRAM_BUCKETS + 1]; /* not cumulative; the last one is over every bound */
+    uint64_t counts[HISTOGRAM_BUCKETS + 1]; /* not cumulative; the last one is for what exceeds every bound */
     uint64_t n;
     uint64_t sum_ms;
 };

@@ -1,15 +1,16 @@
-/* http.h - requests to one API server over libcurl: the real transport.
+/* http.h - the transport (transport.h) to one API server over libcurl: queues requests, limits how many are
+ * out, keeps connections.
  *
- * Ownership: borrows the loop and the configuration; http_free cancels what is under way without a
- *            `done`.
- * Errors:    those of transport.h. TLS >= 1.2 and always verified unless the configuration says
- *            otherwise; no redirects; plain http only to a loopback address, for tests and proxies on
- *            the same machine.
- * Order:     ordinary calls take turns by namespace, first come first served inside one, as fairqueue.h says: 8 at a time,
- *            2 more for namespaces that have none out. A write that is out for over 1 s gives its place up, 4 of a namespace
- *            and 64 in all. So a slow namespace has 8 out, and holds up nobody else. Those marked `later` go behind.
- *            Watches and urgent calls go at once. Connections are kept. After a call that got no answer no connection is
- *            used again that was idle meanwhile.
+ * TLS 1.2 or later, verified unless the configuration turns that off. No redirects. Plain http only to a
+ * loopback address, for tests and for proxies on the same machine.
+ * Ownership: borrows the loop and the configuration; http_free cancels all calls without a `done`.
+ * Errors:    those of transport.h.
+ * Order:     ordinary calls are sent by namespace in turn, first in first out inside one, by the rules of
+ *            fairqueue.h: 8 at a time, and 2 more for namespaces that have none out. A write that is out for
+ *            over 1 s frees its place, up to 4 of a namespace and 64 in all. So a slow namespace has at most
+ *            8 calls out and does not delay the others. Calls marked `later` go behind. Watches and urgent
+ *            calls are sent at once. Connections are kept. After a call without an answer no connection is
+ *            reused that was idle since before that call was sent.
  */
 #ifndef TK_KUBE_HTTP_H
 #define TK_KUBE_HTTP_H
@@ -31,12 +32,13 @@ struct http;
 
 struct http_options {
     const char *user_agent; /* "ptj-operator/0.1.0" */
-    double qps;             /* requests per second on average; 0: no limit. Streams do not count */
-    int burst;              /* requests at once under a limit; at least 1 */
-    int hurry; /* tests of what vanishes: all timeouts, TCP's too, so many times sooner; 0: as they are */
+    double qps; /* requests per second on average; 0: no limit. Neither watches nor urgent calls count */
+    int burst;  /* requests at once under a limit; at least 1 */
+    /* For tests of lost connections: divides all timeouts, TCP's too. 0: not. */
+    int hurry;
 };
 
-/* How many answers of a kind came: the rows of rest_client_requests_total. */
+/* Number of answers by method and status: the samples of rest_client_requests_total. */
 struct http_count {
     char method[8];
     int status; /* 0: no answer */
@@ -49,7 +51,7 @@ void http_free(struct http *h);
 
 struct kube_transport http_transport(struct http *h);
 
-/* Rows in no order; the array is valid until the next turn of the loop. */
+/* The rows are in no order; the array is valid until the next turn of the loop. */
 const struct http_count *http_counts(const struct http *h, size_t *ret_n);
 
 static inline void http_freep(struct http **h)

@@ -1,10 +1,10 @@
-/* lines.h - a byte stream cut into lines, whatever the sizes of its pieces. Each line is a JSON
- * object: one over the limit is not kept but skimmed. Pure.
+/* lines.h - cut a byte stream into lines, each of them a JSON object; a line over the limit is only skimmed.
+ * Pure.
  *
- * Ownership: lines_release frees the unfinished line. A line given out is borrowed for the callback.
- * Errors:    ERR_INVALID for a line without an end (gather.h); the stream is then useless.
- * Order:     a whole line inside one piece is given out without being copied. '\n' ends a line and is
- *            not part of it, nor is a '\r' before it; empty lines are skipped.
+ * Ownership: lines_release frees the unfinished line. A line is borrowed for the callback.
+ * Errors:    ERR_INVALID: a line that does not end (gather.h); the rest of the stream cannot be used.
+ * Order:     a line that lies in one piece is passed on without a copy. '\n' ends a line and is not part of
+ *            it, nor is a '\r' before it; empty lines are skipped.
  */
 #ifndef TK_KUBE_LINES_H
 #define TK_KUBE_LINES_H
@@ -17,13 +17,14 @@ struct lines {
 
 void lines_init(struct lines *l, size_t line_max_bytes);
 
-/* The line, or else what was skimmed of it: then `line` is empty. -1 (with *err set) ends the feeding. */
+/* Gets one line; or, for one over the limit, an empty `line` and what was skimmed of it. -1 (with *err set)
+ * ends lines_feed. */
 typedef int lines_on_line(void *ctx, struct sv line, const struct skim *over, struct err *err);
 
 int lines_feed(struct lines *l, struct sv bytes, lines_on_line *on_line, void *ctx,
                struct err *err) MUST_CHECK;
 
-/* Forget the unfinished line and give its memory back. */
+/* Forget the unfinished line and free its memory if it is large. */
 void lines_reset(struct lines *l);
 void lines_release(struct lines *l);
 

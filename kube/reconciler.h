@@ -1,15 +1,15 @@
-/* reconciler.h - the frame of a controller: changes become keys, a key becomes one call of yours, and how that ended
- * says when it comes again.
+/* reconciler.h - the core of a controller: changes of watched objects become keys in a queue, each key
+ * becomes one call of `reconcile`, and the way in which that ends decides when the key comes again.
  *
  *     kube_reconciler_watch -> cache -map-> kube_reconciler_add(key) -> queue -> reconcile(work) -> kube_work_done
  *                                                               ^                         kube_work_after
  *                                                               '------ back-off -------- kube_work_retry
  *
- * Ownership: borrows loop and transport. Its caches, the queue and every struct kube_work (work.h) are its own.
- *            kube_reconciler_free ends what is under way without telling.
+ * Ownership: borrows loop and transport. It owns its caches, the queue and every struct kube_work (work.h).
+ *            kube_reconciler_free cancels what is under way without a callback.
  * Units:     monotonic milliseconds.
- * Order:     nothing is reconciled before every cache is complete, nor while it does not lead. A key is worked on
- *            once at a time; what is added meanwhile brings it back.
+ * Order:     nothing is reconciled before every cache is complete, nor while the process does not lead. A key
+ *            is worked on once at a time; a key added meanwhile comes again.
  */
 #ifndef TK_KUBE_RECONCILER_H
 #define TK_KUBE_RECONCILER_H
@@ -17,48 +17,49 @@
 #include "kube/cache.h"
 #include "kube/work.h"
 
-/* Works at once; of one namespace fewer: see workqueue.h. */
+/* Keys worked on at once; of one namespace fewer: see workqueue.h. */
 enum {
     KUBE_RECONCILER_PARALLEL = WORKQUEUE_PARALLEL,
-    KUBE_RECONCILER_TURN_MS =
-        50, /* once keys have taken so long, the loop has a turn: the lease and the probes do not wait */
+    /* After so long spent on keys the loop gets a turn, so that lease and probes do not wait. */
+    KUBE_RECONCILER_TURN_MS = 50,
 };
 
 struct kube_reconciler;
 
 struct kube_reconciler_options {
-    const char *name; /* of its metrics; lives as long as the reconciler */
+    const char *name; /* label of its metrics; outlives the reconciler */
     void *ctx;
     void (*reconcile)(void *ctx, struct kube_work *w);
     void (*begins)(
-        void *ctx); /* a term does: before its first key, once the caches are complete. NULL: no matter */
-    /* For the log: what failed, by a resource's plural or a key. The reconciler goes on by itself. */
+        void *ctx); /* a term of leadership begins: before its first key, with complete caches. May be NULL */
+    /* For the log. what: a resource's plural, or a key. The reconciler continues by itself. */
     void (*problem)(void *ctx, const char *what, const struct err *err);
-    uint64_t seed; /* of its watches' jitter */
+    uint64_t seed; /* of the jitter of its watches */
 };
 
 struct kube_reconciler *kube_reconciler_new(struct kube_loop *l, const struct kube_transport *t,
                                             const struct kube_reconciler_options *options);
 void kube_reconciler_free(struct kube_reconciler *r);
 
-/* ---- what it looks at */
+/* ---- sources */
 
 struct kube_reconciler_source {
-    struct kube_watcher_options watch; /* its seed is set by the reconciler */
-    /* As in cache.h; `gone` gets the ctx of the reconciler's options. */
+    struct kube_watcher_options watch; /* the reconciler sets its seed */
+    /* As in cache.h, but `gone` gets the ctx of the reconciler's options. */
     int (*decode)(const cJSON *object, struct kube_cache_item *ret, struct err *err);
     int (*decode_unreadable)(const cJSON *names, const struct err *why, struct kube_cache_item *ret);
     void (*free_value)(void *value);
     void (*gone)(void *ctx, const struct kube_store_entry *e);
-    /* Which keys a change concerns: calls kube_reconciler_add for each. NULL: the object's namespace and group. */
+    /* Calls kube_reconciler_add for each key that a change concerns. NULL: one key, the entry's group in its
+     * namespace. */
     void (*map)(struct kube_reconciler *r, const struct kube_store_entry *e);
 };
 
-/* Before the loop runs. The cache is the reconciler's. */
+/* Add a source, before the loop runs. The cache belongs to the reconciler. */
 struct kube_cache *kube_reconciler_watch(struct kube_reconciler *r,
                                          const struct kube_reconciler_source *source);
 
-/* The same cache for a second reconciler: one watch, one copy. It stays the first one's, which goes after this one. */
+/* Let a second reconciler use a cache of the first: one watch, one copy. The first one owns the cache and is freed after this one. */
 struct kube_reconciler_shared {
     struct kube_cache *cache;
     /* As in kube_reconciler_source. */
@@ -67,32 +68,35 @@ struct kube_reconciler_shared {
 };
 void kube_reconciler_share(struct kube_reconciler *r, const struct kube_reconciler_shared *shared);
 
-/* Keys of a namespace come in turn with those of others, see workqueue.h; a `key` of "" is none. */
+/* Namespaces are served in turn, see workqueue.h. A `key` of "" is ignored, and so is any key while the
+ * process does not lead. */
 void kube_reconciler_add(struct kube_reconciler *r, const char *ns, const char *key);
 
-/* ---- its life */
+/* ---- leadership and shutdown */
 
-/* Stop to reconcile, or begin again; the caches are kept true either way. What is under way goes on. While it does not
- * lead no key is added (else who waits would keep in mind all that ever came and went); when it begins, the keys of all
- * that the caches hold are. */
+/* Begin or stop to reconcile; what is under way continues, and the caches are kept up to date either way.
+ * While it does not lead, no key is added: a standby would collect the keys of all objects that ever existed.
+ * When it begins to lead, the keys of all cached objects are added. */
 void kube_reconciler_lead(struct kube_reconciler *r, bool leads);
 
-/* The number of the time that it leads, from 1 on; 0 while it does not. What was learned in an earlier one is old. */
+/* Number of the present term of leadership, from 1 on; 0 while it does not lead. Knowledge from an earlier
+ * term may be outdated. */
 uint64_t kube_reconciler_term(const struct kube_reconciler *r);
 
-/* Take no new keys; `drained` is called once nothing is under way, perhaps from inside. */
+/* Begin no more keys; call `drained` once nothing is under way, perhaps before this returns. */
 void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx), void *ctx);
 
 bool kube_reconciler_synced(const struct kube_reconciler *r);
 
-/* When the watch that is furthest behind last heard of the server; INT64_MAX without any. */
+/* The earliest of the times at which each watch last received anything from the server; INT64_MAX without
+ * any. */
 int64_t kube_reconciler_progress_ms(const struct kube_reconciler *r);
 
 const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);
 struct kube_workqueue_unfinished kube_reconciler_unfinished(const struct kube_reconciler *r);
 
-/* Its own caches one by one, as they were added; NULL beyond the last. */
+/* Its own caches in the order of kube_reconciler_watch; NULL beyond the last. */
 const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, size_t i,
                                                const char **ret_resource);
 

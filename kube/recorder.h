@@ -1,12 +1,13 @@
-/* recorder.h - Kubernetes Events: what happened to an object, for `kubectl describe`.
+/* recorder.h - send Kubernetes Events about objects, as `kubectl describe` shows them.
  *
- * Like client-go: the same event again counts up one Event object; more than 10 alike but for their
- * message within 10 minutes become one "(combined from similar events)"; each object may send 25 at
- * once and then one per 5 minutes.
- * Ownership: borrows loop and transport; copies what it is given.
- * Errors:    none to the caller: events are a courtesy. What cannot be sent is tried 3 times, then
- *            dropped and counted. 512 wait at most; a namespace that has as many of them as are free drops its new one.
- * Order:     one of a namespace at a time, in order, and namespaces in turn: one that does not answer holds up its own.
+ * Repeated and similar Events are aggregated, and each object is limited in rate, as client-go does: see
+ * correlator.h.
+ * Ownership: borrows loop and transport; copies its arguments.
+ * Errors:    none to the caller: Events are best effort. A request that fails is tried 3 times, then the
+ *            Event is dropped and counted. At most 512 wait; a new Event is dropped when its namespace has as
+ *            many waiting as places are free.
+ * Order:     one Event of a namespace at a time, in order, and namespaces in turn: one whose requests get no
+ *            answer delays only its own.
  */
 #ifndef TK_KUBE_RECORDER_H
 #define TK_KUBE_RECORDER_H
@@ -16,7 +17,8 @@
 
 struct kube_recorder;
 
-/* The object it is about. ns NULL or "": cluster-scoped, the Event goes to "default". */
+/* The object that the Event is about. ns NULL or "": cluster-scoped; the Event goes to namespace
+ * "default". */
 struct kube_recorder_object {
     const char *api_version, *kind, *ns, *name, *uid;
     const char *resource_version; /* may be NULL */
@@ -26,13 +28,13 @@ struct kube_recorder_stats {
     uint64_t sent, dropped, failed;
 };
 
-/* component: "ptj-operator"; host may be NULL. */
+/* component: "ptj-operator". host may be NULL: component is used. */
 struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
                                         const char *component, const char *host);
-void kube_recorder_free(struct kube_recorder *r); /* what was not sent is lost */
+void kube_recorder_free(struct kube_recorder *r); /* unsent Events are lost */
 
-/* Before the end: what waits is sent, failures are tried again soon; then `done`, perhaps from inside, at until_ms (of
- * the loop's clock) at the latest. Once. */
+/* Before a shutdown: send what waits, and repeat failed requests soon. Then call `done` once, perhaps before
+ * this returns, at until_ms (of the loop's clock) at the latest. */
 void kube_recorder_flush(struct kube_recorder *r, int64_t until_ms, void (*done)(void *ctx), void *ctx);
 
 /* warning: type Warning, else Normal. reason is CamelCase. */

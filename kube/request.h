@@ -1,7 +1,7 @@
-/* request.h - from a verb and its parameters to an HTTP request. Pure.
+/* request.h - build the HTTP request for a Kubernetes verb and its parameters. Pure.
  *
  * Ownership: the result lives in the arena; bodies are borrowed.
- * Errors:    ERR_INVALID, naming the parameter that is missing or does not fit the verb.
+ * Errors:    ERR_INVALID, naming the parameter that is missing or does not belong to the verb.
  */
 #ifndef TK_KUBE_REQUEST_H
 #define TK_KUBE_REQUEST_H
@@ -12,9 +12,10 @@
 #include <stdbool.h>
 
 enum {
-    KUBE_OBJECT_MAX_BYTES =
-        3 << 20, /* of an object's JSON that is read: the same from a watch and from a GET */
-    KUBE_WRITE_ANSWER_BYTES = 512 << 10, /* of the answer to a write: of a longer one the names are enough */
+    /* Limit of an object's JSON; the same for a watch and a GET. */
+    KUBE_OBJECT_MAX_BYTES = 3 << 20,
+    /* Limit of the answer to a write: of a longer one only the names are needed. */
+    KUBE_WRITE_ANSWER_BYTES = 512 << 10,
 };
 
 struct kube_resource {
@@ -38,32 +39,34 @@ enum kube_verb {
     KUBE_DELETE,
 };
 
-/* Fields that do not belong to the verb are refused; NULL, 0 and false mean not given. */
+/* Fields that do not belong to the verb are refused; NULL, 0 and false mean not set. */
 struct kube_request {
     enum kube_verb verb;
     const struct kube_resource *resource;
     const char *ns;          /* NULL: all namespaces (list, watch), or a cluster-scoped resource */
-    const char *name;        /* needed by all but list, watch, create */
+    const char *name;        /* required by all but list, watch, create */
     const char *subresource; /* "status", "scale" */
     const char *label_selector;
     const char *field_selector;
-    const char *resource_version; /* list: not older than; watch: from here */
+    const char *resource_version; /* list: not older than this; watch: from here on */
     const char *continue_token;   /* list: the next page */
     const char *field_manager;    /* create, update, patch */
     int limit;                    /* list: items per page */
-    int timeout_s;                /* watch: the server ends it after so long */
+    int timeout_s;                /* watch: the server ends it after this */
     bool bookmarks;               /* watch */
-    bool initial_events; /* watch: all there is first, then a bookmark that says so; needs bookmarks */
-    bool later;          /* nobody waits for it: see transport.h */
-    struct sv body;      /* JSON; create, update, patch, delete */
+    /* watch: the existing objects come first, then a bookmark that ends them; requires bookmarks. */
+    bool initial_events;
+    bool later;     /* low priority: see transport.h */
+    struct sv body; /* JSON; create, update, patch, delete */
 };
 
-/* Timeouts are transport.h's, limits its own or those above; a watch gets no timeout. */
+/* Sets the timeout and the limit of the answer: TRANSPORT_* of transport.h or those above; no timeout for a
+ * watch. */
 int kube_request_build(const struct kube_request *r, struct arena *a, struct kube_http_request *out,
                        struct err *err) MUST_CHECK;
 
-/* A DeleteOptions body; uid, resource_version, propagation ("Foreground", "Background", "Orphan") may be NULL
- * and grace_s negative: not given. */
+/* A DeleteOptions body. uid, resource_version and propagation ("Foreground", "Background", "Orphan") may be
+ * NULL, grace_s negative: not set. */
 struct sv kube_delete_options(struct arena *a, const char *uid, const char *resource_version,
                               const char *propagation, int64_t grace_s);
 

@@ -1,12 +1,13 @@
-/* skim.h - what an object is called, read out of a JSON text that is not kept: too long, or of a shape that we do not take.
- * Pure.
+/* skim.h - read an object's names out of a JSON text without a tree: the text is too long, or json.h refuses
+ * its shape. Pure.
  *
- * Brackets and strings are followed, nothing else is judged; of the strings those at the known places are kept, the first one
- * where a place comes twice, as cJSON has it. A string with an escape, or longer than its grammar allows, counts as absent;
- * as a manager it is "?".
+ * Only brackets and strings are followed; nothing else is validated. Strings at known places are kept; where
+ * a member comes twice the first one counts, as in cJSON. A string with an escape, or longer than its grammar
+ * allows, counts as absent; as managedBy it is "?".
  *
- * Ownership: a struct skim is two kilobytes and owns nothing. What skim_object returns is the caller's: cJSON_Delete.
- * Order:     skim_init, any number of skim_feed, in pieces of any size.
+ * Ownership: a struct skim is two kilobytes and owns no memory. What skim_object returns is the caller's:
+ *            cJSON_Delete.
+ * Order:     skim_init, then any number of skim_feed, in pieces of any size.
  */
 #ifndef TK_KUBE_SKIM_H
 #define TK_KUBE_SKIM_H
@@ -16,8 +17,8 @@
 #include <cjson/cJSON.h>
 
 enum {
-    SKIM_LEVELS = 6, /* of nesting that are followed: event, object, metadata, ownerReferences, its item */
-    SKIM_LABEL_BYTES = 64, /* each with the NUL: a DNS label, a kind, a reason */
+    SKIM_LEVELS = 6,       /* nesting levels followed: event, object, metadata, ownerReferences, its item */
+    SKIM_LABEL_BYTES = 64, /* sizes with the NUL: a DNS label, a kind, a reason */
     SKIM_NAME_BYTES = 254,
     SKIM_UID_BYTES = 65, /* the API server makes 36 characters */
     SKIM_VERSION_BYTES = 32,
@@ -40,32 +41,33 @@ struct skim {
     char reason[SKIM_LABEL_BYTES];   /* status.reason */
     char deletion[SKIM_LABEL_BYTES]; /* metadata.deletionTimestamp */
     char manager[SKIM_NAME_BYTES];   /* spec.runPolicy.managedBy */
-    struct skim_owner controller;    /* the first owner that is one */
+    struct skim_owner controller;    /* the first owner reference with controller: true */
 
-    /* The place in the text. */
-    bool event; /* the object is a member of the text's */
-    int level;  /* open brackets */
+    /* Parser state. */
+    bool event; /* the object is the member "object" of the text */
+    int level;  /* number of open brackets */
     unsigned char places[SKIM_LEVELS];
     unsigned seen;
-    bool in_string, escaped, at_key, at_value; /* a key, or the value of one, comes next or is being read */
+    bool in_string, escaped, at_key, at_value; /* a key, or its value, comes next or is being read */
     char key[20];
     size_t key_len;
-    char *to; /* the string under way; NULL: nobody's */
+    char *to; /* where the present string is stored; NULL: it is not */
     size_t to_size, to_len;
     bool to_spoiled;
-    struct skim_owner owner; /* under way */
+    struct skim_owner owner; /* the owner reference being read */
     bool ended, broken;
 };
 
-/* event: {"type": ..., "object": {...}}, else the object itself. */
+/* event: the text is {"type": ..., "object": {...}}; otherwise the object itself. */
 void skim_init(struct skim *s, bool event);
 void skim_feed(struct skim *s, struct sv bytes);
 
-/* The text was one JSON object, as far as brackets and strings tell. */
+/* Whether the text was one JSON object, as far as brackets and strings tell. */
 bool skim_complete(const struct skim *s);
 
-/* The object as far as it is known: metadata with its namespace, name, uid, resourceVersion, deletionTimestamp and the controller
- * alone among its ownerReferences, spec.runPolicy.managedBy and status.reason. NULL without name, uid or resourceVersion. */
+/* The object with what was found: metadata with namespace, name, uid, resourceVersion, deletionTimestamp and,
+ * of ownerReferences, the controller only; spec.runPolicy.managedBy; status.reason. NULL without name, uid or
+ * resourceVersion. */
 cJSON *skim_object(const struct skim *s);
 
 #endif

@@ -1,12 +1,12 @@
-/* status.h - what an answer of the API server means for the one who asked.
+/* status.h - map an answer of the API server to an error kind and a reason.
  *
- * Errors: err.code is the HTTP status, the message is the server's; the kind follows the code:
+ * Errors:    err.code is the HTTP status, the message is the server's; the kind follows the code:
  *           ERR_NOT_FOUND   404: no such object, or no such resource
  *           ERR_CONFLICT    409: AlreadyExists and Conflict differ by reason
- *           ERR_INVALID     400 403 405 406 413 415 422: asking again changes nothing
+ *           ERR_INVALID     400 403 405 406 413 415 422: a retry changes nothing
  *           ERR_TRANSIENT   401 408 410 429 5xx and all others
- *         A 403 may end one day (a right granted, quota freed): who retries it does so slowly. A 401 is
- *         transient because tokens are rotated and read again.
+ *         A 403 may go away (a right is granted, quota is freed): a caller that retries it does so slowly. A
+ *         401 is transient because tokens are rotated and read again.
  */
 #ifndef TK_KUBE_STATUS_H
 #define TK_KUBE_STATUS_H
@@ -21,7 +21,7 @@ enum kube_reason {
     KUBE_REASON_NOT_FOUND,
     KUBE_REASON_ALREADY_EXISTS, /* 409 */
     KUBE_REASON_CONFLICT,       /* 409 */
-    KUBE_REASON_FORBIDDEN,      /* 403: no right, or a quota */
+    KUBE_REASON_FORBIDDEN,      /* 403: RBAC, or a quota */
     KUBE_REASON_INVALID,        /* 422 */
     KUBE_REASON_UNAUTHORIZED,
     KUBE_REASON_EXPIRED, /* 410: Expired or Gone */
@@ -34,14 +34,15 @@ enum kube_reason {
 struct kube_status {
     int code; /* HTTP status; 0: no answer came */
     enum kube_reason reason;
-    int64_t retry_after_ms; /* -1: the server did not say. Never retry sooner than this */
+    int64_t retry_after_ms; /* -1: not given. Never retry sooner than this */
 };
 
-/* 0 for a 2xx answer; else -1, *err and *ret set. A body that is no Status object still gives a message. */
+/* 0 for a 2xx answer; else -1 with *err and *ret set. A body that is not a Status object still gives a
+ * message. */
 int kube_status_check(const struct kube_http_response *r, struct kube_status *ret,
                       struct err *err) MUST_CHECK;
 
-/* The same for a Status object met inside a watch stream, whose code stands in the object. Always -1. */
+/* The same for a Status object inside a watch stream, whose code is a member of the object. Always -1. */
 int kube_status_object(const cJSON *status, struct kube_status *ret, struct err *err);
 
 #endif

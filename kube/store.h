@@ -1,10 +1,10 @@
-/* store.h - a local copy of a collection: values by namespace and name, and in groups.
+/* store.h - a local copy of a collection: values by namespace and name, and by group.
  *
- * A group is any string shared by some objects: children are stored under their controller's UID,
- * owners under their own, so both are found by the same UID.
- * Ownership: values belong to the store from kube_store_put on and go through `free_value`. Entries and
+ * A group is any string that several objects share: children are stored under their controller's UID, owners
+ * under their own, so that both are found by one UID.
+ * Ownership: values belong to the store from kube_store_put on and are freed with `free_value`. Entries and
  *            strings are valid until their object is replaced or removed.
- * Units:     about 110 bytes per object and, unless the value has them, the strings; besides the value.
+ * Memory:    about 110 bytes per object besides the value, and the strings unless the value holds them.
  */
 #ifndef TK_KUBE_STORE_H
 #define TK_KUBE_STORE_H
@@ -32,18 +32,19 @@ void kube_store_free(struct kube_store *s);
 const struct kube_store_entry *kube_store_put(struct kube_store *s, const char *ns, const char *name,
                                               const char *uid, const char *group, void *value);
 
-/* The same for values that hold the strings themselves (none NULL) for as long as they live: nothing is copied. */
+/* The same for values that hold the strings themselves (none NULL) as long as they exist: nothing is
+ * copied. */
 const struct kube_store_entry *kube_store_put_view(struct kube_store *s, const struct kube_store_entry *e);
 
 const struct kube_store_entry *kube_store_get(const struct kube_store *s, const char *ns, const char *name);
 
-/* With uid not NULL, only that very object. False: it was not there. */
+/* With uid not NULL it removes only the object with that UID. False: it was not there. */
 bool kube_store_remove(struct kube_store *s, const char *ns, const char *name, const char *uid);
 
 size_t kube_store_count(const struct kube_store *s);
 
-/* The heap that the store takes now, with the allocator's share: tables, entries and what `value_bytes` (NULL:
- * nothing) says of each value. Walks over all objects. */
+/* Heap memory in use, with the allocator's overhead: tables, entries, and what `value_bytes` (NULL: nothing)
+ * returns for each value. Visits all objects. */
 size_t kube_store_bytes(const struct kube_store *s, size_t (*value_bytes)(const void *value));
 
 /* The members of a group, in no order: for (e = kube_store_group(s, uid); e; e = kube_store_group_next(e)). No put or
@@ -51,12 +52,13 @@ size_t kube_store_bytes(const struct kube_store *s, size_t (*value_bytes)(const 
 const struct kube_store_entry *kube_store_group(const struct kube_store *s, const char *group);
 const struct kube_store_entry *kube_store_group_next(const struct kube_store_entry *e);
 
-/* All of them, in no order: for (e = kube_store_first(s); e; e = kube_store_next(s, e)). */
+/* All objects, in no order: for (e = kube_store_first(s); e; e = kube_store_next(s, e)). */
 const struct kube_store_entry *kube_store_first(const struct kube_store *s);
 const struct kube_store_entry *kube_store_next(const struct kube_store *s, const struct kube_store_entry *e);
 
-/* Relist: mark, put what the list holds, sweep the rest. `gone` (may be NULL) is told of each before it is
- * freed and must not change the store. Returns how many went. */
+/* For a new list: mark all objects, put those of the list (which unmarks them), sweep the others. `gone` (may
+ * be NULL) is called for each before it is freed and must not change the store. Returns how many were
+ * removed. */
 void kube_store_mark(struct kube_store *s);
 void kube_store_mark_one(const struct kube_store_entry *e);
 void kube_store_unmark_one(const struct kube_store_entry *e); /* as if it had been put */

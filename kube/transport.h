@@ -1,14 +1,14 @@
-/* transport.h - the seam between those who talk to the API server and the network. http.h is the real
- * one.
+/* transport.h - the interface through which requests go to the API server. http.h implements it; tests
+ * replace it.
  *
  * Ownership: everything in a request is borrowed for the call of `start` only. A call belongs to the
- *            transport; it ends with exactly one `done`, or with `cancel` and then none. Bytes given to
+ *            transport; it ends with exactly one `done`, or with `cancel` and without one. Bytes given to
  *            callbacks are borrowed.
- * Errors:    a request that got no whole answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all
- *            else (connection, TLS). An HTTP error is an answer; see status.h. So is one that is longer than its limit: its
- *            first bytes, with `cut`.
- * Order:     callbacks come from the loop, never from inside `start` or `cancel`; any of them may start
- *            or cancel calls. After `done` the call is gone.
+ * Errors:    a request without a complete answer ends with an err: ERR_TIMEOUT, or ERR_TRANSIENT for all else
+ *            (connection, TLS). An HTTP error is an answer: see status.h. So is an answer longer than its
+ *            limit: its first bytes, with `cut`.
+ * Order:     callbacks are called from the loop, never from inside `start` or `cancel`; each may start and
+ *            cancel calls. After `done` the call no longer exists.
  */
 #ifndef TK_KUBE_TRANSPORT_H
 #define TK_KUBE_TRANSPORT_H
@@ -22,12 +22,12 @@
 
 enum {
     KUBE_TRANSPORT_TIMEOUT_MS = 30000,         /* an ordinary request */
-    KUBE_TRANSPORT_BODY_MAX_BYTES = 4 << 20,   /* an ordinary answer: etcd holds 1.5 MiB per object */
+    KUBE_TRANSPORT_BODY_MAX_BYTES = 4 << 20,   /* an ordinary answer: etcd stores 1.5 MiB per object */
     KUBE_TRANSPORT_ERROR_MAX_BYTES = 64 << 10, /* the body of an HTTP error on a stream */
 };
 
-/* Asked before a request takes a connection and again when its first byte is about to leave: either may be long after it
- * was started. Asks a clock at most, and starts nothing. */
+/* Asked when a request's turn has come, and again when its first byte is about to be sent: each may be long
+ * after `start`. It may read a clock, and must not start anything. */
 struct kube_transport_gate {
     bool (*is_open)(void *ctx);
     void *ctx;
@@ -38,28 +38,29 @@ struct kube_http_request {
     const char *path;         /* begins with '/', percent-encoded, query included */
     const char *content_type; /* NULL without a body */
     struct sv body;
-    const char *ns;     /* whose it is: namespaces take turns. NULL: nobody's, which counts as one of them */
-    int64_t timeout_ms; /* for the whole exchange; 0: none, for watches */
-    int64_t idle_timeout_ms; /* without a byte for so long it ends with ERR_TIMEOUT; 0: none */
-    size_t body_max_bytes;   /* of a collected answer, which is cut there; 0: KUBE_TRANSPORT_BODY_MAX_BYTES */
-    bool own_connection;     /* for watches: not one of the pool */
-    bool urgent;             /* waits for no place and no rate limit */
-    bool later;              /* behind all that are not, unless it has waited for 5 s */
-    /* Closed when its turn comes: it is not sent and ends with ERR_TRANSIENT. NULL: none. Lives as long as the
-     * transport. */
+    /* Namespace of the request: namespaces are served in turn. NULL: none, which counts as one more. */
+    const char *ns;
+    int64_t timeout_ms;      /* for the whole exchange; 0: none, for watches */
+    int64_t idle_timeout_ms; /* without a byte for so long: ERR_TIMEOUT; 0: none */
+    size_t body_max_bytes;   /* a collected answer is cut there; 0: KUBE_TRANSPORT_BODY_MAX_BYTES */
+    bool own_connection;     /* for watches: a connection outside of the pool */
+    bool urgent;             /* bypasses the queue and the rate limit */
+    bool later;              /* low priority: behind all others until it has waited for 5 s */
+    /* If it is closed, the request is not sent and ends with ERR_TRANSIENT. NULL: none. It lives as long as
+     * the transport. */
     const struct kube_transport_gate *gate;
 };
 
 struct kube_http_response {
     int status;
     int64_t retry_after_ms; /* -1: the header was not there */
-    struct sv body;         /* empty when it was given out in chunks */
+    struct sv body;         /* empty when it was passed to `chunk` */
     bool cut;               /* the answer was longer than body_max_bytes: these are its first bytes */
 };
 
 struct kube_http_handler {
     void *ctx;
-    /* With it, a 2xx body is given out as it comes. NULL: it is collected. */
+    /* If set, it gets the body of a 2xx answer as it arrives. NULL: the body is collected. */
     void (*chunk)(void *ctx, struct sv bytes);
     /* Exactly one of r and err is not NULL. */
     void (*done)(void *ctx, const struct kube_http_response *r, const struct err *err);
@@ -88,7 +89,8 @@ static inline void kube_transport_cancel(const struct kube_transport *t, struct 
     t->cancel(t->ctx, call);
 }
 
-/* One more request of this namespace would wait for others of it that are out. What nobody waits for had better come later. */
+/* Whether one more request of this namespace would wait for others that are out. Requests that can wait had
+ * better come later. */
 static inline bool kube_transport_is_full(const struct kube_transport *t, const char *ns)
 {
     return t->is_full && t->is_full(t->ctx, ns);

@@ -1,8 +1,9 @@
-/* execcred.h - what a credential plugin is told and what it answers (client.authentication.k8s.io v1, v1beta1). Pure.
+/* execcred.h - the input and output of a credential plugin: ExecCredential of client.authentication.k8s.io v1
+ * and v1beta1. Pure.
  *
  * Ownership: a decoded credential points into the tree; exec_tree_free wipes it.
  * Units:     milliseconds since the Unix epoch.
- * Errors:    ERR_INVALID; never with a byte of what the plugin wrote but its apiVersion and kind.
+ * Errors:    ERR_INVALID; of the plugin's output a message holds at most apiVersion and kind.
  */
 #ifndef TK_KUBE_AUTH_EXECCRED_H
 #define TK_KUBE_AUTH_EXECCRED_H
@@ -10,10 +11,10 @@
 #include "common/json.h"
 #include "common/sv.h"
 
-/* A variable of the environment may have 128 KiB on Linux (MAX_ARG_STRLEN), its name included. */
+/* An environment variable may have 128 KiB on Linux (MAX_ARG_STRLEN), its name included. */
 enum { EXEC_INFO_MAX_BYTES = 120 << 10 };
 
-/* What a plugin may be told of the cluster; NULL: not there. */
+/* The cluster as described to a plugin; NULL: not set. */
 struct exec_cluster {
     const char *server;
     const char *tls_server_name;
@@ -24,7 +25,8 @@ struct exec_cluster {
     bool disable_compression;
 };
 
-/* Append the value of KUBERNETES_EXEC_INFO; `cluster` NULL unless the plugin asked for it (provideClusterInfo). */
+/* Append the value of KUBERNETES_EXEC_INFO. `cluster`: NULL unless the plugin asked for it
+ * (provideClusterInfo). */
 int exec_info(const char *api_version, const struct exec_cluster *cluster, struct buf *out,
               struct err *err) MUST_CHECK;
 
@@ -35,7 +37,7 @@ struct exec_credential {
     int64_t expires_ms; /* INT64_MAX: never */
 };
 
-/* Free *ret_tree with exec_tree_free; NULL on failure. */
+/* Parse a plugin's output. Free *ret_tree with exec_tree_free; it is NULL on failure. */
 int exec_credential_decode(struct sv text, const char *api_version, cJSON **ret_tree,
                            struct exec_credential *ret, struct err *err) MUST_CHECK;
 

@@ -1,8 +1,8 @@
-/* secret.h - a credential: bytes given outright, or those of a file that may be replaced at any time.
+/* secret.h - a credential in memory, given as text or read from a file that may be replaced at any time.
  *
  * Ownership: kube_secret_release wipes and frees; a zeroed struct is a valid empty one.
- * Errors:    ERR_NOT_FOUND, ERR_INVALID (empty, over 1 MiB, not base64), ERR_FATAL (reading). Never the
- *            bytes themselves. *s is untouched on failure.
+ * Errors:    ERR_NOT_FOUND, ERR_INVALID (empty, over 1 MiB, not base64), ERR_FATAL (reading). Messages never
+ *            hold the bytes. *s is untouched on failure.
  */
 #ifndef TK_KUBE_AUTH_SECRET_H
 #define TK_KUBE_AUTH_SECRET_H
@@ -14,21 +14,22 @@
 #include <stdbool.h>
 
 struct kube_secret {
-    struct buf bytes; /* len 0: not given */
-    char *file;       /* NULL: does not change */
-    bool awaited;     /* the file could not be read yet: the bytes are not its */
+    struct buf bytes; /* len 0: not set */
+    char *file;       /* NULL: not from a file */
+    bool awaited;     /* the file could not be read yet: the bytes are not from it */
 };
 
 int kube_secret_from_text(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;
 int kube_secret_from_base64(struct kube_secret *s, const char *text, struct err *err) MUST_CHECK;
 int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *err) MUST_CHECK;
 
-/* What was given outright holds until this file can be read. */
+/* Read the secret from this file once it can be read; until then the present bytes stay. */
 void kube_secret_follow(struct kube_secret *s, const char *path);
 
 void kube_secret_release(struct kube_secret *s);
 
-/* For tokens: drop white space around, and refuse what could end an HTTP header. */
+/* For tokens: remove trailing white space, and refuse bytes that are not printable, which could end an HTTP
+ * header. */
 int kube_secret_check_token(struct kube_secret *s, struct err *err) MUST_CHECK;
 
 #endif
