@@ -74,7 +74,8 @@ int run_checkpoint(struct session *s, bool last, struct err *ret)
     if (failed) {
         err_wrap(&err, "no checkpoint written: --ckpt_dir");
         report_note(s->report, true, err.msg);
-    } else if (s->saver.last_step != before) {
+    } else if (s->saver.last_step != before || (last && s->saver.last_step == s->cursor.step)) {
+        /* The second: a job that stops at a step which it has just saved reports that checkpoint as its last. */
         report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last, !s->run_id.later_attempt);
     }
     return 0;
