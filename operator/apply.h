@@ -1,13 +1,15 @@
-/* apply.h - carry out what plan decided, in its order; the first failure ends the pass.
+/* apply.h - run the actions of a plan in order; the first failure ends the pass.
  *
- * Ownership: apply_new copies nothing: actions and target live until `done`, as does the result given to it.
- * Errors:    result.err. Already what was wanted is no error: creating what is there and ours, deleting what
- *            is gone.
- * Order:     one request after the other. Only pods in a row are created beside each other: first one of each
- *            replicaSpec, and one more at a time for each that went well, up to 8, so that a spent quota is asked once. After a failure nothing is
- *            begun any more, and `done` comes when what was under way has ended; what that achieved counts.
- *            Exactly one `done`, after which the struct is gone, unless cancelled. Events are recorded when
- *            their turn comes, so a status that could not be written announces nothing.
+ * Ownership: apply_new copies nothing: plan, arena and target's strings live until `done`, and so does the
+ *            result that is passed to it.
+ * Errors:    in result.err. Reaching what was wanted is no error: creating an object that exists and is this
+ *            job's, deleting one that is gone.
+ * Order:     one request after the other. Only consecutive creates of pods run in parallel: the first pod of
+ *            each replicaSpec alone, then, for each create that succeeded, one more at a time, up to 8, so
+ *            that an exhausted quota is asked once. After a failure nothing more is begun, and `done` is
+ *            called when the requests under way have ended; their effects are part of the result. `done` is
+ *            called exactly once, unless cancelled, and the struct is freed after it. Events are recorded at
+ *            their place in the order, so that a status that could not be written announces nothing.
  */
 #ifndef TK_OPERATOR_APPLY_H
 #define TK_OPERATOR_APPLY_H
@@ -20,7 +22,7 @@ struct apply;
 struct apply *apply_new(const struct kube_transport *t, struct kube_recorder *r,
                         const struct apply_target *target, const struct plan *plan, struct arena *a,
                         void (*done)(void *ctx, const struct apply_result *result), void *ctx);
-void apply_run(struct apply *ap); /* `done` may come from inside, and then *ap is gone */
+void apply_run(struct apply *ap); /* `done` may be called inside, which frees *ap */
 void apply_cancel(struct apply *ap);
 
 #endif

@@ -1,8 +1,10 @@
-/* controller.h - key -> snapshot -> plan -> apply -> requeue. A key is the UID of a job.
+/* controller.h - reconcile PyTorchTrainingJobs: key -> snapshot -> plan -> apply -> requeue. A key is the
+ * namespace and the UID of a job.
  *
  * Ownership: borrows loop, transport, recorder and log; options are copied, their strings borrowed.
- * Order:     it works from its first turn of the loop on, as its reconciler does. After a pass wrote something, the
- *            key is not planned again until the cache shows it, or 5 s have passed; see "Stale caches" in DESIGN.md.
+ * Order:     it works from its first turn of the loop on, as its reconciler does. After a pass has written
+ *            something, its key is not planned again until the cache shows the writes, or 5 s have passed (up
+ *            to a minute after repeated waits in vain); see "Stale caches" in DESIGN.md.
  */
 #ifndef TK_OPERATOR_CONTROLLER_H
 #define TK_OPERATOR_CONTROLLER_H
@@ -15,19 +17,19 @@
 struct controller;
 
 struct controller_options {
-    const char *ns; /* NULL: all */
+    const char *ns; /* NULL: all namespaces */
     const char *tensorboard_image;
     uint64_t seed;
     bool list_pages; /* see watcher_options.pages */
 };
 
-/* Since the start, in the times when it led. */
+/* Counters since the program's start, of the times when it led. */
 struct controller_counts {
     uint64_t created, succeeded, failed, restarted, deleted;
     uint64_t pods_created, pods_deleted;
     uint64_t passes, failures;
     struct latency first_pod, running, running_again; /* see plan_waits */
-    size_t pass_bytes;                                /* now: memory of the passes under way, see budget.h */
+    size_t pass_bytes; /* not a counter: memory of the passes under way, see budget.h */
 };
 
 struct controller *controller_new(struct kube_loop *l, const struct kube_transport *t,
@@ -35,10 +37,10 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                   const struct controller_options *options);
 void controller_free(struct controller *c);
 
-/* To lead, to drain, and for its queue. */
+/* For leadership, draining, and metrics of its queue. */
 struct kube_reconciler *controller_reconciler(const struct controller *c);
 struct watches_counts controller_cached(const struct controller *c);
-const struct kube_store *controller_jobs(const struct controller *c); /* of struct jobtext */
+const struct kube_store *controller_jobs(const struct controller *c); /* its values are struct jobtext */
 struct controller_counts controller_counts(const struct controller *c);
 
 static inline void controller_freep(struct controller **c)

@@ -1,25 +1,27 @@
-/* existing.h - whose is the object that has the name we wanted to create? Pure. */
+/* existing.h - decide what an AlreadyExists means: whose object has the name that a create wanted. Pure. */
 #ifndef TK_OPERATOR_EXISTING_H
 #define TK_OPERATOR_EXISTING_H
 
 #include "operator/plan/plan.h"
 
 enum existing {
-    EXISTING_WANTED,  /* ours, and what we were about to create: done */
-    EXISTING_LEAVING, /* being deleted, or of a deleted job of the same name and soon collected: wait */
-    EXISTING_OLDER, /* ours, a pod of an earlier attempt or restart (or without our labels): it has to go first */
-    EXISTING_NEWER,   /* ours, a pod of a later attempt: we are the ones who are behind */
-    EXISTING_FOREIGN, /* someone else's */
+    EXISTING_WANTED, /* this job's, and what the create wanted: done */
+    /* Being deleted, or a child of a deleted job of the same name, soon garbage-collected: wait. */
+    EXISTING_LEAVING,
+    /* This job's, but a pod of an earlier attempt or restart, or without the labels: delete it first. */
+    EXISTING_OLDER,
+    EXISTING_NEWER,   /* this job's, a pod of a later attempt: the cache is behind */
+    EXISTING_FOREIGN, /* another owner's */
 };
 
-/* `act` is the create that met AlreadyExists, `there` the object that is there; name and UID are those of the job. */
+/* act: the create that met AlreadyExists. there: the existing object. job, job_uid: of the job. */
 enum existing existing_judge(const struct action *act, const cJSON *there, const char *job,
                              const char *job_uid);
 
-/* The pod still has the label by which we watch it, and the owner by which we find it. */
+/* Whether the pod still has the label that the watch selects by, and the job as its controller. */
 bool existing_is_known(const cJSON *there, const char *job_uid);
 
-/* The first of them. */
+/* Whether the object has that label. */
 bool existing_is_labelled(const cJSON *there);
 
 #endif

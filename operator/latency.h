@@ -1,6 +1,6 @@
-/* latency.h - how often users waited how long: 0.1 s to an hour. Pure.
+/* latency.h - histogram of the times that users waited, from 0.1 s to an hour. Pure.
  *
- * Units: milliseconds in.
+ * Units:     milliseconds.
  */
 #ifndef TK_OPERATOR_LATENCY_H
 #define TK_OPERATOR_LATENCY_H
@@ -10,7 +10,7 @@
 
 enum { LATENCY_BUCKETS = 15 };
 
-/* The bounds in seconds, as /metrics shows them; the last one is "+Inf". */
+/* Upper bounds in seconds, as printed in /metrics; the last one is "+Inf". */
 extern const char *const LATENCY_BOUNDS[LATENCY_BUCKETS];
 
 struct latency {
@@ -18,7 +18,7 @@ struct latency {
     uint64_t n, sum_ms;
 };
 
-/* A negative time, of two clocks that differ, counts as none. */
+/* A negative time, from two clocks that differ, goes into the first bucket and adds nothing to the sum. */
 void latency_add(struct latency *l, int64_t ms);
 
 #endif

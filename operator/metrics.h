@@ -1,5 +1,8 @@
-/* metrics.h - what only this operator counts, as Prometheus text; prometheus.h has what every controller counts. The one
- * label with a value that users choose is a namespace, of which 100 are named at a time: phases.h. */
+/* metrics.h - write the metrics of this operator in Prometheus' text format; prometheus.h has those of every
+ * controller.
+ *
+ * The only label whose values users choose is the namespace; at most 100 namespaces are named, see phases.h.
+ */
 #ifndef TK_OPERATOR_METRICS_H
 #define TK_OPERATOR_METRICS_H
 

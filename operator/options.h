@@ -16,10 +16,10 @@ struct options {
     const char *ns; /* NULL: all namespaces */
     const char *metrics_address;
     const char *health_address;
-    const char *kubeconfig; /* NULL: the pod's own account, or what kubectl would use */
+    const char *kubeconfig; /* NULL: the pod's service account, or the kubeconfig that kubectl would use */
     const char *tensorboard_image;
-    const char *leader_elect_ns; /* NULL: the namespace of the pod, or of the kubeconfig's context */
-    int lease_duration_s;        /* others wait so long */
+    const char *leader_elect_ns; /* NULL: the pod's namespace, or the one of the kubeconfig's context */
+    int lease_duration_s;        /* others wait so long after the last renewal */
     double qps;                  /* 0: unlimited */
     int burst;
     enum log_level log_level;
@@ -30,7 +30,7 @@ struct options {
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err) MUST_CHECK;
 
-/* What --help prints. */
+/* The text of --help. */
 extern const char OPTIONS_HELP[];
 
 #endif

@@ -1,8 +1,9 @@
-/* phases.h - how many jobs are in which phase, by namespace, with a bound on the namespaces that are named. Pure.
+/* phases.h - count the jobs in each phase by namespace, for at most PHASES_NAMESPACES named namespaces. Pure.
  *
- * Ownership: borrows the jobs for the call; the result lives in the arena and borrows the namespaces' names from the jobs.
- * Order:     the namespaces with most jobs first, and of those with equally many by name; all others are one row at the end,
- *            with the namespace "", which no job has.
+ * Ownership: borrows the jobs for the call; the result lives in the arena and borrows the namespaces' names
+ *            from the jobs.
+ * Order:     the namespaces with most jobs first, equal ones by name. All other namespaces are added up in
+ *            one row at the end, with the namespace "", which no job has.
  */
 #ifndef TK_OPERATOR_PHASES_H
 #define TK_OPERATOR_PHASES_H
@@ -18,7 +19,7 @@ struct phases_row {
     size_t by_phase[JOB_PHASES];
 };
 
-/* `jobs` holds struct jobtext. At most PHASES_NAMESPACES + 1 rows. */
+/* The values of `jobs` are struct jobtext. Returns at most PHASES_NAMESPACES + 1 rows. */
 const struct phases_row *phases_count(const struct kube_store *jobs, struct arena *a, size_t *ret_n);
 
 #endif

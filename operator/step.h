@@ -1,10 +1,11 @@
-/* step.h - one action of a plan under way: its request, what the answer means for the pass, and what has to be asked
- * besides when a name is taken.
+/* step.h - run one action of a plan: send its request, evaluate the answer, and look at the existing object
+ * when a name is taken.
  *
- * Ownership: borrows the action, and all that struct step_pass names. The arrays of a result have one entry for each action
- *            and live, with its strings, in the pass's arena; UIDs of what is gone are the actions' own.
- * Order:     step_begin, then `ended` exactly once, perhaps from inside; by then the step is free again and the result
- *            says what came of it. After step_cancel there is none.
+ * Ownership: borrows the action, and all that struct step_pass names. The arrays of a result have one entry
+ *            for each action; they and their strings live in the pass's arena, gone_uids' strings in the
+ *            actions.
+ * Order:     step_begin, then `ended` exactly once, perhaps from inside; the step is free again then, and the
+ *            result is updated. After step_cancel `ended` is not called.
  */
 #ifndef TK_OPERATOR_STEP_H
 #define TK_OPERATOR_STEP_H
@@ -14,34 +15,34 @@
 
 enum { APPLY_UID_BYTES = DECODE_UID_BYTES + 1, APPLY_VERSION_BYTES = DECODE_VERSION_BYTES + 1 };
 
-/* What the cache must show before the job is planned again. */
+/* A change that the cache must show before the job is planned again. */
 struct expectation {
     enum child_kind child;
-    bool present; /* else: gone, or being deleted */
-    bool removed; /* not present, and being deleted is not enough unless it is by force */
+    bool present; /* otherwise: gone, or being deleted */
+    bool removed; /* being deleted is not enough unless it is by force */
     char uid[APPLY_UID_BYTES];
 };
 
 struct apply_result {
-    bool ok;                /* nothing failed so far */
+    bool ok;                /* nothing has failed so far */
     struct err err;         /* when not ok */
-    int64_t retry_after_ms; /* -1: the server did not say */
-    /* Not ok, but only because something has to go first. The problem is then what it is when it stays. */
+    int64_t retry_after_ms; /* -1: not given */
+    /* Not ok, but only because an object must be deleted first. `problem` is reported if that lasts. */
     bool wait;
     struct plan_problem problem; /* kind NONE unless a create failed; its strings live in the arena */
     bool status_written;
-    bool
-        read_first; /* the job is not there, or its version after the status is not known: the cache may be old */
-    char status_version[APPLY_VERSION_BYTES]; /* the job's resourceVersion after it; "": not known */
+    /* Read the job live next: it was not found, or its version after the status is not known. */
+    bool read_first;
+    char status_version[APPLY_VERSION_BYTES]; /* the job's resourceVersion after the write; "": not known */
     struct expectation *expected;
     int n_expected;
-    const char **gone_uids; /* checks that found nothing */
+    const char **gone_uids; /* pods that a check did not find */
     int n_gone_uids;
     bool checked_stale; /* a check found the pod: the cache is behind */
     int pods_created, pods_deleted;
 };
 
-/* The job. */
+/* The job that is reconciled. */
 struct apply_target {
     const char *ns, *job, *uid;
 };
@@ -58,11 +59,11 @@ struct step_pass {
 
 struct step {
     const struct step_pass *pass;
-    const struct action *act; /* NULL: free */
-    struct kube_call *call;   /* the request that it waits for */
+    const struct action *act; /* NULL: the step is free */
+    struct kube_call *call;   /* its request under way */
 };
 
-/* Not for events, which are no requests. */
+/* Not for ACTION_EVENT, which goes to the recorder. */
 void step_begin(struct step *s, const struct step_pass *pass, const struct action *act);
 void step_cancel(struct step *s);
 

@@ -1,8 +1,9 @@
-/* watches.h - the operator's local copies: jobs, and the pods, Services and Deployments that carry our label and have a job
- * for a controller. Of what cannot be read the names are kept, and why.
+/* watches.h - the operator's caches: all jobs, and the pods, Services and Deployments that carry LABEL_JOB
+ * and have a job as controller. Of an object that cannot be read the names and the reason are kept.
  *
  * Ownership: the caches belong to the reconciler and live as long as it.
- * Order:     every change becomes the key of the job it concerns: its UID.
+ * Order:     each change adds the key of the job it concerns: the job's UID, in the namespace of the changed
+ *            object.
  */
 #ifndef TK_OPERATOR_WATCHES_H
 #define TK_OPERATOR_WATCHES_H
@@ -14,35 +15,37 @@
 enum { WATCHES_KINDS = 4 };
 
 struct watches {
-    struct kube_cache *kinds[WATCHES_KINDS]; /* by child_kind */
+    struct kube_cache *kinds[WATCHES_KINDS]; /* indexed by enum child_kind */
 };
 
-/* ns NULL: all. pages: first lists come in pages, not as streams. job_gone gets the ctx of the reconciler's options. */
+/* ns NULL: all namespaces. pages: first lists come in pages, not as streams. job_gone gets the ctx of the
+ * reconciler's options. */
 void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns, bool pages,
                  void (*job_gone)(void *ctx, const struct kube_store_entry *job));
 
-/* NULL when there is none. */
+/* The job with this UID; NULL: none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
-/* A job read live takes the place of the cached one with this UID, if that still is there; unreadable as for kube_cache_put. */
+/* Replace the cached job of this UID, if it still is there, by what a live read returned; `unreadable` as for
+ * kube_cache_put. */
 void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable);
 
-/* A job that is not there any more, though its watch did not say so yet. */
+/* Remove a job that a live read did not find, though its watch has not reported the deletion yet. */
 void watches_forget_job(struct watches *w, const char *uid);
 
-/* For kube_store_group: children by the UID of their controller. */
+/* The store of one kind, for kube_store_group by the UID of the controlling job (of a job: its own). */
 const struct kube_store *watches_children(const struct watches *w, enum child_kind kind);
 
-/* Why nothing but names is known of it; "": it could be read. */
+/* Why only the object's names could be read; "": it was read. */
 const char *watches_unreadable(enum child_kind kind, const struct kube_store_entry *e);
 
 struct watches_counts {
     size_t jobs, pods;
-    size_t pod_bytes; /* of heap, that the pods take */
+    size_t pod_bytes; /* heap memory of the pods */
     size_t unreadable[WATCHES_KINDS];
 };
 
-/* Looks at every object. */
+/* Visits every object. */
 struct watches_counts watches_counts(const struct watches *w);
 
 #endif

@@ -1,9 +1,9 @@
-/* jobstatus.h - the status of a PyTorchTrainingJob: typed for plan, JSON for the API server.
+/* jobstatus.h - the status of a PyTorchTrainingJob: typed for the planner, JSON for the API server.
  *
  * Ownership: strings and arrays live in the arena given, or are literals.
- * Units:     milliseconds since the Unix epoch, kept to the second in JSON; 0 means not set.
- * Errors:    reading never fails: what does not fit its type or its bound counts as lost, and the status is
- *            rebuilt from the pods.
+ * Units:     milliseconds since the Unix epoch, in JSON with whole seconds; 0 means not set.
+ * Errors:    reading never fails: a value of a wrong type or out of bounds counts as absent, and the status
+ *            is rebuilt from the pods.
  */
 #ifndef TK_OPERATOR_API_JOBSTATUS_H
 #define TK_OPERATOR_API_JOBSTATUS_H
@@ -11,7 +11,7 @@
 #include "common/json.h"
 
 enum job_phase {
-    JOB_NONE, /* never seen by us */
+    JOB_NONE, /* no phase: the operator has not written a status yet */
     JOB_PENDING,
     JOB_RUNNING,
     JOB_PAUSED,
@@ -55,15 +55,15 @@ enum replica_phase {
 };
 
 enum {
-    JOBSTATUS_TASKS_MAX = 16, /* as many as a job may have types, and pods */
+    JOBSTATUS_TASKS_MAX = 16, /* limits of a job's types, and of its pods */
     JOBSTATUS_REPLICAS_MAX = 1024,
     JOBSTATUS_FAILURES_MAX = 10,
     JOBSTATUS_MESSAGE_BYTES = 2048,
     JOBSTATUS_OLD_MESSAGE_BYTES = 256,
 };
 
-/* The highest count that is believed, in the status and in labels: nobody gets there by counting, and counting on from
- * there still fits. */
+/* The highest count that is accepted, in the status and in labels. Counting never reaches it, and counting on
+ * from it does not overflow. */
 enum { COUNT_MAX = INT32_MAX / 2 };
 
 static inline int32_t count_up(int32_t n)
@@ -74,7 +74,7 @@ static inline int32_t count_up(int32_t n)
 struct failure {
     const char *pod, *uid, *node, *reason, *message; /* node, message may be NULL */
     int32_t rank;                                    /* -1: not known */
-    int32_t exit_code;                               /* -1: no container ended */
+    int32_t exit_code;                               /* -1: no container terminated */
     int32_t signal;                                  /* 0: none */
     int32_t attempt;
     int64_t time_ms;
@@ -82,12 +82,12 @@ struct failure {
 
 struct replica_status {
     const char *name;
-    const char *uid; /* NULL: no pod of this attempt was seen */
+    const char *uid; /* NULL: no pod seen in this attempt */
     enum replica_phase phase;
     int32_t restarts;
-    const char *container; /* the training container's; NULL: not known */
+    const char *container; /* name of the training container; NULL: not known */
     const char *state;     /* Waiting, Running, Terminated */
-    int32_t exit_code;     /* -1: not ended */
+    int32_t exit_code;     /* -1: not terminated */
 };
 
 struct task_status {
@@ -109,8 +109,9 @@ struct jobstatus {
     int64_t observed_generation;
     int64_t start_ms, completion_ms;
     int32_t attempt, backoff_count, disruption_count, admission_count, resume_count;
-    int32_t
-        restarts; /* backoff_count + disruption_count + admission_count + changed templates; never falls */
+    /* backoff_count + disruption_count + admission_count + restarts for a changed template; never
+     * decreases. */
+    int32_t restarts;
     int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
     struct task_status *tasks;
@@ -126,30 +127,32 @@ struct jobstatus {
     struct tensorboard_status tensorboard;
 };
 
-/* `node` NULL gives an empty status. */
+/* Decode the JSON of a status. `node` NULL gives an empty status. */
 void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *ret);
 
-/* Free with cJSON_Delete. */
+/* Encode as JSON. Free with cJSON_Delete. */
 cJSON *jobstatus_encode(const struct jobstatus *s);
 
 const char *job_phase_name(enum job_phase p);
-enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE where it has none, or no word of ours */
+enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE if absent or unknown */
 const char *condition_type_name(enum condition_type t);
 const char *replica_phase_name(enum replica_phase p);
 
-/* The restarts that have a counter of their own; `restarts` has also those for a changed template. */
+/* The restarts that have a counter of their own; `restarts` includes those for a changed template, too. */
 static inline int64_t jobstatus_counted(const struct jobstatus *s)
 {
     return (int64_t)s->backoff_count + s->disruption_count + s->admission_count;
 }
 
-/* The reason of a job whose pods are on their way out because it is to be paused: its condition Paused is still False. */
+/* Reason of condition Paused, and of the job, while its pods are being deleted for a pause: Paused is still
+ * False. */
 #define JOBSTATUS_PAUSING "Pausing"
 
-/* It stands written that the job is to be paused: what ran before does not come back, though it may not be gone yet. */
+/* Whether the status says that the job is paused or going to be: the pods that ran are not replaced, though
+ * they may still exist. */
 bool jobstatus_pause_begun(const struct jobstatus *s);
 
-/* Succeeded or Failed: nothing changes it any more. */
+/* Succeeded or Failed: the job does not run again. */
 static inline bool jobstatus_finished(const struct jobstatus *s)
 {
     return s->phase == JOB_SUCCEEDED || s->phase == JOB_FAILED;

@@ -1,8 +1,9 @@
-/* jobtext.h - a PyTorchTrainingJob at rest: the names, and the JSON as text. A few KiB, where the decoded job takes
- * about ten times that; it is decoded when it is due, and let go after the pass.
+/* jobtext.h - a PyTorchTrainingJob in the cache: its names, and the rest as JSON text. That takes a few KiB,
+ * and the decoded job about ten times as much; so a job is decoded for a pass and freed after it.
  *
- * Ownership: one block of memory, jobtext_free ends it. Strings point into it.
- * Errors:    ERR_INVALID when the object has no usable metadata, or its status is larger than one of ours can be.
+ * Ownership: one block of memory, freed by jobtext_free. Strings point into it.
+ * Errors:    ERR_INVALID when the object has no usable metadata, or its status is larger than the operator
+ *            can have written.
  */
 #ifndef TK_OPERATOR_API_JOBTEXT_H
 #define TK_OPERATOR_API_JOBTEXT_H
@@ -10,22 +11,22 @@
 #include "operator/api/trainjob.h"
 
 enum {
-    /* Of spec, measured as the API server writes it (<, >, & take six bytes, U+2028 and U+2029 too): so what is made of it is
-     * bounded when it comes back, too. kubectl apply takes no more. */
+    /* Limit of the spec, measured as the API server writes it (<, >, &, U+2028 and U+2029 take six bytes), so
+     * that objects made from it stay bounded when they are read back. kubectl apply has the same limit. */
     JOBTEXT_SPEC_BYTES = 256 << 10,
-    /* Of status: 1,024 replicas take 300 KiB, all messages together 60. */
+    /* Limit of the status: 1,024 replicas take 300 KiB, all messages together 60 KiB. */
     JOBTEXT_STATUS_BYTES = 512 << 10,
-    JOBTEXT_POLICY_BYTES = 4 << 10, /* of runPolicy in a spec that is not kept */
+    JOBTEXT_POLICY_BYTES = 4 << 10, /* limit of runPolicy in a spec that is not kept */
 };
 
 struct jobtext {
     const char *ns, *name, *uid, *resource_version;
     int64_t generation;
     enum job_phase phase;
-    const char *unreadable; /* why nothing but what skim_object finds is known of it; "": it could be read */
-    const char *json;       /* spec, status, and of metadata what is read */
+    const char *unreadable; /* why only what skim_object finds is known; "": it was read */
+    const char *json;       /* spec, status, and the members of metadata that are used */
     size_t json_len;
-    bool too_large; /* its spec is: it is not kept, but for runPolicy, and counts as a bad one */
+    bool too_large; /* its spec is over the limit: an invalid spec, of which only runPolicy is kept */
 };
 
 /* `object` is borrowed for the call. */
@@ -33,7 +34,7 @@ struct jobtext *jobtext_new(const cJSON *object, struct err *err) MUST_CHECK;
 struct jobtext *jobtext_new_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
 void jobtext_free(struct jobtext *t);
 
-/* The job as trainjob.h has it; it borrows nothing from the text. */
+/* Decode the job. It borrows nothing from the text. */
 struct trainjob *jobtext_decode(const struct jobtext *t, struct err *err) MUST_CHECK;
 
 #endif

@@ -1,16 +1,16 @@
-/* pod.h - what plan needs to know of a pod, and of a Service or Deployment: a few hundred bytes each.
+/* pod.h - the parts of a Pod, Service or Deployment that the planner reads: a few hundred bytes each.
  *
- * Ownership: one block of memory, pod_free / child_free ends it. Strings are never NULL: "" when absent.
+ * Ownership: one block of memory, freed by pod_free or child_free. Strings are never NULL: "" when absent.
  * Units:     milliseconds since the Unix epoch, 0 when not set.
- * Errors:    ERR_INVALID when metadata is unusable; anything else that does not fit counts as absent. Every string has
- *            a bound (decode.h), so a pod takes 8 KiB at most.
+ * Errors:    ERR_INVALID when metadata is unusable; any other value that does not fit counts as absent. Every
+ *            string has a limit (decode.h), so a pod takes 8 KiB at most.
  */
 #ifndef TK_OPERATOR_API_POD_H
 #define TK_OPERATOR_API_POD_H
 
 #include "operator/api/jobstatus.h"
 
-/* Labels of a job's pods; the first one selects what the operator watches. */
+/* Labels of a job's pods. The operator watches objects that have the first one. */
 #define LABEL_JOB "batch.tensorstack.dev/job"
 #define LABEL_TYPE "batch.tensorstack.dev/replica-type"
 #define LABEL_INDEX "batch.tensorstack.dev/replica-index"
@@ -19,7 +19,7 @@
 #define LABEL_TEMPLATE_HASH "batch.tensorstack.dev/template-hash"
 #define LABEL_OWNER_NAME "tensorstack.dev/owner-name"
 
-/* On the TensorBoard Deployment: what its spec was made from. */
+/* Annotation of the TensorBoard Deployment: a hash of what its spec was made from. */
 #define ANNOTATION_SPEC_HASH "batch.tensorstack.dev/spec-hash"
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_PHASE_UNKNOWN };
@@ -30,7 +30,7 @@ enum container_state { CONTAINER_NONE, CONTAINER_WAITING, CONTAINER_RUNNING, CON
 struct pod_container {
     const char *name;
     const char *reason;  /* waiting or terminated */
-    const char *message; /* its last 2 KiB */
+    const char *message; /* its last 2 KiB, or 512 bytes while waiting */
     enum container_state state;
     int32_t exit_code;
     int32_t signal;
@@ -40,7 +40,7 @@ struct pod_container {
 struct pod {
     const char *ns, *name, *uid, *owner_uid;
     const char *version;    /* resourceVersion */
-    const char *unreadable; /* why nothing but the above is known of it; "": it could be read */
+    const char *unreadable; /* why only the members above are known; "": it was read */
     const char *type;
     const char *hash;
     const char *node;
@@ -55,8 +55,8 @@ struct pod {
     int64_t created_ms;
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
-    struct pod_container
-        init; /* the first one that failed, sidecars apart; while none did, the first that waits */
+    /* The first init container that failed, sidecars excepted; if none did, the first that waits. */
+    struct pod_container init;
 };
 
 /* `object` is borrowed for the call. */
@@ -64,29 +64,31 @@ struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;
 struct pod *pod_decode_unreadable(const cJSON *names, const struct err *why, struct err *err) MUST_CHECK;
 void pod_free(struct pod *p);
 
-size_t pod_bytes(const struct pod *p); /* of heap */
+size_t pod_bytes(const struct pod *p); /* heap memory of p */
 
-/* The training container's part is over: it ended, or it can never start. */
+/* Whether the training container's part is over: it has terminated, or can never start. */
 bool pod_ended(const struct pod *p);
 
-/* Its training container runs, and nobody takes the pod away. */
+/* Whether its training container runs and the pod is not being deleted. */
 bool pod_is_running(const struct pod *p);
 
-/* The UID of the controlling owner, "" without one, and when that is no PyTorchTrainingJob or its UID is too long to be one;
- * borrowed. */
+/* The UID of the controller in ownerReferences, borrowed. "": there is none, it is not a PyTorchTrainingJob,
+ * or the UID is too long. */
 const char *api_controller_uid(const cJSON *metadata);
 
 /* A Service or Deployment. */
 struct child {
     const char *ns, *name, *uid, *owner_uid;
-    const char *unreadable; /* as a pod's */
+    const char *unreadable; /* as in struct pod */
     const char *spec_hash;
-    /* Deployments */
+    /* Of Deployments only. */
     int64_t replicas, available;
-    const char
-        *trouble; /* what its controller says is wrong: of ReplicaFailure, else Progressing, else Available */
-    bool refused; /* its pod cannot even be created (ReplicaFailure) */
-    int64_t unavailable_ms; /* since when too few pods are available; 0: enough are, or it is not said */
+    /* Message of the most important condition that reports a problem: ReplicaFailure, else Progressing, else
+     * Available. */
+    const char *trouble;
+    bool refused; /* its pod cannot be created (ReplicaFailure) */
+    /* Since when too few pods are available; 0: enough are, or it is not known. */
+    int64_t unavailable_ms;
     bool deleting;
 };
 

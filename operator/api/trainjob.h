@@ -1,11 +1,11 @@
-/* trainjob.h - a PyTorchTrainingJob, decoded once when it enters the program.
+/* trainjob.h - a decoded PyTorchTrainingJob: metadata, spec and status.
  *
- * Ownership: trainjob_decode takes the tree; a job owns it and an arena, all strings live in one of the two,
- *            and trainjob_free ends both. A decoded job does not change.
+ * Ownership: trainjob_decode takes the tree. The job owns it and an arena; all strings live in one of the
+ *            two, and trainjob_free frees both. A decoded job does not change.
  * Units:     milliseconds since the Unix epoch; `_s` seconds.
- * Errors:    ERR_INVALID when the object has no usable metadata. A bad spec is no error here: `spec_error`
- *            says what is wrong, with its path, and `spec` is then empty; the status is still there to be
- *            written.
+ * Errors:    ERR_INVALID when the object has no usable metadata. An invalid spec is no error: `spec_error`
+ *            says what is wrong, with its path, and `spec` is then empty but for what could be read of
+ *            runPolicy; the status can still be written.
  */
 #ifndef TK_OPERATOR_API_TRAINJOB_H
 #define TK_OPERATOR_API_TRAINJOB_H
@@ -19,14 +19,14 @@
 #define TRAINJOB_KIND "PyTorchTrainingJob"
 #define TRAINJOB_PLURAL "pytorchtrainingjobs"
 
-/* Jobs whose spec.runPolicy.managedBy names someone else are left alone. */
+/* Jobs whose spec.runPolicy.managedBy names another controller are ignored. */
 #define TRAINJOB_MANAGED_BY "batch.tensorstack.dev/ptj-operator"
 
 enum {
     TRAINJOB_TYPES_MAX = JOBSTATUS_TASKS_MAX,
     TRAINJOB_PODS_MAX = JOBSTATUS_REPLICAS_MAX,
     TRAINJOB_NAME_MAX = 63,
-    TRAINJOB_TYPE_MAX = 60, /* as the schema has it; pod names bound it further */
+    TRAINJOB_TYPE_MAX = 60, /* as in the CRD's schema; the limit of pod names is lower */
     TRAINJOB_EXIT_CODES_MAX = 32,
     TRAINJOB_BACKOFF_LIMIT = 3,
 };
@@ -37,25 +37,25 @@ struct replica_spec {
     const char *type;
     int32_t replicas;
     enum restart_policy restart_policy;
-    const cJSON *template; /* the user's PodTemplateSpec, opaque but for its containers' names */
+    const cJSON *template; /* the user's PodTemplateSpec; only container names and quantities are checked */
 };
 
 enum rdzv_backend { RDZV_C10D, RDZV_STATIC, RDZV_ETCD, RDZV_ETCD_V2 };
 
 struct torchrun_config {
-    bool present; /* torchrunConfig stands in the spec */
+    bool present; /* torchrunConfig is set in the spec */
     bool enabled;
     int32_t max_restarts;
     const char *proc_per_node; /* "4", "gpu", "auto", "cpu" */
     enum rdzv_backend rdzv_backend;
     const char *const *extra_options;
     int n_extra_options;
-    int32_t min_nodes; /* 0: not given */
+    int32_t min_nodes; /* 0: not set */
 };
 
 enum cleanup_policy { CLEANUP_NONE, CLEANUP_UNFINISHED, CLEANUP_ALL };
 
-/* Not given: Job, but Replica for elastic jobs. */
+/* SCOPE_DEFAULT: not set, which means Job, and Replica for elastic jobs. */
 enum restart_scope { SCOPE_DEFAULT, SCOPE_JOB, SCOPE_REPLICA };
 
 struct run_policy {
@@ -68,10 +68,11 @@ struct run_policy {
     enum restart_scope restart_scope;
     int32_t retryable_exit_codes[TRAINJOB_EXIT_CODES_MAX];
     int n_retryable_exit_codes;
-    const char *managed_by; /* NULL: us */
+    const char *managed_by; /* NULL: this operator */
 };
 
-/* The number of pods may change while the job runs; `expected` is also the replicas of the one type. */
+/* spec.elastic: the number of pods may change while the job runs. `expected` is also the replicas of the one
+ * type. */
 struct elastic {
     bool enabled;
     int32_t min, max, expected;
@@ -79,7 +80,7 @@ struct elastic {
 
 struct tensorboard_log {
     const char *claim;
-    const char *path; /* normalised, below the claim's root; "" is the root */
+    const char *path; /* normalised, relative to the claim's root; "" is the root */
 };
 
 struct tensorboard_spec {
@@ -92,11 +93,11 @@ struct tensorboard_spec {
     struct opt_i64 ttl_after_finished_s;
 };
 
-/* What the training container of one type runs instead of what its template says. */
+/* What the training container of one type runs instead of its template's command. */
 struct run_instead {
     const char *type;
     bool skip_init;
-    bool has_command, has_args; /* an empty list is one too: the image's own */
+    bool has_command, has_args; /* set, even to an empty list, which means the image's own */
     const char *const *command;
     int n_command;
     const char *const *args;
@@ -107,20 +108,20 @@ struct run_mode {
     bool enabled;
     struct run_instead *items; /* at most one per type */
     int n;
-    const cJSON *tree; /* the list as it stands in the spec */
+    const cJSON *tree; /* the list in the spec */
 };
 
 struct trainjob_spec {
     bool paused; /* suspend or runMode.pause.enabled */
     struct replica_spec replica_specs[TRAINJOB_TYPES_MAX];
     int n_replica_specs;
-    int32_t pods; /* all types together */
-    int64_t gpus; /* of all pods' training containers */
+    int32_t pods; /* of all types */
+    int64_t gpus; /* of the training containers of all pods */
     struct torchrun_config torchrun;
     struct elastic elastic;
     struct run_policy run_policy;
     struct run_mode debug;
-    struct run_mode resume; /* enabled: paused; the items are for after it */
+    struct run_mode resume; /* enabled: paused; the items apply after the pause */
     struct tensorboard_spec tensorboard;
     char hash[17]; /* of everything that shapes a pod */
 };
@@ -130,12 +131,12 @@ struct trainjob {
     int64_t generation;
     int64_t created_ms;
     bool deleting;
-    const char *spec_error; /* NULL: the spec is good */
-    const char
-        *unreadable; /* why nothing but names, and perhaps status.reason, is known; NULL: it could be read */
+    const char *spec_error; /* NULL: the spec is valid */
+    /* Why only names and perhaps status.reason are known; NULL: it was read. */
+    const char *unreadable;
     struct trainjob_spec spec;
     struct jobstatus status;
-    const cJSON *status_tree; /* as it was read; NULL when there is none */
+    const cJSON *status_tree; /* as it was read; NULL: none */
     cJSON *tree;
     struct arena arena;
 };
@@ -143,7 +144,7 @@ struct trainjob {
 struct trainjob *trainjob_decode(cJSON *tree, struct err *err) MUST_CHECK;
 void trainjob_free(struct trainjob *job);
 
-/* The spec alone, for trainjob.c. Strings point into the tree or live in the arena. */
+/* Parts of trainjob_decode, in files of their own. Strings point into the tree or live in the arena. */
 int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct trainjob_spec *ret,
                          struct err *err) MUST_CHECK;
 int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct torchrun_config *ret,
@@ -157,10 +158,12 @@ int trainjob_decode_elastic(const struct json_at *spec, struct trainjob_spec *re
 int trainjob_decode_tensorboard(const struct json_at *spec, struct arena *a, struct tensorboard_spec *ret,
                                 struct err *err) MUST_CHECK;
 
-/* The container whose end decides: named "python" or "pytorch", else the first; NULL without containers. */
+/* The training container, whose exit decides: the first one named "python" or "pytorch", else the first; NULL
+ * without containers. */
 const cJSON *trainjob_training_container(const cJSON *pod_spec);
 
-/* The GPUs of a container; *ret_some also where it has a part of one that cannot be counted. */
+/* The number of GPUs in a container's limits. *ret_some: it has any, or a resource such as GPU memory, which
+ * is not counted. */
 int64_t trainjob_gpus(const cJSON *container, bool *ret_some);
 
 static inline void trainjob_freep(struct trainjob **j)

@@ -1,4 +1,4 @@
-/* desired_service.h - the headless Service through which the pods find each other. Pure. */
+/* desired_service.h - build the headless Service through which the pods resolve each other's names. Pure. */
 #ifndef TK_OPERATOR_PLAN_DESIRED_SERVICE_H
 #define TK_OPERATOR_PLAN_DESIRED_SERVICE_H
 

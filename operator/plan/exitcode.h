@@ -1,4 +1,5 @@
-/* exitcode.h - what the end of one pod means: the order of evidence of the contract. Pure.
+/* exitcode.h - classify how one pod ended: success, disruption, out of memory, signal, retryable or permanent
+ * exit code. Pure.
  *
  * Ownership: strings of a verdict are literals or borrowed from the pod.
  */
@@ -8,7 +9,7 @@
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
-/* From the weakest evidence to the strongest: an attempt is judged by its strongest. */
+/* In the order of evidence, the strongest last: an attempt is judged by its strongest verdict. */
 enum verdict_class {
     VERDICT_NONE, /* not ended */
     VERDICT_SUCCESS,
@@ -24,9 +25,9 @@ enum verdict_class {
 struct verdict {
     enum verdict_class class;
     const char *reason;  /* CamelCase */
-    const char *message; /* "" when nothing was said */
-    const char *init;    /* the init container that failed; NULL: none did */
-    int32_t exit_code;   /* -1: no container ended */
+    const char *message; /* "" for none */
+    const char *init;    /* the init container that failed; NULL: none */
+    int32_t exit_code;   /* -1: no container terminated */
     int32_t signal;      /* 0: none */
     int32_t rank;        /* -1: not known */
     int64_t finished_ms; /* 0: not known */
@@ -34,10 +35,11 @@ struct verdict {
 
 struct verdict exitcode_verdict(const struct pod *pod, const struct run_policy *policy);
 
-/* A pod that went without our doing; exit_code -1, or what the status remembers of its end. */
+/* The verdict on a pod that disappeared though the operator did not delete it. exit_code: -1, or what the
+ * status has of its end. */
 struct verdict exitcode_lost(int32_t exit_code, const struct run_policy *policy);
 
-/* Whether a recorded failure of this reason was a disruption: those are not delayed. */
+/* Whether a recorded failure with this reason was a disruption: a restart after one is not delayed. */
 bool exitcode_is_disruption(const char *reason);
 
 #endif

@@ -1,4 +1,6 @@
-/* forcedelete.h - forceDeleteAfterSeconds: pods that stay Terminating are removed without their node. Pure. */
+/* forcedelete.h - forceDeleteAfterSeconds: delete pods that stay Terminating without waiting for their node.
+ * Pure.
+ */
 #ifndef TK_OPERATOR_PLAN_FORCEDELETE_H
 #define TK_OPERATOR_PLAN_FORCEDELETE_H
 

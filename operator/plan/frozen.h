@@ -6,11 +6,11 @@
 
 #define FROZEN_REASON "Unreadable"
 
-/* in->unreadable is not NULL: say so once, in status.reason and an event, and do nothing else. Of a job that finished
- * nothing is said. */
+/* For in->unreadable not NULL: report it once, in status.reason and an event, and do nothing else. For a
+ * finished job nothing is reported. */
 void frozen_plan(struct planner *p, struct plan *out);
 
-/* The status's reason before it was frozen, of a job that finished. */
+/* The reason of a finished job: status.reason, or what it was before FROZEN_REASON replaced it. */
 const char *frozen_final_reason(const struct jobstatus *st);
 
 #endif

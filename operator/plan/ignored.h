@@ -1,10 +1,10 @@
-/* ignored.h - tell of fields in the spec that are accepted and have no effect: one event for each reason. Pure. */
+/* ignored.h - report spec fields that are accepted and have no effect: one event for each reason. Pure. */
 #ifndef TK_OPERATOR_PLAN_IGNORED_H
 #define TK_OPERATOR_PLAN_IGNORED_H
 
 #include "operator/plan/planner.h"
 
-/* Events in the first plan of each generation; none in a later one. */
+/* Add the events, in the first plan of each generation only. */
 void ignored_tell(struct planner *p);
 
 #endif

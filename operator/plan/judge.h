@@ -1,4 +1,4 @@
-/* judge.h - the strongest evidence among the pods of an attempt. Pure.
+/* judge.h - find the strongest verdict among the pods of an attempt. Pure.
  *
  * Ownership: a judgement borrows from the pass.
  */
@@ -11,18 +11,20 @@
 struct judgement {
     struct verdict v;
     const struct slot *slot;  /* NULL: nothing failed */
-    int64_t first_failure_ms; /* the earliest end among the failures; 0: not known */
+    int64_t first_failure_ms; /* the earliest end among the failed pods; 0: not known */
     bool all_ended;
-    const struct verdict *verdicts; /* of each slot */
+    const struct verdict *verdicts; /* one for each slot */
 };
 
-/* Pods that the status knows and the cache does not are asked about (p->checks) and do not count yet. */
+/* Judge the present attempt. A pod that is in the status and not in the cache is checked by a GET (p->checks)
+ * and does not count yet. */
 struct judgement judge_attempt(struct planner *p);
 
-/* There is a failure. False: stronger evidence may still come, and the pass is planned again when it cannot. */
+/* Whether to act on the failure now. False: stronger evidence may still come; the pass is planned again when
+ * the wait is over. */
 bool judge_may_act(struct planner *p, const struct judgement *j);
 
-/* The restart policy of the pod's type turns what happened into what follows. */
+/* Change the verdict's class by the restart policy of the pod's type. */
 void judge_apply_policy(struct verdict *v, enum restart_policy policy);
 
 #endif

@@ -1,4 +1,4 @@
-/* lifecycle.h - a job that is not over: start, run, pause, resume. Pure. */
+/* lifecycle.h - plan a job that has not finished: start, run, pause, resume. Pure. */
 #ifndef TK_OPERATOR_PLAN_LIFECYCLE_H
 #define TK_OPERATOR_PLAN_LIFECYCLE_H
 

@@ -4,7 +4,8 @@
 
 #include <cjson/cJSON.h>
 
-/* NULL when `from` already is `to`. `from` NULL counts as an empty object. Free with cJSON_Delete. */
+/* Returns the patch, to be freed with cJSON_Delete; NULL when both are equal. `from` NULL counts as an empty
+ * object. */
 cJSON *mergepatch_diff(const cJSON *from, const cJSON *to);
 
 #endif

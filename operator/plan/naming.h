@@ -1,4 +1,4 @@
-/* naming.h - the names of a job's children. Pure. */
+/* naming.h - names of a job's pods, Service and TensorBoard. Pure. */
 #ifndef TK_OPERATOR_PLAN_NAMING_H
 #define TK_OPERATOR_PLAN_NAMING_H
 

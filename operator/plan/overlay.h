@@ -1,16 +1,16 @@
-/* overlay.h - put our fields over a tree that is the user's, member by member. Pure.
+/* overlay.h - set the operator's fields in a JSON object of the user. Pure.
  *
- * Ownership: `value` goes to the object.
+ * Ownership: `value` then belongs to the object.
  */
 #ifndef TK_OPERATOR_PLAN_OVERLAY_H
 #define TK_OPERATOR_PLAN_OVERLAY_H
 
 #include <cjson/cJSON.h>
 
-/* Set, whatever stood there. */
+/* Set the member; an existing one is replaced. */
 void overlay_set(cJSON *object, const char *key, cJSON *value);
 
-/* The member, made when it is not an object yet. */
+/* Return the member; if it is not an object, an empty object replaces it. */
 cJSON *overlay_object(cJSON *parent, const char *key);
 
 #endif

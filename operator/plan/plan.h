@@ -1,13 +1,14 @@
-/* plan.h - decide what one job needs next. Pure: no I/O, clock, log, globals.
+/* plan.h - decide what one job needs next, from a snapshot of the caches. Pure: no I/O, clock, log or
+ * globals.
  *
- * Ownership: *in is borrowed for the call. All of *out lives in `a` and points into nothing else, so the
- *            cache may change at once.
+ * Ownership: *in is borrowed for the call. All of *out lives in `a` and points to nothing else, so the caches
+ *            may change afterwards.
  * Units:     times are milliseconds since the Unix epoch; 0 is "not set".
- * Errors:    none: a bad spec is a status, not an error.
- * Order:     actions run first to last and the first failure ends the pass: what is written to status stands
- *            there before anything follows from it (restarts are counted exactly once). Only the Service and the first pods of
- *            a new job come before its first status: nothing is counted yet, and who finds pods without a status begins
- *            with them.
+ * Errors:    none: an invalid spec leads to a status, not to an error.
+ * Order:     actions run first to last, and the first failure ends the pass. The status is written before the
+ *            actions that follow from it, so that restarts are counted exactly once. Only the Service and the
+ *            first pods of a new job are created before its first status: nothing is counted yet, and a plan
+ *            that finds pods without a status starts from them.
  */
 #ifndef TK_OPERATOR_PLAN_PLAN_H
 #define TK_OPERATOR_PLAN_PLAN_H
@@ -18,12 +19,13 @@
 enum child_kind { CHILD_POD, CHILD_SERVICE, CHILD_DEPLOYMENT, CHILD_JOB };
 
 enum action_kind {
-    ACTION_STATUS, /* merge patch of the job's status; body carries the resourceVersion it was planned from */
+    ACTION_STATUS, /* merge patch of the job's status; body has the resourceVersion that it was planned from */
     ACTION_EVENT,
-    ACTION_CHECK,  /* GET the pod: is this very object still there? The next input brings the answer */
-    ACTION_DELETE, /* with the UID, and the version where one is given, as precondition */
+    /* GET the pod, to see whether the pod with this UID exists. The next input has the answer (gone_uids). */
+    ACTION_CHECK,
+    ACTION_DELETE, /* with the UID, and the version if set, as preconditions */
     ACTION_CREATE,
-    ACTION_PATCH, /* merge patch; body carries the UID */
+    ACTION_PATCH, /* merge patch; body has the UID */
 };
 
 struct action {
@@ -31,22 +33,22 @@ struct action {
     enum child_kind child;
     const char *name;
     const char *uid;
-    const char *version; /* delete: only while it is as we know it; NULL: whatever became of it */
+    const char *version; /* delete: only at this version; NULL: at any */
     const char *body;    /* JSON: status, create, patch */
-    bool first;          /* create: of a replicaSpec of which there is no pod; nothing is begun beside it */
-    bool force;          /* delete: without waiting for the node */
-    bool warning;        /* event */
-    const char *reason;  /* event */
+    bool first;         /* create: the first pod of a replicaSpec that has none; nothing is begun beside it */
+    bool force;         /* delete: with a grace period of 0, without waiting for the node */
+    bool warning;       /* event */
+    const char *reason; /* event */
     const char *message; /* event */
 };
 
-/* Why the last pass could not create something. */
+/* Why the last pass could not create an object. */
 enum problem_kind {
     PROBLEM_NONE,
-    PROBLEM_NAME_CONFLICT, /* someone else's object has the name */
-    PROBLEM_REFUSED,       /* 403: quota, Pod Security, rights */
-    PROBLEM_INVALID,       /* 422 */
-    PROBLEM_FAILED,        /* anything else: 404, 429, 5xx, a time-out, no connection */
+    PROBLEM_NAME_CONFLICT, /* another owner's object has the name */
+    PROBLEM_REFUSED,       /* 403: quota, Pod Security, RBAC */
+    PROBLEM_INVALID,       /* 422 or 400 */
+    PROBLEM_FAILED,        /* anything else: 404, 429, 5xx, timeout, no connection */
 };
 
 struct plan_problem {
@@ -54,49 +56,52 @@ struct plan_problem {
     enum child_kind child;
     const char *name;
     const char *message;
-    int64_t retry_ms; /* nothing of this kind is created before */
+    int64_t retry_ms; /* creates are held back until then */
 };
 
-/* A pass holds the bodies of all that it creates. One pod's is always made. Of a replicaSpec without any pod, and while
- * there is a problem, less is made: the first pod may be refused. */
+/* Limits of the bodies of pods in one pass, which are all in memory at once. One pod is always created.
+ * PLAN_FIRST_BYTES applies to a replicaSpec without any pod, and while there is a problem: the first pod may
+ * be refused. */
 enum { PLAN_CREATE_BYTES = 512 << 10, PLAN_FIRST_BYTES = 32 << 10 };
 
 struct plan_input {
     const struct trainjob *job;
-    bool job_is_live; /* read from the API server just now, not from the cache */
-    bool job_is_new;  /* if it has no status here then nobody has written one, however old the cache is */
-    const struct pod *const *pods; /* those whose controller is this job */
+    bool job_is_live; /* the job was read live, not from the cache */
+    /* If it has no status here, then no leader has written one, however old the cache is. */
+    bool job_is_new;
+    const struct pod *const *pods; /* pods whose controller is this job */
     int n_pods;
     const char *unreadable;      /* which of these objects cannot be read, and why; NULL: none */
-    bool unreadable_told;        /* this process wrote so, and the job is what came of it */
-    const struct child *service; /* NULL: not there, or not ours */
+    bool unreadable_told;        /* this process reported that, and the job is the result of that write */
+    const struct child *service; /* NULL: it does not exist, or is not this job's */
     const struct child *tb_deployment;
     const struct child *tb_service;
-    const char *const *gone_uids; /* pods that a live GET did not find any more */
+    const char *const *gone_uids; /* pods that a live GET did not find */
     int n_gone_uids;
     struct plan_problem problem;
     int64_t now_ms;
-    int64_t status_written_ms;     /* when we last wrote this job's status, or made its first pods */
-    size_t create_bytes;           /* of bodies of pods, after which no more are made; 0: PLAN_CREATE_BYTES */
-    const char *tensorboard_image; /* where the spec names none */
+    int64_t status_written_ms;     /* when this process last wrote the status, or created the first pods */
+    size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
+    const char *tensorboard_image; /* used where the spec names none */
 };
 
-/* Since when the user has waited for what the plan brings about; 0: it does not bring that about. */
+/* For latency metrics: since when the user has waited for what the plan achieves; 0: it does not achieve
+ * that. */
 struct plan_waits {
-    int64_t first_pod_ms;     /* the job's first pod, once one is created */
-    int64_t running_ms;       /* all of its pods run for the first time, once that is written */
-    int64_t running_again_ms; /* all run after a failure, once that is written */
+    int64_t first_pod_ms;     /* the job's first pod, once it is created */
+    int64_t running_ms;       /* all pods run for the first time, once that is written */
+    int64_t running_again_ms; /* all pods run again after a failure, once that is written */
 };
 
 struct plan {
     const struct action *actions;
     int n_actions;
-    int64_t requeue_ms; /* plan again then, even if nothing happens; 0: no need */
+    int64_t requeue_ms; /* plan again at this time, even without a change; 0: no need */
     bool refetch;       /* the cached job is older than its pods: read it live, then plan again */
-    bool unreadable;    /* what the status action tells is that something cannot be read */
-    bool pods_first;    /* the Service and the first pods of a new job, without a status */
-    bool may_wait;      /* it only tells: creates of all jobs go first */
-    /* What the status action tells, for counting once it is written. */
+    bool unreadable;    /* the status action reports that something cannot be read */
+    bool pods_first;    /* it creates the Service and the first pods of a new job, before a status */
+    bool may_wait;      /* it only reports (status, events): creates of all jobs go first */
+    /* What the status action reports, for counters once it is written. */
     bool started, succeeded, failed, restarted;
     struct plan_waits waits;
 };

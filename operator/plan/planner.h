@@ -7,16 +7,16 @@
 
 #include "operator/plan/plan.h"
 
-/* One place in the gang. */
+/* One pod of the gang, as the spec asks for it. */
 struct slot {
     const struct replica_spec *spec;
-    int type;  /* place in replicaSpecs */
-    int index; /* within the type */
-    int order; /* within the job: the node rank; 0 is the master */
+    int type;  /* index in replicaSpecs */
+    int index; /* index within the type */
+    int order; /* index within the job: the node rank; 0 is the master */
     const char *name;
-    const struct pod *pod;             /* of the current attempt and restart; NULL: none */
-    bool leaving;                      /* the pod that the next one replaces is still there */
-    const struct replica_status *seen; /* what the status says of it in this attempt; NULL: nothing */
+    const struct pod *pod;             /* of the present attempt and restart; NULL: none */
+    bool leaving;                      /* the pod of an earlier restart still exists */
+    const struct replica_status *seen; /* its entry in the status of this attempt; NULL: none */
 };
 
 struct action_list {
@@ -30,24 +30,25 @@ struct planner {
     const struct trainjob_spec *spec;
     struct arena *a;
     int64_t now_ms;
-    struct jobstatus st; /* the new status, grown from the old one */
+    struct jobstatus st; /* the new status; begins as a copy of the old one */
     struct slot *slots;
     int n_slots;
     int n_old_pods; /* of earlier attempts, Terminating ones included */
     const char *reason_message;
-    /* In the order in which they run; the status goes before all of them. */
+    /* In the order in which they run, after the status. */
     struct action_list events, checks, deletes, creates, tensorboard;
     int64_t requeue_ms;
     bool pods_first; /* as in struct plan, if there are pods to create */
 };
 
-/* The slots of the spec with the pods of the status's attempt in them. Again after the attempt changed. */
+/* Make the slots of the spec and assign the pods of the status's attempt to them. To be called again after
+ * the attempt has changed. */
 void planner_fill_slots(struct planner *p);
 
-/* The slot's pod did its part and must not run again in this attempt. */
+/* Whether the slot's pod has succeeded and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);
 
-/* All pods run or did their part, of an elastic job as many as it needs. */
+/* Whether all pods run or have succeeded; for an elastic job, at least minReplicas. */
 bool planner_gang_runs(const struct planner *p);
 
 struct action *planner_add(struct planner *p, struct action_list *list, enum action_kind kind);
@@ -60,14 +61,14 @@ void planner_delete_pod(struct planner *p, const struct pod *pod);
 /* Plan again at `at_ms` or sooner. */
 void planner_requeue(struct planner *p, int64_t at_ms);
 
-/* State, reason and message; the transition time moves only with the state. */
+/* Set a condition; its transition time changes only with its state. */
 void planner_condition(struct planner *p, enum condition_type type, bool on, const char *reason,
                        const char *message);
 
-/* The word for the REASON column and what a person should know with it. The first of a pass wins. */
+/* Set status.reason (the REASON column) and the message that explains it. The first call of a pass counts. */
 void planner_reason(struct planner *p, const char *reason, const char *message);
 
-/* The same where the column also says what it is about, behind the word: "ClaimNotFound data". NULL: nothing. */
+/* The same with a subject behind the word: "ClaimNotFound data". NULL: none. */
 void planner_reason_about(struct planner *p, const char *reason, const char *subject, const char *message);
 
 char *planner_json(struct planner *p, const cJSON *node);

@@ -1,16 +1,17 @@
-/* replica.h - restartScope Replica: whether failed pods can be replaced one by one. Pure. */
+/* replica.h - restartScope Replica: replace failed pods one by one, without a new attempt. Pure. */
 #ifndef TK_OPERATOR_PLAN_REPLICA_H
 #define TK_OPERATOR_PLAN_REPLICA_H
 
 #include "operator/plan/judge.h"
 
-/* False: the attempt as a whole has to be judged. */
+/* Whether all failed pods of the judgement can be replaced. False: judge the attempt as a whole. */
 bool replica_can_replace(const struct planner *p, const struct judgement *j);
 
-/* The slot's pod is of the past: written ahead, before the pod goes and the next one comes. */
+/* Record in the status that the slot's pod is replaced (restarts + 1), before it is deleted and the next one
+ * is created. */
 void replica_write_ahead(struct planner *p, const struct slot *s);
 
-/* The cached status does not know of a replacement that is already there. */
+/* Whether a pod is newer than the cached status knows (a replacement that is not counted there). */
 bool replica_status_is_behind(const struct planner *p);
 
 #endif

@@ -1,8 +1,9 @@
-/* report.h - what our launcher leaves in the termination message of a container that failed. Pure.
+/* report.h - parse the report that torchkeeper's launcher writes into the termination message of a failed
+ * container. Pure.
  *
- * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}: the numbers first and the message last, so that a
- * report that was cut anywhere still says what is left of it. It stands at the beginning; text behind it is not looked at.
- * A user's program can write anything there, so nothing but the shape is relied on.
+ * {"rank":3,"exitCode":137,"signal":9,"host":"j-node-3","message":"..."}: numbers first and the message last,
+ * so that a report that was cut anywhere can still be used in part. It is at the beginning of the text; text
+ * behind it is ignored. The user's program can write there, too, so only this form is accepted.
  *
  * Ownership: a report borrows from the message.
  */
@@ -13,17 +14,17 @@
 #include "common/sv.h"
 
 struct report {
-    int32_t rank;      /* of the whole job */
+    int32_t rank;      /* global rank in the job */
     int32_t exit_code; /* 1..255; 128 + n for signal n */
     int32_t signal;    /* 0: none */
-    struct sv message; /* as it was written, with its escapes; empty when it was cut off */
+    struct sv message; /* with its escapes; empty if it was cut off */
 };
 
-/* False when the message holds no report, or less of one than rank and exit code. */
+/* False when the message has no report, or not even rank and exit code of one. */
 bool report_parse(const char *message, struct report *ret);
 
-/* The message without escapes; control characters but the end of a line become spaces, what is not ASCII and was escaped
- * becomes '?'. */
+/* The message with escapes resolved. Control characters but line feeds become spaces; escaped characters that
+ * are not ASCII become '?'. */
 char *report_message(const struct report *r, struct arena *a);
 
 #endif

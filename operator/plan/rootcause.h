@@ -1,10 +1,10 @@
-/* rootcause.h - what the termination message of a container that failed says about why. Pure.
+/* rootcause.h - find the cause of a failure in the termination message of a container. Pure.
  *
- * Our launcher leaves a report there (report.h). PyTorch's torchrun ends with 1 whatever happened to its workers; the code
- * that matters stands in the last lines of its log: the report of ChildFailedError, in the form that
- * torch/distributed/elastic/multiprocessing/errors gives it. What it calls the root cause is believed unless
- * it is itself a consequence (killed by torchrun, or an exception about a lost peer) and the report names a
- * worker that failed of its own.
+ * torchkeeper's launcher writes a report there (report.h). PyTorch's torchrun exits with 1 for any failure of
+ * its workers; their exit codes are in the last lines of its log, in the report of ChildFailedError, in the
+ * format of torch/distributed/elastic/multiprocessing/errors. The root cause that it names is accepted unless
+ * that is itself a consequence (terminated by torchrun, or an exception about a lost peer) and the report has
+ * another worker that failed by itself.
  */
 #ifndef TK_OPERATOR_PLAN_ROOTCAUSE_H
 #define TK_OPERATOR_PLAN_ROOTCAUSE_H
@@ -15,19 +15,21 @@
 struct rootcause {
     int32_t exit_code; /* 128 + n for signal n */
     int32_t signal;    /* 0: none */
-    int32_t rank;      /* -1: not said */
-    bool
-        peer_lost; /* an exception about a connection to another rank that broke, or torchrun lost its report */
-    struct sv line; /* of the message: what the worker said last in PyTorch's report; empty: nothing */
+    int32_t rank;      /* -1: not known */
+    /* An exception about a broken connection to another rank, or torchrun failed to read a worker's error
+     * file. */
+    bool peer_lost;
+    /* Of the message: the last line of the worker in PyTorch's report; empty: none. */
+    struct sv line;
 };
 
 /* False when the message names no cause. */
 bool rootcause_parse(const char *message, struct rootcause *ret);
 
-/* The message as people should read it: what our launcher reported, else all of it. */
+/* The message for people: that of the launcher's report, otherwise all of it. */
 const char *rootcause_text(const char *message, struct arena *a);
 
-/* The one line of it that says most: 256 bytes at most, without control characters; "" when there is none. */
+/* Its most informative line: 256 bytes at most, without control characters; "" when there is none. */
 const char *rootcause_line(const char *message, struct arena *a);
 
 #endif

@@ -1,16 +1,18 @@
-/* success.h - when a job ends well or by deadline, and which of its pods stay. Pure. */
+/* success.h - decide whether a job has succeeded or passed its deadline, and delete the pods of a finished
+ * one. Pure.
+ */
 #ifndef TK_OPERATOR_PLAN_SUCCESS_H
 #define TK_OPERATOR_PLAN_SUCCESS_H
 
 #include "operator/plan/planner.h"
 
-/* The master's success is the job's. True: p->st is finished. */
+/* Finish the job if the master (pod 0 of the first type) succeeded. True: p->st is finished. */
 bool success_check(struct planner *p);
 
-/* activeDeadlineSeconds from the newest startTime. True: p->st is finished. */
+/* Finish the job if activeDeadlineSeconds have passed since startTime. True: p->st is finished. */
 bool deadline_check(struct planner *p);
 
-/* What a finished job still needs: cleanUpPolicy, time to live. */
+/* Plan the cleanup of a finished job: cleanUpPolicy, ttlSecondsAfterFinished. */
 void cleanup_finished(struct planner *p);
 
 #endif

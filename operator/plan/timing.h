@@ -1,10 +1,12 @@
-/* timing.h - since when a user has waited for what a plan brings about, for the latency histograms of /metrics. Pure. */
+/* timing.h - compute since when the user has waited for what a plan achieves, for the latency histograms of
+ * /metrics. Pure.
+ */
 #ifndef TK_OPERATOR_PLAN_TIMING_H
 #define TK_OPERATOR_PLAN_TIMING_H
 
 #include "operator/plan/planner.h"
 
-/* Fills in out->waits from the old status, the new one and the plan's actions. */
+/* Set out->waits from the old status, the new one and the plan's actions. */
 void timing_note(const struct planner *p, struct plan *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* waiting.h - why a pod does not start, as far as its own status tells. Pure.
+/* waiting.h - explain from a pod's status why it does not start. Pure.
  *
  * Ownership: strings are literals, live in the pass's arena or are borrowed from the pod.
  */
@@ -8,9 +8,9 @@
 #include "operator/plan/planner.h"
 
 struct waiting {
-    const char *reason; /* CamelCase; NULL: nothing is wrong that one can see */
+    const char *reason; /* CamelCase; NULL: no problem is known */
     const char *
-        subject; /* the claim or init container meant, for the REASON column; NULL: it is clear or not known */
+        subject; /* the claim or init container in question, for the REASON column; NULL: clear, or not known */
     const char *message; /* without the pod's name; "" when reason is NULL */
 };
 
