@@ -207,16 +207,19 @@ const char *json_str(const cJSON *node, const char *key)
     return cJSON_IsString(m) ? m->valuestring : NULL;
 }
 
-int64_t json_i64(const cJSON *node, const char *key, int64_t fallback)
+int64_t json_exact_i64(const cJSON *node, int64_t fallback)
 {
-    const cJSON *m = json_find(node, (const char *[]){key, NULL});
+    double v = exact_number(node);
 
-    double v = exact_number(m);
-
-    return isnan(v) ? fallback : (int64_t)v;
+    return isnan(v) || v != trunc(v) ? fallback : (int64_t)v;
 }
 
-static int write_string(const char *s, struct buf *out, struct err *err)
+int64_t json_i64(const cJSON *node, const char *key, int64_t fallback)
+{
+    return json_exact_i64(json_find(node, (const char *[]){key, NULL}), fallback);
+}
+
+int json_write_string(const char *s, struct buf *out, struct err *err)
 {
     if (buf_append(out, "\"", 1, err) < 0)
         return -1;
@@ -259,7 +262,7 @@ static int write_children(const cJSON *node, bool names, struct buf *out, struct
     {
         if (child != node->child && buf_append(out, ",", 1, err) < 0)
             return -1;
-        if (names && (write_string(child->string, out, err) < 0 || buf_append(out, ":", 1, err) < 0))
+        if (names && (json_write_string(child->string, out, err) < 0 || buf_append(out, ":", 1, err) < 0))
             return -1;
         if (json_write(child, out, err) < 0)
             return -1;
@@ -272,7 +275,7 @@ int json_write(const cJSON *node, struct buf *out, struct err *err)
     if (cJSON_IsObject(node) || cJSON_IsArray(node))
         return write_children(node, cJSON_IsObject(node), out, err);
     if (cJSON_IsString(node))
-        return write_string(node->valuestring, out, err);
+        return json_write_string(node->valuestring, out, err);
     if (cJSON_IsNumber(node))
         return write_number(node, out, err);
     if (cJSON_IsBool(node))

@@ -95,12 +95,18 @@ const cJSON *json_find(const cJSON *node, const char *const *keys); /* keys ends
 const char *json_str(const cJSON *node, const char *key);
 int64_t json_i64(const cJSON *node, const char *key, int64_t fallback);
 
+/* The node's own value; the fallback unless it is an integer that a double holds exactly. */
+int64_t json_exact_i64(const cJSON *node, int64_t fallback);
+
 /* Append compact JSON. Parsed numbers print as they were written; others up to 2^53 without exponent or
  * fraction (cJSON's own printer writes 1e15 as "1e+15", which the API server refuses for an integer
  * field). */
 int json_write(const cJSON *node, struct buf *out, struct err *err) MUST_CHECK;
 
-/* The same into an arena. */
+/* Append `s` as a JSON string, in quotes. */
+int json_write_string(const char *s, struct buf *out, struct err *err) MUST_CHECK;
+
+/* Like json_write, into an arena. */
 char *json_print(const cJSON *node, struct arena *a);
 
 /* A hash of the content. Members count in any order, since servers sort them; items in theirs; numbers by

@@ -3,8 +3,8 @@
 
 #include "common/fsutil.h"
 #include "common/hash.h"
+#include "common/json.h"
 #include "common/sv.h"
-#include "trainer/state/files/json_scan.h"
 
 #include <string.h>
 
@@ -79,30 +79,29 @@ static int add_token(struct bpe *b, const char *name, const char *text, size_t l
     return 0;
 }
 
-static int parse_vocab(struct bpe *b, struct json_scan *s, struct err *err)
+static int parse_vocab(struct bpe *b, const cJSON *tree, struct err *err)
 {
     int16_t byte_of[CHARACTERS];
-    char name[2 * BPE_TOKEN_BYTES + 1];
     char text[BPE_TOKEN_BYTES];
-    int64_t number;
+    const cJSON *entry;
 
-    make_bytes(byte_of);
-    if (!json_scan_take(s, '{'))
+    if (!cJSON_IsObject(tree))
         return err_set(err, ERR_INVALID, "expected an object: {\"token\": number, ...}");
-    do {
-        if (json_scan_string(s, name, sizeof(name)) || !json_scan_take(s, ':') ||
-            json_scan_integer(s, &number))
-            return err_set(err, ERR_INVALID, "behind %d tokens: expected \"token\": number", b->vocab);
+    make_bytes(byte_of);
+    cJSON_ArrayForEach(entry, tree)
+    {
+        const char *name = entry->string;
+        int64_t number = json_exact_i64(entry, -1);
         int len = to_bytes(byte_of, sv_from(name), text, sizeof(text));
+        if (number < 0)
+            return err_set(err, ERR_INVALID, "\"%.60s\": expected a number from 0 on", name);
         if (len < 1)
             return err_set(err, ERR_INVALID,
                            "\"%.60s\": expected 1..%d of the characters that stand for bytes", name,
                            BPE_TOKEN_BYTES);
         if (add_token(b, name, text, (size_t)len, number, err))
             return -1;
-    } while (json_scan_take(s, ','));
-    if (!json_scan_take(s, '}') || !json_scan_ended(s))
-        return err_set(err, ERR_INVALID, "behind %d tokens: expected the object's end", b->vocab);
+    }
     return 0;
 }
 
@@ -126,9 +125,8 @@ int bpe_read_vocab(struct bpe *b, const char *path, struct err *err)
 
     if (fs_read_regular(path, &text, err))
         return -1;
-    const char *start = buf_str(&text);
-    struct json_scan scan = {start, start + text.len};
-    return parse_vocab(b, &scan, err) || find_bytes(b, err) ? err_wrap(err, "%.120s", path) : 0;
+    cleanup_json cJSON *tree = json_parse(buf_str(&text), text.len, err);
+    return !tree || parse_vocab(b, tree, err) || find_bytes(b, err) ? err_wrap(err, "%.120s", path) : 0;
 }
 
 static int parse_merge(struct bpe *b, const int16_t *byte_of, struct sv line, struct err *err)

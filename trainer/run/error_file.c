@@ -2,6 +2,7 @@
 #include "trainer/run/error_file.h"
 
 #include "common/fsutil.h"
+#include "common/json.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,29 +11,12 @@
 
 enum { ERROR_FILE_BYTES = 8192 };
 
-#define HEAD "{\"message\":{\"message\":\""
-#define TAIL "\",\"extraInfo\":{\"py_callstack\":\"\",\"timestamp\":\"%lld\"}}}\n"
-
-static int put_escaped(const char *s, struct buf *out, struct err *err)
-{
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-        int rc;
-        if (c == '"' || c == '\\')
-            rc = buf_printf(out, err, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            rc = buf_printf(out, err, "\\u%04x", c);
-        else
-            rc = buf_append(out, s, 1, err);
-        if (rc)
-            return -1;
-    }
-    return 0;
-}
+#define HEAD "{\"message\":{\"message\":"
+#define TAIL ",\"extraInfo\":{\"py_callstack\":\"\",\"timestamp\":\"%lld\"}}}\n"
 
 int error_file_encode(const char *message, int64_t wall_ms, struct buf *out, struct err *err)
 {
-    return buf_puts(out, HEAD, err) || put_escaped(message, out, err) ||
+    return buf_puts(out, HEAD, err) || json_write_string(message, out, err) ||
                    buf_printf(out, err, TAIL, (long long)(wall_ms / 1000))
                ? -1
                : 0;
@@ -51,7 +35,7 @@ int error_file_write(const char *path, const char *message, int64_t wall_ms, str
 void error_file_exhausted(void *path)
 {
     char text[160];
-    const int len = snprintf(text, sizeof(text), HEAD "out of memory" TAIL, (long long)time(NULL));
+    const int len = snprintf(text, sizeof(text), HEAD "\"out of memory\"" TAIL, (long long)time(NULL));
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     const ssize_t told = fd >= 0 ? write(fd, text, (size_t)len) : 0;
 

@@ -1,7 +1,7 @@
 /* manifest.c - encode and decode a checkpoint's manifest.json. */
 #include "trainer/state/files/manifest.h"
 
-#include "trainer/state/files/json_scan.h"
+#include "common/json.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,20 +12,13 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *err)
                    "{\n  \"format\": %d,\n  \"step\": %" PRId64 ",\n  \"config\": %" PRIu32
                    ",\n  \"saved_ms\": %" PRId64 ",\n  \"run_id\": ",
                    MANIFEST_FORMAT, m->step, m->config, m->saved_ms) ||
-        json_put_string(out, m->run_id, err) || buf_puts(out, ",\n  \"files\": [", err))
+        json_write_string(m->run_id, out, err) || buf_puts(out, ",\n  \"files\": [", err))
         return -1;
     for (int i = 0; i < m->files; i++)
         if (buf_printf(out, err, "%s\n    {\"name\": \"%s\", \"bytes\": %" PRId64 ", \"crc32\": %" PRIu32 "}",
                        i ? "," : "", m->file[i].name, m->file[i].bytes, m->file[i].crc))
             return -1;
     return buf_puts(out, "\n  ]\n}\n", err);
-}
-
-static int get_integer(struct json_scan *s, const char *key, int64_t max, int64_t *ret, struct err *err)
-{
-    if (json_scan_integer(s, ret) || *ret > max)
-        return err_set(err, ERR_INVALID, "%s: expected an integer 0..%" PRId64, key, max);
-    return 0;
 }
 
 static bool is_file_name(const char *name)
@@ -36,103 +29,89 @@ static bool is_file_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
 }
 
-static int decode_file_field(struct json_scan *s, const char *key, struct manifest_file *f, struct err *err)
+/* A damaged name of a field is an unknown field. */
+static int refuse_unknown(const struct json_at *at, const char *const *known, struct err *err)
 {
-    int64_t v;
+    const cJSON *member;
 
-    if (strcmp(key, "name") == 0) {
-        if (json_scan_string(s, f->name, sizeof(f->name)) || !is_file_name(f->name))
-            return err_set(err, ERR_INVALID, "files: name: expected the name of a file");
-        return 0;
+    if (!cJSON_IsObject(at->node))
+        return json_err(at, err, "expected an object");
+    cJSON_ArrayForEach(member, at->node)
+    {
+        const char *const *k = known;
+        while (*k && strcmp(*k, member->string) != 0)
+            k++;
+        if (!*k)
+            return json_err(at, err, "%.40s: unknown field", member->string);
     }
-    if (strcmp(key, "bytes") == 0)
-        return get_integer(s, "files: bytes", INT64_C(1) << 53, &f->bytes, err);
-    if (strcmp(key, "crc32") != 0)
-        return err_set(err, ERR_INVALID, "files: %s: unknown field", key);
-    if (get_integer(s, "files: crc32", UINT32_MAX, &v, err))
-        return -1;
-    f->crc = (uint32_t)v;
     return 0;
 }
 
-static int decode_file(struct json_scan *s, struct manifest *m, struct err *err)
+static int decode_file(const struct json_at *at, struct manifest *m, struct err *err)
 {
     struct manifest_file f = {.bytes = -1};
-    char key[16];
+    const char *name = "";
+    int64_t crc = -1;
 
-    if (!json_scan_take(s, '{'))
-        return err_set(err, ERR_INVALID, "files: expected objects");
-    do {
-        if (json_scan_string(s, key, sizeof(key)) || !json_scan_take(s, ':'))
-            return err_set(err, ERR_INVALID, "files: expected name, bytes and crc32");
-        if (decode_file_field(s, key, &f, err))
-            return -1;
-    } while (json_scan_take(s, ','));
-    if (!json_scan_take(s, '}') || !f.name[0] || f.bytes < 0)
-        return err_set(err, ERR_INVALID, "files: expected name, bytes and crc32");
-    if (m->files == MANIFEST_FILES_MAX || manifest_find(m, f.name))
-        return err_set(err, ERR_INVALID, "files: %s: too many, or twice", f.name);
+    if (refuse_unknown(at, (const char *[]){"name", "bytes", "crc32", NULL}, err) ||
+        json_get_str(at, "name", &name, err) ||
+        json_get_i64(at, "bytes", 0, INT64_C(1) << 53, &f.bytes, err) ||
+        json_get_i64(at, "crc32", 0, UINT32_MAX, &crc, err))
+        return -1;
+    if (!is_file_name(name) || strlen(name) >= sizeof(f.name) || f.bytes < 0 || crc < 0)
+        return json_err(at, err, "expected name (of a file), bytes and crc32");
+    if (m->files == MANIFEST_FILES_MAX || manifest_find(m, name))
+        return json_err(at, err, "%s: too many, or twice", name);
+    memcpy(f.name, name, strlen(name));
+    f.crc = (uint32_t)crc;
     m->file[m->files++] = f;
     return 0;
 }
 
-static int decode_files(struct json_scan *s, struct manifest *m, struct err *err)
+static int decode_files(const struct json_at *at, struct manifest *m, struct err *err)
 {
-    if (!json_scan_take(s, '['))
-        return err_set(err, ERR_INVALID, "files: expected an array");
-    do {
-        if (decode_file(s, m, err))
-            return -1;
-    } while (json_scan_take(s, ','));
-    return json_scan_take(s, ']') ? 0 : err_set(err, ERR_INVALID, "files: expected an array");
-}
+    const cJSON *item;
+    int n = 0;
 
-static int decode_field(struct json_scan *s, const char *key, struct manifest *m, int64_t *format,
-                        struct err *err)
-{
-    int64_t v;
-
-    if (strcmp(key, "format") == 0)
-        return get_integer(s, key, INT32_MAX, format, err);
-    if (strcmp(key, "step") == 0)
-        return get_integer(s, key, INT64_C(1) << 53, &m->step, err);
-    if (strcmp(key, "saved_ms") == 0)
-        return get_integer(s, key, INT64_C(1) << 53, &m->saved_ms, err);
-    if (strcmp(key, "config") == 0) {
-        if (get_integer(s, key, UINT32_MAX, &v, err))
+    if (json_expect_array(at, MANIFEST_FILES_MAX, err))
+        return -1;
+    cJSON_ArrayForEach(item, at->node)
+    {
+        struct json_at file = json_item(at, item, n++);
+        if (decode_file(&file, m, err))
             return -1;
-        m->config = (uint32_t)v;
-        return 0;
     }
-    if (strcmp(key, "run_id") == 0)
-        return json_scan_string(s, m->run_id, sizeof(m->run_id))
-                   ? err_set(err, ERR_INVALID, "run_id: expected text of less than %d bytes",
-                             MANIFEST_RUN_ID_BYTES)
-                   : 0;
-    if (strcmp(key, "files") == 0)
-        return decode_files(s, m, err);
-    return err_set(err, ERR_INVALID, "%s: unknown field", key);
+    return 0;
 }
 
 int manifest_decode(const char *text, size_t len, struct manifest *ret, struct err *err)
 {
-    struct json_scan s = {text, text + len};
     struct manifest m = {.step = -1};
+    const char *run_id = "";
     int64_t format = -1;
-    char key[16];
+    int64_t config = 0;
+    cleanup_json cJSON *tree = json_parse(text, len, err);
 
-    if (!json_scan_take(&s, '{'))
-        return err_set(err, ERR_INVALID, "expected an object");
-    do {
-        if (json_scan_string(&s, key, sizeof(key)) || !json_scan_take(&s, ':'))
-            return err_set(err, ERR_INVALID, "expected format, step, config, run_id and files");
-        if (decode_field(&s, key, &m, &format, err))
-            return -1;
-    } while (json_scan_take(&s, ','));
-    if (!json_scan_take(&s, '}') || !json_scan_ended(&s) || m.step < 0 || !m.files)
-        return err_set(err, ERR_INVALID, "expected format, step, config, run_id and files");
-    if (format != MANIFEST_FORMAT)
-        return err_set(err, ERR_INVALID, "format: %" PRId64 ", expected %d", format, MANIFEST_FORMAT);
+    if (!tree)
+        return -1;
+    struct json_at at = json_root(tree, "manifest");
+    struct json_at files = json_member(&at, "files");
+    static const char *const known[] = {"format", "step", "config", "saved_ms", "run_id", "files", NULL};
+    if (refuse_unknown(&at, known, err) || json_get_i64(&at, "format", 0, INT32_MAX, &format, err))
+        return -1;
+    if (format >= 0 && format != MANIFEST_FORMAT)
+        return json_err(&at, err, "format: %" PRId64 ", expected %d", format, MANIFEST_FORMAT);
+    if (json_get_i64(&at, "step", 0, INT64_C(1) << 53, &m.step, err) ||
+        json_get_i64(&at, "saved_ms", 0, INT64_C(1) << 53, &m.saved_ms, err) ||
+        json_get_i64(&at, "config", 0, UINT32_MAX, &config, err) ||
+        json_get_str(&at, "run_id", &run_id, err) || decode_files(&files, &m, err))
+        return -1;
+    if (format < 0 || m.step < 0 || !m.files)
+        return json_err(&at, err, "expected format, step, config, run_id and files");
+    if (strlen(run_id) >= sizeof(m.run_id))
+        return json_err(&at, err, "run_id: expected text of less than %d bytes", MANIFEST_RUN_ID_BYTES);
+    m.config = (uint32_t)config;
+    memcpy(m.run_id, run_id, strlen(run_id));
     *ret = m;
     return 0;
 }

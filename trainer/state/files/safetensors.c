@@ -1,14 +1,13 @@
 /* safetensors.c - read and write .safetensors: a JSON header, then the tensors' bytes. */
 #include "trainer/state/files/safetensors.h"
 
-#include "common/buf.h"
-#include "trainer/state/files/json_scan.h"
+#include "common/json.h"
 #include "trainer/state/files/pickle_memo.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8, NAME_BYTES = 1024 };
+enum { LENGTH_BYTES = 8, HEADER_ALIGN = 8 };
 
 static const struct {
     const char *name;
@@ -46,7 +45,7 @@ static int describe(struct buf *out, const struct tensor_row *row, int64_t from,
 {
     const struct pt_tensor *t = &row->tensor;
 
-    if (buf_puts(out, ",", err) || json_put_string(out, row->name, err) ||
+    if (buf_puts(out, ",", err) || json_write_string(row->name, out, err) ||
         buf_printf(out, err, ":{\"dtype\":\"%s\",\"shape\":[", dtype_name(t->dtype)))
         return -1;
     for (int32_t i = 0; i < t->dims; i++)
@@ -113,91 +112,61 @@ struct place {
     int64_t from, to;
 };
 
-static int parse_dtype(struct json_scan *s, enum pt_dtype *ret, struct err *err)
+static int parse_dtype(const struct json_at *at, enum pt_dtype *ret, struct err *err)
 {
-    char name[8] = "";
+    const char *name = "";
 
-    if (!json_scan_string(s, name, sizeof(name))) {
-        for (size_t i = 0; i < ARRAY_LEN(DTYPES); i++) {
-            if (strcmp(DTYPES[i].name, name) == 0) {
-                *ret = DTYPES[i].dtype;
-                return 0;
-            }
+    if (json_get_str(at, "dtype", &name, err))
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(DTYPES); i++) {
+        if (strcmp(DTYPES[i].name, name) == 0) {
+            *ret = DTYPES[i].dtype;
+            return 0;
         }
     }
-    return err_set(err, ERR_INVALID, "dtype: expected one of F64 I64 F32 I32 BF16 F16 U8 BOOL, got \"%s\"",
-                   name);
+    return json_err(at, err, "dtype: expected one of F64 I64 F32 I32 BF16 F16 U8 BOOL, got \"%.40s\"", name);
 }
 
-/* An array of integers, `max` at most; their number, or -1. */
-static int parse_array(struct json_scan *s, const char *key, int max, int64_t *v, struct err *err)
+/* An array of integers from 0 to 2^53, `max` at most; their number, or -1. */
+static int parse_array(const struct json_at *tensor, const char *key, int max, int64_t *v, struct err *err)
 {
+    struct json_at at = json_member(tensor, key);
+    const cJSON *item;
     int n = 0;
 
-    if (!json_scan_take(s, '['))
-        return err_set(err, ERR_INVALID, "%s: expected an array of integers", key);
-    if (json_scan_take(s, ']'))
-        return 0;
-    do {
-        if (n == max || json_scan_integer(s, &v[n]))
-            return err_set(err, ERR_INVALID, "%s: expected at most %d integers from 0 to 2^53", key, max);
-        n++;
-    } while (json_scan_take(s, ','));
-    return json_scan_take(s, ']') ? n : err_set(err, ERR_INVALID, "%s: expected a ]", key);
+    if (!at.node)
+        return json_err(tensor, err, "expected dtype, shape and data_offsets");
+    if (json_expect_array(&at, max, err))
+        return -1;
+    cJSON_ArrayForEach(item, at.node)
+    {
+        v[n] = cJSON_IsNumber(item) ? json_exact_i64(item, -1) : -1;
+        if (v[n++] < 0)
+            return json_err(&at, err, "expected integers from 0 to 2^53");
+    }
+    return n;
 }
 
-enum { HAS_DTYPE = 1, HAS_SHAPE = 2, HAS_OFFSETS = 4, HAS_ALL = 7 };
-
-/* {"dtype": ..., "shape": ..., "data_offsets": ...} in any order, each once. */
-static int parse_entry(struct json_scan *s, struct pt_tensor *t, int64_t offsets[static 2], struct err *err)
-{
-    int has = 0;
-    int now;
-    char key[16];
-
-    if (!json_scan_take(s, '{'))
-        return err_set(err, ERR_INVALID, "expected an object");
-    do {
-        if (json_scan_string(s, key, sizeof(key)) || !json_scan_take(s, ':'))
-            return err_set(err, ERR_INVALID, "expected dtype, shape and data_offsets");
-        if (strcmp(key, "dtype") == 0) {
-            now = parse_dtype(s, &t->dtype, err) ? -1 : HAS_DTYPE;
-        } else if (strcmp(key, "shape") == 0) {
-            t->dims = parse_array(s, key, PT_DIMS_MAX, t->dim, err);
-            now = t->dims < 0 ? -1 : HAS_SHAPE;
-        } else if (strcmp(key, "data_offsets") == 0) {
-            int n = parse_array(s, key, 2, offsets, err);
-            if (n >= 0 && n != 2)
-                err_set(err, ERR_INVALID, "data_offsets: expected [begin, end], got %d integers", n);
-            now = n != 2 ? -1 : HAS_OFFSETS;
-        } else {
-            now = err_set(err, ERR_INVALID, "%s: unknown field", key);
-        }
-        if (now < 0)
-            return -1;
-        if (has & now)
-            return err_set(err, ERR_INVALID, "%s: stands there twice", key);
-        has |= now;
-    } while (json_scan_take(s, ','));
-    if (!json_scan_take(s, '}') || has != HAS_ALL)
-        return err_set(err, ERR_INVALID, "expected dtype, shape and data_offsets");
-    return 0;
-}
-
-static int parse_tensor(struct json_scan *s, const uint8_t *data, int64_t data_len, struct pt_tensor *t,
+/* {"dtype": ..., "shape": ..., "data_offsets": [begin, end]}, the bytes from `data` on. */
+static int parse_tensor(const struct json_at *at, const uint8_t *data, int64_t data_len, struct pt_tensor *t,
                         struct place *place, struct err *err)
 {
     int64_t offsets[2] = {0};
 
-    if (parse_entry(s, t, offsets, err))
+    if (!cJSON_IsObject(at->node))
+        return json_err(at, err, "expected an object");
+    if (parse_dtype(at, &t->dtype, err))
         return -1;
-    if (offsets[0] > offsets[1] || offsets[1] > data_len)
-        return err_set(err, ERR_INVALID, "data_offsets: expected [begin, end] within %" PRId64 " bytes",
-                       data_len);
+    t->dims = parse_array(at, "shape", PT_DIMS_MAX, t->dim, err);
+    int n = parse_array(at, "data_offsets", 2, offsets, err);
+    if (t->dims < 0 || n < 0)
+        return -1;
+    if (n != 2 || offsets[0] > offsets[1] || offsets[1] > data_len)
+        return json_err(at, err, "data_offsets: expected [begin, end] within %" PRId64 " bytes", data_len);
     int64_t bytes = pt_tensor_bytes(t);
     if (bytes != offsets[1] - offsets[0])
-        return err_set(err, ERR_INVALID, "data_offsets: %" PRId64 " bytes, but the shape says %" PRId64,
-                       offsets[1] - offsets[0], bytes);
+        return json_err(at, err, "data_offsets: %" PRId64 " bytes, but the shape says %" PRId64,
+                        offsets[1] - offsets[0], bytes);
     t->data = data + offsets[0];
     *place = (struct place){offsets[0], offsets[1]};
     return 0;
@@ -232,38 +201,26 @@ static int check_places(struct place *place, size_t n, int64_t data_len, struct 
     return 0;
 }
 
-/* A tensor takes this many bytes of a header at least: {"dtype":"U8","shape":[],"data_offsets":[0,1]} and a name. */
-enum { ENTRY_BYTES_MIN = 46 };
-
-static int parse_header(struct json_scan *s, const uint8_t *data, int64_t data_len, struct arena *a,
+static int parse_header(const struct json_at *header, const uint8_t *data, int64_t data_len, struct arena *a,
                         struct tensor_list *ret, struct err *err)
 {
-    size_t max = (size_t)(s->end - s->p) / ENTRY_BYTES_MIN + 1;
-    struct tensor_row *row = arena_array(a, max, struct tensor_row);
-    struct place *place = arena_array(a, max, struct place);
-    char name[NAME_BYTES];
+    size_t max = (size_t)cJSON_GetArraySize(header->node);
+    struct tensor_row *row = arena_array(a, max + 1, struct tensor_row);
+    struct place *place = arena_array(a, max + 1, struct place);
+    const cJSON *entry;
     size_t n = 0;
 
-    if (!json_scan_take(s, '{'))
-        return err_set(err, ERR_INVALID, "header: expected an object");
-    bool empty = json_scan_take(s, '}');
-    while (!empty) {
-        if (json_scan_string(s, name, sizeof(name)) || !json_scan_take(s, ':'))
-            return err_set(err, ERR_INVALID, "header: expected a name of less than %d bytes", NAME_BYTES);
-        if (strcmp(name, "__metadata__") == 0) {
-            if (json_scan_skip(s))
-                return err_set(err, ERR_INVALID, "header: __metadata__: not JSON");
-        } else if (n == max || parse_tensor(s, data, data_len, &row[n].tensor, &place[n], err)) {
-            return n == max ? err_set(err, ERR_INVALID, "header: too many tensors for its length")
-                            : err_wrap(err, "%.80s", name);
-        } else {
-            row[n++].name = arena_strdup(a, name);
-        }
-        if (!json_scan_take(s, ','))
-            break;
+    if (!cJSON_IsObject(header->node))
+        return json_err(header, err, "expected an object");
+    cJSON_ArrayForEach(entry, header->node)
+    {
+        struct json_at at = {entry, header, entry->string, 0};
+        if (strcmp(entry->string, "__metadata__") == 0)
+            continue;
+        if (parse_tensor(&at, data, data_len, &row[n].tensor, &place[n], err))
+            return -1;
+        row[n++].name = arena_strdup(a, entry->string);
     }
-    if ((!empty && !json_scan_take(s, '}')) || !json_scan_ended(s))
-        return err_set(err, ERR_INVALID, "header: expected its end");
     *ret = (struct tensor_list){row, n};
     return check_places(place, n, data_len, err);
 }
@@ -282,7 +239,9 @@ int safetensors_parse(const void *bytes, size_t len, struct arena *a, struct ten
         return err_set(err, ERR_INVALID, "header length: %" PRIu64 ", but the file has %zu bytes", header,
                        len);
     const char *text = (const char *)p + LENGTH_BYTES;
-    struct json_scan scan = {text, text + header};
-    return parse_header(&scan, p + LENGTH_BYTES + header, (int64_t)(len - LENGTH_BYTES - header), a, ret,
-                        err);
+    cleanup_json cJSON *tree = json_parse(text, header, err);
+    if (!tree)
+        return err_wrap(err, "header");
+    struct json_at at = json_root(tree, "header");
+    return parse_header(&at, p + LENGTH_BYTES + header, (int64_t)(len - LENGTH_BYTES - header), a, ret, err);
 }
