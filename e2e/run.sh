@@ -2,6 +2,7 @@
 # run.sh - the end-to-end cases against the local Kubernetes (root): most of them side by side, each in a namespace of its own,
 # then those marked serial. Arguments go to pytest: e2e/run.sh -k backoff
 #   e2e/run.sh --prepare    only what takes long: the images and the Python environment; no cluster
+#   e2e/run.sh --long ...   the cases marked long, which make test leaves out
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../scripts/lib.sh"
@@ -37,7 +38,8 @@ venv_is_ready
 cd "$REPO/e2e"
 # cases PYTEST-ARGUMENT...: 5 says that none was selected.
 cases() { "$VENV/bin/python" -m pytest -p no:cacheprovider "$@" || { [ $? -eq 5 ] && none=$((none + 1)); }; }
-none=0
-cases -m 'not serial' -n "$AT_ONCE" --dist worksteal "$@"
-cases -m serial "$@"
+none=0 which="not long"
+[ "${1:-}" != --long ] || { which=long && shift; }
+cases -m "$which and not serial" -n "$AT_ONCE" --dist worksteal "$@"
+cases -m "$which and serial" "$@"
 [ "$none" -lt 2 ] || die "no case is called: $*"

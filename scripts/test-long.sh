@@ -4,6 +4,7 @@
 #   scripts/test-long.sh [STAGE]...      without names all of them, in this order:
 #   slow      unit tests with the label "long": under valgrind, and two builds that have to be equal byte by byte
 #   versions  the operator with the API servers of every Kubernetes version, not only the oldest and the newest
+#   cases     end-to-end cases marked long, most of them of PyTorch's torchrun (root)
 #   faults    every class of faults in full
 #   soak      10,000 lives of jobs, as shipped and under AddressSanitizer
 #   fuzz      each fuzz target, FUZZ_SECONDS of CPU time (default 300)
@@ -20,6 +21,7 @@ versions() {
     mapfile -t minors < <(deploy/local/servers versions | cut -d ' ' -f 1)
     e2e/versions/run.sh && e2e/versions/run.sh "${minors[@]:1:${#minors[@]}-2}"
 }
+cases() { e2e/run.sh --long; }
 faults() { scripts/faults.sh; }
 soak() { e2e/faults/run.sh soak; }
 fuzz() { JOBS=${JOBS:-1} scripts/fuzz.sh "${FUZZ_SECONDS:-300}"; }
@@ -31,7 +33,7 @@ if [ "${1:-}" = --only ]; then
     exit
 fi
 stages=("$@")
-[ $# -gt 0 ] || stages=(slow versions faults soak fuzz chaos big)
+[ $# -gt 0 ] || stages=(slow versions cases faults soak fuzz chaos big)
 for stage in "${stages[@]}"; do
     grep -q "^#   $stage " "$0" || die "$stage: expected one of $(sed -n 's/^#   \([a-z]*\)  .*/\1/p' "$0" | tr '\n' ' ')"
 done

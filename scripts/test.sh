@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh - every test: style, unit tests by gcc as shipped, by clang under sanitizers with what they cover and under
-# ThreadSanitizer, API servers of the oldest and the newest Kubernetes, and as root the real one in between. What takes
-# longer is in test-long.sh.
+# ThreadSanitizer; beside them API servers of the oldest and the newest Kubernetes, and as root the real one in between. What
+# takes longer is in test-long.sh.
 #   scripts/test.sh [--unit]
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -41,15 +41,13 @@ races() {
     scripts/side-by-side.sh build/tsan -L threads --output-on-failure
 }
 
-# What takes long and needs no core all the time, beside the compilers and the tests that wait: downloads, Kubernetes (the Go
-# compiler is told to be nice), images.
-prepare_rest() {
-    rest=(prepare-kubernetes)
+# What takes long and needs no core all the time, beside the compiler and the tests: downloads, Kubernetes (the Go compiler is
+# told to be nice), images.
+begin_preparing() {
     # All packages now: there is one apt at a time, and preparing Kubernetes may need it for Go.
     if [ "$(id -u)" -eq 0 ]; then
         scripts/deps.sh servers bench e2e cluster images
         begin prepare-e2e e2e/run.sh --prepare
-        rest+=(prepare-e2e)
     else
         scripts/deps.sh servers bench
     fi
@@ -58,10 +56,6 @@ prepare_rest() {
 
 prepare_kubernetes() {
     deploy/local/servers build && bench/operator/kwok.sh && { [ "$(id -u)" -ne 0 ] || deploy/local/cluster build; }
-}
-
-rest_is_prepared() {
-    finish "${rest[@]}" || die "failed: ${FAILED[*]}"
 }
 
 faults() {
@@ -78,10 +72,28 @@ end_to_end() {
     local ours=yes # a cluster that was up before stays up
     say "end to end"
     [ -e "${TORCHKEEPER_STATE:-/var/lib/torchkeeper}/.torchkeeper-state" ] && ours=no
+    [ "$ours" = no ] || trap 'e2e/down.sh; exit 143' TERM
     e2e/run.sh
     if [ "$ours" = yes ]; then
         e2e/down.sh
     fi
+}
+
+# Everything with API servers. It mostly waits, so it runs beside the unit tests, which need the cores all the time and are nice.
+servers() {
+    local pid
+    for pid in "${BEGUN[@]}"; do tail --pid="$pid" -f /dev/null; done
+    prepare_kubernetes >>"$LOGS/prepare-kubernetes.log" 2>&1 || die "failed: build/logs/prepare-kubernetes.log"
+    stages=()
+    stage "versions of Kubernetes" e2e/versions/run.sh
+    stage "faults, in short" faults
+    stage "scale, in small" scale
+    if [ "$(id -u)" -eq 0 ]; then
+        stage "end to end" end_to_end
+    else
+        say "end to end: skipped, it needs root"
+    fi
+    table
 }
 
 # stage WHAT COMMAND...: runs it, and remembers how long it took.
@@ -93,29 +105,26 @@ stage() {
 }
 
 table() {
-    printf '%s\n' "${stages[@]}" "$SECONDS in all" | awk '{ s = $1; $1 = ""; printf "%6.1f min %s\n", s / 60, $0 }'
+    printf '%s\n' "${stages[@]}" | awk '{ s = $1; $1 = ""; printf "%6.1f min %s\n", s / 60, $0 }'
 }
 
 trap stop_begun EXIT
 export WITH_CUDA=${WITH_CUDA:-on}
 stage packages scripts/deps.sh build test coverage cuda
-[ "${1:-}" = --unit ] || stage "more packages" prepare_rest
+[ "${1:-}" = --unit ] || stage "more packages" begin_preparing
 stage style style
 stage "build: release" compile
+if [ "${1:-}" != --unit ]; then
+    begin servers servers
+    renice -n 10 $$ >/dev/null
+fi
 stage "units: release" units
 stage "units: sanitized and counted, with its build" scripts/coverage.sh
 stage "units: tsan, with its build" races
-if [ "${1:-}" = --unit ]; then
-    table
-    exit 0
+if [ "${1:-}" != --unit ]; then
+    waited=$SECONDS
+    finish "${!BEGUN[@]}" || die "failed: ${FAILED[*]}"
+    stages+=("$((SECONDS - waited)) waiting for what runs beside it: versions, faults, scale, end to end")
 fi
-stage "Kubernetes and images, what was left" rest_is_prepared
-stage "versions of Kubernetes" e2e/versions/run.sh
-stage "faults, in short" faults
-stage "scale, in small" scale
-if [ "$(id -u)" -eq 0 ]; then
-    stage "end to end" end_to_end
-else
-    say "end to end: skipped, it needs root"
-fi
+stages+=("$SECONDS in all")
 table

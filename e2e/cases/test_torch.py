@@ -46,7 +46,11 @@ def ends(how, rank, data):
     return replica("ends.py", replicas=2, env={"END": how, "RANK_TO_END": str(rank)}, data=data)
 
 
-@pytest.mark.parametrize(("how", "code", "signal"), [("SIGKILL", 137, 9), ("138", 138, None), ("PARENT", 143, 15)])
+@pytest.mark.parametrize(("how", "code", "signal"), [
+    ("SIGKILL", 137, 9),
+    pytest.param("138", 138, None, marks=pytest.mark.long),
+    pytest.param("PARENT", 143, 15, marks=pytest.mark.long),
+])
 def test_what_torchrun_hides_behind_1_restarts_the_job(ns, data, how, code, signal):
     torch_job("hidden", ends(how, 3, data), torchrun={"procPerNode": 2}, namespace=ns)
     end = ended("hidden", ns)
@@ -59,7 +63,7 @@ def test_what_torchrun_hides_behind_1_restarts_the_job(ns, data, how, code, sign
     assert sorted(audit("create", "pods", ns)) == ["hidden-node-0"] * 2 + ["hidden-node-1"] * 2
 
 
-@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("rank", [3, pytest.param(0, marks=pytest.mark.long)])
 def test_an_exception_fails_the_job_and_is_named(ns, data, rank):
     torch_job("raises", ends("sample 17 has no label", rank, data), torchrun={"procPerNode": 2}, namespace=ns)
     end = ended("raises", ns)
@@ -70,6 +74,7 @@ def test_an_exception_fails_the_job_and_is_named(ns, data, rank):
     assert "ValueError: sample 17 has no label" in last["message"]
 
 
+@pytest.mark.long
 def test_torchruns_own_restarts_stay_inside(ns, data):
     torch_job("inner", ends("once is enough", 3, data), torchrun={"procPerNode": 2, "maxRestarts": 3}, namespace=ns)
     end = ended("inner", ns)
@@ -81,6 +86,7 @@ def test_torchruns_own_restarts_stay_inside(ns, data):
     assert sorted(audit("create", "pods", ns)) == ["inner-node-0", "inner-node-1"]
 
 
+@pytest.mark.long
 def test_a_killed_pod_joins_again_while_pod_0_lives_on(ns, data):
     """restartScope Replica, which is an elastic job's default."""
     torch_job("again", replica("steps.py", replicas=2, data=data), torchrun={"maxRestarts": 9, **HASTE},
@@ -100,6 +106,7 @@ def test_a_killed_pod_joins_again_while_pod_0_lives_on(ns, data):
     assert sorted(audit("create", "pods", ns)) == ["again-node-0", "again-node-1", "again-node-1"]
 
 
+@pytest.mark.long
 def test_an_elastic_job_grows_and_shrinks_without_a_restart(ns, data):
     torch_job("grows", replica("steps.py", replicas=2, data=data), torchrun={"maxRestarts": 9, **HASTE},
               **elastic(3, 2), namespace=ns)
@@ -147,6 +154,7 @@ def test_a_paused_job_saves_its_work_and_goes_on_from_there(ns, data):
     assert (end["attempt"], end["backoffCount"], end["disruptionCount"], end["resumeCount"]) == (1, 0, 0, 1)
 
 
+@pytest.mark.long
 def test_pods_that_others_remove_are_disruptions(ns, data):
     def await_attempt(number):
         wait_for(f"attempt {number}", lambda: status("moved", ns).get("attempt") == number, 120)
@@ -173,6 +181,7 @@ def started(pod, ns):
     return datetime.fromisoformat(container["state"]["terminated"]["startedAt"])
 
 
+@pytest.mark.long
 def test_pod_0_comes_late(ns):
     """For the first half of the time pod 0 has no node, so its name is unknown; then it has an address, where nobody
     listens yet."""

@@ -54,6 +54,7 @@ def test_a_rank_is_killed(ns, data, way):
     assert as_if_nothing_had_been("hurt", way, data, ns) % 10 == 0
 
 
+@pytest.mark.long
 def test_a_rank_of_a_gpt2_is_killed(ns, data):
     """Its samples are windows of files, its validations come in the middle of epochs."""
     train("hurt", script("hurt", more=MORE, options="--save_steps 10", what=GPT2), data, ns, torchrun=WAYS["torchrun"])
