@@ -48,7 +48,8 @@ static void default_text(cJSON *o, const char *key, const char *value)
         cJSON_AddStringToObject(o, key, value);
 }
 
-static struct trainjob *read_job(const char *folder, struct err *err)
+/* job.yaml with its bases merged. */
+static cJSON *read_job(const char *folder, struct err *err)
 {
     char path[512];
 
@@ -65,7 +66,7 @@ static struct trainjob *read_job(const char *folder, struct err *err)
     default_text(meta, "resourceVersion", "77");
     if (!get(meta, "generation"))
         cJSON_AddNumberToObject(meta, "generation", 1);
-    return trainjob_decode(TAKE(job), err);
+    return TAKE(job);
 }
 
 /* ---- the rest of the input */
@@ -166,7 +167,64 @@ static void free_input(struct input *i)
 
 /* ---- the plan as a document */
 
-static cJSON *action_document(const struct action *act, bool bodies, struct arena *a)
+/* The item of this type in a list of conditions; NULL: none. */
+static cJSON *of_type(const cJSON *list, const char *type)
+{
+    cJSON *item;
+
+    cJSON_ArrayForEach(item, list) if (strcmp(json_str(item, "type"), type) == 0) return item;
+    return NULL;
+}
+
+/* Take the conditions that the job has already out of the list, and mark those that it has and the list lacks:
+ * what remains is what changes. */
+static void drop_known_conditions(cJSON *status, const cJSON *known)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(status, "conditions");
+    const cJSON *item;
+
+    if (!list)
+        return;
+    cJSON_ArrayForEach(item, known)
+    {
+        const char *type = json_str(item, "type");
+        cJSON *have = of_type(list, type);
+        if (!have) {
+            cJSON *gone = cJSON_CreateObject();
+            cJSON_AddStringToObject(gone, "type", type);
+            cJSON_AddTrueToObject(gone, "gone");
+            cJSON_AddItemToArray(list, gone);
+        } else if (cJSON_Compare(have, item, true)) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, have));
+        }
+    }
+}
+
+/* The conditions of a job that has none yet, as a document of the same form: all False since `now`. */
+static cJSON *first_conditions(int64_t now_ms)
+{
+    static const char *const FIRST[][2] = {
+        {"ReplicaFailure", "NoFailure"}, {"Completed", "NotFinished"}, {"Failed", "NotFinished"},
+        {"Paused", "NotPaused"},         {"InvalidSpec", "SpecValid"},
+    };
+    char now[CLOCK_RFC3339_BYTES];
+    cJSON *list = cJSON_CreateArray();
+
+    clock_rfc3339(now_ms, false, now);
+    for (size_t i = 0; i < ARRAY_LEN(FIRST); i++) {
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "type", FIRST[i][0]);
+        cJSON_AddStringToObject(c, "status", "False");
+        cJSON_AddStringToObject(c, "reason", FIRST[i][1]);
+        cJSON_AddStringToObject(c, "message", "");
+        cJSON_AddStringToObject(c, "lastTransitionTime", now);
+        cJSON_AddNumberToObject(c, "observedGeneration", 1);
+        cJSON_AddItemToArray(list, c);
+    }
+    return list;
+}
+
+static cJSON *action_document(const struct action *act, bool bodies, const cJSON *known, struct arena *a)
 {
     static const char *const VERBS[] = {"status", "event", "check", "delete", "create", "patch"};
     static const char *const CHILDREN[] = {"pod", "service", "deployment", "job"};
@@ -181,6 +239,7 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
     }
     cJSON *body = act->body ? json_parse(act->body, strlen(act->body), &err) : NULL;
     if (act->kind == ACTION_STATUS) {
+        drop_known_conditions(cJSON_GetObjectItemCaseSensitive(body, "status"), known);
         cJSON_AddItemToObject(o, "status", body);
         return o;
     }
@@ -203,14 +262,14 @@ static cJSON *action_document(const struct action *act, bool bodies, struct aren
     return o;
 }
 
-static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies)
+static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies, const cJSON *known)
 {
     cleanup_arena struct arena a = {0};
     cJSON *doc = cJSON_CreateObject();
     cJSON *actions = cJSON_AddArrayToObject(doc, "actions");
 
     for (int i = 0; i < plan->n_actions; i++)
-        cJSON_AddItemToArray(actions, action_document(&plan->actions[i], bodies, &a));
+        cJSON_AddItemToArray(actions, action_document(&plan->actions[i], bodies, known, &a));
     if (plan->requeue_ms)
         cJSON_AddNumberToObject(doc, "requeueInMs", (double)(plan->requeue_ms - now_ms));
     if (plan->refetch)
@@ -223,11 +282,11 @@ static cJSON *plan_document(const struct plan *plan, int64_t now_ms, bool bodies
 }
 
 /* The plan alone: all that it was made from is gone by then, as in the operator, where the cache goes on changing. */
-static int make_plan(const char *folder, const cJSON *doc, struct arena *a, struct plan *ret,
+static int make_plan(const cJSON *job_doc, const cJSON *doc, struct arena *a, struct plan *ret,
                      int64_t *ret_now_ms, struct err *err)
 {
     struct input input = {0};
-    struct trainjob *job = read_job(folder, err);
+    struct trainjob *job = trainjob_decode(cJSON_Duplicate(job_doc, true), err);
 
     if (!job)
         return -1;
@@ -242,15 +301,18 @@ static int make_plan(const char *folder, const cJSON *doc, struct arena *a, stru
 
 cJSON *plancase_run(const char *folder, struct err *err)
 {
+    static const char *const CONDITIONS[] = {"status", "conditions", NULL};
     cleanup_arena struct arena a = {0};
     struct plan plan;
     int64_t now_ms = 0;
     char path[512];
 
     snprintf(path, sizeof(path), "%s/pods.yaml", folder);
-    cJSON *doc = yamldoc_read(path, err);
-    bool bodies = cJSON_IsTrue(get(doc, "bodies"));
-    int rc = doc ? make_plan(folder, doc, &a, &plan, &now_ms, err) : -1;
-    cJSON_Delete(doc);
-    return rc == 0 ? plan_document(&plan, now_ms, bodies) : NULL;
+    cleanup_json cJSON *doc = yamldoc_read(path, err);
+    cleanup_json cJSON *job = doc ? read_job(folder, err) : NULL;
+    if (!job || make_plan(job, doc, &a, &plan, &now_ms, err) < 0)
+        return NULL;
+    cleanup_json cJSON *first = first_conditions(now_ms);
+    const cJSON *had = json_find(job, CONDITIONS);
+    return plan_document(&plan, now_ms, cJSON_IsTrue(get(doc, "bodies")), had ? had : first);
 }

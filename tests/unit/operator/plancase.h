@@ -2,7 +2,8 @@
  *
  * job.yaml   a PyTorchTrainingJob; `base` names files below _base/ that are merged first
  * pods.yaml  now, pods (short form, see podbrief.c), and what else the cache and the last pass know
- * want.yaml  what plan must say
+ * want.yaml  what plan must say; of a status's conditions those that differ from the job's own (of a job that has
+ *            none yet, from the ones that are False at first), and {type, gone: true} for one that is left out
  * Ownership: trees are freed with cJSON_Delete.
  */
 #ifndef TK_TESTS_OPERATOR_PLANCASE_H
