@@ -18,13 +18,10 @@ enum {
 };
 
 struct backoff {
-    uint64_t random; /* state of the jitter; any seed */
+    uint64_t random; /* state of the jitter (common/random.h); any seed */
     int failures;    /* in a row, since the last quiet time */
     int64_t failed_ms;
 };
-
-/* A random number from the generator of the jitter (splitmix64). */
-uint64_t backoff_random(struct backoff *b);
 
 /* Whether a failure now would be the first since the last quiet time. */
 bool backoff_is_first(const struct backoff *b, int64_t now_ms);

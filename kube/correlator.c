@@ -3,6 +3,7 @@
 
 #include "common/hash.h"
 #include "common/memory.h"
+#include "kube/tokenbucket.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,7 @@ struct group_row {
 
 struct object_row {
     struct row row;
-    double tokens;
-    int64_t tokens_ms;
+    struct tokenbucket events;
 };
 
 /* The NUL counts, so that "ab", "c" is not "a", "bc". */
@@ -81,16 +81,8 @@ static bool allow(struct correlator *c, uint64_t object, int64_t now_ms)
     struct object_row *o = find(&c->objects, sizeof(*o), object, now_ms, &last_ms);
 
     if (last_ms == NEVER)
-        o->tokens = CORRELATOR_BURST;
-    else
-        o->tokens += (double)(now_ms - o->tokens_ms) / CORRELATOR_REFILL_MS;
-    o->tokens_ms = now_ms;
-    if (o->tokens > CORRELATOR_BURST)
-        o->tokens = CORRELATOR_BURST;
-    if (o->tokens < 1)
-        return false;
-    o->tokens -= 1;
-    return true;
+        o->events = (struct tokenbucket){CORRELATOR_BURST, now_ms};
+    return tokenbucket_take(&o->events, CORRELATOR_REFILL_MS, CORRELATOR_BURST, now_ms);
 }
 
 /* Whether so many different messages came that they are told as one. */

@@ -6,6 +6,7 @@
 #include "kube/call.h"
 #include "kube/endpoint.h"
 #include "kube/fairqueue.h"
+#include "kube/tokenbucket.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -39,8 +40,8 @@ struct http {
     struct fairqueue *at_once;    /* watches and urgent calls: for a credential */
     int64_t suspect_ms;           /* kept connections that were not used since are not trusted */
     struct kube_loop_timer again; /* when a place or the rate limit may let one go */
-    double qps, burst, tokens;
-    int64_t tokens_ms;
+    double qps, burst;
+    struct tokenbucket rate;
     struct http_count counts[COUNTS_MAX];
     size_t n_counts;
     int n_out; /* calls that have been launched and are not over */
@@ -69,9 +70,8 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const str
     h->again = (struct kube_loop_timer){.fire = launch_waiting, .ctx = h};
     h->qps = options->qps;
     h->burst = options->burst > 1 ? options->burst : 1;
-    h->tokens = h->burst;
-    h->tokens_ms = kube_loop_now_ms(l);
-    h->suspect_ms = h->tokens_ms - 1000 * IDLE_MAX_S;
+    h->rate = (struct tokenbucket){h->burst, kube_loop_now_ms(l)};
+    h->suspect_ms = h->rate.at_ms - 1000 * IDLE_MAX_S;
     return h;
 }
 
@@ -183,16 +183,9 @@ static bool take_token(struct http *h)
 {
     int64_t now = kube_loop_now_ms(h->loop);
 
-    if (h->qps <= 0)
+    if (h->qps <= 0 || tokenbucket_take(&h->rate, 1000.0 / h->qps, h->burst, now))
         return true;
-    h->tokens += (double)(now - h->tokens_ms) * h->qps / 1000.0;
-    h->tokens = h->tokens < h->burst ? h->tokens : h->burst;
-    h->tokens_ms = now;
-    if (h->tokens >= 1) {
-        h->tokens -= 1;
-        return true;
-    }
-    kube_loop_timer_set(h->loop, &h->again, now + 1 + (int64_t)((1 - h->tokens) * 1000.0 / h->qps));
+    kube_loop_timer_set(h->loop, &h->again, now + 1 + (int64_t)((1 - h->rate.tokens) * 1000.0 / h->qps));
     return false;
 }
 

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +103,7 @@ bool lease_is_over(const struct lease *l)
 /* retry_ms to 1.2 times that, so that candidates do not march in step. */
 static int64_t jittered(struct lease *l)
 {
-    l->random = l->random * 6364136223846793005ULL + 1442695040888963407ULL;
-    return l->retry_ms + (int64_t)((l->random >> 33) % (uint64_t)(l->retry_ms / 5 + 1));
+    return l->retry_ms + (int64_t)(random_next(&l->random) % (uint64_t)(l->retry_ms / 5 + 1));
 }
 
 static void set_step(struct lease *l, enum lease_step step, int64_t due_ms)

@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/random.h"
 #include "kube/collection.h"
 #include "kube/items.h"
 #include "kube/lines.h"
@@ -97,7 +98,7 @@ int watcher_request(struct watcher *w, struct arena *a, struct kube_http_request
         r.resource_version = w->state == WATCH ? w->resource_version : NULL;
         r.initial_events = w->state == STREAM;
         r.bookmarks = true;
-        r.timeout_s = 300 + (int)(backoff_random(&w->backoff) % 300);
+        r.timeout_s = 300 + (int)(random_next(&w->backoff.random) % 300);
     } else {
         r.limit = w->whole_list ? 0 : WATCHER_PAGE_ITEMS;
         r.continue_token = w->state == LIST_MORE ? w->continue_token : NULL;

@@ -1,7 +1,8 @@
 /* backoff.c - compute how long the next attempt waits. */
+#include "operator/plan/backoff.h"
+
 #include "common/backoff.h"
 #include "operator/plan/exitcode.h"
-#include "operator/plan/restart.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ static int64_t delay_after(const struct jobstatus *st, int last, const char *pod
     return delay_ms(in_a_row);
 }
 
-int64_t restart_due_ms(const struct jobstatus *st)
+int64_t backoff_due_ms(const struct jobstatus *st)
 {
     const struct failure *last = st->last_failure;
 
@@ -42,7 +43,7 @@ int64_t restart_due_ms(const struct jobstatus *st)
     return last->time_ms + delay_after(st, st->n_failures - 1, NULL);
 }
 
-int64_t restart_slot_due_ms(const struct jobstatus *st, const char *pod)
+int64_t backoff_slot_due_ms(const struct jobstatus *st, const char *pod)
 {
     for (int i = st->n_failures - 1; i >= 0; i--) {
         const struct failure *f = &st->failures[i];

@@ -1,5 +1,5 @@
 /* cleanup.c - cleanUpPolicy and ttlSecondsAfterFinished: which pods are deleted, and when the job is. */
-#include "operator/plan/success.h"
+#include "operator/plan/cleanup.h"
 
 enum { SUCCESS_GRACE_MS = 30000 };
 

@@ -1,5 +1,5 @@
 /* desired_container.c - build the training container: torchrun's command line, or plain environment variables. */
-#include "operator/plan/desired_pod.h"
+#include "operator/plan/desired_container.h"
 
 #include "common/contract.h"
 #include "operator/plan/naming.h"
@@ -147,7 +147,7 @@ static bool restarts_inside(const struct planner *p)
     return t->enabled && !p->spec->debug.enabled && t->rdzv_backend == RDZV_C10D && t->max_restarts > 0;
 }
 
-void desired_pod_container(struct planner *p, const struct slot *s, cJSON *container)
+void desired_container(struct planner *p, const struct slot *s, cJSON *container)
 {
     struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
     const char *report = json_str(container, "terminationMessagePath");

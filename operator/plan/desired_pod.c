@@ -1,6 +1,7 @@
 /* desired_pod.c - build a pod from the user's template: identity, labels, owner, restartPolicy, training container. */
 #include "operator/plan/desired_pod.h"
 
+#include "operator/plan/desired_container.h"
 #include "operator/plan/desired_mode.h"
 #include "operator/plan/naming.h"
 #include "operator/plan/overlay.h"
@@ -87,7 +88,7 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
         if (c != training)
             continue;
         desired_mode_apply(p, s, spec, c);
-        desired_pod_container(p, s, c);
+        desired_container(p, s, c);
     }
     return pod;
 }

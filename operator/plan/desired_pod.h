@@ -9,10 +9,6 @@
 /* Free with cJSON_Delete. */
 cJSON *desired_pod(struct planner *p, const struct slot *s);
 
-/* Add what the operator sets in the training container: torchrun's command line, or environment variables
- * (RANK, ...). */
-void desired_pod_container(struct planner *p, const struct slot *s, cJSON *container);
-
 /* Warn, in events, about a template that will probably not work as intended; once, when the job starts. */
 void desired_pod_warnings(struct planner *p);
 

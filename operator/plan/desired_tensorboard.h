@@ -1,4 +1,4 @@
-/* desired_tensorboard.h - plan TensorBoard for a job: a Deployment and a Service, or their removal. Pure. */
+/* desired_tensorboard.h - build the Deployment and the Service of TensorBoard. Pure. */
 #ifndef TK_OPERATOR_PLAN_DESIRED_TENSORBOARD_H
 #define TK_OPERATOR_PLAN_DESIRED_TENSORBOARD_H
 
@@ -6,9 +6,6 @@
 
 /* Label of TensorBoard's pods; its value is the job's name. */
 #define LABEL_TENSORBOARD "batch.tensorstack.dev/tensorboard"
-
-/* Fills p->tensorboard with actions and p->st.tensorboard. */
-void tensorboard_plan(struct planner *p);
 
 /* Build the objects. `hash` becomes the annotation ANNOTATION_SPEC_HASH of the Deployment. Free with
  * cJSON_Delete. */

@@ -1,13 +1,16 @@
 /* lifecycle.c - plan a job that is not finished: start, run, pause, resume. */
 #include "operator/plan/lifecycle.h"
 
+#include "operator/plan/backoff.h"
+#include "operator/plan/cleanup.h"
 #include "operator/plan/desired_pod.h"
 #include "operator/plan/desired_service.h"
+#include "operator/plan/finish.h"
 #include "operator/plan/naming.h"
+#include "operator/plan/observe.h"
 #include "operator/plan/restart.h"
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
-#include "operator/plan/success.h"
 
 #include <string.h>
 
@@ -125,7 +128,7 @@ static void create_pods(struct planner *p)
         const struct slot *s = &p->slots[i];
         if (!may_create(s))
             continue;
-        int64_t due = restart_slot_due_ms(&p->st, s->name);
+        int64_t due = backoff_slot_due_ms(&p->st, s->name);
         if (due > p->now_ms) {
             planner_requeue(p, due);
             continue;
@@ -150,7 +153,7 @@ static void create_pods(struct planner *p)
 
 static void create_missing(struct planner *p)
 {
-    int64_t due = restart_due_ms(&p->st);
+    int64_t due = backoff_due_ms(&p->st);
 
     if (p->n_old_pods > 0)
         return; /* a Terminating pod still has its GPU and its name */
@@ -268,7 +271,7 @@ static void begin(struct planner *p)
     if (!p->st.start_ms)
         p->st.start_ms = start_time(p);
     if (p->st.n_tasks == 0 && p->in->n_pods > 0) {
-        status_observe_tasks(p); /* what ended before the first status is judged as if it stood there */
+        observe_tasks(p); /* what ended before the first status is judged as if it stood there */
         planner_fill_slots(p);
     }
     if (p->st.phase == JOB_NONE) {
@@ -282,7 +285,7 @@ static void begin(struct planner *p)
 void lifecycle_run(struct planner *p)
 {
     begin(p);
-    if (success_check(p) || deadline_check(p)) {
+    if (finish_if_succeeded(p) || finish_if_overdue(p)) {
         cleanup_finished(p);
         return;
     }
@@ -309,7 +312,7 @@ void lifecycle_pause(struct planner *p)
     if (p->st.conditions[COND_INVALID_SPEC].state == COND_TRUE)
         planner_condition(p, COND_INVALID_SPEC, false, "SpecValid", "");
     if (!jobstatus_pause_begun(&p->st)) {
-        if (success_check(p)) {
+        if (finish_if_succeeded(p)) {
             cleanup_finished(p);
             return;
         }

@@ -1,4 +1,6 @@
 /* observe.c - derive tasks, ready count, phase and REASON from the pods. */
+#include "operator/plan/observe.h"
+
 #include "operator/plan/scale.h"
 #include "operator/plan/status.h"
 #include "operator/plan/waiting.h"
@@ -49,7 +51,7 @@ static void observe_replica(struct planner *p, const struct slot *s, struct repl
     r->exit_code = s->pod->training.state == CONTAINER_TERMINATED ? s->pod->training.exit_code : -1;
 }
 
-void status_observe_tasks(struct planner *p)
+void observe_tasks(struct planner *p)
 {
     struct task_status *tasks = arena_array(p->a, (size_t)p->spec->n_replica_specs, struct task_status);
 
@@ -158,7 +160,7 @@ static void observe_pausing(struct planner *p)
     planner_condition(p, COND_RUNNING, false, first_word(p, p->st.reason), p->reason_message);
 }
 
-void status_observe(struct planner *p)
+void observe_job(struct planner *p)
 {
     bool over = jobstatus_finished(&p->st);
     bool live = !over && !p->spec->paused;
@@ -168,7 +170,7 @@ void status_observe(struct planner *p)
     int there = 0;
     bool unknown = false;
 
-    status_observe_tasks(p);
+    observe_tasks(p);
     for (int i = 0; i < p->n_slots; i++) {
         const struct pod *pod = p->slots[i].pod;
         running += pod && pod_is_running(pod);

@@ -1,15 +1,16 @@
 /* plan.c - one planning pass: which state the job is in, and the order of the actions. */
 #include "operator/plan/plan.h"
 
-#include "operator/plan/desired_tensorboard.h"
+#include "operator/plan/cleanup.h"
 #include "operator/plan/forcedelete.h"
 #include "operator/plan/frozen.h"
 #include "operator/plan/ignored.h"
 #include "operator/plan/lifecycle.h"
+#include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
 #include "operator/plan/replica.h"
 #include "operator/plan/status.h"
-#include "operator/plan/success.h"
+#include "operator/plan/tensorboard.h"
 #include "operator/plan/timing.h"
 
 #include <string.h>
@@ -143,7 +144,7 @@ static void plan_valid(struct planner *p)
             lifecycle_run(p);
     }
     forcedelete_plan(p);
-    status_observe(p);
+    observe_job(p);
     tensorboard_plan(p);
 }
 

@@ -1,6 +1,7 @@
 /* restart.c - decide after a failure whether to go on, wait, restart or fail, and what is counted. */
 #include "operator/plan/restart.h"
 
+#include "operator/plan/backoff.h"
 #include "operator/plan/judge.h"
 #include "operator/plan/replica.h"
 #include "operator/plan/rootcause.h"
@@ -241,7 +242,7 @@ static void end_attempt(struct planner *p, const struct judgement *j)
         return;
     count_task_restarts(p);
     restart_next_attempt(p);
-    announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), restart_due_ms(&p->st));
+    announce_restart(p, j->v.class, arena_printf(p->a, "attempt %d", p->st.attempt), backoff_due_ms(&p->st));
 }
 
 /* Each for itself, but a permanent code beside stronger evidence is taken for its consequence. Nothing is
@@ -261,7 +262,7 @@ static void replace_failed(struct planner *p, const struct judgement *all)
             continue;
         replica_write_ahead(p, s);
         announce_restart(p, all->verdicts[i].class, arena_printf(p->a, "pod %s", s->name),
-                         restart_slot_due_ms(&p->st, s->name));
+                         backoff_slot_due_ms(&p->st, s->name));
     }
     planner_fill_slots(p);
 }

@@ -16,10 +16,4 @@ bool restart_judge(struct planner *p);
 /* Begin the next attempt without a failure: the present pods are replaced. */
 void restart_next_attempt(struct planner *p);
 
-/* When the pods of the present attempt may be created; 0: at once. */
-int64_t restart_due_ms(const struct jobstatus *st);
-
-/* The same for the pod that replaces a failed one within the attempt. */
-int64_t restart_slot_due_ms(const struct jobstatus *st, const char *pod);
-
 #endif

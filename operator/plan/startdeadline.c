@@ -1,7 +1,7 @@
 /* startdeadline.c - fail an attempt whose pods do not all run within startDeadlineSeconds. */
 #include "operator/plan/startdeadline.h"
 
-#include "operator/plan/restart.h"
+#include "operator/plan/backoff.h"
 #include "operator/plan/waiting.h"
 
 #include <string.h>
@@ -33,10 +33,10 @@ static int64_t waiting_since(const struct planner *p)
         return 0;
     /* Pods are created after that; but it is the API server's clock that says when they were. */
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
-        created = later(created, later(st->last_failure->time_ms, restart_due_ms(st)));
+        created = later(created, later(st->last_failure->time_ms, backoff_due_ms(st)));
     for (int i = 0; i < p->n_slots; i++)
         if (!p->slots[i].pod)
-            created = later(created, restart_slot_due_ms(st, p->slots[i].name));
+            created = later(created, backoff_slot_due_ms(st, p->slots[i].name));
     created = later(created, st->conditions[COND_RUNNING].transition_ms);
     return created < p->now_ms ? created : p->now_ms;
 }

@@ -16,12 +16,6 @@ void status_init_conditions(struct planner *p);
 /* Finish the job: set phase, conditions and completionTime. */
 void status_finish(struct planner *p, enum job_phase phase, const char *reason, const char *message);
 
-/* Set status.tasks from the pods, with the counts of the old status. */
-void status_observe_tasks(struct planner *p);
-
-/* Set what the pods show: tasks, ready, gpus, replicas, phase, reason and condition Running. */
-void status_observe(struct planner *p);
-
 /* Add events about changes from the old to the new status. */
 void status_announce(struct planner *p);
 

@@ -1,6 +1,7 @@
 /* tensorboard.c - decide whether TensorBoard runs, and create, replace or delete its objects. */
-#include "operator/plan/desired_tensorboard.h"
+#include "operator/plan/tensorboard.h"
 
+#include "operator/plan/desired_tensorboard.h"
 #include "operator/plan/naming.h"
 
 #include <string.h>

@@ -1,8 +1,20 @@
-/* deadline.c - activeDeadlineSeconds: when a job has run for too long. Pausing clears startTime, restarts do not. */
-#include "operator/plan/status.h"
-#include "operator/plan/success.h"
+/* finish.c - finish a job: by the success of pod 0 of the first type, or by activeDeadlineSeconds. */
+#include "operator/plan/finish.h"
 
-bool deadline_check(struct planner *p)
+#include "operator/plan/status.h"
+
+bool finish_if_succeeded(struct planner *p)
+{
+    const struct slot *master = &p->slots[0];
+
+    if (!planner_slot_done(master))
+        return false;
+    status_finish(p, JOB_SUCCEEDED, "MasterSucceeded", arena_printf(p->a, "pod %s succeeded", master->name));
+    return true;
+}
+
+/* Pausing clears startTime, restarts do not. */
+bool finish_if_overdue(struct planner *p)
 {
     const struct opt_i64 *limit = &p->spec->run_policy.active_deadline_s;
 

@@ -1,0 +1,13 @@
+/* finish.h - finish a job that has succeeded or passed its deadline. Pure. */
+#ifndef TK_OPERATOR_PLAN_FINISH_H
+#define TK_OPERATOR_PLAN_FINISH_H
+
+#include "operator/plan/planner.h"
+
+/* Finish the job if the master (pod 0 of the first type) succeeded. True: p->st is finished. */
+bool finish_if_succeeded(struct planner *p);
+
+/* Finish the job if activeDeadlineSeconds have passed since startTime. True: p->st is finished. */
+bool finish_if_overdue(struct planner *p);
+
+#endif
