@@ -4,10 +4,10 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/random.h"
-#include "kube/collection.h"
 #include "kube/items.h"
 #include "kube/lines.h"
 #include "kube/status.h"
+#include "kube/validate.h"
 #include "kube/version.h"
 
 #include <stdlib.h>
@@ -186,7 +186,7 @@ static int on_item(void *ctx, struct sv text, const struct skim *over, struct er
     struct skim skim;
     cleanup_json cJSON *object = read_text(w, text, over, &skim, err);
 
-    if (object ? collection_check_object(&w->o.resource, object, err) < 0
+    if (object ? validate_object(&w->o.resource, object, err) < 0
                : !skim_complete(&skim) || !is_meant(w, err))
         return err_wrap(err, "list");
     cleanup_json cJSON *names = object ? NULL : skim_object(&skim);
@@ -216,7 +216,7 @@ static void end_replace(struct watcher *w, const char *version)
 
 /* Inside a stream's first part only its end may be a bookmark. Servers that do not know `sendInitialEvents` (before 1.19)
  * give a watch with ordinary bookmarks; those that know it hold them back until after the end (cacher: cache_watcher.go). */
-static int on_bookmark(struct watcher *w, const struct collection_event *e, struct err *err)
+static int on_bookmark(struct watcher *w, const struct watch_event *e, struct err *err)
 {
     if (w->state == WATCH) {
         set_text(&w->resource_version, e->version);
@@ -238,17 +238,17 @@ static bool goes_back(const struct watcher *w, const char *version)
 }
 
 /* unreadable: NULL, or why. */
-static int on_event(struct watcher *w, const struct collection_event *e, const struct err *unreadable,
+static int on_event(struct watcher *w, const struct watch_event *e, const struct err *unreadable,
                     struct err *err)
 {
-    if (e->kind == COLLECTION_ERROR)
+    if (e->kind == WATCH_ERROR)
         return kube_status_object(e->object, &w->stream_status, err);
     if (goes_back(w, e->version))
         return err_set(err, ERR_INVALID, "resourceVersion %.20s after %.20s: expected none that is lower",
                        e->version, w->resource_version);
     bool at_place = w->state == WATCH && e->version[0];
     w->advanced = w->advanced || (at_place && strcmp(e->version, w->resource_version) != 0);
-    if (e->kind == COLLECTION_BOOKMARK)
+    if (e->kind == WATCH_BOOKMARK)
         return on_bookmark(w, e, err);
     /* Initial events come in no order of versions: none of them is a place to go on from. */
     if (at_place)
@@ -259,7 +259,7 @@ static int on_event(struct watcher *w, const struct collection_event *e, const s
     w->stats.unreadable += unreadable != NULL;
     if (!e->object)
         return 0;
-    if (e->kind == COLLECTION_REMOVED)
+    if (e->kind == WATCH_REMOVED)
         w->sink.removed(w->sink.ctx, e->object);
     else if (unreadable)
         w->sink.unreadable(w->sink.ctx, e->object, unreadable);
@@ -273,9 +273,9 @@ static int on_unreadable_event(struct watcher *w, const struct skim *skim, struc
 {
     cleanup_json cJSON *names = NULL;
     struct err unreadable = *err;
-    struct collection_event e;
+    struct watch_event e;
 
-    if (collection_skimmed_event(skim, &e, &names, err) < 0 || !is_meant(w, &unreadable))
+    if (validate_skimmed_event(skim, &e, &names, err) < 0 || !is_meant(w, &unreadable))
         return -1;
     return on_event(w, &e, &unreadable, err);
 }
@@ -283,11 +283,11 @@ static int on_unreadable_event(struct watcher *w, const struct skim *skim, struc
 static int on_line(void *ctx, struct sv line, const struct skim *over, struct err *err)
 {
     struct watcher *w = ctx;
-    struct collection_event e;
+    struct watch_event e;
     struct skim skim;
     cleanup_json cJSON *json = read_text(w, line, over, &skim, err);
 
-    if (json ? collection_read_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
+    if (json ? validate_event(&w->o.resource, json, &e, err) < 0 || on_event(w, &e, NULL, err) < 0
              : on_unreadable_event(w, &skim, err) < 0)
         return err_wrap(err, "watch event");
     return 0;
@@ -347,12 +347,12 @@ static int64_t fail(struct watcher *w, int64_t now_ms, const struct err *err,
 static int64_t list_ended(struct watcher *w, int64_t now_ms)
 {
     static const struct kube_status none = {.retry_after_ms = -1};
-    struct collection_list head;
+    struct list_meta head;
     struct err err;
     cleanup_json cJSON *list = items_finish(&w->items, &err);
 
     items_reset(&w->items);
-    if (!list || collection_read_list(&w->o.resource, list, &head, &err) < 0)
+    if (!list || validate_list(&w->o.resource, list, &head, &err) < 0)
         return fail(w, now_ms, &err, &none);
     w->stats.progress_ms = now_ms;
     if (head.more) {

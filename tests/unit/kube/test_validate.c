@@ -1,5 +1,5 @@
-/* test_collection.c - what is believed of an event, an object and a list's head, and what is said of the rest. */
-#include "kube/collection.h"
+/* test_validate.c - what is believed of an event, an object and a list's head, and what is said of the rest. */
+#include "kube/validate.h"
 
 #include "common/cleanup.h"
 #include "common/json.h"
@@ -26,31 +26,31 @@ static void test_events(void **ctx)
 {
     static const struct {
         const char *text, *version;
-        enum collection_event_kind kind;
+        enum watch_event_kind kind;
         bool initial_end;
     } rows[] = {
-        {EVENT("ADDED", POD("5")), "5", COLLECTION_UPSERT, false},
-        {EVENT("MODIFIED", "{" META("6") "}"), "6", COLLECTION_UPSERT, false},
-        {EVENT("DELETED", POD("7")), "7", COLLECTION_REMOVED, false},
-        {EVENT("BOOKMARK", MARK("")), "7", COLLECTION_BOOKMARK, false},
+        {EVENT("ADDED", POD("5")), "5", WATCH_UPSERT, false},
+        {EVENT("MODIFIED", "{" META("6") "}"), "6", WATCH_UPSERT, false},
+        {EVENT("DELETED", POD("7")), "7", WATCH_REMOVED, false},
+        {EVENT("BOOKMARK", MARK("")), "7", WATCH_BOOKMARK, false},
         {EVENT("BOOKMARK", MARK(",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}")), "7",
-         COLLECTION_BOOKMARK, true},
+         WATCH_BOOKMARK, true},
         {EVENT("BOOKMARK", MARK(",\"annotations\":{\"k8s.io/initial-events-end\":\"false\"}")), "7",
-         COLLECTION_BOOKMARK, false},
+         WATCH_BOOKMARK, false},
         {EVENT("BOOKMARK", MARK(",\"annotations\":{\"k8s.io/initial-events-end\":true}")), "7",
-         COLLECTION_BOOKMARK, false},
-        {EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410}"), NULL, COLLECTION_ERROR, false},
+         WATCH_BOOKMARK, false},
+        {EVENT("ERROR", "{\"kind\":\"Status\",\"code\":410}"), NULL, WATCH_ERROR, false},
         {EVENT("ADDED", "{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":\"8\","
                         "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}"),
-         "8", COLLECTION_UPSERT, false}, /* anyone may annotate an object */
+         "8", WATCH_UPSERT, false}, /* anyone may annotate an object */
     };
 
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cleanup_json cJSON *json = parse(rows[i].text);
-        struct collection_event e;
+        struct watch_event e;
         struct err err;
-        if (collection_read_event(&KUBE_PODS, json, &e, &err) < 0)
+        if (validate_event(&KUBE_PODS, json, &e, &err) < 0)
             fail_msg("row %zu: %s", i, err.msg);
         assert_ptr_equal(e.object, cJSON_GetObjectItem(json, "object"));
         assert_int_equal(e.kind, rows[i].kind);
@@ -88,9 +88,9 @@ static void test_events_refused(void **ctx)
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cleanup_json cJSON *json = parse(rows[i].text);
-        struct collection_event e;
+        struct watch_event e;
         struct err err;
-        if (collection_read_event(&KUBE_PODS, json, &e, &err) == 0)
+        if (validate_event(&KUBE_PODS, json, &e, &err) == 0)
             fail_msg("row %zu was accepted, expected \"%s\"", i, rows[i].says);
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.msg, rows[i].says))
@@ -117,9 +117,9 @@ static void test_lists(void **ctx)
     (void)ctx;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         cleanup_json cJSON *json = parse(rows[i].text);
-        struct collection_list head;
+        struct list_meta head;
         struct err err;
-        int rc = collection_read_list(&KUBE_PODS, json, &head, &err);
+        int rc = validate_list(&KUBE_PODS, json, &head, &err);
         if ((rc == 0) != (rows[i].version != NULL))
             fail_msg("row %zu: %d", i, rc);
         if (rc < 0) {

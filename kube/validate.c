@@ -1,12 +1,12 @@
-/* collection.c - check what a server sends of a collection: watch events, objects, list metadata, bookmarks. */
-#include "kube/collection.h"
+/* validate.c - check what a server sends of a collection: watch events, objects, list metadata, bookmarks. */
+#include "kube/validate.h"
 
 #include "common/cleanup.h"
 #include "common/json.h"
 
 #include <string.h>
 
-int collection_check_object(const struct kube_resource *r, const cJSON *object, struct err *err)
+int validate_object(const struct kube_resource *r, const cJSON *object, struct err *err)
 {
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
     const char *kind = json_str(object, "kind");
@@ -18,14 +18,14 @@ int collection_check_object(const struct kube_resource *r, const cJSON *object, 
     return 0;
 }
 
-static int read_kind(const char *type, enum collection_event_kind *ret, struct err *err)
+static int read_kind(const char *type, enum watch_event_kind *ret, struct err *err)
 {
     static const struct {
         const char *type;
-        enum collection_event_kind kind;
+        enum watch_event_kind kind;
     } rows[] = {
-        {"ADDED", COLLECTION_UPSERT},      {"MODIFIED", COLLECTION_UPSERT}, {"DELETED", COLLECTION_REMOVED},
-        {"BOOKMARK", COLLECTION_BOOKMARK}, {"ERROR", COLLECTION_ERROR},
+        {"ADDED", WATCH_UPSERT},      {"MODIFIED", WATCH_UPSERT}, {"DELETED", WATCH_REMOVED},
+        {"BOOKMARK", WATCH_BOOKMARK}, {"ERROR", WATCH_ERROR},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -37,8 +37,8 @@ static int read_kind(const char *type, enum collection_event_kind *ret, struct e
     return err_set(err, ERR_INVALID, "unknown event type \"%.40s\"", type);
 }
 
-int collection_read_event(const struct kube_resource *r, const cJSON *event, struct collection_event *ret,
-                          struct err *err)
+int validate_event(const struct kube_resource *r, const cJSON *event, struct watch_event *ret,
+                   struct err *err)
 {
     const char *type = json_str(event, "type");
     const cJSON *object = json_find(event, (const char *[]){"object", NULL});
@@ -48,29 +48,28 @@ int collection_read_event(const struct kube_resource *r, const cJSON *event, str
 
     if (!type || !cJSON_IsObject(object))
         return err_set(err, ERR_INVALID, "expected \"type\" and \"object\"");
-    *ret = (struct collection_event){.object = object};
+    *ret = (struct watch_event){.object = object};
     if (read_kind(type, &ret->kind, err) < 0)
         return -1;
-    if (ret->kind == COLLECTION_ERROR)
+    if (ret->kind == WATCH_ERROR)
         return 0;
     ret->version = json_str(meta, "resourceVersion");
-    if (ret->kind != COLLECTION_BOOKMARK)
-        return collection_check_object(r, object, err);
+    if (ret->kind != WATCH_BOOKMARK)
+        return validate_object(r, object, err);
     if (!ret->version)
         return err_set(err, ERR_INVALID, "a bookmark without metadata.resourceVersion");
     ret->initial_end = end && strcmp(end, "true") == 0;
     return 0;
 }
 
-int collection_skimmed_event(const struct skim *s, struct collection_event *ret, cJSON **ret_object,
-                             struct err *err)
+int validate_skimmed_event(const struct skim *s, struct watch_event *ret, cJSON **ret_object, struct err *err)
 {
-    *ret = (struct collection_event){0};
+    *ret = (struct watch_event){0};
     if (!skim_complete(s))
         return err_set(err, ERR_INVALID, "not an event, by its brackets");
     if (read_kind(s->type, &ret->kind, err) < 0)
         return -1;
-    if (ret->kind == COLLECTION_ERROR || ret->kind == COLLECTION_BOOKMARK)
+    if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)
         return err_set(err, ERR_INVALID, "an event of type \"%s\" that cannot be read", s->type);
     *ret_object = skim_object(s);
     ret->object = *ret_object;
@@ -78,8 +77,7 @@ int collection_skimmed_event(const struct skim *s, struct collection_event *ret,
     return 0;
 }
 
-int collection_read_list(const struct kube_resource *r, const cJSON *list, struct collection_list *ret,
-                         struct err *err)
+int validate_list(const struct kube_resource *r, const cJSON *list, struct list_meta *ret, struct err *err)
 {
     const char *kind = json_str(list, "kind");
     const cJSON *meta = json_find(list, (const char *[]){"metadata", NULL});
@@ -92,6 +90,6 @@ int collection_read_list(const struct kube_resource *r, const cJSON *list, struc
         return err_set(err, ERR_INVALID,
                        "list: expected a %sList with metadata.resourceVersion, got \"%.60s\"", r->kind,
                        kind ? kind : "no kind");
-    *ret = (struct collection_list){version, more && more[0] ? more : NULL};
+    *ret = (struct list_meta){version, more && more[0] ? more : NULL};
     return 0;
 }
