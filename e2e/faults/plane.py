@@ -218,7 +218,6 @@ class Plane(Rig):
         self.await_crd()
 
     def await_crd(self):
-        self.kubectl("wait", "--for=condition=Established", f"crd/pytorchtrainingjobs.{GROUP}", "--timeout=60s")
         self.wait("the jobs' API to answer", lambda: self.api.send("GET", f"{JOBS}/pytorchtrainingjobs?limit=1")[0] == 200)
 
     def namespace(self):

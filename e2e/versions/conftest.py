@@ -9,7 +9,7 @@ import uuid
 import node as fake
 import pytest
 from auditlog import OPERATOR
-from kube import GROUP, REPO, STATE, SYSTEM, kubectl, wait_for
+from kube import GROUP, REPO, STATE, SYSTEM, field, kubectl, wait_for
 
 PROGRAM = REPO / "build" / "release" / "bin" / "ptj-operator"
 LOG = STATE / "logs" / "operator.log"
@@ -20,13 +20,20 @@ def release():
     return os.environ["RELEASE"]
 
 
+def established(crd):
+    conditions = field("crd", crd, "default", "status.conditions") or []
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
 @pytest.fixture(scope="session")
 def installed():
     """What a plain kubectl apply of the manifest printed, warnings included."""
     done = subprocess.run(["kubectl", "apply", "-f", str(REPO / "deploy" / "install.yaml")], text=True,
                           capture_output=True)
     assert done.returncode == 0, done.stderr
-    kubectl("wait", "--for=condition=Established", f"crd/pytorchtrainingjobs.{GROUP}", "--timeout=60s")
+    # Not `kubectl wait`: it fails while the conditions are null, as they are at first.
+    crd = f"pytorchtrainingjobs.{GROUP}"
+    wait_for("the CRD", lambda: established(crd), 60)
     return done.stdout, done.stderr
 
 
