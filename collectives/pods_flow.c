@@ -1,8 +1,8 @@
 /* pods_flow.c - transfer data over several links at once, and end the wait on a lost peer, a failure or the
  * deadline. */
-#include "collectives/net.h"
 #include "collectives/pods.h"
 #include "common/clock.h"
+#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <poll.h>

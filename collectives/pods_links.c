@@ -4,10 +4,10 @@
  * The connecting rank sends a hello first. A connection that sends none, or a wrong one, is closed and counted as
  * unauthenticated.
  */
-#include "collectives/net.h"
 #include "collectives/pods.h"
 #include "common/clock.h"
 #include "common/secret.h"
+#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <string.h>

@@ -6,9 +6,9 @@
  *        lane connects to the pods before its own (pods_links.c), and a first collective call of all ranks
  *        completes the open. A rank that finds the watch of an earlier round tries again until the deadline.
  */
-#include "collectives/net.h"
 #include "collectives/pods.h"
 #include "common/clock.h"
+#include "rendezvous/net.h"
 #include "rendezvous/store.h"
 
 #include <errno.h>
@@ -191,8 +191,10 @@ int pods_meet(struct pods *p, const struct collectives_config *cfg, int64_t dead
     int port;
     struct err why = {0};
 
-    p->listener = net_listen(&port, err);
-    if (p->listener < 0 || (cfg->rank == 0 && serve(p, cfg, deadline_ms, err) < 0))
+    p->listener = net_listen(0, &port, err);
+    if (p->listener < 0)
+        return err_wrap(err, "collectives");
+    if (cfg->rank == 0 && serve(p, cfg, deadline_ms, err) < 0)
         return -1;
     const struct member me = {.port = (uint32_t)port,
                               .group = cfg->group_rank,

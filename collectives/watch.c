@@ -1,8 +1,8 @@
 /* watch.c - a rank's connection to the watch: register, read reports, send its own (watch.h). */
 #include "collectives/watch.h"
-#include "collectives/net.h"
 #include "common/clock.h"
 #include "common/memory.h"
+#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <poll.h>

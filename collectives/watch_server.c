@@ -1,29 +1,22 @@
 /* watch_server.c - the watch's thread: poll its connections, accept new ones, stop. */
 #include "collectives/watch_server.h"
-#include "collectives/net.h"
 #include "collectives/watch_table.h"
 #include "common/clock.h"
 #include "common/memory.h"
-#include "common/thread.h"
+#include "rendezvous/service.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 enum {
     UNKNOWN_MAX = 256, /* connections that have not registered yet */
     PATIENCE_MS = 250, /* with UNKNOWN_MAX of them: the age at which a new connection displaces the oldest */
     SPEAK_MS = 5000,   /* how long a connection has to register */
-    SHUT_MS = 50,      /* how long to accept nothing after accept failed for lack of descriptors */
     PARTING_MS = 500,  /* how long the last messages may take */
 };
 
 struct watch_server {
-    pthread_t thread;
-    int listener, stop, port;
-    int64_t shut_until_ms; /* accept nothing until then; 0: accept */
+    struct service service;
     struct watch_table table;
     struct pollfd *pfds; /* [max_slots + 2] */
 };
@@ -47,29 +40,20 @@ static void welcome(struct watch_server *s)
     const int oldest = oldest_unknown(&s->table);
 
     if (oldest >= 0 && now < s->table.slots[oldest]->came_ms + PATIENCE_MS) {
-        s->shut_until_ms = s->table.slots[oldest]->came_ms + PATIENCE_MS;
+        service_shut(&s->service, s->table.slots[oldest]->came_ms + PATIENCE_MS);
         return;
     }
-    int fd = net_accept(s->listener);
-    if (fd < 0) {
-        if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-            s->shut_until_ms = now + SHUT_MS;
+    int fd = service_accept(&s->service);
+    if (fd < 0)
         return;
-    }
     if (oldest >= 0)
         watch_table_drop(&s->table, oldest);
     s->table.slots[s->table.n_slots++] = watch_slot_new(fd);
 }
 
-/* Fill pfds: the stop descriptor, the listener, then the slots. Returns when poll has to wake up. */
-static int64_t prepare(struct watch_server *s, int64_t now, int64_t until_ms)
+/* Fill the slots' pfds. Returns when poll has to wake up. */
+static int64_t prepare(struct watch_server *s, int64_t until_ms)
 {
-    if (s->shut_until_ms && now < s->shut_until_ms)
-        until_ms = until_ms < s->shut_until_ms ? until_ms : s->shut_until_ms;
-    else
-        s->shut_until_ms = 0;
-    s->pfds[0] = (struct pollfd){.fd = s->stop, .events = POLLIN};
-    s->pfds[1] = (struct pollfd){.fd = s->shut_until_ms ? -1 : s->listener, .events = POLLIN};
     for (int i = 0; i < s->table.n_slots; i++) {
         const struct watch_slot *t = s->table.slots[i];
         s->pfds[i + 2] = (struct pollfd){.fd = t->fd, .events = t->out.len ? POLLIN | POLLOUT : POLLIN};
@@ -101,17 +85,16 @@ static void serve_slots(struct watch_server *s, int n)
     }
 }
 
+/* One round of poll; 1: the watch is to be stopped. */
 static int turn(struct watch_server *s, int64_t until_ms)
 {
-    const int64_t now = clock_mono_ms(), due = prepare(s, now, until_ms);
     const int n = s->table.n_slots;
+    const int stop = service_poll(&s->service, s->pfds, n, prepare(s, until_ms));
 
-    if (poll(s->pfds, (nfds_t)n + 2, due <= now ? 0 : (int)(due - now)) < 0)
-        return errno == EINTR ? 0 : -1;
     serve_slots(s, n);
-    if (s->pfds[1].revents)
+    if (service_ready(s->pfds))
         welcome(s);
-    return s->pfds[0].revents ? 1 : 0;
+    return stop;
 }
 
 /* Before the end: read rank 0's last messages, up to the end of its connection, and send what is pending to the
@@ -129,10 +112,9 @@ static void part(struct watch_server *s)
 static void *serve(void *arg)
 {
     struct watch_server *s = arg;
-    int rc = 0;
 
-    while (rc == 0)
-        rc = turn(s, clock_mono_ms() + 60000);
+    while (!turn(s, INT64_MAX))
+        ;
     part(s);
     return NULL;
 }
@@ -141,24 +123,13 @@ static void release(struct watch_server *s)
 {
     while (s->table.n_slots)
         watch_table_drop(&s->table, s->table.n_slots - 1);
-    if (s->listener >= 0)
-        close(s->listener);
-    if (s->stop >= 0)
-        close(s->stop);
+    service_close(&s->service);
     free(s->table.members);
     free(s->table.by_rank);
     free(s->table.reported);
     free(s->table.slots);
     free(s->pfds);
     free(s);
-}
-
-/* thread_start blocks signals, so that they go to the rank's own thread. */
-static int start_thread(struct watch_server *s, struct err *err)
-{
-    int code = thread_start(&s->thread, serve, s);
-
-    return code ? err_errno(err, ERR_FATAL, code, "collectives: cannot start the watch's thread") : 0;
 }
 
 static void make_room(struct watch_table *r, int world, const uint8_t token[WATCH_TOKEN_BYTES])
@@ -182,19 +153,16 @@ struct watch_server *watch_server_start(int world, const uint8_t token[WATCH_TOK
 
     make_room(&s->table, world, token);
     s->pfds = memory_must(calloc((size_t)s->table.max_slots + 2, sizeof(*s->pfds)));
-    s->stop = -1;
-    s->listener = net_listen(&s->port, err);
-    if (s->listener >= 0 && (s->stop = eventfd(0, EFD_CLOEXEC)) < 0)
-        err_errno(err, ERR_FATAL, errno, "collectives: eventfd");
-    if (s->stop >= 0 && start_thread(s, err) == 0)
+    if (service_open(&s->service, 0, err) == 0 && service_start(&s->service, serve, s, err) == 0)
         return s;
+    err_wrap(err, "collectives: the watch");
     release(s);
     return NULL;
 }
 
 int watch_server_port(const struct watch_server *s)
 {
-    return s->port;
+    return s->service.port;
 }
 
 uint32_t watch_server_unauthenticated(const struct watch_server *s)
@@ -204,12 +172,8 @@ uint32_t watch_server_unauthenticated(const struct watch_server *s)
 
 void watch_server_stop(struct watch_server *s)
 {
-    const uint64_t one = 1;
-
     if (!s)
         return;
-    if (write(s->stop, &one, sizeof(one)) != (ssize_t)sizeof(one))
-        abort(); /* an eventfd that holds 0 takes 1 */
-    pthread_join(s->thread, NULL);
+    service_stop(&s->service);
     release(s);
 }

@@ -1,8 +1,8 @@
 /* watch_slot.c - one connection of the watch: read messages, queue and write messages. */
-#include "collectives/net.h"
 #include "collectives/watch_table.h"
 #include "common/clock.h"
 #include "common/memory.h"
+#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <stdlib.h>

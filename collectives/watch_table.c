@@ -1,9 +1,9 @@
 /* watch_table.c - the watch's actions on messages: register ranks, forward failures, answer which ranks are
  * missing. */
 #include "collectives/watch_table.h"
-#include "collectives/net.h"
 #include "common/clock.h"
 #include "common/secret.h"
+#include "rendezvous/net.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "rendezvous/requests.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -109,17 +108,14 @@ int clients_poll(const struct clients *s, struct pollfd *pfds)
     return s->n;
 }
 
-int clients_wait_ms(const struct clients *s)
+int64_t clients_due_ms(const struct clients *s)
 {
     int64_t first = INT64_MAX;
 
     for (int i = 0; i < s->n; i++)
         if (s->list[i]->deadline_ms && s->list[i]->deadline_ms < first)
             first = s->list[i]->deadline_ms;
-    if (first == INT64_MAX)
-        return -1;
-    int64_t left = first - clock_mono_ms();
-    return left < 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+    return first;
 }
 
 static void answer(const struct clients *s, struct client *c, enum protocol_status status,

@@ -50,8 +50,8 @@ void clients_turn_away(int fd);
 
 /* Fill one pollfd per client; returns how many. */
 int clients_poll(const struct clients *s, struct pollfd *pfds);
-/* Milliseconds until the first deadline; -1: none. */
-int clients_wait_ms(const struct clients *s);
+/* The first deadline, monotonic; INT64_MAX: none. */
+int64_t clients_due_ms(const struct clients *s);
 /* After poll, with the pfds of clients_poll: read requests, answer them, drop clients that ended or timed out. */
 void clients_turn(struct clients *s, const struct pollfd *pfds, int n);
 

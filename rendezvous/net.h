@@ -1,11 +1,12 @@
-/* net.h - TCP sockets for the links between pods: listen, accept, connect, keepalive. All sockets are
- * non-blocking and close-on-exec; the caller closes them.
+/* net.h - TCP sockets between pods: listen, accept, connect, keepalive. All sockets are non-blocking and
+ * close-on-exec; the caller closes them.
  *
  * Addresses: 16 bytes: IPv6, or IPv4 mapped into it.
- * Errors:    net_listen: ERR_FATAL when a system call fails. The others return -1 or false.
+ * Errors:    net_listen: ERR_CONFLICT when the port is taken, ERR_FATAL when a system call fails. The others
+ *            return -1 or false.
  */
-#ifndef TK_COLLECTIVES_NET_H
-#define TK_COLLECTIVES_NET_H
+#ifndef TK_RENDEZVOUS_NET_H
+#define TK_RENDEZVOUS_NET_H
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -13,8 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Listen on all addresses, at a port that the kernel chooses (*port). Returns the descriptor, or -1. */
-int net_listen(int *port, struct err *err) MUST_CHECK;
+/* Listen on all addresses at `port`, IPv6 and IPv4; 0: one that the kernel chooses. *ret_port: which it is.
+ * Returns the descriptor, or -1. */
+int net_listen(int port, int *ret_port, struct err *err) MUST_CHECK;
 
 /* Accept one connection. -1 with errno: EAGAIN when none is waiting. */
 int net_accept(int listener);

@@ -1,5 +1,5 @@
-/* net.c - TCP sockets for the links between pods. */
-#include "collectives/net.h"
+/* net.c - TCP sockets between pods. */
+#include "rendezvous/net.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -27,24 +27,27 @@ void net_tune(int fd, bool strict)
 }
 
 /* A dual-stack socket; IPv4 only when the kernel has no IPv6. */
-int net_listen(int *port, struct err *err)
+int net_listen(int port, int *ret_port, struct err *err)
 {
-    const int off = 0;
-    struct sockaddr_in6 addr = {.sin6_family = AF_INET6};
-    struct sockaddr_in addr4 = {.sin_family = AF_INET};
+    const int on = 1, off = 0;
+    struct sockaddr_in6 addr = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+    struct sockaddr_in addr4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     socklen_t len = sizeof(addr);
     cleanup_close int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const bool v6 = fd >= 0 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) == 0;
 
-    if (!v6 && fd < 0)
+    if (fd < 0)
         fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return err_errno(err, ERR_FATAL, errno, "collectives: cannot create a socket");
+        return err_errno(err, ERR_FATAL, errno, "cannot create a socket");
+    if (port)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     int rc = v6 ? bind(fd, (struct sockaddr *)&addr, sizeof(addr))
                 : bind(fd, (struct sockaddr *)&addr4, sizeof(addr4));
     if (rc < 0 || listen(fd, SOMAXCONN) < 0 || getsockname(fd, (struct sockaddr *)&addr, &len) < 0)
-        return err_errno(err, ERR_FATAL, errno, "collectives: cannot listen");
-    *port = ntohs(addr.sin6_port); /* sin_port has the same offset */
+        return err_errno(err, errno == EADDRINUSE ? ERR_CONFLICT : ERR_FATAL, errno,
+                         "cannot listen at port %d", port);
+    *ret_port = ntohs(addr.sin6_port); /* sin_port has the same offset */
     return TAKE_FD(fd);
 }
 
