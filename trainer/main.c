@@ -1,6 +1,7 @@
 /* main.c - the trainer program: arguments in, exit status out. */
 #include "collectives/collectives.h"
 #include "common/contract.h"
+#include "common/json.h"
 #include "common/memory.h"
 #include "tools/tools.h"
 #include "trainer/cli/config.h"
@@ -103,6 +104,7 @@ int main(int argc, char **argv)
 
     if (error_file && error_file[0])
         memory_tell(error_file_exhausted, error_file);
+    json_memory_must(); /* a lack of memory is not to look like a damaged manifest */
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
     env.terminal = isatty(STDOUT_FILENO);
     if (argc < 2 || is_help(argv[1])) {

@@ -9,11 +9,14 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -355,13 +358,13 @@ static void test_forged_words(void **state)
         close(fds[i]);
 }
 
-/* Reductions and messages without end, of changing sizes. */
+/* Reductions and messages without end, of changing sizes. arg: how many ranks have begun, shared by all. */
 static int stream_body(struct collectives *c, void *arg)
 {
     struct err err = {0};
     static float x[100000];
 
-    (void)arg;
+    atomic_fetch_add((atomic_int *)arg, 1);
     for (size_t step = 0;; step++) {
         const size_t n = step * 7919 % ARRAY_LEN(x);
         if (c->all_reduce(c, x, n, NULL, RANKS_TIMEOUT_MS, &err) < 0 ||
@@ -376,8 +379,10 @@ static void test_killed_at_a_random_step(void **state)
 {
     const unsigned seed = (unsigned)seed_of_run();
     unsigned rnd = seed;
+    atomic_int *begun = mmap(NULL, sizeof(*begun), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     (void)state;
+    assert_true(begun != MAP_FAILED);
     for (int round = 0; round < 12; round++) {
         struct ranks r;
         rnd = rnd * 1103515245u + 12345u;
@@ -385,9 +390,12 @@ static void test_killed_at_a_random_step(void **state)
                                        .per_pod = 1 + (int)(rnd >> 20) % 3};
         const int victim = (int)(rnd >> 8) % l.world % 8;
         const struct timespec ts = {.tv_nsec = 50000000 + (long)(rnd >> 12) % 200 * 1000000L};
-        const int64_t begin = clock_mono_ms();
-        ranks_start_pods(&r, &l, stream_body, NULL);
+        atomic_store(begun, 0);
+        ranks_start_pods(&r, &l, stream_body, begun);
+        while (atomic_load(begun) < l.world) /* before, they wait for it as long as they may */
+            poll(NULL, 0, 1);
         nanosleep(&ts, NULL);
+        const int64_t begin = clock_mono_ms();
         kill(r.pids[victim < 0 ? 0 : victim], SIGKILL);
         ranks_wait(&r);
         for (int i = 0; i < l.world; i++)
@@ -397,6 +405,7 @@ static void test_killed_at_a_random_step(void **state)
                          seed, round, l.world, l.per_pod, victim, i, (unsigned)r.status[i]);
         assert_true(clock_mono_ms() - begin < RANKS_TIMEOUT_MS / 2);
     }
+    munmap(begun, sizeof(*begun));
 }
 
 int main(void)

@@ -2,6 +2,7 @@
  * promises, or the write fails with a word, or it succeeds. What lies in the folder is whole, whoever's it is, and the next
  * write is not disturbed by what was left.
  */
+#include "common/json.h"
 #include "test.h"
 
 #include "failing.h"
@@ -210,5 +211,6 @@ int main(void)
                                        cmocka_unit_test(test_what_cannot_be_opened_stays)};
     const int skip = failing_skip();
 
+    json_memory_must(); /* as main does */
     return skip ? skip : cmocka_run_group_tests(tests, NULL, NULL);
 }
