@@ -271,7 +271,7 @@ static int take_segment(struct host *h, int64_t deadline_ms, struct err *err)
     const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
     if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
         c->cmsg_len != CMSG_LEN(sizeof(int)))
-        return err_set(err, ERR_FATAL, "collectives: rank 0 handed over no shared segment");
+        return err_set(err, ERR_FATAL, "collectives: rank 0 sent no shared segment");
     memcpy(&h->segment, CMSG_DATA(c), sizeof(int));
     return host_segment_map(h, err);
 }

@@ -84,7 +84,7 @@ static int check_file(const struct host *h, size_t need, struct err *err)
     int seals = fcntl(h->segment, F_GET_SEALS);
 
     if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(h->segment, &st) < 0)
-        return err_set(err, ERR_FATAL, "collectives: rank 0 handed over something that is no shared segment");
+        return err_set(err, ERR_FATAL, "collectives: rank 0 sent a descriptor that is not a shared segment");
     if ((size_t)st.st_size < need)
         return err_set(err, ERR_FATAL, "collectives: the shared segment has %zu bytes, expected %zu",
                        (size_t)st.st_size, need);

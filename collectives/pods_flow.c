@@ -53,7 +53,8 @@ static int check_head(const struct pods *p, const struct flow *f, const struct w
     const struct wire_head *got = &f->head;
 
     if (got->magic != HEAD_MAGIC || got->from != (uint32_t)f->peer)
-        return err_set(err, ERR_INVALID, "rank %d sends what is no collective of this program", f->peer);
+        return err_set(err, ERR_INVALID, "rank %d sends a message that is not of this program's protocol",
+                       f->peer);
     if (got->op != mine->op || got->n != mine->n || got->root != mine->root || got->place != mine->place ||
         got->has_flags != mine->has_flags || (mine->op != PODS_MESSAGE && got->seq != mine->seq))
         return disagree(p, mine, got, f->peer, err);

@@ -56,7 +56,7 @@ static int serve(struct pods *p, const struct collectives_config *cfg, int64_t d
     struct beacon b = {.magic = WATCH_MAGIC};
 
     if (getrandom(b.token, sizeof(b.token), 0) != (ssize_t)sizeof(b.token))
-        return err_errno(err, ERR_FATAL, errno, "collectives: no random numbers");
+        return err_errno(err, ERR_FATAL, errno, "collectives: getrandom failed");
     p->server = watch_server_start(cfg->world, b.token, err);
     if (!p->server || serve_store(p, cfg, deadline_ms, err) < 0)
         return -1;
@@ -119,7 +119,7 @@ static int join_watch(struct pods *p, const struct collectives_config *cfg, cons
         if (left_ms(deadline_ms) == 0)
             return err_set(err, ERR_TIMEOUT,
                            "open: deadline passed while looking for rank 0 at %.60s:%d: %.120s", host,
-                           cfg->master_port, why.kind ? why.msg : "it has not called the ranks yet");
+                           cfg->master_port, why.kind ? why.msg : "it has not opened the run yet");
         net_wait(-1, 0, RETRY_MS);
     }
 }

@@ -36,7 +36,7 @@ static void set_failed(struct watch *w, uint64_t from, enum err_kind kind, const
 {
     if (w->failed.kind != ERR_NONE)
         return;
-    err_set(&w->failed, kind, "%s", msg[0] ? msg : "a rank failed and did not say why");
+    err_set(&w->failed, kind, "%s", msg[0] ? msg : "a rank failed without a message");
     w->failed_from = from;
 }
 
@@ -195,7 +195,7 @@ int watch_timed_out(struct watch *w, const char *what, struct err *err)
         return err_set(err, ERR_TIMEOUT,
                        "%s: deadline passed while waiting for rank 0, which does not answer", what);
     if (w->answer[0] == '\0')
-        return err_set(err, ERR_TIMEOUT, "%s: deadline passed, with every rank there", what);
+        return err_set(err, ERR_TIMEOUT, "%s: deadline passed although every rank takes part", what);
     return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %s", what, w->answer);
 }
 

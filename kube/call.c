@@ -87,7 +87,7 @@ static int failure(const struct kube_http_call *c, struct err *err)
         return err_wrap(err, "%s %s", c->method, c->shown);
     }
     if (c->idled)
-        return err_set(err, ERR_TIMEOUT, "%s %s: no byte for %lld ms", c->method, c->shown,
+        return err_set(err, ERR_TIMEOUT, "%s %s: no data for %lld ms", c->method, c->shown,
                        (long long)c->idle_timeout_ms);
     if (c->shut)
         return err_set(err, ERR_TRANSIENT, "%s %s: not sent, since this process may not write any more",

@@ -113,7 +113,7 @@ static void give_up(void *ctx)
 
     kube_transport_cancel(&r->transport, r->call);
     r->call = NULL;
-    err_set(&err, ERR_TIMEOUT, "watch: no byte for %d ms within the initial events",
+    err_set(&err, ERR_TIMEOUT, "watch: no data for %d ms within the initial events",
             KUBE_TRANSPORT_TIMEOUT_MS);
     ended(r, NULL, &err);
 }

@@ -66,7 +66,7 @@ int validate_skimmed_event(const struct skim *s, struct watch_event *ret, cJSON 
 {
     *ret = (struct watch_event){0};
     if (!skim_complete(s))
-        return err_set(err, ERR_INVALID, "not an event, by its brackets");
+        return err_set(err, ERR_INVALID, "an incomplete event");
     if (read_kind(s->type, &ret->kind, err) < 0)
         return -1;
     if (ret->kind == WATCH_ERROR || ret->kind == WATCH_BOOKMARK)

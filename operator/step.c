@@ -154,7 +154,7 @@ static void on_existing(void *ctx, struct kube_reply *reply)
         wait_for(s);
         return;
     case EXISTING_FOREIGN:
-        err_set(&err, ERR_CONFLICT, "%s %s exists and belongs to someone else",
+        err_set(&err, ERR_CONFLICT, "%s %s exists and belongs to another owner",
                 request_resource(s->act->child)->kind, s->act->name);
         refuse(s, PROBLEM_NAME_CONFLICT, &err);
         return;

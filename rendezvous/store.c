@@ -31,7 +31,7 @@ static int judge(struct store *s, struct view body, const char *key, struct view
     case STATUS_FULL:
         return err_set(err, ERR_INVALID, "store %s: full, no room for key \"%s\"", s->where, key);
     case STATUS_BAD:
-        return err_set(err, ERR_INVALID, "store %s: key \"%s\" is no counter", s->where, key);
+        return err_set(err, ERR_INVALID, "store %s: key \"%s\" is not a counter", s->where, key);
     case STATUS_REFUSED:
         return err_set(err, ERR_INVALID, "store %s: belongs to another run (the run ids differ)", s->where);
     case STATUS_CROWDED:
@@ -81,9 +81,9 @@ static int address_of(const struct store *s, int (*get)(int fd, struct sockaddr 
     socklen_t len = sizeof(addr);
 
     if (get(s->fd, (struct sockaddr *)&addr, &len) < 0)
-        return err_errno(err, ERR_FATAL, errno, "store %s: no address of its connection", s->where);
+        return err_errno(err, ERR_FATAL, errno, "store %s: cannot read its connection's address", s->where);
     if (getnameinfo((struct sockaddr *)&addr, len, out, (socklen_t)size, NULL, 0, NI_NUMERICHOST) != 0)
-        return err_set(err, ERR_FATAL, "store %s: no text for an address", s->where);
+        return err_set(err, ERR_FATAL, "store %s: cannot format its address", s->where);
     return 0;
 }
 
@@ -124,7 +124,9 @@ int store_add(struct store *s, const char *key, int64_t delta, int64_t *ret, int
 
     if (ask(s, key, &r, timeout_ms, &payload, err) < 0)
         return -1;
-    return protocol_number(payload, ret) ? 0 : err_set(err, ERR_FATAL, "store %s: no number", s->where);
+    return protocol_number(payload, ret)
+               ? 0
+               : err_set(err, ERR_FATAL, "store %s: the answer is not a number", s->where);
 }
 
 int store_compare_set(struct store *s, const char *key, const void *expected, size_t expected_len,

@@ -77,5 +77,5 @@ int store_read_answer(struct store *s, struct view *body, int64_t deadline_ms, s
     if (rc > 0 && body->len >= 1)
         return 0;
     s->broken = true;
-    return err_set(err, ERR_FATAL, "store %s: what answers there is no store of this program", s->where);
+    return err_set(err, ERR_FATAL, "store %s: the server there is not a store of this program", s->where);
 }

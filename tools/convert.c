@@ -102,7 +102,7 @@ static int header_of(const struct options *o, const struct weights *w, enum pt_d
         return -1;
     if (s.vocab > LLMC_SIDE_MAX || s.positions > LLMC_SIDE_MAX || s.width > LLMC_SIDE_MAX ||
         s.layers > LLMC_LAYERS_MAX)
-        return err_set(err, ERR_INVALID, "larger than a .bin file can tell");
+        return err_set(err, ERR_INVALID, "too large for a .bin file");
     int64_t heads = o->heads ? o->heads : w->heads ? w->heads : s.width / 64;
     if (heads < 1 || s.width % heads)
         return err_set(err, ERR_INVALID, "--heads: %lld, expected a divisor of the width (%lld)",

@@ -133,8 +133,8 @@ static int check_logits(const float *logits, int n, struct err *err)
     for (int i = 0; i < n; i++)
         if (!isfinite(logits[i]))
             return err_set(err, ERR_INVALID,
-                           "--init_from: the model says nothing: its weights are too large, "
-                           "or not numbers");
+                           "--init_from: the model's output is not finite: its weights are too large or "
+                           "not numbers");
     return 0;
 }
 

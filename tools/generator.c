@@ -90,7 +90,7 @@ int generator_open(struct generator *s, const struct generator_options *o, struc
     *s = (struct generator){0};
     if (!o->init_from || (o->vocab != NULL) != (o->merges != NULL))
         return err_set(err, ERR_INVALID,
-                       "expected --init_from FILE, and --vocab and --merges for tokens that are no bytes "
+                       "expected --init_from FILE, and --vocab and --merges for tokens that are not bytes "
                        "(trainer generate --help)");
     s->bpe = o->vocab ? bpe_open(o->vocab, o->merges, err) : bpe_bytes();
     if (!s->bpe || !(s->ctx = kctx_make(&machine, err)) || open_model(s, o, err))

@@ -49,7 +49,7 @@ static int check_list(const struct json_at *root, const char *list, struct err *
         for (other = at.node->child; name && other != entry; other = other->next) {
             const char *its = json_str(other, "name");
             if (its && strcmp(its, name) == 0)
-                return json_err(&at, err, "\"%.60s\" is there twice", name);
+                return json_err(&at, err, "\"%.60s\" is given twice", name);
         }
     }
     return 0;

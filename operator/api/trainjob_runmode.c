@@ -54,7 +54,7 @@ static int decode_list(const struct json_at *parent, const char *key, const stru
                             r->type ? "\"" : "", r->type ? r->type : "nothing", r->type ? "\"" : "");
         for (int i = 0; i < ret->n; i++)
             if (strcmp(ret->items[i].type, r->type) == 0)
-                return json_err(&item, err, "the type \"%s\" stands twice", r->type);
+                return json_err(&item, err, "the type \"%s\" is given twice", r->type);
         ret->n++;
     }
     return 0;

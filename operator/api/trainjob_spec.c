@@ -141,7 +141,7 @@ static int decode_replica_specs(const struct json_at *spec, struct trainjob_spec
             return -1;
         for (int i = 0; i < n; i++)
             if (strcmp(ret->replica_specs[i].type, r->type) == 0)
-                return json_err(&item, err, "the type \"%s\" stands twice", r->type);
+                return json_err(&item, err, "the type \"%s\" is given twice", r->type);
         ret->n_replica_specs++;
         ret->pods += r->replicas;
         ret->gpus += r->replicas * template_gpus(r->template);

@@ -3,7 +3,7 @@
  * Ownership: decoder_make to decoder_free; the model and the context are borrowed.
  * Numerics:  the logits are the model's own but for the order of sums.
  * Memory:    keys and values of all positions, and a pass over as many.
- * Errors:    ERR_INVALID: the model is no GPT-2 of that many heads.
+ * Errors:    ERR_INVALID: the model is not a GPT-2 of that many heads.
  */
 #ifndef TK_TOOLS_GENERATE_DECODER_H
 #define TK_TOOLS_GENERATE_DECODER_H

@@ -62,7 +62,7 @@ static int find_all(struct decoder *d, struct model *m, struct err *err)
 
     if (!wte || !wpe || wte->dims != 2 || wpe->dims != 2 || wte->dim[1] != wpe->dim[1] ||
         wte->dim[1] > 1 << 20)
-        return err_set(err, ERR_INVALID, "the model is no GPT-2: expected wte.weight and wpe.weight");
+        return err_set(err, ERR_INVALID, "the model is not a GPT-2: expected wte.weight and wpe.weight");
     d->vocab = (int)wte->dim[0];
     d->positions = (int)wpe->dim[0];
     d->width = (int)wte->dim[1];

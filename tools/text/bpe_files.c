@@ -68,8 +68,8 @@ static int add_token(struct bpe *b, const char *name, const char *text, size_t l
         return err_set(err, ERR_INVALID, "\"%.60s\": %lld, expected a number below %d", name,
                        (long long)number, BPE_VOCAB_MAX);
     if (b->token[number].text || bpe_token_of(b, text, len) >= 0)
-        return err_set(err, ERR_INVALID, "\"%.60s\": %lld: this %s stands there twice", name,
-                       (long long)number, b->token[number].text ? "number" : "token");
+        return err_set(err, ERR_INVALID, "\"%.60s\": %lld: this %s is given twice", name, (long long)number,
+                       b->token[number].text ? "number" : "token");
     while (b->text_slot[s])
         s = (s + 1) % BPE_SLOTS;
     b->token[number] = (struct bpe_token){arena_strndup(&b->arena, text, len), len};
@@ -151,9 +151,9 @@ static int parse_merge(struct bpe *b, const int16_t *byte_of, struct sv line, st
     int into = bpe_token_of(b, text, (size_t)(len[0] + len[1]));
     if (into < 0 || b->merges == BPE_VOCAB_MAX)
         return err_set(err, ERR_INVALID,
-                       into < 0 ? "what they make is no token of the vocabulary" : "too many merges");
+                       into < 0 ? "the merged token is not in the vocabulary" : "too many merges");
     if (!bpe_add_merge(b, (struct bpe_merge){(uint32_t)token[0], (uint32_t)token[1], (uint32_t)into}))
-        return err_set(err, ERR_INVALID, "this merge stands there twice");
+        return err_set(err, ERR_INVALID, "this merge is given twice");
     return 0;
 }
 

@@ -50,8 +50,7 @@ static int take_words(struct encoder *e, size_t len, bool more, size_t *used, st
     while (at < len) {
         size_t n = words_next(text + at, len - at, more);
         if (n > BPE_WORD_BYTES || (!n && len - at > BPE_WORD_BYTES))
-            return err_set(err, ERR_INVALID,
-                           "a run of more than %d bytes without a change between words and spaces",
+            return err_set(err, ERR_INVALID, "more than %d bytes without a boundary between words",
                            BPE_WORD_BYTES);
         if (!n)
             break;

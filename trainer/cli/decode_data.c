@@ -101,7 +101,7 @@ static int decode_split(const struct yaml_at *at, struct split_spec *s, struct e
         yaml_get_f64(at, "val_fraction", 0, 0.999999, &s->val_fraction, err))
         return -1;
     if (fraction.node && (s->val_items || s->train_items))
-        return yaml_err(&fraction, err, "stands for train_items and val_items: expected one way of the two");
+        return yaml_err(&fraction, err, "stands for train_items and val_items: give one of the two");
     return 0;
 }
 
@@ -178,7 +178,7 @@ static int decode_idx(const struct yaml_at *at, const struct data_spec *d, int *
     if (d->values)
         return yaml_err(at, err, "idx files hold labels, but the loss needs values as targets");
     if (dataset.node && d->train)
-        return yaml_err(&dataset, err, "names files that `train` names too: expected one way of the two");
+        return yaml_err(&dataset, err, "names files that `train` names too: give one of the two");
     return yaml_get_choice(at, "dataset", (const char *const[]){"any", "mnist", "fashion-mnist", NULL},
                            ret_dataset, err);
 }
@@ -194,7 +194,7 @@ static int decode_tokens(const struct yaml_at *at, const struct shape *input, st
         yaml_get_str(at, "val", PATH_BYTES_MAX, &d->test, err) || yaml_get_bool(at, "shuffle", &shuffle, err))
         return -1;
     if (d->test && (d->split.val_items || d->split.val_fraction > 0))
-        return yaml_err(&val, err, "stands for val_items and val_fraction: expected one way of the two");
+        return yaml_err(&val, err, "stands for val_items and val_fraction: give one of the two");
     if (d->values || !input->sequence)
         return yaml_err(at, err, "tokens need a model of sequences, with cross entropy");
     d->rows = input->rows;

@@ -49,12 +49,12 @@ int lines_check(const char *text, struct err *err)
         return err_set(err, ERR_INVALID, "%zu bytes, expected at most %d", strlen(text), LINES_TEXT_MAX);
     for (const char *at = text; *at; at++) {
         if (*at == '}')
-            return err_set(err, ERR_INVALID, "a '}' without its '{'");
+            return err_set(err, ERR_INVALID, "a '}' without a '{'");
         if (*at != '{')
             continue;
         size_t len = strcspn(at + 1, "{}");
         if (at[1 + len] != '}')
-            return err_set(err, ERR_INVALID, "a '{' without its '}'");
+            return err_set(err, ERR_INVALID, "a '{' without a '}'");
         if (!find(at + 1, len))
             return unknown(at + 1, len, err);
         at += 1 + len;

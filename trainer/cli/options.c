@@ -187,9 +187,9 @@ static int check(const void *into, const struct option_row *o, struct err *err)
     const struct words *w = into;
 
     if (o->gpt2 && !w->cfg.gpt2.vocab)
-        return err_set(err, ERR_INVALID, "--%s: the model is no GPT-2 (model: {gpt2: ...})", o->name);
+        return err_set(err, ERR_INVALID, "--%s: the model is not a GPT-2 (model: {gpt2: ...})", o->name);
     if (o->tokens && w->cfg.data.format != SOURCE_TOKENS)
-        return err_set(err, ERR_INVALID, "--%s: the data are not in tokens (data: {format: tokens, ...})",
+        return err_set(err, ERR_INVALID, "--%s: the data are not tokens (data: {format: tokens, ...})",
                        o->name);
     return 0;
 }

@@ -96,8 +96,8 @@ static int from_one(const struct fetch *f, const char *url, const char *part, st
     if (strcmp(sum, f->md5) == 0)
         return finish(f, part, fd, err);
     unlink(part);
-    return err_set(err, ERR_INVALID, "%s: MD5 %s, expected %s: damaged on its way, or another file", url, sum,
-                   f->md5);
+    return err_set(err, ERR_INVALID, "%s: MD5 %s, expected %s: damaged in transfer, or a different file", url,
+                   sum, f->md5);
 }
 
 static bool stopped(const struct fetch_limits *l, struct err *err)

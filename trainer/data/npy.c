@@ -225,5 +225,5 @@ int npy_load(const char *path, const struct npy *n, enum npy_as as, void *dst, s
     }
     if (gzfile_read(g, &more, 1, &got, err))
         return -1;
-    return got ? err_set(err, ERR_INVALID, "%s: more bytes than its shape tells", path) : 0;
+    return got ? err_set(err, ERR_INVALID, "%s: more bytes than its shape says", path) : 0;
 }

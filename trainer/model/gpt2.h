@@ -14,7 +14,7 @@ enum { GPT2_LAYERS_MAX = MODEL_LAYERS_MAX - 3 };
 
 /* The sizes of OpenAI's four (GPT-2's paper, table 2) go by their number of layers. */
 struct gpt2_spec {
-    int64_t vocab; /* 0: the model is no GPT-2 */
+    int64_t vocab; /* 0: the model is not a GPT-2 */
     int64_t block_size;
     int64_t n_layer, n_head, n_embd;
     bool recompute;

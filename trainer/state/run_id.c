@@ -66,7 +66,7 @@ int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *
     if (given && given[0] && name_launcher(ret))
         return 0;
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
-        return err_errno(err, ERR_FATAL, errno, "no random numbers for the name of the run");
+        return err_errno(err, ERR_FATAL, errno, "getrandom failed, so the run has no id");
     snprintf(ret->text, sizeof(ret->text), "%s%016" PRIx64, MADE_UP, random);
     ret->made_up = true;
     return 0;

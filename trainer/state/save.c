@@ -30,7 +30,7 @@ int save_check(const char *path, struct err *err)
     if (!ends_in(path, ".pt") && !ends_in(path, SAFETENSORS))
         return err_set(err, ERR_INVALID, "\"%s\": expected a name that ends in .pt or .safetensors", path);
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
-        return err_set(err, ERR_INVALID, "\"%s\": exists and is no regular file", path);
+        return err_set(err, ERR_INVALID, "\"%s\": exists and is not a regular file", path);
     snprintf(folder, sizeof(folder), "%s", path);
     char *slash = strrchr(folder, '/');
     if (!slash)

@@ -75,16 +75,16 @@ static const struct way {
     bool get_fails;
     const char *watch; /* what its problem says, or what it does not say after a "!"; NULL: it has none */
 } WAYS[] = {
-    {"a-firewall-forgot", THE_CONNECTIONS, true, true, false, true, "!no byte for"},
-    {"answers-on-old-ones", THE_CONNECTIONS, false, true, false, true, "!no byte for"},
-    {"requests-on-old-ones", THE_CONNECTIONS, true, false, false, true, "!no byte for"},
-    {"the-watch-alone", THE_WATCH, true, true, false, false, "!no byte for"},
+    {"a-firewall-forgot", THE_CONNECTIONS, true, true, false, true, "!no data for"},
+    {"answers-on-old-ones", THE_CONNECTIONS, false, true, false, true, "!no data for"},
+    {"requests-on-old-ones", THE_CONNECTIONS, true, false, false, true, "!no data for"},
+    {"the-watch-alone", THE_WATCH, true, true, false, false, "!no data for"},
     {"the-pool-alone", THE_POOL, true, true, false, true, NULL},
-    {"nothing-passes", EVERYTHING, true, true, false, true, "!no byte for"},
-    {"no-answers", EVERYTHING, false, true, false, true, "!no byte for"},
-    {"no-requests", EVERYTHING, true, false, false, true, "!no byte for"},
+    {"nothing-passes", EVERYTHING, true, true, false, true, "!no data for"},
+    {"no-answers", EVERYTHING, false, true, false, true, "!no data for"},
+    {"no-requests", EVERYTHING, true, false, false, true, "!no data for"},
     {"no-large-requests", EVERYTHING, true, false, true, true, NULL},
-    {"no-large-answers", EVERYTHING, false, true, true, true, "no byte for"},
+    {"no-large-answers", EVERYTHING, false, true, true, true, "no data for"},
 };
 
 static void drop(const struct way *way, unsigned server, unsigned client)

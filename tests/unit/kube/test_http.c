@@ -79,7 +79,7 @@ static void test_timeouts(void **ctx)
     rig_until(r->loop, plain_over, &b);
     assert_int_equal(a.err.kind, ERR_TIMEOUT);
     assert_int_equal(b.err.kind, ERR_TIMEOUT);
-    assert_non_null(strstr(b.err.msg, "no byte for 100 ms"));
+    assert_non_null(strstr(b.err.msg, "no data for 100 ms"));
 }
 
 static bool after_two_seconds(void *ctx)

@@ -350,7 +350,7 @@ static void test_a_stream_that_never_begins(void **ctx)
     rig_until(r->loop, is_watching, &c);
     assert_true(kube_loop_now_ms(r->loop) - begin >= KUBE_TRANSPORT_TIMEOUT_MS);
     assert_int_equal(c.problems, 1);
-    assert_non_null(strstr(c.problem, "no byte for 30000 ms within the initial events"));
+    assert_non_null(strstr(c.problem, "no data for 30000 ms within the initial events"));
     assert_int_equal(streams(r), 2);
     stop(&c);
 }
@@ -371,7 +371,7 @@ static void test_bodies_that_stall(void **ctx)
         start(&c, r, NULL);
         rig_until(r->loop, is_watching, &c);
         assert_int_equal(c.problems, 1);
-        assert_non_null(strstr(c.problem, "no byte for 30000 ms"));
+        assert_non_null(strstr(c.problem, "no data for 30000 ms"));
         stop(&c);
     }
     fake_plan_fault(r->server, NULL);
@@ -380,7 +380,7 @@ static void test_bodies_that_stall(void **ctx)
     rig_until(r->loop, is_watching, &c);
     fake_watch_raw(r->server, "{\"type\":\"MODIFIED\",\"obj");
     rig_until(r->loop, has_a_problem, &c);
-    assert_non_null(strstr(c.problem, "no byte for 150000 ms"));
+    assert_non_null(strstr(c.problem, "no data for 150000 ms"));
     put(r, "c", "{}");
     rig_until(r->loop, is_equal, &c);
     stop(&c);

@@ -233,9 +233,9 @@ static void test_not_an_event(void **ctx)
          "of type \"ERROR\" that cannot be read"},
         {"{\"type\":\"RENAMED\",\"object\":{@M,\"a\":@70([)@70(])}}\n", "unknown event type \"RENAMED\""},
         {"{\"object\":{@M,\"a\":@70([)@70(])}}\n", "unknown event type \"\""},
-        {"{\"type\":\"ADDED\",\"object\":{@M,\"a\":@70([)@69(])}}\n", "not an event, by its brackets"},
-        {"{\"type\":\"ADDED\",\"object\":{@M,\"a\":@70([)@70(])}}}\n", "not an event, by its brackets"},
-        {"{\"type\":\"ADDED\",\"object\":{@M,\"a\":@70([)@70(])}\n", "not an event, by its brackets"},
+        {"{\"type\":\"ADDED\",\"object\":{@M,\"a\":@70([)@69(])}}\n", "an incomplete event"},
+        {"{\"type\":\"ADDED\",\"object\":{@M,\"a\":@70([)@70(])}}}\n", "an incomplete event"},
+        {"{\"type\":\"ADDED\",\"object\":{@M,\"a\":@70([)@70(])}\n", "an incomplete event"},
         {"{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"x\",\"uid\":\"u\",\"resourceVersion\":"
          "\"9\"},"
          "\"a\":@70([)@70(])}}\n",

@@ -124,7 +124,7 @@ static void command_lines_that_cannot_be(void **state)
     expect_refusal(5, (char *const[]){pt, "--output", "x.bin", "--heads", "3"},
                    "--heads: 3, expected a divisor");
     expect_refusal(3, (char *const[]){TK_SOURCE_DIR "/tests/golden/torch/module.pt", "--output", "x.pt"},
-                   "expected wte.weight and wpe.weight of one width");
+                   "expected wte.weight and wpe.weight of the same width");
 }
 
 int main(void)

@@ -211,7 +211,7 @@ static void what_cannot_be(void **state)
     refuse(f, 2, (char *const[]){"--init_from", "/nowhere"}, "/nowhere");
     put_model(f->words, 256, NAN);
     refuse(f, 3, (char *const[]){"--init_from", f->words, "--heads=2"},
-           "--init_from: the model says nothing: its weights are too large, or not numbers");
+           "--init_from: the model's output is not finite: its weights are too large or not numbers");
     put_model(f->words, 1201, 1);
     refuse(f, 3, (char *const[]){"--init_from", f->words, "--heads=2"},
            "the model has 1201 tokens, but bytes are 256");

@@ -214,7 +214,7 @@ static int choose_name(const struct ckpt_writer *w, const char *mark, char name[
         if (!taken(path, &w->manifest))
             return 0;
     }
-    return err_set(err, ERR_CONFLICT, "%s: is another run's", path);
+    return err_set(err, ERR_CONFLICT, "%s: belongs to another run", path);
 }
 
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)

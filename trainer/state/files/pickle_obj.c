@@ -46,7 +46,7 @@ int pickle_obj_global(const char *module, const char *name, struct pickle_obj *r
         ret->value.tensor.dtype = GLOBALS[i].dtype;
         return 0;
     }
-    return err_set(err, ERR_INVALID, "\"%.60s.%.60s\" has no place in a file of weights", module, name);
+    return err_set(err, ERR_INVALID, "\"%.60s.%.60s\" is not allowed in a file of weights", module, name);
 }
 
 static bool is_container(const struct pickle_obj *o, enum pt_type type)
@@ -111,7 +111,7 @@ static int rebuild_tensor(const struct pickle_obj *const *arg, size_t args, stru
         return err_set(err, ERR_INVALID, "tensor: reaches beyond its storage of %" PRId64 " elements",
                        s->dim[0]);
     if (!is_contiguous(&t, stride))
-        return err_set(err, ERR_INVALID, "tensor: its stride is not contiguous, which is not read here");
+        return err_set(err, ERR_INVALID, "tensor: its stride is not contiguous; save a contiguous tensor");
     t.data = s->data ? (const uint8_t *)s->data + offset * width : NULL;
     *ret = (struct pickle_obj){.kind = PICKLE_VALUE, .value = pt_tensor(t)};
     return 0;

@@ -61,7 +61,7 @@ static int add_entry(void *ctx, const struct tensor_row *row, struct err *err)
     int64_t end;
 
     if (bytes < 0 || __builtin_add_overflow(h->at, bytes, &end) || end > INT64_C(1) << 53)
-        return err_set(err, ERR_INVALID, "%.80s: a shape that cannot be", row->name);
+        return err_set(err, ERR_INVALID, "%.80s: its shape is impossible", row->name);
     if (pickle_memo_find(&h->names, PICKLE_MEMO_TEXT, row->name) != PICKLE_MEMO_NONE)
         return err_set(err, ERR_INVALID, "%.80s: two tensors of one name", row->name);
     pickle_memo_add(&h->names, PICKLE_MEMO_TEXT, row->name);

@@ -210,7 +210,8 @@ static int run_op(struct unpickle_machine *m, int op)
     case OP_LONG_GET:
         return op_get(m, 4);
     default:
-        return err_set(m->err, ERR_INVALID, "opcode 0x%02x has no place in a file of weights", (unsigned)op);
+        return err_set(m->err, ERR_INVALID, "opcode 0x%02x is not allowed in a file of weights",
+                       (unsigned)op);
     }
 }
 

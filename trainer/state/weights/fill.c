@@ -73,8 +73,8 @@ static int check_tied(const struct state_row *row, int i, const struct take *tak
         first++;
     return numbers_equal(take[first].from, take[i].from)
                ? 0
-               : err_set(err, ERR_INVALID, "%s: differs from %s, but in the model they are one", row[i].name,
-                         row[first].name);
+               : err_set(err, ERR_INVALID, "%s: differs from %s, but the model shares one tensor for both",
+                         row[i].name, row[first].name);
 }
 
 static int choose(const struct tensor_list *list, const struct state_row *row, int rows, bool *used,

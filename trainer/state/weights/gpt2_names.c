@@ -56,10 +56,10 @@ int gpt2_names_size(const struct tensor_list *list, struct gpt2_names_size *ret,
     char name[64];
 
     if (!wte || !wpe || wte->dims != 2 || wpe->dims != 2 || wte->dim[1] != wpe->dim[1])
-        return err_set(err, ERR_INVALID, "expected wte.weight and wpe.weight of one width, as a GPT-2 has");
+        return err_set(err, ERR_INVALID, "not a GPT-2: expected wte.weight and wpe.weight of the same width");
     *ret = (struct gpt2_names_size){wte->dim[0], wpe->dim[0], 0, wte->dim[1]};
     do
         snprintf(name, sizeof(name), "h.%" PRId64 ".ln_1.weight", ret->layers);
     while (gpt2_names_find(list, name) && ++ret->layers);
-    return ret->layers ? 0 : err_set(err, ERR_INVALID, "h.0.ln_1.weight: is missing, as a GPT-2 has");
+    return ret->layers ? 0 : err_set(err, ERR_INVALID, "h.0.ln_1.weight: missing: not a GPT-2");
 }

@@ -74,7 +74,8 @@ int rewrite(const struct tensor_list *in, const struct rewrite_options *o, struc
     if (gpt2_names_size(in, &size, err))
         return -1;
     if (head && !numbers_equal(head, gpt2_names_find(in, "wte.weight")))
-        return err_set(err, ERR_INVALID, "lm_head.weight: differs from wte.weight, as in no GPT-2");
+        return err_set(err, ERR_INVALID,
+                       "lm_head.weight: differs from wte.weight, but a GPT-2 shares one tensor for both");
     for (size_t i = 0; i < in->len; i++) {
         const char *bare = gpt2_names_bare(in->row[i].name);
         if (gpt2_names_is_mask(bare) || strcmp(bare, "lm_head.weight") == 0)

@@ -43,7 +43,7 @@ static int list_dict(struct weights *w, const struct pt_value *dict, struct err 
         const struct pt_item *item = &dict->dict.items[i];
         if (item->key.type != PT_STR || item->value.type != PT_TENSOR)
             return err_set(err, ERR_INVALID, "%.80s: expected a state_dict: names and tensors",
-                           item->key.type == PT_STR ? item->key.s : "a key that is no name");
+                           item->key.type == PT_STR ? item->key.s : "a key is not a name");
         row[n++] = (struct tensor_row){item->key.s, item->value.tensor};
     }
     w->list = (struct tensor_list){row, n};
@@ -78,7 +78,7 @@ static int parse(struct weights *w, struct err *err)
     if (w->bytes >= 4 && memcmp(w->map, "PK\3\4", 4) == 0)
         return parse_pt(w, err);
     return safetensors_parse(w->map, w->bytes, &w->arena, &w->list, err)
-               ? err_wrap(err, "not llm.c's, no .pt, and as .safetensors")
+               ? err_wrap(err, "neither llm.c's format nor .pt; read as .safetensors")
                : 0;
 }
 

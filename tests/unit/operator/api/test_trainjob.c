@@ -267,7 +267,7 @@ static const struct row REFUSED[] = {
     {WITH("\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"command\":[1]}]}}"),
      "spec.runMode.pause.resumeSpecs[0].command[0]: expected a string"},
     {WITH("\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\"},{\"type\":\"node\"}]}}"),
-     "spec.runMode.pause.resumeSpecs[1]: the type \"node\" stands twice"},
+     "spec.runMode.pause.resumeSpecs[1]: the type \"node\" is given twice"},
     {WITH("\"runMode\":{\"pause\":{\"resumeSpecs\":[7]}}"),
      "spec.runMode.pause.resumeSpecs[0]: expected an object"},
     {WITH("\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":2}"),

@@ -167,8 +167,8 @@ static void vocabularies_that_cannot_be(void **state)
     refuse(f, "{\"a\": 0, ", NULL, "v: not JSON");
     refuse(f, "{\"a\": -1}", NULL, "\"a\": expected a number from 0 on");
     refuse(f, "{\"a\": 65536}", NULL, "\"a\": 65536, expected a number below 65536");
-    refuse(f, "{\"a\": 1, \"b\": 1}", NULL, "\"b\": 1: this number stands there twice");
-    refuse(f, "{\"a\": 1, \"a\": 2}", NULL, "\"a\": 2: this token stands there twice");
+    refuse(f, "{\"a\": 1, \"b\": 1}", NULL, "\"b\": 1: this number is given twice");
+    refuse(f, "{\"a\": 1, \"a\": 2}", NULL, "\"a\": 2: this token is given twice");
     refuse(f, "{\"\": 1}", NULL, "expected 1..1024 of the characters");
     refuse(f, "{\"a b\": 1}", NULL, "expected 1..1024 of the characters");
     refuse(f, "{\"\xe6\x97\xa5\": 1}", NULL, "expected 1..1024 of the characters");
@@ -178,8 +178,8 @@ static void vocabularies_that_cannot_be(void **state)
     refuse(f, NULL, "t h e", "m:1: expected two tokens with a space between them, there are more");
     refuse(f, NULL, "\na \xc4", "m:2: expected two tokens");
     refuse(f, NULL, "qq a", "m:1: \"qq\" is no token of the vocabulary");
-    refuse(f, NULL, "q %", "m:1: what they make is no token");
-    refuse(f, NULL, "\xc4\xa0 t\n\xc4\xa0 t\n", "m:2: this merge stands there twice");
+    refuse(f, NULL, "q %", "m:1: the merged token is not in the vocabulary");
+    refuse(f, NULL, "\xc4\xa0 t\n\xc4\xa0 t\n", "m:2: this merge is given twice");
     struct err err;
     assert_null(bpe_open("/nonexistent/v", f->merges, &err));
     assert_int_equal(err.kind, ERR_NOT_FOUND);

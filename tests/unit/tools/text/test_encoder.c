@@ -123,7 +123,7 @@ static void words_are_bounded(void **state)
     assert_int_equal(encoder_put(&f->e, text, BPE_WORD_BYTES, &err), 0);
     assert_int_equal(encoder_put(&f->e, text, 2, &err), -1);
     assert_int_equal(err.kind, ERR_INVALID);
-    assert_non_null(strstr(err.msg, "a run of more than 1048576 bytes"));
+    assert_non_null(strstr(err.msg, "more than 1048576 bytes without"));
     free(text);
 }
 

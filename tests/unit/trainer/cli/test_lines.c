@@ -52,9 +52,9 @@ static void refuses(void **state)
     } cases[] = {
         {"{ranks}", "\"{ranks}\": expected one of {rank}, {world}, {epoch}"},
         {"{}", "\"{}\": expected one of"},
-        {"a {rank", "a '{' without its '}'"},
-        {"a {rank {epoch}", "a '{' without its '}'"},
-        {"a } b", "a '}' without its '{'"},
+        {"a {rank", "a '{' without a '}'"},
+        {"a {rank {epoch}", "a '{' without a '}'"},
+        {"a } b", "a '}' without a '{'"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -217,7 +217,7 @@ static void a_gpt2_has_any_size(void **state)
     assert_string_equal(err.msg, "--model: expected d12, d24, d36 or d48, got \"d13\"; did you mean d12?");
     c = preset(&a);
     assert_int_equal(apply("--n_layer=2", &c, &err), -1);
-    assert_string_equal(err.msg, "--n_layer: the model is no GPT-2 (model: {gpt2: ...})");
+    assert_string_equal(err.msg, "--n_layer: the model is not a GPT-2 (model: {gpt2: ...})");
 }
 
 /* What a resumed run may change, and what not. */

@@ -205,7 +205,7 @@ static void refuses_pickles_that_weights_do_not_need(void **state)
         CASE("\x80\x04N.", "protocol 4, expected 2"),
         CASE("\x80\x02"
              "cos\nsystem\nX\x02\0\0\0lstR.",
-             "byte 2: \"os.system\" has no place"),
+             "byte 2: \"os.system\" is not allowed"),
         CASE("\x80\x02"
              "ctorch\nFloatStorage\n)R.",
              "cannot be called"),

@@ -167,7 +167,8 @@ static void a_head_of_its_own_is_refused(void **state)
     for (size_t i = 0; i < f->w.list.len; i++)
         if (strcmp(gpt2_names_bare(row[i].name), "lm_head.weight") == 0)
             row[i].tensor.data = row[2].tensor.data;
-    refuse(f, "lm_head.weight: differs from transformer.wte.weight, but in the model they are one");
+    refuse(f,
+           "lm_head.weight: differs from transformer.wte.weight, but the model shares one tensor for both");
 }
 
 /* Through each layout and back: the same model. */
@@ -205,7 +206,7 @@ static void files_of_something_else(void **state)
     struct err err;
 
     assert_int_equal(weights_open(&f->w, GOLDEN "record.py", &err), -1);
-    assert_non_null(strstr(err.msg, "record.py: not llm.c's, no .pt, and as .safetensors"));
+    assert_non_null(strstr(err.msg, "record.py: neither llm.c's format nor .pt; read as .safetensors"));
     assert_int_equal(weights_open(&f->w, "/nonexistent", &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_int_equal(weights_open(&f->w, "/", &err), -1);
