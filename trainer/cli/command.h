@@ -1,6 +1,7 @@
-/* command.h - what `trainer` does besides training: each a name, a table of options and a function.
+/* command.h - the table of `trainer`'s subcommands (tokenize, convert, generate): name, options, function.
  *
- * Errors: ERR_INVALID and ERR_NOT_FOUND are the user's (exit code 2), what the machine lacks for now ends with 138, all others with 1.
+ * Errors: ERR_INVALID and ERR_NOT_FOUND are the user's (exit code 2), what the machine lacks for now ends with 138,
+ *         all others with 1.
  */
 #ifndef TK_TRAINER_CLI_COMMAND_H
 #define TK_TRAINER_CLI_COMMAND_H
@@ -19,13 +20,13 @@ struct command {
     int (*main)(const struct command *c, int argc, char *const *argv, FILE *out, struct err *err);
 };
 
-/* Of `commands`, which end with NULL; NULL: `name` is none of them. */
+/* Find a subcommand in `commands`, which end with NULL. NULL: there is none of that name. */
 const struct command *command_find(const struct command *const *commands, const char *name);
 
-/* The command that `name`, which is none, is most likely meant to be; NULL: rather a preset or a path. */
+/* The subcommand closest to `name`, for "did you mean"; NULL: `name` is more likely a preset or a path. */
 const char *command_meant(const struct command *const *commands, const char *name);
 
-/* What `trainer NAME --help` says. */
+/* Print `trainer NAME --help`. */
 void command_help(const struct command *c, FILE *out);
 
 #endif

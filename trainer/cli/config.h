@@ -1,4 +1,4 @@
-/* config.h - everything a run is told, as one typed struct: a preset or a user's YAML, then the command line.
+/* config.h - a run's configuration as one typed struct, read from a preset or a user's YAML and then the command line.
  *
  * Ownership: strings are borrowed from argv or live in the arena given.
  * Errors:    ERR_INVALID naming file, line and field, or the option; ERR_NOT_FOUND for a file that is not
@@ -31,7 +31,7 @@ enum {
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct config {
-    const char *called; /* the word that asked for it */
+    const char *called; /* the first argument: a preset's name or a path */
 
     /* from the preset alone */
     const char *name;
@@ -90,23 +90,23 @@ struct config {
 int config_decode(const char *file, const char *text, size_t len, struct arena *a, struct config *ret,
                   struct err *err) MUST_CHECK;
 
-/* Apply `argc` options to *cfg, which the preset has filled. Anything unknown, out of range or not built yet
- * is refused: nothing is ever accepted and ignored. Of an option given twice the last one counts. */
+/* Apply `argc` options to *cfg, which the preset has filled. An unknown option or a value out of range is an error. Of an
+ * option given twice the last one counts. */
 int config_options(int argc, char *const *argv, struct config *cfg, struct err *err) MUST_CHECK;
 
-/* Of so many replicas: total_batch_tokens into batch_size and micro_batches. ERR_INVALID: they do not divide it. */
+/* Compute batch_size and micro_batches from total_batch_tokens for `replicas`. ERR_INVALID: it is not divisible. */
 int config_batch(struct config *cfg, int replicas, struct err *err) MUST_CHECK;
 
-/* Is there an option of that name which takes a value? */
+/* Whether there is an option of that name that takes a value. */
 bool config_takes_value(const char *name);
 
-/* A preset by name, else the YAML file of that path: words that hold a '/' or end in .yaml or .yml are paths. */
+/* Load a preset by name, or a YAML file by path: a word with a '/' or ending in .yaml or .yml is a path. */
 int config_load(const char *name_or_path, struct arena *a, struct config *ret, struct err *err) MUST_CHECK;
 
-/* A number for a configuration: equal on ranks that were told the same, whatever their own paths are. */
+/* A checksum of the configuration, without paths, so that ranks can check that theirs are equal. */
 uint32_t config_fingerprint(const struct config *cfg);
 
-/* The same less what may change when a run is resumed: where it ends (unless the schedule depends on that),
+/* The same without what may change when a run is resumed: where it ends (unless the schedule depends on that),
  * and what is kept for the backward pass. */
 uint32_t config_resumable(const struct config *cfg);
 

@@ -1,4 +1,4 @@
-/* decode.h - the parts of a preset that have a file of their own; decode.c puts them together.
+/* decode.h - functions that decode.c calls for the parts of a preset: loss, optimizer, schedule, data, output.
  *
  * Ownership: nothing is kept; `root` is the document.
  * Errors:    ERR_INVALID naming file, line and field; *ret is then undefined.

@@ -1,4 +1,4 @@
-/* help.h - what `trainer --help` and `trainer NAME --help` say. */
+/* help.h - print `trainer --help` and `trainer NAME --help`. */
 #ifndef TK_TRAINER_CLI_HELP_H
 #define TK_TRAINER_CLI_HELP_H
 

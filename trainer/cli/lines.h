@@ -1,9 +1,9 @@
 /* lines.h - lines that a preset prints instead of the trainer's own: text with {words} in it. Pure.
  *
- * A workload that takes the place of another program keeps that program's lines, because people and scripts read
- * them. Which ones, and what stands in them, is the preset's business (`print:`).
+ * A preset that replaces another program prints that program's lines, because scripts read them. The preset's `print:`
+ * gives their text.
  *
- * Errors: ERR_INVALID names the word that is not known, or the brace that has no other half.
+ * Errors: ERR_INVALID names the unknown word or the unmatched brace.
  */
 #ifndef TK_TRAINER_CLI_LINES_H
 #define TK_TRAINER_CLI_LINES_H
@@ -16,7 +16,7 @@
 
 enum { LINES_TEXT_MAX = 200 }; /* bytes of one line in a preset */
 
-/* Each of these is a {word}. */
+/* The values of the {words}; each member is one. */
 struct lines_values {
     int rank, world;
     int64_t epoch; /* from 0 */

@@ -1,4 +1,4 @@
-/* options.h - command lines by tables of rows, for their reader and for the help.
+/* options.h - tables of command-line options, used to parse them and to print the help.
  *
  * Ownership: texts are borrowed from argv.
  * Errors:    ERR_INVALID naming the option, what was given and what was expected.
@@ -35,7 +35,7 @@ struct option_row {
     const char *help;
 };
 
-/* Those of a preset: into a struct config. */
+/* The options of training runs; they set fields of struct config. */
 const struct option_row *option_rows(size_t *ret_count);
 
 struct option_table {
@@ -50,7 +50,7 @@ struct option_table {
 /* NULL: none. "batch-size" and "batch_size" are the same. */
 const struct option_row *option_find(const struct option_table *t, struct sv name);
 
-/* The field of *into that the row speaks of becomes `value`. */
+/* Set the row's field of *into to `value`. */
 int option_apply(const struct option_row *o, const char *value, void *into, struct err *err) MUST_CHECK;
 
 /* All of argv. Of an option given twice the last one counts. */

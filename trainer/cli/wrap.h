@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* `text`, `indent` columns in. */
+/* Print `text`, indented by `indent` columns. */
 void wrap_text(FILE *out, int indent, const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 /* gpt2.h - a GPT-2 of any size as a list of layers. Pure.
  *
- * Names are those of the PyTorch modules: transformer.wte, transformer.wpe, transformer.h.0 ..., transformer.ln_f, lm_head.
+ * Names are those of the PyTorch modules: transformer.wte, transformer.wpe, transformer.h.0 ..., transformer.ln_f,
+ * lm_head.
  * Errors:    ERR_INVALID naming the field.
  */
 #ifndef TK_TRAINER_MODEL_GPT2_H
@@ -12,7 +13,7 @@
 
 enum { GPT2_LAYERS_MAX = MODEL_LAYERS_MAX - 3 };
 
-/* The sizes of OpenAI's four (GPT-2's paper, table 2) go by their number of layers. */
+/* OpenAI's four sizes (GPT-2's paper, table 2) are named by their number of layers. */
 struct gpt2_spec {
     int64_t vocab; /* 0: the model is not a GPT-2 */
     int64_t block_size;
@@ -23,10 +24,11 @@ struct gpt2_spec {
 /* "d12", "d24", "d36", "d48", or "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl": fills n_layer, n_head and n_embd. */
 int gpt2_size(const char *name, struct gpt2_spec *ret, struct err *err) MUST_CHECK;
 
-/* Whether the numbers fit each other is checked where the layers are planned. */
+/* Write the layers; plan.c checks that the sizes fit each other. */
 void gpt2_layers(const struct gpt2_spec *g, struct model_spec *ret);
 
-/* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and those of
+/* Operations for a token, forwards and back: two for each parameter and direction, the backward pass having two, and
+ * those of
  * attention between positions (llm.c: train_gpt2.cu, gpt2_estimate_mfu): 6 N + 6 L C T. */
 double gpt2_operations(const struct gpt2_spec *g, size_t params);
 

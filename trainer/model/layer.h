@@ -1,11 +1,12 @@
-/* layer.h - one layer of a network, and the table of kinds there are. A new kind is a file in layers/ and a
- * row of the table in layer.c; presets, shapes, memory, the passes, the optimiser and the exports follow from
- * it.
+/* layer.h - one layer of a network, and the table of kinds there are. To add a kind, write a file in layers/ that
+ * defines a struct layer_ops, declare it below, and add it to the table in layer.c and to CMakeLists.txt. Presets,
+ * shapes,
+ * memory, the passes, the optimiser and the exports use the table.
  *
  * Shapes:    activations are (batch, rows, cols, channels), of a sequence (batch, time, 1, channels); parameters keep
  *            PyTorch's own layout.
- * Elements:  what is `void` is of the layer's kind of element (kernels/kctx.h): a kind of layer that is not `elements` knows
- *            f32 alone. The input of a model is f32 always.
+ * Elements:  a `void` buffer holds elements of the layer's element type (kernels/kctx.h): always f32 for a kind without
+ *            `elements`. The input of a model is always f32.
  * Ownership: a pass borrows every buffer. `plan` fills a layer that model.c owns.
  * Errors:    `plan` alone can fail: ERR_INVALID naming the field. The passes cannot.
  */
@@ -29,7 +30,7 @@ struct layer_param {
     int64_t dim[PARAM_DIMS_MAX];
 };
 
-/* What a layer remembers and nobody trains: torch.nn's buffers. */
+/* State of a layer that is not trained: torch.nn's buffers. */
 enum state_type { STATE_F32, STATE_I64 };
 
 struct layer_buffer {
@@ -40,8 +41,7 @@ struct layer_buffer {
     double start; /* every element's first value */
 };
 
-/* What a training pass knows and an evaluation does not: enough to draw the same random numbers for a sample
- * whichever rank and thread meets it. */
+/* Input of a training pass for random numbers (dropout): a sample's numbers do not depend on rank and thread. */
 struct model_step {
     uint64_t seed;
     int64_t step;            /* of the run, from 0 */
@@ -64,7 +64,7 @@ struct layer {
     size_t scratch_bytes;   /* per sample, while one of its passes runs */
     size_t saved_bytes;     /* per sample, from the forward pass for the backward pass */
     size_t kept_bytes;      /* alike, but once per batch */
-    bool alias;             /* the output is the input, seen differently: no pass is run */
+    bool alias;             /* the output is the input in another shape: no pass is run */
 
     /* A ReLU behind this layer that it takes over. Its gradient is taken here, unless the layer behind it
      * does so in passing (out_masked there). */
@@ -73,7 +73,7 @@ struct layer {
     bool out_masked;
 };
 
-/* What one layer sees of one batch. */
+/* The buffers of one pass of one layer over one batch. */
 struct layer_pass {
     int batch;
     bool train;                    /* also in the backward pass: what the forward pass was */
@@ -95,13 +95,13 @@ struct layer_pass {
 
 struct queued_loss;
 
-/* What a head is told: each output's class. */
+/* Targets of a head: each output's class. */
 struct head_target {
     const int32_t *labels; /* (batch, outputs of a sample) */
     float share;           /* of the loss's sum, whose gradient is wanted */
 
-    /* On a device that nobody waits for: the loss is added here, *mean is its sum times share (NULL: not wanted), and what
-     * the call returns says nothing of either. NULL: waited for. */
+    /* On a device, asynchronously: the loss is added here, *mean becomes its sum times share (NULL: not wanted), and the
+     * call's own result is undefined. NULL: the call waits for the device. */
     struct queued_loss *queued;
     float *mean;
 };
@@ -123,13 +123,13 @@ struct layer_ops {
     void (*forward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
     void (*backward)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p);
 
-    /* A head ends a model, and takes the loss itself: its outputs are too many to be kept. The loss of p's input, and
-     * with p->grad[0] the gradients. ERR_INVALID: a label that is no class. It has no backward; forward is for who wants
-     * the outputs of a few samples. */
+    /* Only of a head, a last layer that computes the loss itself because its outputs are too many to be kept: compute the
+     * loss of p's input and, with p->grad[0], the gradients. ERR_INVALID: a label is not a class. A head has no backward;
+     * its forward computes the outputs of a few samples. */
     int (*loss)(const struct layer *l, struct kctx *ctx, const struct layer_pass *p,
                 const struct head_target *t, struct loss_result *ret, struct err *err);
 
-    /* Words that torch's constructor draws before init does; NULL: init is the constructor. */
+    /* How many random words torch's constructor draws before init does; NULL: none. */
     uint64_t (*draws)(const struct layer *l);
 };
 
@@ -156,7 +156,7 @@ const struct layer_ops *layer_kind(int i);
 /* A layer of that kind with every option at its default (0 where it is required). */
 struct layer_spec layer_spec_of(const struct layer_ops *ops, const char *name);
 
-/* So many elements further on. */
+/* p advanced by `elements` elements. */
 static inline void *layer_at(const struct layer *l, void *p, size_t elements)
 {
     return (char *)p + elements * element_bytes(l->element);

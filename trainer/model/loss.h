@@ -1,7 +1,7 @@
 /* loss.h - compute the loss of a batch and its gradient, by the kernel of the spec's loss.
  *
  * Ownership: everything is borrowed for the call.
- * Errors:    ERR_INVALID (a label that is no class; targets of the other kind).
+ * Errors:    ERR_INVALID (a label is not a class; targets of the other kind).
  */
 #ifndef TK_TRAINER_MODEL_LOSS_H
 #define TK_TRAINER_MODEL_LOSS_H
@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-/* What a batch should have given: one of them, as loss_wants_values says. */
+/* A batch's targets: labels or values, as loss_wants_values says. */
 struct loss_target {
     const int32_t *labels; /* (rows) */
     const float *values;   /* (rows, width) */

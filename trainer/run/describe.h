@@ -1,4 +1,4 @@
-/* describe.h - what TensorBoard shows of a run besides its curves: its options, its network, its weights.
+/* describe.h - write a run's options, layer graph and weight histograms as TensorBoard events.
  *
  * Ownership: everything is borrowed for the call; events may be NULL, and then nothing is done.
  * Errors:    those of events.h.
@@ -18,7 +18,8 @@ int describe_run(struct events *e, const struct config *cfg, const char *group, 
 int describe_weights(struct events *e, struct model *m, int64_t step, struct err *err) MUST_CHECK;
 
 /* The filters of the first layer with weights, side by side: of a convolution its kernels, of a linear layer over an
- * image of rows x cols its rows as such images; the first channel of each. Nothing when they cannot be seen so. */
+ * image of rows x cols its rows as such images; the first channel of each. Nothing is written if the weights have no
+ * such shape. */
 int describe_filters(struct events *e, struct model *m, const struct shape *input, int64_t step,
                      struct err *err) MUST_CHECK;
 

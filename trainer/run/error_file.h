@@ -1,4 +1,4 @@
-/* error_file.h - why a rank failed, where its launcher looks for it (TORCHELASTIC_ERROR_FILE).
+/* error_file.h - write why a rank failed to the file that its launcher reads (TORCHELASTIC_ERROR_FILE).
  *
  * Errors: ERR_FATAL (cannot write; code = errno).
  */
@@ -15,7 +15,7 @@
  * torch.distributed.elastic writes it. Pure. */
 int error_file_encode(const char *message, int64_t wall_ms, struct buf *out, struct err *err) MUST_CHECK;
 
-/* To memory_tell: the same for a process that has no memory left; `path` is the file's. */
+/* The same for a process without memory: a handler for memory_tell; `path` is the file's path. */
 void error_file_exhausted(void *path);
 
 int error_file_write(const char *path, const char *message, int64_t wall_ms, struct err *err) MUST_CHECK;

@@ -1,9 +1,9 @@
-/* evaluate.h - mean loss and accuracy over a part of the data, each replica taking its own shard of it.
+/* evaluate.h - compute mean loss and accuracy over a part of the data; each replica computes its own shard.
  *
- * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. How many samples are
- *            taken at a time does not show in the result beyond the rounding of those sums.
- * Order:     a collective call: every rank makes it. Before each chunk all ranks ask each other whether one has been told
- *            to stop; then all leave off at once, without a result.
+ * Numerics:  nothing is padded; losses are added in f64, and every sample counts once. The chunk size changes
+ *            the result only by the rounding of those sums.
+ * Order:     a collective call: every rank makes it. Before each chunk all ranks exchange whether one has been told
+ *            to stop; then all stop together, without a result.
  * Errors:    those of the collectives.
  */
 #ifndef TK_TRAINER_RUN_EVALUATE_H
@@ -23,10 +23,10 @@ struct evaluate_parts {
     struct collectives *comm;
     struct kctx *ctx;
     struct pipeline *pipeline;
-    struct resident *resident; /* the training, where it is on a device; NULL: here */
+    struct resident *resident; /* the training's state on a device; NULL: in host memory */
     struct loss_spec loss;
     struct feed feed;
-    struct stop *stop; /* NULL: nobody stops this one */
+    struct stop *stop; /* NULL: it cannot be stopped */
     int64_t items;     /* of the part */
     int64_t timeout_ms;
 };
@@ -34,10 +34,10 @@ struct evaluate_parts {
 struct evaluate_result {
     double loss;
     double accuracy; /* 0..1; NaN where targets are values */
-    uint32_t stop;   /* enum collectives_flag: stopped, and the rest says nothing; 0: not */
+    uint32_t stop;   /* enum collectives_flag; not 0: stopped, and loss and accuracy are undefined */
 };
 
-/* Has any rank been told to stop? A collective call. */
+/* Whether any rank has been told to stop. A collective call. */
 int evaluate_stopped(struct collectives *comm, struct stop *stop, int64_t timeout_ms, uint32_t *ret,
                      struct err *err) MUST_CHECK;
 

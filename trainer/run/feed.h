@@ -1,7 +1,7 @@
-/* feed.h - samples of a data set, decoded into a batch.
+/* feed.h - decode samples of a data set into a batch: scale, normalise, targets.
  *
  * Ownership: borrows the samples and the subset; the caller owns the batch.
- * Errors:    ERR_INVALID, of tokens alone: one that the model does not have.
+ * Errors:    ERR_INVALID: a token that is not below the model's vocabulary.
  * Numerics:  an element becomes (x / scale - mean) / std in f32, rounded after each of the three operations, as
  *            torchvision's ToTensor and Normalize do it. Operations that change nothing are left out.
  */
@@ -15,7 +15,7 @@
 
 struct feed {
     struct data_part part;
-    const uint32_t *subset; /* sample numbers of what is used of the part; NULL: all, in their own order */
+    const uint32_t *subset; /* indices of the samples used; NULL: all, in order */
     size_t len;             /* of an input */
     bool floats;
     int32_t values; /* numbers of a target; 0: labels */
@@ -32,16 +32,16 @@ struct feed {
 void feed_init(struct feed *f, const struct dataset *set, bool test, const uint32_t *subset,
                const struct data_spec *spec);
 
-/* What each byte becomes under each of the statistics: table (stats, 256). Of a part that is bytes. */
+/* Fill table (stats, 256): the float of each byte for each channel's statistics. Only for data in bytes. */
 void feed_byte_table(const struct feed *f, float *table);
 
-/* Where a batch's targets go: one of them is used, by the data's own kind. */
+/* Where a batch's targets go: labels or values, by the kind of the data. */
 struct feed_targets {
     int32_t *labels; /* (n, labels) */
     float *values;   /* (n, values) */
 };
 
-/* Write `n` samples: positions are places in the subset. x (n, len). */
+/* Decode the `n` samples at `positions` of the subset into x (n, len) and *to. */
 int feed_batch(const struct feed *f, const uint32_t *positions, int64_t n, float *x,
                const struct feed_targets *to, struct err *err) MUST_CHECK;
 

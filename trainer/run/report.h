@@ -1,4 +1,4 @@
-/* report.h - what a run tells: lines on a stream, a progress line on a terminal, TensorBoard scalars.
+/* report.h - write a run's output: text or JSON lines, a progress line on a terminal, TensorBoard scalars.
  *
  * Rank 0 has one; on the others it is NULL, and every function accepts NULL and does nothing.
  * Ownership: report_open makes, report_close flushes and frees. The stream is borrowed.
@@ -35,11 +35,11 @@ struct report_options {
 
 struct report *report_open(const struct report_options *o, struct err *err) MUST_CHECK;
 
-/* One line before the first step: what is trained, and on what. */
+/* Write one line before the first step: model, ranks, device, threads. */
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads);
 
-/* Something that a person should know and that does not end the run. */
+/* Write a note or a warning that does not end the run. */
 void report_note(struct report *r, bool warning, const char *text);
 
 /* An epoch begins, or goes on: it has `steps` steps, `first_step` of the run came before the first of them. Without this
@@ -49,22 +49,22 @@ void report_epoch(struct report *r, int64_t epoch, int64_t first_step, int64_t s
 /* Steps and epochs count from 1. */
 void report_step(struct report *r, int64_t epoch, int64_t step, double loss);
 
-/* How a model of sequences is doing, beside its loss. NaN: not known. */
+/* Figures of a model of sequences, besides its loss. NaN: not known. */
 struct report_speed {
     double lr, grad_norm, tokens_per_s;
     double mfu; /* of the peak, 0..1 */
 };
 void report_speed(struct report *r, int64_t epoch, int64_t step, const struct report_speed *v);
 
-/* A line of the preset's own, on any rank: r may be NULL, `out` is the stream. As JSON rank 0 says `event` instead, with
- * the epoch, and with the loss unless that is NaN. */
+/* Write a line of the preset's own, on any rank: r may be NULL, `out` is the stream. In JSON rank 0 writes `event`
+ * instead, with the epoch, and with the loss unless that is NaN. */
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
                  const struct lines_values *v);
 
 /* After every step: redraws the progress line and writes out events, when either is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
 
-/* Behind a step; accuracy NaN: there is none. */
+/* Report a validation or test after a step; accuracy NaN: there is none. */
 void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 
@@ -79,10 +79,10 @@ void report_times(struct report *r, const struct report_times *t);
 /* A checkpoint of step `step` of the run is on disk; text says so only when `last`, and with `hint` how to use it. */
 void report_checkpoint(struct report *r, const char *dir, int64_t step, bool last, bool hint);
 
-/* The run ends early: why. during: "validation" or "test", NULL: a step of training. */
+/* Write why the run ends early. during: "validation" or "test", NULL: a step of training. */
 void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step);
 
-/* The event file; NULL: none. What goes wrong in it is told to the report. */
+/* The event file; NULL: none. Report its errors with report_events_failed. */
 struct events *report_events(struct report *r);
 void report_events_failed(struct report *r, const struct err *err);
 

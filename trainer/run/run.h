@@ -1,4 +1,4 @@
-/* run.h - a whole run: meet the other ranks, load, train, evaluate, save.
+/* run.h - execute a whole training run: connect to the other ranks, load data, train, evaluate, save.
  *
  * Ownership: everything in struct run_env is borrowed for the call.
  * Errors:    the message of what failed; the exit code by common/contract.h: 1 permanent, 2 configuration or
@@ -36,8 +36,8 @@ struct run_result {
     struct err
         warning; /* kind ERR_NONE: none. Something that did not end the run, such as a full disk of log_dir */
     bool
-        device_lost; /* a GPU hangs, or what runs there waits for a rank that is gone: whoever calls must leave by
-                         _exit, since what the driver does at an exit may never end */
+        device_lost; /* a GPU hangs, or its work waits for a lost rank: the caller must end by _exit, since the
+                         driver's exit handlers may never return */
 };
 
 /* 0 or -1; *ret is filled in both cases. */

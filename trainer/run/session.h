@@ -1,6 +1,8 @@
-/* session.h - what a run holds while it lasts, and taking it: ranks, machine, data, model, report.
+/* session.h - set up and release what one training run holds: connection to the other ranks, device, data, model,
+ * checkpoints, report.
  *
- * Ownership: session_open takes, session_release gives back, also half of it; cfg and env are borrowed.
+ * Ownership: session_release frees what session_open has acquired, also after session_open failed; cfg and env are
+ *            borrowed.
  * Order:     a collective call: every rank makes it. Signals are watched (stop.h) once the ranks have met. Initial
  *            weights are drawn first and the train/validation split after them, from one generator, as the
  *            original program does.
@@ -20,13 +22,13 @@
 #include "trainer/state/run_id.h"
 #include "trainer/state/saver.h"
 
-/* Where the measuring of the speed began. */
+/* The start of the interval over which the speed is measured. */
 struct session_speed {
     int64_t ms, step; /* ms 0: nowhere yet */
     double val_s;
 };
 
-/* What a run holds, in the order in which it is taken. */
+/* Members are in the order in which they are acquired. */
 struct session {
     const struct config *cfg;   /* `own` */
     const struct config *asked; /* as it was given: for what must not depend on the number of ranks */
@@ -66,17 +68,17 @@ struct session {
 int session_open(struct session *s, const struct config *cfg, const struct run_env *env,
                  struct err *err) MUST_CHECK;
 
-/* The rest of this block are parts of session_open. The GPU of this rank, if it gets one, before the ranks meet: *err is one
- * line that says what was asked, what there is and what would do. */
+/* session_find_device to session_begin are parts of session_open. Find the GPU of this rank, if it is to use one, before
+ * the ranks connect. The error is one line: what was asked for, what there is, what to change. */
 int session_find_device(struct session *s, struct err *err) MUST_CHECK;
 
-/* Its context, and NCCL, behind the meeting; s->ctx stays NULL for who computes on the CPU. */
+/* Open the GPU's context and NCCL, after the ranks have connected; s->ctx stays NULL on a rank that uses the CPU. */
 int session_open_device(struct session *s, struct err *err) MUST_CHECK;
 
-/* Inputs, targets and classes of the data are those of the model. */
+/* Check that inputs, targets and classes of the data are those of the model. */
 int session_check_fit(const struct session *s, struct err *err) MUST_CHECK;
 
-/* The run's name, where it begins, and who saves. */
+/* Determine the run's id, the step at which it begins or resumes, and which rank saves. */
 int session_begin(struct session *s, struct err *err) MUST_CHECK;
 
 /* What a checkpoint holds of this run. */
@@ -85,17 +87,17 @@ struct snapshot session_snapshot(struct session *s);
 /* Bring the state of all stages into rank 0's snapshot. A collective call. */
 int session_gather(struct session *s, struct err *err) MUST_CHECK;
 
-/* The snapshot is written: give back what only it needed. */
+/* Free what only the snapshot needed; it has been written. */
 void session_gathered(struct session *s);
 
 /* Steps of a whole epoch at this number of ranks. */
 int64_t session_steps(const struct session *s);
 
-/* What a preset's lines can say in `epoch` (from 0), the loss aside. */
+/* The values for a preset's lines in `epoch` (from 0), without the loss. */
 struct lines_values session_lines(const struct session *s, int64_t epoch);
 
 void session_release(struct session *s);
-/* Behind train_release: the device is not there to give anything back to (collectives/device.h). */
+/* After train_release: whether the device was lost, so that its memory cannot be freed (collectives/device.h). */
 bool session_device_lost(const struct session *s);
 #define cleanup_rig __attribute__((cleanup(session_release)))
 

@@ -1,5 +1,6 @@
-/* shard.h - one rank's part of the parameters, when each rank keeps and updates the optimiser's state of its own (ZeRO,
- * stage 1): gradients are summed by parts, and new weights handed to all.
+/* shard.h - split the optimiser's state over ranks (ZeRO stage 1): each rank sums its part of the gradients, updates
+ * its part
+ * of the weights, and sends the new weights to all.
  *
  * Order:     all but shard_of are collective calls.
  * Errors:    those of the collectives.
@@ -17,7 +18,7 @@ struct shard_parts {
     struct collectives *comm;
     int64_t timeout_ms;
     size_t len;        /* of all parameters */
-    size_t each;       /* of a part: all but the last ones are so long; 0: there are no parts */
+    size_t each;       /* length of a part; the last ones may be shorter; 0: there are no parts */
     size_t begin, end; /* this rank's */
 };
 
@@ -30,18 +31,18 @@ static inline size_t shard_len(const struct shard_parts *s)
     return s->each ? s->each * (size_t)s->comm->world : s->len;
 }
 
-/* From every rank's gradients to every rank's new weights: `grad` (shard_len) is used up. */
+/* Sum the gradients, update, and distribute the new weights to all ranks; `grad` (shard_len) is overwritten. */
 int shard_step(const struct shard_parts *s, struct optim *o, struct kctx *ctx, double lr, float *values,
                float *grad, struct err *err) MUST_CHECK;
 
 /* The sums alone, where the step must not be taken before all ranks agree on it: this rank's part of grad. */
 int shard_sum(const struct shard_parts *s, float *grad, struct err *err) MUST_CHECK;
 
-/* Numbers that lie as the parameters do, in parts on all ranks (part) and whole on rank 0 (whole; elsewhere NULL). */
+/* Move numbers laid out like the parameters between the parts of all ranks (part) and rank 0 (whole; NULL elsewhere). */
 int shard_gather(const struct shard_parts *s, const float *part, float *whole, struct err *err) MUST_CHECK;
 int shard_scatter(const struct shard_parts *s, float *part, const float *whole, struct err *err) MUST_CHECK;
 
-/* Of `len` numbers each rank has its own part; now all have all. */
+/* All-gather: each rank has its own part of `len` numbers; afterwards all ranks have all. */
 int shard_spread(const struct shard_parts *s, float *values, struct err *err) MUST_CHECK;
 
 #endif

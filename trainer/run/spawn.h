@@ -1,7 +1,7 @@
-/* spawn.h - ranks for a preset that was started alone: the launcher takes this process's place and starts them.
+/* spawn.h - start several ranks from one command (--nprocs): exec the launcher, which starts them.
  *
- * Programs that spawn their own processes keep doing so under their old command line. What starts, watches and stops
- * ranks is torchrun, which lies beside this program; there is no second such thing here.
+ * Presets that replace programs which spawn their own processes keep that command line. The launcher is the torchrun
+ * beside this program.
  *
  * Errors: ERR_INVALID (--nprocs under a launcher), ERR_NOT_FOUND (no torchrun), ERR_FATAL.
  */
@@ -12,11 +12,11 @@
 #include "common/err.h"
 #include "trainer/cli/config.h"
 
-/* Ranks to start: 1 or less is none, this process trains. `get` is getenv, `dev` holds the devices ("/dev"). */
+/* How many ranks to start; 1 or less: none, this process trains. `get` is getenv, `dev` holds the devices ("/dev"). */
 int spawn_count(const struct config *cfg, char *(*get)(const char *name), const char *dev, int *ret,
                 struct err *err) MUST_CHECK;
 
-/* Become torchrun with `n` ranks of the same command line, --nprocs left out. Returns on failure alone. */
+/* Exec torchrun with `n` ranks of the same command line without --nprocs. Returns only on failure. */
 int spawn_ranks(int n, int argc, char *const *argv, struct err *err) MUST_CHECK;
 
 #endif

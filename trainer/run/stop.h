@@ -1,8 +1,8 @@
 /* stop.h - ask between steps whether SIGTERM or SIGINT has arrived.
  *
- * Order:  stop_open blocks both signals for the process; call it before any thread is made, and not before somebody
- *         asks: a rank that waits for its peers to start must die of them. Blocked signals are inherited over exec:
- *         stop_close restores what was, and takes those that came meanwhile with it.
+ * Order:  stop_open blocks both signals for the process; call it before any thread is created, and not before
+ *         the run polls for them: a rank that still waits for its peers must be ended by them. Blocked signals are
+ *         inherited over exec: stop_close restores the former mask and discards signals that are pending.
  * Errors: ERR_FATAL (the kernel refused; code = errno).
  */
 #ifndef TK_TRAINER_RUN_STOP_H
@@ -28,7 +28,7 @@ uint32_t stop_poll(struct stop *s);
 void stop_close(struct stop *s);
 #define cleanup_stop __attribute__((cleanup(stop_close)))
 
-/* 143 or 130; SIGTERM wins, since whoever sends it counts the seconds. */
+/* 143 (SIGTERM) or 130 (SIGINT); 143 if both have come. */
 int stop_exit_code(uint32_t flags);
 
 #endif

@@ -1,12 +1,12 @@
-/* train.h - one step of training: batch, forward, backward, one exchange, update. Nothing else.
+/* train.h - run training steps: load a batch, forward, backward, all-reduce of the gradients, update.
  *
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
- * Order:     every rank runs the same steps. What rides on the one all_reduce: all gradients, the loss, the
+ * Order:     every rank runs the same steps. One all_reduce carries all gradients, the loss and the
  *            flags. Of a model in several stages the replicas of a stage sum its gradients, and all ranks then
  *            the loss, which the last stages know, and the flags. Two ranks of one host sum and update at once (pair.h).
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
  * Numerics:  the gradient is the mean over all replicas' samples. Each one's share is divided by their number
- *            before the sum, at the loss, where it costs nothing; so is each micro-batch's.
+ *            before the sum, as a factor of the loss's gradient; so is each micro-batch's.
  */
 #ifndef TK_TRAINER_RUN_TRAIN_H
 #define TK_TRAINER_RUN_TRAIN_H
@@ -36,15 +36,16 @@ struct train_parts {
     struct sampler sampler;
     int64_t batch_size; /* per replica */
     int64_t timeout_ms;
-    size_t bucket_bytes; /* that a device sums over ranks while it computes others; 0: all at the end */
+    size_t
+        bucket_bytes; /* gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end */
     struct loss_spec loss;
-    uint64_t seed; /* of what layers draw in a step */
+    uint64_t seed; /* of random numbers that layers draw (dropout) */
 };
 
 struct train {
     struct train_parts p;
     size_t grad_len; /* parameters of this stage */
-    size_t loss_at;  /* behind what the gradients need */
+    size_t loss_at;  /* index of the loss in grad */
     float *grad;     /* (loss_at + 1): gradients, then the loss; the collectives' own memory */
     float *x;        /* (batch, elements of an input) */
     /* (batch, classes), on the last stage; of what a head takes, and of one micro-batch where there are no stages. NULL:
@@ -54,48 +55,51 @@ struct train {
     float *values;             /* (batch, values) */
     uint32_t *places;          /* (batch) */
     uint32_t *order;           /* (items) of the epoch */
-    bool pair;                 /* the exchange updates, too (pair.h) */
-    uint32_t raise;            /* flags that this rank raises with the next step */
-    bool exact;                /* the next step's own loss is wanted: a device is then waited for */
+    bool pair;                 /* two ranks of one host sum and update in one pass (pair.h) */
+    uint32_t raise;            /* flags that this rank sends with the next step */
+    bool exact;                /* wait for the device, so that the next result is that of its own step */
     double own_sum, mean_sum;  /* losses of the epoch */
     struct resident *resident; /* the training on a device; NULL: here */
 };
 
 struct train_result {
-    int back;       /* all this is about the step so many before; a device may be ahead of what is known */
-    bool known;     /* false: of no step yet */
-    float loss;     /* mean over all ranks */
-    double own;     /* this rank's; where it is not the last stage, the mean */
-    uint32_t flags; /* enum collectives_flag, of all ranks: they do the same about them after this step */
+    int back;   /* the result is that of the step this many steps ago: a device may run ahead */
+    bool known; /* false: no step's result is available yet */
+    float loss; /* mean over all ranks */
+    double own; /* this rank's; where it is not the last stage, the mean */
+    uint32_t
+        flags; /* enum collectives_flag, the union of all ranks', so that all ranks act alike after this step */
 };
 
 int train_make(struct train *t, const struct train_parts *p, struct err *err) MUST_CHECK;
 void train_release(struct train *t);
 #define cleanup_train __attribute__((cleanup(train_release)))
 
-/* Draw the order of an epoch (from 0), of which nothing is taken yet. */
+/* Draw the order of the samples of an epoch (from 0). */
 void train_epoch(struct train *t, int64_t epoch);
 
-/* The first `places` of it are taken already: step 0 is what comes behind them. */
+/* Resume inside the epoch: step 0 begins after its first `places` samples. */
 void train_skip(struct train *t, int64_t places);
 
 /* Sums of the epoch's losses: of this rank's, and of the means. */
 int train_sums(struct train *t, double *own, double *mean, struct err *err) MUST_CHECK;
 
-/* What this rank is about to read of the process's memory: weights and buffers; moments as well. */
+/* What the caller will read in host memory after train_pull: nothing, weights and buffers, or the moments too. */
 enum train_reads { TRAIN_READS_NOTHING, TRAIN_READS_WEIGHTS, TRAIN_READS_ALL };
 
-/* The model and the moments in the process's memory become those of the training, and the other way round: before they
- * are read, and after they were written by anyone else. Nothing to do but on a device. pull is a collective call: devices may
- * keep parts of the weights, and all ranks learn of a loss that was not finite. */
+/* Copy the model and the moments from host memory to the device (train_push, after the host wrote them) and back
+ * (train_pull, before the host reads them). Without a device both do nothing. train_pull is a collective call: each
+ * device
+ * may hold a part of the weights, and all ranks learn of a loss that was not finite. */
 void train_push(struct train *t);
 int train_pull(struct train *t, enum train_reads reads, struct err *err) MUST_CHECK;
 
-/* The exchange of a step by way of the process, for whoever computes elsewhere: gradients of this rank, its loss behind them,
- * become sums. */
+/* All-reduce a step's gradients, with the loss behind them, through host memory, for a caller that computed them on a
+ * device. */
 int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, struct err *err) MUST_CHECK;
 
-/* Step `step` (from 0) of what is left of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and leaves the
+/* Step `step` (from 0) of what is left of the epoch. A loss that is not finite raises COLLECTIVES_NONFINITE and
+ * leaves the
  * parameters as they were. */
 int train_step(struct train *t, int64_t step, double lr, struct train_result *ret,
                struct err *err) MUST_CHECK;
