@@ -22,7 +22,7 @@ struct csv {
     int32_t columns; /* of every row, 2..CSV_COLUMNS_MAX */
 };
 
-/* Count. Every line must have as many columns as the first. */
+/* Count rows and columns. Every line must have as many columns as the first. */
 int csv_probe(const char *path, bool header, struct csv *ret, struct err *err) MUST_CHECK;
 
 /* Where the columns of a row go: those of the target to `labels` or `values` (one is NULL), the others to `x`. */
@@ -34,7 +34,7 @@ struct csv_target {
     int32_t width;
 };
 
-/* All rows of a file that still has the shape `c`. */
+/* Read all rows of a file that still has the shape `c`. */
 int csv_load(const char *path, bool header, const struct csv *c, const struct csv_target *to,
              struct err *err) MUST_CHECK;
 

@@ -1,7 +1,7 @@
-/* fetch.h - download a data set's file: complete and with the expected checksum, or not at all.
+/* fetch.h - download a data set's file and check its MD5; an incomplete or damaged file never gets its final name.
  *
- * What arrives lies in `<path>.part` until its checksum is right, and a later call goes on from there. One process at a
- * time fetches into a folder (a lock on `<folder>/.fetch.lock`); the others wait for it and find the file.
+ * Received bytes are in `<path>.part` until the checksum matches, and a later call resumes from them. One process at a
+ * time downloads into a folder (a lock on `<folder>/.fetch.lock`); the others wait for it and find the file.
  *
  * Ownership: everything is borrowed for the call.
  * Errors:    after all rounds over all addresses, of the one that says most: ERR_FATAL (cannot write; code = errno),
@@ -22,12 +22,12 @@
 struct fetch_limits {
     int64_t bytes_max; /* of one file */
     int connect_s;
-    int stall_s;                /* less than FETCH_STALL_BYTES per second for so long ends it */
-    int rounds;                 /* over all addresses, while what fails may pass */
-    int64_t pause_ms;           /* behind the first round; twice as long behind each further one */
+    int stall_s;                /* give up after so long with less than FETCH_STALL_BYTES per second */
+    int rounds;                 /* over all addresses, while errors are transient */
+    int64_t pause_ms;           /* after the first round; twice as long after each further one */
     int64_t lock_ms;            /* longest wait for another process */
     const char *ca_file;        /* certificate authorities; NULL: the system's */
-    bool (*stopped)(void *ctx); /* asked about once a second; NULL: nobody stops it */
+    bool (*stopped)(void *ctx); /* called about once a second; true: give up; NULL: never */
     void *stop_ctx;
 };
 

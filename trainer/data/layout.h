@@ -1,6 +1,6 @@
-/* layout.h - how the samples of a data set lie in one block of memory: training inputs and targets, then the test's.
+/* layout.h - the layout of a data set in one block of memory: training inputs and targets, then those of the test.
  *
- * A process tells another the layout and shows it the memory; both then see the same arrays.
+ * A process sends the layout to another one that maps the same memory; both then see the same arrays.
  *
  * Shapes:    an input is (rows, cols, channels); a vector is (1, 1, n), a sequence of tokens (n, 1, 1). Its target is a
  *            label, `steps` labels, or `values` numbers. Sequences are mapped by every rank from their files (tokens.h):
@@ -27,7 +27,7 @@ struct data_layout {
     int32_t floats;  /* inputs are 1: float, 0: one byte each */
     int32_t values;  /* numbers of a target; 0: it is a label */
     int32_t steps;   /* labels of a target: a sequence has one for each of its steps; 0: one */
-    int32_t classes; /* labels are below it; 0 with values, unknown of tokens. Known when read. */
+    int32_t classes; /* labels are below it; 0: values, or tokens. Set by source_load. */
 };
 
 struct tokens;
@@ -60,7 +60,7 @@ static inline size_t layout_target_len(const struct data_layout *l)
     return n ? (size_t)n : 1;
 }
 
-/* Field by field: what lies behind the last is anything. */
+/* Compare field by field; padding does not count. */
 bool layout_same(const struct data_layout *a, const struct data_layout *b);
 
 /* Bytes of the whole block: 0 for sequences. */

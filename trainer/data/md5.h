@@ -16,7 +16,7 @@ struct md5 {
 void md5_begin(struct md5 *m);
 void md5_add(struct md5 *m, const void *bytes, size_t len);
 
-/* 32 hexadecimal digits, and the end of `m`. */
+/* Write 32 hexadecimal digits; `m` cannot be used afterwards. */
 void md5_text(struct md5 *m, char out[static MD5_TEXT_BYTES]);
 
 #endif

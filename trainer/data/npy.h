@@ -27,7 +27,7 @@ struct npy {
 };
 #define NPY_COUNT_MAX ((int64_t)1 << 38)
 
-/* The header alone. A file that is too small for what it promises is refused here. */
+/* Read the header alone. A file that is too small for its shape is refused here. */
 int npy_probe(const char *path, struct npy *ret, struct err *err) MUST_CHECK;
 
 enum npy_as {
@@ -36,7 +36,7 @@ enum npy_as {
     NPY_AS_LABELS, /* int32_t; whole numbers 0..LAYOUT_LABEL_MAX, from integers only */
 };
 
-/* All elements of a file that still has the header `n`, converted into dst (n->count of them). */
+/* Convert all elements of a file that still has the header `n` into dst (n->count of them). */
 int npy_load(const char *path, const struct npy *n, enum npy_as as, void *dst, struct err *err) MUST_CHECK;
 
 #endif

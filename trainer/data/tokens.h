@@ -1,10 +1,10 @@
-/* tokens.h - files of tokens, mapped, as the windows a language model is trained on.
+/* tokens.h - map files of tokens and read them as the windows on which a language model is trained.
  *
  * Formats:   by a file's name: .bin is llm.c's shard (256 int32, of which 20240520, version 1 and the number of tokens;
  *            then uint16), .npy a vector of uint16, anything else plain bytes, a token 0..255 each.
  * Order:     the files of a pattern sorted by their bytes; each is cut into windows of `time` tokens and the one behind
  *            them, which the next window begins with. What is left of a file is less than a window and not used: that is
- *            llm.c's rule. Which rank takes which window is the sampler's business.
+ *            llm.c's rule. The sampler decides which rank takes which window.
  * Ownership: tokens_open makes, tokens_free frees. Files are mapped read-only and shared with all who map them; one that
  *            is cut short meanwhile ends the process by SIGBUS.
  * Errors:    ERR_NOT_FOUND (nothing matches), ERR_INVALID ("<path>: <field>: <value>, expected ..."), ERR_FATAL.
@@ -49,11 +49,11 @@ int64_t tokens_windows(const struct tokens *t); /* at least 1 */
 int64_t tokens_count(const struct tokens *t);   /* of all files */
 size_t tokens_files(const struct tokens *t);
 
-/* 256 when all files are plain bytes; else 0: not known before they are read. */
+/* 256 when all files are plain bytes; else 0: not known. */
 int32_t tokens_vocab(const struct tokens *t);
 
-/* Window `window` (0..windows-1): its tokens as floats, and behind each the one that follows. All must be below `vocab`:
- * ERR_INVALID names the file and the place. */
+/* Read window `window` (0..windows-1): x, its tokens as floats; next, the token after each. All must be below `vocab`:
+ * ERR_INVALID names the file and the position. */
 int tokens_window(const struct tokens *t, int64_t window, int32_t vocab, float *x, /* (time) */
                   int32_t *next,                                                   /* (time) */
                   struct err *err) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* transfer.h - one HTTP transfer into an open file, resumed behind the bytes that the file already holds.
+/* transfer.h - one HTTP transfer into an open file, resumed after the bytes that the file already has.
  *
  * Ownership: everything is borrowed for the call.
  * Errors:    as fetch.h says.
@@ -14,7 +14,7 @@ struct transfer {
     int fd;           /* its end */
     int64_t have;     /* bytes in it, from which the server is asked to go on */
     const struct fetch_limits *limits;
-    bool refused; /* out: the server would not go on from there */
+    bool refused; /* out: the server refused to resume from there */
 };
 
 int transfer(struct transfer *t, struct err *err) MUST_CHECK;

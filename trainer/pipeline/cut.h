@@ -17,12 +17,12 @@ struct pipeline_place {
     int replicas, replica; /* copies of the whole model, data parallel to each other */
 };
 
-/* A model that is not cut has one stage. So has one that is, in a world of 1. Otherwise the world is a multiple of the
+/* The number of stages: 1 for a model that is not cut, and in a world of 1. Otherwise the world must be a multiple of the
  * stages. */
 int pipeline_place_of(const struct model_spec *spec, int rank, int world, struct pipeline_place *ret,
                       struct err *err) MUST_CHECK;
 
-/* The part of `whole` that a stage of that many is: its layers, taking `input`. */
+/* The layers of `whole` that make up one stage, with `input` as their input. */
 void pipeline_stage_spec(const struct model_spec *whole, int stage, int stages, const struct shape *input,
                          struct model_spec *ret);
 
@@ -31,7 +31,7 @@ struct micro_batch {
     int index, first, rows;
 };
 
-/* How many there are of `rows` samples when `asked` for: none is empty. */
+/* The number of micro-batches of `rows` samples: `asked`, or fewer so that none is empty. */
 int micro_batches(int rows, int asked);
 
 /* Sizes differ by one at most. */

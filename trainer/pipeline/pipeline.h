@@ -2,18 +2,18 @@
  *
  * A model that is not cut is a pipeline of one stage: nothing is sent, and a step is what it would be without this.
  *
- * On a device a stage is placed there, and passes take and give its memory; what goes between stages is queued over NCCL, or
- * goes by way of the process (link.c).
+ * On a device a stage is placed there, and passes take and give its memory; what goes between stages is queued over
+ * NCCL, or goes by way of the process (link.c).
  *
  * Shapes:    a micro-batch is `rows` samples; between stages go the activations of one, and back their gradients.
  * Ownership: pipeline_open to pipeline_release; options, table and spec are borrowed meanwhile.
  * Order:     every rank runs the same micro-batches, all forwards before all backwards (GPipe): a stage sends backwards
  *            only when it has received everything that was sent forwards, so two neighbours never both wait in a send,
- *            however little a link holds; each waits for calls alone that stand before its own in one order of all, so
- *            that nothing can wait in a circle, on a device's stream neither. What more there is to keep in memory than with one-forward-one-backward is
- *            what a model that is not cut keeps as well: the activations of one batch.
- * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model; stages
- *            with a head).
+ *            however little a link holds; there is one order of all calls, and each call waits only for earlier ones, so
+ *            that no deadlock is possible, on a device's stream either. It keeps the activations of a whole batch, as
+ *            a model that is not cut does; one-forward-one-backward would keep fewer.
+ * Errors:    those of the collectives; ERR_INVALID from pipeline_open (ranks that do not fit the stages; the model;
+ *            stages with a head).
  * Numerics:  gradients of micro-batches are added in their order, 0 + 1 + 2 + ..., at every number of stages: the same
  *            weights and losses, bit for bit, from S stages on S ranks as from one process with as many micro-batches.
  *            A norm over all gradients is added stage by stage: there the last bits may differ.
@@ -62,7 +62,8 @@ struct pipeline {
     bool recording;
 };
 
-/* Take memory and reserve the kctx's workspace; weights are zero. On a device a collective call of the stage's replicas. */
+/* Take memory and reserve the kctx's workspace; weights are zero. On a device a collective call of the stage's
+ * replicas. */
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err) MUST_CHECK;
 void pipeline_release(struct pipeline *p);
 #define cleanup_pipeline __attribute__((cleanup(pipeline_release)))
@@ -83,17 +84,18 @@ int pipeline_forward(struct pipeline *p, const struct micro_batch *at, const flo
                      const struct model_step *step, const void **ret, struct err *err) MUST_CHECK;
 
 /* The loss of a model that ends in a head, of the forward pass just before (model.h): one that is not cut, pipeline_open
- * takes no other, so each micro-batch goes back before the next comes. grad as below; dout and grad NULL: an evaluation. */
+ * takes no other, so each micro-batch goes back before the next comes. grad as below; dout and grad NULL: an
+ * evaluation. */
 int pipeline_head_loss(struct pipeline *p, const struct micro_batch *at, const struct head_target *t,
                        void *dout, float *grad, struct loss_result *ret, struct err *err) MUST_CHECK;
 
-/* And back. dout: read by the last stage. grad (of this stage's parameters) is written by micro-batch 0 and added to by
- * the others. */
+/* The backward pass of one micro-batch. dout: read by the last stage. grad (of this stage's parameters) is written by
+ * micro-batch 0 and added to by the others. */
 int pipeline_backward(struct pipeline *p, const struct micro_batch *at, const void *dout, float *grad,
                       struct err *err) MUST_CHECK;
 
-/* What each stage has of a number that is the whole model's (squares of gradients): the sum over the first replica's stages, in
- * their order. A collective call of all ranks; with one stage nothing to do. */
+/* Sum a number over the stages of the first replica, in their order (the squares of gradients, for the norm). A
+ * collective call of all ranks; with one stage nothing to do. */
 int pipeline_sum(struct pipeline *p, double *x, struct err *err) MUST_CHECK;
 
 /* link.c - memory where the passes are, and what goes from one stage to the next. n: elements. */

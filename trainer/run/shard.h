@@ -1,6 +1,5 @@
-/* shard.h - split the optimiser's state over ranks (ZeRO stage 1): each rank sums its part of the gradients, updates
- * its part
- * of the weights, and sends the new weights to all.
+/* shard.h - split the optimiser's state over ranks (ZeRO stage 1): each rank sums its part of the gradients, updates its
+ * part of the weights, and sends them to all.
  *
  * Order:     all but shard_of are collective calls.
  * Errors:    those of the collectives.

@@ -36,8 +36,8 @@ struct train_parts {
     struct sampler sampler;
     int64_t batch_size; /* per replica */
     int64_t timeout_ms;
-    size_t
-        bucket_bytes; /* gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end */
+    /* Gradients that a device sums over ranks at a time, while it computes further ones; 0: all at the end. */
+    size_t bucket_bytes;
     struct loss_spec loss;
     uint64_t seed; /* of random numbers that layers draw (dropout) */
 };

@@ -1,4 +1,4 @@
-/* candidates.h - the checkpoints of a folder in the order in which a run would go on from them.
+/* candidates.h - list the checkpoints of a folder in the order in which a run tries to resume from them.
  *
  * Ownership: everything lies in the arena.
  * Order:     of a run's own the highest step comes first. Where any run's will do, those of the same configuration come
@@ -17,7 +17,7 @@ struct candidate {
     const char *path;
     int64_t step, saved_ms;
     bool same_run, same_config;
-    bool damaged; /* its manifest cannot be read: then it is of nobody */
+    bool damaged; /* its manifest cannot be read, so its run is not known */
     struct err why;
 };
 

@@ -1,4 +1,4 @@
-/* init_from.h - a run's first weights from a file, instead of from a seed.
+/* init_from.h - load a run's initial weights from a file instead of drawing them from the seed.
  *
  * Order:  a collective call: every rank makes it. Rank 0 reads the file, the others need none.
  * Errors: those of weights_open and fill_model on rank 0, ERR_PEER on the others (that rank says why), and those of the

@@ -1,8 +1,9 @@
-/* resume.h - where a run begins: at a checkpoint, or afresh.
+/* resume.h - find the checkpoint from which a run resumes and load it on all ranks, or start afresh.
  *
- * Rank 0 looks and reads, the others are told: no disk is shared. "auto" takes the newest checkpoint of the same run and
- * configuration that is whole, and says why it passed over the others; a path is taken or refused. Of a folder that
- * holds checkpoints of several runs it is the last written one of this configuration.
+ * Rank 0 finds and reads the checkpoint and sends it to the others: no shared disk is needed. "auto" takes the newest
+ * checkpoint of the same run and configuration that is whole, and warns why it skipped the others; a path is loaded
+ * or is an error. Of a folder that holds checkpoints of several runs it is the last written one of this
+ * configuration.
  *
  * Order:     a collective call: every rank makes it.
  * Ownership: everything is borrowed for the call.
@@ -23,21 +24,21 @@ struct resume_options {
     uint32_t config;
     const char *run_id;
     bool later_attempt; /* the same run may have been started with this path before */
-    bool in_parts;      /* ranks hold parts: rank 0 alone gets the whole, and the caller hands it out */
+    bool in_parts;      /* ranks hold parts: only rank 0 gets the whole, and the caller distributes it */
     int64_t timeout_ms;
 };
 
 struct resume_result {
     bool resumed;
     char run_id[MANIFEST_RUN_ID_BYTES]; /* on rank 0: of the checkpoint taken */
-    int notes;                          /* lines for a person, on rank 0 */
+    int notes;                          /* messages for the user, on rank 0 */
     struct {
         bool warning;
         char text[ERR_MSG_BYTES];
     } note[RESUME_NOTES_MAX];
 };
 
-/* One line more for a person. */
+/* Add a message for the user. */
 void resume_note(struct resume_result *r, bool warning, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

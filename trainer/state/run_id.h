@@ -1,9 +1,9 @@
-/* run_id.h - the name of a run across its attempts: what "--resume auto" goes by.
+/* run_id.h - the id of a run, the same in all its attempts: "--resume auto" resumes only checkpoints of the same id.
  *
- * The operator's (PTJ_JOB_UID), else the launcher's (TORCHELASTIC_RUN_ID). torchrun says "none" where nobody chose one:
- * then it is a name of that launcher process, so that its restarts go on and the next launch begins afresh. Without a
- * launcher each start is a run of its own with a random name; only one that is told to go on from another such run's
- * checkpoint takes that run's name over.
+ * The operator's (PTJ_JOB_UID), else the launcher's (TORCHELASTIC_RUN_ID). torchrun's default is "none":
+ * then the id is derived from the launcher process, so that its restarts resume and the next launch starts afresh. Without a
+ * launcher each start is a run of its own with a random id; one that resumes from another such run's checkpoint takes
+ * over that run's id.
  *
  * Errors: ERR_FATAL (the kernel gives no random numbers).
  */
@@ -24,7 +24,7 @@ struct run_id {
 
 int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err) MUST_CHECK;
 
-/* Go on under the name of the run whose checkpoint was taken, where both names are made up. */
+/* Take over the id of the run whose checkpoint was loaded, if both ids are random. */
 void run_id_take_over(struct run_id *id, const char *of_checkpoint);
 
 #endif

@@ -1,4 +1,4 @@
-/* save.h - the trained weights as a file that PyTorch opens: .pt or .safetensors, as the name says.
+/* save.h - write the trained weights as a file that PyTorch opens: .pt or .safetensors, by the path's ending.
  *
  * Errors: ERR_INVALID (the path cannot be a file), ERR_FATAL (cannot write; code = errno): the file of that
  *         name is then what it was before.
@@ -10,10 +10,10 @@
 #include "common/err.h"
 #include "trainer/model/model.h"
 
-/* Before hours of training: the name is one we can write, and its folder is there. */
+/* Check before the training that the path can be written: its ending, its folder. */
 int save_check(const char *path, struct err *err) MUST_CHECK;
 
-/* The state_dict, keys without "module.". */
+/* Write the state_dict, keys without "module.". */
 int save_weights(const char *path, struct model *m, struct err *err) MUST_CHECK;
 
 #endif

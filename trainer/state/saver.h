@@ -1,10 +1,10 @@
-/* saver.h - when a checkpoint is due, and writing it.
+/* saver.h - decide when a checkpoint is due (--save_steps, --save_seconds), and write it.
  *
- * Rank 0 writes. Its clock decides about --save_seconds, and its decision rides on the all_reduce of a step
- * (COLLECTIVES_SAVE), so that all ranks know of the same step.
+ * Rank 0 writes. Its clock decides about --save_seconds; the decision is sent with a step's all_reduce
+ * (COLLECTIVES_SAVE), so that all ranks save at the same step.
  *
  * Ownership: strings are borrowed. A zeroed struct never saves.
- * Errors:    those of ckpt_dir.h: the training goes on without.
+ * Errors:    those of ckpt_dir.h: the training continues without the checkpoint.
  */
 #ifndef TK_TRAINER_STATE_SAVER_H
 #define TK_TRAINER_STATE_SAVER_H
