@@ -8,6 +8,7 @@
 #include "emulate.h"
 #include "runtime.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,13 @@
 namespace
 {
 
+/* A huge page of x86-64 and of arm64 with pages of 4 KiB. Larger pieces lie on such pages where the kernel has them: changing
+ * the protection of a piece costs one entry of the page table per page, and it changes twice in each wait for a stream. */
+const size_t HUGE_PAGE = (size_t)2 << 20;
+
 struct piece {
-    char *map, *p;
+    char *map,
+        *p; /* map: map_bytes of memory behind which a page is out of bounds; p: what the caller got, in it */
     size_t map_bytes, bytes;
 };
 
@@ -46,6 +52,25 @@ void spoil(char *map, size_t bytes)
     memset(map, 0xff, bytes);
     if (!r.open && mprotect(map, bytes, PROT_NONE) != 0)
         abort();
+}
+
+/* body bytes, page bytes behind them, nothing accessible. Null: no memory. */
+char *map_piece(size_t body, size_t page)
+{
+    size_t align = body >= HUGE_PAGE ? HUGE_PAGE : page;
+    size_t all = body + page + align - page;
+    char *map = (char *)mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED)
+        return nullptr;
+    char *from = (char *)(((uintptr_t)map + align - 1) / align * align);
+    char *to = from + body + page;
+    if (from > map)
+        munmap(map, (size_t)(from - map));
+    if (to < map + all)
+        munmap(to, (size_t)(map + all - to));
+    if (align == HUGE_PAGE)
+        (void)madvise(from, body, MADV_HUGEPAGE);
+    return from;
 }
 
 } // namespace
@@ -109,8 +134,8 @@ cudaError_t cudaMalloc(void **ret, size_t bytes)
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     size_t body = (bytes + page - 1) / page * page;
-    char *map = (char *)mmap(nullptr, body + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
+    char *map = map_piece(body, page);
+    if (!map)
         return cudaErrorMemoryAllocation;
     /* As near to the page behind as CUDA's alignment lets us. */
     r.pieces.push_back(piece{map, map + (body - bytes) / 256 * 256, body, bytes});

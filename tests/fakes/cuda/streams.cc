@@ -16,7 +16,9 @@
 #include <unistd.h>
 #include <vector>
 
-enum { PAUSE_US = 100 };
+/* A stream that waits for another rank is asked again after a pause. It doubles while the answer is "not yet": each time costs
+ * two changes of the memory's protection, and the other rank may want the same processor. */
+const unsigned PAUSE_US = 100, PAUSE_MAX_US = 2000;
 
 /* False: not done yet, to be asked again. */
 typedef std::function<bool()> piece_of_work;
@@ -62,6 +64,7 @@ namespace
 {
 
 std::vector<CUstream_st *> all_streams;
+unsigned pause_us = PAUSE_US;
 
 CUstream_st *make_stream()
 {
@@ -85,7 +88,14 @@ bool run_first(CUstream_st *s)
         return false;
     s->pending.pop_front();
     s->done++;
+    pause_us = PAUSE_US;
     return true;
+}
+
+void pause_for_peer()
+{
+    (void)usleep(pause_us);
+    pause_us = pause_us * 2 < PAUSE_MAX_US ? pause_us * 2 : PAUSE_MAX_US;
 }
 
 void run_others_early()
@@ -114,7 +124,10 @@ bool run_until(CUstream_st *s, size_t done, bool patient)
     fake_memory_open();
     while (s->done < done) {
         run_others_early();
-        if (!run_first(s) && (usleep(PAUSE_US) != 0 || !patient))
+        if (run_first(s))
+            continue;
+        pause_for_peer();
+        if (!patient)
             break;
     }
     fake_memory_close();
