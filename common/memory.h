@@ -11,6 +11,8 @@
 #ifndef TK_COMMON_MEMORY_H
 #define TK_COMMON_MEMORY_H
 
+#include <string.h>
+
 /* Write "PROGRAM: out of memory", then _exit(EXIT_CODE_RETRYABLE). Allocates nothing. A stderr that nobody
  * reads delays it by a second at most. */
 _Noreturn void memory_exhausted(void);
@@ -26,6 +28,12 @@ static inline void *memory_must(void *p)
     if (!p)
         memory_exhausted();
     return p;
+}
+
+/* A copy of `text`, for free(); NULL for NULL. */
+static inline char *memory_strdup(const char *text)
+{
+    return text ? (char *)memory_must(strdup(text)) : NULL;
 }
 
 #endif

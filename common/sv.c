@@ -24,6 +24,13 @@ bool sv_starts(struct sv a, const char *prefix)
     return a.len >= len && memcmp(a.p, prefix, len) == 0;
 }
 
+bool sv_ends(struct sv a, const char *suffix)
+{
+    size_t len = strlen(suffix);
+
+    return a.len >= len && memcmp(a.p + a.len - len, suffix, len) == 0;
+}
+
 struct sv sv_trim(struct sv a)
 {
     while (a.len && isspace((unsigned char)a.p[0])) {

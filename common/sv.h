@@ -14,6 +14,7 @@ struct sv {
 struct sv sv_from(const char *s);
 bool sv_eq(struct sv a, const char *s);
 bool sv_starts(struct sv a, const char *prefix);
+bool sv_ends(struct sv a, const char *suffix);
 struct sv sv_trim(struct sv a);
 
 /* Split at the first `sep`: *part is what is before it, *rest what is behind it. False when *rest was used

@@ -255,7 +255,7 @@ struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
     snprintf(c->method, sizeof(c->method), "%s", req->method);
     snprintf(c->shown, sizeof(c->shown), "%.*s", (int)strcspn(req->path, "?"), req->path);
     if (req->content_type) {
-        c->content_type = memory_must(strdup(req->content_type));
+        c->content_type = memory_strdup(req->content_type);
     }
     if (endpoint_setup(e, req, easy, err) < 0) {
         call_free(c);

@@ -31,18 +31,13 @@ struct lease {
     bool letting_go, over;
 };
 
-static char *copy(const char *s)
-{
-    return memory_must(strdup(s));
-}
-
 struct lease *lease_new(const struct lease_options *o)
 {
     struct lease *l = memory_must(calloc(1, sizeof(*l)));
 
-    l->ns = copy(o->ns);
-    l->name = copy(o->name);
-    l->identity = copy(o->identity);
+    l->ns = memory_strdup(o->ns);
+    l->name = memory_strdup(o->name);
+    l->identity = memory_strdup(o->identity);
     l->duration_ms = o->duration_ms ? o->duration_ms : LEASE_DURATION_MS;
     l->renew_deadline_ms = o->renew_deadline_ms ? o->renew_deadline_ms : LEASE_RENEW_DEADLINE_MS;
     l->retry_ms = o->retry_ms ? o->retry_ms : LEASE_RETRY_MS;

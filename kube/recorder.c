@@ -57,11 +57,6 @@ struct kube_recorder {
 static void send_next(void *ctx);
 static void end_flush(void *ctx);
 
-static char *copy(const char *s)
-{
-    return memory_must(strdup(s));
-}
-
 struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_transport *t,
                                         const char *component, const char *host)
 {
@@ -69,8 +64,8 @@ struct kube_recorder *kube_recorder_new(struct kube_loop *l, const struct kube_t
 
     r->loop = l;
     r->transport = *t;
-    r->component = copy(component);
-    r->host = copy(host ? host : component);
+    r->component = memory_strdup(component);
+    r->host = memory_strdup(host ? host : component);
     r->turns = fairqueue_new(&LIMITS);
     r->again = (struct kube_loop_timer){.fire = send_next, .ctx = r};
     r->give_up = (struct kube_loop_timer){.fire = end_flush, .ctx = r};
@@ -246,7 +241,7 @@ static char *make_event(const struct kube_recorder *r, const struct kube_recorde
     cJSON_AddStringToObject(source, "host", r->host);
     cJSON_AddStringToObject(e, "reportingComponent", r->component);
     cJSON_AddStringToObject(e, "reportingInstance", r->host);
-    return copy(json_print(e, &a));
+    return memory_strdup(json_print(e, &a));
 }
 
 /* One that is still waiting is overtaken by its newer self; one that had its turn may be on the wire already. */
@@ -269,7 +264,7 @@ static void enqueue(struct kube_recorder *r, const char *ns, const char *name, b
         return;
     struct pending *p = memory_must(calloc(1, sizeof(*p)));
     *p = (struct pending){.recorder = r,
-                          .name = copy(name),
+                          .name = memory_strdup(name),
                           .body = body,
                           .patch = patch,
                           .next = r->pending,

@@ -38,13 +38,6 @@ static int get_signals(const struct option_values *v, struct options *o, struct 
     return 0;
 }
 
-static bool ends_with_py(const char *name)
-{
-    size_t len = strlen(name);
-
-    return len > 3 && strcmp(name + len - 3, ".py") == 0;
-}
-
 static int get_program(const struct option_values *v, bool launch, struct options *o, struct err *err)
 {
     const bool module = v->text[OPT_MODULE], no_python = v->text[OPT_NO_PYTHON],
@@ -59,10 +52,10 @@ static int get_program(const struct option_values *v, bool launch, struct option
         return err_set(err, ERR_INVALID,
                        "--module, --no-python and --run-path: expected at most one of them");
     o->program = v->rest;
-    o->program_kind = module                                   ? PROGRAM_PYTHON_MODULE
-                      : run_path                               ? PROGRAM_PYTHON_RUN_PATH
-                      : !no_python && ends_with_py(v->rest[0]) ? PROGRAM_PYTHON_FILE
-                                                               : PROGRAM_EXECUTABLE;
+    o->program_kind = module                                              ? PROGRAM_PYTHON_MODULE
+                      : run_path                                          ? PROGRAM_PYTHON_RUN_PATH
+                      : !no_python && sv_ends(sv_from(v->rest[0]), ".py") ? PROGRAM_PYTHON_FILE
+                                                                          : PROGRAM_EXECUTABLE;
     o->local_rank_argument = launch && !v->text[OPT_USE_ENV];
     return 0;
 }

@@ -54,15 +54,6 @@ int member_start_thread(void *(*run)(void *), struct member *m, struct err *err)
     return err_errno(err, ERR_FATAL, code, "rendezvous: cannot start a thread");
 }
 
-static char *copy(const char *text)
-{
-    char *out = text ? strdup(text) : NULL;
-
-    if (text && !out)
-        memory_exhausted();
-    return out;
-}
-
 struct member *member_start(const struct member_config *c, struct err *err)
 {
     struct member *m = memory_must(calloc(1, sizeof(*m)));
@@ -72,10 +63,10 @@ struct member *member_start(const struct member_config *c, struct err *err)
     m->refs = 1;
     m->grace_ms = END_MS;
     m->config = *c;
-    m->config.host = copy(c->host);
-    m->config.run_id = copy(c->run_id);
-    m->config.addr = copy(c->addr);
-    m->config.quorum.master_addr = copy(c->quorum.master_addr);
+    m->config.host = memory_strdup(c->host);
+    m->config.run_id = memory_strdup(c->run_id);
+    m->config.addr = memory_strdup(c->addr);
+    m->config.quorum.master_addr = memory_strdup(c->quorum.master_addr);
     pthread_mutex_init(&m->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -1,5 +1,6 @@
 /* protocol.c - encode and decode the store's requests; no length from the wire is trusted. */
 #include "rendezvous/protocol.h"
+#include "common/endian.h"
 #include "common/secret.h"
 
 #include <string.h>
@@ -20,39 +21,23 @@ bool protocol_hello_equal(const char *a, const char *b)
 
 enum { WILL_BIT = 0x80 };
 
-static void put_u32(char *out, uint32_t n)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (char)(n >> (8 * i));
-}
-
-static uint32_t get_u32(const char *in)
-{
-    uint32_t n = 0;
-
-    for (int i = 0; i < 4; i++)
-        n |= (uint32_t)(unsigned char)in[i] << (8 * i);
-    return n;
-}
-
 void protocol_put_number(int64_t number, char out[static 8])
 {
-    put_u32(out, (uint32_t)((uint64_t)number & 0xffffffffu));
-    put_u32(out + 4, (uint32_t)((uint64_t)number >> 32));
+    le_put(out, (uint64_t)number, 8);
 }
 
 bool protocol_number(struct view value, int64_t *ret)
 {
     if (value.len != 8)
         return false;
-    *ret = (int64_t)((uint64_t)get_u32(value.p + 4) << 32 | get_u32(value.p));
+    *ret = (int64_t)le_get(value.p, 8);
     return true;
 }
 
 /* Fill in the length of the frame that begins at `start`, after its body. */
 static int close_frame(struct buf *out, size_t start)
 {
-    put_u32(out->data + start, (uint32_t)(out->len - start - 4));
+    le_put(out->data + start, (uint32_t)(out->len - start - 4), 4);
     return 0;
 }
 
@@ -60,7 +45,7 @@ static int put_bytes(struct buf *out, struct view v, struct err *err)
 {
     char len[4];
 
-    put_u32(len, (uint32_t)v.len);
+    le_put(len, (uint32_t)v.len, 4);
     return buf_append(out, len, 4, err) < 0 ? -1 : buf_append(out, v.p, v.len, err);
 }
 
@@ -71,7 +56,7 @@ int protocol_put_request(struct buf *out, const struct protocol_request *r, stru
     char number[8], wait[4];
 
     protocol_put_number(r->number, number);
-    put_u32(wait, r->wait_ms);
+    le_put(wait, r->wait_ms, 4);
     if (buf_append(out, head, sizeof(head), err) < 0 || buf_append(out, r->key.p, r->key.len, err) < 0 ||
         buf_append(out, number, sizeof(number), err) < 0 || buf_append(out, wait, sizeof(wait), err) < 0 ||
         put_bytes(out, r->expected, err) < 0 || put_bytes(out, r->value, err) < 0)
@@ -93,7 +78,7 @@ int protocol_frame(struct view in, struct view *body, size_t *used)
 {
     if (in.len < 4)
         return 0;
-    size_t len = get_u32(in.p);
+    size_t len = le_get32(in.p);
     if (len == 0 || len > PROTOCOL_BODY_BYTES)
         return -1;
     if (in.len - 4 < len)
@@ -117,7 +102,7 @@ static bool take_value(struct view *from, struct view *ret)
 {
     struct view len;
 
-    return take(from, 4, &len) && get_u32(len.p) <= STORE_VALUE_BYTES && take(from, get_u32(len.p), ret);
+    return take(from, 4, &len) && le_get32(len.p) <= STORE_VALUE_BYTES && take(from, le_get32(len.p), ret);
 }
 
 bool protocol_parse_request(struct view body, struct protocol_request *ret)
@@ -134,7 +119,7 @@ bool protocol_parse_request(struct view body, struct protocol_request *ret)
         !take(&body, 4, &wait) || !take_value(&body, &r.expected) || !take_value(&body, &r.value) || body.len)
         return false;
     r.op = (enum protocol_op)op;
-    r.wait_ms = get_u32(wait.p);
+    r.wait_ms = le_get32(wait.p);
     if (!protocol_number(number, &r.number))
         return false;
     *ret = r;

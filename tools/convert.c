@@ -1,4 +1,5 @@
 /* convert.c - `trainer convert`: convert a GPT-2's weights between file formats of nanoGPT, llm.c, Hugging Face and ours. */
+#include "common/sv.h"
 #include "tools/tools.h"
 
 #include "trainer/state/files/export.h"
@@ -42,14 +43,6 @@ static int take_input(void *into, const char *text, struct err *err)
     return 0;
 }
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t len = strlen(path);
-    size_t n = strlen(ending);
-
-    return len > n && strcmp(path + len - n, ending) == 0;
-}
-
 static int parse_dtype(const struct options *o, enum pt_dtype *ret, struct err *err)
 {
     static const struct {
@@ -68,11 +61,11 @@ static int parse_dtype(const struct options *o, enum pt_dtype *ret, struct err *
 
 static int check(const struct options *o, enum pt_dtype dtype, struct err *err)
 {
-    bool llmc = o->output && ends_in(o->output, ".bin");
+    bool llmc = o->output && sv_ends(sv_from(o->output), ".bin");
 
     if (!o->input || !o->output)
         return err_set(err, ERR_INVALID, "expected FILE and --output FILE (trainer convert --help)");
-    if (!llmc && !ends_in(o->output, ".pt") && !ends_in(o->output, ".safetensors"))
+    if (!llmc && !sv_ends(sv_from(o->output), ".pt") && !sv_ends(sv_from(o->output), ".safetensors"))
         return err_set(err, ERR_INVALID,
                        "--output: \"%.160s\": expected a name that ends in .safetensors, .pt or .bin",
                        o->output);
@@ -121,8 +114,8 @@ static int write_output(const struct options *o, const struct weights *w, enum p
                         struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    bool llmc = ends_in(o->output, ".bin");
-    bool pt = ends_in(o->output, ".pt");
+    bool llmc = sv_ends(sv_from(o->output), ".bin");
+    bool pt = sv_ends(sv_from(o->output), ".pt");
     const struct rewrite_options how = {.layout = llmc             ? REWRITE_BARE
                                                   : o->huggingface ? REWRITE_HUGGINGFACE
                                                                    : REWRITE_NANOGPT,

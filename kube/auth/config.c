@@ -32,11 +32,6 @@ void kube_config_release(struct kube_config *c)
     *c = (struct kube_config){0};
 }
 
-static char *copy(const char *s, size_t len)
-{
-    return memory_must(strndup(s, len));
-}
-
 static char *server_url(const char *host, const char *port)
 {
     char *url = NULL;
@@ -64,7 +59,7 @@ static int read_account(struct kube_config *c, const char *dir, struct err *err)
     if (fs_read(path, &ns, err) < 0)
         return -1;
     struct sv name = sv_trim((struct sv){buf_str(&ns), ns.len});
-    c->namespace_name = name.len ? copy(name.p, name.len) : copy("default", 7);
+    c->namespace_name = memory_must(name.len ? strndup(name.p, name.len) : strdup("default"));
     return 0;
 }
 

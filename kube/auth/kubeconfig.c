@@ -155,7 +155,7 @@ static int read_context(const struct files *f, const char *context, struct kube_
     if (json_get_str(&at, "cluster", &cluster, err) < 0 || json_get_str(&at, "user", &user, err) < 0 ||
         json_get_str(&at, "namespace", &ns, err) < 0)
         return wrap_entry(file, "contexts", context, err);
-    c->namespace_name = memory_must(strdup(*ns ? ns : "default"));
+    c->namespace_name = memory_strdup(*ns ? ns : "default");
     if (find_named(f, "clusters", "cluster", cluster, &node, &file, err) < 0)
         return -1;
     struct json_at cluster_at = json_root(node, "cluster");

@@ -68,7 +68,7 @@ int kube_secret_from_file(struct kube_secret *s, const char *path, struct err *e
 void kube_secret_follow(struct kube_secret *s, const char *path)
 {
     free(s->file);
-    s->file = memory_must(strdup(path));
+    s->file = memory_strdup(path);
     s->awaited = true;
 }
 

@@ -10,11 +10,6 @@
 
 enum { PATH_BYTES = 4096, EXTENSIONS_MAX = 100, PLUGIN_CONFIG_MAX_BYTES = 64 << 10 };
 
-static char *copy(const char *s)
-{
-    return memory_must(strdup(s));
-}
-
 static int wrap_at(const struct json_at *at, struct err *err)
 {
     char path[ERR_MSG_BYTES / 2];
@@ -68,7 +63,7 @@ static int read_server(const struct json_at *at, struct kube_config *c, struct e
     if (!server || (strncmp(server, "https://", 8) != 0 && strncmp(server, "http://", 7) != 0) ||
         strpbrk(server, "@?# \t\r\n"))
         return json_err(&where, err, "expected https://host:port, got \"%.80s\"", server ? server : "");
-    c->server = copy(server);
+    c->server = memory_strdup(server);
     size_t len = strlen(c->server);
     while (len && c->server[len - 1] == '/')
         c->server[--len] = '\0';
@@ -109,7 +104,7 @@ static int read_proxy(const struct json_at *at, struct kube_config *c, struct er
         return 0;
     if (proxy_check(url, err) < 0)
         return wrap_at(&where, err);
-    c->proxy_url = copy(url);
+    c->proxy_url = memory_strdup(url);
     return 0;
 }
 
@@ -126,7 +121,7 @@ int clusterinfo_read(const struct json_at *at, const char *dir, struct kube_conf
     struct json_at where = json_member(at, "tls-server-name");
     if (name && (!*name || strpbrk(name, "/:@?# \t\r\n")))
         return json_err(&where, err, "expected a host name, got \"%.80s\"", name);
-    c->tls_server_name = name ? copy(name) : NULL;
+    c->tls_server_name = memory_strdup(name);
     where = json_member(at, "insecure-skip-tls-verify");
     if (c->insecure && c->ca.bytes.len)
         return json_err(&where, err,
@@ -186,7 +181,7 @@ static int read_password(const struct json_at *at, struct kube_config *c, struct
         return json_err(&name_at, err, "expected a name without \":\", got \"%.60s\"", name);
     if (c->token.bytes.len)
         return json_err(&name_at, err, "username and password beside a token: expected one of the two");
-    c->username = copy(name);
+    c->username = memory_strdup(name);
     return *password ? kube_secret_from_text(&c->password, password, err) : 0;
 }
 

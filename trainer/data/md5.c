@@ -1,5 +1,6 @@
 /* md5.c - compute the MD5 checksum of a byte stream (RFC 1321). */
 #include "trainer/data/md5.h"
+#include "common/endian.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,11 +9,6 @@
 void md5_begin(struct md5 *m)
 {
     *m = (struct md5){.state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}};
-}
-
-static uint32_t word(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
 /* Which bits are mixed, and which word of the block is taken, in step i. */
@@ -43,7 +39,7 @@ static void take_block(struct md5 *m, const uint8_t *block, const uint32_t sines
     for (int i = 0; i < 64; i++) {
         int which;
         uint32_t sum = v[0] + mixed(i, v, &which) + sines[i];
-        sum += word(block + 4 * which);
+        sum += le_get32(block + 4 * which);
         int turn = turns[i / 16][i % 4];
         v[0] = v[3];
         v[3] = v[2];
@@ -85,8 +81,7 @@ void md5_text(struct md5 *m, char out[static MD5_TEXT_BYTES])
     uint8_t tail[72] = {0x80};
     size_t pad = (m->len % 64 < 56 ? 56 : 120) - m->len % 64;
 
-    for (int i = 0; i < 8; i++)
-        tail[pad + (size_t)i] = (uint8_t)(bits >> (8 * i));
+    le_put(tail + pad, bits, 8);
     md5_add(m, tail, pad + 8);
     for (int i = 0; i < 16; i++)
         snprintf(out + 2 * i, 3, "%02x", (uint8_t)(m->state[i / 4] >> (8 * (i % 4))));

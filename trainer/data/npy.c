@@ -1,5 +1,6 @@
 /* npy.c - read a NumPy .npy file: parse its header, then convert its elements to float32. */
 #include "trainer/data/npy.h"
+#include "common/endian.h"
 
 #include "common/sv.h"
 #include "trainer/data/gzfile.h"
@@ -114,9 +115,7 @@ static int read_header(const char *path, struct gzfile *g, struct npy *n, struct
         if (read_exactly(g, path, start + 10, 2, "header", err))
             return -1;
     }
-    size_t len = start[8] | (size_t)start[9] << 8;
-    if (extra)
-        len |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
+    size_t len = (size_t)le_get(start + 8, 2 + extra);
     if (len > HEADER_MAX)
         return err_set(err, ERR_INVALID, "%s: header: %zu bytes, expected at most %d", path, len, HEADER_MAX);
     if (read_exactly(g, path, text, len, "header", err))

@@ -1,5 +1,7 @@
 /* tokens.c - map token shards, and compute which file and offset a window's number means. */
 #include "trainer/data/tokens.h"
+#include "common/endian.h"
+#include "common/sv.h"
 
 #include "trainer/data/npy.h"
 
@@ -29,11 +31,6 @@ struct tokens {
     int64_t windows, count;
 };
 
-static uint32_t u32_at(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 int tokens_shard_parse(const char *path, const void *header, size_t header_bytes, uint64_t file_bytes,
                        int64_t *ret_count, struct err *err)
 {
@@ -42,19 +39,19 @@ int tokens_shard_parse(const char *path, const void *header, size_t header_bytes
     if (header_bytes < TOKENS_SHARD_HEADER || file_bytes < TOKENS_SHARD_HEADER)
         return err_set(err, ERR_INVALID, "%s: size: %" PRIu64 " bytes, expected a header of %d", path,
                        file_bytes, TOKENS_SHARD_HEADER);
-    if (u32_at(p) != TOKENS_SHARD_MAGIC)
+    if (le_get32(p) != TOKENS_SHARD_MAGIC)
         return err_set(err, ERR_INVALID, "%s: magic: %" PRIu32 ", expected %d: a shard of tokens", path,
-                       u32_at(p), TOKENS_SHARD_MAGIC);
-    if (u32_at(p + 4) != TOKENS_SHARD_VERSION)
-        return err_set(err, ERR_INVALID, "%s: version: %" PRIu32 ", expected %d", path, u32_at(p + 4),
+                       le_get32(p), TOKENS_SHARD_MAGIC);
+    if (le_get32(p + 4) != TOKENS_SHARD_VERSION)
+        return err_set(err, ERR_INVALID, "%s: version: %" PRIu32 ", expected %d", path, le_get32(p + 4),
                        TOKENS_SHARD_VERSION);
-    uint64_t want = TOKENS_SHARD_HEADER + 2 * (uint64_t)u32_at(p + 8);
+    uint64_t want = TOKENS_SHARD_HEADER + 2 * (uint64_t)le_get32(p + 8);
     if (want != file_bytes)
         return err_set(err, ERR_INVALID,
                        "%s: size: %" PRIu64 " bytes, expected %" PRIu64 " for the %" PRIu32
                        " tokens of its header",
-                       path, file_bytes, want, u32_at(p + 8));
-    *ret_count = u32_at(p + 8);
+                       path, file_bytes, want, le_get32(p + 8));
+    *ret_count = le_get32(p + 8);
     return 0;
 }
 
@@ -64,16 +61,7 @@ void tokens_shard_header(int64_t count, uint8_t out[static TOKENS_SHARD_HEADER])
 
     memset(out, 0, TOKENS_SHARD_HEADER);
     for (size_t i = 0; i < ARRAY_LEN(field); i++)
-        for (size_t b = 0; b < sizeof(field[0]); b++)
-            out[4 * i + b] = (uint8_t)(field[i] >> (8 * b));
-}
-
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t len = strlen(path);
-    size_t n = strlen(ending);
-
-    return len > n && strcmp(path + len - n, ending) == 0;
+        le_put(out + 4 * i, field[i], 4);
 }
 
 static int parse_npy(struct file *f, struct err *err)
@@ -97,9 +85,9 @@ static int parse(struct file *f, struct err *err)
 {
     f->first = f->map;
     f->width = 2;
-    if (ends_in(f->path, ".npy"))
+    if (sv_ends(sv_from(f->path), ".npy"))
         return parse_npy(f, err);
-    if (ends_in(f->path, ".bin")) {
+    if (sv_ends(sv_from(f->path), ".bin")) {
         f->first += TOKENS_SHARD_HEADER;
         return tokens_shard_parse(f->path, f->map, f->map_bytes, f->map_bytes, &f->count, err);
     }

@@ -1,5 +1,6 @@
 /* event_encode.c - encode TensorBoard records: the file header, scalars and other summaries. */
 #include "trainer/events/event_encode.h"
+#include "common/endian.h"
 
 #include "trainer/events/crc32c.h"
 #include "trainer/events/proto.h"
@@ -47,7 +48,7 @@ static int encode_tensor(struct buf *value, float v, struct err *err)
     uint8_t packed[4];
 
     memcpy(&bits, &v, sizeof(bits));
-    proto_le(bits, sizeof(packed), packed);
+    le_put(packed, bits, sizeof(packed));
     if (proto_int(&tensor, TENSOR_DTYPE, DT_FLOAT, err) < 0 ||
         proto_bytes(&tensor, TENSOR_SHAPE, "", 0, err) < 0 ||
         proto_bytes(&tensor, TENSOR_FLOAT_VAL, packed, sizeof(packed), err) < 0)
@@ -62,9 +63,9 @@ int event_encode_record(const void *bytes, size_t len, struct buf *out, struct e
 
     if (len + sizeof(head) + sizeof(tail) > out->max - out->len)
         return err_set(err, ERR_INVALID, "event record: more than %zu bytes", out->max);
-    proto_le(len, 8, head);
-    proto_le(crc32c_mask(crc32c(head, 8)), 4, head + 8);
-    proto_le(crc32c_mask(crc32c(bytes, len)), 4, tail);
+    le_put(head, len, 8);
+    le_put(head + 8, crc32c_mask(crc32c(head, 8)), 4);
+    le_put(tail, crc32c_mask(crc32c(bytes, len)), 4);
     if (buf_append(out, head, sizeof(head), err) < 0 || buf_append(out, bytes, len, err) < 0)
         return -1;
     return buf_append(out, tail, sizeof(tail), err);

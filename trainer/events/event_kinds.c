@@ -1,6 +1,7 @@
 /* event_kinds.c - encode histograms, images, text, graphs and hyperparameters as event.proto, summary.proto and
  * graph.proto define them. */
 #include "trainer/events/event_kinds.h"
+#include "common/endian.h"
 
 #include "trainer/events/event_encode.h"
 #include "trainer/events/proto.h"
@@ -122,7 +123,7 @@ int event_encode_histogram(const struct event_place *at, const float *values, si
         for (int i = 0; i < 3; i++, p += 8) {
             uint64_t bits;
             memcpy(&bits, &triple[i], sizeof(bits));
-            proto_le(bits, 8, p);
+            le_put(p, bits, 8);
         }
     }
     if (proto_int(&tensor, TENSOR_DTYPE, DT_DOUBLE, err) || put_shape(&tensor, EVENT_BUCKETS, 3, err) ||

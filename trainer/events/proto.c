@@ -1,5 +1,6 @@
 /* proto.c - append protobuf fields of the three wire types that events need: varint, 64-bit, length-delimited. */
 #include "trainer/events/proto.h"
+#include "common/endian.h"
 
 #include <string.h>
 
@@ -22,12 +23,6 @@ static int proto_key(struct buf *b, uint32_t field, enum wire wire, struct err *
     return proto_varint(b, field << 3 | (uint32_t)wire, err);
 }
 
-void proto_le(uint64_t bits, size_t len, uint8_t *out)
-{
-    for (size_t i = 0; i < len; i++)
-        out[i] = (uint8_t)(bits >> (8 * i));
-}
-
 int proto_int(struct buf *b, uint32_t field, int64_t v, struct err *err)
 {
     if (proto_key(b, field, WIRE_VARINT, err) < 0)
@@ -41,7 +36,7 @@ int proto_double(struct buf *b, uint32_t field, double v, struct err *err)
     uint8_t bytes[8];
 
     memcpy(&bits, &v, sizeof(bits));
-    proto_le(bits, sizeof(bytes), bytes);
+    le_put(bytes, bits, sizeof(bytes));
     if (proto_key(b, field, WIRE_FIXED64, err) < 0)
         return -1;
     return buf_append(b, bytes, sizeof(bytes), err);

@@ -18,7 +18,4 @@ int proto_bytes(struct buf *b, uint32_t field, const void *bytes, size_t len, st
 int proto_str(struct buf *b, uint32_t field, const char *s, struct err *err);
 int proto_message(struct buf *b, uint32_t field, const struct buf *message, struct err *err);
 
-/* The low `len` bytes of `bits`, little-endian. */
-void proto_le(uint64_t bits, size_t len, uint8_t *out);
-
 #endif

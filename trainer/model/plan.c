@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static bool ends_in(const char *name, const char *suffix)
+/* Whether `suffix` is the last part, or the last parts, of a dotted name. */
+static bool is_last_part(const char *name, const char *suffix)
 {
     size_t len = strlen(name), n = strlen(suffix);
 
@@ -15,7 +16,7 @@ static int tie(struct model *m, const struct layer_param *p, const char *to, int
 {
     for (int i = 0; i < m->rows; i++) {
         const struct param_row *row = &m->row[i];
-        if (!ends_in(row->name, to))
+        if (!is_last_part(row->name, to))
             continue;
         if (row->dims != p->dims || memcmp(row->dim, p->dim, sizeof(row->dim)) != 0)
             return err_set(err, ERR_INVALID, "is tied to %s of %lld x %lld, expected %lld x %lld", row->name,

@@ -3,6 +3,7 @@
  * Little-endian: u64 seed, i32 left, i32 seeded, u64 next, u64 words[624], f64 x, f64 y, f64 rho, i32 held and
  * 4 bytes of padding, f32 sample, u8 held and 3 bytes of padding. The held normal is y alone, rho is unused.
  */
+#include "common/endian.h"
 #include "trainer/rng/torch_rng.h"
 
 #include <inttypes.h>
@@ -19,47 +20,21 @@ enum {
     AT_NORMAL_HELD = AT_NORMAL_X + 24,
 };
 
-static void put_u64(uint8_t *at, uint64_t v)
-{
-    for (int i = 0; i < 8; i++)
-        at[i] = (uint8_t)(v >> (8 * i));
-}
-
-static void put_u32(uint8_t *at, uint32_t v)
-{
-    for (int i = 0; i < 4; i++)
-        at[i] = (uint8_t)(v >> (8 * i));
-}
-
-static uint64_t get_u64(const uint8_t *at)
-{
-    uint64_t v = 0;
-
-    for (int i = 7; i >= 0; i--)
-        v = (v << 8) | at[i];
-    return v;
-}
-
-static uint32_t get_u32(const uint8_t *at)
-{
-    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
 void torch_rng_save(const struct torch_rng *g, uint8_t out[static TORCH_RNG_STATE_BYTES])
 {
     uint64_t normal;
 
     memset(out, 0, TORCH_RNG_STATE_BYTES);
-    put_u64(out + AT_SEED, g->seed);
-    put_u32(out + AT_LEFT, (uint32_t)g->left);
-    put_u32(out + AT_SEEDED, 1);
-    put_u64(out + AT_NEXT, (uint64_t)g->next);
+    le_put(out + AT_SEED, g->seed, 8);
+    le_put(out + AT_LEFT, (uint32_t)g->left, 4);
+    le_put(out + AT_SEEDED, 1, 4);
+    le_put(out + AT_NEXT, (uint64_t)g->next, 8);
     for (int i = 0; i < TORCH_RNG_WORDS; i++)
-        put_u64(out + AT_WORDS + 8 * i, g->words[i]);
+        le_put(out + AT_WORDS + 8 * i, g->words[i], 8);
     memcpy(&normal, &g->normal, sizeof(normal));
     if (g->normal_held) {
-        put_u64(out + AT_NORMAL_Y, normal);
-        put_u32(out + AT_NORMAL_HELD, 1);
+        le_put(out + AT_NORMAL_Y, normal, 8);
+        le_put(out + AT_NORMAL_HELD, 1, 4);
     }
 }
 
@@ -70,8 +45,8 @@ int torch_rng_load(struct torch_rng *g, const uint8_t *bytes, size_t len, struct
     if (len != TORCH_RNG_STATE_BYTES)
         return err_set(err, ERR_INVALID, "generator state: %zu bytes, expected %d", len,
                        TORCH_RNG_STATE_BYTES);
-    uint32_t left = get_u32(bytes + AT_LEFT);
-    uint64_t next = get_u64(bytes + AT_NEXT);
+    uint32_t left = le_get32(bytes + AT_LEFT);
+    uint64_t next = le_get(bytes + AT_NEXT, 8);
     /* Both count the words of one twist; a fresh seed has made none yet. */
     bool fresh = left == 1 && next == 0;
     bool used = next >= 1 && next <= TORCH_RNG_WORDS && left + next == TORCH_RNG_WORDS + 1;
@@ -79,21 +54,21 @@ int torch_rng_load(struct torch_rng *g, const uint8_t *bytes, size_t len, struct
         return err_set(err, ERR_INVALID,
                        "generator state: left %" PRIu32 ", next %" PRIu64 ", expected a sum of %d", left,
                        next, TORCH_RNG_WORDS + 1);
-    read.seed = get_u64(bytes + AT_SEED);
+    read.seed = le_get(bytes + AT_SEED, 8);
     read.left = (int32_t)left;
     read.next = (int32_t)next;
     for (int i = 0; i < TORCH_RNG_WORDS; i++) {
-        uint64_t word = get_u64(bytes + AT_WORDS + 8 * i);
+        uint64_t word = le_get(bytes + AT_WORDS + 8 * i, 8);
         if (word > UINT32_MAX)
             return err_set(err, ERR_INVALID, "generator state: word %d: %" PRIu64 ", expected 32 bits", i,
                            word);
         read.words[i] = (uint32_t)word;
     }
-    uint32_t held = get_u32(bytes + AT_NORMAL_HELD);
+    uint32_t held = le_get32(bytes + AT_NORMAL_HELD);
     if (held > 1)
         return err_set(err, ERR_INVALID, "generator state: held normal: %" PRIu32 ", expected 0 or 1", held);
     if (held) {
-        uint64_t normal = get_u64(bytes + AT_NORMAL_Y);
+        uint64_t normal = le_get(bytes + AT_NORMAL_Y, 8);
         memcpy(&read.normal, &normal, sizeof(read.normal));
         read.normal_held = true;
     }

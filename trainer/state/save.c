@@ -1,5 +1,6 @@
 /* save.c - write a state_dict as .pt or .safetensors, by the ending of the file's name. */
 #include "trainer/state/save.h"
+#include "common/sv.h"
 
 #include "trainer/state/files/export.h"
 #include "trainer/state/state_dict.h"
@@ -14,20 +15,12 @@
 
 static const char SAFETENSORS[] = ".safetensors";
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t len = strlen(path);
-    size_t n = strlen(ending);
-
-    return len > n && strcmp(path + len - n, ending) == 0;
-}
-
 int save_check(const char *path, struct err *err)
 {
     char folder[PATH_MAX];
     struct stat st;
 
-    if (!ends_in(path, ".pt") && !ends_in(path, SAFETENSORS))
+    if (!sv_ends(sv_from(path), ".pt") && !sv_ends(sv_from(path), SAFETENSORS))
         return err_set(err, ERR_INVALID, "\"%s\": expected a name that ends in .pt or .safetensors", path);
     if (!stat(path, &st) && !S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "\"%s\": exists and is not a regular file", path);
@@ -45,7 +38,7 @@ int save_check(const char *path, struct err *err)
 int save_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
-    bool safetensors = ends_in(path, SAFETENSORS); /* it has no shared storages */
+    bool safetensors = sv_ends(sv_from(path), SAFETENSORS); /* it has no shared storages */
     struct tensor_list list = state_dict_model(m, !safetensors, &a);
 
     if (safetensors)

@@ -80,17 +80,6 @@ int ckpt_manifest(const char *path, struct manifest *ret, struct err *err)
     return manifest_decode(buf_str(&text), text.len, ret, err) ? err_wrap(err, "%s", file) : 0;
 }
 
-static uint32_t crc_of(const char *p, size_t len)
-{
-    uLong crc = crc32(0, NULL, 0);
-
-    for (size_t n; len; p += n, len -= n) {
-        n = len < INT32_MAX ? len : INT32_MAX;
-        crc = crc32(crc, (const Bytef *)p, (uInt)n);
-    }
-    return (uint32_t)crc;
-}
-
 int ckpt_read(const char *path, const struct manifest *m, const char *name, struct buf *out, struct err *err)
 {
     const struct manifest_file *f = manifest_find(m, name);
@@ -103,7 +92,7 @@ int ckpt_read(const char *path, const struct manifest *m, const char *name, stru
     if ((int64_t)out->len != f->bytes)
         return err_set(err, ERR_INVALID, "%s: %zu bytes, but the manifest says %" PRId64, file, out->len,
                        f->bytes);
-    if (crc_of(out->data, out->len) != f->crc)
+    if (crc32_z(0, (const Bytef *)out->data, out->len) != f->crc)
         return err_set(err, ERR_INVALID, "%s: its checksum is not the manifest's", file);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* pickle_ops.c - encode pickle opcodes and numbers in Python's shortest forms. */
 #include "trainer/state/files/pickle_ops.h"
+#include "common/endian.h"
 
 #include "common/cleanup.h"
 
@@ -16,8 +17,7 @@ int pickle_op_le(struct pickler *p, int op, uint64_t v, size_t len)
 {
     uint8_t bytes[9] = {(uint8_t)op};
 
-    for (size_t i = 0; i < len; i++)
-        bytes[1 + i] = (uint8_t)(v >> (8 * i));
+    le_put(bytes + 1, v, len);
     return buf_append(p->out, bytes, 1 + len, p->err);
 }
 
@@ -94,7 +94,7 @@ int pickle_str(struct pickler *p, const char *s)
 
 int pickle_int(struct pickler *p, int64_t v)
 {
-    uint8_t len = 5;
+    uint8_t bytes[8], len = 5;
 
     if (v >= 0 && v <= UINT8_MAX)
         return pickle_op_le(p, OP_BININT1, (uint64_t)v, 1);
@@ -107,11 +107,8 @@ int pickle_int(struct pickler *p, int64_t v)
         len++;
     if (pickle_op_le(p, OP_LONG1, len, 1) < 0)
         return -1;
-    for (unsigned i = 0; i < len; i++) {
-        if (pickle_op(p, (uint8_t)((uint64_t)v >> (8 * i))) < 0)
-            return -1;
-    }
-    return 0;
+    le_put(bytes, (uint64_t)v, len);
+    return buf_append(p->out, bytes, len, p->err);
 }
 
 int pickle_float(struct pickler *p, double v)

@@ -1,5 +1,6 @@
 /* safetensors.c - read and write .safetensors: a JSON header, then the tensors' bytes. */
 #include "trainer/state/files/safetensors.h"
+#include "common/endian.h"
 
 #include "common/json.h"
 #include "trainer/state/files/pickle_memo.h"
@@ -98,8 +99,7 @@ int safetensors_write(const struct tensor_list *list, const struct pt_sink *sink
     h->text.max = SAFETENSORS_HEADER_BYTES;
     h->names.arena = &arena;
     int rc = make_header(h, list, err);
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        length[i] = (uint8_t)((uint64_t)h->text.len >> (8 * i));
+    le_put(length, h->text.len, LENGTH_BYTES);
     if (!rc)
         rc = sink->write(sink->ctx, length, sizeof(length), err);
     if (!rc)
@@ -229,12 +229,10 @@ int safetensors_parse(const void *bytes, size_t len, struct arena *a, struct ten
                       struct err *err)
 {
     const uint8_t *p = bytes;
-    uint64_t header = 0;
 
     if (len < LENGTH_BYTES || len > INT64_MAX)
         return err_set(err, ERR_INVALID, "%zu bytes, expected at least %d", len, LENGTH_BYTES);
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        header |= (uint64_t)p[i] << (8 * i);
+    const uint64_t header = le_get(p, LENGTH_BYTES);
     if (header > SAFETENSORS_HEADER_BYTES || header > len - LENGTH_BYTES)
         return err_set(err, ERR_INVALID, "header length: %" PRIu64 ", but the file has %zu bytes", header,
                        len);

@@ -1,5 +1,6 @@
 /* torch_unzip.c - find the records of a .pt archive from its central directory. */
 #include "trainer/state/files/torch_unzip.h"
+#include "common/endian.h"
 
 #include "trainer/state/files/pickle_memo.h"
 #include "trainer/state/files/unpickle.h"
@@ -18,7 +19,6 @@ enum {
     COMMENT_BYTES = 65535,
     NAME_BYTES = 512,
     RECORDS_MAX = 1 << 18, /* names are looked up in a table of fixed width */
-    CRC_CHUNK_BYTES = 1 << 30,
 };
 static const uint32_t END = 0x06054b50;
 static const uint32_t END64 = 0x06064b50;
@@ -42,15 +42,6 @@ struct unzip {
     struct pickle_memo names; /* name to place in `entry` */
 };
 
-static uint64_t le(const uint8_t *p, size_t n)
-{
-    uint64_t v = 0;
-
-    for (size_t i = 0; i < n; i++)
-        v |= (uint64_t)p[i] << (8 * i);
-    return v;
-}
-
 /* `n` bytes at `at`, or NULL. */
 static const uint8_t *span(const struct unzip *z, uint64_t at, uint64_t n)
 {
@@ -68,7 +59,7 @@ static int find_end(const struct unzip *z, uint64_t *ret, struct err *err)
 
     for (uint64_t at = z->len < END_BYTES ? 0 : z->len - END_BYTES + 1; at-- > lowest;) {
         const uint8_t *p = z->bytes + at;
-        if (le(p, 4) == END && at + END_BYTES + le(p + 20, 2) == z->len) {
+        if (le_get(p, 4) == END && at + END_BYTES + le_get(p + 20, 2) == z->len) {
             *ret = at;
             return 0;
         }
@@ -83,14 +74,14 @@ static int read_end(const struct unzip *z, struct directory *d, struct err *err)
     if (find_end(z, &at, err))
         return -1;
     const uint8_t *p = z->bytes + at;
-    *d = (struct directory){.count = le(p + 10, 2), .len = le(p + 12, 4), .at = le(p + 16, 4)};
+    *d = (struct directory){.count = le_get(p + 10, 2), .len = le_get(p + 12, 4), .at = le_get(p + 16, 4)};
     const uint8_t *locator = at >= LOCATOR_BYTES ? span(z, at - LOCATOR_BYTES, LOCATOR_BYTES) : NULL;
-    if (locator && le(locator, 4) == LOCATOR) {
-        const uint8_t *end64 = span(z, le(locator + 8, 8), END64_BYTES);
-        if (!end64 || le(end64, 4) != END64)
+    if (locator && le_get(locator, 4) == LOCATOR) {
+        const uint8_t *end64 = span(z, le_get(locator + 8, 8), END64_BYTES);
+        if (!end64 || le_get(end64, 4) != END64)
             return err_set(err, ERR_INVALID, "the Zip64 end is not where the archive says");
-        *d =
-            (struct directory){.count = le(end64 + 32, 8), .len = le(end64 + 40, 8), .at = le(end64 + 48, 8)};
+        *d = (struct directory){
+            .count = le_get(end64 + 32, 8), .len = le_get(end64 + 40, 8), .at = le_get(end64 + 48, 8)};
     }
     if (!span(z, d->at, d->len) || d->count > d->len / CENTRAL_BYTES || d->count > RECORDS_MAX)
         return err_set(err, ERR_INVALID,
@@ -104,20 +95,20 @@ static int apply_zip64(const uint8_t *extra, size_t len, struct entry *e, uint64
     uint64_t *const want[] = {&e->size, packed, &e->local_at};
 
     for (size_t at = 0; at + 4 <= len;) {
-        size_t n = (size_t)le(extra + at + 2, 2);
+        size_t n = (size_t)le_get(extra + at + 2, 2);
         const uint8_t *p = extra + at + 4;
         if (n > len - at - 4)
             return -1;
-        for (size_t i = 0; le(extra + at, 2) == 1 && i < ARRAY_LEN(want); i++) {
+        for (size_t i = 0; le_get(extra + at, 2) == 1 && i < ARRAY_LEN(want); i++) {
             if (*want[i] != UINT32_MAX)
                 continue;
             if (n < 8)
                 return -1;
-            *want[i] = le(p, 8);
+            *want[i] = le_get(p, 8);
             p += 8;
             n -= 8;
         }
-        at += 4 + (size_t)le(extra + at + 2, 2);
+        at += 4 + (size_t)le_get(extra + at + 2, 2);
     }
     return 0;
 }
@@ -126,22 +117,22 @@ static int apply_zip64(const uint8_t *extra, size_t len, struct entry *e, uint64
 static int read_entry(struct unzip *z, const uint8_t *p, uint64_t left, struct entry *e, uint64_t *used,
                       struct err *err)
 {
-    if (left < CENTRAL_BYTES || le(p, 4) != CENTRAL)
+    if (left < CENTRAL_BYTES || le_get(p, 4) != CENTRAL)
         return err_set(err, ERR_INVALID, "the directory is damaged");
-    size_t name = (size_t)le(p + 28, 2);
-    size_t extra = (size_t)le(p + 30, 2);
-    *used = CENTRAL_BYTES + name + extra + le(p + 32, 2);
+    size_t name = (size_t)le_get(p + 28, 2);
+    size_t extra = (size_t)le_get(p + 30, 2);
+    *used = CENTRAL_BYTES + name + extra + le_get(p + 32, 2);
     if (*used > left || !name || name > NAME_BYTES || memchr(p + CENTRAL_BYTES, 0, name))
         return err_set(err, ERR_INVALID, "the directory is damaged: a name of %zu bytes", name);
     const char *full = arena_strndup(z->arena, (const char *)p + CENTRAL_BYTES, name);
     const char *slash = strchr(full, '/');
-    uint64_t packed = le(p + 20, 4);
+    uint64_t packed = le_get(p + 20, 4);
     *e = (struct entry){.name = slash ? slash + 1 : full,
-                        .crc = (uint32_t)le(p + 16, 4),
-                        .size = le(p + 24, 4),
-                        .local_at = le(p + 42, 4)};
-    if (apply_zip64(p + CENTRAL_BYTES + name, extra, e, &packed) || packed != e->size || le(p + 10, 2) ||
-        le(p + 8, 2) & 1)
+                        .crc = (uint32_t)le_get(p + 16, 4),
+                        .size = le_get(p + 24, 4),
+                        .local_at = le_get(p + 42, 4)};
+    if (apply_zip64(p + CENTRAL_BYTES + name, extra, e, &packed) || packed != e->size || le_get(p + 10, 2) ||
+        le_get(p + 8, 2) & 1)
         return err_set(err, ERR_INVALID, "%.60s: expected a record that is neither compressed nor encrypted",
                        full);
     return 0;
@@ -166,19 +157,6 @@ static int read_directory(struct unzip *z, struct err *err)
     return 0;
 }
 
-static uint32_t crc_of(const uint8_t *p, uint64_t len)
-{
-    uLong crc = crc32(0, NULL, 0);
-
-    while (len) {
-        uInt n = len < CRC_CHUNK_BYTES ? (uInt)len : CRC_CHUNK_BYTES;
-        crc = crc32(crc, p, n);
-        p += n;
-        len -= n;
-    }
-    return (uint32_t)crc;
-}
-
 /* The bytes of a record, checked once; NULL with *err: not there or damaged. */
 static struct entry *record(struct unzip *z, const char *name, struct err *err)
 {
@@ -192,12 +170,12 @@ static struct entry *record(struct unzip *z, const char *name, struct err *err)
     if (e->checked)
         return e;
     const uint8_t *p = span(z, e->local_at, LOCAL_BYTES);
-    uint64_t head = p ? LOCAL_BYTES + le(p + 26, 2) + le(p + 28, 2) : 0;
-    if (!p || le(p, 4) != LOCAL || !span(z, e->local_at, head) || !span(z, e->local_at + head, e->size)) {
+    uint64_t head = p ? LOCAL_BYTES + le_get(p + 26, 2) + le_get(p + 28, 2) : 0;
+    if (!p || le_get(p, 4) != LOCAL || !span(z, e->local_at, head) || !span(z, e->local_at + head, e->size)) {
         err_set(err, ERR_INVALID, "%.60s: is not where the directory says", name);
         return NULL;
     }
-    if (crc_of(p + head, e->size) != e->crc) {
+    if (crc32_z(0, p + head, e->size) != e->crc) {
         err_set(err, ERR_INVALID, "%.60s: its checksum differs", name);
         return NULL;
     }

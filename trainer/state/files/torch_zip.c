@@ -4,6 +4,7 @@
  * alignment. torch.load can compute payload offsets from exactly this layout instead of reading headers.
  */
 #include "trainer/state/files/torch_zip.h"
+#include "common/endian.h"
 
 #include "trainer/state/files/pickle.h"
 
@@ -51,8 +52,8 @@ struct fields {
 
 static void put(struct fields *f, uint64_t v, size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        f->p[f->len++] = (uint8_t)(v >> (8 * i));
+    le_put(f->p + f->len, v, bytes);
+    f->len += bytes;
 }
 
 static uint64_t or_max32(uint64_t v)

@@ -1,5 +1,6 @@
 /* unpickle_machine.c - the unpickler's stack, and reading an opcode's operand. */
 #include "trainer/state/files/unpickle_machine.h"
+#include "common/endian.h"
 
 #include <string.h>
 
@@ -88,9 +89,7 @@ int unpickle_le(struct unpickle_machine *m, size_t n, uint64_t *ret)
 {
     const uint8_t *p = take(m, n);
 
-    *ret = 0;
-    for (size_t i = 0; p && i < n; i++)
-        *ret |= (uint64_t)p[i] << (8 * i);
+    *ret = p ? le_get(p, n) : 0;
     return p ? 0 : -1;
 }
 

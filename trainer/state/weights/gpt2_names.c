@@ -1,17 +1,10 @@
 /* gpt2_names.c - map the names that other programs give the tensors of a GPT-2 onto our own. */
 #include "trainer/state/weights/gpt2_names.h"
+#include "common/sv.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-static bool ends_in(const char *name, const char *ending)
-{
-    size_t len = strlen(name);
-    size_t n = strlen(ending);
-
-    return len >= n && strcmp(name + len - n, ending) == 0;
-}
 
 const char *gpt2_names_bare(const char *name)
 {
@@ -33,13 +26,13 @@ const struct pt_tensor *gpt2_names_find(const struct tensor_list *list, const ch
 
 bool gpt2_names_is_mask(const char *name)
 {
-    return ends_in(name, ".attn.bias") || ends_in(name, ".attn.masked_bias");
+    return sv_ends(sv_from(name), ".attn.bias") || sv_ends(sv_from(name), ".attn.masked_bias");
 }
 
 bool gpt2_names_is_matrix(const char *name)
 {
-    return ends_in(name, ".c_attn.weight") || ends_in(name, ".c_proj.weight") ||
-           ends_in(name, ".c_fc.weight");
+    return sv_ends(sv_from(name), ".c_attn.weight") || sv_ends(sv_from(name), ".c_proj.weight") ||
+           sv_ends(sv_from(name), ".c_fc.weight");
 }
 
 bool gpt2_names_transposed(const struct tensor_list *list)

@@ -1,5 +1,6 @@
 /* llmc.c - read and write llm.c's weight files: a header of 256 numbers, then tensors in a fixed order. */
 #include "trainer/state/weights/llmc.h"
+#include "common/endian.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -31,8 +32,7 @@ void llmc_tensors(const struct llmc_header *h, struct llmc_tensor out[static LLM
 
 static int32_t i32_at(const uint8_t *p, int field)
 {
-    p += 4 * field;
-    return (int32_t)(p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+    return (int32_t)le_get32(p + (ptrdiff_t)4 * field);
 }
 
 bool llmc_is(const void *bytes, size_t len)
@@ -160,8 +160,7 @@ int llmc_write(const struct llmc_header *h, const struct tensor_list *list, cons
     uint8_t header[LLMC_HEADER] = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(field); i++)
-        for (size_t b = 0; b < 4; b++)
-            header[4 * i + b] = (uint8_t)((uint32_t)field[i] >> (8 * b));
+        le_put(header + 4 * i, (uint32_t)field[i], 4);
     if (sink->write(sink->ctx, header, sizeof(header), err))
         return -1;
     llmc_tensors(h, t);
