@@ -104,6 +104,7 @@ endif()
 
 # tk_cuda_library(NAME DIR folder SOURCES a.cu ... DEPS lib ...): as tk_library, of kernels. What a .cu file offers is
 # extern "C": it is linked into C, and so has neither exceptions nor type information.
+set(TK_NVCC_EXTRA "" CACHE STRING "more options for nvcc")
 set(TK_NVCC_FLAGS -std=c++17 -O3 -lineinfo --Werror all-warnings
     -Xcompiler=-Wall,-Wextra,-Werror,-fPIC,-fvisibility=hidden,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics)
 function(tk_cuda_library name)
@@ -116,7 +117,7 @@ function(tk_cuda_library name)
     get_filename_component(folder "${object}" DIRECTORY)
     file(MAKE_DIRECTORY "${folder}")
     add_custom_command(OUTPUT "${object}" DEPENDS "${from}" DEPFILE "${object}.d"
-      COMMAND "${TK_NVCC}" -ccbin g++ ${TK_NVCC_FLAGS} ${TK_CUDA_TARGETS} "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
+      COMMAND "${TK_NVCC}" -ccbin g++ ${TK_NVCC_FLAGS} ${TK_NVCC_EXTRA} ${TK_CUDA_TARGETS} "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
               -MD -MF "${object}.d" -MT "${object}" -c "${from}" -o "${object}"
       COMMENT "Compiling kernels ${A_DIR}/${source}" COMMAND_EXPAND_LISTS VERBATIM)
     list(APPEND objects "${object}")

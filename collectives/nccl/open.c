@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NCCL_SHARES_GPUS = 23000 }; /* ncclGetVersion's number of 2.30.0 */
+
 /* What rank 0 broadcasts: the id, or the error that prevented it. */
 struct told {
     ncclUniqueId id;
@@ -32,6 +34,19 @@ static int share_id(struct nccl *n, ncclUniqueId *ret, struct err *err)
     return host->rank == 0 ? -1 : err_wrap(err, "rank 0");
 }
 
+/* With NCCL_MULTI_RANK_GPU_ENABLE=1 ranks may share a GPU. NCCL knows that variable from 2.30 on; older ones refuse two
+ * ranks on one GPU of one host, but not when NCCL_HOSTID, which they read at the first communicator, tells them apart. */
+static void let_ranks_share(const struct nccl *n)
+{
+    const char *share = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    char host[40];
+
+    if (n->api.version >= NCCL_SHARES_GPUS || !share || strcmp(share, "1") != 0)
+        return;
+    snprintf(host, sizeof(host), "torchkeeper-rank-%d", n->host->rank);
+    (void)setenv("NCCL_HOSTID", host, 0);
+}
+
 static int meet(struct nccl *n, struct err *err)
 {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -40,6 +55,7 @@ static int meet(struct nccl *n, struct err *err)
     if (share_id(n, &id, err))
         return -1;
     config.blocking = 0;
+    let_ranks_share(n);
     const int64_t deadline_ms = clock_mono_ms() + n->timeout_ms;
     ncclResult_t r = n->api.init_rank_config(&n->comm, n->host->world, id, n->host->rank, &config);
     return nccl_settle(n, r, "meeting over NCCL", deadline_ms, err);

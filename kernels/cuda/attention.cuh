@@ -205,6 +205,7 @@ template <> __device__ inline void multiply_rows<bf16>(products *c, const bf16 *
     const bf16 *others =
         b + (lane % 8 + lane / 16 * 8) * LD + lane / 8 % 2 * 8; /* 8 rows twice, and 8 more */
 
+    __syncwarp(); /* mma.sync wants all lanes at once; loads on conditions stand before it */
     UNROLL
     for (int k = 0; k < HEAD; k += 16) {
         uint32_t x[4];
@@ -246,6 +247,7 @@ __device__ inline void multiply_products<bf16>(products *sum, const products &p,
     const int lane = (int)threadIdx.x % WARP;
     const bf16 *row = b + lane % 16 * LD + lane / 16 * 8; /* 16 rows of 8 columns, and of the next 8 */
 
+    __syncwarp(); /* as in multiply_rows */
     UNROLL
     for (int n = 0; n < EIGHTS; n += 2) {
         const uint32_t x[4] = {pair_of(p.v[n][0], p.v[n][1]), pair_of(p.v[n][2], p.v[n][3]),

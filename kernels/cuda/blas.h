@@ -1,8 +1,9 @@
-/* blas.h - cuBLASLt's functions, loaded by name at run time, so that a process without matrix products on a GPU needs no
- * such library.
+/* blas.h - cuBLASLt's functions, loaded with dlopen, so that a process without matrix products on a GPU needs no such
+ * library.
  *
- * Ownership: what is loaded stays loaded.
- * Errors:    ERR_NOT_FOUND with the loader's own words.
+ * Ownership: the library stays loaded.
+ * Errors:    ERR_INVALID: the library is missing or lacks a function; the message has the loader's words, and how to
+ *            provide it.
  */
 #ifndef TK_KERNELS_CUDA_BLAS_H
 #define TK_KERNELS_CUDA_BLAS_H
@@ -25,6 +26,9 @@
     X(MatmulPreferenceDestroy)                                                                               \
     X(MatmulPreferenceSetAttribute)                                                                          \
     X(MatmulAlgoGetHeuristic)                                                                                \
+    X(MatmulAlgoCapGetAttribute)                                                                             \
+    X(MatmulAlgoConfigGetAttribute)                                                                          \
+    X(GetVersion)                                                                                            \
     X(Matmul)
 
 struct blas {

@@ -16,20 +16,25 @@ __device__ inline int64_t vector_of(float token, int vocab, int channels)
     return token >= 0 && token < (float)vocab ? (int64_t)token * channels : -1;
 }
 
-template <class E, int N>
+/* V: a pack of elements, or a single one; a thread takes n of them. */
+template <class V, class E>
 __global__ void forward(embedding_shape s, E *out, const float *tokens, const E *table, const E *positions,
                         int64_t n)
 {
+    constexpr int N = sizeof(V) / sizeof(E);
     const int per_row = s.channels / N;
 
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         const int64_t row = i / per_row;
         const int64_t col = i % per_row * N;
         const int64_t from = vector_of(tokens[row], s.vocab, s.channels);
-        const int64_t position = row % s.time * s.channels + col;
+        const V position = *(const V *)(positions + row % s.time * s.channels + col);
+        const V word = *(const V *)(table + (from < 0 ? 0 : from) + col);
+        V sum;
         for (int k = 0; k < N; k++)
-            out[row * s.channels + col + k] =
-                (E)(from < 0 ? NAN : (float)(table[from + col + k]) + (float)(positions[position + k]));
+            ((E *)&sum)[k] =
+                (E)(from < 0 ? NAN : (float)((const E *)&word)[k] + (float)((const E *)&position)[k]);
+        *(V *)(out + row * s.channels + col) = sum;
     }
 }
 
@@ -98,14 +103,14 @@ template <class E>
 void run_forward(struct cuda *c, const embedding_shape *s, void *out, const float *tokens, const void *table,
                  const void *positions)
 {
-    constexpr int N = 4; /* neighbours that one thread takes: the compiler makes one access of them */
     const int64_t n = (int64_t)s->batch * s->time * s->channels;
+    const bool aligned = pack_aligned(out) && pack_aligned(table) && pack_aligned(positions);
 
-    if (s->channels % N == 0)
-        LAUNCH(c, blocks_for(n / N, EACH_THREADS), EACH_THREADS, (forward<E, N>), *s, (E *)out, tokens,
-               (const E *)table, (const E *)positions, n / N);
+    if (rows_packed<E>(s->channels, aligned))
+        LAUNCH(c, blocks_for(n / pack<E>::N, EACH_THREADS), EACH_THREADS, (forward<pack<E>, E>), *s, (E *)out,
+               tokens, (const E *)table, (const E *)positions, n / pack<E>::N);
     else
-        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, (forward<E, 1>), *s, (E *)out, tokens,
+        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, (forward<E, E>), *s, (E *)out, tokens,
                (const E *)table, (const E *)positions, n);
 }
 

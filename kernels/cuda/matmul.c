@@ -3,6 +3,7 @@
 #include "kernels/cuda/blas.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ struct plan {
 };
 
 struct matmul {
-    bool loaded;
+    bool loaded, prints; /* TK_CUBLAS is not off; it is print */
     struct blas blas;
     cublasLtHandle_t handle;
     enum precision precision;
@@ -50,10 +51,28 @@ static void release_plan(const struct blas *b, struct plan *p)
     *p = (struct plan){0};
 }
 
+static int precision_without_cublas(enum precision precision, struct err *err)
+{
+    return precision == PRECISION_F32
+               ? 0
+               : err_set(err, ERR_INVALID,
+                         "--precision: only cuBLAS has another than f32, and TK_CUBLAS is off");
+}
+
+static int load(struct matmul *m, struct err *err)
+{
+    if (blas_load(&m->blas, err))
+        return -1;
+    const size_t version = m->blas.GetVersion();
+    cublasStatus_t bad = m->blas.Create(&m->handle);
+    return bad ? err_set(err, ERR_FATAL, "cuBLAS %zu.%zu.%zu does not start on this GPU: status %d",
+                         version / 10000, version / 100 % 100, version % 100, (int)bad)
+               : 0;
+}
+
 struct matmul *matmul_make(enum precision precision, struct err *err)
 {
     struct matmul *m = calloc(1, sizeof(*m));
-    struct err why;
 
     if (!m) {
         err_memory(err, "out of memory");
@@ -61,19 +80,14 @@ struct matmul *matmul_make(enum precision precision, struct err *err)
     }
     m->precision = precision;
     const char *env = getenv("TK_CUBLAS");
-    m->loaded = env && strcmp(env, "off") == 0 ? err_set(&why, ERR_NOT_FOUND, "TK_CUBLAS is off") == 0
-                                               : !blas_load(&m->blas, &why);
-    if (!m->loaded && precision == PRECISION_F32)
-        return m;
-    if (!m->loaded) {
-        err_set(err, ERR_INVALID, "--precision: only cuBLAS has another than f32 (%s)", why.msg);
-    } else if (m->blas.Create(&m->handle) != CUBLAS_STATUS_SUCCESS) {
-        err_set(err, ERR_FATAL, "cuBLAS does not start on this GPU");
-    } else {
-        return m;
+    const bool off = env && strcmp(env, "off") == 0;
+    if (off ? precision_without_cublas(precision, err) : load(m, err)) {
+        free(m);
+        return NULL;
     }
-    free(m);
-    return NULL;
+    m->loaded = !off;
+    m->prints = env && strcmp(env, "print") == 0;
+    return m;
 }
 
 void matmul_free(struct matmul *m)
@@ -85,11 +99,6 @@ void matmul_free(struct matmul *m)
     if (m->handle)
         m->blas.Destroy(m->handle);
     free(m);
-}
-
-bool matmul_has_cublas(const struct matmul *m)
-{
-    return m->loaded;
 }
 
 /* cuBLAS takes 256 bytes for granted; parameters lie one behind the other, at any multiple of 4. */
@@ -245,6 +254,34 @@ static bool keeps_nan(struct cuda *c, struct plan *plan, const struct product *p
            isnan(first.f32);
 }
 
+static const char *element_name(int element)
+{
+    return element == ELEMENT_BF16 ? "bf16" : "f32";
+}
+
+static void print_plan(const struct matmul *m, const struct plan *p)
+{
+    const struct key *k = &p->key;
+    uint64_t does = 0;
+    int32_t id = -1;
+    size_t written;
+
+    fprintf(stderr, "cuBLAS %d x %d x %d, %s to %s%s%s%s%s%s: ", k->m, k->n, k->k, element_name(k->of),
+            element_name(k->to), k->a_transposed ? ", A transposed" : "",
+            k->b_transposed ? ", B transposed" : "", k->bias ? ", bias" : "", k->relu ? ", ReLU" : "",
+            k->more ? ", added" : "");
+    if (p->none) {
+        fprintf(stderr, "none; a kernel of this program computes it, without tensor cores\n");
+        return;
+    }
+    (void)m->blas.MatmulAlgoConfigGetAttribute(&p->algo, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof(id), &written);
+    (void)m->blas.MatmulAlgoCapGetAttribute(&p->algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &does,
+                                            sizeof(does), &written);
+    fprintf(stderr, "algorithm %d, %s%s\n", (int)id,
+            does & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK ? "tensor cores" : "no tensor cores",
+            p->relu_apart ? ", ReLU apart" : "");
+}
+
 static struct plan *plan_of(struct cuda *c, const struct key *key, const struct product *product)
 {
     struct matmul *m = c->matmul;
@@ -265,6 +302,8 @@ static struct plan *plan_of(struct cuda *c, const struct key *key, const struct 
         if (p->none || !key->relu || apart || keeps_nan(c, p, product))
             break;
     }
+    if (m->prints)
+        print_plan(m, p);
     return p;
 }
 

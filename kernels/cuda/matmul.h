@@ -1,4 +1,4 @@
-/* matmul.h - matrix products by cuBLASLt, where that library is installed.
+/* matmul.h - matrix products by cuBLASLt.
  *
  * Shapes:   column-major, as cuBLAS counts: C (m,n) = op(A) (m,k) op(B) (k,n), each with its leading dimension. A
  *           row-major matrix (R,C) is a column-major one (C,R).
@@ -28,12 +28,13 @@ struct product {
     bool more;        /* added to what C holds; without bias and ReLU */
 };
 
-/* Without cuBLAS, or with TK_CUBLAS=off in the environment, it is made all the same, and matmul_run does nothing. ERR_INVALID: a precision that only cuBLAS has. */
+/* The environment variable TK_CUBLAS: off: cuBLAS is not loaded, and matmul_run does nothing, so that the kernels of this
+ * folder compute instead, without tensor cores. print: each new product is a line on stderr: its shape, and whether its
+ * algorithm uses tensor cores. ERR_INVALID: no cuBLAS that can be used; a precision that only cuBLAS has. */
 struct matmul *matmul_make(enum precision precision, struct err *err) MUST_CHECK;
 void matmul_free(struct matmul *m);
-bool matmul_has_cublas(const struct matmul *m);
 
-/* Queue it. false: cuBLAS is not there, or has nothing for this product. A ReLU of cuBLAS's that makes 0 of what is no
+/* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product. A ReLU of cuBLAS's that makes 0 of what is no
  * number is not used. The first of a kind waits for the stream, unless that is being recorded. */
 bool matmul_run(struct cuda *c, struct product *p) MUST_CHECK;
 

@@ -164,6 +164,34 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixL
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Every product claims tensor cores. */
+cublasStatus_t capability(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoCapAttributes_t what, void *ret,
+                          size_t bytes, size_t *written)
+{
+    const uint64_t hmma = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA;
+    if (what != CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS || bytes != sizeof(hmma))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(ret, &hmma, sizeof(hmma));
+    *written = sizeof(hmma);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t configuration(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t what,
+                             void *ret, size_t bytes, size_t *written)
+{
+    const int32_t id = 66;
+    if (what != CUBLASLT_ALGO_CONFIG_ID || bytes != sizeof(id))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(ret, &id, sizeof(id));
+    *written = sizeof(id);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+size_t version()
+{
+    return 130100;
+}
+
 /* An element of either type. */
 float get(const void *p, cudaDataType type, uint64_t i)
 {
@@ -179,6 +207,7 @@ void put(void *p, cudaDataType type, uint64_t i, float x)
 }
 
 bool loses_nan;
+bool missing;
 
 float rectified(float x, bool loses)
 {
@@ -236,6 +265,11 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
 
 } // namespace
 
+extern "C" void fake_cublas_missing(bool on)
+{
+    missing = on;
+}
+
 extern "C" void fake_cublas_loses_nan(bool on)
 {
     loses_nan = on;
@@ -243,8 +277,12 @@ extern "C" void fake_cublas_loses_nan(bool on)
 
 extern "C" int blas_load(struct blas *b, struct err *err)
 {
-    (void)err;
-    *b = blas{create,         destroy,           desc_create,        desc_destroy,   desc_set,  layout_create,
-              layout_destroy, preference_create, preference_destroy, preference_set, heuristic, multiply};
+    if (missing)
+        return err_set(err, ERR_INVALID, "cuBLAS: libcublasLt.so.13: cannot open shared object file");
+    *b = blas{create,         destroy,           desc_create,
+              desc_destroy,   desc_set,          layout_create,
+              layout_destroy, preference_create, preference_destroy,
+              preference_set, heuristic,         capability,
+              configuration,  version,           multiply};
     return 0;
 }

@@ -17,6 +17,9 @@ void fake_cudart_fail(const char *function, int calls);
 /* What cuBLAS's own ReLU makes of NaN from now on: 0, or NaN (the default). */
 void fake_cublas_loses_nan(bool on);
 
+/* Whether cuBLAS's library is missing from now on. */
+void fake_cublas_missing(bool on);
+
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
 size_t fake_cudart_bytes(void);

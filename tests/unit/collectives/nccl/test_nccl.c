@@ -5,6 +5,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -193,6 +194,41 @@ static void test_window_that_one_rank_is_refused(void **state)
     part_run_failing(2, (struct part){.body = refused_window_body, .fault = "bad-window:0:0"}, 1);
 }
 
+/* --- ranks that share a GPU */
+
+struct shared {
+    const char *library, *variable;
+    bool told_apart;
+};
+
+static int share_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
+{
+    const struct shared *want = arg;
+    const char *host = getenv("NCCL_HOSTID");
+    char own[40];
+
+    (void)d, (void)stream;
+    snprintf(own, sizeof(own), "torchkeeper-rank-%d", c->rank);
+    RANK_CHECK(want->told_apart ? host && strcmp(host, own) == 0 : !host);
+    return 0;
+}
+
+static void test_ranks_that_share_a_gpu(void **state)
+{
+    static const struct shared all[] = {{"fake_nccl_old", "1", true},
+                                        {"fake_nccl_old", "0", false},
+                                        {"fake_nccl_old", NULL, false},
+                                        {"fake_nccl", "1", false}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i].variable)
+            setenv("NCCL_MULTI_RANK_GPU_ENABLE", all[i].variable, 1);
+        part_run(2, (struct part){.body = share_body, .arg = &all[i], .library = all[i].library});
+        unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    }
+}
+
 /* --- meeting */
 
 static int nothing_body(struct collectives *c, struct device_comm *d, cudaStream_t stream, const void *arg)
@@ -285,6 +321,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_buffers_are_bounded),
         cmocka_unit_test(test_buffers_are_registered_and_given_back),
         cmocka_unit_test(test_window_that_one_rank_is_refused),
+        cmocka_unit_test(test_ranks_that_share_a_gpu),
         cmocka_unit_test(test_meeting_that_fails),
         cmocka_unit_test(test_rank_that_dies_before_meeting),
         cmocka_unit_test(test_leaving_is_bounded),
