@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # gpu.sh - what needs an NVIDIA GPU: its tests, its benches. Without a device: one line, and exit 77.
 #   scripts/gpu.sh test|bench
+#   scripts/gpu.sh bundle    pack both for a machine with a GPU and nothing else: build/gpu-bundle.tar.gz; needs no GPU
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -55,9 +56,66 @@ benches() {
     fi
 }
 
+BUNDLE_MB=50
+GPU_TESTS=(unit_kernels_cuda_gpu_{copies,elements,ops,sequence_ops} unit_collectives_nccl_test_nccl_gpu
+    unit_trainer_run_resident_test_{ranks,zero,stages,stages_faults,gpt2_bf16,gpt2_bf16_run})
+
+# The libraries that these programs load, but for glibc's, which each machine has, and NVIDIA's.
+libraries_of() {
+    ldd "$@" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
+        grep -Ev '/(ld-linux.*|lib(c|m|pthread|dl|rt|resolv))\.so\.[0-9]+$'
+}
+
+# pack BUILD-FOLDER FOLDER: the bundle's files, out of programs that are built.
+pack() {
+    local build=$1 to=$2 program
+    rm -rf "$to"
+    mkdir -p "$to"/{bin,tests,lib,golden}
+    for program in trainer gpu-bench nccl-bench; do cp "$build/bin/$program" "$to/bin/"; done
+    cp "$build/bin/libtk_cuda.so" "$to/bin/"
+    for program in "${GPU_TESTS[@]}"; do cp "$build/tests/$program" "$to/tests/"; done
+    mapfile -t programs < <(find "$to/bin" "$to/tests" -type f)
+    strip --strip-debug "${programs[@]}"
+    libraries_of "${programs[@]}" | xargs cp -L -t "$to/lib"
+    cp tests/golden/torch/gpt2_bf16.* "$to/golden/"
+    cp tests/unit/trainer/run/resident/small_gpt2.yaml bench/gpu/pytorch.py scripts/gpu-sanitize.sh "$to/"
+    cp scripts/gpu-run.sh "$to/run.sh"
+    cp "$build/kernels.txt" "$to/" 2>/dev/null || echo "registers and spills of each kernel: not in this bundle" >"$to/kernels.txt"
+    printf 'Torchkeeper %s, built %s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
+        "$(date -u +%Y-%m-%d)" >"$to/VERSION"
+}
+
+# For GPUs of compute capability 9.0 (H100, H200), and as PTX for newer ones.
+bundle() {
+    local build=build/gpu to=build/gpu-bundle bytes
+    scripts/deps.sh build test cuda
+    say "build: release, for sm_90"
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DWITH_CUDA=on \
+        -DTK_CUDA_ARCHITECTURES=90 -DTK_NVCC_EXTRA="-Xptxas=-v" >"$LOGS/cmake-gpu.log" 2>&1 || die "cmake failed: build/logs/cmake-gpu.log"
+    rm -rf "$build"/kernels/cuda/kernels_cuda.dir # so that the compiler tells about all kernels
+    cmake --build "$build" --target kernels_cuda >"$LOGS/build-gpu.log" 2>&1 || die "compiling failed: build/logs/build-gpu.log"
+    scripts/gpu-kernels.py "$LOGS/build-gpu.log" >"$build/kernels.txt"
+    cmake --build "$build" --target trainer gpu-bench nccl-bench tk_cuda "${GPU_TESTS[@]}" >"$LOGS/build-gpu.log" 2>&1 ||
+        die "compiling failed: build/logs/build-gpu.log"
+    pack "$build" "$to"
+    tar -C build --owner=0 --group=0 --sort=name -czf build/gpu-bundle.tar.gz gpu-bundle
+    bytes=$(stat -c %s build/gpu-bundle.tar.gz)
+    [ "$bytes" -le $((BUNDLE_MB << 20)) ] || die "build/gpu-bundle.tar.gz: $bytes bytes, expected at most $BUNDLE_MB MiB"
+    printf 'build/gpu-bundle.tar.gz: %d.%d MiB. On the machine with the GPU: tar xzf gpu-bundle.tar.gz && gpu-bundle/run.sh\n' \
+        $((bytes >> 20)) $(((bytes & 0xfffff) * 10 >> 20))
+}
+
 case ${1:-} in
+bundle)
+    bundle
+    exit
+    ;;
+pack)
+    pack "${@:2}"
+    exit
+    ;;
 test | bench) ;;
-*) die "expected test or bench" ;;
+*) die "expected test, bench or bundle" ;;
 esac
 has_gpu || {
     echo "gpu-$1: skipped: no NVIDIA GPU on this machine (neither /dev/nvidiactl nor /dev/dxg)"

@@ -1,12 +1,14 @@
-/* gpu_bench.c - gpu-bench [steps [net batch]]: time per training step of the seed nets on a GPU, as recorded graphs.
+/* gpu_bench.c - gpu-bench [STEPS [NET BATCH]]: time per training step of the seed nets on a GPU, as recorded graphs.
+ * gpu-bench --versions: the GPUs, and the CUDA versions of driver and runtime.
  *
- * Samples are random bytes, or tokens: what is measured does not depend on them. GPT-2 is trained in bf16 and for a tenth of
- * the steps; of it tokens per second are printed, too, and which share of the chip's dense bf16 they are. Printed per net and size of batch: the time until the
- * first step is done (context, data, weights, kernels loaded, without the process's own start), the median and the best of
- * the rounds' times per step, and samples per second. Steps of a round are queued one behind the other, as in a training that
- * shows no loss meanwhile.
+ * Samples are random bytes, or tokens: what is measured does not depend on them. GPT-2 is trained in bf16, first, and for a
+ * tenth of the steps; of it tokens per second are printed, too, and which share of the chip's dense bf16 they are.
  *
- * Exit status: 0, 77 without a GPU, 1 for what fails.
+ * Printed per net and size of batch: the time until the first step is done (context, data, weights, kernels loaded, without
+ * the process's own start), the median and the best of the rounds' times per step, and samples per second. Steps of a round
+ * are queued one behind the other, as in a training that shows no loss meanwhile.
+ *
+ * Exit status: 0; 77 without a GPU, 1 if TK_GPU_REQUIRED is in the environment; 1 when a net fails, after the others.
  */
 #include "bench_tokens.h"
 
@@ -200,6 +202,24 @@ static int told(const struct gpu_plugin *plugin, const char *preset, int64_t bat
     return 1;
 }
 
+static int no_gpu(const char *why)
+{
+    const bool required = getenv("TK_GPU_REQUIRED");
+
+    fprintf(stderr, "gpu-bench: %s: no GPU: %s\n", required ? "TK_GPU_REQUIRED is set" : "skipped", why);
+    return required ? 1 : 77;
+}
+
+static void print_versions(const struct gpu_facts *f)
+{
+    printf("CUDA: driver %d.%d, runtime %d.%d; %d GPU%s%s%s", f->driver / 1000, f->driver % 1000 / 10,
+           f->runtime / 1000, f->runtime % 1000 / 10, f->devices, f->devices == 1 ? "" : "s",
+           f->devices ? "" : ": ", f->devices ? "" : f->why_none);
+    for (int i = 0; i < f->devices && i < GPU_DEVICES_MAX; i++)
+        printf(", %d of capability %d.%d", i, f->capability[i] / 10, f->capability[i] % 10);
+    printf("\n");
+}
+
 int main(int argc, char **argv)
 {
     static const char *const nets[] = {"fashion-mlp", "mnist-cnn", "convnet"};
@@ -210,27 +230,30 @@ int main(int argc, char **argv)
     struct gpu_facts facts;
     struct err err;
 
-    if (argc == 3 || argc > 4 || (argc > 1 && !sv_i64(sv_from(argv[1]), 2, 1000000, &steps)) ||
-        (argc == 4 && !sv_i64(sv_from(argv[3]), 1, 65536, &only))) {
-        fprintf(stderr, "usage: gpu-bench [STEPS [NET BATCH]], 2..1000000 steps, batches of 1..65536\n");
+    const bool versions = argc == 2 && strcmp(argv[1], "--versions") == 0;
+
+    if (!versions && (argc == 3 || argc > 4 || (argc > 1 && !sv_i64(sv_from(argv[1]), 2, 1000000, &steps)) ||
+                      (argc == 4 && !sv_i64(sv_from(argv[3]), 1, 65536, &only)))) {
+        fprintf(stderr, "usage: gpu-bench [STEPS [NET BATCH]], 2..1000000 steps, batches of 1..65536\n"
+                        "       gpu-bench --versions\n");
         return 2;
     }
     const struct gpu_plugin *plugin = gpu_plugin_load(getenv("TK_GPU_PLUGIN_DIR"), &err);
     if (!plugin || plugin->facts(&facts, &err)) {
-        fprintf(stderr, "gpu-bench: skipped: %s\n", err.msg);
-        return 77;
+        return no_gpu(err.msg);
+    }
+    if (versions) {
+        print_versions(&facts);
+        return 0;
     }
     if (!facts.devices) {
-        fprintf(stderr, "gpu-bench: skipped: no GPU: %s\n", facts.why_none);
-        return 77;
+        return no_gpu(facts.why_none);
     }
     printf("%-12s %6s %13s %13s %13s %12s\n", "net", "batch", "first step", "step, median", "step, best",
            "samples/s");
-    int failed = only ? told(plugin, argv[2], only, steps) : 0;
-    for (size_t i = 0; i < ARRAY_LEN(nets) && !only && !failed; i++)
-        for (size_t b = 0; b < ARRAY_LEN(batches) && !failed; b++)
-            failed = told(plugin, nets[i], batches[b], steps);
-    if (!only && !failed)
-        failed = told(plugin, "gpt2", sequences, steps);
+    int failed = only ? told(plugin, argv[2], only, steps) : told(plugin, "gpt2", sequences, steps);
+    for (size_t i = 0; i < ARRAY_LEN(nets) && !only; i++)
+        for (size_t b = 0; b < ARRAY_LEN(batches); b++)
+            failed |= told(plugin, nets[i], batches[b], steps);
     return failed;
 }

@@ -5,6 +5,7 @@
 #include "trainer/state/files/torch_unzip.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char golden_bf16_yaml[] =
@@ -24,13 +25,20 @@ const char golden_bf16_yaml[] =
     "data: {format: tokens, train: gpt2_bf16.bin}\n"
     "defaults: {epochs: 1, batch_size: 4, micro_batches: 2, seed: 1337}\n";
 
+const char *golden_dir(void)
+{
+    const char *dir = getenv("TK_GOLDEN_DIR");
+
+    return dir ? dir : TK_SOURCE_DIR "/tests/golden/torch";
+}
+
 void golden_open(struct golden *g, const char *name)
 {
     char path[4096];
     struct err err = {0};
 
     *g = (struct golden){.file = BUF_INIT(1 << 20)};
-    snprintf(path, sizeof(path), "%s/%s", GOLDEN_DIR, name);
+    snprintf(path, sizeof(path), "%s/%s", golden_dir(), name);
     if (fs_read(path, &g->file, &err) || torch_zip_read(g->file.data, g->file.len, &g->a, &g->root, &err))
         fail_msg("%s: %s", name, err.msg);
 }
@@ -47,7 +55,7 @@ void golden_config(struct golden *g, const char *yaml, struct config *cfg)
 
     if (config_decode("small.yaml", yaml, strlen(yaml), &g->a, cfg, &err))
         fail_msg("%s", err.msg);
-    cfg->data_dir = GOLDEN_DIR;
+    cfg->data_dir = golden_dir();
     cfg->resume = "never";
     cfg->save_seconds = 0;
     cfg->timeout_s = 60;

@@ -11,7 +11,8 @@
 #include "trainer/model/model.h"
 #include "trainer/state/files/pt_value.h"
 
-#define GOLDEN_DIR TK_SOURCE_DIR "/tests/golden/torch"
+/* The folder of records: TK_GOLDEN_DIR of the environment, for programs that run where the sources are not. */
+const char *golden_dir(void);
 
 /* The network of gpt2_bf16.pt, and its training. */
 extern const char golden_bf16_yaml[];
