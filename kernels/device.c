@@ -37,6 +37,11 @@ void device_free(struct kctx *ctx, void *p)
         ctx->ops->release(ctx, p);
 }
 
+size_t device_room(struct kctx *ctx)
+{
+    return ctx->ops->room ? ctx->ops->room(ctx) : SIZE_MAX;
+}
+
 void device_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
 {
     ctx->ops->put(ctx, to, host, bytes);

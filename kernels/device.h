@@ -43,6 +43,9 @@ const char *device_name(const struct kctx *ctx);
 void *device_alloc(struct kctx *ctx, size_t bytes, struct err *err) MUST_CHECK;
 void device_free(struct kctx *ctx, void *p);
 
+/* Bytes that device_alloc can still give, to all processes together. SIZE_MAX on the CPU. */
+size_t device_room(struct kctx *ctx);
+
 /* From the process's memory, which may be reused at once, and back, when all that was queued before is done. */
 void device_put(struct kctx *ctx, void *to, const void *host, size_t bytes);
 int device_get(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err) MUST_CHECK;

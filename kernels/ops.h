@@ -101,6 +101,7 @@ struct kernel_ops {
     /* device.h */
     void *(*alloc)(struct kctx *ctx, size_t bytes, struct err *err);
     void (*release)(struct kctx *ctx, void *p);
+    size_t (*room)(struct kctx *ctx); /* NULL: not known */
     void (*put)(struct kctx *ctx, void *to, const void *host, size_t bytes);
     int (*get)(struct kctx *ctx, void *host, const void *from, size_t bytes, struct err *err);
     void (*copy)(struct kctx *ctx, void *to, const void *from, size_t bytes);

@@ -56,6 +56,14 @@ static void cuda_release(struct kctx *ctx, void *p)
     cuda_note(c, cudaFree(p), "freeing memory");
 }
 
+static size_t cuda_room(struct kctx *ctx)
+{
+    size_t left = 0, all;
+
+    cuda_note(cuda_of(ctx), cudaMemGetInfo(&left, &all), "asking for its memory");
+    return left;
+}
+
 /* The process's memory is not pinned: it may be reused only when the copy is done. */
 static void cuda_put(struct kctx *ctx, void *to, const void *host, size_t bytes)
 {
@@ -224,6 +232,7 @@ static const struct kernel_ops cuda_ops = {.name = cuda_name,
                                            .reserve = cuda_reserve,
                                            .alloc = cuda_alloc,
                                            .release = cuda_release,
+                                           .room = cuda_room,
                                            .put = cuda_put,
                                            .get = cuda_get,
                                            .copy = cuda_copy,

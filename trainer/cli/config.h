@@ -28,6 +28,9 @@ enum {
     NPROCS_GPUS = -1 /* as many as there are */
 };
 
+/* By the device: bf16 for models of sequences on a GPU, else f32. */
+enum { CONFIG_PRECISION_AUTO = -1 };
+
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 struct config {
@@ -56,7 +59,7 @@ struct config {
     bool no_download;
     int dataset; /* enum dataset_name */
     int64_t epochs, max_steps;
-    int64_t batch_size;         /* per rank; of a model in stages: per replica */
+    int64_t batch_size;         /* per rank; of a model in stages: per replica. 0: session_batch.c chooses */
     int64_t micro_batches;      /* parts of a batch that go through the model one after the other */
     int64_t total_batch_tokens; /* of all ranks in a step, batch_size then being a micro-batch; 0: not so */
     int64_t zero_stage;         /* 1: each rank keeps a part of the optimiser's state */
@@ -70,7 +73,7 @@ struct config {
     int64_t nprocs;  /* 0: nprocs_default */
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
-    int precision;   /* 0 f32, 1 tf32, 2 bf16, as enum precision of kernels/device.h */
+    int precision;   /* CONFIG_PRECISION_AUTO or enum precision of kernels/device.h */
     bool stochastic_rounding;
     double timeout_s;
     double

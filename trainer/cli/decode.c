@@ -243,27 +243,51 @@ static int decode_model(const struct yaml_at *root, struct config *cfg, struct e
     return decode_stages(&at, model, err);
 }
 
-/* A number, or "gpus". */
-static int decode_nprocs(const struct yaml_at *at, int64_t *ret, struct err *err)
+/* A number, or `word`, which stands for `meant`. */
+static int number_or(const struct yaml_at *at, const char *key, const char *word, int64_t meant, int64_t max,
+                     int64_t *ret, struct err *err)
 {
-    struct yaml_at member = yaml_member(at, "nprocs");
+    struct yaml_at member = yaml_member(at, key);
 
-    if (!member.node || member.node->kind != YAML_TREE_SCALAR || strcmp(member.node->text, "gpus") != 0)
-        return yaml_get_i64(at, "nprocs", 1, NPROCS_MAX, ret, err);
-    *ret = NPROCS_GPUS;
+    if (!member.node || member.node->kind != YAML_TREE_SCALAR || strcmp(member.node->text, word) != 0)
+        return yaml_get_i64(at, key, 1, max, ret, err);
+    *ret = meant;
     return 0;
+}
+
+/* What the device decides. */
+static int decode_auto(const struct yaml_at *at, struct config *cfg, struct err *err)
+{
+    static const char *const precisions[] = {"f32", "tf32", "bf16", "auto", NULL};
+
+    if (yaml_get_choice(at, "precision", precisions, &cfg->precision, err) ||
+        number_or(at, "batch_size", "auto", 0, BATCH_SIZE_MAX, &cfg->batch_size, err))
+        return -1;
+    if (strcmp(precisions[cfg->precision], "auto") == 0)
+        cfg->precision = CONFIG_PRECISION_AUTO;
+    return !cfg->batch_size && !cfg->total_batch_tokens
+               ? yaml_err(at, err, "batch_size: auto: expected total_batch_tokens beside it")
+               : 0;
 }
 
 static int decode_defaults(const struct yaml_at *root, struct config *cfg, struct err *err)
 {
     struct yaml_at at = yaml_member(root, "defaults");
-    static const char *const keys[] = {"epochs",        "batch_size",
-                                       "micro_batches", "total_batch_tokens",
-                                       "seed",          "sampler_seed",
-                                       "log_interval",  "log_interval_all_ranks",
-                                       "save_path",     "save_every",
-                                       "val_every",     "val_steps",
-                                       "nprocs",        NULL};
+    static const char *const keys[] = {"epochs",
+                                       "batch_size",
+                                       "micro_batches",
+                                       "total_batch_tokens",
+                                       "seed",
+                                       "sampler_seed",
+                                       "log_interval",
+                                       "log_interval_all_ranks",
+                                       "save_path",
+                                       "save_every",
+                                       "val_every",
+                                       "val_steps",
+                                       "nprocs",
+                                       "precision",
+                                       NULL};
 
     cfg->epochs = 1;
     cfg->batch_size = 32;
@@ -279,17 +303,16 @@ static int decode_defaults(const struct yaml_at *root, struct config *cfg, struc
     cfg->keep = 3;
     return yaml_expect_mapping(&at, keys, err) ||
                    yaml_get_i64(&at, "epochs", 1, 1000000, &cfg->epochs, err) ||
-                   yaml_get_i64(&at, "batch_size", 1, BATCH_SIZE_MAX, &cfg->batch_size, err) ||
                    yaml_get_i64(&at, "micro_batches", 1, MICRO_BATCHES_MAX, &cfg->micro_batches, err) ||
                    yaml_get_i64(&at, "total_batch_tokens", 1, INT32_MAX, &cfg->total_batch_tokens, err) ||
-                   yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
+                   decode_auto(&at, cfg, err) || yaml_get_i64(&at, "seed", 0, INT64_MAX, &cfg->seed, err) ||
                    yaml_get_i64(&at, "sampler_seed", 0, INT64_MAX, &cfg->sampler_seed, err) ||
                    yaml_get_i64(&at, "log_interval", 1, 1000000000, &cfg->log_interval, err) ||
                    yaml_get_str(&at, "save_path", 4000, &cfg->save_path, err) ||
                    yaml_get_i64(&at, "save_every", 1, 1000000, &cfg->save_every, err) ||
                    yaml_get_i64(&at, "val_every", 1, INT32_MAX, &cfg->val_every, err) ||
                    yaml_get_i64(&at, "val_steps", 1, INT32_MAX, &cfg->val_steps, err) ||
-                   decode_nprocs(&at, &cfg->nprocs_default, err) ||
+                   number_or(&at, "nprocs", "gpus", NPROCS_GPUS, NPROCS_MAX, &cfg->nprocs_default, err) ||
                    yaml_get_i64(&at, "log_interval_all_ranks", 1, 1000000000, &cfg->log_interval_all_ranks,
                                 err)
                ? -1

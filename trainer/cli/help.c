@@ -172,8 +172,8 @@ static void about_lines(FILE *out)
     wrap_text(
         out, 4,
         "arguments: a list of options whose values may stand without their names. defaults: values of "
-        "options, among "
-        "them nprocs: a number, or gpus. test: false leaves out the evaluation at the end. print: {start, "
+        "options, among them nprocs: a number, or gpus; precision; batch_size: a number, or auto (with "
+        "total_batch_tokens). test: false leaves out the evaluation at the end. print: {start, "
         "epoch_start, epoch_end, epoch_all, saved}: lines that stand for the trainer's own, with {rank}, "
         "{world}, "
         "{epoch}, "

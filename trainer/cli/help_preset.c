@@ -21,6 +21,15 @@ static bool about_derived(FILE *out, const struct config *cfg, const struct opti
                 (long long)cfg->log_interval_all_ranks);
     else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, nprocs))
         about_nprocs(out, cfg);
+    else if (o->kind == OPTION_INTEGER && o->offset == offsetof(struct config, batch_size) &&
+             !cfg->batch_size)
+        wrap_text(
+            out, 8,
+            "Default: the most that divide a rank's share of --total_batch_tokens and fit into the GPU's "
+            "memory, up to 65536 tokens; on a CPU up to 4. Another GPU may make other micro-batches and so "
+            "round sums otherwise: a number gives the same bits everywhere.");
+    else if (o->kind == OPTION_PRECISION)
+        fprintf(out, "        Default %s.\n", option_word(o, cfg->precision));
     else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
         fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
                 cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");

@@ -28,13 +28,18 @@ const struct option_row *option_find(const struct option_table *t, struct sv giv
 static const struct choice {
     int first;
     const char *expected;
-    const char *const words[4];
+    const char *const words[5];
 } CHOICES[] = {
     [OPTION_DATASET] = {DATASET_MNIST, "mnist or fashion-mnist", {"mnist", "fashion-mnist"}},
     [OPTION_BACKEND] = {COLLECTIVES_GLOO, "gloo or nccl", {"gloo", "nccl"}},
     [OPTION_LOG_FORMAT] = {LOG_FORMAT_TEXT, "text or json", {"text", "json"}},
-    [OPTION_PRECISION] = {0, "f32, tf32 or bf16", {"f32", "tf32", "bf16"}},
+    [OPTION_PRECISION] = {CONFIG_PRECISION_AUTO, "auto, f32, tf32 or bf16", {"auto", "f32", "tf32", "bf16"}},
 };
+
+const char *option_word(const struct option_row *o, int value)
+{
+    return CHOICES[o->kind].words[value - CHOICES[o->kind].first];
+}
 
 static int apply_choice(const struct option_row *o, const char *value, int *field, struct err *err)
 {

@@ -95,13 +95,14 @@ static const struct option_row OPTIONS[] = {
      .help = "Ask for bit-exact repeats. On the CPU they always are: same binary, ranks and instruction set, "
              "same "
              "bits."},
-    {"precision", "f32|tf32|bf16", OPTION_PRECISION, AT(precision),
-     .help =
-         "Numbers on a GPU; CPUs have f32, the default. tf32: matrix products of linear layers round what "
-         "they multiply. bf16: a model of sequences keeps activations, their gradients and copies of its "
-         "weights in bf16, all else (weights, moments, sums, gradients of weights, norms' parameters) in "
-         "f32; other "
-         "models round as with tf32, to bf16. Convolutions are f32 always."},
+    {"precision", "auto|f32|tf32|bf16", OPTION_PRECISION, AT(precision),
+     .help = "Numbers on a GPU; CPUs have f32. tf32: matrix products of linear layers round what "
+             "they multiply. bf16: a model of sequences keeps activations, their gradients and copies of its "
+             "weights in bf16, all else (weights, moments, sums, gradients of weights, norms' parameters) in "
+             "f32; other "
+             "models round as with tf32, to bf16. Convolutions are f32 always. auto: bf16 on a GPU where the "
+             "model is one of sequences, else "
+             "f32."},
     {"stochastic_rounding", NULL, OPTION_FLAG, AT(stochastic_rounding),
      .help = "With --precision bf16, of a model of sequences: round the copies of the weights up or down by "
              "chance, so that their mean is the weight. The same seed gives the same bits."},

@@ -78,13 +78,16 @@ int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct 
     device = why[0] ? GPU_NONE : ask->local_rank % facts->devices;
     if (!why[0])
         too_old(facts, device, why, sizeof(why));
-    if (!why[0])
+    const bool own = nccl && !(ask->shared && strcmp(ask->shared, "1") == 0);
+    if (!why[0]) {
         ret->device = device;
-    else if (nccl)
+        ret->sharers = own ? 1 : (ask->local_world + facts->devices - 1) / facts->devices;
+    } else if (nccl) {
         return err_set(err, ERR_INVALID,
                        "--backend nccl: %.150s; wanted: %d GPU%s (limits: nvidia.com/gpu), or --backend gloo",
                        why, ask->local_world, ask->local_world == 1 ? "" : "s");
-    else if (facts->driver && !asked_for_none(ask->visible))
+    } else if (facts->driver && !asked_for_none(ask->visible)) {
         snprintf(ret->note, sizeof(ret->note), "training on the CPU: %.170s", why);
+    }
     return 0;
 }

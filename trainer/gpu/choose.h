@@ -26,6 +26,7 @@ struct gpu_ask {
 
 struct gpu_choice {
     int device;     /* CUDA's number, or GPU_NONE */
+    int sharers;    /* ranks of this host that may be on it, this one included */
     char note[200]; /* why a GPU that is there is not used; "": nothing to tell */
 };
 

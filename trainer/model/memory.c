@@ -95,37 +95,83 @@ int model_make_state(struct model *m, struct err *err)
     return 0;
 }
 
+/* Of the largest batch. A head's outputs are never kept. */
+static size_t output_bytes(const struct model *m, const struct layer *l)
+{
+    const size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out);
+
+    return len * (size_t)m->batch_max * element_bytes(m->numbers.element);
+}
+
+/* The memory that a pass has for one layer at a time: for a gradient of activations, for scratch. */
+static void most_of_a_layer(const struct model *m, size_t *ret_grad, size_t *ret_scratch)
+{
+    *ret_grad = sizeof(float); /* a weight at least, since those pass through it (part.c) */
+    *ret_scratch = 0;
+    for (int i = 0; i < m->layers; i++) {
+        const size_t out = output_bytes(m, &m->layer[i]);
+        const size_t scratch = m->layer[i].scratch_bytes * (size_t)m->batch_max;
+        *ret_grad = out > *ret_grad ? out : *ret_grad;
+        *ret_scratch = scratch > *ret_scratch ? scratch : *ret_scratch;
+    }
+}
+
 int model_make_activations(struct model *m, struct err *err)
 {
-    size_t batch = (size_t)m->batch_max;
-    size_t each = element_bytes(m->numbers.element);
-    size_t widest = 0;
-    size_t scratch = 0;
+    size_t scratch;
 
     if (m->numbers.elsewhere && !m->device)
         return 0;
-
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        size_t len = l->spec->ops->loss ? 0 : shape_len(&l->out) * batch;
-        if (len > widest)
-            widest = len;
-        if (l->scratch_bytes > scratch)
-            scratch = l->scratch_bytes;
-        if (len && !l->alias && !(m->out[i] = taken(m, len * each, err)))
+        const size_t out = output_bytes(m, l);
+        if (out && !l->alias && !(m->out[i] = taken(m, out, err)))
             return -1;
-        if (l->saved_bytes && !(m->saved[i] = taken(m, l->saved_bytes * batch, err)))
+        if (l->saved_bytes && !(m->saved[i] = taken(m, l->saved_bytes * (size_t)m->batch_max, err)))
             return -1;
         if (l->kept_bytes && !(m->kept[i] = taken(m, l->kept_bytes, err)))
             return -1;
     }
     if (m->twin)
         return 0;
-    /* A weight at least, since those pass through it (part.c). */
-    m->grad_bytes = widest * each > sizeof(float) ? widest * each : sizeof(float);
+    most_of_a_layer(m, &m->grad_bytes, &scratch);
     if (!(m->grad[0] = taken(m, m->grad_bytes, err)) || !(m->grad[1] = taken(m, m->grad_bytes, err)) ||
-        !(m->scratch = taken(m, scratch * batch, err)))
+        !(m->scratch = taken(m, scratch, err)))
         return -1;
+    return 0;
+}
+
+/* The logits that a head has at a time (kernels/queued.h). */
+static size_t head_bytes(const struct model *m)
+{
+    const struct shape *out = &m->layer[m->layers - 1].out;
+    const struct linear_shape head = {.rows = m->batch_max * out->rows, .out = out->channels};
+
+    return model_has_head(m) ? queued_classifier_bytes(&head) : 0;
+}
+
+int model_needs(const struct model_spec *spec, int batch, struct model_needs *ret, struct err *err)
+{
+    cleanup_free struct model *m = calloc(1, sizeof(*m)); /* planned alone: it has no memory */
+    size_t grad, scratch;
+
+    if (!m)
+        return err_memory(err, "no memory for the model");
+    m->batch_max = batch;
+    m->numbers = spec->numbers;
+    if (model_plan(m, spec, err))
+        return -1;
+    most_of_a_layer(m, &grad, &scratch);
+    const size_t reserved = model_workspace_bytes(m, 1), head = head_bytes(m);
+    *ret = (struct model_needs){.len = m->len,
+                                .forward_len = model_forward_len(m),
+                                .bytes = 2 * grad + scratch + (reserved > head ? reserved : head)};
+    for (int i = 0; i < m->layers; i++) {
+        const struct layer *l = &m->layer[i];
+        ret->bytes += (l->alias ? 0 : output_bytes(m, l)) + l->saved_bytes * (size_t)batch + l->kept_bytes;
+        for (int b = 0; b < l->buffers; b++)
+            ret->bytes += layer_buffer_bytes(&l->buffer[b]);
+    }
     return 0;
 }
 

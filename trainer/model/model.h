@@ -49,6 +49,15 @@ struct model;
 struct model *model_make(const struct model_spec *spec, int batch_max, struct err *err) MUST_CHECK;
 void model_free(struct model *m);
 
+/* What training with batches of `batch` samples on a device takes (spec->numbers says how), before there is a model. */
+struct model_needs {
+    size_t len;         /* floats of all parameters */
+    size_t forward_len; /* model_forward_len */
+    size_t bytes;       /* activations, their gradients, buffers and scratch memory */
+};
+int model_needs(const struct model_spec *spec, int batch, struct model_needs *ret,
+                struct err *err) MUST_CHECK;
+
 static inline void model_freep(struct model **m)
 {
     model_free(*m);

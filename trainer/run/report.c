@@ -91,22 +91,36 @@ bool report_silent(const struct report *r)
     return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
 }
 
+static const char *precision_name(int precision)
+{
+    static const char *const names[] = {"f32", "tf32", "bf16"};
+
+    return names[precision];
+}
+
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads)
 {
+    char parts[48] = "";
+
     if (!r || report_silent(r))
         return;
+    if (cfg->micro_batches > 1)
+        snprintf(parts, sizeof(parts), " in %lld micro-batches", (long long)cfg->micro_batches);
     if (report_begin_json(r, "start"))
         fprintf(r->o.out,
                 ",\"model\":\"%s\",\"parameters\":%zu,\"ranks\":%d,\"transport\":\"%s\",\"batch_size\":%lld,"
-                "\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,\"steps\":%lld",
-                cfg->name, parameters, world, transport, (long long)cfg->batch_size, threads, isa,
+                "\"micro_batches\":%lld,\"precision\":\"%s\",\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,"
+                "\"steps\":%lld",
+                cfg->name, parameters, world, transport, (long long)cfg->batch_size,
+                (long long)cfg->micro_batches, precision_name(cfg->precision), threads, isa,
                 (long long)r->o.epochs, (long long)r->o.steps);
     else
         fprintf(r->o.out,
-                "%s: %zu parameters, %d rank%s (%s), batch %lld per rank, %d thread%s per rank (%s)",
+                "%s: %zu parameters, %d rank%s (%s), batch %lld per rank%s, %d thread%s per rank (%s%s%s)",
                 cfg->name, parameters, world, world == 1 ? "" : "s", transport, (long long)cfg->batch_size,
-                threads, threads == 1 ? "" : "s", isa);
+                parts, threads, threads == 1 ? "" : "s", isa, cfg->precision ? ", " : "",
+                cfg->precision ? precision_name(cfg->precision) : "");
     report_end(r);
 }
 

@@ -35,7 +35,7 @@ struct report_options {
 
 struct report *report_open(const struct report_options *o, struct err *err) MUST_CHECK;
 
-/* Write one line before the first step: model, ranks, device, threads. */
+/* Write one line before the first step: model, ranks, batch, device, precision, threads. */
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads);
 

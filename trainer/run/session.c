@@ -253,16 +253,6 @@ static void describe_start(struct session *s)
         report_events_failed(s->report, &why);
 }
 
-static int share_batch(struct session *s, struct err *err)
-{
-    struct pipeline_place at;
-
-    return pipeline_place_of(&s->own.model, s->comm->rank, s->comm->world, &at, err) ||
-                   config_batch(&s->own, at.replicas, err)
-               ? -1
-               : 0;
-}
-
 int session_open(struct session *s, const struct config *cfg, const struct run_env *env, struct err *err)
 {
     struct kctx_options machine = {0};
@@ -275,8 +265,6 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
     if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
         return -1;
-    if (share_batch(s, err))
-        return -1;
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
@@ -284,8 +272,8 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
         return -1;
     if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
         return -1;
-    if (open_data(s, err) || make_model(s, err) || make_train(s, err) || session_begin(s, err) ||
-        make_report(s, err) || tell_saving(s, err) || say_start(s, err))
+    if (session_share_batch(s, err) || open_data(s, err) || make_model(s, err) || make_train(s, err) ||
+        session_begin(s, err) || make_report(s, err) || tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);
     if (s->gpu.note[0])

@@ -32,7 +32,7 @@ struct session_speed {
 struct session {
     const struct config *cfg;   /* `own` */
     const struct config *asked; /* as it was given: for what must not depend on the number of ranks */
-    struct config own;          /* with the batch of each rank */
+    struct config own;          /* with what is decided here: each rank's batch, the precision */
     const struct run_env *env;
     int64_t timeout_ms;
     struct collectives_config ranks;
@@ -74,6 +74,10 @@ int session_find_device(struct session *s, struct err *err) MUST_CHECK;
 
 /* Open the GPU's context and NCCL, after the ranks have connected; s->ctx stays NULL on a rank that uses the CPU. */
 int session_open_device(struct session *s, struct err *err) MUST_CHECK;
+
+/* Decide how many samples a rank takes per step and how many of them go through it at a time: the same numbers on every rank.
+ * ERR_INVALID: --total_batch_tokens is not divisible. */
+int session_share_batch(struct session *s, struct err *err) MUST_CHECK;
 
 /* Check that inputs, targets and classes of the data are those of the model. */
 int session_check_fit(const struct session *s, struct err *err) MUST_CHECK;

@@ -48,6 +48,8 @@ static int take_gpu(struct session *s, struct err *err)
 
 int session_open_device(struct session *s, struct err *err)
 {
+    if (s->own.precision == CONFIG_PRECISION_AUTO)
+        s->own.precision = s->plugin && s->own.model.input.sequence ? PRECISION_BF16 : PRECISION_F32;
     if (s->plugin && take_gpu(s, err))
         return -1;
     if (!s->ctx && s->cfg->precision != PRECISION_F32)

@@ -35,6 +35,7 @@ struct runtime {
     char fails[64];
     int left; /* calls until it does */
     cudaError_t last;
+    size_t memory = (size_t)1 << 40;
 } r;
 
 void allow(int protection)
@@ -122,11 +123,25 @@ size_t fake_cudart_bytes(void)
     return all;
 }
 
+void fake_cudart_memory(size_t bytes)
+{
+    r.memory = bytes;
+}
+
 extern "C" {
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
+{
+    const size_t used = fake_cudart_bytes();
+
+    *all = r.memory;
+    *left = used < r.memory ? r.memory - used : 0;
+    return cudaSuccess;
+}
 
 cudaError_t cudaMalloc(void **ret, size_t bytes)
 {
-    if (fake_fails("cudaMalloc") || bytes > (size_t)1 << 40)
+    if (fake_fails("cudaMalloc") || fake_cudart_bytes() + bytes > r.memory)
         return fake_told(cudaErrorMemoryAllocation);
     if (bytes == 0) {
         *ret = nullptr;

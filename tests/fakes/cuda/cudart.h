@@ -20,6 +20,9 @@ void fake_cublas_loses_nan(bool on);
 /* Whether cuBLAS's library is missing from now on. */
 void fake_cublas_missing(bool on);
 
+/* Bytes of device memory that there are from now on. */
+void fake_cudart_memory(size_t bytes);
+
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
 size_t fake_cudart_bytes(void);

@@ -35,6 +35,24 @@ static bool take_gradient(struct resident *r, struct err *err)
     return r->loss_sum;
 }
 
+/* As place_model, take_memory and take_scratch take it, with two moments and a second gradient. */
+int resident_needs(const struct model_spec *spec, int rows, int parts, size_t *ret, struct err *err)
+{
+    struct model_needs m;
+
+    if (model_needs(spec, rows, &m, err))
+        return -1;
+    const size_t batch = (size_t)rows, targets = (size_t)spec->input.rows;
+    const size_t copies = spec->numbers.element == ELEMENT_F32 ? 0 : element_bytes(spec->numbers.element);
+    const size_t in_parts =
+        (copies ? 3 : 2) * sizeof(float); /* moments, and values where passes read copies */
+    const size_t whole =
+        (copies ? 2 : 3) * sizeof(float) + copies; /* gradients, and values that passes read */
+    *ret = m.bytes + m.len * whole + m.len * in_parts / (size_t)parts +
+           batch * sizeof(float) * (m.forward_len + shape_len(&spec->input) + targets + 2);
+    return 0;
+}
+
 static int take_memory(struct resident *r, struct err *err)
 {
     const struct train_parts *p = &r->p;

@@ -37,6 +37,12 @@ enum { RESIDENT_RING = 16, RESIDENT_LAG = 8, RESIDENT_GRAPHS = 8 };
 
 struct resident;
 
+/* Bytes of device memory that training a model of sequences takes, the model's own included, with micro-batches of `rows`
+ * samples: `parts` ranks share the optimiser's state (1: none do), which is two moments. Not counted: the order of the samples,
+ * 4 bytes each; the context. */
+int resident_needs(const struct model_spec *spec, int rows, int parts, size_t *ret,
+                   struct err *err) MUST_CHECK;
+
 struct resident *resident_open(const struct train_parts *p, struct err *err) MUST_CHECK;
 void resident_close(struct resident *r);
 

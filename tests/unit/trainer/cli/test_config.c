@@ -47,6 +47,21 @@ static void the_preset_says_what_it_should(void **state)
     assert_int_equal(c.log_interval_all_ranks, 500);
 }
 
+static void the_device_decides_for_gpt2(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct config c;
+    struct err err;
+
+    assert_int_equal(config_load("gpt2", &a, &c, &err), 0);
+    assert_int_equal(c.batch_size, 0);
+    assert_int_equal(c.precision, CONFIG_PRECISION_AUTO);
+    assert_int_equal(config_load("gpt2-bytes", &a, &c, &err), 0);
+    assert_true(c.batch_size > 0);
+    assert_int_equal(c.precision, 0);
+}
+
 static void every_preset_is_read(void **state)
 {
     (void)state;
@@ -203,6 +218,12 @@ static void refuses_with_place_and_expectation(void **state)
         {"data:", "defaults: {nprocs: 0}\ndata:", "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
         {"data:", "defaults: {nprocs: all}\ndata:",
          "t.yaml:11: defaults.nprocs: expected an integer 1..1024"},
+        {"data:", "defaults: {batch_size: auto}\ndata:",
+         "t.yaml:11: defaults: batch_size: auto: expected total_batch_tokens beside it"},
+        {"data:", "defaults: {batch_size: all}\ndata:",
+         "t.yaml:11: defaults.batch_size: expected an integer 1..65536"},
+        {"data:", "defaults: {precision: f16}\ndata:",
+         "t.yaml:11: defaults.precision: expected one of: f32, tf32, bf16, auto"},
         {"train_items: 3", "train_items: x", "t.yaml:11: data.train_items: expected an integer"},
         {"train_items: 3", "std: 0", "t.yaml:11: data.std: expected a number"},
     };
@@ -339,6 +360,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_preset_says_what_it_should),
+        cmocka_unit_test(the_device_decides_for_gpt2),
         cmocka_unit_test(every_preset_is_read),
         cmocka_unit_test(a_users_model_has_defaults),
         cmocka_unit_test(refuses_with_place_and_expectation),

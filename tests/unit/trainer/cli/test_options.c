@@ -37,7 +37,8 @@ static void takes_every_option(void **state)
     char line[] =
         "--data d --dataset=fashion-mnist --epochs 3 --max-steps=7 --batch_size 16 --lr 5e-3 --seed 9 "
         "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
-        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision bf16 --resume never "
+        "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision auto --precision bf16 "
+        "--resume never "
         "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2 "
         "--log_histograms 6 --log-images 8 --stochastic_rounding --bucket_mb 0.5";
 
@@ -150,7 +151,7 @@ static void refuses(void **state)
         {"extra", "\"extra\": expected an option"},
         {"-e 3", "\"-e\": expected an option"},
         {"--", "--: unknown option"},
-        {"--precision f16", "--precision: expected f32, tf32 or bf16, got \"f16\""},
+        {"--precision f16", "--precision: expected auto, f32, tf32 or bf16, got \"f16\""},
         {"--precision BF16", "; did you mean bf16?"},
         {"--log_format jason", "got \"jason\"; did you mean json?"},
     };

@@ -38,7 +38,7 @@ static struct report_options options(struct fixture *f, enum log_format format)
 
 static void tell(struct report *r)
 {
-    struct config cfg = {.name = "mnist-cnn", .batch_size = 32};
+    struct config cfg = {.name = "mnist-cnn", .batch_size = 32, .micro_batches = 2, .precision = 2};
     struct report_times t = {.samples = 480000, .train_s = 40, .val_s = 2.5, .startup_s = 0.25};
 
     report_start(r, &cfg, 93322, 4, "host", "avx512", 1);
@@ -68,7 +68,8 @@ static void text_lines(void **state)
     struct err err;
 
     check(&f, report_open(&o, &err),
-          "mnist-cnn: 93322 parameters, 4 ranks (host), batch 32 per rank, 1 thread per rank (avx512)\n"
+          "mnist-cnn: 93322 parameters, 4 ranks (host), batch 32 per rank in 2 micro-batches, 1 thread per "
+          "rank (avx512, bf16)\n"
           "epoch 1/10, batch   125/375 with loss: 1.6123\n"
           "epoch 1/10 with val loss: 1.6000, val accuracy: 0.8600\n"
           "test loss: 1.5715, test accuracy: 0.8891\n"
@@ -86,7 +87,7 @@ static void json_lines(void **state)
 #define TIME "{\"time\":\"2026-01-01T00:00:00.000Z\",\"event\":"
     check(&f, report_open(&o, &err),
           TIME "\"start\",\"model\":\"mnist-cnn\",\"parameters\":93322,\"ranks\":4,\"transport\":\"host\","
-               "\"batch_size\":32,\"threads\":1,\"isa\":\"avx512\",\"epochs\":10,\"steps\":375}\n" TIME
+               "\"batch_size\":32,\"micro_batches\":2,\"precision\":\"bf16\",\"threads\":1,\"isa\":\"avx512\",\"epochs\":10,\"steps\":375}\n" TIME
                "\"train\",\"epoch\":1,\"epochs\":10,\"step\":125,\"steps\":375,\"global_step\":125,\"loss\":"
                "1.61234}\n" TIME
                "\"val\",\"epoch\":1,\"epochs\":10,\"global_step\":375,\"loss\":1.6,\"accuracy\":0.86}\n" TIME

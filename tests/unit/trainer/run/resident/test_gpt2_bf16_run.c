@@ -39,7 +39,7 @@ static void config_of(struct golden *g, struct config *cfg)
 {
     golden_config(g, golden_bf16_yaml, cfg);
     cfg->backend = COLLECTIVES_NCCL; /* one rank: no NCCL, but a GPU */
-    cfg->precision = PRECISION_BF16;
+    cfg->precision = CONFIG_PRECISION_AUTO;
 }
 
 /* So many losses of a training as cfg says. */

@@ -1,0 +1,202 @@
+/* test_batch.c - how many sequences go through a device at a time, chosen by its memory (session_batch.c): what is chosen fits, what
+ * would be more does not, and all ranks take the same. On a GPU that is none, and on the CPU.
+ */
+#include "test.h"
+
+#include "a_gpt2.h"
+#include "cudart.h"
+#include "kernels/cuda/cuda.h"
+#include "trainer/run/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t ALL = (size_t)1 << 40;
+
+/* all_gather's result, but for this rank's own. */
+static int64_t others;
+
+static int gather(struct collectives *c, const void *mine, size_t len, void *all, int64_t timeout_ms,
+                  struct err *err)
+{
+    (void)timeout_ms;
+    (void)err;
+    assert_int_equal(len, sizeof(others));
+    for (int r = 1; r < c->world; r++)
+        memcpy((char *)all + (size_t)r * len, &others, len);
+    memcpy(all, mine, len);
+    return 0;
+}
+
+struct asked {
+    int world, zero;
+    int64_t sequences; /* of a rank and step */
+    bool device, recompute;
+};
+
+static void model_of(const struct asked *a, struct model_spec *ret)
+{
+    const struct gpt2_spec gpt2 = {.vocab = VOCAB,
+                                   .block_size = TIME,
+                                   .n_layer = 2,
+                                   .n_head = 2,
+                                   .n_embd = 16,
+                                   .recompute = a->recompute};
+
+    gpt2_layers(&gpt2, ret);
+    ret->numbers.elsewhere = a->device;
+}
+
+/* The size of a micro-batch, or an error's. */
+static int chosen(const struct asked *a, int64_t *ret, struct err *err)
+{
+    struct collectives comm = {.world = a->world, .all_gather = gather};
+    struct session s = {.comm = &comm, .gpu.sharers = 1};
+    int rc;
+
+    s.own.total_batch_tokens = a->sequences * TIME * a->world;
+    s.own.micro_batches = 1;
+    s.own.zero_stage = a->zero;
+    model_of(a, &s.own.model);
+    s.ctx =
+        a->device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, err) : kctx_make(&(struct kctx_options){0}, err);
+    assert_non_null(s.ctx);
+    rc = session_share_batch(&s, err);
+    if (!rc) {
+        assert_int_equal(s.own.batch_size, a->sequences);
+        *ret = s.own.batch_size / s.own.micro_batches;
+    }
+    kctx_free(s.ctx);
+    return rc;
+}
+
+static int64_t must_choose(const struct asked *a)
+{
+    struct err err = {0};
+    int64_t rows = 0;
+
+    if (chosen(a, &rows, &err))
+        fail_msg("%s", err.msg);
+    return rows;
+}
+
+/* What a training takes of device memory, beside a context's own. */
+static size_t taken_by(const struct task *task)
+{
+    struct training t;
+    struct err err = {0};
+
+    struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
+    const size_t context = fake_cudart_bytes();
+    kctx_free(ctx);
+    open_training(&t, task, true);
+    const size_t bytes = fake_cudart_bytes() - context;
+    close_training(&t);
+    return bytes;
+}
+
+static void needs_are_what_is_taken(void **state)
+{
+    (void)state;
+    for (int rows = 1; rows <= 8; rows++)
+        for (int recompute = 0; recompute < 2; recompute++) {
+            const struct asked a = {.device = true, .recompute = recompute};
+            const struct task task = {
+                .batch = 2 * rows, .micro = 2, .items = 20, .clip = 1, .recompute = recompute};
+            struct model_spec spec;
+            struct err err = {0};
+            size_t needs;
+            model_of(&a, &spec);
+            if (resident_needs(&spec, rows, 1, &needs, &err))
+                fail_msg("%s", err.msg);
+            const size_t taken = taken_by(&task);
+            if (needs > taken || taken - needs > 2000) /* orders, norms, spans: of no size that grows */
+                fail_msg("%d sequences: %zu bytes, expected %zu", rows, needs, taken);
+        }
+}
+
+/* By hand: the most that divides and fits. */
+static int64_t by_hand(const struct asked *a, size_t room)
+{
+    for (int64_t rows = a->sequences; rows > 1; rows--) {
+        struct model_spec spec;
+        struct err err = {0};
+        size_t needs;
+        model_of(a, &spec);
+        assert_int_equal(resident_needs(&spec, (int)rows, a->zero ? a->world : 1, &needs, &err), 0);
+        if (a->sequences % rows == 0 && needs <= room / 100 * 90)
+            return rows;
+    }
+    return 1;
+}
+
+static void memory_decides(void **state)
+{
+    static const int64_t sequences[] = {1, 7, 12, 64};
+    bool seen[65] = {false};
+
+    (void)state;
+    for (size_t bytes = 400000; bytes < 20000000; bytes += bytes / 6)
+        for (int i = 0; i < (int)ARRAY_LEN(sequences) * 4; i++) {
+            const struct asked a = {
+                .world = 1 + i % 2 * 3, .zero = i / 2 % 2, .device = true, .sequences = sequences[i / 4]};
+            struct err err = {0};
+            struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
+            const size_t context = fake_cudart_bytes();
+            kctx_free(ctx);
+            fake_cudart_memory(context + bytes);
+            others = 64;
+            const int64_t rows = must_choose(&a);
+            fake_cudart_memory(ALL);
+            assert_int_equal(rows, by_hand(&a, bytes));
+            seen[rows] = true;
+        }
+    assert_true(seen[1] && seen[2] && seen[6] && seen[12] && seen[16] && seen[64]);
+}
+
+static void all_ranks_take_what_the_smallest_can(void **state)
+{
+    (void)state;
+    for (others = 1; others <= 16; others *= 2)
+        assert_int_equal(must_choose(&(struct asked){.world = 3, .device = true, .sequences = 16}), others);
+}
+
+static void a_cpu_takes_four_at_most(void **state)
+{
+    (void)state;
+    others = 64;
+    assert_int_equal(must_choose(&(struct asked){.world = 1, .sequences = 512}), 4);
+    assert_int_equal(must_choose(&(struct asked){.world = 2, .sequences = 6}), 3);
+    assert_int_equal(must_choose(&(struct asked){.world = 2, .sequences = 7}), 1);
+}
+
+static void what_does_not_divide_is_told(void **state)
+{
+    struct collectives comm = {.world = 2, .all_gather = gather};
+    struct session s = {.comm = &comm, .gpu.sharers = 1};
+    struct err err = {0};
+
+    (void)state;
+    others = 1;
+    model_of(&(struct asked){0}, &s.own.model);
+    s.own.total_batch_tokens = 5 * TIME;
+    s.own.micro_batches = 1;
+    s.ctx = kctx_make(&(struct kctx_options){0}, &err);
+    assert_int_equal(session_share_batch(&s, &err), -1);
+    assert_int_equal(err.kind, ERR_INVALID);
+    assert_non_null(strstr(err.msg, "--total_batch_tokens 60: expected 1..1024 times 24"));
+    kctx_free(s.ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(needs_are_what_is_taken),
+        cmocka_unit_test(memory_decides),
+        cmocka_unit_test(all_ranks_take_what_the_smallest_can),
+        cmocka_unit_test(a_cpu_takes_four_at_most),
+        cmocka_unit_test(what_does_not_divide_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

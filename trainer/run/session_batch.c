@@ -1,0 +1,82 @@
+/* session_batch.c - choose the batch of each rank, and for GPT-2's --total_batch_tokens how many sequences go through the device at
+ * a time: as many as its memory holds.
+ */
+#include "kernels/device.h"
+#include "trainer/run/resident/resident.h"
+#include "trainer/run/session.h"
+
+#include <stdlib.h>
+
+/* On a GPU: more tokens at a time make matrix products no quicker. Of its free memory a tenth is left: for NCCL, for what CUDA
+ * loads later, for the samples' order. */
+enum { TOKENS_MAX = 65536, ROOM_PERCENT = 90, HOST_SEQUENCES = 4 };
+
+/* *ret: training with micro-batches of `rows` fits into `room` bytes. */
+static int fits(const struct session *s, int replicas, int64_t rows, size_t room, bool *ret, struct err *err)
+{
+    size_t bytes;
+
+    if (resident_needs(&s->own.model, (int)rows, s->own.zero_stage ? replicas : 1, &bytes, err))
+        return -1;
+    *ret = bytes <= room;
+    return 0;
+}
+
+/* The most of `sequences` that this rank's device takes at a time, in equal micro-batches; where none fits, the least, whose
+ * memory is then found missing by whoever allocates it. */
+static int most_at_a_time(const struct session *s, int replicas, int64_t sequences, int64_t *ret,
+                          struct err *err)
+{
+    const bool host = device_is_host(s->ctx);
+    const int64_t limit = host ? HOST_SEQUENCES : TOKENS_MAX / s->own.model.input.rows;
+    const size_t room = host ? 0 : device_room(s->ctx) / 100 * ROOM_PERCENT / (size_t)s->gpu.sharers;
+    bool enough = false;
+
+    *ret = 1;
+    for (int64_t rows = limit > sequences ? sequences : limit; rows >= 1 && !enough; rows--) {
+        if (sequences % rows || sequences / rows > MICRO_BATCHES_MAX)
+            continue;
+        *ret = rows;
+        enough = host;
+        if (!host && fits(s, replicas, rows, room, &enough, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* What every rank can take. */
+static int least_of_ranks(const struct session *s, int64_t *rows, struct err *err)
+{
+    struct collectives *c = s->comm;
+    cleanup_free int64_t *all = calloc((size_t)c->world, sizeof(*all));
+
+    if (!all)
+        return err_memory(err, "no memory for a list of %d ranks", c->world);
+    if (c->all_gather(c, rows, sizeof(*rows), all, s->timeout_ms, err))
+        return -1;
+    for (int r = 0; r < c->world; r++)
+        *rows = all[r] < *rows ? all[r] : *rows;
+    return 0;
+}
+
+/* Where tokens are not divisible by ranks and sequences, config_batch says so. */
+static int choose(struct session *s, int replicas, struct err *err)
+{
+    const int64_t tokens = s->own.model.input.sequence ? s->own.model.input.rows : 1;
+    const int64_t sequences = s->own.total_batch_tokens / (tokens * replicas);
+
+    s->own.batch_size = 1;
+    if (s->own.model.input.sequence && most_at_a_time(s, replicas, sequences, &s->own.batch_size, err))
+        return -1;
+    return least_of_ranks(s, &s->own.batch_size, err);
+}
+
+int session_share_batch(struct session *s, struct err *err)
+{
+    struct pipeline_place at;
+
+    if (pipeline_place_of(&s->own.model, s->comm->rank, s->comm->world, &at, err) ||
+        (!s->own.batch_size && choose(s, at.replicas, err)))
+        return -1;
+    return config_batch(&s->own, at.replicas, err);
+}
