@@ -22,13 +22,15 @@ struct row_peak {
     int at; /* the first that is so large */
 };
 
-__device__ inline row_peak join(row_peak a, row_peak b)
-{
-    const bool first = a.most > b.most || (a.most == b.most && a.at < b.at);
-    const row_peak &high = first ? a : b;
-    const row_peak &low = first ? b : a;
-    return row_peak{high.sum + low.sum * (double)expf(low.most - high.most), high.most, high.at};
-}
+struct higher_peak {
+    __device__ row_peak operator()(row_peak a, row_peak b) const
+    {
+        const bool first = a.most > b.most || (a.most == b.most && a.at < b.at);
+        const row_peak &high = first ? a : b;
+        const row_peak &low = first ? b : a;
+        return row_peak{high.sum + low.sum * (double)expf(low.most - high.most), high.most, high.at};
+    }
+};
 
 struct head {
     linear_shape s;
@@ -75,22 +77,14 @@ template <class E> __device__ void put_gradient(E *x, int classes, row_peak p, i
 template <class E> __global__ void rows_of(head h, E *logits, loss_part *part, int first)
 {
     SHARED(row_peak, peak, HEAD_THREADS);
-    const int t = (int)threadIdx.x;
     const int row = first + (int)blockIdx.x;
     E *x = logits + (int64_t)blockIdx.x * h.stride;
     const int label = h.labels[row];
     const bool good = label >= 0 && label < h.s.out;
     const float mine = good ? (float)x[label] : 0.0F;
 
-    peak[t] = peak_of(x, h.s.out);
-    __syncthreads();
-    for (int half = HEAD_THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            peak[t] = join(peak[t], peak[t + half]);
-        __syncthreads();
-    }
-    const row_peak p = peak[0];
-    if (t == 0)
+    const row_peak p = block_reduce<HEAD_THREADS>(peak, peak_of(x, h.s.out), higher_peak());
+    if (threadIdx.x == 0)
         part[blockIdx.x] =
             good ? loss_part{log(p.sum) - ((double)mine - (double)p.most), p.at == label, NO_BAD_ROW}
                  : loss_part{NAN, 0, row};
@@ -117,7 +111,7 @@ void run_classifier(struct cuda *c, const struct linear_shape *s, struct queued_
         now.rows = (int)(s->rows - first < most ? s->rows - first : most);
         output_product<E>(c, &now, logits, stride, x, (const E *)weight, nullptr, false);
         LAUNCH(c, (unsigned)now.rows, HEAD_THREADS, rows_of<E>, h, logits, (loss_part *)c->parts, (int)first);
-        loss_sum(c, result, now.rows, 1, add || first > 0, loss_mean{mean, 1, share});
+        loss_sum(c, loss_target{result, 1, add || first > 0, loss_mean{mean, 1, share}}, now.rows);
         if (!dweight)
             continue;
         weight_product<E>(c, &now, dweight, first > 0, logits, stride, x);

@@ -3,7 +3,8 @@
  * Values: a struct with `static constexpr int N` and  void at(int row, int col, double *v) const, which gives the N
  *         numbers to be added. Finish: a struct with  void put(int col, const double *sum) const.
  *
- * Rows are cut into parts, a block per part and WARP columns; then one thread per column adds the parts in order.
+ * Rows are cut into parts, a block per part and WARP columns; then one thread per column adds the parts in order. Where one part
+ * is enough, its block finishes.
  */
 #ifndef TK_KERNELS_CUDA_COLUMNS_CUH
 #define TK_KERNELS_CUDA_COLUMNS_CUH
@@ -15,8 +16,8 @@ namespace
 
 constexpr int COLUMN_ROWS = 8; /* rows of a block's threads; WARP columns */
 
-template <class Values>
-__global__ void columns_part(Values values, double *part, int rows, int cols, int part_rows)
+template <class Values, class Finish>
+__global__ void columns_part(Values values, Finish finish, double *part, int rows, int cols, int part_rows)
 {
     constexpr int N = Values::N;
     SHARED(double, mine, COLUMN_ROWS *WARP *N);
@@ -39,7 +40,9 @@ __global__ void columns_part(Values values, double *part, int rows, int cols, in
     for (int y = 1; y < COLUMN_ROWS; y++)
         for (int i = 0; i < N; i++)
             sum[i] += mine[(y * WARP + (int)threadIdx.x) * N + i];
-    for (int i = 0; i < N; i++)
+    if (gridDim.y == 1)
+        finish.put(col, sum);
+    for (int i = 0; i < N && gridDim.y > 1; i++)
         part[((int64_t)blockIdx.y * cols + col) * N + i] = sum[i];
 }
 
@@ -58,8 +61,9 @@ __global__ void columns_finish(Finish finish, const double *part, int parts, int
 /* The same where rows may be read in packs: a thread takes a pack of columns. Values: besides, E, the element that is read;
  * COLS, a pack of them; and  void pack_at(int row, int col, sum *v) const, which adds COLS times N numbers, those of a column
  * side by side. What a thread adds up is sum_of_few, what threads do f64. */
-template <class Values>
-__global__ void columns_part_packed(Values values, double *part, int rows, int cols, int part_rows)
+template <class Values, class Finish>
+__global__ void columns_part_packed(Values values, Finish finish, double *part, int rows, int cols,
+                                    int part_rows)
 {
     constexpr int N = Values::N * Values::COLS;
     typedef typename sum_of_few<typename Values::E>::type sum_type;
@@ -76,84 +80,105 @@ __global__ void columns_part_packed(Values values, double *part, int rows, int c
     for (int i = 0; i < N; i++)
         mine[(i * COLUMN_ROWS + (int)threadIdx.y) * WARP + (int)threadIdx.x] = (double)sum[i];
     __syncthreads();
-    for (int i = (int)threadIdx.y; i < N && col < cols; i += COLUMN_ROWS) {
-        double all = 0;
-        for (int y = 0; y < COLUMN_ROWS; y++)
-            all += mine[(i * COLUMN_ROWS + y) * WARP + (int)threadIdx.x];
-        part[((int64_t)blockIdx.y * cols + col) * Values::N + i] = all;
+    for (int k = (int)threadIdx.y; k < Values::COLS && col < cols; k += COLUMN_ROWS) {
+        double all[Values::N] = {};
+        for (int i = 0; i < Values::N; i++)
+            for (int y = 0; y < COLUMN_ROWS; y++)
+                all[i] += mine[((k * Values::N + i) * COLUMN_ROWS + y) * WARP + (int)threadIdx.x];
+        if (gridDim.y == 1)
+            finish.put(col + k, all);
+        for (int i = 0; i < Values::N && gridDim.y > 1; i++)
+            part[((int64_t)blockIdx.y * cols + col + k) * Values::N + i] = all[i];
     }
 }
 
-template <class Values, class Finish>
-void columns_sum_packed(struct cuda *c, int rows, int cols, Values values, Finish finish)
+/* How the rows are cut: parts 0 where there are too many columns for c->parts (2 million). */
+struct column_cut {
+    int64_t across; /* blocks beside each other */
+    int64_t parts;
+    int part_rows;
+};
+
+inline column_cut columns_cut(struct cuda *c, int rows, int cols, int numbers, int64_t across, int per_sm)
 {
-    constexpr int N = Values::N;
-    double *part = (double *)c->parts;
-    const int64_t across = ceil_div(cols, WARP * Values::COLS);
-    const int64_t fit = (int64_t)(CUDA_PARTS_BYTES / (sizeof(double) * N)) / cols;
-    const int64_t want = ceil_div(4 * (int64_t)c->sms, across);
+    const int64_t fit = (int64_t)(CUDA_PARTS_BYTES / (sizeof(double) * (size_t)numbers)) / cols;
+    const int64_t want = ceil_div(per_sm * (int64_t)c->sms, across);
     const int64_t most = ceil_div(rows, 4 * COLUMN_ROWS);
     int64_t parts = want < most ? want : most;
 
     if (fit < 1) {
         cuda_note(c, cudaErrorInvalidConfiguration, "sums of that many columns");
-        return;
+        return column_cut{across, 0, 0};
     }
     parts = parts < fit ? parts : fit;
     const int part_rows = (int)ceil_div(rows, parts);
-    parts = ceil_div(rows, part_rows);
-    LAUNCH(c, dim3((unsigned)across, (unsigned)parts), dim3(WARP, COLUMN_ROWS), columns_part_packed<Values>,
-           values, part, rows, cols, part_rows);
-    LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, (columns_finish<Finish, N>), finish, part,
-           (int)parts, cols);
+    return column_cut{across, ceil_div(rows, part_rows), part_rows};
 }
 
-/* The parts lie in c->parts. Columns beyond what fits are an error (2 million). */
+#define COLUMNS_LAUNCH(c, cut, part_kernel, values, finish, rows, cols)                                      \
+    do {                                                                                                     \
+        double *part = (double *)(c)->parts;                                                                 \
+        LAUNCH(c, dim3((unsigned)(cut).across, (unsigned)(cut).parts), dim3(WARP, COLUMN_ROWS),              \
+               (part_kernel<Values, Finish>), values, finish, part, rows, cols, (cut).part_rows);            \
+        if ((cut).parts > 1)                                                                                 \
+            LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, (columns_finish<Finish, Values::N>),     \
+                   finish, part, (int)(cut).parts, cols);                                                    \
+    } while (0)
+
+template <class Values, class Finish>
+void columns_sum_packed(struct cuda *c, int rows, int cols, Values values, Finish finish)
+{
+    const column_cut cut = columns_cut(c, rows, cols, Values::N, ceil_div(cols, WARP * Values::COLS), 4);
+
+    if (cut.parts)
+        COLUMNS_LAUNCH(c, cut, columns_part_packed, values, finish, rows, cols);
+}
+
 template <class Values, class Finish>
 void columns_sum(struct cuda *c, int rows, int cols, Values values, Finish finish)
 {
-    constexpr int N = Values::N;
-    double *part = (double *)c->parts;
-    int64_t fit = (int64_t)(CUDA_PARTS_BYTES / (sizeof(double) * N)) / cols;
-    int64_t want = ceil_div(2 * (int64_t)c->sms, ceil_div(cols, WARP));
-    int64_t most = ceil_div(rows, 4 * COLUMN_ROWS);
-    int64_t parts = want < most ? want : most;
+    const column_cut cut = columns_cut(c, rows, cols, Values::N, ceil_div(cols, WARP), 2);
 
-    if (fit < 1) {
-        cuda_note(c, cudaErrorInvalidConfiguration, "sums of that many columns");
-        return;
-    }
-    parts = parts < fit ? parts : fit;
-    int part_rows = (int)ceil_div(rows, parts);
-    parts = ceil_div(rows, part_rows);
-    LAUNCH(c, dim3((unsigned)ceil_div(cols, WARP), (unsigned)parts), dim3(WARP, COLUMN_ROWS),
-           columns_part<Values>, values, part, rows, cols, part_rows);
-    LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, (columns_finish<Finish, N>), finish, part,
-           (int)parts, cols);
+    if (cut.parts)
+        COLUMNS_LAUNCH(c, cut, columns_part, values, finish, rows, cols);
 }
 
-/* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU. */
+/* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU; then `own` gets the gradient in front of it,
+ * unless it is NULL. */
 template <class E> struct masked_gradient {
     static constexpr int N = 1;
     const E *dout, *out;
+    E *own;
     int cols;
     __device__ void at(int row, int col, double *v) const
     {
-        int64_t i = (int64_t)row * cols + col;
-        v[0] = !out || out[i] > 0 ? (double)dout[i] : 0.0;
+        const int64_t i = (int64_t)row * cols + col;
+        const E x = !out || out[i] > 0 ? dout[i] : (E)0.0F;
+        if (own)
+            own[i] = x;
+        v[0] = (double)x;
     }
 };
 
-/* Of a gradient as it is, in packs. */
+/* The same in packs; of a gradient as it is where out is NULL. */
 template <class Element> struct packed_gradient {
     typedef Element E;
     static constexpr int N = 1;
     static constexpr int COLS = pack<E>::N;
-    const E *dout;
+    const E *dout, *out;
+    E *own;
     int cols;
     template <class S> __device__ void pack_at(int row, int col, S *v) const
     {
-        const pack<E> x = load_pack(dout + (int64_t)row * cols + col);
+        const int64_t i = (int64_t)row * cols + col;
+        pack<E> x = load_pack(dout + i);
+        if (out) {
+            const pack<E> y = load_pack(out + i);
+            UNROLL
+            for (int k = 0; k < COLS; k++)
+                x.v[k] = y.v[k] > 0 ? x.v[k] : (E)0.0F;
+            store_pack(own + i, x);
+        }
         UNROLL
         for (int k = 0; k < COLS; k++)
             v[k] += (S)(float)x.v[k];
@@ -161,10 +186,11 @@ template <class Element> struct packed_gradient {
 };
 
 struct store_column {
-    float *to;
+    float *to; /* or NULL */
     __device__ void put(int col, const double *sum) const
     {
-        to[col] = (float)sum[0];
+        if (to)
+            to[col] = (float)sum[0];
     }
 };
 

@@ -304,7 +304,7 @@ void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float 
     const gradient from = {dout, out};
 
     if (dbias)
-        columns_sum(c, s->batch * g.oh * g.ow, g.o, masked_gradient<float>{dout, out, g.o},
+        columns_sum(c, s->batch * g.oh * g.ow, g.o, masked_gradient<float>{dout, out, nullptr, g.o},
                     store_column{dbias});
     weight_gradient(c, s, g, dweight, from, in);
     if (din)

@@ -70,17 +70,44 @@ __device__ double row_loss(const batch &b, int64_t r, int label, int top)
     return log(sum) - (b.smoothing > 0 ? (1 - b.smoothing) * mine + spread * all : mine);
 }
 
-__global__ void rows_of(batch b, loss_part *part, int first, int n)
+/* Of row r, on its warp's first lane. */
+__device__ loss_part part_of(const batch &b, int64_t r)
+{
+    const int label = b.labels[r];
+    const bool good = label >= 0 && label < b.classes;
+    const int top = first_largest(b.logits + r * b.classes, b.classes);
+    const double loss = row_loss(b, r, good ? label : 0, top);
+    return good ? loss_part{loss, top == label, NO_BAD_ROW} : loss_part{NAN, 0, (int)r};
+}
+
+__global__ void cross_entropy_rows(batch b, loss_part *part, int first, int n)
 {
     for (int64_t i = row_first(); i < n; i += row_stride()) {
-        int64_t r = first + i;
-        int label = b.labels[r];
-        bool good = label >= 0 && label < b.classes;
-        int top = first_largest(b.logits + r * b.classes, b.classes);
-        double loss = row_loss(b, r, good ? label : 0, top);
+        const loss_part own = part_of(b, first + i);
         if (lane() == 0)
-            part[i] = good ? loss_part{loss, top == label, NO_BAD_ROW} : loss_part{NAN, 0, (int)r};
+            part[i] = own;
     }
+}
+
+constexpr int BLOCK_ROWS = 32; /* a block has at most so many warps */
+
+/* Few rows in one block, which then adds up their losses in the order of loss_sum_kernel: one kernel instead of two. */
+__global__ void __launch_bounds__(BLOCK_ROWS *WARP) cross_entropy_few_rows(batch b, loss_target to)
+{
+    SHARED(loss_part, mine, BLOCK_ROWS * WARP);
+    SHARED(loss_part, row, BLOCK_ROWS);
+    const int r = (int)threadIdx.x / WARP;
+    loss_part sum = {0, 0, NO_BAD_ROW};
+
+    if (r < b.rows)
+        sum = part_of(b, r);
+    if (lane() == 0)
+        row[r] = sum;
+    __syncthreads();
+    sum = threadIdx.x < BLOCK_ROWS ? row[threadIdx.x] : loss_part{0, 0, NO_BAD_ROW};
+    sum = block_reduce<BLOCK_ROWS * WARP>(mine, sum, loss_add());
+    if (threadIdx.x == 0)
+        loss_write(to, sum);
 }
 
 } // namespace
@@ -91,11 +118,17 @@ void cuda_queue_cross_entropy(struct kctx *ctx, struct queued_loss *result, floa
 {
     struct cuda *c = cuda_of(ctx);
     const batch b = {logits, labels, dlogits, rows, classes, smoothing, share};
+    loss_target to = {result, 1, add, loss_mean{mean, rows, share}};
 
+    if (rows <= BLOCK_ROWS) {
+        LAUNCH(c, 1, BLOCK_ROWS * WARP, cross_entropy_few_rows, b, to);
+        return;
+    }
     for (int first = 0; first < rows; first += LOSS_PARTS_MAX) {
         int n = rows - first < LOSS_PARTS_MAX ? rows - first : LOSS_PARTS_MAX;
-        LAUNCH(c, row_blocks(n), ROW_THREADS, rows_of, b, (loss_part *)c->parts, first, n);
-        loss_sum(c, result, n, 1, add || first > 0, loss_mean{mean, rows, share});
+        LAUNCH(c, row_blocks(n), ROW_THREADS, cross_entropy_rows, b, (loss_part *)c->parts, first, n);
+        loss_sum(c, to, n);
+        to.add = true;
     }
 }
 

@@ -26,8 +26,13 @@ struct bf16 {
     uint16_t bits;
 
     bf16() = default;
-    __device__ explicit bf16(float x) : bf16(x, 0x7fffU + (bits_of(x) >> 16 & 1U))
+    __device__ explicit bf16(float x)
     {
+#ifdef __CUDACC__
+        asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+#else
+        *this = bf16(x, 0x7fffU + (bits_of(x) >> 16 & 1U));
+#endif
     }
     /* By chance: `part` is any of 0..65535 alike, and the way to the next bf16 says how often that is taken. */
     __device__ bf16(float x, uint32_t part)

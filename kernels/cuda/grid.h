@@ -105,6 +105,29 @@ template <class T> __device__ inline T warp_sum(T v)
     return v;
 }
 
+/* What op makes of the values of a block's THREADS threads (a power of two), on all of them, in the same order whoever asks. mine:
+ * shared memory for THREADS values. */
+template <int THREADS, class T, class Op> __device__ inline T block_reduce(T *mine, T own, Op op)
+{
+    const int t = (int)threadIdx.x;
+
+    mine[t] = own;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (t < half)
+            mine[t] = op(mine[t], mine[t + half]);
+        __syncthreads();
+    }
+    return mine[0];
+}
+
+struct plus {
+    template <class T> __device__ T operator()(T a, T b) const
+    {
+        return a + b;
+    }
+};
+
 } // namespace
 
 #endif

@@ -24,45 +24,53 @@ struct loss_mean {
     float share;
 };
 
-__device__ inline loss_part loss_add(loss_part a, loss_part b)
+struct loss_add {
+    __device__ loss_part operator()(loss_part a, loss_part b) const
+    {
+        return loss_part{a.sum + b.sum, a.correct + b.correct, a.bad_row < b.bad_row ? a.bad_row : b.bad_row};
+    }
+};
+
+/* Where the sum of the parts goes. */
+struct loss_target {
+    struct queued_loss *result;
+    double divisor;
+    bool add; /* to what *result holds */
+    loss_mean mean;
+};
+
+/* By one thread. */
+__device__ inline void loss_write(const loss_target &to, loss_part sum)
 {
-    return loss_part{a.sum + b.sum, a.correct + b.correct, a.bad_row < b.bad_row ? a.bad_row : b.bad_row};
+    struct queued_loss all = {sum.sum / to.divisor, sum.correct,
+                              sum.bad_row == NO_BAD_ROW ? -1 : sum.bad_row};
+    if (to.add) {
+        all.sum += to.result->sum;
+        all.correct += to.result->correct;
+        all.bad_row = to.result->bad_row >= 0 ? to.result->bad_row : all.bad_row;
+    }
+    *to.result = all;
+    if (to.mean.to)
+        *to.mean.to = (float)(all.sum / to.mean.rows) * to.mean.share;
 }
 
-__global__ void loss_finish(struct queued_loss *result, const loss_part *part, int parts, double divisor,
-                            bool add, loss_mean mean)
+/* One block. */
+__global__ void loss_sum_kernel(loss_target to, const loss_part *part, int parts)
 {
     SHARED(loss_part, mine, LOSS_THREADS);
-    const int t = (int)threadIdx.x;
     loss_part sum = {0, 0, NO_BAD_ROW};
 
-    for (int i = t; i < parts; i += LOSS_THREADS)
-        sum = loss_add(sum, part[i]);
-    mine[t] = sum;
-    __syncthreads();
-    for (int half = LOSS_THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            mine[t] = loss_add(mine[t], mine[t + half]);
-        __syncthreads();
-    }
-    if (t != 0)
-        return;
-    struct queued_loss all = {mine[0].sum / divisor, mine[0].correct,
-                              mine[0].bad_row == NO_BAD_ROW ? -1 : mine[0].bad_row};
-    if (add) {
-        all.sum += result->sum;
-        all.correct += result->correct;
-        all.bad_row = result->bad_row >= 0 ? result->bad_row : all.bad_row;
-    }
-    *result = all;
-    if (mean.to)
-        *mean.to = (float)(all.sum / mean.rows) * mean.share;
+    for (int i = (int)threadIdx.x; i < parts; i += LOSS_THREADS)
+        sum = loss_add()(sum, part[i]);
+    sum = block_reduce<LOSS_THREADS>(mine, sum, loss_add());
+    if (threadIdx.x == 0)
+        loss_write(to, sum);
 }
 
-inline void loss_sum(struct cuda *c, struct queued_loss *result, int parts, double divisor, bool add,
-                     loss_mean mean)
+/* Of c->parts. */
+inline void loss_sum(struct cuda *c, const loss_target &to, int parts)
 {
-    LAUNCH(c, 1, LOSS_THREADS, loss_finish, result, (const loss_part *)c->parts, parts, divisor, add, mean);
+    LAUNCH(c, 1, LOSS_THREADS, loss_sum_kernel, to, (const loss_part *)c->parts, parts);
 }
 
 /* c->loss, waited for: the whole of a call that is not queued. */

@@ -10,7 +10,6 @@ __global__ void squares(float *dout, const float *out, const float *target, int6
                         float share, loss_part *part)
 {
     SHARED(double, mine, LOSS_THREADS);
-    const int t = (int)threadIdx.x;
     double sum = 0;
 
     for (int64_t i = each_first(); i < n; i += each_stride()) {
@@ -19,15 +18,9 @@ __global__ void squares(float *dout, const float *out, const float *target, int6
         if (dout)
             dout[i] = scale * d * share;
     }
-    mine[t] = sum;
-    __syncthreads();
-    for (int half = LOSS_THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            mine[t] += mine[t + half];
-        __syncthreads();
-    }
-    if (t == 0)
-        part[blockIdx.x] = loss_part{mine[0], 0, NO_BAD_ROW};
+    sum = block_reduce<LOSS_THREADS>(mine, sum, plus());
+    if (threadIdx.x == 0)
+        part[blockIdx.x] = loss_part{sum, 0, NO_BAD_ROW};
 }
 
 } // namespace
@@ -42,7 +35,7 @@ void cuda_queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, f
 
     LAUNCH(c, blocks, LOSS_THREADS, squares, dout, out, target, n, (float)(2.0 / (double)n), share,
            (loss_part *)c->parts);
-    loss_sum(c, result, (int)blocks, cols, add, loss_mean{mean, rows, share});
+    loss_sum(c, loss_target{result, (double)cols, add, loss_mean{mean, rows, share}}, (int)blocks);
 }
 
 double cuda_mse(struct kctx *ctx, float *dout, const float *out, const float *target, int rows, int cols)

@@ -6,21 +6,6 @@ namespace
 
 constexpr int REDUCE_THREADS = 256;
 
-/* Of what every thread has; thread 0 gets it. */
-__device__ double block_sum(double *mine, double own)
-{
-    const int t = (int)threadIdx.x;
-
-    mine[t] = own;
-    __syncthreads();
-    for (int half = REDUCE_THREADS / 2; half > 0; half /= 2) {
-        if (t < half)
-            mine[t] += mine[t + half];
-        __syncthreads();
-    }
-    return mine[0];
-}
-
 __global__ void squares(double *sums, const float *x, int64_t n)
 {
     SHARED(double, mine, REDUCE_THREADS);
@@ -30,7 +15,7 @@ __global__ void squares(double *sums, const float *x, int64_t n)
 
     for (int64_t i = first + (int)threadIdx.x; i < end; i += REDUCE_THREADS)
         sum += (double)x[i] * (double)x[i];
-    sum = block_sum(mine, sum);
+    sum = block_reduce<REDUCE_THREADS>(mine, sum, plus());
     if (threadIdx.x == 0)
         sums[blockIdx.x] = sum;
 }
@@ -43,7 +28,7 @@ __global__ void all_squares(struct queued_norm *norm, const double *sums, int64_
 
     for (int64_t i = (int)threadIdx.x; i < n; i += REDUCE_THREADS)
         sum += sums[i];
-    sum = block_sum(mine, sum);
+    sum = block_reduce<REDUCE_THREADS>(mine, sum, plus());
     if (threadIdx.x == 0)
         norm->squares = sum;
 }
