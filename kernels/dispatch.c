@@ -228,9 +228,10 @@ size_t queued_classifier_bytes(const struct linear_shape *s)
 }
 
 void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
-                  const uint32_t *items, const uint32_t *order, const int64_t *first, int rows)
+                  const uint32_t *items, const uint32_t *order, const int64_t *first,
+                  const struct queued_begin *begin, int rows)
 {
-    ctx->ops->queue_gather(ctx, g, to, items, order, first, rows);
+    ctx->ops->queue_gather(ctx, g, to, items, order, first, begin, rows);
 }
 
 void queue_windows(struct kctx *ctx, const struct queued_windows *from, const struct gather_batch *to,
@@ -254,10 +255,9 @@ void queue_bound(struct kctx *ctx, struct queued_norm *norm, double bound)
     ctx->ops->queue_bound(ctx, norm, bound);
 }
 
-void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
-                      struct queued_loss *own, float *flags)
+void queue_step_begin(struct kctx *ctx, const struct queued_begin *begin)
 {
-    ctx->ops->queue_step_begin(ctx, state, orders, ring, own, flags);
+    ctx->ops->queue_step_begin(ctx, begin);
 }
 
 void queue_step_advance(struct kctx *ctx, struct step_state *state, int places)

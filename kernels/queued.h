@@ -65,11 +65,6 @@ struct gather_batch {
     uint32_t *samples; /* (rows) their places in the order, as dropout wants them */
 };
 
-/* Samples items[order[*first + i]], i in 0..rows-1 (without items the places themselves,
- * without an order *first + i for its entries). *g and *to are read at once. */
-void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
-                  const uint32_t *items, const uint32_t *order, const int64_t *first, int rows);
-
 /* What the process says about a step when it launches it. The scalars: without weight decay, and with. */
 struct step_order {
     int64_t first;  /* place of the batch in the order */
@@ -114,6 +109,22 @@ struct step_state {
     double own_sum, mean_sum; /* of losses */
 };
 
+/* What begins a step: orders[steps % ring] becomes state->now, *own a loss of no rows, each flag 0 or 1. */
+struct queued_begin {
+    struct step_state *state;
+    const struct step_order *orders;
+    int ring;
+    struct queued_loss *own;
+    float *flags; /* or NULL */
+};
+
+/* Samples items[order[*first + i]], i in 0..rows-1 (without items the places themselves,
+ * without an order *first + i for its entries). With `begin` (first is then NULL) this begins a step as queue_step_begin does, and
+ * takes the samples from its order's place on. What the arguments point to, but for first and order, is read at once. */
+void queue_gather(struct kctx *ctx, const struct gather *g, const struct gather_batch *to,
+                  const uint32_t *items, const uint32_t *order, const int64_t *first,
+                  const struct queued_begin *begin, int rows);
+
 /* Windows of tokens that the process has laid out, a slot for each step of a ring, in memory that both share. */
 struct queued_windows {
     float *x;          /* (ring, rows, time) tokens, as an embedding reads them */
@@ -133,14 +144,13 @@ void queue_windows(struct kctx *ctx, const struct queued_windows *from, const st
  * Begin: what orders[steps % ring] says, becomes state->now, and *own a loss of no rows. Advance: a part of the step's batch
  * is done, of so many places. End: record[steps % ring], sums, steps + 1. Orders and records are device_shared memory: the
  * process writes an order before the launch, and reads a record behind its mark. */
-void queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders, int ring,
-                      struct queued_loss *own, float *flags);
+void queue_step_begin(struct kctx *ctx, const struct queued_begin *begin);
 void queue_step_advance(struct kctx *ctx, struct step_state *state, int places);
 void queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
                     const float *loss, const struct queued_norm *norm, /* or NULL */
                     const float *flags, struct step_record *records, int ring);
 
-/* Neighbouring parameters that are decayed alike. */
+/* Neighbouring parameters that are decayed alike. The last span ends with the parameters. */
 struct queued_span {
     int64_t end;
     int32_t decay; /* which scalars */

@@ -4,7 +4,7 @@
 namespace
 {
 
-template <class E> __global__ void sum_of(E *out, const E *a, const E *b, pack_walk walk)
+template <class E> __global__ void add_elements(E *out, const E *a, const E *b, pack_walk walk)
 {
     constexpr int N = pack<E>::N;
 
@@ -29,7 +29,7 @@ template <class E> void run_add(struct cuda *c, void *out, const void *a, const 
         pack_walk_of<E>((int64_t)n, pack_aligned(out) && pack_aligned(a) && pack_aligned(b));
 
     if (n)
-        LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, sum_of<E>, (E *)out, (const E *)a,
+        LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, add_elements<E>, (E *)out, (const E *)a,
                (const E *)b, walk);
 }
 

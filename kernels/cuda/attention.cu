@@ -58,7 +58,8 @@ template <class E> struct forward_job {
     bool ahead; /* the next tiles come while these are computed with */
 };
 
-template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) forward(forward_job<E> job)
+template <class E>
+__global__ void __launch_bounds__(ATTENTION_THREADS) attention_forward_tiles(forward_job<E> job)
 {
     SHARED_BY_LAUNCH(memory);
     const attention_shape &s = job.s;
@@ -141,7 +142,7 @@ void run_forward(struct cuda *c, const attention_shape *s, void *out, float *lse
                                 packed,
                                 STAGES<E> == 2 && packed && pieces == 1};
 
-    LAUNCH_SHARED(c, grid, ATTENTION_THREADS, FORWARD_BYTES<E>, forward<E>, job);
+    LAUNCH_SHARED(c, grid, ATTENTION_THREADS, FORWARD_BYTES<E>, attention_forward_tiles<E>, job);
 }
 
 } // namespace

@@ -12,7 +12,8 @@ namespace
 
 /* dot[(head, t)] of heads first .. */
 template <class E>
-__global__ void dots(attention_shape s, float *dot, const E *out, const E *dout, int first, int64_t rows)
+__global__ void attention_dots(attention_shape s, float *dot, const E *out, const E *dout, int first,
+                               int64_t rows)
 {
     for (int64_t i = row_first(); i < rows; i += row_stride()) {
         const int number = first + (int)(i / s.time);
@@ -166,7 +167,8 @@ __device__ inline void weigh_again(float *product, float *gradient, float scale,
     *product = w;
 }
 
-template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) keys_and_values(backward_job<E> j)
+template <class E>
+__global__ void __launch_bounds__(ATTENTION_THREADS) attention_key_value_gradients(backward_job<E> j)
 {
     SHARED_BY_LAUNCH(memory);
     const backward_tiles<E> tiles(memory);
@@ -203,7 +205,8 @@ template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) keys_and
                    1.0F);
 }
 
-template <class E> __global__ void __launch_bounds__(ATTENTION_THREADS) queries(backward_job<E> j)
+template <class E>
+__global__ void __launch_bounds__(ATTENTION_THREADS) attention_query_gradients(backward_job<E> j)
 {
     SHARED_BY_LAUNCH(memory);
     const backward_tiles<E> tiles(memory);
@@ -261,10 +264,10 @@ void run_backward(struct cuda *c, const attention_shape *s, void *dqkv, const vo
     for (; j.first < heads; j.first += fit) {
         const int n = heads - j.first < fit ? heads - j.first : fit;
         const dim3 grid((unsigned)n, (unsigned)time_tiles(s), (unsigned)j.pieces);
-        LAUNCH(c, row_blocks(n * s->time), ROW_THREADS, dots<E>, *s, dot, (const E *)out, j.dout, j.first,
-               (int64_t)n * s->time);
-        LAUNCH_SHARED(c, grid, ATTENTION_THREADS, BACKWARD_BYTES<E>, keys_and_values<E>, j);
-        LAUNCH_SHARED(c, grid, ATTENTION_THREADS, BACKWARD_BYTES<E>, queries<E>, j);
+        LAUNCH(c, row_blocks(n * s->time), ROW_THREADS, attention_dots<E>, *s, dot, (const E *)out, j.dout,
+               j.first, (int64_t)n * s->time);
+        LAUNCH_SHARED(c, grid, ATTENTION_THREADS, BACKWARD_BYTES<E>, attention_key_value_gradients<E>, j);
+        LAUNCH_SHARED(c, grid, ATTENTION_THREADS, BACKWARD_BYTES<E>, attention_query_gradients<E>, j);
     }
 }
 

@@ -4,7 +4,7 @@
 namespace
 {
 
-struct sum_of {
+struct batchnorm_sum {
     static constexpr int N = 1;
     const float *x;
     int cols;
@@ -14,7 +14,7 @@ struct sum_of {
     }
 };
 
-struct squares_of {
+struct batchnorm_squares {
     static constexpr int N = 1;
     const float *x, *mean;
     int cols;
@@ -25,7 +25,7 @@ struct squares_of {
     }
 };
 
-struct store_mean {
+struct batchnorm_store_mean {
     float *mean, *running;
     int rows;
     double momentum;
@@ -36,7 +36,7 @@ struct store_mean {
     }
 };
 
-struct store_variance {
+struct batchnorm_store_variance {
     float *rstd, *running;
     int rows;
     double momentum, eps;
@@ -49,8 +49,8 @@ struct store_variance {
     }
 };
 
-__global__ void take_running(float *mean, float *rstd, const float *running_mean, const float *running_var,
-                             double eps, int cols)
+__global__ void batchnorm_take_running(float *mean, float *rstd, const float *running_mean,
+                                       const float *running_var, double eps, int cols)
 {
     for (int64_t c = each_first(); c < cols; c += each_stride()) {
         mean[c] = running_mean[c];
@@ -58,8 +58,8 @@ __global__ void take_running(float *mean, float *rstd, const float *running_mean
     }
 }
 
-__global__ void normalise(float *out, const float *in, const float *mean, const float *rstd,
-                          const float *weight, const float *bias, int cols, int64_t n)
+__global__ void batchnorm_normalise(float *out, const float *in, const float *mean, const float *rstd,
+                                    const float *weight, const float *bias, int cols, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         int c = (int)(i % cols);
@@ -69,7 +69,7 @@ __global__ void normalise(float *out, const float *in, const float *mean, const 
     }
 }
 
-struct gradients_of {
+struct batchnorm_gradients {
     static constexpr int N = 2;
     const float *dout, *x, *mean;
     int cols;
@@ -81,7 +81,7 @@ struct gradients_of {
     }
 };
 
-struct store_gradients {
+struct batchnorm_store {
     float *dweight, *dbias, *dmean, *dvar;
     const float *rstd;
     int rows;
@@ -97,9 +97,9 @@ struct store_gradients {
     }
 };
 
-__global__ void input_gradient(float *din, const float *dout, const float *in, const float *mean,
-                               const float *rstd, const float *weight, const float *dmean, const float *dvar,
-                               int cols, int64_t n)
+__global__ void batchnorm_input_gradient(float *din, const float *dout, const float *in, const float *mean,
+                                         const float *rstd, const float *weight, const float *dmean,
+                                         const float *dvar, int cols, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         int c = (int)(i % cols);
@@ -119,15 +119,16 @@ void cuda_batchnorm_forward(struct kctx *ctx, const struct batchnorm_shape *s, b
     const int64_t n = (int64_t)s->rows * cols;
 
     if (train) {
-        columns_sum(c, s->rows, cols, sum_of{in, cols}, store_mean{mean, running_mean, s->rows, s->momentum});
-        columns_sum(c, s->rows, cols, squares_of{in, mean, cols},
-                    store_variance{rstd, running_var, s->rows, s->momentum, s->eps});
+        columns_sum(c, s->rows, cols, batchnorm_sum{in, cols},
+                    batchnorm_store_mean{mean, running_mean, s->rows, s->momentum});
+        columns_sum(c, s->rows, cols, batchnorm_squares{in, mean, cols},
+                    batchnorm_store_variance{rstd, running_var, s->rows, s->momentum, s->eps});
     } else {
-        LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, take_running, mean, rstd, running_mean,
-               running_var, s->eps, cols);
+        LAUNCH(c, blocks_for(cols, EACH_THREADS), EACH_THREADS, batchnorm_take_running, mean, rstd,
+               running_mean, running_var, s->eps, cols);
     }
-    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, normalise, out, in, mean, rstd, weight, bias, cols,
-           n);
+    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, batchnorm_normalise, out, in, mean, rstd, weight,
+           bias, cols, n);
 }
 
 void cuda_batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, bool train, float *din,
@@ -141,9 +142,9 @@ void cuda_batchnorm_backward(struct kctx *ctx, const struct batchnorm_shape *s, 
         (float *)cuda_scratch(c, 2 * (size_t)cols * sizeof(float)); /* batchnorm_workspace_bytes has it */
     float *dvar = dmean + cols;
 
-    columns_sum(c, s->rows, cols, gradients_of{dout, in, mean, cols},
-                store_gradients{dweight, dbias, dmean, dvar, rstd, s->rows, train});
+    columns_sum(c, s->rows, cols, batchnorm_gradients{dout, in, mean, cols},
+                batchnorm_store{dweight, dbias, dmean, dvar, rstd, s->rows, train});
     if (din)
-        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, input_gradient, din, dout, in, mean, rstd,
-               weight, dmean, dvar, cols, n);
+        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, batchnorm_input_gradient, din, dout, in, mean,
+               rstd, weight, dmean, dvar, cols, n);
 }

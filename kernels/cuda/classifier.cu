@@ -74,7 +74,7 @@ template <class E> __device__ void put_gradient(E *x, int classes, row_peak p, i
     }
 }
 
-template <class E> __global__ void rows_of(head h, E *logits, loss_part *part, int first)
+template <class E> __global__ void classifier_rows(head h, E *logits, loss_part *part, int first)
 {
     SHARED(row_peak, peak, HEAD_THREADS);
     const int row = first + (int)blockIdx.x;
@@ -110,7 +110,8 @@ void run_classifier(struct cuda *c, const struct linear_shape *s, struct queued_
         linear_shape now = *s;
         now.rows = (int)(s->rows - first < most ? s->rows - first : most);
         output_product<E>(c, &now, logits, stride, x, (const E *)weight, nullptr, false);
-        LAUNCH(c, (unsigned)now.rows, HEAD_THREADS, rows_of<E>, h, logits, (loss_part *)c->parts, (int)first);
+        LAUNCH(c, (unsigned)now.rows, HEAD_THREADS, classifier_rows<E>, h, logits, (loss_part *)c->parts,
+               (int)first);
         loss_sum(c, loss_target{result, 1, add || first > 0, loss_mean{mean, 1, share}}, now.rows);
         if (!dweight)
             continue;

@@ -145,7 +145,7 @@ void columns_sum(struct cuda *c, int rows, int cols, Values values, Finish finis
 
 /* The sums of a gradient's columns: a bias's gradient. With `out`, behind a ReLU; then `own` gets the gradient in front of it,
  * unless it is NULL. */
-template <class E> struct masked_gradient {
+template <class E> struct bias_gradient {
     static constexpr int N = 1;
     const E *dout, *out;
     E *own;
@@ -161,7 +161,7 @@ template <class E> struct masked_gradient {
 };
 
 /* The same in packs; of a gradient as it is where out is NULL. */
-template <class Element> struct packed_gradient {
+template <class Element> struct bias_gradient_packed {
     typedef Element E;
     static constexpr int N = 1;
     static constexpr int COLS = pack<E>::N;
@@ -185,7 +185,7 @@ template <class Element> struct packed_gradient {
     }
 };
 
-struct store_column {
+struct bias_store {
     float *to; /* or NULL */
     __device__ void put(int col, const double *sum) const
     {

@@ -254,7 +254,7 @@ struct store_parts {
     }
 };
 
-__global__ void add_parts(geometry g, float *dweight, const float *parts, int n, int rows, int cols)
+__global__ void conv2d_add_parts(geometry g, float *dweight, const float *parts, int n, int rows, int cols)
 {
     int64_t all = (int64_t)rows * cols;
     for (int64_t i = each_first(); i < all; i += each_stride()) {
@@ -281,8 +281,8 @@ void weight_gradient(struct cuda *c, const struct conv2d_shape *s, const geometr
     }
     float *room = (float *)c->parts;
     tile_launch(c, g.o, cols, pixels, splits, a, b, store_parts{room, g.o, cols});
-    LAUNCH(c, blocks_for((int64_t)g.o * cols, EACH_THREADS), EACH_THREADS, add_parts, g, dweight, room, parts,
-           g.o, cols);
+    LAUNCH(c, blocks_for((int64_t)g.o * cols, EACH_THREADS), EACH_THREADS, conv2d_add_parts, g, dweight, room,
+           parts, g.o, cols);
 }
 
 } // namespace
@@ -304,8 +304,8 @@ void cuda_conv2d_backward(struct kctx *ctx, const struct conv2d_shape *s, float 
     const gradient from = {dout, out};
 
     if (dbias)
-        columns_sum(c, s->batch * g.oh * g.ow, g.o, masked_gradient<float>{dout, out, nullptr, g.o},
-                    store_column{dbias});
+        columns_sum(c, s->batch * g.oh * g.ow, g.o, bias_gradient<float>{dout, out, nullptr, g.o},
+                    bias_store{dbias});
     weight_gradient(c, s, g, dweight, from, in);
     if (din)
         tile_launch(c, s->batch * g.h * g.w, g.c, g.taps * g.o, 1, gradient_windows{g, from},

@@ -13,8 +13,8 @@ struct draw {
 };
 
 template <class E>
-__global__ void forward(draw d, E *out, uint8_t *keep, const E *in, int64_t len, int64_t n,
-                        uint32_t threshold, float scale)
+__global__ void dropout_elements(draw d, E *out, uint8_t *keep, const E *in, int64_t len, int64_t n,
+                                 uint32_t threshold, float scale)
 {
     const uint64_t step = d.step_at ? (uint64_t)*d.step_at : d.step;
     for (int64_t i = each_first(); i < n; i += each_stride()) {
@@ -26,7 +26,7 @@ __global__ void forward(draw d, E *out, uint8_t *keep, const E *in, int64_t len,
 }
 
 template <class E>
-__global__ void backward(E *din, const E *dout, const uint8_t *keep, float scale, int64_t n)
+__global__ void dropout_gradient(E *din, const E *dout, const uint8_t *keep, float scale, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride())
         din[i] = (E)(keep[i] ? dout[i] * scale : 0.0F);
@@ -43,8 +43,8 @@ void run_forward(struct cuda *c, const struct dropout_shape *s, const struct dro
 {
     const int64_t n = (int64_t)s->batch * (int64_t)s->len;
     const draw how = {d->seed, d->step, d->step_at, d->layer, d->samples};
-    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, forward<E>, how, (E *)out, keep, (const E *)in,
-           (int64_t)s->len, n, (uint32_t)(s->p * (1 << 24)), scale_of(s));
+    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, dropout_elements<E>, how, (E *)out, keep,
+           (const E *)in, (int64_t)s->len, n, (uint32_t)(s->p * (1 << 24)), scale_of(s));
 }
 
 template <class E>
@@ -52,7 +52,7 @@ void run_backward(struct cuda *c, const struct dropout_shape *s, void *din, cons
                   const uint8_t *keep)
 {
     const int64_t n = (int64_t)s->batch * (int64_t)s->len;
-    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, backward<E>, (E *)din, (const E *)dout, keep,
+    LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, dropout_gradient<E>, (E *)din, (const E *)dout, keep,
            scale_of(s), n);
 }
 

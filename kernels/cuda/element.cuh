@@ -3,7 +3,7 @@
  *
  * An operation is a template of its element, and ELEMENT_CALL picks the one of the context:
  *
- *     template <class E> __global__ void forward(E *out, const E *in, ...)     out[i] = (E)f(in[i]);
+ *     template <class E> __global__ void op_elements(E *out, const E *in, ...)   out[i] = (E)f(in[i]);
  *     template <class E> void run_forward(struct cuda *c, void *out, const void *in, ...)
  *     void cuda_op_forward(struct kctx *ctx, void *out, const void *in, ...)   ELEMENT_CALL(c, run_forward, c, out, in, ...);
  *

@@ -18,8 +18,8 @@ __device__ inline int64_t vector_of(float token, int vocab, int channels)
 
 /* V: a pack of elements, or a single one; a thread takes n of them. */
 template <class V, class E>
-__global__ void forward(embedding_shape s, E *out, const float *tokens, const E *table, const E *positions,
-                        int64_t n)
+__global__ void embedding_rows(embedding_shape s, E *out, const float *tokens, const E *table,
+                               const E *positions, int64_t n)
 {
     constexpr int N = sizeof(V) / sizeof(E);
     const int per_row = s.channels / N;
@@ -60,8 +60,8 @@ __device__ int64_t run_end(const float *tokens, const uint32_t *order, int64_t f
 constexpr int READ_AHEAD = 16;
 
 template <class E>
-__global__ void table_gradient(embedding_shape s, float *dtable, const E *dout, const float *tokens,
-                               const uint32_t *order, int64_t rows)
+__global__ void embedding_table_gradient(embedding_shape s, float *dtable, const E *dout, const float *tokens,
+                                         const uint32_t *order, int64_t rows)
 {
     const int col = (int)(blockIdx.y * ROW_THREADS + threadIdx.x);
     const int64_t at = blockIdx.x;
@@ -87,7 +87,8 @@ __global__ void table_gradient(embedding_shape s, float *dtable, const E *dout, 
     dtable[to + col] = sum;
 }
 
-template <class E> __global__ void position_gradient(embedding_shape s, float *dpositions, const E *dout)
+template <class E>
+__global__ void embedding_position_gradient(embedding_shape s, float *dpositions, const E *dout)
 {
     const int64_t n = (int64_t)s.time * s.channels;
 
@@ -107,10 +108,10 @@ void run_forward(struct cuda *c, const embedding_shape *s, void *out, const floa
     const bool aligned = pack_aligned(out) && pack_aligned(table) && pack_aligned(positions);
 
     if (rows_packed<E>(s->channels, aligned))
-        LAUNCH(c, blocks_for(n / pack<E>::N, EACH_THREADS), EACH_THREADS, (forward<pack<E>, E>), *s, (E *)out,
-               tokens, (const E *)table, (const E *)positions, n / pack<E>::N);
+        LAUNCH(c, blocks_for(n / pack<E>::N, EACH_THREADS), EACH_THREADS, (embedding_rows<pack<E>, E>), *s,
+               (E *)out, tokens, (const E *)table, (const E *)positions, n / pack<E>::N);
     else
-        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, (forward<E, E>), *s, (E *)out, tokens,
+        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, (embedding_rows<E, E>), *s, (E *)out, tokens,
                (const E *)table, (const E *)positions, n);
 }
 
@@ -128,9 +129,10 @@ void run_backward(struct cuda *c, const embedding_shape *s, bool more, float *dt
     const uint32_t *order = sort_rows(c, c->parts, tokens, rows, s->vocab);
     if (!more)
         c->ctx.ops->zero(&c->ctx, dtable, (size_t)s->vocab * (size_t)s->channels * sizeof(float));
-    LAUNCH(c, grid, ROW_THREADS, table_gradient<E>, *s, dtable, (const E *)dout, tokens, order, rows);
-    LAUNCH(c, blocks_for((int64_t)s->time * s->channels, EACH_THREADS), EACH_THREADS, position_gradient<E>,
-           *s, dpositions, (const E *)dout);
+    LAUNCH(c, grid, ROW_THREADS, embedding_table_gradient<E>, *s, dtable, (const E *)dout, tokens, order,
+           rows);
+    LAUNCH(c, blocks_for((int64_t)s->time * s->channels, EACH_THREADS), EACH_THREADS,
+           embedding_position_gradient<E>, *s, dpositions, (const E *)dout);
 }
 
 } // namespace

@@ -5,7 +5,7 @@ namespace
 {
 
 /* out (B,N,M) = in (B,M,N) with the last two changed round. */
-__global__ void swap(float *out, const float *in, int m, int n, int64_t all)
+__global__ void flatten_swap(float *out, const float *in, int m, int n, int64_t all)
 {
     for (int64_t i = each_first(); i < all; i += each_stride()) {
         int64_t sample = i / m / n;
@@ -17,7 +17,7 @@ __global__ void swap(float *out, const float *in, int m, int n, int64_t all)
 void run(struct cuda *c, const struct flatten_shape *s, float *out, const float *in, int m, int n)
 {
     int64_t all = (int64_t)s->batch * m * n;
-    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, swap, out, in, m, n, all);
+    LAUNCH(c, blocks_for(all, EACH_THREADS), EACH_THREADS, flatten_swap, out, in, m, n, all);
 }
 
 } // namespace

@@ -42,7 +42,7 @@ template <class E> __device__ inline float slope_of(enum gelu_form how, float x)
     return gate + (rise == 0.0F ? 0.0F : x * rise * slope);
 }
 
-template <class E> __global__ void forward(enum gelu_form how, E *out, const E *in, pack_walk walk)
+template <class E> __global__ void gelu_elements(enum gelu_form how, E *out, const E *in, pack_walk walk)
 {
     constexpr int N = pack<E>::N;
 
@@ -61,7 +61,7 @@ template <class E> __global__ void forward(enum gelu_form how, E *out, const E *
 }
 
 template <class E>
-__global__ void backward(enum gelu_form how, E *din, const E *dout, const E *in, pack_walk walk)
+__global__ void gelu_gradient(enum gelu_form how, E *din, const E *dout, const E *in, pack_walk walk)
 {
     constexpr int N = pack<E>::N;
 
@@ -84,8 +84,8 @@ template <class E> void run_forward(struct cuda *c, enum gelu_form how, void *ou
 {
     const pack_walk walk = pack_walk_of<E>(n, pack_aligned(out) && pack_aligned(in));
 
-    LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, forward<E>, how, (E *)out, (const E *)in,
-           walk);
+    LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, gelu_elements<E>, how, (E *)out,
+           (const E *)in, walk);
 }
 
 template <class E>
@@ -93,8 +93,8 @@ void run_backward(struct cuda *c, enum gelu_form how, void *din, const void *dou
 {
     const pack_walk walk = pack_walk_of<E>(n, pack_aligned(din) && pack_aligned(dout) && pack_aligned(in));
 
-    LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, backward<E>, how, (E *)din, (const E *)dout,
-           (const E *)in, walk);
+    LAUNCH(c, blocks_for(walk.items, EACH_THREADS), EACH_THREADS, gelu_gradient<E>, how, (E *)din,
+           (const E *)dout, (const E *)in, walk);
 }
 
 } // namespace

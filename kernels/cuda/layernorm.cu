@@ -11,28 +11,14 @@ namespace
 template <class E> constexpr int TOGETHER = 4 / (int)sizeof(E);
 constexpr int ALONE = 1;
 
-template <class E, int N> struct alignas(sizeof(E) * N) piece {
-    E v[N];
-};
-
-template <class E, int N> __device__ inline piece<E, N> load_piece(const E *p)
-{
-    return *(const piece<E, N> *)p;
-}
-
-template <class E, int N> __device__ inline void store_piece(E *p, const piece<E, N> &x)
-{
-    *(piece<E, N> *)p = x;
-}
-
 template <class E> bool pieces_aligned(const void *p, int cols)
 {
     return (uintptr_t)p % (TOGETHER<E> * sizeof(E)) == 0 && cols % TOGETHER<E> == 0;
 }
 
 template <class E, int N>
-__global__ void forward(E *out, float *mean, float *rstd, const E *in, const float *weight, const float *bias,
-                        double eps, int rows, int cols)
+__global__ void layernorm_rows(E *out, float *mean, float *rstd, const E *in, const float *weight,
+                               const float *bias, double eps, int rows, int cols)
 {
     typedef typename sum_of_few<E>::type sum_type;
 
@@ -71,8 +57,9 @@ __global__ void forward(E *out, float *mean, float *rstd, const E *in, const flo
 }
 
 template <class E, int N>
-__global__ void input_gradient(E *din, const E *dout, const E *more, const E *in, const float *weight,
-                               const float *mean, const float *rstd, int rows, int cols)
+__global__ void layernorm_input_gradient(E *din, const E *dout, const E *more, const E *in,
+                                         const float *weight, const float *mean, const float *rstd, int rows,
+                                         int cols)
 {
     typedef typename sum_of_few<E>::type sum_type;
 
@@ -108,7 +95,7 @@ __global__ void input_gradient(E *din, const E *dout, const E *more, const E *in
     }
 }
 
-template <class E> struct gradients_of {
+template <class E> struct layernorm_gradients {
     static constexpr int N = 2;
     const E *dout, *x;
     const float *mean, *rstd;
@@ -121,7 +108,7 @@ template <class E> struct gradients_of {
     }
 };
 
-template <class Element> struct packed_gradients {
+template <class Element> struct layernorm_packed_gradients {
     typedef Element E;
     static constexpr int N = 2;
     static constexpr int COLS = pack<E>::N;
@@ -143,7 +130,7 @@ template <class Element> struct packed_gradients {
     }
 };
 
-struct store_gradients {
+struct layernorm_store {
     float *dweight, *dbias;
     __device__ void put(int col, const double *sum) const
     {
@@ -158,11 +145,11 @@ void run_forward(struct cuda *c, const struct layernorm_shape *s, void *out, flo
                  const void *in, const float *weight, const float *bias)
 {
     if (pieces_aligned<E>(out, s->channels) && pieces_aligned<E>(in, s->channels))
-        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (forward<E, TOGETHER<E>>), (E *)out, mean, rstd,
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_rows<E, TOGETHER<E>>), (E *)out, mean, rstd,
                (const E *)in, weight, bias, s->eps, s->rows, s->channels);
     else
-        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (forward<E, ALONE>), (E *)out, mean, rstd, (const E *)in,
-               weight, bias, s->eps, s->rows, s->channels);
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_rows<E, ALONE>), (E *)out, mean, rstd,
+               (const E *)in, weight, bias, s->eps, s->rows, s->channels);
 }
 
 template <class E>
@@ -172,22 +159,22 @@ void run_backward(struct cuda *c, const struct layernorm_shape *s, void *din, fl
 {
     const E *dy = (const E *)dout;
     const E *x = (const E *)in;
-    const store_gradients to = {dweight, dbias};
+    const layernorm_store to = {dweight, dbias};
     const int cols = s->channels;
 
     if (rows_packed<E>(cols, pack_aligned(dy) && pack_aligned(x)))
-        columns_sum_packed(c, s->rows, cols, packed_gradients<E>{dy, x, mean, rstd, cols}, to);
+        columns_sum_packed(c, s->rows, cols, layernorm_packed_gradients<E>{dy, x, mean, rstd, cols}, to);
     else
-        columns_sum(c, s->rows, cols, gradients_of<E>{dy, x, mean, rstd, cols}, to);
+        columns_sum(c, s->rows, cols, layernorm_gradients<E>{dy, x, mean, rstd, cols}, to);
     if (!din)
         return;
     if (pieces_aligned<E>(din, cols) && pieces_aligned<E>(dy, cols) && pieces_aligned<E>(x, cols) &&
         pieces_aligned<E>(more, cols))
-        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (input_gradient<E, TOGETHER<E>>), (E *)din, dy,
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_input_gradient<E, TOGETHER<E>>), (E *)din, dy,
                (const E *)more, x, weight, mean, rstd, s->rows, cols);
     else
-        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (input_gradient<E, ALONE>), (E *)din, dy, (const E *)more,
-               x, weight, mean, rstd, s->rows, cols);
+        LAUNCH(c, row_blocks(s->rows), ROW_THREADS, (layernorm_input_gradient<E, ALONE>), (E *)din, dy,
+               (const E *)more, x, weight, mean, rstd, s->rows, cols);
 }
 
 } // namespace

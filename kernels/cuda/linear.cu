@@ -19,12 +19,12 @@ void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float
     const E *dy = (const E *)dout;
     const E *y = (const E *)out;
     E *own = y ? (E *)cuda_scratch(c, (size_t)s->rows * (size_t)s->out * sizeof(E)) : nullptr;
-    const store_column to = {dbias};
+    const bias_store to = {dbias};
 
     if (rows_packed<E>(s->out, pack_aligned(dy) && pack_aligned(y)) && (y || dbias))
-        columns_sum_packed(c, s->rows, s->out, packed_gradient<E>{dy, y, own, s->out}, to);
+        columns_sum_packed(c, s->rows, s->out, bias_gradient_packed<E>{dy, y, own, s->out}, to);
     else if (y || dbias)
-        columns_sum(c, s->rows, s->out, masked_gradient<E>{dy, y, own, s->out}, to);
+        columns_sum(c, s->rows, s->out, bias_gradient<E>{dy, y, own, s->out}, to);
     dy = y ? own : dy;
     weight_product<E>(c, s, dweight, false, dy, s->out, (const E *)in);
     if (din)

@@ -6,8 +6,8 @@ namespace
 
 constexpr int BLOCKS_MAX = 1024;
 
-__global__ void squares(float *dout, const float *out, const float *target, int64_t n, float scale,
-                        float share, loss_part *part)
+__global__ void mse_squares(float *dout, const float *out, const float *target, int64_t n, float scale,
+                            float share, loss_part *part)
 {
     SHARED(double, mine, LOSS_THREADS);
     double sum = 0;
@@ -33,7 +33,7 @@ void cuda_queue_mse(struct kctx *ctx, struct queued_loss *result, float *mean, f
     const unsigned most = blocks_for(n, LOSS_THREADS);
     const unsigned blocks = most < BLOCKS_MAX ? most : BLOCKS_MAX;
 
-    LAUNCH(c, blocks, LOSS_THREADS, squares, dout, out, target, n, (float)(2.0 / (double)n), share,
+    LAUNCH(c, blocks, LOSS_THREADS, mse_squares, dout, out, target, n, (float)(2.0 / (double)n), share,
            (loss_part *)c->parts);
     loss_sum(c, loss_target{result, (double)cols, add, loss_mean{mean, rows, share}}, (int)blocks);
 }

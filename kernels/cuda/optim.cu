@@ -1,8 +1,8 @@
-/* optim.cu - one kernel over the flat buffers. Operations are rounded as on the CPU (kernels/cpu/isa/optim.c), each where
+/* optim.cu - update parameters: one kernel over the flat buffers, by packs. Operations are rounded as on the CPU (kernels/cpu/isa/optim.c), each where
  * it is there, so both give the same bits: nothing is left for the compiler to fuse.
  */
 #include "kernels/cuda/chance.cuh"
-#include "kernels/cuda/element.cuh"
+#include "kernels/cuda/vector.cuh"
 
 namespace
 {
@@ -30,13 +30,13 @@ __device__ void sgd_element(const struct sgd_scalars &s, float *p, float *u, flo
     *p = __fmaf_rn(s.minus_lr, step, *p);
 }
 
-__global__ void adam(struct adam_scalars s, float *p, float *m, float *v, const float *g, int64_t n)
+__global__ void optim_adam(struct adam_scalars s, float *p, float *m, float *v, const float *g, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride())
         adam_element(s, p + i, m + i, v + i, g[i]);
 }
 
-__global__ void sgd(struct sgd_scalars s, float *p, float *u, const float *g, int64_t n)
+__global__ void optim_sgd(struct sgd_scalars s, float *p, float *u, const float *g, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride())
         sgd_element(s, p + i, u ? u + i : nullptr, g[i]);
@@ -48,8 +48,8 @@ __device__ bool goes_on(const struct step_state *state, const float *loss)
     return !state->halted && isfinite(*loss);
 }
 
-/* With or without decay: what the span says that holds element i. */
-__device__ int scalars_of(const struct queued_span *span, int spans, int64_t i)
+/* The span that holds element i. */
+__device__ int span_at(const struct queued_span *span, int spans, int64_t i)
 {
     int low = 0;
     int high = spans - 1;
@@ -60,58 +60,122 @@ __device__ int scalars_of(const struct queued_span *span, int spans, int64_t i)
         else
             low = middle + 1;
     }
-    return span[low].decay;
+    return low;
 }
 
-/* A parameter's copy, behind so many steps of the run. */
-__device__ void put_copy(const struct queued_params &w, uint64_t key, int64_t i)
+/* Copies of parameters i and on, whose values are p. */
+template <int N>
+__device__ piece<bf16, N> copies_of(const struct queued_params &w, uint64_t key, int64_t i,
+                                    const piece<float, N> &p)
 {
-    const uint32_t place = w.first + (uint32_t)i;
-    bf16 *to = (bf16 *)w.copy + i;
-    *to = w.by_chance ? bf16(w.p[i], chance_at(key, place) & 0xffffU) : (bf16)w.p[i];
+    piece<bf16, N> copy;
+    UNROLL
+    for (int k = 0; k < N; k++)
+        copy.v[k] =
+            w.by_chance ? bf16(p.v[k], chance_at(key, w.first + (uint32_t)(i + k)) & 0xffffU) : (bf16)p.v[k];
+    return copy;
 }
 
+/* Behind so many steps of the run. */
 __device__ uint64_t copy_key(const struct queued_params &w, int64_t steps)
 {
     return spread(spread(w.seed) ^ (uint64_t)steps);
 }
 
-__global__ void round_all(struct queued_params w, int64_t steps)
+__global__ void optim_round(struct queued_params w, int64_t steps)
 {
     const uint64_t key = copy_key(w, steps);
     for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride())
-        put_copy(w, key, i);
+        store_piece((bf16 *)w.copy + i, copies_of<1>(w, key, i, load_piece<float, 1>(w.p + i)));
 }
 
-__global__ void adam_queued(const struct step_state *state, const float *loss, const float *scale,
-                            const struct queued_span *span, int spans, struct queued_params w, float *m,
-                            float *v, const float *g)
+/* What every parameter's update takes. */
+struct update {
+    const struct step_state *state;
+    const float *loss, *scale;
+    const struct queued_span *span;
+    int spans;
+    struct queued_params w;
+    const float *g;
+};
+
+struct adam_rule {
+    float *m, *v;
+    template <int N> struct moments {
+        piece<float, N> m, v;
+    };
+    template <int N> __device__ moments<N> load(int64_t i) const
+    {
+        return moments<N>{load_piece<float, N>(m + i), load_piece<float, N>(v + i)};
+    }
+    template <int N> __device__ void store(int64_t i, const moments<N> &x) const
+    {
+        store_piece(m + i, x.m);
+        store_piece(v + i, x.v);
+    }
+    template <int N>
+    __device__ void step(const step_order &now, int decay, float *p, moments<N> *x, int k, float g) const
+    {
+        adam_element(now.adam[decay], p, &x->m.v[k], &x->v.v[k], g);
+    }
+};
+
+struct sgd_rule {
+    float *u; /* NULL: without momentum */
+    template <int N> struct moments {
+        piece<float, N> u;
+    };
+    template <int N> __device__ moments<N> load(int64_t i) const
+    {
+        return u ? moments<N>{load_piece<float, N>(u + i)} : moments<N>{};
+    }
+    template <int N> __device__ void store(int64_t i, const moments<N> &x) const
+    {
+        if (u)
+            store_piece(u + i, x.u);
+    }
+    template <int N>
+    __device__ void step(const step_order &now, int decay, float *p, moments<N> *x, int k, float g) const
+    {
+        sgd_element(now.sgd[decay], p, u ? &x->u.v[k] : nullptr, g);
+    }
+};
+
+/* N neighbours at a time, of which there is a multiple. */
+template <class Rule, int N> __global__ void optim_update(update u, Rule rule)
 {
-    if (!goes_on(state, loss))
+    if (!goes_on(u.state, u.loss))
         return;
-    const float by = scale ? *scale : 1.0F;
-    const uint64_t key = copy_key(w, state->now.step + 1);
-    for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride()) {
-        adam_element(state->now.adam[scalars_of(span, spans, i)], w.p + i, m + i, v + i, __fmul_rn(g[i], by));
-        if (w.copy)
-            put_copy(w, key, i);
+    const float by = u.scale ? *u.scale : 1.0F;
+    const uint64_t key = copy_key(u.w, u.state->now.step + 1);
+    for (int64_t i = each_first() * N; i < (int64_t)u.w.n; i += each_stride() * N) {
+        const piece<float, N> g = load_piece<float, N>(u.g + i);
+        piece<float, N> p = load_piece<float, N>(u.w.p + i);
+        typename Rule::template moments<N> x = rule.template load<N>(i);
+        int at = span_at(u.span, u.spans, i);
+        UNROLL
+        for (int k = 0; k < N; k++) {
+            while (i + k >= u.span[at].end)
+                at++;
+            rule.step(u.state->now, u.span[at].decay, &p.v[k], &x, k, __fmul_rn(g.v[k], by));
+        }
+        store_piece(u.w.p + i, p);
+        rule.store(i, x);
+        if (u.w.copy)
+            store_piece((bf16 *)u.w.copy + i, copies_of<N>(u.w, key, i, p));
     }
 }
 
-__global__ void sgd_queued(const struct step_state *state, const float *loss, const float *scale,
-                           const struct queued_span *span, int spans, struct queued_params w, float *u,
-                           const float *g)
+template <class Rule> void queue_update(struct cuda *c, const update &u, Rule rule, bool aligned)
 {
-    if (!goes_on(state, loss))
-        return;
-    const float by = scale ? *scale : 1.0F;
-    const uint64_t key = copy_key(w, state->now.step + 1);
-    for (int64_t i = each_first(); i < (int64_t)w.n; i += each_stride()) {
-        sgd_element(state->now.sgd[scalars_of(span, spans, i)], w.p + i, u ? u + i : nullptr,
-                    __fmul_rn(g[i], by));
-        if (w.copy)
-            put_copy(w, key, i);
-    }
+    constexpr int N = 4;
+    const int64_t n = (int64_t)u.w.n;
+
+    if (n % N == 0 && aligned && pack_aligned(u.w.p) && pack_aligned(u.g) &&
+        (uintptr_t)u.w.copy % (N * sizeof(bf16)) == 0)
+        LAUNCH(c, blocks_for(n / N, EACH_THREADS), EACH_THREADS, (optim_update<Rule, N>), u, rule);
+    else
+        LAUNCH(c, blocks_for(n, EACH_THREADS), EACH_THREADS, (optim_update<Rule, 1>), u, rule);
 }
 
 } // namespace
@@ -119,34 +183,33 @@ __global__ void sgd_queued(const struct step_state *state, const float *loss, co
 void cuda_adam_step(struct kctx *ctx, const struct adam_options *o, int64_t step, float *p, float *m,
                     float *v, const float *g, size_t n)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, adam, adam_scalars_of(o, step),
-           p, m, v, g, (int64_t)n);
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, optim_adam,
+           adam_scalars_of(o, step), p, m, v, g, (int64_t)n);
 }
 
 void cuda_sgd_step(struct kctx *ctx, const struct sgd_options *o, float *p, float *u, const float *g,
                    size_t n)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, sgd, sgd_scalars_of(o), p,
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)n, EACH_THREADS), EACH_THREADS, optim_sgd, sgd_scalars_of(o), p,
            o->momentum != 0 ? u : nullptr, g, (int64_t)n);
 }
 
 void cuda_queue_round(struct kctx *ctx, const struct queued_params *w, int64_t steps)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, round_all, *w, steps);
+    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, optim_round, *w, steps);
 }
 
 void cuda_queue_adam(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
                      const struct queued_span *span, int spans, const struct queued_params *w, float *m,
                      float *v, const float *g)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, adam_queued, state, loss,
-           scale, span, spans, *w, m, v, g);
+    queue_update(cuda_of(ctx), update{state, loss, scale, span, spans, *w, g}, adam_rule{m, v},
+                 pack_aligned(m) && pack_aligned(v));
 }
 
 void cuda_queue_sgd(struct kctx *ctx, const struct step_state *state, const float *loss, const float *scale,
                     const struct queued_span *span, int spans, const struct queued_params *w, float *u,
                     const float *g)
 {
-    LAUNCH(cuda_of(ctx), blocks_for((int64_t)w->n, EACH_THREADS), EACH_THREADS, sgd_queued, state, loss,
-           scale, span, spans, *w, u, g);
+    queue_update(cuda_of(ctx), update{state, loss, scale, span, spans, *w, g}, sgd_rule{u}, pack_aligned(u));
 }

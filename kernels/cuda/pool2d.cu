@@ -50,7 +50,7 @@ __device__ range windows_of(int at, const geometry &g, int n)
     return range{from > 0 ? (from + g.stride - 1) / g.stride : 0, last < n ? last : n - 1};
 }
 
-__global__ void max_forward(geometry g, float *out, uint8_t *argmax, const float *in, int64_t n)
+__global__ void maxpool2d_windows(geometry g, float *out, uint8_t *argmax, const float *in, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.oh, g.ow, g.c);
@@ -76,8 +76,8 @@ __global__ void max_forward(geometry g, float *out, uint8_t *argmax, const float
     }
 }
 
-__global__ void max_backward(geometry g, float *din, const float *dout, const uint8_t *argmax,
-                             const float *out, int64_t n)
+__global__ void maxpool2d_gradient(geometry g, float *din, const float *dout, const uint8_t *argmax,
+                                   const float *out, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.h, g.w, g.c);
@@ -110,7 +110,7 @@ __device__ float area(int y, int x, const geometry &g)
     return (float)(overlap(y * g.stride - g.pad, g, g.h) * overlap(x * g.stride - g.pad, g, g.w));
 }
 
-__global__ void avg_forward(geometry g, float *out, const float *in, int64_t n)
+__global__ void avgpool2d_windows(geometry g, float *out, const float *in, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.oh, g.ow, g.c);
@@ -125,7 +125,7 @@ __global__ void avg_forward(geometry g, float *out, const float *in, int64_t n)
     }
 }
 
-__global__ void avg_backward(geometry g, float *din, const float *dout, int64_t n)
+__global__ void avgpool2d_gradient(geometry g, float *din, const float *dout, int64_t n)
 {
     for (int64_t i = each_first(); i < n; i += each_stride()) {
         element e = element_at(i, g.h, g.w, g.c);
@@ -156,27 +156,27 @@ void cuda_maxpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, floa
 {
     const geometry g = geometry_of(s);
     const int64_t n = out_len(s, g);
-    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, max_forward, g, out, argmax, in, n);
+    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, maxpool2d_windows, g, out, argmax, in, n);
 }
 
 void cuda_maxpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout,
                              const uint8_t *argmax, const float *out)
 {
     const int64_t n = in_len(s);
-    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, max_backward, geometry_of(s), din, dout,
-           argmax, out, n);
+    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, maxpool2d_gradient, geometry_of(s), din,
+           dout, argmax, out, n);
 }
 
 void cuda_avgpool2d_forward(struct kctx *ctx, const struct pool2d_shape *s, float *out, const float *in)
 {
     const geometry g = geometry_of(s);
     const int64_t n = out_len(s, g);
-    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, avg_forward, g, out, in, n);
+    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, avgpool2d_windows, g, out, in, n);
 }
 
 void cuda_avgpool2d_backward(struct kctx *ctx, const struct pool2d_shape *s, float *din, const float *dout)
 {
     const int64_t n = in_len(s);
-    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, avg_backward, geometry_of(s), din, dout,
-           n);
+    LAUNCH(cuda_of(ctx), blocks_for(n, EACH_THREADS), EACH_THREADS, avgpool2d_gradient, geometry_of(s), din,
+           dout, n);
 }

@@ -38,7 +38,7 @@ template <class E> struct store_plain {
 };
 
 /* In place. */
-template <class E> __global__ void relu_of(E *out, int rows, int cols, int stride)
+template <class E> __global__ void product_relu(E *out, int rows, int cols, int stride)
 {
     const int64_t n = (int64_t)rows * cols;
 
@@ -62,7 +62,7 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
     p.bias = bias, p.relu = relu;
     if (matmul_run(c, &p)) {
         if (p.relu)
-            LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, relu_of<E>, out,
+            LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_relu<E>, out,
                    s->rows, s->out, stride);
         return;
     }

@@ -6,7 +6,7 @@ namespace
 
 constexpr int REDUCE_THREADS = 256;
 
-__global__ void squares(double *sums, const float *x, int64_t n)
+__global__ void reduce_squares_part(double *sums, const float *x, int64_t n)
 {
     SHARED(double, mine, REDUCE_THREADS);
     const int64_t first = (int64_t)blockIdx.x * REDUCE_BLOCK;
@@ -21,7 +21,7 @@ __global__ void squares(double *sums, const float *x, int64_t n)
 }
 
 /* One block. */
-__global__ void all_squares(struct queued_norm *norm, const double *sums, int64_t n)
+__global__ void reduce_squares_sum(struct queued_norm *norm, const double *sums, int64_t n)
 {
     SHARED(double, mine, REDUCE_THREADS);
     double sum = 0;
@@ -33,7 +33,7 @@ __global__ void all_squares(struct queued_norm *norm, const double *sums, int64_
         norm->squares = sum;
 }
 
-__global__ void bound_of(struct queued_norm *norm, double bound)
+__global__ void reduce_bound(struct queued_norm *norm, double bound)
 {
     const double is = sqrt(norm->squares);
     const float scale = (float)(bound / (is + 1e-6));
@@ -42,7 +42,7 @@ __global__ void bound_of(struct queued_norm *norm, double bound)
     norm->scale = scale < 1 ? scale : 1.0F; /* what is not a number bounds nothing, as on the CPU */
 }
 
-__global__ void scale_of(float *x, float by, pack_walk walk)
+__global__ void reduce_scale_elements(float *x, float by, pack_walk walk)
 {
     constexpr int N = pack<float>::N;
 
@@ -63,7 +63,8 @@ __global__ void scale_of(float *x, float by, pack_walk walk)
 void cuda_reduce_squares(struct kctx *ctx, double *sums, const float *x, size_t n)
 {
     if (n)
-        LAUNCH(cuda_of(ctx), (unsigned)reduce_blocks(n), REDUCE_THREADS, squares, sums, x, (int64_t)n);
+        LAUNCH(cuda_of(ctx), (unsigned)reduce_blocks(n), REDUCE_THREADS, reduce_squares_part, sums, x,
+               (int64_t)n);
 }
 
 void cuda_reduce_scale(struct kctx *ctx, float *x, float by, size_t n)
@@ -71,7 +72,8 @@ void cuda_reduce_scale(struct kctx *ctx, float *x, float by, size_t n)
     const pack_walk walk = pack_walk_of<float>((int64_t)n, pack_aligned(x));
 
     if (n)
-        LAUNCH(cuda_of(ctx), blocks_for(walk.items, EACH_THREADS), EACH_THREADS, scale_of, x, by, walk);
+        LAUNCH(cuda_of(ctx), blocks_for(walk.items, EACH_THREADS), EACH_THREADS, reduce_scale_elements, x, by,
+               walk);
 }
 
 void cuda_queue_squares(struct kctx *ctx, struct queued_norm *norm, const float *grad, size_t n)
@@ -83,10 +85,11 @@ void cuda_queue_squares(struct kctx *ctx, struct queued_norm *norm, const float 
         return;
     }
     cuda_reduce_squares(ctx, (double *)c->parts, grad, n);
-    LAUNCH(c, 1, REDUCE_THREADS, all_squares, norm, (const double *)c->parts, (int64_t)reduce_blocks(n));
+    LAUNCH(c, 1, REDUCE_THREADS, reduce_squares_sum, norm, (const double *)c->parts,
+           (int64_t)reduce_blocks(n));
 }
 
 void cuda_queue_bound(struct kctx *ctx, struct queued_norm *norm, double bound)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, bound_of, norm, bound);
+    LAUNCH(cuda_of(ctx), 1, 1, reduce_bound, norm, bound);
 }

@@ -4,7 +4,7 @@
 namespace
 {
 
-__global__ void forward(float *out, const float *in, int rows, int classes)
+__global__ void softmax_rows(float *out, const float *in, int rows, int classes)
 {
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
         const float *x = in + r * classes;
@@ -19,7 +19,7 @@ __global__ void forward(float *out, const float *in, int rows, int classes)
     }
 }
 
-__global__ void backward(float *din, const float *dout, const float *out, int rows, int classes)
+__global__ void softmax_gradient(float *din, const float *dout, const float *out, int rows, int classes)
 {
     for (int64_t r = row_first(); r < rows; r += row_stride()) {
         const float *dy = dout + r * classes;
@@ -38,12 +38,12 @@ __global__ void backward(float *din, const float *dout, const float *out, int ro
 void cuda_softmax_forward(struct kctx *ctx, float *out, const float *in, int rows, int classes)
 {
     if (rows)
-        LAUNCH(cuda_of(ctx), row_blocks(rows), ROW_THREADS, forward, out, in, rows, classes);
+        LAUNCH(cuda_of(ctx), row_blocks(rows), ROW_THREADS, softmax_rows, out, in, rows, classes);
 }
 
 void cuda_softmax_backward(struct kctx *ctx, float *din, const float *dout, const float *out, int rows,
                            int classes)
 {
     if (rows)
-        LAUNCH(cuda_of(ctx), row_blocks(rows), ROW_THREADS, backward, din, dout, out, rows, classes);
+        LAUNCH(cuda_of(ctx), row_blocks(rows), ROW_THREADS, softmax_gradient, din, dout, out, rows, classes);
 }

@@ -1,25 +1,22 @@
 /* step.cu - begin and end an optimiser step on the GPU: its order, counters and record; one thread. */
-#include "kernels/cuda/grid.h"
+#include "kernels/cuda/begin.cuh"
 
 namespace
 {
 
-__global__ void begin(struct step_state *state, const struct step_order *orders, int ring,
-                      struct queued_loss *own, float *flags)
+__global__ void step_begin_alone(queued_begin b)
 {
-    state->now = orders[state->steps % ring];
-    *own = queued_loss{0, 0, -1};
-    for (int i = 0; i < QUEUED_FLAGS && flags; i++)
-        flags[i] = (float)(state->now.flags >> i & 1);
+    step_begin(b);
 }
 
-__global__ void advance(struct step_state *state, int places)
+__global__ void step_advance(struct step_state *state, int places)
 {
     state->now.first += places;
 }
 
-__global__ void end(struct step_state *state, const struct queued_loss *own, int rows, const float *loss,
-                    const struct queued_norm *norm, const float *flags, struct step_record *records, int ring)
+__global__ void step_end(struct step_state *state, const struct queued_loss *own, int rows, const float *loss,
+                         const struct queued_norm *norm, const float *flags, struct step_record *records,
+                         int ring)
 {
     struct step_record r;
     r.norm = norm ? norm->norm : NAN;
@@ -38,32 +35,31 @@ __global__ void end(struct step_state *state, const struct queued_loss *own, int
     state->steps++;
 }
 
-__global__ void count(int64_t *x)
+__global__ void step_count(int64_t *x)
 {
     ++*x;
 }
 
 } // namespace
 
-void cuda_queue_step_begin(struct kctx *ctx, struct step_state *state, const struct step_order *orders,
-                           int ring, struct queued_loss *own, float *flags)
+void cuda_queue_step_begin(struct kctx *ctx, const struct queued_begin *begin)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, begin, state, orders, ring, own, flags);
+    LAUNCH(cuda_of(ctx), 1, 1, step_begin_alone, *begin);
 }
 
 void cuda_queue_step_advance(struct kctx *ctx, struct step_state *state, int places)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, advance, state, places);
+    LAUNCH(cuda_of(ctx), 1, 1, step_advance, state, places);
 }
 
 void cuda_queue_step_end(struct kctx *ctx, struct step_state *state, const struct queued_loss *own, int rows,
                          const float *loss, const struct queued_norm *norm, const float *flags,
                          struct step_record *records, int ring)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, end, state, own, rows, loss, norm, flags, records, ring);
+    LAUNCH(cuda_of(ctx), 1, 1, step_end, state, own, rows, loss, norm, flags, records, ring);
 }
 
 void cuda_queue_count(struct kctx *ctx, int64_t *x)
 {
-    LAUNCH(cuda_of(ctx), 1, 1, count, x);
+    LAUNCH(cuda_of(ctx), 1, 1, step_count, x);
 }

@@ -82,7 +82,7 @@ template <class X> struct tile_reader {
 
 /* Store: put(row, col, part, value). */
 template <class A, class B, class Store>
-__global__ void __launch_bounds__(TILE_THREADS) tile_kernel(tile_shape s, A a, B b, Store store)
+__global__ void __launch_bounds__(TILE_THREADS) tile_product(tile_shape s, A a, B b, Store store)
 {
     SHARED(float, tile_a, TILE_K *TILE_LD);
     SHARED(float, tile_b, TILE_K *TILE_LD);
@@ -138,7 +138,7 @@ void tile_launch(struct cuda *c, int rows, int cols, int k, int splits, A a, B b
     int part = (int)(ceil_div(ceil_div(k, splits), TILE_K) * TILE_K);
     tile_shape s = {rows, cols, k, part, (int)ceil_div(rows, TILE)};
     dim3 grid((unsigned)(s.row_tiles * ceil_div(cols, TILE)), 1, (unsigned)ceil_div(k, part));
-    LAUNCH(c, grid, TILE_THREADS, (tile_kernel<A, B, Store>), s, a, b, store);
+    LAUNCH(c, grid, TILE_THREADS, (tile_product<A, B, Store>), s, a, b, store);
 }
 
 /* How many parts tile_launch really makes of k when asked for so many. */

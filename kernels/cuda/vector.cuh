@@ -8,21 +8,34 @@
 namespace
 {
 
-constexpr int PACK_BYTES = 16;
-
-template <class E> struct alignas(PACK_BYTES) pack {
-    static constexpr int N = PACK_BYTES / (int)sizeof(E);
+/* COUNT neighbours in one access, where the address is a multiple of their size. */
+template <class E, int COUNT> struct alignas(sizeof(E) * COUNT) piece {
+    static constexpr int N = COUNT;
     E v[N];
 };
 
+template <class E, int N> __device__ inline piece<E, N> load_piece(const E *p)
+{
+    return *(const piece<E, N> *)p;
+}
+
+template <class E, int N> __device__ inline void store_piece(E *p, const piece<E, N> &x)
+{
+    *(piece<E, N> *)p = x;
+}
+
+/* The largest. */
+constexpr int PACK_BYTES = 16;
+template <class E> using pack = piece<E, PACK_BYTES / (int)sizeof(E)>;
+
 template <class E> __device__ inline pack<E> load_pack(const E *p)
 {
-    return *(const pack<E> *)p;
+    return load_piece<E, pack<E>::N>(p);
 }
 
 template <class E> __device__ inline void store_pack(E *p, const pack<E> &v)
 {
-    *(pack<E> *)p = v;
+    store_piece(p, v);
 }
 
 inline bool pack_aligned(const void *p)

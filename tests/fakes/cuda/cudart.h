@@ -23,6 +23,9 @@ void fake_cublas_missing(bool on);
 /* Bytes of device memory that there are from now on. */
 void fake_cudart_memory(size_t bytes);
 
+/* Kernels launched so far, cuBLAS's not among them. */
+unsigned long emulate_launches(void);
+
 /* Pieces of device memory that nobody has freed. */
 int fake_cudart_pieces(void);
 size_t fake_cudart_bytes(void);

@@ -1,5 +1,6 @@
 /* emulate.cc - fibres, and whose turn it is. */
 #include "emulate.h"
+#include "cudart.h"
 #include "stack.h"
 
 #include <deque>

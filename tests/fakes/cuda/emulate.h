@@ -62,7 +62,6 @@ extern "C" void emulate_grid_y(unsigned most);
 
 /* false: blocks and threads in ascending order, the default. */
 extern "C" void emulate_order(bool descending);
-extern "C" unsigned long emulate_launches(void); /* so far */
 
 template <class... P, class... A>
 void emulate_launch(cudaStream_t stream, dim3 grid, dim3 threads, size_t shared_bytes, void (*kernel)(P...),

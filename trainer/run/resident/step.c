@@ -95,20 +95,37 @@ int resident_queue_loss(struct resident *r, const struct micro_batch *at, const 
     return 0;
 }
 
-void resident_queue_samples(struct resident *r, int rows)
+static struct queued_begin begin_of(const struct resident *r)
 {
-    if (r->sequence)
-        queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
-    else
-        queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order, &r->state->now.first,
-                     rows);
+    return (struct queued_begin){r->state, r->orders, RESIDENT_RING, r->loss, r->flags};
+}
+
+/* A step begins with its samples, unless these are windows or come in several micro-batches: queue_begin is before them then. */
+static bool begins_with_samples(const struct resident *r)
+{
+    return !r->sequence && r->micro == 1;
 }
 
 static void queue_begin(struct resident *r)
 {
-    queue_step_begin(r->ctx, r->state, r->orders, RESIDENT_RING, r->loss, r->flags);
+    const struct queued_begin begin = begin_of(r);
+
+    if (!begins_with_samples(r))
+        queue_step_begin(r->ctx, &begin);
     if (r->micro > 1)
         device_zero(r->ctx, r->grad, r->len * sizeof(float));
+}
+
+void resident_queue_samples(struct resident *r, int rows)
+{
+    const struct queued_begin begin = begin_of(r);
+    const bool begins = begins_with_samples(r);
+
+    if (r->sequence)
+        queue_windows(r->ctx, &r->windows, &r->batch, r->state, rows);
+    else
+        queue_gather(r->ctx, &r->train.gather, &r->batch, r->train_items, r->order,
+                     begins ? NULL : &r->state->now.first, begins ? &begin : NULL, rows);
 }
 
 /* From `rows` samples to their part of the gradient. Each loss of a step says the mean so far: the last one counts. */

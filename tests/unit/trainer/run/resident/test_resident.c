@@ -21,6 +21,7 @@ struct task {
     bool decay;
     bool values; /* mse over values instead of labels */
     bool subset;
+    bool mlp; /* three linear layers instead of make_net's */
     double lr;
     struct device_comm *device_comm;
 };
@@ -79,6 +80,17 @@ static void make_net(struct model_spec *s)
     append(s, &layer_linear, "d2")->option[0] = 3;
 }
 
+static void make_mlp(struct model_spec *s)
+{
+    *s = (struct model_spec){.input = {.rows = SIDE, .cols = SIDE, .channels = 1}};
+    append(s, &layer_flatten, "");
+    append(s, &layer_linear, "d1")->option[0] = 9;
+    append(s, &layer_relu, "");
+    append(s, &layer_linear, "d2")->option[0] = 9;
+    append(s, &layer_relu, "");
+    append(s, &layer_linear, "d3")->option[0] = 3;
+}
+
 static void open_training(struct training *t, const struct task *task, bool device)
 {
     static const struct data_spec decode = {.stats = 1, .mean = {0.5}, .std = {0.5}};
@@ -101,7 +113,7 @@ static void open_training(struct training *t, const struct task *task, bool devi
     set.layout.values = task->values ? 3 : 0;
     set.train.labels = task->values ? NULL : data.label;
     set.train.values = task->values ? data.value : NULL;
-    make_net(&t->spec);
+    (task->mlp ? make_mlp : make_net)(&t->spec);
     t->comm = collectives_open(&(struct collectives_config){.world = 1, .local_world = 1}, TIMEOUT_MS, &err);
     t->ctx =
         device ? cuda_make(0, PRECISION_F32, ELEMENT_F32, &err) : kctx_make(&(struct kctx_options){0}, &err);
@@ -533,6 +545,25 @@ static void weights_behind_a_bad_loss_are_refused(void **state)
     close_training(&t);
 }
 
+/* Time of a small net is the number of its kernels: samples, loss, a bias of each layer, parameters, record. Besides there are
+ * eight products. */
+static void a_step_of_an_mlp_is_seven_kernels(void **state)
+{
+    const struct task task = {.optimizer = OPTIMIZER_SGD, .mlp = true};
+    struct training t;
+    struct train_result r;
+
+    (void)state;
+    open_training(&t, &task, true);
+    train_epoch(&t.train, 0);
+    for (int step = 0; step < 3; step++) { /* queued, recorded, launched */
+        const unsigned long before = emulate_launches();
+        run_step(&t, step, 0.01, true, &r);
+        assert_int_equal(emulate_launches() - before, 7);
+    }
+    close_training(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -545,6 +576,7 @@ int main(void)
         cmocka_unit_test(weights_behind_a_bad_loss_are_refused),
         cmocka_unit_test(a_device_that_fails_is_told),
         cmocka_unit_test(memory_that_is_not_there_is_told),
+        cmocka_unit_test(a_step_of_an_mlp_is_seven_kernels),
     };
 
     make_data();
