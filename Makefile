@@ -100,6 +100,9 @@ gpu-test: ## the tests that need an NVIDIA GPU; without one they say so and are 
 gpu-bench: ## step times and collectives on NVIDIA GPUs; without one it says so and is skipped
 	@scripts/gpu.sh bench || [ $$? -eq 77 ]
 
+gpu-bundle: ## both in one archive for a machine with a GPU and nothing else: build/gpu-bundle.tar.gz (needs no GPU)
+	@scripts/gpu.sh bundle
+
 format: ## clang-format every C file in place
 	@git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
 

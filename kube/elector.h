@@ -6,7 +6,8 @@
  * Errors:    none is final: each is passed to `problem`, and the request is tried again.
  * Order:     callbacks are called from the loop, and from inside elector_start and elector_let_go. `changed`
  *            is called once for each change: true when this process becomes the leader, false when it no
- *            longer is, at the latest when the renew deadline passes.
+ *            longer is, at the latest when the renew deadline passes. Losing the lease ends nothing: it is tried for
+ *            again, and the caller goes on as a standby (manager.h).
  */
 #ifndef TK_KUBE_ELECTOR_H
 #define TK_KUBE_ELECTOR_H

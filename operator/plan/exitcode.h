@@ -1,5 +1,5 @@
-/* exitcode.h - classify how one pod ended: success, disruption, out of memory, signal, retryable or permanent
- * exit code. Pure.
+/* exitcode.h - classify how one pod ended: success, disruption (evicted, preempted, drained, deleted), out of memory, signal,
+ * retryable or permanent exit code. Pure. What follows from it for the job: restart.h.
  *
  * Ownership: strings of a verdict are literals or borrowed from the pod.
  */

@@ -1,5 +1,7 @@
-/* restart.h - judge an attempt by its strongest verdict: go on, wait, restart or fail. Pure.
+/* restart.h - judge an attempt by its strongest verdict (exitcode.h): go on, wait, restart or fail. Pure.
  *
+ * Limits:    a failure counts against backoffLimit and waits for the back-off. A disruption (an evicted pod) counts by itself, restarts
+ *            without waiting, and fails the job after 100 of them per day of its age.
  * Order:     everything here changes the status only; pods of the old attempt are deleted after it was
  *            written.
  */

@@ -1,4 +1,4 @@
-/* events.h - append scalars and other events to a TensorBoard event file.
+/* events.h - append scalars and other events to a TensorBoard event file, record by record.
  *
  * Ownership: events_open makes, events_close flushes and frees. One thread at a time.
  * Units:     steps are the trainer's global steps; times come from the given clock.

@@ -1,7 +1,7 @@
 /* layer.h - one layer of a network, and the table of kinds there are. To add a kind, write a file in layers/ that
- * defines a struct layer_ops, declare it below, and add it to the table in layer.c and to CMakeLists.txt. Presets,
- * shapes,
- * memory, the passes, the optimiser and the exports use the table.
+ * defines a struct layer_ops, declare it below, and add it to the table in layer.c and to CMakeLists.txt. Presets, shapes, memory,
+ * the passes, the optimiser and the exports use the table. New arithmetic goes into kernels/ (ops.h: the CPU's and the GPU's);
+ * tests/unit/trainer/model/test_layers.c compares every kind with PyTorch.
  *
  * Shapes:    activations are (batch, rows, cols, channels), of a sequence (batch, time, 1, channels); parameters keep
  *            PyTorch's own layout.

@@ -3,7 +3,8 @@
  * Ownership: train_make to train_release; everything in struct train_parts is borrowed meanwhile.
  * Order:     every rank runs the same steps. One all_reduce carries all gradients, the loss and the
  *            flags. Of a model in several stages the replicas of a stage sum its gradients, and all ranks then
- *            the loss, which the last stages know, and the flags. Two ranks of one host sum and update at once (pair.h).
+ *            the loss, which the last stages know, and the flags. Two ranks of one host sum and update at once (pair.h). With
+ *            --zero_stage 1 each rank gets the sum of its part alone (shard.h). On a GPU all of this is resident/'s.
  * Errors:    those of the collectives. Nothing is allocated and nothing is written inside a step.
  * Numerics:  the gradient is the mean over all replicas' samples. Each one's share is divided by their number
  *            before the sum, as a factor of the loss's gradient; so is each micro-batch's.
