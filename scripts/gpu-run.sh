@@ -8,6 +8,7 @@
 #   PYTHON=python3    for the comparison with PyTorch
 #   EMULATED=FOLDER   a rehearsal without a GPU: GPU support and NCCL emulated on the CPU, from this folder, and small sizes
 # Exit status: 0 all that ran succeeded, 1 something failed, 77 there is no GPU, with the reason.
+# shellcheck disable=SC2317 # the parts are called by their names
 set -uo pipefail
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

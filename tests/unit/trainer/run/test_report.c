@@ -87,7 +87,8 @@ static void json_lines(void **state)
 #define TIME "{\"time\":\"2026-01-01T00:00:00.000Z\",\"event\":"
     check(&f, report_open(&o, &err),
           TIME "\"start\",\"model\":\"mnist-cnn\",\"parameters\":93322,\"ranks\":4,\"transport\":\"host\","
-               "\"batch_size\":32,\"micro_batches\":2,\"precision\":\"bf16\",\"threads\":1,\"isa\":\"avx512\",\"epochs\":10,\"steps\":375}\n" TIME
+               "\"batch_size\":32,\"micro_batches\":2,\"precision\":\"bf16\",\"threads\":1,\"isa\":"
+               "\"avx512\",\"epochs\":10,\"steps\":375}\n" TIME
                "\"train\",\"epoch\":1,\"epochs\":10,\"step\":125,\"steps\":375,\"global_step\":125,\"loss\":"
                "1.61234}\n" TIME
                "\"val\",\"epoch\":1,\"epochs\":10,\"global_step\":375,\"loss\":1.6,\"accuracy\":0.86}\n" TIME
