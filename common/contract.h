@@ -42,6 +42,10 @@ static inline bool contract_is_final(int status)
 #define CONTRACT_ENV_MASTER_PORT "MASTER_PORT"
 #define CONTRACT_ENV_RUN_ID "TORCHELASTIC_RUN_ID"
 #define CONTRACT_ENV_RESTART_COUNT "TORCHELASTIC_RESTART_COUNT"
+/* FOLDER/attempt_N/LOCAL-RANK/error.json: FOLDER is made by the launcher for this launch on this node. N counts restarts, and with
+ * our launcher on several nodes the rounds of the meeting. */
+#define CONTRACT_ENV_ERROR_FILE "TORCHELASTIC_ERROR_FILE"
+#define CONTRACT_ATTEMPT "/attempt_"
 
 enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400 };
 

@@ -1,12 +1,13 @@
 /* cpus.c - count usable CPUs by affinity mask and cgroup quota. */
 #include "common/cpus.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES = 1024, LINE_BYTES = 512 };
+enum { PATH_BYTES = 1024, LINE_BYTES = 512, CPUS_MAX = 1 << 20 };
 
 /* First line of root/path without its newline; false when it cannot be read. */
 static int first_line(const char *root, const char *path, char *out, int size)
@@ -84,12 +85,25 @@ int cpus_usable_under(const char *root, int affinity)
     return v1 < n ? v1 : n;
 }
 
+/* Of the affinity mask. The kernel refuses a mask that is smaller than its own (EINVAL), which may be larger than cpu_set_t. */
+static int in_mask(void)
+{
+    for (size_t cpus = CPU_SETSIZE; cpus <= CPUS_MAX; cpus *= 2) {
+        cpu_set_t *set = CPU_ALLOC(cpus);
+        const size_t bytes = CPU_ALLOC_SIZE(cpus);
+        if (!set)
+            return 1;
+        const int rc = sched_getaffinity(0, bytes, set);
+        const int code = errno;
+        const int n = rc == 0 ? CPU_COUNT_S(bytes, set) : 1;
+        CPU_FREE(set);
+        if (rc == 0 || code != EINVAL)
+            return n;
+    }
+    return 1;
+}
+
 int cpus_usable(void)
 {
-    cpu_set_t set;
-    int affinity = 1;
-
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-        affinity = CPU_COUNT(&set);
-    return cpus_usable_under("", affinity);
+    return cpus_usable_under("", in_mask());
 }

@@ -58,7 +58,7 @@ prepare_venv() { # prepare_venv FOLDER REQUIREMENTS WHAT: a Python environment, 
     want=$(sha256sum <"$2")
     [ "$(cat "$1/.requirements" 2>/dev/null)" = "$want" ] && return
     say "Python environment with $3"
-    [ -x "$1/bin/pip" ] || python3 -m venv "$1"
+    [ -x "$1/bin/pip" ] || python3 -m venv --clear "$1" # one that was interrupted has a Python and no pip
     "$1/bin/pip" install -q -r "$2"
     echo "$want" >"$1/.requirements"
 }

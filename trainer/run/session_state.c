@@ -111,6 +111,7 @@ int session_begin(struct session *s, struct err *err)
                                .config = config_resumable(s->asked),
                                .run_id = s->run_id.text,
                                .later_attempt = s->run_id.later_attempt,
+                               .launch = s->run_id.launch,
                                .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
                                .timeout_ms = s->timeout_ms};
     struct snapshot all = session_snapshot(s);
@@ -133,6 +134,7 @@ int session_begin(struct session *s, struct err *err)
                               .keep = cfg->keep,
                               .config = o.config,
                               .run_id = o.run_id,
+                              .launch = o.launch,
                               .rank = s->comm->rank,
                               .clock = s->env->clock,
                               .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),

@@ -35,7 +35,7 @@ static int last_written(const void *x, const void *y)
     return newest_step(a, b);
 }
 
-static struct candidate look_at(const char *path, int64_t step, const char *run_id, uint32_t config)
+static struct candidate look_at(const char *path, int64_t step, const struct candidates_wanted *w)
 {
     struct candidate c = {.path = path, .step = step};
     struct manifest m;
@@ -45,12 +45,13 @@ static struct candidate look_at(const char *path, int64_t step, const char *run_
         return c;
     }
     c.saved_ms = m.saved_ms;
-    c.same_run = strncmp(m.run_id, run_id, sizeof(m.run_id) - 1) == 0;
-    c.same_config = m.config == config;
+    c.same_run =
+        strncmp(m.run_id, w->run_id, sizeof(m.run_id) - 1) == 0 && (!w->launch || m.launch == w->launch);
+    c.same_config = m.config == w->config;
     return c;
 }
 
-int candidates_find(const char *dir, const char *run_id, uint32_t config, bool own, struct arena *a,
+int candidates_find(const char *dir, const struct candidates_wanted *w, struct arena *a,
                     struct candidates *ret, struct err *err)
 {
     struct candidate *foreign = NULL;
@@ -62,8 +63,8 @@ int candidates_find(const char *dir, const char *run_id, uint32_t config, bool o
     ret->of = arena_array(a, list.len + 1, struct candidate);
     for (size_t i = 0; i < list.len; i++) {
         struct candidate c =
-            look_at(arena_printf(a, "%s/%s", dir, list.entry[i].name), list.entry[i].step, run_id, config);
-        bool out = own && !c.damaged && !(c.same_run && c.same_config);
+            look_at(arena_printf(a, "%s/%s", dir, list.entry[i].name), list.entry[i].step, w);
+        bool out = w->own && !c.damaged && !(c.same_run && c.same_config);
         if (!out) {
             ret->of[ret->len++] = c;
         } else if (!foreign || last_written(&c, foreign) < 0) {
@@ -73,6 +74,6 @@ int candidates_find(const char *dir, const char *run_id, uint32_t config, bool o
     }
     ret->foreign = foreign;
     if (ret->len)
-        qsort(ret->of, ret->len, sizeof(*ret->of), own ? newest_step : last_written);
+        qsort(ret->of, ret->len, sizeof(*ret->of), w->own ? newest_step : last_written);
     return 0;
 }

@@ -27,8 +27,14 @@ struct candidates {
     const struct candidate *foreign; /* the best of those that were left out; NULL: none was */
 };
 
-/* own: only those of the run `run_id` with the configuration `config`. */
-int candidates_find(const char *dir, const char *run_id, uint32_t config, bool own, struct arena *a,
+struct candidates_wanted {
+    const char *run_id;
+    uint32_t config;
+    uint32_t launch; /* with `own`: this launch's alone; 0: any launch's */
+    bool own;        /* only those of the run `run_id` with the configuration `config` */
+};
+
+int candidates_find(const char *dir, const struct candidates_wanted *w, struct arena *a,
                     struct candidates *ret, struct err *err) MUST_CHECK;
 
 #endif

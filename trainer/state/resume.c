@@ -57,15 +57,16 @@ static int first_of(const struct snapshot *into, const struct candidates *c, uin
     return 0;
 }
 
-/* This run's own. 1, 0 or -1 as above. */
-static int own(const struct snapshot *into, const struct resume_options *o, bool tell,
+/* This run's own; with `launch` of that launch alone. 1, 0 or -1 as above. */
+static int own(const struct snapshot *into, const struct resume_options *o, uint32_t launch, bool tell,
                struct resume_result *ret, struct err *err)
 {
+    const struct candidates_wanted wanted = {o->run_id, o->config, launch, true};
     cleanup_arena struct arena a = {0};
     struct candidates all;
     struct err why = {0};
 
-    if (candidates_find(o->dir, o->run_id, o->config, true, &a, &all, &why)) {
+    if (candidates_find(o->dir, &wanted, &a, &all, &why)) {
         if (err_is_shortage(&why)) {
             *err = why;
             return err_wrap(err, "--ckpt_dir");
@@ -99,12 +100,13 @@ static bool is_checkpoint(const char *path)
 static int from_path(const struct snapshot *into, const struct resume_options *o, struct resume_result *ret,
                      struct err *err)
 {
+    const struct candidates_wanted wanted = {.run_id = o->run_id, .config = o->config};
     cleanup_arena struct arena a = {0};
     struct candidates all;
 
     if (is_checkpoint(o->how))
         return take(into, o->how, o->config, ret, err) ? err_wrap(err, "--resume") : 1;
-    if (candidates_find(o->how, o->run_id, o->config, false, &a, &all, err))
+    if (candidates_find(o->how, &wanted, &a, &all, err))
         return err_wrap(err, "--resume");
     int found = first_of(into, &all, o->config, ret, err);
     if (found)
@@ -119,9 +121,12 @@ static int search(const struct snapshot *into, const struct resume_options *o, s
     if (strcmp(o->how, "never") == 0)
         return 0;
     if (strcmp(o->how, "auto") == 0)
-        return own(into, o, true, ret, err);
-    /* A path says where the run begins; a later attempt goes on from where the run has come. */
-    int found = o->later_attempt ? own(into, o, false, ret, err) : 0;
+        return own(into, o, 0, true, ret, err);
+    /* A path says where the run begins; a later attempt goes on from where the run has come. What this launch has written tells
+     * that there was an earlier one: launchers count no restart when ranks meet anew because a node came or went. */
+    int found = 0;
+    if (o->later_attempt || o->launch)
+        found = own(into, o, o->later_attempt ? 0 : o->launch, false, ret, err);
     return found ? found : from_path(into, o, ret, err);
 }
 

@@ -24,6 +24,7 @@ struct resume_options {
     uint32_t config;
     const char *run_id;
     bool later_attempt; /* the same run may have been started with this path before */
+    uint32_t launch;    /* as struct run_id's */
     bool in_parts;      /* ranks hold parts: only rank 0 gets the whole, and the caller distributes it */
     int64_t timeout_ms;
 };

@@ -1,9 +1,10 @@
-/* run_id.c - take a run's id from the launcher's environment, from the parent process, or draw one. */
+/* run_id.c - take a run's id from the launcher's environment, from the launch, or draw one. */
 #include "trainer/state/run_id.h"
 
 #include "common/buf.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "common/hash.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,16 +37,29 @@ static bool start_of(pid_t pid, char out[static 32])
     return out[0] != '\0';
 }
 
-/* The launcher is this process's parent. It is one of its kind by its number, its start and the machine's. */
-static bool name_launcher(struct run_id *id)
+/* What tells this launch from all others: the folder that the launcher has made for it (it is the same behind a wrapper script
+ * that starts a process of its own for every attempt); without one the parent process, by its number and start. */
+static bool launch_find(char *(*get)(const char *name), char out[static MANIFEST_RUN_ID_BYTES], int *attempt)
 {
     cleanup_buf struct buf boot = BUF_INIT(256);
+    const char *file = get(CONTRACT_ENV_ERROR_FILE);
+    const char *at = file ? strstr(file, CONTRACT_ATTEMPT) : NULL;
     char start[32];
     struct err ignored;
 
-    if (fs_read("/proc/sys/kernel/random/boot_id", &boot, &ignored) || !start_of(getppid(), start))
+    *attempt = 0;
+    if (fs_read("/proc/sys/kernel/random/boot_id", &boot, &ignored))
         return false;
-    snprintf(id->text, sizeof(id->text), "launcher-%.36s-%d-%s", buf_str(&boot), (int)getppid(), start);
+    const int len = boot.len > 36 ? 36 : (int)strcspn(buf_str(&boot), "\n");
+    if (at) {
+        (void)sscanf(at + strlen(CONTRACT_ATTEMPT), "%9d", attempt);
+        snprintf(out, MANIFEST_RUN_ID_BYTES, "launch-%.*s-%016" PRIx64, len, buf_str(&boot),
+                 hash_fnv1a(HASH_FNV1A, file, (size_t)(at - file)));
+        return true;
+    }
+    if (!start_of(getppid(), start))
+        return false;
+    snprintf(out, MANIFEST_RUN_ID_BYTES, "launcher-%.*s-%d-%s", len, buf_str(&boot), (int)getppid(), start);
     return true;
 }
 
@@ -55,16 +69,24 @@ int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *
     const char *launch = get(CONTRACT_ENV_RUN_ID);
     const char *given = job && job[0] ? job : launch;
     const char *restarts = get(CONTRACT_ENV_RESTART_COUNT);
+    char launched[MANIFEST_RUN_ID_BYTES];
     uint64_t random;
+    int attempt = 0;
 
-    *ret = (struct run_id){.later_attempt =
-                               (job && job[0]) || (restarts && restarts[0] && strcmp(restarts, "0") != 0)};
+    *ret = (struct run_id){0};
+    const bool known = given && given[0] && launch_find(get, launched, &attempt);
+    if (known)
+        ret->launch = (uint32_t)hash_fnv1a(HASH_FNV1A, launched, strlen(launched));
+    ret->later_attempt =
+        (job && job[0]) || (restarts && restarts[0] && strcmp(restarts, "0") != 0) || attempt > 0;
     if (given && given[0] && (given == job || strcmp(given, UNCHOSEN) != 0)) {
         snprintf(ret->text, sizeof(ret->text), "%s", given);
         return 0;
     }
-    if (given && given[0] && name_launcher(ret))
+    if (known) {
+        memcpy(ret->text, launched, sizeof(ret->text));
         return 0;
+    }
     if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
         return err_errno(err, ERR_FATAL, errno, "getrandom failed, so the run has no id");
     snprintf(ret->text, sizeof(ret->text), "%s%016" PRIx64, MADE_UP, random);

@@ -1,7 +1,7 @@
 /* run_id.h - the id of a run, the same in all its attempts: "--resume auto" resumes only checkpoints of the same id.
  *
  * The operator's (PTJ_JOB_UID), else the launcher's (TORCHELASTIC_RUN_ID). torchrun's default is "none":
- * then the id is derived from the launcher process, so that its restarts resume and the next launch starts afresh. Without a
+ * then the id is that of the launch, so that its restarts resume and the next launch starts afresh. Without a
  * launcher each start is a run of its own with a random id; one that resumes from another such run's checkpoint takes
  * over that run's id.
  *
@@ -15,11 +15,13 @@
 #include "trainer/state/files/manifest.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct run_id {
     char text[MANIFEST_RUN_ID_BYTES];
     bool made_up;       /* for this one start */
     bool later_attempt; /* an earlier one under this name is possible: of a job of the operator always */
+    uint32_t launch;    /* a hash that tells this launch from others on this node; 0: not known */
 };
 
 int run_id_find(char *(*get)(const char *name), struct run_id *ret, struct err *err) MUST_CHECK;

@@ -19,6 +19,7 @@ struct saver {
     int64_t keep;
     uint32_t config; /* see manifest.h */
     const char *run_id;
+    uint32_t launch;
     int rank;
     struct clock clock;
     int64_t last_ms;   /* of the clock, when the last one was written, or tried */

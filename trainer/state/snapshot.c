@@ -27,6 +27,36 @@ static int put_pt(void *ctx, const struct pt_sink *sink, struct err *err)
     return torch_zip_write(&p->root, p->name, sink, err);
 }
 
+static bool all_finite(const float *x, size_t n)
+{
+    const uint32_t exponent = 0x7f800000; /* all ones: infinite, or not a number */
+    uint32_t bad = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof(bits));
+        bad |= (bits & exponent) == exponent;
+    }
+    return !bad;
+}
+
+int snapshot_check(const struct snapshot *s, struct err *err)
+{
+    const struct optim *o = s->optim;
+    int rows;
+    const struct state_row *row = model_state(s->model, &rows);
+
+    for (int i = 0; i < rows; i++)
+        if (row[i].type == STATE_F32 && !all_finite(row[i].data, row[i].bytes / sizeof(float)))
+            return err_set(err, ERR_FATAL, "%s is not finite behind step %lld: try a lower --lr, or clip",
+                           row[i].name, (long long)s->cursor->step);
+    if ((o->m && !all_finite(o->m, o->len)) || (o->v && !all_finite(o->v, o->len)))
+        return err_set(err, ERR_FATAL,
+                       "the optimizer's state is not finite behind step %lld: try a lower --lr, or clip",
+                       (long long)s->cursor->step);
+    return 0;
+}
+
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err)
 {
     cleanup_arena struct arena a = {0};

@@ -22,6 +22,9 @@ struct snapshot {
     double lr; /* of the last step; not read back */
 };
 
+/* ERR_FATAL: a number of it is not finite, of which it says where. A run that goes on from such a state ends at once, each time. */
+int snapshot_check(const struct snapshot *s, struct err *err) MUST_CHECK;
+
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err) MUST_CHECK;
 
 /* From the checkpoint at `path`, whose manifest is m. */

@@ -2,14 +2,35 @@
 #include "common/cpus.h"
 #include "common/fsutil.h"
 
+#include <errno.h>
 #include <ftw.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+/* A kernel whose mask has so many CPUs, of which every other may be used; 0: this machine's. */
+static size_t kernel_cpus;
+
+int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
+{
+    if (!kernel_cpus)
+        return syscall(SYS_sched_getaffinity, pid, bytes, set) < 0 ? -1 : 0;
+    if (bytes * 8 < kernel_cpus) {
+        errno = EINVAL;
+        return -1;
+    }
+    CPU_ZERO_S(bytes, set);
+    for (size_t i = 0; i < kernel_cpus; i += 2)
+        CPU_SET_S(i, bytes, set);
+    return 0;
+}
 
 static void put(const char *root, const char *path, const char *text)
 {
@@ -77,9 +98,24 @@ static void test_the_smallest_limit_holds(void **state)
     assert_true(cpus_usable() >= 1);
 }
 
+static void test_masks_larger_than_cpu_set_t(void **state)
+{
+    (void)state;
+    assert_true(cpus_usable() >= 1);
+    const int quota = cpus_usable_under("", 1 << 30);
+    for (kernel_cpus = 2; kernel_cpus <= 1 << 15; kernel_cpus *= 4) {
+        const int n = (int)(kernel_cpus / 2);
+        assert_int_equal(cpus_usable(), n < quota ? n : quota);
+    }
+    kernel_cpus = 0;
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_smallest_limit_holds)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_smallest_limit_holds),
+        cmocka_unit_test(test_masks_larger_than_cpu_set_t),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

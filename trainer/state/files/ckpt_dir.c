@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #include <zlib.h>
 
 static const char TMP[] = ".tmp-";
@@ -217,6 +218,35 @@ static int choose_name(const struct ckpt_writer *w, const char *mark, char name[
     return err_set(err, ERR_CONFLICT, "%s: belongs to another run", path);
 }
 
+/* Rename tmp to `final`. One of that name is of this run before it was set back, or damaged: it steps aside, under a name that is a
+ * checkpoint's too, until the new one has its own, so that at each moment one of them is there. */
+static int put_in_place(struct ckpt_writer *w, const char *final, const char *mark, struct err *err)
+{
+    char name[CKPT_NAME_BYTES];
+    char aside[PATH_MAX];
+    char old_mark[MARK_BYTES];
+
+    snprintf(old_mark, sizeof(old_mark), "-%0*" PRIx32, CKPT_MARK_DIGITS,
+             (uint32_t)hash_fnv1a(HASH_FNV1A, mark, strlen(mark)));
+    step_name(w->manifest.step, old_mark, name);
+    if (ckpt_path(aside, w->dir, name, err))
+        return -1;
+    if (access(final, F_OK) == 0)
+        remove_checkpoint(w->dir, name, mark); /* what a writer that was killed behind its rename has left */
+    const bool old = rename(final, aside) == 0;
+    if (rename(w->tmp, final)) {
+        err_errno(err, ERR_FATAL, errno, "%s", final);
+        if (old)
+            (void)rename(aside, final);
+        return -1;
+    }
+    w->tmp[0] = '\0';
+    if (sync_folder(w->dir, err))
+        return -1;
+    remove_checkpoint(w->dir, name, mark);
+    return 0;
+}
+
 int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(MANIFEST_BYTES);
@@ -230,12 +260,7 @@ int ckpt_commit(struct ckpt_writer *w, int64_t keep, struct err *err)
         fs_write_atomic(path, text.data, text.len, err) || sync_folder(w->tmp, err) ||
         choose_name(w, mark, name, final, err))
         return -1;
-    /* One of this name is of this run before it was set back, or damaged. */
-    remove_checkpoint(w->dir, name, mark);
-    if (rename(w->tmp, final))
-        return err_errno(err, ERR_FATAL, errno, "%s", final);
-    w->tmp[0] = '\0';
-    if (sync_folder(w->dir, err))
+    if (put_in_place(w, final, mark, err))
         return -1;
     prune(w->dir, &w->manifest, mark, keep);
     return 0;

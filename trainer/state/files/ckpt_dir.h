@@ -5,6 +5,7 @@
  *
  * A checkpoint is written as .tmp-..., every file and the folder synced, then renamed, then the parent synced: a kill or
  * a power cut leaves the old ones and, at most, a .tmp- folder that the run's next write removes, or after a day any run's.
+ * One that takes the place of another of its step leaves that there, under a marked name, until it is in place.
  *
  * Order:     one writer of a run at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
  * Ownership: a writer is the caller's, zeroed is none; lists live in the arena.

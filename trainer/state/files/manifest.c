@@ -10,8 +10,8 @@ int manifest_encode(const struct manifest *m, struct buf *out, struct err *err)
 {
     if (buf_printf(out, err,
                    "{\n  \"format\": %d,\n  \"step\": %" PRId64 ",\n  \"config\": %" PRIu32
-                   ",\n  \"saved_ms\": %" PRId64 ",\n  \"run_id\": ",
-                   MANIFEST_FORMAT, m->step, m->config, m->saved_ms) ||
+                   ",\n  \"saved_ms\": %" PRId64 ",\n  \"launch\": %" PRIu32 ",\n  \"run_id\": ",
+                   MANIFEST_FORMAT, m->step, m->config, m->saved_ms, m->launch) ||
         json_write_string(m->run_id, out, err) || buf_puts(out, ",\n  \"files\": [", err))
         return -1;
     for (int i = 0; i < m->files; i++)
@@ -90,13 +90,15 @@ int manifest_decode(const char *text, size_t len, struct manifest *ret, struct e
     const char *run_id = "";
     int64_t format = -1;
     int64_t config = 0;
+    int64_t launch = 0;
     cleanup_json cJSON *tree = json_parse(text, len, err);
 
     if (!tree)
         return -1;
     struct json_at at = json_root(tree, "manifest");
     struct json_at files = json_member(&at, "files");
-    static const char *const known[] = {"format", "step", "config", "saved_ms", "run_id", "files", NULL};
+    static const char *const known[] = {"format", "step",   "config", "saved_ms",
+                                        "launch", "run_id", "files",  NULL};
     if (refuse_unknown(&at, known, err) || json_get_i64(&at, "format", 0, INT32_MAX, &format, err))
         return -1;
     if (format >= 0 && format != MANIFEST_FORMAT)
@@ -104,6 +106,7 @@ int manifest_decode(const char *text, size_t len, struct manifest *ret, struct e
     if (json_get_i64(&at, "step", 0, INT64_C(1) << 53, &m.step, err) ||
         json_get_i64(&at, "saved_ms", 0, INT64_C(1) << 53, &m.saved_ms, err) ||
         json_get_i64(&at, "config", 0, UINT32_MAX, &config, err) ||
+        json_get_i64(&at, "launch", 0, UINT32_MAX, &launch, err) ||
         json_get_str(&at, "run_id", &run_id, err) || decode_files(&files, &m, err))
         return -1;
     if (format < 0 || m.step < 0 || !m.files)
@@ -111,6 +114,7 @@ int manifest_decode(const char *text, size_t len, struct manifest *ret, struct e
     if (strlen(run_id) >= sizeof(m.run_id))
         return json_err(&at, err, "run_id: expected text of less than %d bytes", MANIFEST_RUN_ID_BYTES);
     m.config = (uint32_t)config;
+    m.launch = (uint32_t)launch;
     memcpy(m.run_id, run_id, strlen(run_id));
     *ret = m;
     return 0;

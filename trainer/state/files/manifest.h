@@ -30,7 +30,8 @@ struct manifest {
     int64_t step;                       /* of the run */
     uint32_t config;                    /* hash of the configuration */
     int64_t saved_ms;                   /* Unix time; 0: not said */
-    char run_id[MANIFEST_RUN_ID_BYTES]; /* see run_id.h */
+    char run_id[MANIFEST_RUN_ID_BYTES]; /* see run_id.h, as the next */
+    uint32_t launch;                    /* 0: not said */
     int files;
     struct manifest_file file[MANIFEST_FILES_MAX];
 };

@@ -73,7 +73,8 @@ static struct {
     const char *job;    /* PTJ_JOB_UID */
     const char *launch; /* TORCHELASTIC_RUN_ID; NULL: one for all of this test */
     const char *restarts;
-    int clock_calls; /* until the signal */
+    const char *errors; /* TORCHELASTIC_ERROR_FILE */
+    int clock_calls;    /* until the signal */
     int signal;
 } me;
 
@@ -83,6 +84,8 @@ static char *environment(const char *name)
         return (char *)me.job;
     if (strcmp(name, CONTRACT_ENV_RESTART_COUNT) == 0)
         return (char *)me.restarts;
+    if (strcmp(name, CONTRACT_ENV_ERROR_FILE) == 0)
+        return (char *)me.errors;
     if (strcmp(name, CONTRACT_ENV_RUN_ID) == 0 && me.launch)
         return (char *)me.launch;
     return launched_get(name);
@@ -115,6 +118,7 @@ static int rank_main(void *ctx, int rank)
     me.job = p->job;
     me.launch = p->launch;
     me.restarts = p->restarts;
+    me.errors = p->errors;
     me.signal = p->signal;
     me.clock_calls = rank == p->rank ? p->calls : 0;
     env.clock.mono_ms = counting_mono_ms;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 static struct {
-    const char *job, *launch, *restarts;
+    const char *job, *launch, *restarts, *errors;
 } environment;
 
 static char *get(const char *name)
@@ -17,6 +17,7 @@ static char *get(const char *name)
     const char *value = strcmp(name, CONTRACT_ENV_JOB_UID) == 0         ? environment.job
                         : strcmp(name, CONTRACT_ENV_RUN_ID) == 0        ? environment.launch
                         : strcmp(name, CONTRACT_ENV_RESTART_COUNT) == 0 ? environment.restarts
+                        : strcmp(name, CONTRACT_ENV_ERROR_FILE) == 0    ? environment.errors
                                                                         : NULL;
     return (char *)value;
 }
@@ -93,6 +94,35 @@ static void a_nameless_launch_is_named_by_its_process(void **state)
     assert_string_not_equal(first.text, other);
 }
 
+/* Also by a wrapper script, which is another process for each attempt: the folder of error files is the launch's. */
+static void a_launch_is_known_by_its_folder(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"/tmp/a/none_x/attempt_0/0/error.json",
+                                        "/tmp/a/none_x/attempt_1/3/error.json",
+                                        "/tmp/a/none_y/attempt_0/0/error.json", "/elsewhere/error.json"};
+    struct run_id id[ARRAY_LEN(files)], named[ARRAY_LEN(files)];
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        environment.errors = files[i];
+        id[i] = found(NULL, "none", "0");
+        named[i] = found(NULL, "name", "0");
+        assert_string_equal(named[i].text, "name");
+        assert_int_equal(named[i].launch, id[i].launch);
+        assert_int_not_equal(id[i].launch, 0);
+    }
+    environment.errors = NULL;
+    assert_string_equal(id[0].text, id[1].text);
+    assert_int_equal(id[0].launch, id[1].launch);
+    assert_false(id[0].later_attempt);
+    assert_true(id[1].later_attempt); /* of several nodes a later round, which counts no restart */
+    for (int i = 2; i < 4; i++) {
+        assert_string_not_equal(id[0].text, id[i].text);
+        assert_int_not_equal(id[0].launch, id[i].launch);
+    }
+    assert_int_equal(found(NULL, NULL, NULL).launch, 0);
+}
+
 static void a_start_by_hand_is_a_run_of_its_own(void **state)
 {
     (void)state;
@@ -119,6 +149,7 @@ int main(void)
         cmocka_unit_test(a_given_name_is_taken),
         cmocka_unit_test(a_long_name_is_cut),
         cmocka_unit_test(a_nameless_launch_is_named_by_its_process),
+        cmocka_unit_test(a_launch_is_known_by_its_folder),
         cmocka_unit_test(a_start_by_hand_is_a_run_of_its_own),
     };
 

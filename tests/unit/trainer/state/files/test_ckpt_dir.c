@@ -7,7 +7,25 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+/* rename(2), and the process's end before or behind one of its calls. */
+static int renames_left = -1;
+static bool dies_behind;
+
+int rename(const char *from, const char *to)
+{
+    const bool last = renames_left >= 0 && renames_left-- == 0;
+
+    if (last && !dies_behind)
+        raise(SIGKILL);
+    int rc = (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    if (last)
+        raise(SIGKILL);
+    return rc;
+}
 
 struct fixture {
     char dir[64];
@@ -234,6 +252,56 @@ static void a_killed_writer_leaves_nothing_that_counts(void **state)
 }
 
 /* A reader that opens one waits for its other end. */
+/* Whole checkpoints of this step. */
+static int whole(const char *dir, int64_t step)
+{
+    cleanup_arena struct arena a = {0};
+    struct ckpt_list list;
+    struct err err;
+    int n = 0;
+
+    assert_int_equal(ckpt_list(dir, &a, &list, &err), 0);
+    for (size_t i = 0; i < list.len; i++) {
+        cleanup_buf struct buf out = BUF_INIT(1 << 20);
+        const char *path = arena_printf(&a, "%s/%s", dir, list.entry[i].name);
+        struct manifest m;
+        n += list.entry[i].step == step && !ckpt_manifest(path, &m, &err) &&
+             !ckpt_read(path, &m, "two", &out, &err);
+    }
+    return n;
+}
+
+/* A step that is written again, by a writer that is killed at each of its renames: one of the two is always there, and the next
+ * writer leaves one. */
+static void a_step_that_is_written_again_is_never_missing(void **state)
+{
+    const struct fixture *f = *state;
+    struct err err = {0};
+    int killed = 0;
+
+    assert_int_equal(write_one(f->ckpt, 7, "a", 3, GOOD, &err), 0);
+    for (int at = 0, ended = 0; !ended; at++) {
+        int status;
+        pid_t pid = fork();
+        if (pid == 0) {
+            renames_left = at / 2;
+            dies_behind = at % 2;
+            _exit(write_one(f->ckpt, 7, "a", 3, GOOD, &err) ? 1 : 0);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        ended = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        assert_true(ended || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+        assert_true(whole(f->ckpt, 7) >= 1);
+        killed += !ended;
+        assert_int_equal(write_one(f->ckpt, 7, "a", 3, GOOD, &err), 0);
+        assert_int_equal(whole(f->ckpt, 7), 1);
+        assert_int_equal(entries(f->ckpt), 1);
+    }
+    assert_int_equal(
+        killed,
+        10); /* manifest, what an earlier writer left, old one aside, new one in place, old one hidden */
+}
+
 static void a_fifo_is_no_manifest(void **state)
 {
     const struct fixture *f = *state;
@@ -374,6 +442,7 @@ int main(void)
         TEST(a_failed_write_leaves_nothing),
         TEST(a_killed_writer_leaves_nothing_that_counts),
         TEST(links_are_not_followed),
+        TEST(a_step_that_is_written_again_is_never_missing),
         TEST(a_fifo_is_no_manifest),
         TEST(other_names_are_no_checkpoints),
         TEST(manifests_that_lie_are_refused),
