@@ -1,8 +1,7 @@
-/* machine.c - count GPUs, hold a free port, find Python, read error files. */
+/* machine.c - hold a free port, find Python, tell programs from scripts, read error files. */
 #include "launcher/machine.h"
 #include "common/buf.h"
 #include "common/fsutil.h"
-#include "common/memory.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -12,25 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { ERROR_FILE_BYTES = 1 << 20, MESSAGE_BYTES = 4000 };
-
-int machine_gpus(const char *dev)
-{
-    cleanup_closedir DIR *d = opendir(dev);
-    const struct dirent *e;
-    int n = 0;
-
-    if (!d && errno == ENOMEM)
-        memory_exhausted(); /* returning 0 would start the ranks on CPUs */
-    while (d && (e = readdir(d))) {
-        const char *digits = e->d_name + 6;
-        if (strncmp(e->d_name, "nvidia", 6) == 0 && *digits && strspn(digits, "0123456789") == strlen(digits))
-            n++;
-    }
-    return n;
-}
 
 int machine_hold_port(int *ret, int *held, struct err *err)
 {
@@ -77,6 +62,29 @@ int machine_python(struct arena *a, const char **ret, struct err *err)
         err, ERR_NOT_FOUND,
         "the program needs Python, and there is no python3 in PATH (PYTHON_EXEC names one; --no-python "
         "runs the program by itself)");
+}
+
+/* #! or ELF: the kernel starts it itself. */
+static bool starts_by_itself(const char *path)
+{
+    char head[4] = "";
+    cleanup_fclose FILE *f = fopen(path, "re");
+
+    return f && fread(head, 1, sizeof(head), f) >= 2 &&
+           (memcmp(head, "#!", 2) == 0 || memcmp(head, "\177ELF", 4) == 0);
+}
+
+bool machine_wants_python(const char *path)
+{
+    struct stat st;
+    char main[4096];
+
+    if (stat(path, &st))
+        return false; /* a program in PATH, or nothing */
+    if (S_ISDIR(st.st_mode))
+        return snprintf(main, sizeof(main), "%s/__main__.py", path) < (int)sizeof(main) &&
+               access(main, R_OK) == 0;
+    return S_ISREG(st.st_mode) && !(access(path, X_OK) == 0 && starts_by_itself(path));
 }
 
 const char *machine_random_id(struct arena *a)

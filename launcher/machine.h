@@ -1,4 +1,4 @@
-/* machine.h - the launcher's queries of its machine: count GPUs, hold a free port, find Python, read error
+/* machine.h - the launcher's queries of its machine: hold a free port, find Python, tell programs from scripts, read error
  * files. */
 #ifndef TK_LAUNCHER_MACHINE_H
 #define TK_LAUNCHER_MACHINE_H
@@ -7,8 +7,7 @@
 #include "common/cleanup.h"
 #include "common/err.h"
 
-/* The number of device files nvidia0, nvidia1, ... in `dev` ("/dev"). */
-int machine_gpus(const char *dev);
+#include <stdbool.h>
 
 /* Find a free TCP port and bind a socket, *held, to it, which the caller closes. While it is open, the kernel
  * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
@@ -17,6 +16,10 @@ int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
 /* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. *ret may be in the arena. */
 int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;
+
+/* Whether the program at `path` is for Python to run: a folder with __main__.py, or a file that the kernel does not start by
+ * itself (not executable, or neither ELF nor #!). False where nothing lies there. */
+bool machine_wants_python(const char *path);
 
 /* 16 random hexadecimal digits. */
 const char *machine_random_id(struct arena *a);

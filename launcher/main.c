@@ -1,6 +1,7 @@
 /* main.c - torchrun; called as `launch` it is torch.distributed.launch. */
 #include "common/contract.h"
 #include "common/cpus.h"
+#include "common/gpus.h"
 #include "launcher/agent.h"
 #include "launcher/machine.h"
 
@@ -11,7 +12,11 @@
 
 static int run(int argc, char **argv, struct arena *a)
 {
-    const struct options_host host = {.get = getenv, .cpus = cpus_usable(), .gpus = machine_gpus("/dev")};
+    const struct options_host host = {.get = getenv,
+                                      .cpus = cpus_usable(),
+                                      .gpus =
+                                          gpus_visible(getenv("CUDA_VISIBLE_DEVICES"), gpus_devices("/dev")),
+                                      .wants_python = machine_wants_python};
     struct options options;
     struct err err = {0};
     sigset_t block;
@@ -20,6 +25,8 @@ static int run(int argc, char **argv, struct arena *a)
         fprintf(stderr, "torchrun: %s\n", err.msg);
         return EXIT_CODE_USAGE;
     }
+    for (int i = 0; i < options.warnings; i++)
+        fprintf(stderr, "torchrun: warning: %s\n", options.warning[i]);
     if (options.help) {
         options_print_help(options_is_launch(argv[0]));
         return EXIT_CODE_OK;

@@ -21,7 +21,8 @@ static int signal_number(struct sv name)
     return 0;
 }
 
-static int get_signals(const struct option_values *v, struct options *o, struct err *err)
+/* As PyTorch's, an unknown name is passed over. */
+static void get_signals(const struct option_values *v, struct arena *a, struct options *o)
 {
     o->signals_text =
         v->text[OPT_SIGNALS_TO_HANDLE] ? v->text[OPT_SIGNALS_TO_HANDLE] : "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
@@ -30,15 +31,19 @@ static int get_signals(const struct option_values *v, struct options *o, struct 
     sigemptyset(&o->signals);
     while (rest.len && sv_next(&rest, ',', &name)) {
         int number = signal_number(sv_trim(name));
-        if (!number)
-            return option_bad(v, OPT_SIGNALS_TO_HANDLE, err,
-                              "names out of SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2");
-        sigaddset(&o->signals, number);
+        if (number)
+            sigaddset(&o->signals, number);
+        else
+            option_warn(o, a,
+                        "--signals-to-handle: %.*s is not handled: expected names out of SIGTERM, SIGINT, "
+                        "SIGHUP, SIGQUIT, "
+                        "SIGUSR1, SIGUSR2",
+                        name.len < 40 ? (int)name.len : 40, name.p);
     }
-    return 0;
 }
 
-static int get_program(const struct option_values *v, bool launch, struct options *o, struct err *err)
+static int get_program(const struct option_values *v, const struct options_host *host, bool launch,
+                       struct options *o, struct err *err)
 {
     const bool module = v->text[OPT_MODULE], no_python = v->text[OPT_NO_PYTHON],
                run_path = v->text[OPT_RUN_PATH];
@@ -52,12 +57,30 @@ static int get_program(const struct option_values *v, bool launch, struct option
         return err_set(err, ERR_INVALID,
                        "--module, --no-python and --run-path: expected at most one of them");
     o->program = v->rest;
-    o->program_kind = module                                              ? PROGRAM_PYTHON_MODULE
-                      : run_path                                          ? PROGRAM_PYTHON_RUN_PATH
-                      : !no_python && sv_ends(sv_from(v->rest[0]), ".py") ? PROGRAM_PYTHON_FILE
-                                                                          : PROGRAM_EXECUTABLE;
+    o->program_kind = module     ? PROGRAM_PYTHON_MODULE
+                      : run_path ? PROGRAM_PYTHON_RUN_PATH
+                      : !no_python && (sv_ends(sv_from(v->rest[0]), ".py") ||
+                                       (host->wants_python && host->wants_python(v->rest[0])))
+                          ? PROGRAM_PYTHON_FILE
+                          : PROGRAM_EXECUTABLE;
     o->local_rank_argument = launch && !v->text[OPT_USE_ENV];
     return 0;
+}
+
+/* Each rank sees one device: never one that another rank, or nobody here, was given. */
+static int check_virtual(const struct options_host *host, const struct options *o, struct err *err)
+{
+    const char *list = host->get("CUDA_VISIBLE_DEVICES");
+    int there = list ? 1 : host->gpus;
+
+    for (const char *p = list; p && *p; p++)
+        there += *p == ',';
+    if (!o->virtual_local_rank || o->nproc <= there || (!list && !there))
+        return 0;
+    return err_set(
+        err, ERR_INVALID,
+        "--virtual-local-rank: %d ranks here and %d GPU%s visible%s%.40s: expected a GPU for each rank",
+        o->nproc, there, there == 1 ? "" : "s", list ? " in CUDA_VISIBLE_DEVICES=" : "", list ? list : "");
 }
 
 /* Refuse PyTorch's options that have no effect here. A value is accepted only where ignoring it changes
@@ -117,9 +140,10 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
-        get_shutdown_timeout(&v, host, &o, err) < 0 || get_signals(&v, &o, err) < 0 ||
-        options_output(&v, a, &o, err) < 0 || get_program(&v, options_is_launch(argv[0]), &o, err) < 0)
+        get_shutdown_timeout(&v, host, &o, err) < 0 || options_output(&v, a, &o, err) < 0 ||
+        check_virtual(host, &o, err) < 0 || get_program(&v, host, options_is_launch(argv[0]), &o, err) < 0)
         return -1;
+    get_signals(&v, a, &o);
     if ((int64_t)o.nnodes * o.nproc > OPTIONS_WORLD_MAX)
         return err_set(err, ERR_INVALID, "--nnodes x --nproc-per-node: more than %d ranks",
                        OPTIONS_WORLD_MAX);

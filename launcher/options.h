@@ -16,7 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPTIONS_NPROC_MAX = 1024, OPTIONS_WORLD_MAX = 1 << 20, OPTIONS_NODES_MAX = 2000 };
+enum {
+    OPTIONS_WARNINGS_MAX = 8,
+    OPTIONS_NPROC_MAX = 1024,
+    OPTIONS_WORLD_MAX = 1 << 20,
+    OPTIONS_NODES_MAX = 2000
+};
 
 enum option_id {
     OPT_NNODES,
@@ -72,7 +77,8 @@ extern const struct option_row option_rows[N_OPTIONS];
 struct options_host {
     char *(*get)(const char *name); /* getenv */
     int cpus;
-    int gpus;
+    int gpus;                               /* that CUDA_VISIBLE_DEVICES leaves */
+    bool (*wants_python)(const char *path); /* as machine_wants_python; NULL: by its name alone */
 };
 
 /* The text of each option as given (flags: "1"), else of its PET_* variable, else NULL. */
@@ -125,6 +131,8 @@ struct options {
     const char *prefix_template; /* of teed lines; NULL: the default */
     /* Of stdout, stderr: texts; teed lines that contain one also go to a file. NULL: none. */
     const char *const *filters[2];
+    int warnings;
+    const char *warning[OPTIONS_WARNINGS_MAX]; /* what was given and has no effect, for the user */
 };
 
 /* Split the command line into values. The last path component of argv[0] tells torchrun from

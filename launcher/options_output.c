@@ -19,11 +19,11 @@ int options_std_map(const char *option, const char *text, int nproc, struct aren
     while (rest.len && sv_next(&rest, ',', &part)) {
         struct sv left, right = part;
         sv_next(&right, ':', &left);
-        if (!sv_i64(left, 0, nproc - 1, &rank) || !sv_i64(right, STD_NONE, STD_BOTH, &bits))
-            return err_set(err, ERR_INVALID,
-                           "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs with ranks 0..%d", option,
-                           text, nproc - 1);
-        map[rank] = (uint8_t)bits;
+        if (!sv_i64(left, 0, OPTIONS_NPROC_MAX, &rank) || !sv_i64(right, STD_NONE, STD_BOTH, &bits))
+            return err_set(err, ERR_INVALID, "--%s=%.80s: expected 0, 1, 2 or 3, or RANK:0..3 pairs", option,
+                           text);
+        if (rank < nproc) /* one command line for nodes with more ranks and with fewer */
+            map[rank] = (uint8_t)bits;
     }
     *ret = map;
     return 0;
@@ -58,6 +58,8 @@ int options_output(const struct option_values *v, struct arena *a, struct option
     int64_t rank;
 
     o->log_dir = v->text[OPT_LOG_DIR];
+    if (o->log_dir && strcmp(o->log_dir, "/dev/null") == 0)
+        o->log_dir = NULL; /* nobody wants the files: they lie in a temporary folder */
     o->prefix_template = prefix && *prefix ? prefix : NULL;
     o->filters[0] = split_filters(v->text[OPT_DUPLICATE_STDOUT_FILTERS], a);
     o->filters[1] = split_filters(v->text[OPT_DUPLICATE_STDERR_FILTERS], a);

@@ -1,6 +1,6 @@
 /* options_rdzv.c - resolve the rendezvous options: backend, endpoint, configuration, node rank. */
 #include "common/contract.h"
-#include "common/nearest.h"
+#include "common/sv.h"
 #include "launcher/options_read.h"
 
 #include <stdio.h>
@@ -14,9 +14,10 @@ enum { STORE_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
 
 /* Read one key=value of --rdzv-conf; the last value of a key counts, as in torchrun. Keys with a NULL member
  * below, and `others`, configure PyTorch's store or its other backends: accepted without effect. */
-static int read_setting(const struct option_values *v, struct sv key, struct sv value,
-                        struct options_meeting *m, int64_t *static_join_ms, struct err *err)
+static int read_setting(const struct option_values *v, struct sv key, struct sv value, struct arena *a,
+                        struct options *o, int64_t *static_join_ms, struct err *err)
 {
+    struct options_meeting *m = &o->meeting;
     struct {
         const char *name;
         int64_t *seconds;
@@ -56,21 +57,14 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (sv_eq(key, others[i]))
             return 0;
-    struct nearest near = nearest_to(key);
-    char hint[NEAREST_HINT_BYTES];
-    for (size_t i = 0; i < ARRAY_LEN(times); i++)
-        nearest_offer(&near, times[i].name);
-    nearest_offer(&near, "is_host");
-    nearest_offer(&near, "keep_alive_max_attempt");
-    return err_set(
-        err, ERR_INVALID,
-        "--rdzv-conf: unknown setting \"%.*s\"%s (is_host, join_timeout, timeout, last_call_timeout, "
-        "keep_alive_interval, keep_alive_max_attempt: torchrun --help)",
-        (int)(key.len < 40 ? key.len : 40), key.p, nearest_hint(&near, "", hint));
+    option_warn(o, a, "--rdzv-conf: %.*s is not a setting of this launcher and has no effect",
+                key.len < 40 ? (int)key.len : 40, key.p);
+    return 0;
 }
 
-static int get_conf(const struct option_values *v, bool is_static, struct options_meeting *m, struct err *err)
+static int get_conf(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
 {
+    struct options_meeting *m = &o->meeting;
     struct sv rest = sv_from(v->text[OPT_RDZV_CONF] ? v->text[OPT_RDZV_CONF] : ""), pair;
     int64_t static_join_ms = 0;
 
@@ -84,10 +78,10 @@ static int get_conf(const struct option_values *v, bool is_static, struct option
         if (!memchr(pair.p, '=', pair.len))
             return option_bad(v, OPT_RDZV_CONF, err, "key=value pairs with commas between them");
         sv_next(&value, '=', &key);
-        if (read_setting(v, sv_trim(key), sv_trim(value), m, &static_join_ms, err) < 0)
+        if (read_setting(v, sv_trim(key), sv_trim(value), a, o, &static_join_ms, err) < 0)
             return -1;
     }
-    if (is_static && static_join_ms)
+    if (o->is_static && static_join_ms)
         m->join_ms = static_join_ms;
     return 0;
 }
@@ -162,7 +156,7 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
 
     o->meeting.needed = o->nnodes > 1;
     o->meeting.local_addr = v->text[OPT_LOCAL_ADDR];
-    if (get_conf(v, o->is_static, &o->meeting, err) < 0 ||
+    if (get_conf(v, a, o, err) < 0 ||
         (v->text[OPT_RDZV_ENDPOINT] && split_endpoint(v, a, &host, &port, err) < 0))
         return -1;
     if (o->nnodes > OPTIONS_NODES_MAX)
@@ -176,7 +170,10 @@ int options_rendezvous(const struct option_values *v, struct arena *a, struct op
     const char *backend = v->text[OPT_RDZV_BACKEND] ? v->text[OPT_RDZV_BACKEND] : "static";
 
     o->is_static = strcmp(backend, "static") == 0;
-    o->standalone = v->text[OPT_STANDALONE] != NULL;
+    /* As PyTorch's: a node alone meets nobody, so two launches on a host take no port from each other. */
+    const bool alone =
+        o->is_static && o->nnodes == 1 && !v->text[OPT_RDZV_ENDPOINT] && !v->text[OPT_MASTER_PORT];
+    o->standalone = v->text[OPT_STANDALONE] || alone;
     o->run_id = v->text[OPT_RDZV_ID] ? v->text[OPT_RDZV_ID] : o->standalone ? NULL : "none";
     if (strncmp(backend, "etcd", 4) == 0)
         return option_bad(v, OPT_RDZV_BACKEND, err,
@@ -184,13 +181,17 @@ int options_rendezvous(const struct option_values *v, struct arena *a, struct op
     if (!o->is_static && strcmp(backend, "c10d") != 0)
         return option_bad_word(v, OPT_RDZV_BACKEND, (const char *const[]){"static", "c10d", NULL}, err,
                                "static or c10d");
-    if (o->standalone && o->nnodes != 1)
-        return err_set(err, ERR_INVALID, "--standalone: expected --nnodes=1, got %d", o->nnodes);
-    if (o->is_static && o->nnodes_min != o->nnodes)
+    if (o->standalone && o->nnodes_min != 1)
+        return err_set(err, ERR_INVALID, "--standalone: expected --nnodes=1, got %d", o->nnodes_min);
+    if (o->standalone)
+        o->nnodes = 1; /* of 1:4: nobody can join at a port that nobody knows */
+    if (o->is_static && !o->standalone && o->nnodes_min != o->nnodes)
         return option_bad(v, OPT_NNODES, err, "one number: elastic runs (MIN:MAX) need --rdzv-backend=c10d");
     if (option_int(v, OPT_NODE_RANK, 0, OPTIONS_WORLD_MAX, &o->node_rank, err) < 0)
         return -1;
-    if (!o->is_static)
+    if (o->node_rank && o->standalone)
+        option_warn(o, a, "--node-rank=%d has no effect: there is one node", o->node_rank);
+    if (!o->is_static || o->standalone)
         o->node_rank = 0;
     if (o->node_rank >= o->nnodes)
         return err_set(err, ERR_INVALID, "--node-rank=%d: expected 0..%d, below --nnodes", o->node_rank,

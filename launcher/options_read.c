@@ -2,6 +2,7 @@
 #include "launcher/options_read.h"
 #include "common/nearest.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,6 +32,18 @@ int option_bad_word(const struct option_values *v, int id, const char *const *wo
     nearest_offer_all(&near, words);
     return err_set(err, ERR_INVALID, "%s: expected %s%s", label(v, id, buf), expected,
                    nearest_hint(&near, "", hint));
+}
+
+void option_warn(struct options *o, struct arena *a, const char *fmt, ...)
+{
+    char text[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (o->warnings < OPTIONS_WARNINGS_MAX)
+        o->warning[o->warnings++] = arena_strdup(a, text);
 }
 
 int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err)
@@ -99,10 +112,10 @@ int options_nproc(const struct option_values *v, const struct options_host *host
     else if (strcmp(text, "cpu") == 0)
         o->nproc = host->cpus;
     else if (strcmp(text, "gpu") == 0 && !host->gpus)
-        return option_bad(
-            v, OPT_NPROC_PER_NODE, err,
-            "GPUs on this node, and it shows 0 (no /dev/nvidia0): give the container some (limits: "
-            "nvidia.com/gpu), or set a number, cpu or auto");
+        return option_bad(v, OPT_NPROC_PER_NODE, err,
+                          "GPUs on this node, and 0 are visible (/dev/nvidia0, CUDA_VISIBLE_DEVICES): give "
+                          "the container some (limits: "
+                          "nvidia.com/gpu), or set a number, cpu or auto");
     else if (strcmp(text, "gpu") == 0)
         o->nproc = host->gpus;
     else if (strcmp(text, "xpu") == 0)

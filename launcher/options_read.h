@@ -18,6 +18,10 @@ int option_bad_word(const struct option_values *v, int id, const char *const *wo
 int option_int(const struct option_values *v, int id, int min, int max, int *ret, struct err *err) MUST_CHECK;
 int option_seconds(const struct option_values *v, int id, int64_t *ret_ms, struct err *err) MUST_CHECK;
 
+/* Add a warning; of more than fit the first stay. */
+void option_warn(struct options *o, struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Check that the value is one of `words`, ended by NULL. */
 int option_word(const struct option_values *v, int id, const char *const *words, const char *expected,
                 struct err *err) MUST_CHECK;

@@ -16,7 +16,8 @@ const struct option_row option_rows[N_OPTIONS] = {
                     "Number of nodes (default 1, at most 2000), or MIN:MAX with c10d: nodes may then\ncome "
                     "and go while the run goes on."},
     [OPT_NPROC_PER_NODE] = {"nproc-per-node", 0, "N", SIZE,
-                            "Ranks on this node: a number, gpu (one per GPU), cpu (one per CPU that may "
+                            "Ranks on this node: a number, gpu (one per GPU that "
+                            "CUDA_VISIBLE_DEVICES\nleaves), cpu (one per CPU that may "
                             "be\nused) or auto (gpu when there is one, else cpu). Default 1."},
     [OPT_NODE_RANK] = {"node-rank", 0, "N", SIZE,
                        "Which node this is, 0 to nnodes - 1 (default 0). Needed with several nodes\nand "
@@ -24,7 +25,8 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_RDZV_BACKEND] =
         {"rdzv-backend", 0, "NAME", MEET,
          "static (default: --node-rank numbers the nodes) or c10d (they number\nthemselves). With one node "
-         "nobody has to be met, so both do the same. etcd\nand etcd-v2 are refused: launchers meet without a "
+         "nobody has to be met: both do the same, and\nwithout --rdzv-endpoint and --master-port it is "
+         "--standalone. etcd\nand etcd-v2 are refused: launchers meet without a "
          "server of their own here."},
     [OPT_RDZV_ENDPOINT] =
         {"rdzv-endpoint", 0, "HOST[:PORT]", MEET,
@@ -32,23 +34,26 @@ const struct option_row option_rows[N_OPTIONS] = {
          "given). With static it also stands for --master-addr and\n--master-port, and where it has no port "
          "of its own the launcher of node 0\nlistens 100 below MASTER_PORT."},
     [OPT_RDZV_ID] = {"rdzv-id", 0, "ID", MEET,
-                     "The run's id, the same on all its nodes and different between runs\n(default none)."},
-    [OPT_RDZV_CONF] = {"rdzv-conf", 0, "K=V,...", MEET,
-                       "Settings of the rendezvous, times in seconds. join_timeout (600; static:\ntimeout): "
-                       "for enough nodes to come. last_call_timeout (30): for more than MIN.\nis_host (true, "
-                       "false): does this node listen at the endpoint; if not given,\nwhen that is a free "
-                       "port of this machine. keep_alive_interval (5) and\nkeep_alive_max_attempt (3): a "
-                       "node not heard of for their product is lost,\none whose launcher has ended at "
-                       "once.\nread_timeout, close_timeout, "
-                       "heartbeat_timeout, rank, store_type, use_libuv:\naccepted, without effect."},
+                     "The run's id, the same on all its nodes and different between runs\n(default none; "
+                     "with one node a fresh one)."},
+    [OPT_RDZV_CONF] =
+        {"rdzv-conf", 0, "K=V,...", MEET,
+         "Settings of the rendezvous, times in seconds. join_timeout (600; static:\ntimeout): "
+         "for enough nodes to come. last_call_timeout (30): for more than MIN.\nis_host (true, "
+         "false): does this node listen at the endpoint; if not given,\nwhen that is a free "
+         "port of this machine. keep_alive_interval (5) and\nkeep_alive_max_attempt (3): a "
+         "node not heard of for their product is lost,\none whose launcher has ended at "
+         "once.\nread_timeout, close_timeout, "
+         "heartbeat_timeout, rank, store_type, use_libuv:\naccepted, without effect; others with a warning."},
     [OPT_STANDALONE] = {"standalone", 0, NULL, MEET,
                         "One node, an id of its own and a free port: several runs fit on one machine."},
     [OPT_MASTER_ADDR] =
         {"master-addr", 0, "HOST", MEET,
          "Address of the node of rank 0 (static: default 127.0.0.1; c10d: that of the\nround's first node)."},
-    [OPT_MASTER_PORT] = {"master-port", 0, "PORT", MEET,
-                         "Port at which rank 0 listens (static: default 29500; c10d: a free one). "
-                         "The\nlauncher itself never listens there."},
+    [OPT_MASTER_PORT] =
+        {"master-port", 0, "PORT", MEET,
+         "Port at which rank 0 listens (static with several nodes: default 29500; else a\nfree one). "
+         "The\nlauncher itself never listens there."},
     [OPT_LOCAL_ADDR] = {"local-addr", 0, "HOST", MEET,
                         "Address by which other nodes reach this one (default: that by which it reaches\nthe "
                         "endpoint). With one node and c10d the ranks get it as MASTER_ADDR."},
@@ -148,7 +153,7 @@ void options_print_help(bool launch)
     printf(
         "DESCRIPTION\n"
         "  Starts PROGRAM once per rank with RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,\n"
-        "  MASTER_PORT and torchrun's other variables set. A PROGRAM that ends in .py (or follows -m) is run "
+        "  MASTER_PORT and torchrun's other variables set. A PROGRAM that is a Python file or folder (or follows -m) is run "
         "by\n"
         "  Python ($PYTHON_EXEC, else python3 or python), any other is an executable.\n"
         "  The first rank that fails stops the others: SIGTERM, then SIGKILL. They are started again up to\n"

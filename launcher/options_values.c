@@ -14,23 +14,29 @@ bool options_is_launch(const char *argv0)
     return strcmp(name, "launch") == 0 || strcmp(name, "torch.distributed.launch") == 0;
 }
 
-/* Compare option names; '_' equals '-'. */
-static bool same_name(const char *given, size_t len, const char *name)
+/* The given name is a beginning of the option's; '_' equals '-'. */
+static bool begins(const char *given, size_t len, const char *name)
 {
-    if (strlen(name) != len)
-        return false;
     for (size_t i = 0; i < len; i++)
         if (given[i] != name[i] && !(given[i] == '_' && name[i] == '-'))
             return false;
     return true;
 }
 
+enum { UNKNOWN = -1, AMBIGUOUS = -2 };
+
+/* The option of that name, or the only one that begins so. */
 static int find_long(const char *given, size_t len)
 {
-    for (int i = 0; i < N_OPTIONS; i++)
-        if (same_name(given, len, option_rows[i].name))
-            return i;
-    return -1;
+    int found = UNKNOWN;
+
+    for (int i = 0; i < N_OPTIONS && len; i++)
+        if (begins(given, len, option_rows[i].name)) {
+            if (!option_rows[i].name[len])
+                return i;
+            found = found == UNKNOWN ? i : AMBIGUOUS;
+        }
+    return found;
 }
 
 static int find_letter(char letter)
@@ -73,6 +79,18 @@ static int refuse(const char *word, struct err *err)
                    nearest_hint(&near, "--", hint));
 }
 
+static int refuse_ambiguous(const char *word, size_t len, struct err *err)
+{
+    char list[ERR_MSG_BYTES / 2] = "";
+
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (begins(word + 2, len, option_rows[i].name)) {
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof(list) - used, "%s--%s", used ? ", " : "", option_rows[i].name);
+        }
+    return err_set(err, ERR_INVALID, "%.*s: expected one of %s", (int)(len + 2), word, list);
+}
+
 /* Parse the option at argv[*at]; *at becomes the index of its last word. */
 static int read_option(char *const *argv, int *at, struct option_values *v, struct err *err)
 {
@@ -82,6 +100,8 @@ static int read_option(char *const *argv, int *at, struct option_values *v, stru
     if (word[1] == '-') {
         size_t len = strcspn(word + 2, "=");
         id = find_long(word + 2, len);
+        if (id == AMBIGUOUS)
+            return refuse_ambiguous(word, len, err);
         value = word[2 + len] ? word + 2 + len + 1 : NULL;
     } else {
         id = find_letter(word[1]);

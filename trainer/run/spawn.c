@@ -3,49 +3,16 @@
 
 #include "common/contract.h"
 #include "common/cpus.h"
-#include "common/memory.h"
+#include "common/gpus.h"
 #include "kernels/kctx.h"
 #include "trainer/run/threads.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* nvidia0, nvidia1, ... */
-static int devices(const char *dev)
-{
-    cleanup_closedir DIR *d = opendir(dev);
-    int n = 0;
-
-    if (!d && errno == ENOMEM)
-        memory_exhausted(); /* "none" would train on a CPU */
-    for (const struct dirent *e; d && (e = readdir(d));) {
-        const char *digits = strncmp(e->d_name, "nvidia", 6) == 0 ? e->d_name + 6 : "";
-        n += digits[0] && strspn(digits, "0123456789") == strlen(digits);
-    }
-    return n;
-}
-
-/* CUDA counts the list up to the first entry that is none. */
-static int visible_gpus(const char *visible, const char *dev)
-{
-    int n = 0;
-
-    if (!visible)
-        return devices(dev);
-    while (*visible) {
-        size_t len = strcspn(visible, ",");
-        if (!len || visible[0] == '-')
-            break;
-        n++;
-        visible += len + (visible[len] == ',');
-    }
-    return n;
-}
 
 int spawn_count(const struct config *cfg, char *(*get)(const char *name), const char *dev, int *ret,
                 struct err *err)
@@ -62,7 +29,7 @@ int spawn_count(const struct config *cfg, char *(*get)(const char *name), const 
     if (cfg->nprocs)
         *ret = (int)cfg->nprocs;
     else if (cfg->nprocs_default == NPROCS_GPUS)
-        *ret = cfg->no_cuda ? 1 : visible_gpus(get("CUDA_VISIBLE_DEVICES"), dev);
+        *ret = cfg->no_cuda ? 1 : gpus_visible(get("CUDA_VISIBLE_DEVICES"), gpus_devices(dev));
     else if (cfg->nprocs_default)
         *ret = (int)cfg->nprocs_default;
     if (*ret < 1)

@@ -1,5 +1,6 @@
 /* test_machine.c - devices, error files, ports. */
 #include "common/fsutil.h"
+#include "common/gpus.h"
 #include "failing.h"
 #include "launcher/machine.h"
 
@@ -59,33 +60,10 @@ static void test_error_messages(void **state)
     unlink(path);
 }
 
-static void test_gpus(void **state)
-{
-    static const char *const names[] = {"nvidia0",    "nvidia1", "nvidia12", "nvidiactl",
-                                        "nvidia-uvm", "nvidia",  "x1"};
-    char dir[] = "/tmp/test-machine-XXXXXX", path[64];
-
-    (void)state;
-    assert_non_null(mkdtemp(dir));
-    assert_int_equal(machine_gpus(dir), 0);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct err err = {0};
-        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-        assert_int_equal(fs_write_atomic(path, "", 0, &err), 0);
-    }
-    assert_int_equal(machine_gpus(dir), 3);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dir, names[i]);
-        unlink(path);
-    }
-    rmdir(dir);
-    assert_int_equal(machine_gpus(dir), 0);
-}
-
 static int64_t count_gpus(void *dir)
 {
     failing_begin();
-    return machine_gpus(dir);
+    return gpus_devices(dir);
 }
 
 /* No memory is not the same as no GPU: ranks would be started on CPUs. */
@@ -163,7 +141,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error_messages),
-        cmocka_unit_test(test_gpus),
         cmocka_unit_test(test_gpus_without_memory),
         cmocka_unit_test(test_a_port_is_held),
         cmocka_unit_test(test_ids),

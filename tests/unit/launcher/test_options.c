@@ -46,9 +46,9 @@ static void test_defaults(void **state)
     (void)state;
     parse_ok(&a, &o, WORDS("torchrun", "prog", "--nnodes=7", "-x"));
     assert_true(o.nnodes == 1 && o.nproc == 1 && o.node_rank == 0 && o.max_restarts == 0);
-    assert_string_equal(o.run_id, "none");
+    assert_null(o.run_id); /* a fresh one, and a free port: two launches on a host do not meet */
     assert_string_equal(o.master_addr, "127.0.0.1");
-    assert_int_equal(o.master_port, 29500);
+    assert_int_equal(o.master_port, 0);
     assert_int_equal(o.shutdown_timeout_ms, 20000);
     assert_string_equal(o.role, "default");
     assert_int_equal(o.program_kind, PROGRAM_EXECUTABLE);
@@ -237,17 +237,20 @@ static void test_refusals(void **state)
         {{"torchrun", "--nproc-per-node"}, "expected a value"},
         {{"torchrun", "--bogus=1", "p"}, "--bogus: unknown option (torchrun --help)"},
         {{"torchrun", "-x", "p"}, "-x: unknown option (torchrun --help)"},
-        {{"torchrun", "--max_restart=4", "p"},
-         "--max_restart: unknown option; did you mean --max-restarts? (torchrun --help)"},
+        {{"torchrun", "--max_restartz=4", "p"},
+         "--max_restartz: unknown option; did you mean --max-restarts? (torchrun --help)"},
+        {{"torchrun", "--no=4", "p"}, "--no: expected one of --node-rank, --no-python"},
+        {{"torchrun", "--master", "h", "p"}, "--master: expected one of --master-addr, --master-port"},
+        {{"torchrun", "--=4", "p"}, "unknown option"},
         {{"torchrun", "--nproc-per-nodes", "4", "p"}, "; did you mean --nproc-per-node? (torchrun --help)"},
-        {{"torchrun", "--nproc=4", "p"}, "; did you mean --nproc-per-node? (torchrun --help)"},
         {{"torchrun", "--nproc-per-node=gpu", "p"},
-         "GPUs on this node, and it shows 0 (no /dev/nvidia0): give the container some"},
+         "GPUs on this node, and 0 are visible (/dev/nvidia0, CUDA_VISIBLE_DEVICES): give the container "
+         "some"},
         {{"torchrun", "--nproc-per-node=GPU", "p"}, "auto, cpu or gpu; did you mean gpu?"},
         {{"torchrun", "--rdzv-backend=c10", "p"}, "static or c10d; did you mean c10d?"},
-        {{"torchrun", "--rdzv-conf=join-timout=3", "p"}, "\"join-timout\"; did you mean join_timeout?"},
         {{"torchrun", "--standalone=1", "p"}, "takes no value"},
         {{"torchrun", "--nnodes=1:4", "p"}, "elastic"},
+        {{"torchrun", "--standalone", "--nnodes=2:4", "p"}, "--standalone"},
         {{"torchrun", "--nnodes=4:1", "p"}, "MAX not below MIN"},
         {{"torchrun", "--nnodes=0", "p"}, "--nnodes=0"},
         {{"torchrun", "--nnodes=2", "--rdzv-backend=c10d", "p"}, "--rdzv-endpoint"},
@@ -258,17 +261,15 @@ static void test_refusals(void **state)
         {{"torchrun", "--rdzv-conf=keep_alive_max_attempt=0", "p"}, "1..1000"},
         {{"torchrun", "--rdzv-backend=etcd-v2", "p"}, "without an etcd server"},
         {{"torchrun", "--rdzv-backend=zeus", "p"}, "static or c10d"},
-        {{"torchrun", "--node-rank=1", "p"}, "--node-rank=1"},
+        {{"torchrun", "--node-rank=1", "--master-port=1", "p"}, "--node-rank=1"},
         {{"torchrun", "--nnodes=2", "--node-rank=2", "p"}, "expected 0..1"},
         {{"torchrun", "--standalone", "--nnodes=2", "p"}, "--standalone"},
         {{"torchrun", "--rdzv-conf=nonsense", "p"}, "key=value"},
-        {{"torchrun", "--rdzv-conf=color=red", "p"}, "\"color\""},
         {{"torchrun", "--rdzv-endpoint=host:99999999", "p"}, "HOST:PORT"},
         {{"torchrun", "--rdzv-endpoint=:1", "p"}, "HOST:PORT"},
         {{"torchrun", "--master-port=0", "p"}, "1..65535"},
         {{"torchrun", "--max-restarts=-1", "p"}, "--max-restarts=-1"},
         {{"torchrun", "--shutdown-timeout=nan", "p"}, "seconds"},
-        {{"torchrun", "--signals-to-handle=SIGKILL", "p"}, "names out of"},
         {{"torchrun", "--start-method=magic", "p"}, "forkserver"},
         {{"torchrun", "--numa-binding=node", "p"},
          "--numa-binding=node: expected the option to be left out: this launcher does not bind ranks to "
@@ -278,7 +279,7 @@ static void test_refusals(void **state)
         {{"torchrun", "--event-log-handler=console", "p"}, "Python's log handlers"},
         {{"torchrun", "-m", "--no-python", "p"}, "at most one"},
         {{"torchrun", "-r", "4", "p"}, "redirects"},
-        {{"torchrun", "-t", "1:1", "p"}, "ranks 0..0"},
+        {{"torchrun", "-t", "1:4", "p"}, "RANK:0..3"},
         {{"torchrun", "--local-ranks-filter=a", "p"}, "local-ranks-filter"},
     };
 
@@ -291,6 +292,71 @@ static void test_refusals(void **state)
         assert_int_equal(err.kind, ERR_INVALID);
         if (!strstr(err.msg, cases[i].says))
             fail_msg("%s: got \"%s\"", cases[i].says, err.msg);
+    }
+}
+
+/* What PyTorch's takes and this launcher has no use for, or for fewer ranks. */
+static void test_leniencies(void **state)
+{
+    static const struct {
+        const char *words[5];
+        const char *warns; /* NULL: says nothing */
+    } cases[] = {
+        {{"torchrun", "--rdzv-conf=color=red,join_timeout=9", "p"}, "color is not a setting"},
+        {{"torchrun", "--rdzv-conf=\"timeout=9\"", "p"}, "\"timeout is not a setting"},
+        {{"torchrun", "--node_rank=1", "p"}, "--node-rank=1 has no effect"},
+        {{"torchrun", "--standalone", "--nnodes=1:4", "p"}, NULL},
+        {{"torchrun", "--signals-to-handle=SIGTERM,SIGFOO", "p"}, "SIGFOO is not handled"},
+        {{"torchrun", "-r", "1:1", "p"}, NULL},
+        {{"torchrun", "--log-dir", "/dev/null", "p"}, NULL},
+        {{"torchrun", "--nnode=1", "--redirect=3", "p"}, NULL},
+        {{"torchrun", "--nproc", "1", "p"}, NULL},
+        {{"torchrun", "--no-py", "p"}, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        parse_ok(&a, &o, cases[i].words);
+        assert_int_equal(o.warnings, cases[i].warns != NULL);
+        if (cases[i].warns && !strstr(o.warning[0], cases[i].warns))
+            fail_msg("%s: got \"%s\"", cases[i].warns, o.warning[0]);
+        assert_true(o.nnodes == 1 && o.nnodes_min == 1 && o.node_rank == 0 && !o.meeting.needed);
+        assert_true(sigismember(&o.signals, SIGTERM) && !o.log_dir);
+    }
+}
+
+static void test_a_gpu_for_each_virtual_rank(void **state)
+{
+    static const struct {
+        const char *visible;
+        int gpus, ranks;
+        bool good;
+    } cases[] = {
+        {NULL, 2, 2, true},
+        {NULL, 2, 3, false},
+        {NULL, 0, 3, true},
+        {"CUDA_VISIBLE_DEVICES=3,1", 2, 2, true},
+        {"CUDA_VISIBLE_DEVICES=3,1", 2, 3, false},
+        {"CUDA_VISIBLE_DEVICES=", 0, 2, false},
+        {"CUDA_VISIBLE_DEVICES=", 0, 1, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        const char *env[] = {cases[i].visible, NULL};
+        char ranks[8];
+        struct options o;
+        struct err err = {0};
+        snprintf(ranks, sizeof(ranks), "%d", cases[i].ranks);
+        fake_env = env;
+        int rc = parse(&a, &o, &err, cases[i].gpus,
+                       WORDS("torchrun", "--virtual-local-rank", "--nproc-per-node", ranks, "p"));
+        fake_env = NULL;
+        if ((rc == 0) != cases[i].good || (rc && !strstr(err.msg, "--virtual-local-rank: ")))
+            fail_msg("case %zu: %d, \"%s\"", i, rc, err.msg);
     }
 }
 
@@ -357,6 +423,8 @@ int main(void)
         cmocka_unit_test(test_how_nodes_meet),
         cmocka_unit_test(test_how_many_ranks),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_leniencies),
+        cmocka_unit_test(test_a_gpu_for_each_virtual_rank),
         cmocka_unit_test(test_program_kinds),
         cmocka_unit_test(test_maps_of_streams),
         cmocka_unit_test(test_standalone_and_help),

@@ -95,9 +95,9 @@ static void test_redirects_and_filter(void **state)
     assert_non_null(strstr(buf_str(&r.out), "out 5."));
     assert_non_null(strstr(buf_str(&r.err), "err 0."));
     assert_null(strstr(buf_str(&r.err), "err 11."));
-    read_one(&r, "logs/none_*/attempt_1/11/stderr.log", &text);
+    read_one(&r, "logs/*/attempt_1/11/stderr.log", &text);
     assert_string_equal(buf_str(&text), "err 11.\n");
-    read_one(&r, "logs/none_*/attempt_1/4/stdout.log", &text);
+    read_one(&r, "logs/*/attempt_1/4/stdout.log", &text);
     assert_string_equal(buf_str(&text), "out 4.\n");
     run_release(&r);
 }
@@ -120,21 +120,21 @@ static void test_filtered_copies(void **state)
         1);
     char host[65] = "", want[300];
     gethostname(host, sizeof(host) - 1);
-    read_one(&r, "logs/none_*/attempt_0/filtered_stdout.log", &text);
+    read_one(&r, "logs/*/attempt_0/filtered_stdout.log", &text);
     snprintf(want, sizeof(want), "<%s/1> step 1 of 0\n<%s/1> a,b\n", host, host);
     assert_string_equal(buf_str(&text), want);
-    read_one(&r, "logs/none_*/attempt_1/filtered_stdout.log", &text);
+    read_one(&r, "logs/*/attempt_1/filtered_stdout.log", &text);
     snprintf(want, sizeof(want), "<%s/1> step 1 of 1\n<%s/1> a,b\n", host, host);
     assert_string_equal(buf_str(&text), want);
-    read_one(&r, "logs/none_*/attempt_1/filtered_stderr.log", &text);
+    read_one(&r, "logs/*/attempt_1/filtered_stderr.log", &text);
     snprintf(want, sizeof(want), "<%s/1> bad 1\n", host);
     assert_string_equal(buf_str(&text), want);
     run_release(&r);
     /* Nothing is teed: a file without lines, as from PyTorch. */
     assert_int_equal(run_once(RUN_ARGS("--log-dir=logs", "--duplicate-stdout-filters=x"), "echo x", &r), 0);
-    read_one(&r, "logs/none_*/attempt_0/filtered_stdout.log", &text);
+    read_one(&r, "logs/*/attempt_0/filtered_stdout.log", &text);
     assert_string_equal(buf_str(&text), "");
-    assert_false(exists(&r, "logs/none_*/attempt_0/filtered_stderr.log"));
+    assert_false(exists(&r, "logs/*/attempt_0/filtered_stderr.log"));
     run_release(&r);
 }
 
@@ -149,7 +149,7 @@ static void test_error_file_is_told(void **state)
                               &r),
                      1);
     assert_non_null(strstr(buf_str(&r.err), "traceback : boom at 7\n"));
-    assert_true(exists(&r, "logs/none_*/attempt_0/1/error.json"));
+    assert_true(exists(&r, "logs/*/attempt_0/1/error.json"));
     run_release(&r);
     /* Nobody asked for files: they are read, and gone. */
     assert_int_equal(run_once(RUN_ARGS("--max-restarts=1"),
