@@ -153,9 +153,9 @@ void options_print_help(bool launch)
     printf(
         "DESCRIPTION\n"
         "  Starts PROGRAM once per rank with RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR,\n"
-        "  MASTER_PORT and torchrun's other variables set. A PROGRAM that is a Python file or folder (or follows -m) is run "
-        "by\n"
-        "  Python ($PYTHON_EXEC, else python3 or python), any other is an executable.\n"
+        "  MASTER_PORT and torchrun's other variables set. A PROGRAM that is a file or folder of Python's, "
+        "or\n"
+        "  follows -m, is run by Python ($PYTHON_EXEC, else python3 or python), any other is an executable.\n"
         "  The first rank that fails stops the others: SIGTERM, then SIGKILL. They are started again up to\n"
         "  --max-restarts times. SIGTERM and SIGINT are passed on, and the ranks get --shutdown-timeout to "
         "save.\n\n"
