@@ -37,18 +37,13 @@ static int64_t number_of(struct sv entry)
     return end == sign || (sign && text.p[0] == '-' && n) ? -1 : n;
 }
 
-static bool begins(struct sv text, const char *prefix)
-{
-    return text.len >= strlen(prefix) && memcmp(text.p, prefix, strlen(prefix)) == 0;
-}
-
 /* Entries up to the first without the prefix. */
 static int count_names(struct sv list, const char *prefix)
 {
     struct sv seen[VISIBLE_MAX], entry;
     int n = 0;
 
-    while (n < VISIBLE_MAX && list.len && sv_next(&list, ',', &entry) && begins(entry, prefix)) {
+    while (n < VISIBLE_MAX && list.len && sv_next(&list, ',', &entry) && sv_starts(entry, prefix)) {
         for (int i = 0; i < n; i++)
             if (seen[i].len == entry.len && memcmp(seen[i].p, entry.p, entry.len) == 0)
                 return 0;
@@ -82,9 +77,9 @@ int gpus_visible(const char *visible, int devices)
     if (!visible || devices <= 0)
         return devices > 0 ? devices : 0;
     const struct sv list = sv_from(visible);
-    if (begins(list, "MIG-"))
+    if (sv_starts(list, "MIG-"))
         return count_names(list, "MIG-");
-    if (!begins(list, "GPU-"))
+    if (!sv_starts(list, "GPU-"))
         return count_numbers(list, devices);
     const int n = count_names(list, "GPU-");
     return n < devices ? n : devices;

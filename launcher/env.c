@@ -1,6 +1,7 @@
 /* env.c - build the environment and arguments of a rank, as torchrun does. */
 #include "launcher/env.h"
 #include "common/contract.h"
+#include "common/sv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,18 +49,20 @@ bool env_sets_omp(const struct options *o, char *const *base)
     return o->nproc > 1 && !find(base, "OMP_NUM_THREADS");
 }
 
-/* The entry of CUDA_VISIBLE_DEVICES for local rank `local`; `local` itself when there is none. */
+/* The entry of CUDA_VISIBLE_DEVICES for local rank `local`, of which options.c has seen that there is one; without that variable
+ * `local` itself. */
 static char *own_device(char *const *base, int local, struct arena *a)
 {
     const char *list = find(base, "CUDA_VISIBLE_DEVICES");
+    struct sv rest = sv_from(list ? list : ""), entry = {"", 0};
 
-    for (int i = 0; list && *list; i++) {
-        size_t n = strcspn(list, ",");
-        if (i == local)
-            return arena_strndup(a, list, n);
-        list += n + (list[n] == ',');
-    }
-    return arena_printf(a, "%d", local);
+    if (!list)
+        return arena_printf(a, "%d", local);
+    for (int i = 0; i <= local; i++)
+        if (!rest.len || !sv_next(&rest, ',', &entry))
+            entry = (struct sv){"", 0};
+    entry = sv_trim(entry);
+    return arena_strndup(a, entry.p, entry.len);
 }
 
 static void put_identity(struct set *s, const struct options *o, const struct env_round *round, int local,

@@ -1,5 +1,6 @@
 /* logs.c - open the folders, files and pipes for the ranks' output; logs_tee.c moves the bytes. */
 #include "launcher/logs.h"
+#include "common/contract.h"
 #include "common/fsutil.h"
 #include "launcher/logs_tee.h"
 
@@ -78,11 +79,11 @@ static void remove_empty(struct logs *l)
 {
     for (int attempt = 0; attempt <= l->last_attempt; attempt++) {
         for (int i = 0; i < l->options->nproc; i++) {
-            char *dir = arena_printf(&l->arena, "%s/attempt_%d/%d", l->run_dir, attempt, i);
+            char *dir = arena_printf(&l->arena, "%s" CONTRACT_ATTEMPT "%d/%d", l->run_dir, attempt, i);
             unlink(arena_printf(&l->arena, "%s/error.json", dir));
             rmdir(dir);
         }
-        rmdir(arena_printf(&l->arena, "%s/attempt_%d", l->run_dir, attempt));
+        rmdir(arena_printf(&l->arena, "%s" CONTRACT_ATTEMPT "%d", l->run_dir, attempt));
     }
     rmdir(l->run_dir);
 }
@@ -178,7 +179,7 @@ static int begin_filtered(struct logs *l, int attempt, struct err *err)
     for (int s = 0; s < LOGS_STREAMS; s++) {
         close_fd(&l->filtered[s]);
         if (l->options->filters[s] &&
-            open_file(arena_printf(&l->arena, "%s/attempt_%d/%s", l->run_dir, attempt, names[s]),
+            open_file(arena_printf(&l->arena, "%s" CONTRACT_ATTEMPT "%d/%s", l->run_dir, attempt, names[s]),
                       &l->filtered[s], err) < 0)
             return -1;
     }
@@ -190,7 +191,9 @@ int logs_begin(struct logs *l, int attempt, int first_rank, struct err *err)
     l->last_attempt = attempt;
     for (int i = 0; i < l->options->nproc; i++) {
         struct log_rank *r = &l->ranks[i];
-        char *dir = l->run_dir ? arena_printf(&l->arena, "%s/attempt_%d/%d", l->run_dir, attempt, i) : NULL;
+        char *dir = l->run_dir
+                        ? arena_printf(&l->arena, "%s" CONTRACT_ATTEMPT "%d/%d", l->run_dir, attempt, i)
+                        : NULL;
         if (dir && fs_mkdirs(dir, err) < 0)
             return -1;
         r->error_file = dir ? arena_printf(&l->arena, "%s/error.json", dir) : NULL;

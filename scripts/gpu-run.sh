@@ -16,6 +16,7 @@ LIMIT_S=${LIMIT_S:-540} OUT=${OUT:-out} PYTHON=${PYTHON:-python3} EMULATED=${EMU
 BIN=$HERE/bin TESTS=$HERE/tests
 NVIDIA=(libcublasLt.so.13 libnvrtc.so.13 libnccl.so.2) # cuBLAS loads NVIDIA's runtime compiler for some products
 libraries=$HERE/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # what our programs load, for them alone
+wheels=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
 began=$SECONDS number=0 worst=0
 rows=()
 
@@ -23,9 +24,8 @@ note() { printf '\n== %s\n' "$*" | tee -a "$OUT/all.log"; }
 
 # Folders that hold the library NAME: those of LD_LIBRARY_PATH, of the loader's cache, of CUDA's toolkit, of Python's wheels.
 find_library() {
-    local name=$1 dir dirs wheels
+    local name=$1 dir dirs
     IFS=: read -ra dirs <<<"${LD_LIBRARY_PATH:-}"
-    wheels=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
     for dir in "${dirs[@]}" /usr/local/cuda/lib64 /usr/local/cuda-13*/lib64 /usr/lib/x86_64-linux-gnu /usr/lib64 \
         ${wheels:+"$wheels"/nvidia/cu13/lib "$wheels"/nvidia/*/lib}; do
         if [ -n "$dir" ] && [ -e "$dir/$name" ]; then

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const config_precisions[] = {"f32", "tf32", "bf16", "auto", NULL};
+
 static bool is_path(const char *word)
 {
     size_t len = strlen(word);

@@ -28,8 +28,11 @@ enum {
     NPROCS_GPUS = -1 /* as many as there are */
 };
 
-/* By the device: bf16 for models of sequences on a GPU, else f32. */
-enum { CONFIG_PRECISION_AUTO = -1 };
+/* Behind enum precision's. By the device: bf16 for models of sequences on a GPU, else f32. */
+enum { CONFIG_PRECISION_AUTO = 3 };
+
+/* The words for values of `precision`, ended by NULL. */
+extern const char *const config_precisions[];
 
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 

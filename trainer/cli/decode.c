@@ -258,13 +258,9 @@ static int number_or(const struct yaml_at *at, const char *key, const char *word
 /* What the device decides. */
 static int decode_auto(const struct yaml_at *at, struct config *cfg, struct err *err)
 {
-    static const char *const precisions[] = {"f32", "tf32", "bf16", "auto", NULL};
-
-    if (yaml_get_choice(at, "precision", precisions, &cfg->precision, err) ||
+    if (yaml_get_choice(at, "precision", config_precisions, &cfg->precision, err) ||
         number_or(at, "batch_size", "auto", 0, BATCH_SIZE_MAX, &cfg->batch_size, err))
         return -1;
-    if (strcmp(precisions[cfg->precision], "auto") == 0)
-        cfg->precision = CONFIG_PRECISION_AUTO;
     return !cfg->batch_size && !cfg->total_batch_tokens
                ? yaml_err(at, err, "batch_size: auto: expected total_batch_tokens beside it")
                : 0;

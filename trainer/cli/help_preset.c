@@ -29,7 +29,7 @@ static bool about_derived(FILE *out, const struct config *cfg, const struct opti
             "memory, up to 65536 tokens; on a CPU up to 4. Another GPU may make other micro-batches and so "
             "round sums otherwise: a number gives the same bits everywhere.");
     else if (o->kind == OPTION_PRECISION)
-        fprintf(out, "        Default %s.\n", option_word(o, cfg->precision));
+        fprintf(out, "        Default %s.\n", config_precisions[cfg->precision]);
     else if (o->kind == OPTION_NUMBER && o->offset == offsetof(struct config, optimizer.lr))
         fprintf(out, "        Default %g%s.\n", cfg->optimizer.lr,
                 cfg->optimizer.lr_times_world ? ", and it is multiplied by the number of ranks" : "");

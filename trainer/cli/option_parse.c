@@ -28,18 +28,14 @@ const struct option_row *option_find(const struct option_table *t, struct sv giv
 static const struct choice {
     int first;
     const char *expected;
-    const char *const words[5];
+    const char *const *words; /* ended by NULL */
 } CHOICES[] = {
-    [OPTION_DATASET] = {DATASET_MNIST, "mnist or fashion-mnist", {"mnist", "fashion-mnist"}},
-    [OPTION_BACKEND] = {COLLECTIVES_GLOO, "gloo or nccl", {"gloo", "nccl"}},
-    [OPTION_LOG_FORMAT] = {LOG_FORMAT_TEXT, "text or json", {"text", "json"}},
-    [OPTION_PRECISION] = {CONFIG_PRECISION_AUTO, "auto, f32, tf32 or bf16", {"auto", "f32", "tf32", "bf16"}},
+    [OPTION_DATASET] = {DATASET_MNIST, "mnist or fashion-mnist",
+                        (const char *const[]){"mnist", "fashion-mnist", NULL}},
+    [OPTION_BACKEND] = {COLLECTIVES_GLOO, "gloo or nccl", (const char *const[]){"gloo", "nccl", NULL}},
+    [OPTION_LOG_FORMAT] = {LOG_FORMAT_TEXT, "text or json", (const char *const[]){"text", "json", NULL}},
+    [OPTION_PRECISION] = {0, "auto, f32, tf32 or bf16", config_precisions},
 };
-
-const char *option_word(const struct option_row *o, int value)
-{
-    return CHOICES[o->kind].words[value - CHOICES[o->kind].first];
-}
 
 static int apply_choice(const struct option_row *o, const char *value, int *field, struct err *err)
 {

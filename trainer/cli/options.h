@@ -50,9 +50,6 @@ struct option_table {
 /* NULL: none. "batch-size" and "batch_size" are the same. */
 const struct option_row *option_find(const struct option_table *t, struct sv name);
 
-/* The word for a value of an option whose values are words. */
-const char *option_word(const struct option_row *o, int value);
-
 /* Set the row's field of *into to `value`. */
 int option_apply(const struct option_row *o, const char *value, void *into, struct err *err) MUST_CHECK;
 

@@ -30,12 +30,17 @@ static bool asked_for_none(const char *visible)
     return visible && (!visible[0] || visible[0] == '-');
 }
 
+static bool may_share(const struct gpu_ask *ask)
+{
+    return ask->shared && strcmp(ask->shared, "1") == 0;
+}
+
 static int check_share(const struct gpu_ask *ask, const struct gpu_facts *f, struct err *err)
 {
     /* One visible device and LOCAL_RANK=0 may be a launcher that gives each rank a device of its own. */
     bool short_of = f->devices > 1 ? ask->local_world > f->devices : ask->local_rank >= f->devices;
 
-    if (!short_of || (ask->shared && strcmp(ask->shared, "1") == 0))
+    if (!short_of || may_share(ask))
         return 0;
     return err_set(
         err, ERR_INVALID,
@@ -78,7 +83,7 @@ int gpu_choose(const struct gpu_ask *ask, const struct gpu_facts *facts, struct 
     device = why[0] ? GPU_NONE : ask->local_rank % facts->devices;
     if (!why[0])
         too_old(facts, device, why, sizeof(why));
-    const bool own = nccl && !(ask->shared && strcmp(ask->shared, "1") == 0);
+    const bool own = nccl && !may_share(ask);
     if (!why[0]) {
         ret->device = device;
         ret->sharers = own ? 1 : (ask->local_world + facts->devices - 1) / facts->devices;

@@ -91,13 +91,6 @@ bool report_silent(const struct report *r)
     return r->o.own_lines && r->o.format == LOG_FORMAT_TEXT;
 }
 
-static const char *precision_name(int precision)
-{
-    static const char *const names[] = {"f32", "tf32", "bf16"};
-
-    return names[precision];
-}
-
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads)
 {
@@ -113,14 +106,14 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
                 "\"micro_batches\":%lld,\"precision\":\"%s\",\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,"
                 "\"steps\":%lld",
                 cfg->name, parameters, world, transport, (long long)cfg->batch_size,
-                (long long)cfg->micro_batches, precision_name(cfg->precision), threads, isa,
+                (long long)cfg->micro_batches, config_precisions[cfg->precision], threads, isa,
                 (long long)r->o.epochs, (long long)r->o.steps);
     else
         fprintf(r->o.out,
                 "%s: %zu parameters, %d rank%s (%s), batch %lld per rank%s, %d thread%s per rank (%s%s%s)",
                 cfg->name, parameters, world, world == 1 ? "" : "s", transport, (long long)cfg->batch_size,
                 parts, threads, threads == 1 ? "" : "s", isa, cfg->precision ? ", " : "",
-                cfg->precision ? precision_name(cfg->precision) : "");
+                cfg->precision ? config_precisions[cfg->precision] : "");
     report_end(r);
 }
 

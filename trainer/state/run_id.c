@@ -43,23 +43,25 @@ static bool launch_find(char *(*get)(const char *name), char out[static MANIFEST
 {
     cleanup_buf struct buf boot = BUF_INIT(256);
     const char *file = get(CONTRACT_ENV_ERROR_FILE);
-    const char *at = file ? strstr(file, CONTRACT_ATTEMPT) : NULL;
+    const char *at = NULL;
     char start[32];
     struct err ignored;
 
     *attempt = 0;
+    /* The last: a folder of the user's may be called so, too. */
+    for (const char *p = file; p && (p = strstr(p, CONTRACT_ATTEMPT)); p++)
+        at = p;
     if (fs_read("/proc/sys/kernel/random/boot_id", &boot, &ignored))
         return false;
-    const int len = boot.len > 36 ? 36 : (int)strcspn(buf_str(&boot), "\n");
     if (at) {
         (void)sscanf(at + strlen(CONTRACT_ATTEMPT), "%9d", attempt);
-        snprintf(out, MANIFEST_RUN_ID_BYTES, "launch-%.*s-%016" PRIx64, len, buf_str(&boot),
+        snprintf(out, MANIFEST_RUN_ID_BYTES, "launch-%.36s-%016" PRIx64, buf_str(&boot),
                  hash_fnv1a(HASH_FNV1A, file, (size_t)(at - file)));
         return true;
     }
     if (!start_of(getppid(), start))
         return false;
-    snprintf(out, MANIFEST_RUN_ID_BYTES, "launcher-%.*s-%d-%s", len, buf_str(&boot), (int)getppid(), start);
+    snprintf(out, MANIFEST_RUN_ID_BYTES, "launcher-%.36s-%d-%s", buf_str(&boot), (int)getppid(), start);
     return true;
 }
 

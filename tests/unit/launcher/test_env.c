@@ -106,12 +106,16 @@ static void test_what_the_user_set_stays(void **state)
 static void test_virtual_local_rank(void **state)
 {
     static char devices[] = "CUDA_VISIBLE_DEVICES=4,6,GPU-x";
-    char *const base[] = {devices, NULL}, *const none[] = {NULL};
+    static char hidden[] = "CUDA_VISIBLE_DEVICES=", spaced[] = "CUDA_VISIBLE_DEVICES=0, 1";
+    char *const base[] = {devices, NULL}, *const none[] = {NULL}, *const no_gpu[] = {hidden, NULL},
+                *const two[] = {spaced, NULL};
     cleanup_arena struct arena a = {0};
     struct options o = some_options();
 
     (void)state;
     o.virtual_local_rank = true;
+    assert_string_equal(get(env_build(&o, &round_2, 0, NULL, no_gpu, &a), "CUDA_VISIBLE_DEVICES"), "");
+    assert_string_equal(get(env_build(&o, &round_2, 1, NULL, two, &a), "CUDA_VISIBLE_DEVICES"), "1");
     char **env = env_build(&o, &round_2, 2, NULL, base, &a);
     assert_string_equal(get(env, "LOCAL_RANK"), "0");
     assert_string_equal(get(env, "RANK"), "6");

@@ -111,6 +111,8 @@ static void a_launch_is_known_by_its_folder(void **state)
         assert_int_equal(named[i].launch, id[i].launch);
         assert_int_not_equal(id[i].launch, 0);
     }
+    environment.errors = "/home/attempt_3/none_x/attempt_0/0/error.json";
+    assert_false(found(NULL, "none", "0").later_attempt);
     environment.errors = NULL;
     assert_string_equal(id[0].text, id[1].text);
     assert_int_equal(id[0].launch, id[1].launch);
