@@ -2,7 +2,7 @@
 """cuda-kit.py - fetch the pinned CUDA toolkit from NVIDIA's wheels; nothing is installed on the machine.
 
   scripts/cuda-kit.py compiler  FOLDER   nvcc, runtime, headers (130 MB): all that compiling needs
-  scripts/cuda-kit.py libraries FOLDER   cuBLAS and NCCL (750 MB): what a program on a GPU loads
+  scripts/cuda-kit.py libraries FOLDER   cuBLAS, NVRTC (which cuBLAS loads) and NCCL (810 MB): what a program on a GPU loads
   scripts/cuda-kit.py sanitizer FOLDER   compute-sanitizer (18 MB), for make gpu-test
 
 FOLDER appears whole or not at all, and is made anew only when cmake/cuda-wheels.txt changes. Wheels come from the

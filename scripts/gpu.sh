@@ -22,7 +22,7 @@ libraries() {
         done
     done
     case $known in *libnccl.so.2*libcublasLt.so.13* | *libcublasLt.so.13*libnccl.so.2*) return ;; esac
-    say "cuBLAS and NCCL (build/tools/cuda-libraries, 0.9 GB)"
+    say "cuBLAS, NVRTC and NCCL (build/tools/cuda-libraries, 1.1 GB)"
     scripts/cuda-kit.py libraries build/tools/cuda-libraries
 }
 

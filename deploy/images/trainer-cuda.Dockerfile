@@ -1,5 +1,5 @@
-# The trainer for NVIDIA GPUs, and for CPUs where there is none: as trainer.Dockerfile, with the code for GPUs, cuBLAS and
-# NCCL. The driver is the node's; its container runtime brings it in.
+# The trainer for NVIDIA GPUs, and for CPUs where there is none: as trainer.Dockerfile, with the code for GPUs, cuBLAS
+# (which loads NVRTC) and NCCL. The driver is the node's; its container runtime brings it in.
 ARG BASE=debian:bookworm-slim
 
 FROM ${BASE} AS libraries
@@ -15,7 +15,9 @@ RUN --mount=type=secret,id=ca,target=/run/ca.crt \
     if [ -s /run/ca.crt ]; then export PIP_CERT=/run/ca.crt SSL_CERT_FILE=/run/ca.crt; fi; \
     if [ -z "$PIP_INDEX_URL" ]; then unset PIP_INDEX_URL; fi; \
     /source/scripts/cuda-kit.py compiler /cuda && /source/scripts/cuda-kit.py libraries /cuda-libraries \
- && mkdir /used && mv /cuda-libraries/lib/libcublasLt.so.* /cuda-libraries/lib/libnccl.so.* /used/ && rm -rf /cuda-libraries
+ && mkdir /used \
+ && for name in cublasLt nvrtc nvrtc-builtins nccl; do mv /cuda-libraries/lib/lib$name.so.* /used/ || exit; done \
+ && rm -rf /cuda-libraries
 
 FROM libraries AS build
 COPY . /source
@@ -41,7 +43,8 @@ COPY deploy/images/sbom-image.sh deploy/images/spdx.awk cmake/cuda-wheels.txt /
 RUN version=$(torchrun --version) \
  && /sbom-image.sh trainer-cuda "${version##* }" --file /usr/local/bin/torchrun --file /usr/local/bin/trainer \
         --file /usr/local/lib/torchkeeper/libtk_cuda.so --wheels /cuda-wheels.txt nvidia-cuda-runtime \
-        --wheels /cuda-wheels.txt nvidia-cublas --wheels /cuda-wheels.txt nvidia-nccl-cu13 >/sbom.spdx.json
+        --wheels /cuda-wheels.txt nvidia-cublas --wheels /cuda-wheels.txt nvidia-cuda-nvrtc \
+        --wheels /cuda-wheels.txt nvidia-nccl-cu13 >/sbom.spdx.json
 
 FROM image
 COPY --from=listed /sbom.spdx.json /
