@@ -1,4 +1,4 @@
-/* clock.c - system clocks and RFC 3339 without time zones or locale. */
+/* clock.c - system clocks, RFC 3339 without time zones or locale, and local time. */
 #include "common/clock.h"
 
 #include <ctype.h>
@@ -84,6 +84,15 @@ void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_B
         snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, ".%03dZ", (int)(rest % 1000));
     else
         snprintf(out + len, CLOCK_RFC3339_BYTES - (size_t)len, "Z");
+}
+
+void clock_local(int64_t wall_ms, char out[static CLOCK_RFC3339_BYTES])
+{
+    const time_t s = (time_t)(wall_ms / 1000);
+    struct tm tm;
+
+    if (!localtime_r(&s, &tm) || !strftime(out, CLOCK_RFC3339_BYTES, "%Y-%m-%d_%H:%M:%S", &tm))
+        snprintf(out, CLOCK_RFC3339_BYTES, "unknown");
 }
 
 /* `n` digits at *p, in min..max; moves *p behind them. */

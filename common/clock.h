@@ -26,6 +26,9 @@ enum { CLOCK_RFC3339_BYTES = 32 };
 /* Write "2026-01-02T03:04:05Z" (seconds, as Kubernetes writes times), or with ".678" if `millis`. Pure. */
 void clock_rfc3339(int64_t wall_ms, bool millis, char out[static CLOCK_RFC3339_BYTES]);
 
+/* Write "2026-01-02_03:04:05" in the machine's time zone, as PyTorch's launcher writes times. */
+void clock_local(int64_t wall_ms, char out[static CLOCK_RFC3339_BYTES]);
+
 /* Parse RFC 3339 with 'Z' or an offset and an optional fraction, as Kubernetes writes it. False when it is
  * not such a time. Pure. */
 bool clock_parse_rfc3339(const char *text, int64_t *ret_wall_ms);

@@ -3,6 +3,7 @@
 #include "common/contract.h"
 #include "common/sv.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,38 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     return env;
 }
 
+/* How many bytes at `p`, behind a '$', name the local rank: "{local_rank}" or "local_rank"; 0: they do not. */
+static size_t names_local_rank(const char *p)
+{
+    static const char braced[] = "{local_rank}", plain[] = "local_rank";
+
+    if (strncmp(p, braced, strlen(braced)) == 0)
+        return strlen(braced);
+    const char after = strncmp(p, plain, strlen(plain)) == 0 ? p[strlen(plain)] : '_';
+    return after == '_' || isalnum((unsigned char)after) ? 0 : strlen(plain);
+}
+
+/* Replace $local_rank and ${local_rank} in an argument. "$$" in front of the name stands for a '$'. */
+static char *substitute(const char *word, const char *local, struct arena *a)
+{
+    char *out = arena_alloc(a, strlen(word) + 1), *at = out; /* the number is shorter than the name */
+
+    while (*word) {
+        const bool hidden = word[0] == '$' && word[1] == '$';
+        const size_t name = word[0] == '$' ? names_local_rank(word + 1 + hidden) : 0;
+        if (name && !hidden) {
+            at = stpcpy(at, local);
+            word += 1 + name;
+            continue;
+        }
+        if (hidden && !name)
+            *at++ = '$';
+        *at++ = *word;
+        word += 1 + hidden;
+    }
+    return out;
+}
+
 char **env_arguments(const struct options *o, int local, const char *python, struct arena *a)
 {
     static char unbuffered[] = "-u", module[] = "-m", command[] = "-c";
@@ -141,9 +174,11 @@ char **env_arguments(const struct options *o, int local, const char *python, str
         *at++ = command;
         *at++ = run_path;
     }
-    *at++ = o->program[0];
+    const char *number = arena_printf(a, "%d", local);
+    *at++ = o->program_kind == PROGRAM_EXECUTABLE ? o->program[0] : substitute(o->program[0], number, a);
     if (o->local_rank_argument)
         *at++ = arena_printf(a, "--local-rank=%d", local);
-    memcpy(at, o->program + 1, (n - 1) * sizeof(*at));
+    for (size_t i = 1; i < n; i++)
+        *at++ = substitute(o->program[i], number, a);
     return words;
 }

@@ -28,7 +28,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
                  char *const *base, struct arena *a);
 
 /* The argument vector of local rank `local`, ended by NULL. `python` is the interpreter, used when the program
- * needs one. */
+ * needs one. "$local_rank" and "${local_rank}" in arguments are replaced, "$$" in front of the name is a "$". */
 char **env_arguments(const struct options *o, int local, const char *python, struct arena *a);
 
 #endif

@@ -2,6 +2,8 @@
 #include "launcher/exit.h"
 #include "common/clock.h"
 #include "common/contract.h"
+#include "common/sv.h"
+#include "common/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +43,11 @@ const char *exit_describe(int status, char buf[static 48])
     return buf;
 }
 
+int exit_signed_code(int status)
+{
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static bool failed_by_itself(const struct exit_worker *w)
 {
     return !w->running && w->status != 0 && !w->stopped_by_us;
@@ -66,49 +73,96 @@ int exit_root_cause(const struct exit_worker *w, int n, bool *sure)
     return root;
 }
 
+/* Where the end of `text` begins that takes EXIT_TRACEBACK_BYTES when its lines are indented by 2. */
+static size_t begin_of_end(const char *text)
+{
+    size_t from = strlen(text), used = 0;
+
+    while (from && used < EXIT_TRACEBACK_BYTES - 2) {
+        from--;
+        used += text[from] == '\n' ? 3 : 1;
+    }
+    while (from && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from++;
+    return from;
+}
+
+/* Append the lines of a traceback as PyTorch's launcher does: all but the first are indented, also the empty one behind
+ * the last newline. */
+static int put_traceback(const char *text, struct buf *out, struct err *err)
+{
+    const size_t from = begin_of_end(text);
+    struct sv rest = sv_from(text + from), line;
+    int rc = from ? buf_printf(out, err, "[%zu bytes left out here]\n  ", from) : 0;
+
+    for (bool first = true; rc == 0 && sv_next(&rest, '\n', &line); first = false)
+        if ((!first && buf_puts(out, "\n  ", err) < 0) || buf_append(out, line.p, line.len, err) < 0)
+            rc = -1;
+    return rc;
+}
+
+static bool was_stopped(const struct exit_worker *w)
+{
+    return !w->running && w->status != 0 && w->stopped_by_us;
+}
+
+/* What stands behind "traceback : ". PyTorch's words where the rank left none: they are known. */
+static int put_reason(const struct exit_worker *w, struct buf *out, struct err *err)
+{
+    char name[32];
+
+    if (w->traceback)
+        return put_traceback(w->traceback, out, err);
+    if (w->message)
+        return buf_append(out, w->message, text_head(w->message, EXIT_MESSAGE_BYTES), err);
+    if (WIFSIGNALED(w->status))
+        return buf_printf(out, err, "Signal %d (%s) received by PID %d", WTERMSIG(w->status),
+                          exit_signal_name(WTERMSIG(w->status), name), (int)w->pid);
+    return buf_puts(out, "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html", err);
+}
+
 static int report_one(const struct exit_worker *w, int index, const char *host, struct buf *out,
                       struct err *err)
 {
-    char when[CLOCK_RFC3339_BYTES], code[64], name[32], message[EXIT_MESSAGE_BYTES + 1];
+    char when[CLOCK_RFC3339_BYTES], signal[40] = "", name[32];
 
-    clock_rfc3339(w->wall_ms, true, when);
-    if (WIFSIGNALED(w->status)) {
-        exit_signal_name(WTERMSIG(w->status), name);
-        snprintf(code, sizeof(code), "%d (pid: %d)  (%s)", -WTERMSIG(w->status), (int)w->pid, name);
-        snprintf(message, sizeof(message), "Signal %d (%s) received by PID %d", WTERMSIG(w->status), name,
-                 (int)w->pid);
-    } else {
-        snprintf(code, sizeof(code), "%d (pid: %d)", WEXITSTATUS(w->status), (int)w->pid);
-        snprintf(message, sizeof(message), "none: see the rank's own output");
-    }
-    if (w->message)
-        snprintf(message, sizeof(message), "%s", w->message);
-    return buf_printf(out, err,
-                      "[%d]:\n"
-                      "  time      : %s\n"
-                      "  host      : %s\n"
-                      "  rank      : %d (local_rank: %d)\n"
-                      "  exitcode  : %s\n"
-                      "  error_file: %s\n"
-                      "  traceback : %s\n",
-                      index, when, w->host ? w->host : host, w->rank, w->local_rank, code,
-                      w->error_file ? w->error_file : "<N/A>", message);
+    clock_local(w->wall_ms, when);
+    if (WIFSIGNALED(w->status))
+        snprintf(signal, sizeof(signal), "  (%s)", exit_signal_name(WTERMSIG(w->status), name));
+    if (buf_printf(out, err,
+                   "[%d]:\n"
+                   "  time      : %s\n"
+                   "  host      : %s\n"
+                   "  rank      : %d (local_rank: %d)\n"
+                   "  exitcode  : %d (pid: %d)%s\n"
+                   "  error_file: %s\n"
+                   "  traceback : ",
+                   index, when, w->host ? w->host : host, w->rank, w->local_rank, exit_signed_code(w->status),
+                   (int)w->pid, signal, w->error_file ? w->error_file : "<N/A>") < 0 ||
+        put_reason(w, out, err) < 0)
+        return -1;
+    return buf_puts(out, "\n", err);
 }
 
-/* List the failures besides the root cause, without ranks that the launcher stopped. */
+/* List the failures besides the root cause: first the ranks that failed by themselves, among which the root cause is
+ * counted (*index is its number), then those that the launcher stopped. */
 static int report_others(const struct exit_worker *w, int n, int root, const char *host, struct buf *out,
-                         struct err *err)
+                         int *index, struct err *err)
 {
-    int shown = 0, more = 0;
+    int counted = 0, shown = 0, more = 0;
 
-    for (int i = 0; i < n; i++) {
-        if (i == root || !failed_by_itself(&w[i]))
-            continue;
-        if (shown == EXIT_OTHERS_MAX)
-            more++;
-        else if (report_one(&w[i], ++shown, host, out, err) < 0)
-            return -1;
-    }
+    *index = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n; i++) {
+            if (i == root && pass == 0)
+                *index = counted++;
+            if (i == root || !(pass ? was_stopped(&w[i]) : failed_by_itself(&w[i])))
+                continue;
+            if (shown == EXIT_OTHERS_MAX)
+                more++;
+            else if (shown++, report_one(&w[i], counted++, host, out, err) < 0)
+                return -1;
+        }
     if (more)
         return buf_printf(out, err, "  ... and %d more\n", more);
     return shown ? 0 : buf_puts(out, "  <NO_OTHER_FAILURES>\n", err);
@@ -118,12 +172,13 @@ int exit_report(const struct exit_worker *w, int n, int root, const char *progra
                 struct buf *out, struct err *err)
 {
     static const char thick[] = "============================================================\n";
+    int index;
     static const char thin[] = "------------------------------------------------------------\n";
 
     if (buf_printf(out, err, "%s%.200s FAILED\n%sFailures:\n", thick, program, thin) < 0 ||
-        report_others(w, n, root, host, out, err) < 0 ||
+        report_others(w, n, root, host, out, &index, err) < 0 ||
         buf_printf(out, err, "%sRoot Cause (first observed failure):\n", thin) < 0 ||
-        report_one(&w[root], 0, host, out, err) < 0)
+        report_one(&w[root], index, host, out, err) < 0)
         return -1;
     return buf_puts(out, thick, err);
 }

@@ -1,9 +1,6 @@
-/* machine.c - hold a free port, find Python, tell programs from scripts, read error files. */
+/* machine.c - hold a free port, find Python, tell programs from scripts. */
 #include "launcher/machine.h"
-#include "common/buf.h"
-#include "common/fsutil.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -14,8 +11,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { ERROR_FILE_BYTES = 1 << 20, MESSAGE_BYTES = 4000 };
 
 int machine_hold_port(int *ret, int *held, struct err *err)
 {
@@ -98,51 +93,4 @@ const char *machine_random_id(struct arena *a)
                (unsigned long long)getpid();
     }
     return arena_printf(a, "%016llx", bits);
-}
-
-/* Decode the JSON string whose content begins at `p`, as far as a console needs it: \uXXXX becomes '?', controls
- * spaces. */
-static const char *decode(const char *p, struct arena *a)
-{
-    char *out = arena_alloc(a, MESSAGE_BYTES + 1);
-    size_t n = 0;
-
-    while (*p && *p != '"' && n < MESSAGE_BYTES) {
-        if (*p != '\\') {
-            out[n++] = iscntrl((unsigned char)*p) ? ' ' : *p;
-            p++;
-            continue;
-        }
-        char kind = *++p;
-        if (!kind)
-            break;
-        p++;
-        if (kind == 'u') {
-            for (int i = 0; i < 4 && isxdigit((unsigned char)*p); i++)
-                p++;
-            out[n++] = '?';
-        } else
-            out[n++] = kind == 'n' ? '\n' : strchr("tbfr", kind) || iscntrl((unsigned char)kind) ? ' ' : kind;
-    }
-    return out;
-}
-
-const char *machine_error_message(const char *path, struct arena *a)
-{
-    cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
-    struct err ignored;
-
-    if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put a FIFO or a device there */
-        return NULL;
-    for (const char *p = buf_str(&text); (p = strstr(p, "\"message\"")) != NULL;) {
-        p += strlen("\"message\"");
-        p += strspn(p, " \t\r\n");
-        if (*p != ':')
-            continue;
-        p++;
-        p += strspn(p, " \t\r\n");
-        if (*p == '"')
-            return decode(p + 1, a);
-    }
-    return NULL;
 }

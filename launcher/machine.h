@@ -1,5 +1,4 @@
-/* machine.h - the launcher's queries of its machine: hold a free port, find Python, tell programs from scripts, read error
- * files. */
+/* machine.h - the launcher's queries of its machine: hold a free port, find Python, tell programs from scripts. */
 #ifndef TK_LAUNCHER_MACHINE_H
 #define TK_LAUNCHER_MACHINE_H
 
@@ -23,9 +22,5 @@ bool machine_wants_python(const char *path);
 
 /* 16 random hexadecimal digits. */
 const char *machine_random_id(struct arena *a);
-
-/* The message that a rank wrote into its error file: the first string named "message" of torchrun's JSON (nested
- * objects of that name are entered). NULL when there is no such file or no such string. */
-const char *machine_error_message(const char *path, struct arena *a);
 
 #endif

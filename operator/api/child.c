@@ -1,9 +1,9 @@
 /* child.c - decode what the planner reads of a Service or Deployment. */
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/text.h"
 #include "operator/api/decode.h"
 #include "operator/api/pod.h"
-#include "operator/api/text.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "operator/api/jobstatus.h"
 
 #include "common/clock.h"
-#include "operator/api/text.h"
+#include "common/text.h"
 
 #include <stdio.h>
 

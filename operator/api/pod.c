@@ -5,7 +5,7 @@
 #include "common/heapsize.h"
 #include "common/memory.h"
 #include "common/sv.h"
-#include "operator/api/text.h"
+#include "common/text.h"
 #include "operator/api/trainjob.h"
 
 #include <stddef.h>

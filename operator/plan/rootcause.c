@@ -3,7 +3,7 @@
 
 #include "common/cleanup.h"
 #include "common/contract.h"
-#include "operator/api/text.h"
+#include "common/text.h"
 #include "operator/plan/report.h"
 
 #include <string.h>
@@ -106,10 +106,12 @@ static void read_line(struct entry *e, struct sv line)
 }
 
 /* torchrun puts first whose exception is the oldest, which may be a consequence of an end that left none; and
- * it terminates the others when one has failed, so that 15 says nothing of who has not left another reason. */
+ * it terminates the others when one has failed, so that 15, or 143 of a rank that ended by itself then, says nothing of
+ * who has not left another reason. */
 static int weight(const struct entry *e)
 {
-    int own = e->code == -SIGNAL_TERM ? 0 : e->peer_lost ? 1 : 2;
+    const bool asked = e->code == -SIGNAL_TERM || e->code == EXIT_CODE_SIGNAL_BASE + SIGNAL_TERM;
+    int own = asked ? 0 : e->peer_lost ? 1 : 2;
 
     return 2 * own + e->root;
 }

@@ -151,13 +151,47 @@ static void test_arguments(void **state)
     assert_string_equal(got, "py|-u|prog|--x=1|");
 }
 
+/* $local_rank in arguments, as string.Template of Python reads it; of "$$" only what would hide one from it. */
+static void test_local_rank_in_arguments(void **state)
+{
+    static const struct {
+        const char *word, *want;
+    } cases[] = {
+        {"--gpu=${local_rank}", "--gpu=3"},
+        {"$local_rank", "3"},
+        {"${local_rank}${local_rank}/$local_rank", "33/3"},
+        {"$local_ranks $local_rank_ $Local_rank ${local_rank",
+         "$local_ranks $local_rank_ $Local_rank ${local_rank"},
+        {"$local_rank-1", "3-1"},
+        {"$${local_rank} $$local_rank", "${local_rank} $local_rank"},
+        {"kill -9 $$; echo $1 $", "kill -9 $$; echo $1 $"},
+        {"$$local_ranks", "$$local_ranks"},
+        {"", ""},
+    };
+    char *words[] = {(char[]){"${local_rank}"}, NULL, NULL};
+    cleanup_arena struct arena a = {0};
+    struct options o = some_options();
+
+    (void)state;
+    o.program = words;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        words[1] = arena_strdup(&a, cases[i].word);
+        o.program_kind = PROGRAM_EXECUTABLE; /* its own name is no argument */
+        assert_string_equal(env_arguments(&o, 3, "py", &a)[0], "${local_rank}");
+        assert_string_equal(env_arguments(&o, 3, "py", &a)[1], cases[i].want);
+        o.program_kind = PROGRAM_PYTHON_FILE;
+        assert_string_equal(env_arguments(&o, 3, "py", &a)[2], "3");
+        assert_string_equal(env_arguments(&o, 3, "py", &a)[3], cases[i].want);
+        assert_null(env_arguments(&o, 3, "py", &a)[4]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_whole_list),
-        cmocka_unit_test(test_what_the_user_set_stays),
-        cmocka_unit_test(test_virtual_local_rank),
-        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_the_whole_list),          cmocka_unit_test(test_what_the_user_set_stays),
+        cmocka_unit_test(test_virtual_local_rank),      cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_local_rank_in_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -102,7 +104,7 @@ static void test_report(void **state)
 
     (void)state;
     assert_int_equal(exit_report(w, 2, 1, "trainer", "pod-0", &text, &err), 0);
-    const char *root = strstr(buf_str(&text), "Root Cause (first observed failure):\n[0]:\n");
+    const char *root = strstr(buf_str(&text), "Root Cause (first observed failure):\n[1]:\n");
     assert_non_null(root);
     assert_non_null(strstr(buf_str(&text), "trainer FAILED\n"));
     assert_non_null(strstr(root, "\n  rank      : 1 (local_rank: 1)\n"));
@@ -111,6 +113,97 @@ static void test_report(void **state)
     assert_non_null(strstr(root, "Signal 9 (SIGKILL) received by PID 1001"));
     const char *other = strstr(buf_str(&text), "exitcode  : 140 (pid: 1000)\n");
     assert_true(other && other < root);
+}
+
+static void expect_report(const struct exit_worker *w, int n, int root, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(EXIT_REPORT_BYTES);
+    struct err err = {0};
+
+    assert_int_equal(exit_report(w, n, root, "train.py", "pod-0", &text, &err), 0);
+    const char *failures = strstr(buf_str(&text), "Failures:\n");
+    assert_non_null(failures);
+    assert_string_equal(failures, want);
+}
+
+#define RULE "------------------------------------------------------------\n"
+#define END "============================================================\n"
+
+/* Byte by byte PyTorch's block (torch 2.15, ChildFailedError.format_msg), but for a space at the end of a line: a traceback
+ * is indented, also behind its last newline; of a rank without error file stands what to do about it; ranks that were
+ * stopped come last. */
+static void test_report_as_pytorchs(void **state)
+{
+    struct exit_worker w[4] = {worker(0, SIGNAL + SIGTERM + STOPPED, 3), worker(1, 1, 1), worker(2, 0, 4),
+                               worker(3, 7, 2)};
+
+    (void)state;
+    setenv("TZ", "XYZ-2", 1); /* two hours before UTC */
+    tzset();
+    for (int i = 0; i < 4; i++)
+        w[i].wall_ms = 1700000000999;
+    w[1].traceback = "Traceback (most recent call last):\n  File \"t.py\", line 5\nValueError: \xc3\xa9\n";
+    w[1].message = "ValueError: \xc3\xa9";
+    w[1].error_file = "/tmp/error.json";
+    expect_report(w, 4, 1,
+                  "Failures:\n"
+                  "[1]:\n  time      : 2023-11-15_00:13:20\n  host      : pod-0\n"
+                  "  rank      : 3 (local_rank: 3)\n  exitcode  : 7 (pid: 1003)\n  error_file: <N/A>\n"
+                  "  traceback : To enable traceback see: "
+                  "https://pytorch.org/docs/stable/elastic/errors.html\n"
+                  "[2]:\n  time      : 2023-11-15_00:13:20\n  host      : pod-0\n"
+                  "  rank      : 0 (local_rank: 0)\n  exitcode  : -15 (pid: 1000)  (SIGTERM)\n"
+                  "  error_file: <N/A>\n  traceback : Signal 15 (SIGTERM) received by PID 1000\n" RULE
+                  "Root Cause (first observed failure):\n"
+                  "[0]:\n  time      : 2023-11-15_00:13:20\n  host      : pod-0\n"
+                  "  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 1001)\n"
+                  "  error_file: /tmp/error.json\n"
+                  "  traceback : Traceback (most recent call last):\n    File \"t.py\", line 5\n"
+                  "  ValueError: \xc3\xa9\n  \n" END);
+    w[0].stopped_by_us = w[3].stopped_by_us = true;
+    w[0].running = true; /* it did not end */
+    w[3].status = 0;
+    w[1].traceback = NULL;
+    w[1].message = "plain";
+    w[1].host = "elsewhere";
+    expect_report(w, 4, 1,
+                  "Failures:\n  <NO_OTHER_FAILURES>\n" RULE "Root Cause (first observed failure):\n"
+                  "[0]:\n  time      : 2023-11-15_00:13:20\n  host      : elsewhere\n"
+                  "  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 1001)\n"
+                  "  error_file: /tmp/error.json\n  traceback : plain\n" END);
+}
+
+/* Whatever ranks leave, the report has room: the ends of tracebacks stand, no character is cut. */
+static void test_report_of_long_texts(void **state)
+{
+    static char newlines[200000], characters[200001];
+    cleanup_buf struct buf text = BUF_INIT(EXIT_REPORT_BYTES);
+    struct exit_worker w[16];
+    struct err err = {0};
+
+    (void)state;
+    memset(newlines, '\n', sizeof(newlines) - 1);
+    for (size_t i = 0; i + 2 < sizeof(characters); i += 2)
+        memcpy(characters + i, "\xc3\xa9", 2);
+    for (int i = 0; i < 16; i++) {
+        w[i] = worker(i, 1, i + 1);
+        w[i].traceback = i % 2 ? newlines : characters;
+        w[i].message = "m";
+    }
+    assert_int_equal(exit_report(w, 16, 0, "t", "pod-0", &text, &err), 0);
+    const char *root = strstr(buf_str(&text), "Root Cause");
+    assert_non_null(root);
+    const char *cut = strstr(root, " bytes left out here]\n  \xc3\xa9\xc3\xa9");
+    assert_non_null(cut);
+    assert_string_equal(buf_str(&text) + text.len - strlen("\xc3\xa9\n" END), "\xc3\xa9\n" END);
+
+    characters[0] = 'x'; /* a message is cut at a character, too */
+    memmove(characters + 1, characters + 2, sizeof(characters) - 2);
+    w[0].traceback = NULL;
+    w[0].message = characters;
+    buf_clear(&text);
+    assert_int_equal(exit_report(w, 1, 0, "t", "pod-0", &text, &err), 0);
+    assert_string_equal(buf_str(&text) + text.len - strlen("\xc3\xa9\n" END), "\xc3\xa9\n" END);
 }
 
 /* A pod's termination message is the last 2,048 bytes: the root cause must be in them whatever else failed. */
@@ -142,6 +235,8 @@ int main(void)
         cmocka_unit_test(test_root_cause),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_as_pytorchs),
+        cmocka_unit_test(test_report_of_long_texts),
         cmocka_unit_test(test_report_fits_a_termination_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,4 @@
-/* test_machine.c - devices, error files, ports. */
-#include "common/fsutil.h"
+/* test_machine.c - devices, ports. */
 #include "common/gpus.h"
 #include "failing.h"
 #include "launcher/machine.h"
@@ -11,54 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 enum { PORT_RANGE = 51 }; /* IP_LOCAL_PORT_RANGE, which older headers lack */
-
-static void test_error_messages(void **state)
-{
-    static const struct {
-        const char *text, *want;
-    } cases[] = {
-        {"{\"message\": {\"message\": \"ValueError: a\\n\\\"b\\\"\", \"extraInfo\": {\"timestamp\": \"1\"}}}",
-         "ValueError: a\n\"b\""},
-        {"{\"message\":\"plain\"}", "plain"},
-        {"{\"message\": {\"extraInfo\": {}, \"message\" : \"late\"}}", "late"},
-        {"{\"message\":\"\\u00e9x", "?x"},
-        {"{\"message\":\"cut\\", "cut"},
-        {"{\"message\":\"red \033[31m, \\\033[31m\\\177\"}", "red  [31m,  [31m "}, /* no word to a terminal */
-        {"{\"message\": 3}", NULL},
-        {"", NULL},
-        {"\"message\"", NULL},
-    };
-    char path[] = "/tmp/test-machine-XXXXXX";
-    int fd = mkstemp(path);
-
-    (void)state;
-    assert_true(fd >= 0);
-    close(fd);
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        cleanup_arena struct arena a = {0};
-        struct err err = {0};
-        assert_int_equal(fs_write_atomic(path, cases[i].text, strlen(cases[i].text), &err), 0);
-        const char *got = machine_error_message(path, &a);
-        if (cases[i].want)
-            assert_string_equal(got, cases[i].want);
-        else
-            assert_null(got);
-    }
-    unlink(path);
-    cleanup_arena struct arena a = {0};
-    assert_null(machine_error_message(path, &a));
-    assert_int_equal(mkfifo(path, 0600), 0);
-    alarm(20); /* nobody writes to it */
-    assert_null(machine_error_message(path, &a));
-    alarm(0);
-    unlink(path);
-}
 
 static int64_t count_gpus(void *dir)
 {
@@ -140,7 +96,6 @@ static void test_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error_messages),
         cmocka_unit_test(test_gpus_without_memory),
         cmocka_unit_test(test_a_port_is_held),
         cmocka_unit_test(test_ids),

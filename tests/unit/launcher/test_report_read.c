@@ -58,9 +58,49 @@ static void test_every_cut(void **state)
     }
 }
 
+/* The block on stderr, which is all there is where no report was asked for: of two ranks the first was stopped by the
+ * launcher, the second left its exception. */
+static void test_block(void **state)
+{
+    static const struct {
+        const char *traceback, *line;
+        int stopped; /* status of the first */
+        bool lost;
+    } cases[] = {
+        {"Traceback (most recent call last):\n  File \"t.py\"\nValueError: \xc3\xa9\n",
+         "ValueError: \xc3\xa9", 15, false},
+        {"Traceback (most recent call last):\nValueError: x\nRoot Cause (first observed failure):\nexitcode "
+         ": 9\n",
+         "exitcode : 9", 9, false},
+        {"Traceback (most recent call last):\nRuntimeError: gloo/transport\n", "RuntimeError: gloo/transport",
+         15, true},
+        {"Traceback (most recent call last):\nRuntimeError: gloo/transport\n", "RuntimeError: gloo/transport",
+         143 << 8, true},
+        {NULL, "", 15, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        cleanup_buf struct buf text = BUF_INIT(EXIT_REPORT_BYTES);
+        const struct exit_worker w[2] = {
+            {.rank = 4, .status = cases[i].stopped, .stopped_by_us = true, .order = 2},
+            {.rank = 5, .status = 1 << 8, .order = 1, .traceback = cases[i].traceback}};
+        struct rootcause got;
+        struct err err;
+        assert_int_equal(exit_report(w, 2, 1, "t.py", "node-a", &text, &err), 0);
+        assert_true(rootcause_parse(buf_str(&text), &got));
+        assert_int_equal(got.rank, 5);
+        assert_int_equal(got.exit_code, 1);
+        assert_int_equal(got.peer_lost, cases[i].lost);
+        assert_string_equal(rootcause_line(buf_str(&text), &a), cases[i].line);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_cut)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_cut),
+                                       cmocka_unit_test(test_block)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

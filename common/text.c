@@ -1,5 +1,5 @@
-/* text.c - shorten text and repair its UTF-8, for statuses and events. */
-#include "operator/api/text.h"
+/* text.c - shorten text and repair its UTF-8. */
+#include "common/text.h"
 
 #include <string.h>
 

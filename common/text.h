@@ -1,6 +1,6 @@
-/* text.h - cut text and repair its UTF-8, for statuses and events. Pure. */
-#ifndef TK_OPERATOR_API_TEXT_H
-#define TK_OPERATOR_API_TEXT_H
+/* text.h - cut text and repair its UTF-8. Pure. */
+#ifndef TK_COMMON_TEXT_H
+#define TK_COMMON_TEXT_H
 
 #include "common/sv.h"
 

@@ -1,0 +1,173 @@
+/* test_error_file.c - what a rank left of its exception: read, and handed on. */
+#include "common/fsutil.h"
+#include "launcher/error_file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/test-error-file-XXXXXX";
+static char from[64], to[64];
+
+static int begin(void **state)
+{
+    (void)state;
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(from, sizeof(from), "%s/from.json", dir);
+    snprintf(to, sizeof(to), "%s/to.json", dir);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    unlink(from);
+    unlink(to);
+    return rmdir(dir);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    struct err err = {0};
+
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), 0);
+}
+
+static void expect_text(const char *got, const char *want)
+{
+    if (!want)
+        assert_null(got);
+    else {
+        assert_non_null(got);
+        assert_string_equal(got, want);
+    }
+}
+
+#define RECORD(message, stack, time)                                                                         \
+    "{\"message\": {\"message\": \"" message "\", \"extraInfo\": {\"py_callstack\": \"" stack                \
+    "\", \"timestamp\": " time "}}}"
+
+static void test_read(void **state)
+{
+    static const struct {
+        const char *text, *message, *traceback;
+        int64_t wall_ms;
+    } cases[] = {
+        {RECORD("ValueError: a\\n\\\"b\\\"", "Traceback:\\n  File \\\"t.py\\\"\\nValueError: a\\n",
+                "\"1700000000\""),
+         "ValueError: a\n\"b\"", "Traceback:\n  File \"t.py\"\nValueError: a\n", 1700000000000},
+        {"{\"message\":\"plain\", \"timestamp\": 1700000001}", "plain", NULL, 1700000001000},
+        {"{\"message\": {\"extraInfo\": {}, \"message\" : \"late\"}}", "late", NULL, 0},
+        /* json.dump writes ASCII, others may not. */
+        {RECORD("\\u00e9\\u20AC\\ud83d\\ude00!", "\xc3\xa9\xf0\x9f\x98\x80", "\"x\""),
+         "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80!", "\xc3\xa9\xf0\x9f\x98\x80", 0},
+        {"{\"message\":\"\\ud83d|\\ude00|\\ud83d\\u0041|\\u12|\xc3|\xff\"}", "?|?|?A|?12|?|?", NULL, 0},
+        {"{\"message\":\"\\u00e9x", "\xc3\xa9x", NULL, 0},
+        {"{\"message\":\"cut\\", "cut", NULL, 0},
+        {"{\"message\":\"cut\\u", "cut?", NULL, 0},
+        /* No word to a terminal: ESC, DEL, NUL, U+009B (CSI of one character), a carriage return. */
+        {"{\"message\":\"red \033[31m, \\\033[31m\\\177\"}", "red  [31m,  [31m ", NULL, 0},
+        {"{\"message\":\"\\u001b[1m\\u0000\\u007f\\u009b1m\xc2\x9b\\r\\t.\"}", " [1m    1m    .", NULL, 0},
+        {"{\"message\": 3}", NULL, NULL, 0},
+        {"{\"message\": {\"message\": \"say \\\"py_callstack\\\": \\\"x\\\"\"}}",
+         "say \"py_callstack\": \"x\"", NULL, 0},
+        {"{\"message\": \"m\", \"timestamp\": 99999999999999999999}", "m", NULL, 0},
+        {"{\"message\": \"m\", \"timestamp\": 253402300800}", "m", NULL, 0},
+        {"{\"message\": \"m\", \"timestamp\": -5}", "m", NULL, 0},
+        {"", NULL, NULL, 0},
+        {"\"message\"", NULL, NULL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        write_file(from, cases[i].text);
+        const struct error_file got = error_file_read(from, &a);
+        expect_text(got.message, cases[i].message);
+        expect_text(got.traceback, cases[i].traceback);
+        assert_int_equal(got.wall_ms, cases[i].wall_ms);
+    }
+}
+
+/* A traceback of any length is whole; a message ends with a character. */
+static void test_long(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(buf_puts(&text, "{\"message\":\"x", &err), 0);
+    for (int i = 0; i < ERROR_FILE_MESSAGE_BYTES; i++)
+        assert_int_equal(buf_puts(&text, "\xc3\xa9", &err), 0);
+    assert_int_equal(buf_puts(&text, "\",\"py_callstack\":\"", &err), 0);
+    for (int i = 0; i < 100000; i++)
+        assert_int_equal(buf_puts(&text, "\\u00e9", &err), 0);
+    assert_int_equal(buf_puts(&text, "\"}", &err), 0);
+    write_file(from, buf_str(&text));
+    const struct error_file got = error_file_read(from, &a);
+    assert_int_equal(strlen(got.message), ERROR_FILE_MESSAGE_BYTES - 1);
+    assert_int_equal(strlen(got.traceback), 200000);
+}
+
+static void test_no_file(void **state)
+{
+    cleanup_arena struct arena a = {0};
+
+    (void)state;
+    unlink(from);
+    assert_null(error_file_read(from, &a).message);
+    assert_int_equal(mkfifo(from, 0600), 0);
+    alarm(20); /* nobody writes to it */
+    assert_null(error_file_read(from, &a).message);
+    alarm(0);
+    unlink(from);
+}
+
+static void test_pass(void **state)
+{
+    static const struct {
+        const char *text, *want;
+        int code;
+    } cases[] = {
+        {"{\"message\": {\"message\": \"m\"}}", "{\"message\": {\"errorCode\": -9, \"message\": \"m\"}}", -9},
+        {"{\"message\": {\"errorCode\": 3, \"message\": \"m\"}}",
+         "{\"message\": {\"errorCode\": 3, \"message\": \"m\"}}", 1},
+        {"{\"message\": \"m\"}", "{\"message\": \"m\"}", 1},
+        {"{}", "before", 1},
+        {"", "before", 1},
+        {NULL, "before", 1},
+    };
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_buf struct buf got = BUF_INIT(1000);
+        write_file(to, "before");
+        unlink(from);
+        if (cases[i].text)
+            write_file(from, cases[i].text);
+        assert_int_equal(error_file_pass(from, to, cases[i].code, &err), 0);
+        assert_int_equal(fs_read(to, &got, &err), 0);
+        assert_string_equal(buf_str(&got), cases[i].want);
+    }
+    write_file(from, "{\"message\": \"m\"}");
+    assert_int_equal(error_file_pass(from, "/nowhere/at/all", 1, &err), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_no_file),
+        cmocka_unit_test(test_pass),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
