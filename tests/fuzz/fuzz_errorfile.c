@@ -1,22 +1,30 @@
-/* fuzz_errorfile.c - what a failed rank left in its error file: the message that goes to the console and to other nodes
- * is bounded, and moves no cursor. */
+/* fuzz_errorfile.c - what a failed rank left in its error file: the texts that go to the console and to other nodes are
+ * bounded, and move no cursor. */
 #include "fuzz_file.h"
 
-#include "launcher/machine.h"
+#include "launcher/error_file.h"
 
 #include <string.h>
 
+static void check(const char *text, size_t longest, size_t size)
+{
+    MUST(strlen(text) <= longest && strlen(text) <= size);
+    for (const char *p = text; *p; p++) {
+        MUST(*p == '\n' || ((unsigned char)*p >= ' ' && *p != 0x7f));
+        MUST((unsigned char)p[0] != 0xc2 || (unsigned char)p[1] >= 0xa0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    enum { LONGEST = 4000 };
     cleanup_arena struct arena a = {0};
     cleanup_fuzz_file struct fuzz_file f = fuzz_file_make(data, size);
 
-    const char *message = machine_error_message(f.path, &a);
-    if (!message)
-        return 0;
-    MUST(strlen(message) <= LONGEST && strlen(message) <= size);
-    for (const char *p = message; *p; p++)
-        MUST(*p == '\n' || ((unsigned char)*p >= ' ' && *p != 0x7f));
+    const struct error_file got = error_file_read(f.path, &a);
+    if (got.message)
+        check(got.message, ERROR_FILE_MESSAGE_BYTES, size);
+    if (got.traceback)
+        check(got.traceback, size, size);
+    MUST(got.wall_ms >= 0);
     return 0;
 }
