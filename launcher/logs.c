@@ -2,7 +2,6 @@
 #include "launcher/logs.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
-#include "launcher/logs_tee.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,13 +34,16 @@ int logs_open(struct logs *l, const struct options *o, const char *run_id, struc
 
     *l = (struct logs){
         .options = o, .filtered = {-1, -1}, .sinks = {BUF_INIT(LOGS_SINK_BYTES), BUF_INIT(LOGS_SINK_BYTES)}};
+    const char *kind = getenv("TERM");
+    for (int s = 0; s < LOGS_STREAMS; s++)
+        l->terminal[s] = kind && *kind && strcmp(kind, "dumb") != 0 && isatty(STDOUT_FILENO + s);
     l->ranks = arena_array(&l->arena, (size_t)o->nproc, struct log_rank);
     for (int i = 0; i < o->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++)
             l->ranks[i].streams[s] = (struct log_stream){.child = -1,
                                                          .pipe = -1,
                                                          .file = -1,
-                                                         .line = BUF_INIT(LOGS_LINE_BYTES),
+                                                         .line.text = BUF_INIT(LOGS_LINE_BYTES),
                                                          .tail = BUF_INIT(LOGS_TAIL_BYTES)};
     if (base && fs_mkdirs(base, err) < 0)
         return err_wrap(err, "--log-dir=%.80s", base);
@@ -70,7 +72,7 @@ static void close_stream(struct log_stream *s)
     close_fd(&s->child);
     close_fd(&s->pipe);
     close_fd(&s->file);
-    buf_clear(&s->line);
+    tee_clear(&s->line);
     buf_clear(&s->tail);
 }
 
@@ -93,7 +95,7 @@ void logs_close(struct logs *l)
     for (int i = 0; l->ranks && i < l->options->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             close_stream(&l->ranks[i].streams[s]);
-            buf_release(&l->ranks[i].streams[s].line);
+            buf_release(&l->ranks[i].streams[s].line.text);
             buf_release(&l->ranks[i].streams[s].tail);
         }
     for (int s = 0; s < LOGS_STREAMS; s++) {

@@ -3,7 +3,7 @@
  * A stream of a rank is
  *   - plain: the rank inherits the console, a file or /dev/null, and the launcher never sees its bytes;
  *   - teed: a pipe to the launcher, which writes the bytes to a file as they came, and to the console as whole
- *     lines with the rank's prefix, in one write when they fit into PIPE_BUF bytes;
+ *     lines with the rank's prefix (tee.h), in one write when they fit into PIPE_BUF bytes;
  *   - watched: a pipe to the launcher, which writes the bytes to the console as they came. It reads up to
  *     LOGS_LINE_BYTES of an unfinished line before it reads another rank's stream.
  * Of teed and watched streams the last LOGS_TAIL_BYTES are kept.
@@ -17,6 +17,7 @@
 
 #include "common/buf.h"
 #include "launcher/options.h"
+#include "launcher/tee.h"
 
 #include <poll.h>
 
@@ -28,8 +29,8 @@ struct log_stream {
     int pipe;  /* read end of the pipe when teed or watched, else -1 */
     int file;  /* the file of a teed stream, or -1 */
     bool teed;
-    struct buf line; /* an unfinished line of a teed stream */
-    struct buf tail; /* the last bytes that came through the pipe */
+    struct tee_line line; /* of a teed stream */
+    struct buf tail;      /* the last bytes that came through the pipe */
 };
 
 struct log_rank {
@@ -48,6 +49,8 @@ struct logs {
     struct log_rank *ranks;
     int filtered[LOGS_STREAMS];     /* the attempt's file of filtered lines; -1: none */
     struct buf sinks[LOGS_STREAMS]; /* bytes to be written to the console's stdout, stderr */
+    bool terminal[LOGS_STREAMS];    /* the console is a terminal that can erase a line */
+    bool redrawn;                   /* a line was redrawn there: see tee_out */
     bool stuck[LOGS_STREAMS]; /* accepted nothing for a whole timeout; not waited for until it does again */
 };
 

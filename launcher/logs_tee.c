@@ -1,6 +1,5 @@
 /* logs_tee.c - copy a rank's output from its pipe to files and to the console, without blocking on the
- * console. */
-#include "launcher/logs_tee.h"
+ * console; tee.h cuts it into lines. */
 #include "common/clock.h"
 #include "common/fsutil.h"
 #include "launcher/logs.h"
@@ -21,76 +20,13 @@ static void keep(int file, const char *bytes, size_t len)
         return;
 }
 
-static bool wanted(const struct tee_out *out, const struct buf *line)
-{
-    for (const char *const *f = out->filters; f && *f; f++)
-        if (memmem(buf_str(line), line->len, *f, strlen(*f)))
-            return true;
-    return false;
-}
-
-static void put_line(struct buf *to, const struct tee_out *out, const struct buf *line)
-{
-    struct err full;
-
-    if (buf_puts(to, out->prefix, &full) < 0 || buf_append(to, buf_str(line), line->len, &full) < 0 ||
-        buf_append(to, "\n", 1, &full) < 0)
-        return;
-}
-
-/* Output a complete line, and clear it. */
-static void put(struct buf *line, const struct tee_out *out)
-{
-    if (out->sink)
-        put_line(out->sink, out, line);
-    if (out->filtered >= 0 && wanted(out, line)) {
-        cleanup_buf struct buf whole = BUF_INIT(strlen(out->prefix) + line->len + 1);
-        put_line(&whole, out, line);
-        keep(out->filtered, whole.data, whole.len);
-    }
-    buf_clear(line);
-}
-
-void logs_tee_flush(struct buf *line, const struct tee_out *out)
-{
-    if (line->len)
-        put(line, out);
-}
-
-void logs_tee_take(struct buf *line, const struct tee_out *out, const char *bytes, size_t len)
-{
-    while (len) {
-        const char *end = memchr(bytes, '\n', len);
-        size_t n = end ? (size_t)(end - bytes) : len;
-        struct err full;
-
-        if (n > line->max - line->len)
-            n = line->max - line->len, end = NULL;
-        if (n && buf_append(line, bytes, n, &full) < 0)
-            return;
-        if (end)
-            put(line, out);
-        else if (line->len == line->max)
-            logs_tee_flush(line, out);
-        bytes += n + (end != NULL);
-        len -= n + (end != NULL);
-    }
-}
-
-size_t logs_tee_room(const struct buf *line, const struct buf *sink, const char *prefix)
-{
-    const size_t each = strlen(prefix) + 2, free_bytes = sink->max - sink->len;
-    const size_t fixed = line->len + 2 * each;
-
-    return free_bytes <= fixed ? 0 : (free_bytes - fixed) / each;
-}
-
 static struct tee_out out_of(struct logs *l, int local, int s)
 {
     const bool shown = l->options->shown[local];
 
     return (struct tee_out){.sink = shown ? &l->sinks[s] : NULL,
                             .prefix = l->ranks[local].prefix,
+                            .redrawn = l->terminal[s] ? &l->redrawn : NULL,
                             .filters = l->options->filters[s],
                             .filtered = shown ? l->filtered[s] : -1};
 }
@@ -119,7 +55,7 @@ static void take(struct log_stream *stream, const struct tee_out *out, const cha
     remember(&stream->tail, bytes, len);
     if (stream->teed) {
         keep(stream->file, bytes, len);
-        logs_tee_take(&stream->line, out, bytes, len);
+        tee_take(&stream->line, out, bytes, len);
     } else if (buf_append(out->sink, bytes, len, &full) < 0)
         return; /* cannot happen: no more was read than there is room for */
 }
@@ -130,7 +66,7 @@ static bool pump(struct logs *l, int local, int s)
     struct log_stream *stream = &l->ranks[local].streams[s];
     const struct tee_out out = out_of(l, local, s);
     char bytes[READ_BYTES];
-    size_t room = out.sink ? logs_tee_room(&stream->line, out.sink, out.prefix) : sizeof(bytes);
+    size_t room = out.sink ? tee_room(&stream->line, out.sink, out.prefix) : sizeof(bytes);
 
     if (room == 0)
         return false;
@@ -141,7 +77,7 @@ static bool pump(struct logs *l, int local, int s)
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    logs_tee_flush(&stream->line, &out);
+    tee_flush(&stream->line, &out);
     close(stream->pipe);
     stream->pipe = -1;
     return false;
@@ -187,14 +123,16 @@ static ssize_t write_briefly(int fd, const char *bytes, size_t len)
     return done;
 }
 
-/* Write at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines if at least one fits. */
+/* Write at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines if at least one fits, and texts that are to
+ * be redrawn. */
 static void drain_sink(struct buf *sink, int fd)
 {
     size_t n = sink->len < PIPE_BUF ? sink->len : PIPE_BUF;
-    const char *last = memrchr(sink->data, '\n', n);
+    size_t whole = n;
 
-    if (last)
-        n = (size_t)(last - sink->data) + 1;
+    while (whole && sink->data[whole - 1] != '\n' && sink->data[whole - 1] != '\r')
+        whole--;
+    n = whole ? whole : n;
     ssize_t done = write_briefly(fd, sink->data, n);
     if (done > 0)
         buf_consume(sink, (size_t)done);
@@ -216,8 +154,8 @@ int logs_poll(const struct logs *l, struct pollfd *pfds)
     for (int i = 0; i < l->options->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             const struct log_stream *stream = &l->ranks[i].streams[s];
-            bool room = stream->pipe >= 0 && (!l->options->shown[i] ||
-                                              logs_tee_room(&stream->line, &l->sinks[s], l->ranks[i].prefix));
+            bool room = stream->pipe >= 0 &&
+                        (!l->options->shown[i] || tee_room(&stream->line, &l->sinks[s], l->ranks[i].prefix));
             pfds[n++] = (struct pollfd){.fd = room ? stream->pipe : -1, .events = POLLIN};
         }
     return n;
@@ -272,7 +210,7 @@ void logs_end(struct logs *l, int timeout_ms)
             do
                 empty_sinks(l, deadline_ms);
             while (stream->pipe >= 0 && clock_mono_ms() < deadline_ms && pump(l, i, s));
-            logs_tee_flush(&stream->line, &out);
+            tee_flush(&stream->line, &out);
         }
     empty_sinks(l, deadline_ms);
 }
@@ -283,6 +221,7 @@ void logs_say(struct logs *l, const char *text, int timeout_ms)
     struct err full;
 
     empty_sink(l, 1, deadline_ms);
-    if (buf_puts(&l->sinks[1], text, &full) == 0)
+    if (buf_puts(&l->sinks[1], tee_erase(l->terminal[1] ? &l->redrawn : NULL), &full) == 0 &&
+        buf_puts(&l->sinks[1], text, &full) == 0)
         empty_sink(l, 1, deadline_ms);
 }

@@ -1,110 +1,16 @@
-/* test_logs_tee.c - bytes in any pieces, whole prefixed lines out. */
+/* test_logs_tee.c - what one turn of the launcher makes of the output of two ranks. */
 #include "common/cleanup.h"
 #include "launcher/logs.h"
-#include "launcher/logs_tee.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static void test_lines_in_any_pieces(void **state)
-{
-    static const char in[] = "one\ntwo\n\nthree";
-
-    (void)state;
-    for (size_t step = 1; step < sizeof(in); step++) {
-        cleanup_buf struct buf line = BUF_INIT(100), sink = BUF_INIT(1000);
-        const struct tee_out out = {.sink = &sink, .prefix = "[a]:", .filtered = -1};
-        for (size_t at = 0; at < sizeof(in) - 1; at += step) {
-            size_t n = sizeof(in) - 1 - at < step ? sizeof(in) - 1 - at : step;
-            logs_tee_take(&line, &out, in + at, n);
-        }
-        assert_string_equal(buf_str(&sink), "[a]:one\n[a]:two\n[a]:\n");
-        logs_tee_flush(&line, &out);
-        assert_string_equal(buf_str(&sink), "[a]:one\n[a]:two\n[a]:\n[a]:three\n");
-        logs_tee_flush(&line, &out);
-        assert_int_equal(sink.len, strlen("[a]:one\n[a]:two\n[a]:\n[a]:three\n"));
-    }
-}
-
-static void test_line_longer_than_the_buffer(void **state)
-{
-    cleanup_buf struct buf line = BUF_INIT(4), sink = BUF_INIT(1000);
-    const struct tee_out out = {.sink = &sink, .prefix = ">", .filtered = -1};
-
-    (void)state;
-    logs_tee_take(&line, &out, "abcdefghij\nk\n", 13);
-    assert_string_equal(buf_str(&sink), ">abcd\n>efgh\n>ij\n>k\n");
-}
-
-static void test_hidden(void **state)
-{
-    cleanup_buf struct buf line = BUF_INIT(4);
-    const struct tee_out out = {.prefix = ">", .filtered = -1};
-
-    (void)state;
-    logs_tee_take(&line, &out, "abcdefghij\nk", 12);
-    logs_tee_flush(&line, &out);
-    assert_int_equal(line.len, 0);
-}
-
-/* What a filter finds goes to the file too, whole, in whatever pieces it came. */
-static void test_filtered(void **state)
-{
-    static const char in[] = "an apple\nnothing\n\n4 oranges, \0 too\na pear\nlast orange";
-    static const char want[] = "[a]:an apple\n[a]:4 oranges, \0 too\n[a]:last orange\n";
-    static const char *const filters[] = {"apple", "orange", NULL};
-
-    (void)state;
-    for (size_t step = 1; step < sizeof(in); step++) {
-        cleanup_buf struct buf line = BUF_INIT(100);
-        cleanup_close int fd = memfd_create("filtered", MFD_CLOEXEC);
-        const struct tee_out out = {.prefix = "[a]:", .filters = filters, .filtered = fd};
-        char got[200];
-        assert_true(fd >= 0);
-        for (size_t at = 0; at < sizeof(in) - 1; at += step)
-            logs_tee_take(&line, &out, in + at, sizeof(in) - 1 - at < step ? sizeof(in) - 1 - at : step);
-        logs_tee_flush(&line, &out);
-        assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(want) - 1);
-        assert_memory_equal(got, want, sizeof(want) - 1);
-    }
-}
-
-/* A full disk costs the lines, not the stream. */
-static void test_filtered_into_a_full_file(void **state)
-{
-    static const char *const filters[] = {"x", NULL};
-    cleanup_buf struct buf line = BUF_INIT(100), sink = BUF_INIT(100);
-    cleanup_close int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    const struct tee_out out = {.sink = &sink, .prefix = "", .filters = filters, .filtered = fd};
-
-    (void)state;
-    assert_true(fd >= 0);
-    logs_tee_take(&line, &out, "x\ny\n", 4);
-    assert_string_equal(buf_str(&sink), "x\ny\n");
-}
-
-/* Whatever the room says can be taken: nothing is lost, even when every byte is a line. */
-static void test_room_is_enough(void **state)
-{
-    static const char prefix[] = "[default12]:";
-
-    (void)state;
-    for (size_t max = 0; max < 300; max++) {
-        cleanup_buf struct buf line = BUF_INIT(64), sink = BUF_INIT(max);
-        const struct tee_out out = {.sink = &sink, .prefix = prefix, .filtered = -1};
-        size_t room = logs_tee_room(&line, &sink, prefix), want = room * (sizeof(prefix) - 1 + 1);
-        for (size_t i = 0; i < room; i++)
-            logs_tee_take(&line, &out, "\n", 1);
-        assert_int_equal(sink.len, want);
-    }
-}
 
 enum { LONG_LINE = 20000, ENDLESS = LOGS_LINE_BYTES + 20000 };
 
@@ -168,17 +74,52 @@ static void test_endless_lines_take_turns(void **state)
     assert_int_equal(sink.len, 2 * LOGS_LINE_BYTES);
 }
 
+/* Whether `fd` as the console's stderr counts as a terminal. */
+static bool counts_as_terminal(int fd, const char *kind)
+{
+    bool shown[1] = {true};
+    uint8_t none[1] = {0};
+    const struct options o = {.nproc = 1, .role = "default", .redirects = none, .tee = none, .shown = shown};
+    cleanup_close int before = dup(STDERR_FILENO);
+    struct logs l;
+    struct err err;
+
+    if (kind)
+        setenv("TERM", kind, 1);
+    else
+        unsetenv("TERM");
+    assert_true(before >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    const int rc = logs_open(&l, &o, "run", &err);
+    dup2(before, STDERR_FILENO);
+    assert_int_equal(rc, 0);
+    const bool is = l.terminal[1];
+    logs_close(&l);
+    return is;
+}
+
+/* One that can erase: not Emacs' shell, and no file. */
+static void test_terminal(void **state)
+{
+    cleanup_close int master = posix_openpt(O_RDWR | O_NOCTTY),
+                      null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    (void)state;
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
+        skip(); /* no /dev/pts here */
+    cleanup_close int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(slave >= 0);
+    assert_true(counts_as_terminal(slave, "xterm"));
+    assert_false(counts_as_terminal(slave, "dumb"));
+    assert_false(counts_as_terminal(slave, NULL));
+    assert_false(counts_as_terminal(null, "xterm"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_in_any_pieces),
-        cmocka_unit_test(test_line_longer_than_the_buffer),
-        cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_filtered),
-        cmocka_unit_test(test_filtered_into_a_full_file),
-        cmocka_unit_test(test_room_is_enough),
         cmocka_unit_test(test_watched_lines_do_not_mix),
         cmocka_unit_test(test_endless_lines_take_turns),
+        cmocka_unit_test(test_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

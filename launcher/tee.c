@@ -1,0 +1,143 @@
+/* tee.c - cut a teed stream into lines for the console and for the file of filtered lines. */
+#include "launcher/tee.h"
+#include "common/fsutil.h"
+
+#include <string.h>
+
+static const char ERASE[] = "\033[K"; /* from the cursor to the end of the terminal's line */
+
+const char *tee_erase(const bool *redrawn)
+{
+    return redrawn && *redrawn ? ERASE : "";
+}
+
+static bool wanted(const struct tee_out *out, const struct buf *text)
+{
+    for (const char *const *f = out->filters; f && *f; f++)
+        if (memmem(buf_str(text), text->len, *f, strlen(*f)))
+            return true;
+    return false;
+}
+
+static void put_line(struct buf *to, const char *before, const struct tee_out *out, const struct buf *text,
+                     const char *end)
+{
+    struct err full;
+
+    if (buf_puts(to, before, &full) < 0 || buf_puts(to, out->prefix, &full) < 0 ||
+        buf_append(to, buf_str(text), text->len, &full) < 0 || buf_puts(to, end, &full) < 0)
+        return;
+}
+
+/* On a terminal: show the text so far, and return to the line's begin. */
+static void draw(struct tee_line *line, const struct tee_out *out)
+{
+    if (line->drawn == line->text.len)
+        return;
+    put_line(out->sink, ERASE, out, &line->text, "\r");
+    *out->redrawn = true;
+    line->drawn = line->text.len;
+}
+
+/* Begin the next line after one that ended with "\r" (redraws) or "\n". */
+static void next(struct tee_line *line, bool redraws)
+{
+    buf_clear(&line->text);
+    line->redraws = redraws;
+    line->returned = false;
+    line->drawn = 0;
+}
+
+void tee_clear(struct tee_line *line)
+{
+    next(line, false);
+}
+
+/* A full disk must not stop the training, so bytes that cannot be written are lost. */
+static void keep_filtered(const struct tee_out *out, const struct buf *text)
+{
+    cleanup_buf struct buf whole = BUF_INIT(strlen(out->prefix) + text->len + 1);
+
+    if (out->filtered < 0 || !wanted(out, text))
+        return;
+    put_line(&whole, "", out, text, "\n");
+    if (fs_write_all(out->filtered, whole.data, whole.len) < 0)
+        return;
+}
+
+/* Output a complete line, which "\n" ended. */
+static void put(struct tee_line *line, const struct tee_out *out)
+{
+    if (out->sink)
+        put_line(out->sink, tee_erase(out->redrawn), out, &line->text, "\n");
+    keep_filtered(out, &line->text);
+    next(line, false);
+}
+
+/* Output a text that "\r" ended. */
+static void put_redrawn(struct tee_line *line, const struct tee_out *out)
+{
+    if (out->sink && line->text.len) {
+        if (out->redrawn)
+            draw(line, out);
+        else
+            put_line(out->sink, "", out, &line->text, "\n");
+    }
+    keep_filtered(out, &line->text);
+    next(line, true);
+}
+
+void tee_flush(struct tee_line *line, const struct tee_out *out)
+{
+    if (line->text.len)
+        put(line, out);
+    tee_clear(line);
+}
+
+/* Take bytes up to a line's end or to the end of the buffer; returns how many. */
+static size_t take_some(struct tee_line *line, const struct tee_out *out, const char *bytes, size_t len)
+{
+    const char *newline = memchr(bytes, '\n', len);
+    const size_t before = newline ? (size_t)(newline - bytes) : len;
+    const char *end = memchr(bytes, '\r', before);
+    size_t n = end ? (size_t)(end - bytes) : before;
+    struct err full;
+
+    end = end ? end : newline;
+    if (n > line->text.max - line->text.len)
+        n = line->text.max - line->text.len, end = NULL;
+    if (n && buf_append(&line->text, bytes, n, &full) < 0)
+        return len;
+    if (end && *end == '\r')
+        line->returned = true;
+    else if (end)
+        put(line, out);
+    else if (line->text.len == line->text.max)
+        tee_flush(line, out);
+    return n + (end != NULL);
+}
+
+void tee_take(struct tee_line *line, const struct tee_out *out, const char *bytes, size_t len)
+{
+    while (len) {
+        size_t n;
+        if (line->returned && *bytes != '\n') {
+            put_redrawn(line, out);
+            continue;
+        }
+        line->returned = false;
+        n = take_some(line, out, bytes, len);
+        bytes += n;
+        len -= n;
+    }
+    if (out->sink && out->redrawn && line->text.len && (line->redraws || line->returned))
+        draw(line, out);
+}
+
+size_t tee_room(const struct tee_line *line, const struct buf *sink, const char *prefix)
+{
+    const size_t each = strlen(ERASE) + strlen(prefix) + 2, free_bytes = sink->max - sink->len;
+    const size_t fixed = line->text.len + 2 * each;
+
+    return free_bytes <= fixed ? 0 : (free_bytes - fixed) / each;
+}
