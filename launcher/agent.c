@@ -19,7 +19,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.run_id = o->run_id ? o->run_id : machine_random_id(&g->arena);
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
-    g->identity.world = o->nproc;
+    g->identity.world = g->identity.role_world = o->nproc;
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)

@@ -69,17 +69,15 @@ static char *own_device(char *const *base, int local, struct arena *a)
 static void put_identity(struct set *s, const struct options *o, const struct env_round *round, int local,
                          struct arena *a)
 {
-    const int rank = round->first_rank + local, world = round->world;
-
-    put_int(s, a, "RANK", rank);
+    put_int(s, a, "RANK", round->first_rank + local);
     put_int(s, a, "LOCAL_RANK", o->virtual_local_rank ? 0 : local);
     put_int(s, a, "GROUP_RANK", round->node);
-    put_int(s, a, "ROLE_RANK", rank);
+    put_int(s, a, "ROLE_RANK", round->first_of_role + local);
     put(s, a, "ROLE_NAME", o->role);
-    put_int(s, a, "WORLD_SIZE", world);
+    put_int(s, a, "WORLD_SIZE", round->world);
     put_int(s, a, "LOCAL_WORLD_SIZE", o->nproc);
     put_int(s, a, "GROUP_WORLD_SIZE", round->nodes);
-    put_int(s, a, "ROLE_WORLD_SIZE", world);
+    put_int(s, a, "ROLE_WORLD_SIZE", round->role_world);
 }
 
 char **env_build(const struct options *o, const struct env_round *round, int local, const char *error_file,

@@ -11,8 +11,9 @@
 
 /* One start of all ranks. */
 struct env_round {
-    int node, nodes;       /* this node's rank; number of nodes */
-    int first_rank, world; /* the global rank of local rank 0; ranks over all nodes */
+    int node, nodes;               /* this node's rank; number of nodes */
+    int first_rank, world;         /* the global rank of local rank 0; ranks over all nodes */
+    int first_of_role, role_world; /* the same among the ranks of this node's role */
     int restart_count;
     const char *run_id;
     const char *master_addr;

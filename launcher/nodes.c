@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/contract.h"
 #include "common/memory.h"
+#include "common/text.h"
 #include "launcher/machine.h"
 
 #include <limits.h>
@@ -67,12 +68,19 @@ void nodes_look(struct nodes *n)
     member_look(n->member, n->view);
 }
 
+/* Of a longer text the beginning, cut at a character. */
+static void put(char *out, size_t size, const char *text)
+{
+    snprintf(out, size, "%.*s", text ? (int)text_head(text, size - 1) : 0, text ? text : "");
+}
+
 static void say(struct nodes *n, enum node_phase phase)
 {
     n->say.phase = phase;
     n->say.round = n->round;
     n->say.nproc = n->options->nproc;
     n->say.wanted = n->options->is_static ? n->options->node_rank : -1;
+    put(n->say.role, sizeof(n->say.role), n->options->role);
     member_say(n->member, &n->say);
 }
 
@@ -111,10 +119,14 @@ static void start(struct nodes *n, int at, struct env_round *identity)
     snprintf(n->master_addr, sizeof(n->master_addr), "%s", s->master_addr);
     identity->node = at;
     identity->nodes = (int)s->n;
-    identity->first_rank = identity->world = 0;
+    identity->first_rank = identity->world = identity->first_of_role = identity->role_world = 0;
     for (int64_t i = 0; i < s->n; i++) {
-        identity->first_rank += i < at ? (int)s->members[i].nproc : 0;
-        identity->world += (int)s->members[i].nproc;
+        const int ranks = (int)s->members[i].nproc,
+                  of_role = s->members[i].role == s->members[at].role ? ranks : 0;
+        identity->first_rank += i < at ? ranks : 0;
+        identity->world += ranks;
+        identity->first_of_role += i < at ? of_role : 0;
+        identity->role_world += of_role;
     }
     identity->restart_count = (int)s->restarts;
     identity->master_addr = n->master_addr;
@@ -166,11 +178,6 @@ bool nodes_must_stop(const struct nodes *n)
     const struct meeting_state *s = &n->view->state;
 
     return n->view->link == MEMBER_LOST || s->stage == STAGE_ENDED || s->round != n->round;
-}
-
-static void put(char *out, size_t size, const char *text)
-{
-    snprintf(out, size, "%s", text ? text : "");
 }
 
 void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host)

@@ -74,7 +74,8 @@ const struct option_row option_rows[N_OPTIONS] = {
     [OPT_START_METHOD] = {"start-method", 0, "NAME", OTHER,
                           "spawn, fork or forkserver. Accepted; a rank is always a new process."},
     [OPT_ROLE] = {"role", 0, "NAME", OTHER,
-                  "The ranks' role, ROLE_NAME in their environment (default \"default\")."},
+                  "The role of this node's ranks, ROLE_NAME in their environment (default\n\"default\"). "
+                  "ROLE_RANK counts the ranks of all nodes with the same role."},
     [OPT_MODULE] = {"module", 'm', NULL, PROGRAM, "PROGRAM is a Python module, run as python -m PROGRAM."},
     [OPT_NO_PYTHON] = {"no-python", 0, NULL, PROGRAM, "PROGRAM is an executable whatever its name."},
     [OPT_RUN_PATH] = {"run-path", 0, NULL, PROGRAM, "Run the script with Python's runpy.run_path."},

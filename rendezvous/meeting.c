@@ -40,6 +40,7 @@ static const struct field node_fields[] = {
     NUMBER(struct meeting_node, signal, 0, 64),
     NUMBER(struct meeting_node, heard_end, 0, 1),
     TEXT(struct meeting_node, addr),
+    TEXT(struct meeting_node, role),
     CAUSE(struct meeting_node),
 };
 
@@ -140,21 +141,22 @@ int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err
     if (put_fields(state_fields, ARRAY_LEN(state_fields), s, out, err) < 0)
         return -1;
     for (int64_t i = 0; i < s->n; i++)
-        if (buf_printf(out, err, "%" PRId64 ":%" PRId64 "\n", s->members[i].ticket, s->members[i].nproc) < 0)
+        if (buf_printf(out, err, "%" PRId64 ":%" PRId64 ":%" PRId64 "\n", s->members[i].ticket,
+                       s->members[i].nproc, s->members[i].role) < 0)
             return -1;
     return 0;
 }
 
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err)
 {
-    struct sv in = {text, len}, line, ticket;
+    struct sv in = {text, len}, line, ticket, nproc;
 
     if (get_fields(state_fields, ARRAY_LEN(state_fields), &in, ret, err) < 0)
         return -1;
     for (int64_t i = 0; i < ret->n; i++)
-        if (!sv_next(&in, '\n', &line) || !sv_next(&line, ':', &ticket) ||
+        if (!sv_next(&in, '\n', &line) || !sv_next(&line, ':', &ticket) || !sv_next(&line, ':', &nproc) ||
             !sv_i64(ticket, 1, INT64_MAX / 2, &ret->members[i].ticket) ||
-            !sv_i64(line, 1, 1 << 20, &ret->members[i].nproc))
+            !sv_i64(nproc, 1, 1 << 20, &ret->members[i].nproc) || !sv_i64(line, 0, i, &ret->members[i].role))
             return err_set(err, ERR_INVALID, "rendezvous: bad member %d of %d", (int)i, (int)ret->n);
     return 0;
 }

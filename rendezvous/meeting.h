@@ -66,6 +66,7 @@ struct meeting_node {
     int64_t signal;                /* of NODE_LEAVING */
     int64_t heard_end;             /* 1: it has read the state STAGE_ENDED */
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
+    char role[MEETING_NAME_BYTES]; /* of its ranks; the first MEETING_NAME_BYTES - 1 bytes count */
     struct meeting_cause cause;
 };
 
@@ -84,6 +85,7 @@ enum meeting_end {
 
 struct meeting_member {
     int64_t ticket, nproc;
+    int64_t role; /* index of the first member with its role */
 };
 
 struct meeting_state {

@@ -3,6 +3,7 @@
 #include "rendezvous/quorum_slots.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 static void finish(struct quorum *q, enum meeting_end end, int64_t blame, const char *why)
@@ -41,12 +42,22 @@ static bool wanted_before(const struct quorum_slot *a, const struct quorum_slot 
     return a->node.leaders != b->node.leaders ? a->node.leaders : a->ticket < b->ticket;
 }
 
+/* The first member with this role, which the next member has. roles: of the members. */
+static int64_t first_with(const struct meeting_state *s, const char *const *roles, const char *role)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->members[i].role == i && strcmp(roles[i], role) == 0)
+            return i;
+    return s->n;
+}
+
 /* Choose the members from the nodes that have joined: by fixed rank; else the leader's node first, so that it
  * stays node 0, then by ticket. */
 static void choose(struct quorum *q)
 {
     struct meeting_state *s = &q->state;
     const struct quorum_slot *last = NULL, *next;
+    const char *roles[MEETING_NODES_MAX];
 
     for (s->n = 0; s->n < q->config.max; s->n++, last = next) {
         next = NULL;
@@ -63,7 +74,9 @@ static void choose(struct quorum *q)
             snprintf(s->master_addr, sizeof(s->master_addr), "%s",
                      q->config.master_addr ? q->config.master_addr : next->node.addr);
         }
-        s->members[s->n] = (struct meeting_member){next->ticket, next->node.nproc};
+        roles[s->n] = next->node.role;
+        s->members[s->n] =
+            (struct meeting_member){next->ticket, next->node.nproc, first_with(s, roles, next->node.role)};
     }
     s->stage = STAGE_RUNNING;
     s->version++;

@@ -42,6 +42,30 @@ static void test_ranks_of_nodes_of_different_sizes(void **state)
     crew_release(&c);
 }
 
+/* ROLE_RANK counts over the nodes of the same --role, in their order. */
+static void test_roles(void **state)
+{
+    static const struct {
+        const char *role, *nproc, *want;
+    } nodes[] = {{"--role=a", "--nproc-per-node=2", "rank 1 of 4 is 1 of 3 a\n"},
+                 {"--role=b", "--nproc-per-node=1", "rank 2 of 4 is 0 of 1 b\n"},
+                 {"--role=a", "--nproc-per-node=1", "rank 3 of 4 is 2 of 3 a\n"}};
+    static const char *const ranks[] = {"--node-rank=0", "--node-rank=1", "--node-rank=2"};
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 3);
+    c.is_static = true;
+    for (int i = 0; i < 3; i++)
+        crew_start(&c, i, RUN_ARGS(nodes[i].role, nodes[i].nproc, ranks[i], "--nnodes=3"),
+                   "echo rank $RANK of $WORLD_SIZE is $ROLE_RANK of $ROLE_WORLD_SIZE $ROLE_NAME");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(crew_wait(&c, i), 0);
+        assert_non_null(strstr(buf_str(&c.runs[i].out), nodes[i].want));
+    }
+    crew_release(&c);
+}
+
 static void test_static_nodes(void **state)
 {
     struct crew c;
@@ -327,6 +351,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_nodes_of_different_sizes),
         cmocka_unit_test(test_static_nodes),
+        cmocka_unit_test(test_roles),
         cmocka_unit_test(test_root_cause_of_another_node),
         cmocka_unit_test(test_restarts_are_counted_over_all_nodes),
         cmocka_unit_test(test_a_wrong_usage_is_final),

@@ -16,6 +16,7 @@ static struct meeting_node a_node(void)
         .phase = NODE_FAILED, .round = 3, .beat = 1LL << 40, .nproc = 8, .wanted = -1, .port = 65535};
 
     strcpy(n.addr, "fd00::1");
+    strcpy(n.role, "parameter\nserver");
     n.cause = (struct meeting_cause){
         .rank = 11, .local_rank = 3, .pid = 4711, .status = 0x8b, .wall_ms = 1760000000000};
     strcpy(n.cause.host, "pod-1");
@@ -52,7 +53,7 @@ static void test_the_largest_state_fits_the_store(void **state)
     memset(s.cause.message, '\\', sizeof(s.cause.message) - 1);
     memset(s.master_addr, 'x', sizeof(s.master_addr) - 1);
     for (int i = 0; i < MEETING_NODES_MAX; i++)
-        s.members[i] = (struct meeting_member){MEETING_TICKETS_MAX, 1024};
+        s.members[i] = (struct meeting_member){MEETING_TICKETS_MAX, 1024, i};
     assert_int_equal(meeting_put_state(&s, &text, &err), 0);
     if (meeting_get_state(text.data, text.len, &got, &err) < 0)
         fail_msg("%s", err.msg);
@@ -102,6 +103,24 @@ static void test_out_of_range(void **state)
     }
 }
 
+/* A role is one of the members up to its own. */
+static void test_role_out_of_range(void **state)
+{
+    static struct meeting_state s, got;
+    struct err err = {0};
+
+    (void)state;
+    for (int64_t role = -1; role < 4; role++) {
+        cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
+        s = (struct meeting_state){.stage = STAGE_RUNNING, .keep_alive_ms = 1, .n = 3};
+        for (int i = 0; i < 3; i++)
+            s.members[i] = (struct meeting_member){i + 1, 1, i == 2 ? role : 0};
+        assert_int_equal(meeting_put_state(&s, &text, &err), 0);
+        const bool good = role >= 0 && role < 3;
+        assert_int_equal(meeting_get_state(text.data, text.len, &got, &err), good ? 0 : -1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +128,7 @@ int main(void)
         cmocka_unit_test(test_the_largest_state_fits_the_store),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_role_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

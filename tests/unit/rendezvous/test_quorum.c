@@ -125,6 +125,30 @@ static void join_as(struct quorum *q, int64_t ticket, int64_t rank)
     quorum_hear(q, ticket, &n, 0);
 }
 
+/* Nodes of one role need not be neighbours; all are told the role's first node. */
+static void test_roles(void **state)
+{
+    static const char *const roles[] = {"trainer", "server", "trainer", "", "server", "trainer2"};
+    static const int64_t want[] = {0, 1, 0, 3, 1, 5};
+    struct quorum_config c = play_fixed_2;
+    struct quorum q;
+
+    (void)state;
+    c.fixed_ranks = true;
+    c.min = c.max = ARRAY_LEN(roles);
+    quorum_init(&q, &c, 0);
+    for (int64_t i = 0; i < c.max; i++) {
+        struct meeting_node n = {.phase = NODE_JOINING, .beat = 1, .nproc = 1, .wanted = c.max - 1 - i};
+        snprintf(n.role, sizeof(n.role), "%s", roles[n.wanted]);
+        quorum_hear(&q, i + 1, &n, 0);
+    }
+    assert_true(quorum_step(&q, 1));
+    assert_int_equal(q.state.n, ARRAY_LEN(roles));
+    for (size_t i = 0; i < ARRAY_LEN(roles); i++)
+        assert_int_equal(q.state.members[i].role, want[i]);
+    quorum_release(&q);
+}
+
 static void test_missing_ranks_are_named(void **state)
 {
     struct quorum_config c = play_fixed_2;
@@ -349,6 +373,7 @@ int main(void)
         cmocka_unit_test(test_too_few_in_time),
         cmocka_unit_test(test_failures_use_restarts_everywhere),
         cmocka_unit_test(test_who_has_come_is_told),
+        cmocka_unit_test(test_roles),
         cmocka_unit_test(test_missing_ranks_are_named),
         cmocka_unit_test(test_a_wrong_usage_uses_no_restart),
         cmocka_unit_test(test_root_cause_is_awaited),
