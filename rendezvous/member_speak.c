@@ -2,12 +2,13 @@
 #include "common/clock.h"
 #include "rendezvous/leader.h"
 #include "rendezvous/member_connection.h"
+#include "rendezvous/stranger.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
-enum { WAIT_MS = 1000 };
+enum { WAIT_MS = 1000, STRANGER_MS = 500, STRANGER_AGAIN_MS = 10000 };
 
 /* Start the leader and its store here, if configured and possible. */
 static int try_host(struct connection *l, struct leader **ret, struct err *err)
@@ -28,6 +29,24 @@ static int try_host(struct connection *l, struct leader **ret, struct err *err)
     return 0;
 }
 
+/* After a failed try to reach the store: when another server is at its address, tell which one in *err, and do not ask it
+ * again before *again_ms. */
+static void name_stranger(struct connection *l, int64_t *again_ms, char found[static STRANGER_BYTES],
+                          struct err *err)
+{
+    const bool other_run = err->kind == ERR_INVALID, crowded = err->kind == ERR_TRANSIENT;
+
+    if (other_run || crowded)
+        return;
+    if (clock_mono_ms() >= *again_ms) {
+        found[0] = '\0';
+        if (stranger_ask(l->at, STRANGER_MS, found))
+            *again_ms = clock_mono_ms() + STRANGER_AGAIN_MS;
+    }
+    if (found[0])
+        err_set(err, err->kind, "no launcher's store: %s", found);
+}
+
 /* Connect to the store, which may start later: its host's name may not resolve yet, or a previous run may still
  * serve at its address. */
 static int arrive(struct connection *l, struct leader **leader)
@@ -35,16 +54,20 @@ static int arrive(struct connection *l, struct leader **leader)
     struct member *m = l->m;
     const int64_t limit_ms = clock_mono_ms() + m->config.quorum.join_ms;
     struct err err = {0};
-    char text[ERR_MSG_BYTES];
+    char text[ERR_MSG_BYTES], found[STRANGER_BYTES] = "";
+    int64_t again_ms = 0;
 
     while (!member_over(m)) {
         if (!*leader && try_host(l, leader, &err) < 0) {
-            snprintf(text, sizeof(text), "this node has to host the store: %.150s", err.msg);
+            const bool taken = err.kind == ERR_CONFLICT && stranger_ask(l->at, STRANGER_MS, found);
+            snprintf(text, sizeof(text), "this node has to host the store: %.150s%s%s", err.msg,
+                     taken ? ": " : "", taken ? found : "");
             member_lose(m, ERR_CONFLICT, err.code, text);
             return -1;
         }
         if (member_reach(l, &err) == 0)
             return 0;
+        name_stranger(l, &again_ms, found, &err);
         pthread_mutex_lock(&m->lock);
         m->view.err = err;
         pthread_mutex_unlock(&m->lock);

@@ -1,0 +1,221 @@
+/* test_stranger.c - a server that is no store of ours is named as what it is. */
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "rendezvous/member.h"
+#include "rendezvous/stranger.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+enum { LONG_MS = 60000, SHORT_MS = 50 };
+
+/* Answers the first bytes of each connection. */
+struct server {
+    pthread_t thread;
+    int listener, port;
+    /* What to answer to `n` bytes; "": nothing. `banner`: answer at once. */
+    const char *(*answer)(const char *bytes, size_t n, size_t *len);
+    bool banner;
+    atomic_bool stop;
+};
+
+static const char *nothing(const char *bytes, size_t n, size_t *len)
+{
+    (void)bytes, (void)n;
+    *len = 0;
+    return "";
+}
+
+/* As PyTorch's TCPStore: it checks a magic number of its clients, then sends back what a ping holds. */
+static const char *tcpstore(const char *bytes, size_t n, size_t *len)
+{
+    static char nonce[4];
+    const uint32_t magic = 0x3C85F7CE;
+    const bool valid = n == 10 && bytes[0] == 0 && memcmp(bytes + 1, &magic, 4) == 0 && bytes[5] == 13;
+
+    *len = valid ? 4 : 0;
+    memcpy(nonce, valid ? bytes + 6 : "none", 4);
+    return nonce;
+}
+
+/* It waits for the end of a line. */
+static const char *http(const char *bytes, size_t n, size_t *len)
+{
+    static const char answer[] = "HTTP/1.0 200 OK\r\n\r\n";
+
+    *len = memmem(bytes, n, "\r\n\r\n", 4) ? strlen(answer) : 0;
+    return answer;
+}
+
+static const char *ssh(const char *bytes, size_t n, size_t *len)
+{
+    static const char answer[] = "SSH-2.0-\x1b[31mX\xff 9.0 and a good deal more than is quoted\r\n";
+
+    (void)bytes, (void)n;
+    *len = strlen(answer);
+    return answer;
+}
+
+/* It answers in the length of a frame that no store sends. */
+static const char *garbage(const char *bytes, size_t n, size_t *len)
+{
+    (void)bytes, (void)n;
+    *len = 8;
+    return "\xff\xff\xff\xff\xff\xff\xff\xff";
+}
+
+static void serve_one(const struct server *s, int fd)
+{
+    char bytes[1000] = "";
+    size_t len = 0;
+    ssize_t n = s->banner ? 0 : recv(fd, bytes, sizeof(bytes), 0);
+    const char *answer = s->answer(bytes, n > 0 ? (size_t)n : 0, &len);
+
+    if (len)
+        send(fd, answer, len, MSG_NOSIGNAL);
+    else if (s->answer == tcpstore)
+        return; /* it ends a connection that does not begin so */
+    while (n >= 0 && !atomic_load(&s->stop) && (n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
+        ;
+}
+
+static void *serve(void *arg)
+{
+    struct server *s = arg;
+
+    while (!atomic_load(&s->stop)) {
+        cleanup_close int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            serve_one(s, fd);
+    }
+    return NULL;
+}
+
+static void start(struct server *s, const char *(*answer)(const char *, size_t, size_t *), bool banner)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t len = sizeof(addr);
+
+    *s = (struct server){
+        .listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .answer = answer, .banner = banner};
+    assert_true(s->listener >= 0 && bind(s->listener, (struct sockaddr *)&addr, len) == 0 &&
+                listen(s->listener, 16) == 0 &&
+                getsockname(s->listener, (struct sockaddr *)&addr, &len) == 0);
+    s->port = ntohs(addr.sin_port);
+    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+static void stop(struct server *s)
+{
+    atomic_store(&s->stop, true);
+    shutdown(s->listener, SHUT_RDWR);
+    pthread_join(s->thread, NULL);
+    close(s->listener);
+}
+
+static void test_names(void **state)
+{
+    static const struct {
+        const char *(*answer)(const char *, size_t, size_t *);
+        bool banner;
+        int64_t answer_ms;
+        const char *want;
+    } cases[] = {
+        {tcpstore, false, LONG_MS,
+         "a TCPStore of PyTorch answers there; its launchers and this one cannot share a run"},
+        {http, false, 100, "an HTTP server answers there"},
+        {ssh, true, LONG_MS, "a server answers there with \"SSH-2.0-.[31mX. 9.0 and a good deal more\""},
+        {garbage, false, LONG_MS, "a server answers there with \"........\""},
+        {nothing, false, SHORT_MS, "a server takes connections there and says nothing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char got[STRANGER_BYTES];
+        struct server s;
+        start(&s, cases[i].answer, cases[i].banner);
+        cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", s.port);
+        /* One that is silent at first has to be given up on. */
+        while (stranger_ask(at, cases[i].answer_ms, got) && cases[i].answer != nothing &&
+               strstr(got, "says nothing"))
+            ;
+        assert_string_equal(got, cases[i].want);
+        stop(&s);
+        assert_false(stranger_ask(at, SHORT_MS, got));
+    }
+}
+
+/* A member that waits for its store tells so, and goes on waiting. */
+static void test_a_member_names_it(void **state)
+{
+    static struct member_view view;
+    struct server s;
+    struct err err = {0};
+
+    (void)state;
+    start(&s, tcpstore, false);
+    const struct member_config c = {
+        .host = "127.0.0.1",
+        .port = s.port,
+        .run_id = "r",
+        .hosts = MEMBER_HOSTS_NOT,
+        .quorum = {.min = 2, .max = 2, .join_ms = LONG_MS, .keep_alive_ms = 5000, .keep_alive_attempts = 3}};
+    struct member *m = member_start(&c, &err);
+    assert_non_null(m);
+    const int64_t limit_ms = clock_mono_ms() + LONG_MS;
+    do {
+        poll(NULL, 0, 2);
+        member_look(m, &view);
+    } while (!strstr(view.err.msg, "TCPStore of PyTorch") && clock_mono_ms() < limit_ms);
+    assert_string_equal(view.err.msg,
+                        "no launcher's store: a TCPStore of PyTorch answers there; its launchers "
+                        "and this one cannot share a run");
+    assert_int_equal(view.link, MEMBER_CONNECTING);
+    member_end(m, 0);
+    stop(&s);
+}
+
+/* One that has to listen there says who does. */
+static void test_a_port_that_is_taken(void **state)
+{
+    static struct member_view view;
+    struct server s;
+    struct err err = {0};
+
+    (void)state;
+    start(&s, garbage, false);
+    const struct member_config c = {
+        .host = "127.0.0.1",
+        .port = s.port,
+        .run_id = "r",
+        .hosts = MEMBER_HOSTS,
+        .quorum = {.min = 2, .max = 2, .join_ms = LONG_MS, .keep_alive_ms = 5000, .keep_alive_attempts = 3}};
+    struct member *m = member_start(&c, &err);
+    assert_non_null(m);
+    struct pollfd pfd = {.fd = member_fd(m), .events = POLLIN};
+    assert_int_equal(poll(&pfd, 1, LONG_MS), 1);
+    member_look(m, &view);
+    assert_int_equal(view.link, MEMBER_LOST);
+    assert_non_null(strstr(view.err.msg, "Address already in use: a server answers there with \"........\""));
+    member_end(m, 0);
+    stop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_a_member_names_it),
+        cmocka_unit_test(test_a_port_that_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
