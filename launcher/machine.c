@@ -1,4 +1,4 @@
-/* machine.c - hold a free port, find Python, tell programs from scripts. */
+/* machine.c - hold a free port, find Python. */
 #include "launcher/machine.h"
 
 #include <errno.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,29 +56,6 @@ int machine_python(struct arena *a, const char **ret, struct err *err)
         err, ERR_NOT_FOUND,
         "the program needs Python, and there is no python3 in PATH (PYTHON_EXEC names one; --no-python "
         "runs the program by itself)");
-}
-
-/* #! or ELF: the kernel starts it itself. */
-static bool starts_by_itself(const char *path)
-{
-    char head[4] = "";
-    cleanup_fclose FILE *f = fopen(path, "re");
-
-    return f && fread(head, 1, sizeof(head), f) >= 2 &&
-           (memcmp(head, "#!", 2) == 0 || memcmp(head, "\177ELF", 4) == 0);
-}
-
-bool machine_wants_python(const char *path)
-{
-    struct stat st;
-    char main[4096];
-
-    if (stat(path, &st))
-        return false; /* a program in PATH, or nothing */
-    if (S_ISDIR(st.st_mode))
-        return snprintf(main, sizeof(main), "%s/__main__.py", path) < (int)sizeof(main) &&
-               access(main, R_OK) == 0;
-    return S_ISREG(st.st_mode) && !(access(path, X_OK) == 0 && starts_by_itself(path));
 }
 
 const char *machine_random_id(struct arena *a)

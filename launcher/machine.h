@@ -1,4 +1,4 @@
-/* machine.h - the launcher's queries of its machine: hold a free port, find Python, tell programs from scripts. */
+/* machine.h - the launcher's queries of its machine: hold a free port, find Python. */
 #ifndef TK_LAUNCHER_MACHINE_H
 #define TK_LAUNCHER_MACHINE_H
 
@@ -15,10 +15,6 @@ int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
 /* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. *ret may be in the arena. */
 int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;
-
-/* Whether the program at `path` is for Python to run: a folder with __main__.py, or a file that the kernel does not start by
- * itself (not executable, or neither ELF nor #!). False where nothing lies there. */
-bool machine_wants_python(const char *path);
 
 /* 16 random hexadecimal digits. */
 const char *machine_random_id(struct arena *a);

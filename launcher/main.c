@@ -3,7 +3,7 @@
 #include "common/cpus.h"
 #include "common/gpus.h"
 #include "launcher/agent.h"
-#include "launcher/machine.h"
+#include "launcher/program.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int run(int argc, char **argv, struct arena *a)
                                       .cpus = cpus_usable(),
                                       .gpus =
                                           gpus_visible(getenv("CUDA_VISIBLE_DEVICES"), gpus_devices("/dev")),
-                                      .wants_python = machine_wants_python};
+                                      .wants_python = program_wants_python};
     struct options options;
     struct err err = {0};
     sigset_t block;

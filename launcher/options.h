@@ -78,7 +78,7 @@ struct options_host {
     char *(*get)(const char *name); /* getenv */
     int cpus;
     int gpus;                               /* that CUDA_VISIBLE_DEVICES leaves */
-    bool (*wants_python)(const char *path); /* as machine_wants_python; NULL: by its name alone */
+    bool (*wants_python)(const char *path); /* as program_wants_python; NULL: by its name alone */
 };
 
 /* The text of each option as given (flags: "1"), else of its PET_* variable, else NULL. */

@@ -12,6 +12,19 @@ enum { JOIN_S = 600, LAST_CALL_S = 30, KEEP_ALIVE_S = 5, KEEP_ALIVE_ATTEMPTS = 3
 /* The store's default port is MASTER_PORT minus this: 29400 for 29500. */
 enum { STORE_PORT_OFFSET = CONTRACT_MASTER_PORT - CONTRACT_RDZV_PORT };
 
+/* A value that cannot be used. Of a setting that PyTorch's backend of that name does not read ("timeout" with c10d, the
+ * others with static) it works in PyTorch's launcher. */
+static int bad_setting(const struct option_values *v, struct sv key, struct arena *a, struct options *o,
+                       const char *expected, struct err *err)
+{
+    const bool reads = (o->is_static && !o->standalone) == sv_eq(key, "timeout");
+
+    if (reads)
+        return option_bad(v, OPT_RDZV_CONF, err, expected);
+    option_warn(o, a, "--rdzv-conf: %.*s has no effect: expected %s", (int)key.len, key.p, expected);
+    return 0;
+}
+
 /* Read one key=value of --rdzv-conf; the last value of a key counts, as in torchrun. Keys with a NULL member
  * below, and `others`, configure PyTorch's store or its other backends: accepted without effect. */
 static int read_setting(const struct option_values *v, struct sv key, struct sv value, struct arena *a,
@@ -35,7 +48,7 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         if (sv_eq(key, times[i].name)) {
             if (!sv_f64(value, &s) || !(s > 0 && s <= 86400 * 7))
-                return option_bad(v, OPT_RDZV_CONF, err, "times in seconds, above 0");
+                return bad_setting(v, key, a, o, "times in seconds, above 0", err);
             if (times[i].seconds)
                 *times[i].seconds = s < 0.001 ? 1 : (int64_t)(s * 1000);
             return 0;
@@ -45,12 +58,14 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
                    sv_eq(value, "t") || sv_eq(value, "y");
         bool no = sv_eq(value, "false") || sv_eq(value, "False") || sv_eq(value, "0") || sv_eq(value, "no") ||
                   sv_eq(value, "f") || sv_eq(value, "n");
+        if (!yes && !no)
+            return bad_setting(v, key, a, o, "is_host=true or is_host=false", err);
         m->is_host = yes;
-        return yes || no ? 0 : option_bad(v, OPT_RDZV_CONF, err, "is_host=true or is_host=false");
+        return 0;
     }
     if (sv_eq(key, "keep_alive_max_attempt")) {
         if (!sv_i64(value, 1, 1000, &n))
-            return option_bad(v, OPT_RDZV_CONF, err, "keep_alive_max_attempt=1..1000");
+            return bad_setting(v, key, a, o, "keep_alive_max_attempt=1..1000", err);
         m->keep_alive_attempts = (int)n;
         return 0;
     }

@@ -1,5 +1,6 @@
 /* process.c - fork, make a session, and exec a rank. */
 #include "launcher/process.h"
+#include "launcher/program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@ static void become(const struct process_spec *spec, int report, pid_t parent)
     sigprocmask(SIG_SETMASK, &none, NULL);
     if ((spec->out < 0 || dup2(spec->out, STDOUT_FILENO) >= 0) &&
         (spec->err < 0 || dup2(spec->err, STDERR_FILENO) >= 0))
-        execvpe(spec->words[0], spec->words, spec->env);
+        program_exec(spec->words, spec->env);
     const int code = errno;
     if (write(report, &code, sizeof(code)) < 0)
         _exit(1);
@@ -58,8 +59,7 @@ pid_t process_start(const struct process_spec *spec, struct err *err)
     if (n == 0)
         return pid;
     waitpid(pid, NULL, 0);
-    return err_errno(err, ERR_INVALID, n == (ssize_t)sizeof(code) ? code : EIO, "cannot run %.120s",
-                     spec->words[0]);
+    return program_explain(spec->words[0], n == (ssize_t)sizeof(code) ? code : EIO, err);
 }
 
 void process_signal_group(pid_t leader, int signal)

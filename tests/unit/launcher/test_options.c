@@ -257,6 +257,7 @@ static void test_refusals(void **state)
         {{"torchrun", "--nnodes=2001", "p"}, "at most 2000"},
         {{"torchrun", "--rdzv-conf=is_host=maybe", "p"}, "is_host=true"},
         {{"torchrun", "--rdzv-conf=join_timeout=0", "p"}, "above 0"},
+        {{"torchrun", "--rdzv-conf=timeout=0", "--master-port=1", "p"}, "above 0"},
         {{"torchrun", "--rdzv-conf=join_timeout=soon", "p"}, "above 0"},
         {{"torchrun", "--rdzv-conf=keep_alive_max_attempt=0", "p"}, "1..1000"},
         {{"torchrun", "--rdzv-backend=etcd-v2", "p"}, "without an etcd server"},
@@ -304,6 +305,10 @@ static void test_leniencies(void **state)
     } cases[] = {
         {{"torchrun", "--rdzv-conf=color=red,join_timeout=9", "p"}, "color is not a setting"},
         {{"torchrun", "--rdzv-conf=\"timeout=9\"", "p"}, "\"timeout is not a setting"},
+        {{"torchrun", "--rdzv-conf=timeout=\"9\"", "p"}, "timeout has no effect: expected times in seconds"},
+        {{"torchrun", "--rdzv-conf=timeout=soon", "--rdzv-backend=c10d", "p"}, "timeout has no effect"},
+        {{"torchrun", "--rdzv-conf=join_timeout=9\"", "--master-port=1", "p"}, "join_timeout has no effect"},
+        {{"torchrun", "--rdzv-conf=is_host=maybe", "--master-port=1", "p"}, "is_host has no effect"},
         {{"torchrun", "--node_rank=1", "p"}, "--node-rank=1 has no effect"},
         {{"torchrun", "--standalone", "--nnodes=1:4", "p"}, NULL},
         {{"torchrun", "--signals-to-handle=SIGTERM,SIGFOO", "p"}, "SIGFOO is not handled"},

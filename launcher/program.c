@@ -1,0 +1,97 @@
+/* program.c - tell programs from Python's files, execute one, and say why one cannot be executed. */
+#include "launcher/program.h"
+#include "common/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD_BYTES = 128 };
+
+/* The first bytes of a file, without waiting for a FIFO; "" when it cannot be read. */
+static void read_head(const char *path, char head[static HEAD_BYTES])
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = fd < 0 ? 0 : read(fd, head, HEAD_BYTES - 1);
+
+    head[n > 0 ? n : 0] = '\0';
+}
+
+static bool is_elf(const char *head)
+{
+    return strncmp(head, "\177ELF", 4) == 0;
+}
+
+/* Cut the head of a script to its interpreter; NULL: it names none. */
+static const char *interpreter(char *head)
+{
+    if (strncmp(head, "#!", 2) != 0)
+        return NULL;
+    char *name = head + 2 + strspn(head + 2, " \t");
+    name[strcspn(name, " \t\r\n")] = '\0';
+    return name;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool program_wants_python(const char *path)
+{
+    char main[4096], head[HEAD_BYTES];
+    struct stat st;
+
+    if (stat(path, &st))
+        return false; /* a program in PATH, or nothing */
+    if (S_ISDIR(st.st_mode))
+        return snprintf(main, sizeof(main), "%s/__main__.py", path) < (int)sizeof(main) &&
+               access(main, R_OK) == 0;
+    read_head(path, head);
+    if (!S_ISREG(st.st_mode) || is_elf(head))
+        return false;
+    if (strncmp(head, "#!", 2) != 0)
+        return true;
+    head[strcspn(head, "\n")] = '\0';
+    return access(path, X_OK) < 0 && strstr(head, "python");
+}
+
+void program_exec(char *const *words, char *const *env)
+{
+    char head[HEAD_BYTES];
+
+    if (!strchr(words[0], '/')) {
+        execvpe(words[0], words, env);
+        if (errno != ENOENT || access(words[0], F_OK) < 0)
+            return;
+    }
+    execve(words[0], words, env);
+    if (errno != ENOEXEC)
+        return;
+    read_head(words[0], head);
+    if (is_elf(head))
+        errno = ENOEXEC;
+    else if (strchr(words[0], '/'))
+        execvpe(words[0], words, env); /* by sh */
+}
+
+int program_explain(const char *name, int code, struct err *err)
+{
+    char head[HEAD_BYTES];
+    const char *by;
+
+    read_head(name, head);
+    if (is_folder(name))
+        return err_errno(err, ERR_INVALID, code, "cannot run %.120s: a folder, without a __main__.py", name);
+    if (code == ENOENT && is_elf(head))
+        return err_errno(err, ERR_INVALID, code,
+                         "cannot run %.120s: its loader is not here (it was built for another system)", name);
+    if (code == ENOENT && (by = interpreter(head)))
+        return err_errno(err, ERR_INVALID, code, "cannot run %.120s: its first line names %.60s", name, by);
+    return err_errno(err, ERR_INVALID, code, "cannot run %.120s", name);
+}

@@ -1,0 +1,153 @@
+/* test_program.c - what Python runs, what runs by itself, and why a file does not run. */
+#include "common/cleanup.h"
+#include "launcher/process.h"
+#include "launcher/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char dir[] = "/tmp/test-program-XXXXXX";
+
+static int begin(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? chdir(dir) : -1;
+}
+
+static int end(void **state)
+{
+    char command[64];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -r %s", dir);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+static void write_file(const char *name, const char *text, mode_t mode)
+{
+    FILE *f = fopen(name, "we");
+
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0 && chmod(name, mode) == 0);
+}
+
+#define ELF "\177ELF\2\1\1 and nothing that a kernel would start"
+
+static void test_who_runs_it(void **state)
+{
+    static const struct {
+        const char *text;
+        mode_t mode;
+        bool python;
+    } cases[] = {
+        {"import os\n", 0644, true},
+        {"import os\n", 0755, true},
+        {"", 0755, true},
+        {"#!/usr/bin/env python3\n", 0755, false},
+        {"#!/usr/bin/env python3\n", 0644, true},
+        {"#!/bin/sh\npython3 x\n", 0755, false},
+        {"#!/bin/sh\npython3 x\n", 0644, false},
+        {ELF, 0755, false},
+        {ELF, 0644, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        write_file("file", cases[i].text, cases[i].mode);
+        if (program_wants_python("file") != cases[i].python)
+            fail_msg("case %zu", i);
+    }
+    assert_false(program_wants_python("nothing"));
+    assert_int_equal(mkdir("folder", 0755), 0);
+    assert_false(program_wants_python("folder"));
+    write_file("folder/__main__.py", "", 0644);
+    assert_true(program_wants_python("folder"));
+    assert_int_equal(mkfifo("fifo", 0755), 0);
+    alarm(20); /* nobody writes to it */
+    assert_false(program_wants_python("fifo"));
+    alarm(0);
+}
+
+/* The exit code of a program, or -1 with the error. */
+static int run(const char *name, struct err *err)
+{
+    char *words[] = {(char *)(uintptr_t)name, NULL};
+    const struct process_spec spec = {.words = words, .env = words + 1, .out = -1, .err = -1};
+    pid_t pid = process_start(&spec, err);
+    int status;
+
+    if (pid < 0)
+        return -1;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WEXITSTATUS(status);
+}
+
+static void test_it_runs(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(run("false", &err), 1); /* in $PATH */
+    write_file("own", "#!/bin/sh\nexit 7\n", 0755);
+    assert_int_equal(run("./own", &err), 7);
+    assert_int_equal(run("own", &err), 7); /* not there, but here */
+    write_file("plain", "exit 8\n", 0755);
+    assert_int_equal(run("./plain", &err), 8);
+    write_file("false", "#!/bin/sh\nexit 9\n", 0755);
+    assert_int_equal(run("false", &err), 1); /* $PATH comes first */
+}
+
+static void test_why_it_does_not_run(void **state)
+{
+    static const struct {
+        const char *name, *text, *want;
+        mode_t mode;
+        int code;
+    } cases[] = {
+        {"./none", NULL, "cannot run ./none: No such file or directory", 0, ENOENT},
+        {"none", NULL, "cannot run none: No such file or directory", 0, ENOENT},
+        {"./locked", "#!/bin/sh\n", "cannot run ./locked: Permission denied", 0644, EACCES},
+        {"locked", "#!/bin/sh\n", "cannot run locked: Permission denied", 0644, EACCES},
+        {"./lost", "#! /no/such/shell -e\n",
+         "cannot run ./lost: its first line names /no/such/shell: No such file or directory", 0755, ENOENT},
+        {"./other", ELF, "cannot run ./other: Exec format error", 0755, ENOEXEC},
+        {"other", ELF, "cannot run other: Exec format error", 0755, ENOEXEC},
+    };
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (cases[i].text)
+            write_file(cases[i].name, cases[i].text, cases[i].mode);
+        assert_int_equal(run(cases[i].name, &err), -1);
+        assert_string_equal(err.msg, cases[i].want);
+        assert_int_equal(err.kind, ERR_INVALID);
+        assert_int_equal(err.code, cases[i].code);
+    }
+    assert_int_equal(mkdir("empty", 0755), 0);
+    assert_int_equal(run("empty", &err), -1);
+    assert_string_equal(err.msg, "cannot run empty: a folder, without a __main__.py: Permission denied");
+    write_file("elf", ELF, 0755);
+    assert_int_equal(program_explain("elf", ENOENT, &err), -1);
+    assert_non_null(strstr(err.msg, "cannot run elf: its loader is not here"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_runs_it),
+        cmocka_unit_test(test_it_runs),
+        cmocka_unit_test(test_why_it_does_not_run),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
