@@ -3,6 +3,7 @@
 #include "launcher/logs.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -114,12 +115,48 @@ static void test_terminal(void **state)
     assert_false(counts_as_terminal(null, "xterm"));
 }
 
+/* What waits for a terminal goes in writes that end with a text to be redrawn, and what the launcher itself says erases
+ * the last one. */
+static void test_writes_to_a_terminal(void **state)
+{
+    enum { TEXT_BYTES = 100, TEXTS = 60 };
+    bool shown[1] = {true};
+    uint8_t none[1] = {0};
+    const struct options o = {.nproc = 1, .role = "default", .redirects = none, .tee = none, .shown = shown};
+    char text[TEXT_BYTES + 1], got[2 * PIPE_BUF];
+    cleanup_close int before = dup(STDERR_FILENO);
+    int ends[2];
+    struct logs l;
+    struct err err;
+
+    (void)state;
+    snprintf(text, sizeof(text), "%*s\r", TEXT_BYTES - 1, "|");
+    assert_int_equal(logs_open(&l, &o, "run", &err), 0);
+    l.terminal[1] = l.redrawn = true;
+    for (int i = 0; i < TEXTS; i++)
+        assert_int_equal(buf_puts(&l.sinks[1], text, &err), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_DIRECT), 0); /* a read returns one write */
+    assert_true(before >= 0 && dup2(ends[1], STDERR_FILENO) >= 0);
+    logs_say(&l, "torchrun: words\n", 20000);
+    dup2(before, STDERR_FILENO);
+    const ssize_t first = read(ends[0], got, sizeof(got));
+    assert_int_equal(first, PIPE_BUF / TEXT_BYTES * TEXT_BYTES);
+    assert_int_equal(read(ends[0], got, sizeof(got)), TEXT_BYTES * TEXTS - first);
+    const ssize_t last = read(ends[0], got, sizeof(got));
+    assert_int_equal(last, strlen("\033[Ktorchrun: words\n"));
+    assert_memory_equal(got, "\033[Ktorchrun: words\n", (size_t)last);
+    close(ends[0]);
+    close(ends[1]);
+    logs_close(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_watched_lines_do_not_mix),
         cmocka_unit_test(test_endless_lines_take_turns),
         cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_writes_to_a_terminal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
