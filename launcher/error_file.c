@@ -124,11 +124,13 @@ static char *decode(const char *p, struct arena *a)
     return out;
 }
 
-static const char *decode_string(const char *text, const char *quoted, struct arena *a)
+/* NULL also for an empty one: the trainer has no traceback. */
+static char *decode_string(const char *text, const char *quoted, struct arena *a)
 {
     const char *content = string_of(text, quoted);
+    char *decoded = content ? decode(content, a) : NULL;
 
-    return content ? decode(content, a) : NULL;
+    return decoded && *decoded ? decoded : NULL;
 }
 
 /* Seconds, as a number or as a string. */
@@ -150,7 +152,7 @@ struct error_file error_file_read(const char *path, struct arena *a)
 
     if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put a FIFO or a device there */
         return (struct error_file){0};
-    char *message = (char *)(uintptr_t)decode_string(buf_str(&text), "\"message\"", a);
+    char *message = decode_string(buf_str(&text), "\"message\"", a);
     if (message)
         message[text_head(message, ERROR_FILE_MESSAGE_BYTES)] = '\0';
     return (struct error_file){.message = message,

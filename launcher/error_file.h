@@ -19,7 +19,7 @@
 
 enum { ERROR_FILE_BYTES = 1 << 20, ERROR_FILE_MESSAGE_BYTES = 4000 };
 
-/* The texts are valid UTF-8, without control characters but newlines. */
+/* The texts are valid UTF-8, without control characters but newlines, and not empty. */
 struct error_file {
     const char *message;   /* at most ERROR_FILE_MESSAGE_BYTES of it; NULL: none */
     const char *traceback; /* all of it; NULL: none */
