@@ -114,6 +114,7 @@ static int host_look(struct collectives *c, const char *what, struct err *err)
 
 void host_free(struct host *h)
 {
+    host_alarm_stop(h);
     host_segment_close(h);
     for (int r = 0; r < h->world; r++)
         if (h->links[r] >= 0)

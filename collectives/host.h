@@ -6,7 +6,8 @@
  *            memory file (memfd), and abstract socket names exist only while the ranks connect, so the kernel
  *            removes everything when the processes exit, however they do. A rank that is alone in its pod has
  *            private memory and no sockets.
- * Threads:   one thread per rank uses a struct host.
+ * Threads:   one thread per rank uses a struct host. Its alarm is a thread of its own, which reads the sockets' state
+ *            and writes `lost` and `generation` of the segment.
  * Order:     a collective is a sequence of phases. The staging area has two halves per rank. In phase p each rank
  *            writes its own half p % 2, then waits until all ranks have arrived, and may then read every rank's
  *            half p % 2. A rank enters phase p + 2 only after all have arrived in p + 1, and so have finished
@@ -19,16 +20,21 @@
 
 #include "collectives/collectives.h"
 
+#include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum {
     HOST_HALF_BYTES = 512 * 1024, /* one half: staging per rank and phase */
     HOST_SMALL_BYTES = 8 * 1024,  /* up to this size each rank sums the whole vector: one phase, not two */
-    HOST_SLICE_MS = 100,          /* how often a waiting rank checks its peers */
+    HOST_SLICE_MS = 100,          /* how often a waiting rank checks its peers, whatever the alarm says */
     HOST_SPINS_MAX = 4096,        /* about 50 us; ranks spin only when each has a CPU */
     HOST_SPINS_MIN = 128,
     HOST_SPINS_PER_YIELD = 64,
 };
+
+/* In host_head.generation: `lost` is set, so waiting ranks must look instead of sleep; the rest counts barriers. */
+enum { HOST_LOST = 1, HOST_BARRIER_STEP = 2 };
 
 enum host_op {
     HOST_OPEN = 1,
@@ -63,10 +69,11 @@ struct host_head {
     uint64_t magic;
     uint32_t world;
     uint32_t half_bytes;
-    _Alignas(128) _Atomic uint32_t arrived;    /* ranks in the current barrier */
-    _Alignas(128) _Atomic uint32_t generation; /* completed barriers; waiting ranks sleep on it (futex) */
-    _Alignas(128) _Atomic uint32_t sleepers;   /* ranks that sleep */
-    _Alignas(128) _Atomic uint32_t lost;       /* 1 + the first rank found to have exited; 0: none */
+    _Alignas(128) _Atomic uint32_t arrived; /* ranks in the current barrier */
+    /* HOST_BARRIER_STEP for every completed barrier, and HOST_LOST; waiting ranks sleep on it (futex). */
+    _Alignas(128) _Atomic uint32_t generation;
+    _Alignas(128) _Atomic uint32_t sleepers; /* ranks that sleep */
+    _Alignas(128) _Atomic uint32_t lost;     /* 1 + the first rank found to have exited; 0: none */
 };
 
 /* A piece allocated by `shared`: rank r's vector is at base + r * stride. */
@@ -90,11 +97,20 @@ struct host_outlook {
     void *arg;
 };
 
+/* See host_alarm.c. */
+struct host_alarm {
+    pthread_t thread;
+    bool runs;
+    int stop; /* an eventfd that ends the thread */
+    struct pollfd *pfds;
+};
+
 struct host {
     int rank, world; /* within the host */
     int base;        /* the run's rank of rank 0 here, for messages */
     struct host_outlook outlook;
-    int *links;  /* [world] a connected stream socket per peer, -1 for this rank */
+    int *links; /* [world] a connected stream socket per peer, -1 for this rank */
+    struct host_alarm alarm;
     int segment; /* the memory file; -1: private memory */
     char *map;   /* head, slots, staging halves */
     size_t map_bytes;
@@ -158,6 +174,13 @@ const char *host_op_name(uint32_t op);
 int host_fail(struct host *h, const struct err *err);
 /* ERR_PEER when a peer on this host has exited or closed its table. Does not wait. `what` names the call. */
 int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHECK;
+/* Rank lost - 1 has exited: tell all ranks of the host, and wake those that wait. For any thread. */
+void host_raise_lost(struct host *h, uint32_t lost);
+
+/* host_alarm.c: start and end the thread that notices exited peers. Where no thread can be started, waiting ranks notice
+ * them at their next slice. */
+void host_alarm_start(struct host *h);
+void host_alarm_stop(struct host *h);
 
 /* host_probe.c: whether this process may use memfd and abstract UNIX sockets, which host_meet.c needs. And the
  * inode number of its network namespace, in which abstract names are visible; 0: not known. */

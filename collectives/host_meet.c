@@ -291,9 +291,9 @@ int host_meet(struct host *h, const struct collectives_config *cfg, int64_t dead
             return -1;
     if (accept_higher(h, &hello, listener, deadline_ms, err) < 0)
         return -1;
-    if (h->rank != 0)
-        return take_segment(h, deadline_ms, err);
-    if (host_segment_create(h, err) < 0)
+    if (h->rank != 0 ? take_segment(h, deadline_ms, err)
+                     : host_segment_create(h, err) || give_segment(h, err))
         return -1;
-    return give_segment(h, err);
+    host_alarm_start(h);
+    return 0;
 }

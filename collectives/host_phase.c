@@ -68,6 +68,16 @@ int host_fail(struct host *h, const struct err *err)
     return -1;
 }
 
+void host_raise_lost(struct host *h, uint32_t lost)
+{
+    struct host_head *head = host_head(h);
+    uint32_t none = 0;
+
+    atomic_compare_exchange_strong(&head->lost, &none, lost);
+    atomic_fetch_or(&head->generation, HOST_LOST);
+    futex_wake_all(&head->generation);
+}
+
 int host_peers_check(struct host *h, const char *what, struct err *err)
 {
     struct host_head *head = host_head(h);
@@ -80,8 +90,7 @@ int host_peers_check(struct host *h, const char *what, struct err *err)
     }
     if (!lost || lost == (uint32_t)h->rank + 1)
         return 0;
-    atomic_store(&head->lost, lost);
-    futex_wake_all(&head->generation);
+    host_raise_lost(h, lost);
     err_set(err, ERR_PEER, "%s: rank %u went away", what, (uint32_t)h->base + lost - 1);
     if (h->outlook.lost)
         h->outlook.lost(h->outlook.arg, what, err);
@@ -109,12 +118,19 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
 /* Spinning avoids the latency of a wake-up when each rank has a CPU of its own, and delays the others when ranks
  * share a CPU. So spin with yields in between, and adapt the number of iterations: double after a success, halve
  * after a failure. */
+static bool passed(const struct host_head *head, uint32_t generation)
+{
+    uint32_t now = atomic_load_explicit(&head->generation, memory_order_acquire);
+
+    return now / HOST_BARRIER_STEP != generation / HOST_BARRIER_STEP;
+}
+
 static bool spin_for(struct host *h, uint32_t generation)
 {
     const struct host_head *head = host_head(h);
 
     for (int i = 0; i < h->spins; i++) {
-        if (atomic_load_explicit(&head->generation, memory_order_acquire) != generation) {
+        if (passed(head, generation)) {
             h->spins = h->spins * 2 < HOST_SPINS_MAX ? h->spins * 2 : HOST_SPINS_MAX;
             return true;
         }
@@ -128,21 +144,23 @@ static bool spin_for(struct host *h, uint32_t generation)
     return false;
 }
 
-/* Sleep in slices and check the peers between them, because a dead peer wakes nobody. */
+/* Sleep until the barrier is complete or a rank is lost. Check the peers after every slice as well, and report to the
+ * outlook: not every rank can have an alarm, and ranks on other hosts raise none. */
 static int wait_for(struct host *h, uint32_t generation, const char *what, int64_t deadline_ms,
                     struct err *err)
 {
     struct host_head *head = host_head(h);
-
+    uint32_t expected = generation & ~(uint32_t)HOST_LOST; /* with HOST_LOST once that has been looked into */
     int rc = 0;
 
     if (spin_for(h, generation))
         return 0;
     atomic_fetch_add(&head->sleepers, 1);
-    while (rc == 0 && atomic_load(&head->generation) == generation) {
+    while (rc == 0 && !passed(head, generation)) {
         int left = host_left_ms(deadline_ms);
-        futex_wait(&head->generation, generation, left < HOST_SLICE_MS ? left : HOST_SLICE_MS);
-        if (atomic_load(&head->generation) != generation)
+        futex_wait(&head->generation, expected, left < HOST_SLICE_MS ? left : HOST_SLICE_MS);
+        expected |= atomic_load(&head->generation) & HOST_LOST;
+        if (passed(head, generation))
             break;
         if (host_peers_check(h, what, err) < 0 ||
             (h->outlook.look && h->outlook.look(h->outlook.arg, what, err) < 0))
@@ -151,7 +169,7 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
             rc = timed_out(h, what, err);
     }
     /* The last rank may have arrived after the check: then the barrier is complete and there is no error. */
-    if (atomic_load(&head->generation) != generation)
+    if (passed(head, generation))
         rc = 0;
     atomic_fetch_sub(&head->sleepers, 1);
     return rc;
@@ -166,7 +184,7 @@ static int arrive(struct host *h, const char *what, int64_t deadline_ms, struct 
     atomic_store(&host_slot(h, h->rank)->phase, h->phase);
     if (atomic_fetch_add(&head->arrived, 1) + 1 == (uint32_t)h->world) {
         atomic_store(&head->arrived, 0);
-        atomic_store(&head->generation, generation + 1);
+        atomic_fetch_add(&head->generation, HOST_BARRIER_STEP);
         if (atomic_load(&head->sleepers))
             futex_wake_all(&head->generation);
         return 0;

@@ -1,4 +1,5 @@
 /* test_faults.c - peers that die, stop, leave early, never come or are not ranks of the run. */
+#include "collectives/host.h"
 #include "common/clock.h"
 #include "ranks.h"
 
@@ -133,6 +134,41 @@ static void test_killed_peer(void **state)
         for (int world = 2; world <= 4; world++)
             survive((struct fault){(enum call)call, SIGKILL, 40000, 140, world - 1},
                     (struct ranks_layout){.world = world});
+}
+
+/* A rank that sleeps in a call notices a dead peer before it would have looked by itself, a slice after it began. The
+ * machine may be slow: one such death of ten is proof enough, since the slice alone is never shorter. */
+static int notice_body(struct collectives *c, void *arg)
+{
+    struct err err = {0};
+
+    RANK_OK(c->barrier(c, RANKS_TIMEOUT_MS, &err));
+    if (c->rank == 1) {
+        usleep(*(const useconds_t *)arg);
+        raise(SIGKILL);
+    }
+    const int64_t start = clock_mono_ms();
+    RANK_CHECK(c->barrier(c, RANKS_TIMEOUT_MS, &err) < 0 && err.kind == ERR_PEER);
+    return clock_mono_ms() - start < HOST_SLICE_MS ? 1 : 0;
+}
+
+static void test_killed_peer_ends_the_sleep(void **state)
+{
+    useconds_t delays[] = {0, 1000 * HOST_SLICE_MS / 5};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(delays); i++) {
+        bool in_time = false;
+        for (int trial = 0; trial < 10 && !in_time; trial++) {
+            struct ranks r;
+            ranks_start(&r, 3, notice_body, &delays[i]);
+            ranks_wait(&r);
+            assert_true(WIFEXITED(r.status[0]) && WEXITSTATUS(r.status[0]) <= 1);
+            assert_true(WIFEXITED(r.status[2]) && WEXITSTATUS(r.status[2]) <= 1);
+            in_time = WEXITSTATUS(r.status[0]) && WEXITSTATUS(r.status[2]);
+        }
+        assert_true(in_time);
+    }
 }
 
 static const struct ranks_layout pods[] = {
@@ -491,6 +527,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_killed_peer),
+        cmocka_unit_test(test_killed_peer_ends_the_sleep),
         cmocka_unit_test(test_killed_peer_is_seen_by_looking),
         cmocka_unit_test(test_looking_in_vain),
         cmocka_unit_test(test_killed_peer_in_another_pod),
