@@ -46,6 +46,11 @@ static inline bool contract_is_final(int status)
  * our launcher on several nodes the rounds of the meeting. */
 #define CONTRACT_ENV_ERROR_FILE "TORCHELASTIC_ERROR_FILE"
 #define CONTRACT_ATTEMPT "/attempt_"
+/* PID/NUMBER: descriptor NUMBER of process PID, the launcher, is a memory file (memfd) of this name, empty at first and kept until
+ * the launcher ends. What a rank leaves in it is there for the next attempt; the launcher does not look. Opened as
+ * /proc/PID/fd/NUMBER: no descriptor is inherited. */
+#define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
+#define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
 
 enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400 };
 

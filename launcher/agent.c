@@ -20,6 +20,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.master_addr = o->master_addr;
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
+    g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -288,6 +289,8 @@ int agent_run(const struct options *o, char *const *env)
     release_port(&g);
     if (g.signals >= 0)
         close(g.signals);
+    if (g.kept_data >= 0)
+        close(g.kept_data);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;
 }

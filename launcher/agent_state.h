@@ -21,6 +21,7 @@ struct agent {
     struct env_round identity;
     struct pollfd *pfds;
     int port_held;          /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
+    int kept_data;          /* memory for the ranks (machine.h); -1: none */
     int signals;            /* a signalfd */
     int signal;             /* the first signal that ends the run; 0: none */
     bool meets;             /* several nodes may take part: `nodes` is open */

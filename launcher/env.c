@@ -97,6 +97,8 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
     put(&s, a, "TORCHELASTIC_SIGNALS_TO_HANDLE", o->signals_text);
     if (error_file)
         put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
+    if (round->kept_data)
+        put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (env_sets_omp(o, base))
@@ -111,9 +113,11 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         bool ours = false;
         for (int i = 0; i < s.n; i++)
             ours = ours || same_variable(s.vars[i], *b);
-        /* Not inherited: the termination report belongs to this launcher, not to one that a rank may start. */
+        /* Not inherited: the termination report belongs to this launcher, not to one that a rank may start; and the
+         * memory of one that started this launcher is for its ranks. */
         if (!ours && !same_variable(*b, "TORCHELASTIC_ERROR_FILE=") &&
-            !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "="))
+            !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "=") &&
+            !same_variable(*b, CONTRACT_ENV_KEPT_DATA "="))
             *at++ = *b;
     }
     memcpy(at, s.vars, (size_t)s.n * sizeof(*at));

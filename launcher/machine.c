@@ -1,11 +1,14 @@
 /* machine.c - hold a free port, find Python. */
 #include "launcher/machine.h"
+#include "common/contract.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -23,6 +26,16 @@ int machine_hold_port(int *ret, int *held, struct err *err)
     *ret = ntohs(addr.sin_port);
     *held = TAKE_FD(fd);
     return 0;
+}
+
+int machine_keep_data(const char **ret, struct arena *a)
+{
+    cleanup_close int fd = memfd_create(CONTRACT_KEPT_DATA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL))
+        return -1;
+    *ret = arena_printf(a, "%d/%d", (int)getpid(), fd);
+    return TAKE_FD(fd);
 }
 
 static bool in_path(const char *name, struct arena *a)

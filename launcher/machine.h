@@ -1,4 +1,4 @@
-/* machine.h - the launcher's queries of its machine: hold a free port, find Python. */
+/* machine.h - the launcher's queries of its machine: hold a free port and memory, find Python. */
 #ifndef TK_LAUNCHER_MACHINE_H
 #define TK_LAUNCHER_MACHINE_H
 
@@ -12,6 +12,10 @@
  * does not choose the port for others (an outgoing connection, another launcher). A process that asks for this
  * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's store do. */
 int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
+
+/* An empty memory file for what ranks keep over restarts (CONTRACT_ENV_KEPT_DATA), which can grow and not shrink, and the
+ * variable's value; the caller closes it. -1: not here, and none is needed. */
+int machine_keep_data(const char **ret, struct arena *a);
 
 /* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. *ret may be in the arena. */
 int machine_python(struct arena *a, const char **ret, struct err *err) MUST_CHECK;

@@ -1,6 +1,8 @@
 /* pod_data.c - load a data set into shared memory once per pod; the pod's other ranks map it. */
 #include "trainer/data/pod_data.h"
 
+#include "trainer/data/kept.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ struct offer {
     int32_t loaded; /* local rank 0: 1, or 0 when it failed */
     int32_t pid;
     int32_t fd;
-    int32_t pad;
+    int32_t kept; /* it is that of the launcher's memory, in which the data begin at KEPT_HEAD_BYTES */
     struct data_layout layout; /* of what was loaded */
 };
 
@@ -50,6 +52,28 @@ static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err
     return 0;
 }
 
+/* From the launcher's memory, or into it. 1: done; 0: it cannot be used; -1: the data cannot be loaded. */
+static int load_kept(struct pod_data *d, const char *where, const struct source *s, struct err *err)
+{
+    cleanup_kept struct kept *k = kept_open(where);
+    cleanup_buf struct buf key = BUF_INIT(KEPT_KEY_BYTES);
+
+    if (!k || !source_key(s, &key))
+        return 0;
+    d->found = kept_find(k, &key, source_layout(s), &d->set);
+    if (!d->found) {
+        if (!kept_make(k, &key, source_layout(s), &d->set))
+            return 0;
+        if (source_load(s, &d->set, err)) {
+            *d = (struct pod_data){0};
+            return -1;
+        }
+        kept_complete(k, d->set.layout.classes);
+    }
+    d->kept = TAKE(k);
+    return 1;
+}
+
 static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_fd, struct err *err)
 {
     cleanup_source struct source *s = pod_data_find(o, err);
@@ -62,6 +86,9 @@ static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_f
         d->source = TAKE(s);
         return 0;
     }
+    int kept = s && o->local_rank == 0 ? load_kept(d, o->kept, s, err) : 0;
+    if (kept)
+        return kept < 0 ? -1 : 0;
     if (!s || make_memory(d, layout_bytes(source_layout(s)), &fd, err))
         return -1;
     d->set = layout_view(source_layout(s), d->mem);
@@ -78,13 +105,15 @@ static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_f
 static bool borrow(struct pod_data *d, const struct offer *offer)
 {
     char path[64];
+    const off_t begin = offer->kept ? KEPT_HEAD_BYTES : 0;
     size_t bytes = layout_bytes(&offer->layout);
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", offer->pid, offer->fd);
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || lseek(fd, 0, SEEK_END) != (off_t)bytes)
+    const off_t end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    if (offer->kept ? end < begin + (off_t)bytes : end != (off_t)bytes)
         return false;
-    void *mem = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    void *mem = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, begin);
     if (mem == MAP_FAILED)
         return false;
     *d = (struct pod_data){
@@ -155,7 +184,8 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
     if (o->local_rank == 0) {
         mine.loaded = !load(d, o, &fd, &own);
         mine.layout = d->set.layout;
-        mine.fd = fd;
+        mine.kept = d->kept != NULL;
+        mine.fd = d->kept ? kept_fd(d->kept) : fd;
     }
     int failed = exchange(&mine, all, comm, o->timeout_ms, &own, err);
     if (!failed && o->local_rank != 0 && follow(d, o, comm->rank, &all[comm->rank - o->local_rank], &own))
@@ -172,5 +202,6 @@ void pod_data_close(struct pod_data *d)
     if (d->mem)
         munmap(d->mem, d->bytes);
     source_free(d->source);
+    kept_free(d->kept);
     *d = (struct pod_data){0};
 }

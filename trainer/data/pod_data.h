@@ -2,7 +2,8 @@
  *
  * It lies in a memfd that the others map read-only through /proc; nothing has a name that could be left behind. Where
  * /proc does not allow that, a rank loads its own copy. Tokens are mapped from their files by each rank: the page cache
- * is shared anyway.
+ * is shared anyway. Under our launcher, decoded files lie in its memory instead (kept.h), so that a later attempt need not
+ * read them.
  *
  * Ownership: pod_data_open to pod_data_close; the view borrows the mapping.
  * Order:     a collective call: every rank makes it, with a fingerprint of its configuration.
@@ -22,7 +23,9 @@ struct pod_data {
     struct source *source; /* of tokens, which each rank maps */
     void *mem;             /* mapping */
     size_t bytes;
-    bool shared; /* another rank's memory */
+    bool shared;       /* another rank's memory */
+    struct kept *kept; /* the launcher's memory; NULL: not used */
+    bool found;        /* in it: an earlier attempt had decoded the data */
 };
 
 struct pod_data_options {
@@ -33,6 +36,7 @@ struct pod_data_options {
     const char *ca_file;       /* see fetch.h, also for the next two */
     bool (*stopped)(void *ctx);
     void *stop_ctx;
+    const char *kept; /* the launcher's memory for decoded data (kept.h); NULL: none */
     int local_rank;
     uint32_t fingerprint;
     int64_t timeout_ms;

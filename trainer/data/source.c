@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Files of tokens are named by a pattern: in it the folder stands for itself. */
 static int path_of(const struct source *s, const char *name, char out[static PATH_MAX], struct err *err)
@@ -164,6 +165,39 @@ static int32_t classes_of(const struct data_part *p, int32_t most)
         if (p->labels[i] >= most)
             most = p->labels[i] + 1;
     return most;
+}
+
+/* A file that was written again or replaced has another time of its last change, whatever its other times say. */
+static bool add_file(const char *path, struct buf *key)
+{
+    struct stat st;
+    struct err ignored;
+
+    if (!path[0])
+        return true;
+    return !stat(path, &st) &&
+           !buf_printf(key, &ignored, "%s %llu %llu %lld %lld.%09ld %lld.%09ld\n", path,
+                       (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (long long)st.st_size,
+                       (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
+                       st.st_ctim.tv_nsec);
+}
+
+bool source_key(const struct source *s, struct buf *key)
+{
+    const struct data_spec *d = s->o.spec;
+    struct err ignored;
+
+    if (d->format == SOURCE_SYNTHETIC || d->format == SOURCE_TOKENS ||
+        buf_printf(key, &ignored, "%d %d %d %d %d %d\n", (int)d->format, d->train != NULL, d->values,
+                   d->header, d->target, d->columns))
+        return false;
+    for (int i = 0; i < DATASET_PARTS; i++)
+        if (d->format == SOURCE_IDX && !add_file(s->idx.path[i], key))
+            return false;
+    for (int p = 0; p < PARTS; p++)
+        if (d->format != SOURCE_IDX && (!add_file(s->part[p].x, key) || !add_file(s->part[p].y, key)))
+            return false;
+    return true;
 }
 
 int source_load(const struct source *s, struct dataset *d, struct err *err)

@@ -10,6 +10,7 @@
 #ifndef TK_TRAINER_DATA_SOURCE_H
 #define TK_TRAINER_DATA_SOURCE_H
 
+#include "common/buf.h"
 #include "trainer/data/dataset.h"
 #include "trainer/data/layout.h"
 #include "trainer/data/split.h"
@@ -65,6 +66,10 @@ static inline void source_freep(struct source **s)
 
 /* It has passed layout_check; `classes` is not known yet. */
 const struct data_layout *source_layout(const struct source *s);
+
+/* What decides the bytes that source_load would give beyond the layout: the files, as they are now, and how they are read.
+ * Equal keys mean equal bytes. False: it reads no files, or what they are cannot be told. */
+bool source_key(const struct source *s, struct buf *key);
 
 /* Fill *d, a view of that layout, and its layout.classes. Parts of tokens borrow from `s`. */
 int source_load(const struct source *s, struct dataset *d, struct err *err) MUST_CHECK;

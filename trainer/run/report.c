@@ -92,7 +92,7 @@ bool report_silent(const struct report *r)
 }
 
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
-                  const char *transport, const char *isa, int threads)
+                  const char *transport, const char *isa, int threads, const struct report_times *t)
 {
     char parts[48] = "";
 
@@ -104,10 +104,10 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
         fprintf(r->o.out,
                 ",\"model\":\"%s\",\"parameters\":%zu,\"ranks\":%d,\"transport\":\"%s\",\"batch_size\":%lld,"
                 "\"micro_batches\":%lld,\"precision\":\"%s\",\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,"
-                "\"steps\":%lld",
+                "\"steps\":%lld,\"met_s\":%.3f,\"data_s\":%.3f",
                 cfg->name, parameters, world, transport, (long long)cfg->batch_size,
                 (long long)cfg->micro_batches, config_precisions[cfg->precision], threads, isa,
-                (long long)r->o.epochs, (long long)r->o.steps);
+                (long long)r->o.epochs, (long long)r->o.steps, t->met_s, t->data_s);
     else
         fprintf(r->o.out,
                 "%s: %zu parameters, %d rank%s (%s), batch %lld per rank%s, %d thread%s per rank (%s%s%s)",

@@ -35,9 +35,18 @@ struct report_options {
 
 struct report *report_open(const struct report_options *o, struct err *err) MUST_CHECK;
 
-/* Write one line before the first step: model, ranks, batch, device, precision, threads. */
+struct report_times {
+    int64_t samples;      /* trained on, all ranks */
+    double train_s;       /* in steps */
+    double val_s;         /* in evaluations between epochs */
+    double met_s, data_s; /* from the program's start until the ranks had met, until the data were there */
+    double startup_s;     /* from the program's start to the first step */
+};
+
+/* Write one line before the first step: model, ranks, batch, device, precision, threads; in JSON met_s and data_s of
+ * *t too. */
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
-                  const char *transport, const char *isa, int threads);
+                  const char *transport, const char *isa, int threads, const struct report_times *t);
 
 /* Write a note or a warning that does not end the run. */
 void report_note(struct report *r, bool warning, const char *text);
@@ -68,12 +77,6 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
 void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy);
 void report_test(struct report *r, int64_t global_step, double loss, double accuracy);
 
-struct report_times {
-    int64_t samples;  /* trained on, all ranks */
-    double train_s;   /* in steps */
-    double val_s;     /* in evaluations between epochs */
-    double startup_s; /* from the program's start to the first step */
-};
 void report_times(struct report *r, const struct report_times *t);
 
 /* A checkpoint of step `step` of the run is on disk; text says so only when `last`, and with `hint` how to use it. */

@@ -2,6 +2,7 @@
 #include "trainer/run/session.h"
 
 #include "collectives/device.h"
+#include "common/contract.h"
 #include "common/cpus.h"
 #include "kernels/device.h"
 #include "trainer/run/describe.h"
@@ -34,12 +35,20 @@ void session_release(struct session *s)
     collectives_close(s->comm);
 }
 
+static double since_start(const struct session *s)
+{
+    const struct clock *c = &s->env->clock;
+
+    return (double)(c->mono_ms(c->ctx) - s->env->started_ms) / 1000;
+}
+
 static int open_ranks(struct session *s, struct err *err)
 {
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
     if (collectives_config_read(&s->ranks, s->env->get, err) || session_find_device(s, err))
         return -1;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
+    s->times.met_s = since_start(s);
     return s->comm ? 0 : -1;
 }
 
@@ -206,12 +215,16 @@ static int open_data(struct session *s, struct err *err)
         .ca_file = s->env->get("SSL_CERT_FILE"),
         .stopped = s->env->stop ? stopped : NULL,
         .stop_ctx = s->env->stop,
+        .kept = s->env->get(CONTRACT_ENV_KEPT_DATA),
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,
     };
 
-    return pod_data_open(&s->data, s->comm, &o, err);
+    if (pod_data_open(&s->data, s->comm, &o, err))
+        return -1;
+    s->times.data_s = since_start(s);
+    return 0;
 }
 
 struct lines_values session_lines(const struct session *s, int64_t epoch)
@@ -235,7 +248,7 @@ static int say_start(struct session *s, struct err *err)
     struct lines_values v = session_lines(s, 0);
 
     report_start(s->report, cfg, s->pipeline.whole_len, s->comm->world, s->comm->transport,
-                 device_name(s->ctx), device_is_host(s->ctx) ? kctx_threads(s->ctx) : 1);
+                 device_name(s->ctx), device_is_host(s->ctx) ? kctx_threads(s->ctx) : 1, &s->times);
     if (!cfg->lines.start)
         return 0;
     if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)

@@ -30,7 +30,8 @@ static const struct env_round round_2 = {.node = 1,
                                          .restart_count = 2,
                                          .run_id = "job-1",
                                          .master_addr = "10.0.0.9",
-                                         .master_port = 4711};
+                                         .master_port = 4711,
+                                         .kept_data = "123/4"};
 
 static struct options some_options(void)
 {
@@ -49,8 +50,8 @@ static struct options some_options(void)
 static void test_the_whole_list(void **state)
 {
     static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old",
-                report[] = "PTJ_TERMINATION_LOG=/dev/termination-log";
-    char *const base[] = {path, rank, file, report, NULL};
+                report[] = "PTJ_TERMINATION_LOG=/dev/termination-log", kept[] = "TORCHKEEPER_KEPT_DATA=7/8";
+    char *const base[] = {path, rank, file, report, kept, NULL};
     static const char *const want[][2] = {{"RANK", "7"},
                                           {"LOCAL_RANK", "3"},
                                           {"GROUP_RANK", "1"},
@@ -69,6 +70,7 @@ static void test_the_whole_list(void **state)
                                           {"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM"},
                                           {"TORCHELASTIC_ERROR_FILE", "/e.json"},
                                           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+                                          {"TORCHKEEPER_KEPT_DATA", "123/4"},
                                           {"OMP_NUM_THREADS", "1"},
                                           {"PATH", "/bin"}};
     cleanup_arena struct arena a = {0};
@@ -81,7 +83,10 @@ static void test_the_whole_list(void **state)
         if (!got || strcmp(got, want[i][1]) != 0)
             fail_msg("%s=%s, expected %s", want[i][0], got ? got : "(unset)", want[i][1]);
     }
-    env = env_build(&o, &round_2, 0, NULL, base, &a);
+    struct env_round without = round_2;
+    without.kept_data = NULL;
+    env = env_build(&o, &without, 0, NULL, base, &a);
+    assert_null(get(env, "TORCHKEEPER_KEPT_DATA"));
     assert_null(get(env, "TORCHELASTIC_ERROR_FILE"));
     assert_null(get(env, "PTJ_TERMINATION_LOG"));
 }

@@ -145,6 +145,19 @@ static void test_second_sigint_kills_at_once(void **state)
     run_release(&r);
 }
 
+/* Memory that outlives the ranks, which inherit no descriptor of it. Each launcher has its own. */
+static void test_ranks_keep_data_over_restarts(void **state)
+{
+    static const char script[] = "case $(ls -l /proc/$$/fd) in *torchkeeper*) exit 3; esac; "
+                                 "f=/proc/${TORCHKEEPER_KEPT_DATA%/*}/fd/${TORCHKEEPER_KEPT_DATA#*/}; "
+                                 "[ $TORCHELASTIC_RESTART_COUNT = 0 ] && { [ -s $f ] && exit 4; "
+                                 "echo word >>$f; exit 5; }; [ \"$(cat $f)\" = word ]";
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"), script, NULL), 0);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1", "--max-restarts=1"), script, NULL), 0);
+}
+
 static void test_restarts(void **state)
 {
     struct run r;
@@ -323,6 +336,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_children_of_a_shell_get_their_time),
         cmocka_unit_test(test_stubborn_ranks_are_killed),
         cmocka_unit_test(test_second_sigint_kills_at_once),
+        cmocka_unit_test(test_ranks_keep_data_over_restarts),
         cmocka_unit_test(test_restarts),
         cmocka_unit_test(test_a_wrong_usage_is_final),
         cmocka_unit_test(test_orphans_are_reaped),

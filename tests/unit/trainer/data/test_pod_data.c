@@ -3,11 +3,15 @@
 #include "test.h"
 
 #include "collectives/ranks.h"
+#include "common/contract.h"
+#include "trainer/data/kept.h"
 #include "trainer/data/pod_data.h"
 #include "trainer/small_data.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +20,9 @@ enum { NOBODY = 65534 };
 
 struct task {
     char dir[SMALL_DATA_DIR_BYTES];
-    bool hidden; /* no rank may look into another */
+    bool hidden;      /* no rank may look into another */
+    const char *kept; /* the launcher's memory */
+    bool found;       /* an earlier attempt has left the data there */
 };
 
 static const struct data_spec SPEC = {.format = SOURCE_IDX, .stats = 1, .std = {1}};
@@ -24,6 +30,7 @@ static const struct data_spec SPEC = {.format = SOURCE_IDX, .stats = 1, .std = {
 static struct pod_data_options options(const struct task *task, const struct collectives *c)
 {
     return (struct pod_data_options){.source = {.spec = &SPEC, .dir = task->dir},
+                                     .kept = task->kept,
                                      .local_rank = c->rank,
                                      .fingerprint = 7,
                                      .timeout_ms = RANKS_TIMEOUT_MS};
@@ -44,6 +51,8 @@ static int sees_the_data(struct collectives *c, void *arg)
     cleanup_pod_data struct pod_data d = {0};
     RANK_CHECK(!pod_data_open(&d, c, &o, &err));
     RANK_CHECK(d.shared == (c->rank != 0 && !task->hidden));
+    RANK_CHECK((d.kept != NULL) == (c->rank == 0 && task->kept));
+    RANK_CHECK(d.found == (c->rank == 0 && task->found));
     RANK_CHECK(d.set.train.items == SMALL_DATA_TRAIN && d.set.test.items == SMALL_DATA_TEST);
     for (int i = 0; i < SMALL_DATA_TRAIN * SMALL_DATA_SIDE * SMALL_DATA_SIDE; i++)
         sum = sum * 31 + ((const uint8_t *)d.set.train.x)[i];
@@ -80,6 +89,97 @@ static void ranks_that_may_not_share_load_their_own(void **state)
     small_data_remove(task.dir);
 }
 
+/* The launcher's memory, for its ranks. */
+static int launch(char where[static 64])
+{
+    int fd = memfd_create(CONTRACT_KEPT_DATA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL), 0);
+    snprintf(where, 64, "%d/%d", (int)getpid(), fd);
+    return fd;
+}
+
+static void change(const char *dir, const char *file, long at, int byte)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", dir, file);
+    FILE *f = fopen(path, "r+");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, at, SEEK_SET), 0);
+    fputc(byte, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Each run of ranks is an attempt. */
+static void a_later_attempt_decodes_nothing(void **state)
+{
+    (void)state;
+    char where[64];
+    struct task task = {.kept = where};
+    cleanup_close int fd = launch(where);
+
+    small_data_make(task.dir);
+    ranks_run(3, sees_the_data, &task);
+    task.found = true;
+    ranks_run(3, sees_the_data, &task);
+    ranks_run(1, sees_the_data, &task);
+    /* Another pixel, in a file of the same size. */
+    change(task.dir, "train-images-idx3-ubyte", 16, 77);
+    task.found = false;
+    ranks_run(2, sees_the_data, &task);
+    task.found = true;
+    ranks_run(2, sees_the_data, &task);
+    small_data_remove(task.dir);
+}
+
+/* What was decoded was seen to be in the memory: the first pixel of it. */
+static int sees_pixel(struct collectives *c, void *arg)
+{
+    const struct task *task = arg;
+    const struct pod_data_options o = options(task, c);
+    struct err err = {0};
+    cleanup_pod_data struct pod_data d = {0};
+
+    RANK_OK(pod_data_open(&d, c, &o, &err));
+    return ((const uint8_t *)d.set.train.x)[0] == 201 ? 0 : RANK_FAILED;
+}
+
+static void all_ranks_see_the_memory_of_the_launcher(void **state)
+{
+    (void)state;
+    char where[64];
+    struct task task = {.kept = where};
+    cleanup_close int fd = launch(where);
+    const uint8_t pixel = 201;
+
+    small_data_make(task.dir);
+    ranks_run(2, sees_the_data, &task);
+    assert_int_equal(pwrite(fd, &pixel, 1, KEPT_HEAD_BYTES), 1);
+    ranks_run(2, sees_pixel, &task);
+    change(task.dir, "train-images-idx3-ubyte", 16, 201);
+    ranks_run(2, sees_pixel, &task);
+    small_data_remove(task.dir);
+}
+
+static int meets_bad_data(struct collectives *c, void *arg);
+
+/* Bad files leave nothing that the next attempt would take for good. */
+static void files_that_are_refused_are_not_kept(void **state)
+{
+    (void)state;
+    char where[64];
+    struct task task = {.kept = where};
+    cleanup_close int fd = launch(where);
+
+    small_data_make(task.dir);
+    change(task.dir, "train-labels-idx1-ubyte", 8, 10);
+    ranks_run(2, meets_bad_data, &task);
+    ranks_run(2, meets_bad_data, &task);
+    small_data_remove(task.dir);
+}
+
 /* A label out of range in the training labels. */
 static int meets_bad_data(struct collectives *c, void *arg)
 {
@@ -98,15 +198,9 @@ static void only_the_loader_says_what_is_wrong(void **state)
 {
     (void)state;
     struct task task = {0};
-    char path[128];
 
     small_data_make(task.dir);
-    snprintf(path, sizeof(path), "%s/train-labels-idx1-ubyte", task.dir);
-    FILE *f = fopen(path, "r+");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, 8, SEEK_SET), 0);
-    fputc(10, f);
-    assert_int_equal(fclose(f), 0);
+    change(task.dir, "train-labels-idx1-ubyte", 8, 10);
     ranks_run(3, meets_bad_data, &task);
     small_data_remove(task.dir);
 }
@@ -192,6 +286,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_share_one_copy),
         cmocka_unit_test(ranks_that_may_not_share_load_their_own),
+        cmocka_unit_test(a_later_attempt_decodes_nothing),
+        cmocka_unit_test(all_ranks_see_the_memory_of_the_launcher),
+        cmocka_unit_test(files_that_are_refused_are_not_kept),
         cmocka_unit_test(only_the_loader_says_what_is_wrong),
         cmocka_unit_test(ranks_that_disagree_are_refused),
         cmocka_unit_test(tokens_are_the_same_for_a_pod),

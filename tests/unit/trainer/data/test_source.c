@@ -4,6 +4,7 @@
 
 #include "trainer/data/source.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -331,6 +332,73 @@ static void layouts_are_bounded(void **state)
     assert_int_equal(layout_bytes(&good), 512);
 }
 
+/* The key of the spec's files, or "" where there is none. */
+static void key(struct fixture *f, char out[static 4096])
+{
+    const struct source_options o = {.spec = &f->spec, .dir = f->folder, .seed = 3};
+    cleanup_buf struct buf b = BUF_INIT(4095);
+    struct err err;
+    cleanup_source struct source *s = source_open(&o, &err);
+
+    assert_non_null(s);
+    snprintf(out, 4096, "%s", source_key(s, &b) ? buf_str(&b) : "");
+}
+
+static void a_key_changes_with_the_files_and_how_they_are_read(void **state)
+{
+    struct fixture *f = *state;
+    char before[4096], after[4096], path[PATH_MAX + 32], other[PATH_MAX + 32];
+    struct stat st;
+
+    put(f, "a.csv", "1,2,3\n", 6);
+    f->spec.format = SOURCE_CSV;
+    f->spec.train = f->spec.test = "a.csv";
+    key(f, before);
+    assert_true(before[0]);
+    key(f, after);
+    assert_string_equal(after, before);
+
+    f->spec.target = 0;
+    key(f, after);
+    assert_string_not_equal(after, before);
+    f->spec.target = -1;
+
+    /* Another file of the same size and time of its last writing, in its place. */
+    snprintf(path, sizeof(path), "%s/a.csv", f->folder);
+    snprintf(other, sizeof(other), "%s/b.csv", f->folder);
+    put(f, "b.csv", "1,2,4\n", 6);
+    assert_int_equal(stat(path, &st), 0);
+    const struct timespec times[] = {st.st_atim, st.st_mtim};
+    assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
+    assert_int_equal(rename(other, path), 0);
+    key(f, after);
+    assert_string_not_equal(after, before);
+
+    /* The same file, written in place, and its time set back: once the clock of the file system has gone on. */
+    key(f, before);
+    assert_int_equal(stat(path, &st), 0);
+    for (struct stat now = st;
+         now.st_ctim.tv_sec == st.st_ctim.tv_sec && now.st_ctim.tv_nsec == st.st_ctim.tv_nsec;) {
+        put(f, "a.csv", "1,2,5\n", 6);
+        assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+        assert_int_equal(stat(path, &now), 0);
+    }
+    key(f, after);
+    assert_string_not_equal(after, before);
+}
+
+static void data_without_files_to_decode_have_no_key(void **state)
+{
+    struct fixture *f = *state;
+    char text[4096];
+
+    f->spec.format = SOURCE_SYNTHETIC;
+    f->spec.items = 4;
+    f->spec.rows = f->spec.cols = f->spec.channels = 1;
+    key(f, text);
+    assert_string_equal(text, "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -346,6 +414,8 @@ int main(void)
         TEST(layouts_are_compared_by_their_fields),
         TEST(a_folder_of_tokens_is_no_pattern),
         TEST(layouts_are_bounded),
+        TEST(a_key_changes_with_the_files_and_how_they_are_read),
+        TEST(data_without_files_to_decode_have_no_key),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,9 +39,10 @@ static struct report_options options(struct fixture *f, enum log_format format)
 static void tell(struct report *r)
 {
     struct config cfg = {.name = "mnist-cnn", .batch_size = 32, .micro_batches = 2, .precision = 2};
-    struct report_times t = {.samples = 480000, .train_s = 40, .val_s = 2.5, .startup_s = 0.25};
+    struct report_times t = {
+        .samples = 480000, .train_s = 40, .val_s = 2.5, .met_s = 0.01, .data_s = 0.2, .startup_s = 0.25};
 
-    report_start(r, &cfg, 93322, 4, "host", "avx512", 1);
+    report_start(r, &cfg, 93322, 4, "host", "avx512", 1, &t);
     report_step(r, 1, 125, 1.61234);
     report_val(r, 1, 375, 1.6, 0.86);
     report_test(r, 3750, 1.57151, 0.88913);
@@ -88,7 +89,7 @@ static void json_lines(void **state)
     check(&f, report_open(&o, &err),
           TIME "\"start\",\"model\":\"mnist-cnn\",\"parameters\":93322,\"ranks\":4,\"transport\":\"host\","
                "\"batch_size\":32,\"micro_batches\":2,\"precision\":\"bf16\",\"threads\":1,\"isa\":"
-               "\"avx512\",\"epochs\":10,\"steps\":375}\n" TIME
+               "\"avx512\",\"epochs\":10,\"steps\":375,\"met_s\":0.010,\"data_s\":0.200}\n" TIME
                "\"train\",\"epoch\":1,\"epochs\":10,\"step\":125,\"steps\":375,\"global_step\":125,\"loss\":"
                "1.61234}\n" TIME
                "\"val\",\"epoch\":1,\"epochs\":10,\"global_step\":375,\"loss\":1.6,\"accuracy\":0.86}\n" TIME

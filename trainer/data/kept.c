@@ -1,0 +1,180 @@
+/* kept.c - find, fill and check the memory file in which the launcher keeps decoded data. */
+#include "trainer/data/kept.h"
+
+#include "common/contract.h"
+#include "common/sv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The start of the file; the key follows. `complete` is written last. */
+struct head {
+    uint64_t magic;
+    uint64_t key_bytes;
+    struct data_layout layout;
+    uint32_t complete;
+    uint32_t pad;
+};
+
+static const uint64_t MAGIC =
+    0x317470656b4b54; /* "TKkept1"; another number when the layout of the data changes */
+
+_Static_assert(sizeof(struct head) <= KEPT_HEAD_BYTES - KEPT_KEY_BYTES, "the key follows the head");
+
+struct kept {
+    int fd;
+    char *map; /* head and data; NULL: not mapped */
+    size_t bytes;
+};
+
+static bool is_ours(const char *path)
+{
+    static const char name[] = "/memfd:" CONTRACT_KEPT_DATA_NAME " (deleted)";
+    char target[sizeof(name)];
+
+    return readlink(path, target, sizeof(target)) == sizeof(name) - 1 &&
+           memcmp(target, name, sizeof(name) - 1) == 0;
+}
+
+/* A memory file that nobody can shrink under a mapping, and that can be written. */
+static bool fits(int fd)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && !(seals & (F_SEAL_GROW | F_SEAL_WRITE)) &&
+           !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+struct kept *kept_open(const char *where)
+{
+    struct sv rest = sv_from(where ? where : ""), part;
+    int64_t pid, number;
+    char path[64];
+
+    if (!sv_next(&rest, '/', &part) || !sv_i64(part, 1, INT_MAX, &pid) || !sv_i64(rest, 0, INT_MAX, &number))
+        return NULL;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)number);
+    if (!is_ours(path))
+        return NULL;
+    /* A descriptor of our own: its lock goes with this process. */
+    cleanup_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || !fits(fd) || flock(fd, LOCK_EX | LOCK_NB))
+        return NULL;
+    struct kept *k = calloc(1, sizeof(*k));
+    if (k)
+        k->fd = TAKE_FD(fd);
+    return k;
+}
+
+static void unmap(struct kept *k)
+{
+    if (k->map)
+        munmap(k->map, k->bytes);
+    k->map = NULL;
+}
+
+void kept_free(struct kept *k)
+{
+    if (!k)
+        return;
+    unmap(k);
+    close(k->fd);
+    free(k);
+}
+
+static off_t size_of(const struct kept *k)
+{
+    struct stat st;
+
+    return fstat(k->fd, &st) ? -1 : st.st_size;
+}
+
+static bool map(struct kept *k, const struct data_layout *l, int prot)
+{
+    k->bytes = KEPT_HEAD_BYTES + layout_bytes(l);
+    if (size_of(k) < (off_t)k->bytes)
+        return false;
+    void *mem = mmap(NULL, k->bytes, prot, MAP_SHARED, k->fd, 0);
+    k->map = mem == MAP_FAILED ? NULL : mem;
+    return k->map != NULL;
+}
+
+/* What may be read out of bounds by others: labels, which choose a class. */
+static bool labels_are_sound(const struct data_part *p, int32_t classes)
+{
+    for (int64_t i = 0; p->labels && i < p->items; i++)
+        if (p->labels[i] < 0 || p->labels[i] >= classes)
+            return false;
+    return true;
+}
+
+/* The head under this key; false: another one, or none. */
+static bool read_head(const struct kept *k, const struct buf *key, struct head *h)
+{
+    cleanup_free char *text = malloc(key->len + 1);
+
+    return text && pread(k->fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) && h->magic == MAGIC &&
+           h->complete == 1 && h->key_bytes == key->len && key->len <= KEPT_KEY_BYTES &&
+           pread(k->fd, text, key->len, sizeof(*h)) == (ssize_t)key->len &&
+           memcmp(text, buf_str(key), key->len) == 0;
+}
+
+bool kept_find(struct kept *k, const struct buf *key, const struct data_layout *layout, struct dataset *ret)
+{
+    struct data_layout want = *layout;
+    struct head h;
+
+    if (!read_head(k, key, &h))
+        return false;
+    want.classes = h.layout.classes;
+    if (!layout_same(&want, &h.layout) || want.classes < 0 || want.classes > LAYOUT_LABEL_MAX + 1 ||
+        !map(k, &want, PROT_READ))
+        return false;
+    *ret = layout_view(&want, k->map + KEPT_HEAD_BYTES);
+    if (labels_are_sound(&ret->train, want.classes) && labels_are_sound(&ret->test, want.classes))
+        return true;
+    unmap(k);
+    return false;
+}
+
+bool kept_make(struct kept *k, const struct buf *key, const struct data_layout *layout, struct dataset *ret)
+{
+    const struct head h = {.magic = MAGIC, .key_bytes = key->len, .layout = *layout};
+    const off_t had = size_of(k), want = (off_t)(KEPT_HEAD_BYTES + layout_bytes(layout));
+
+    if (had < 0 || key->len > KEPT_KEY_BYTES)
+        return false;
+    /* Zeros, the mark among them; the memory of larger data goes back. */
+    if ((had && fallocate(k->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, had)) ||
+        (had < want && ftruncate(k->fd, want)) || pwrite(k->fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
+        pwrite(k->fd, buf_str(key), key->len, sizeof(h)) != (ssize_t)key->len ||
+        !map(k, layout, PROT_READ | PROT_WRITE))
+        return false;
+    *ret = layout_view(layout, k->map + KEPT_HEAD_BYTES);
+    return true;
+}
+
+void kept_complete(struct kept *k, int32_t classes)
+{
+    const uint32_t one = 1;
+
+    mprotect(k->map, k->bytes, PROT_READ);
+    if (pwrite(k->fd, &classes, sizeof(classes),
+               (off_t)(offsetof(struct head, layout) + offsetof(struct data_layout, classes))) ==
+        (ssize_t)sizeof(classes))
+        (void)!pwrite(k->fd, &one, sizeof(one), offsetof(struct head, complete));
+}
+
+int kept_fd(const struct kept *k)
+{
+    return k->fd;
+}

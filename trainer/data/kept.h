@@ -1,0 +1,47 @@
+/* kept.h - decoded data in memory that the launcher keeps over restarts: a later attempt takes them instead of decoding
+ * the files again.
+ *
+ * The launcher creates an empty memory file (memfd) and names it to the ranks as CONTRACT_ENV_KEPT_DATA. What is in it was
+ * written by an earlier process: it is taken only when its key, layout and sizes are those wanted, it is complete, and its
+ * labels are those of its classes.
+ *
+ * Ownership: kept_open makes, kept_free frees and unmaps. One process at a time has it: a second one gets NULL.
+ * Order:     kept_find, or else kept_make, the data written, kept_complete. A process that ends in between leaves nothing
+ *            that can be found.
+ */
+#ifndef TK_TRAINER_DATA_KEPT_H
+#define TK_TRAINER_DATA_KEPT_H
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "trainer/data/layout.h"
+
+/* The data begin so far behind the start of the file: a multiple of every page size. */
+enum { KEPT_HEAD_BYTES = 64 * 1024, KEPT_KEY_BYTES = KEPT_HEAD_BYTES - 256 };
+
+struct kept;
+
+/* `where` is the variable's value; NULL or one that names no such file of a living process: NULL, there is none. */
+struct kept *kept_open(const char *where);
+void kept_free(struct kept *k);
+
+static inline void kept_freep(struct kept **k)
+{
+    kept_free(*k);
+}
+#define cleanup_kept __attribute__((cleanup(kept_freep)))
+
+/* Map what was kept under this key with this layout (but for `classes`, which *ret then has) and set *ret to a view of it,
+ * to be read only. False: there is none. */
+bool kept_find(struct kept *k, const struct buf *key, const struct data_layout *layout, struct dataset *ret);
+
+/* Drop what was kept and make room for data of this layout; *ret is a view to be written. False: not possible. */
+bool kept_make(struct kept *k, const struct buf *key, const struct data_layout *layout, struct dataset *ret);
+
+/* All is written, and `classes` known: other processes may find it from now on. This one reads only. */
+void kept_complete(struct kept *k, int32_t classes);
+
+/* For another process: the file's descriptor here, open for as long as *k. */
+int kept_fd(const struct kept *k);
+
+#endif
