@@ -11,8 +11,9 @@ help: ## show this text
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
-	@printf '  PYTHON=FILE       bench-trainer, test-big: a Python that has torch; default: the one of build/venv\n'
+	@printf '  PYTHON=FILE       bench-trainer, bench-recovery, test-big: a Python that has torch; default: the one of build/venv\n'
 	@printf '  REPEATS=5         bench-trainer: a minute each\n'
+	@printf '  KILLS=50          bench-recovery: about a second each\n'
 	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
@@ -89,6 +90,9 @@ bench-operator: ## the operator at scale: many jobs at once on a real API server
 
 bench-trainer: build ## the trainer beside PyTorch: time per step, 1 to 2 ranks, start-up (needs a Python with torch)
 	@python3 bench/trainer/bench.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(REPEATS),--repeats $(REPEATS))
+
+bench-recovery: build ## from a killed rank to the next training step, 50 times, beside PyTorch (needs a Python with torch)
+	@python3 bench/trainer/recovery.py --python $(or $(PYTHON),build/venv/bin/python) $(if $(KILLS),--kills $(KILLS))
 
 bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
 	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn

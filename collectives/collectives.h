@@ -16,8 +16,9 @@
  *            An argument that a rank can refuse by itself (a root or peer out of range, a negative timeout, too
  *            many shared pieces) leaves the table as if the call had not been made. After any other failure the
  *            contents of data buffers are unspecified, and every later call on the table fails with the same
- *            error. A dead process is detected within 0.1 s in the same pod and within 1 s in another, a lost
- *            host within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT comes up to 1 s after the deadline.
+ *            error. A process that waits for a dead one of the same pod is woken at once, one in another pod
+ *            within 1 s; a lost host is detected within 5 s. When rank 0 is stopped (SIGSTOP), ERR_TIMEOUT comes
+ *            up to 1 s after the deadline.
  * Numerics:  sums are taken element by element in rank order, 0 + 1 + 2 + ...: bit-identical on every rank, in
  *            every run and with every algorithm.
  */

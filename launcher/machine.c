@@ -1,4 +1,4 @@
-/* machine.c - hold a free port, find Python. */
+/* machine.c - hold a free port and memory, find Python. */
 #include "launcher/machine.h"
 #include "common/contract.h"
 

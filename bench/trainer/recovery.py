@@ -26,9 +26,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 RANKS = 2
-SAVE_STEPS = 20
-PAUSE_S = 0.3, 1.0  # between the first step after a kill and the next kill
-LIMIT_S = 120       # for one recovery
+SAVE_STEPS = 10
+PAUSE_S = 0.3, 1.0  # from the first step after a kill to the next kill, and on until a checkpoint has been due
+LIMIT_S = 120  # for one recovery
 GOALS = {"p50": 0.15, "p99": 0.45}
 
 
@@ -170,17 +170,22 @@ def recover(job, rng):
     return at, before - after + 1
 
 
+def train_on(job, rng):
+    end, step = time.monotonic() + rng.uniform(*PAUSE_S), job.step + SAVE_STEPS + rng.randrange(SAVE_STEPS)
+    while time.monotonic() < end or job.step < step:
+        job.turn(max(0.05, end - time.monotonic()))
+        job.events.clear()
+
+
 def disturb(name, command, folder, kills, rng):
     """The job after so many kills, and what they cost: [(phases, steps lost)]"""
     job, found = Job(command, folder), []
     job.until("train")
     for i in range(kills):
         print(f"{name}: kill {i + 1} of {kills}, step {job.step}", file=sys.stderr, flush=True)
-        end = time.monotonic() + rng.uniform(*PAUSE_S)
-        while time.monotonic() < end:
-            job.turn(end - time.monotonic())
-            job.events.clear()
+        train_on(job, rng)
         found.append(recover(job, rng))
+    train_on(job, rng)
     return job, found
 
 

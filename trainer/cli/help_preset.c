@@ -144,7 +144,8 @@ void help_preset(FILE *out, const struct config *cfg)
         "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE: which rank this is; a launcher sets them. "
         "PTJ_JOB_UID, TORCHELASTIC_RUN_ID: the run that checkpoints belong to. OMP_NUM_THREADS: threads "
         "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
-        "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. "
+        "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. TORCHKEEPER_KEPT_DATA: memory of the "
+        "launcher's, in which decoded data stay for its next attempt. "
         "TK_ISA: "
         "plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);
