@@ -48,7 +48,6 @@ static int open_ranks(struct session *s, struct err *err)
     if (collectives_config_read(&s->ranks, s->env->get, err) || session_find_device(s, err))
         return -1;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
-    s->times.met_s = since_start(s);
     return s->comm ? 0 : -1;
 }
 
@@ -278,6 +277,7 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
     if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
         return -1;
+    s->times.met_s = since_start(s);
     machine.threads = cfg->threads ? (int)cfg->threads
                                    : threads_per_rank(s->env->get("OMP_NUM_THREADS"), cpus_usable(),
                                                       s->ranks.local_world, KCTX_THREADS_MAX);
