@@ -50,7 +50,7 @@ class Job:
             self.poll.register(stream, select.POLLIN)
         self.events = []  # (seconds, event) of rank 0's stdout, a line of stderr, or ("gone", pid)
         self.pidfds = {}
-        self.step = 0
+        self.step = self.left = 0  # of the run, and to the end of the epoch (PyTorch's has none)
 
     def watch(self, pid):
         fd = os.pidfd_open(pid)
@@ -82,6 +82,7 @@ class Job:
                     event = json.loads(line)
                     if event["event"] == "train":
                         self.step = event["global_step"]
+                        self.left = event.get("steps", 0) - event.get("step", 0)
                     self.events.append((now, event))
         if self.process.poll() is not None:
             fail(f"{' '.join(self.command)}: ended with {self.process.returncode}\n{self.errors}")
@@ -279,6 +280,9 @@ def main():
         command = [f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", f"--max-restarts={args.kills}", "--no_python",
                    *our_trainer(args, f"{folder}/disturbed", options)]
         job, found["torchrun and trainer"] = disturb("ours", command, folder, args.kills, rng)
+        # Not at the end of an epoch: a checkpoint also says whether the epoch has been validated.
+        while job.left < 2 * SAVE_STEPS:
+            job.turn(1)
         status = job.stop()
         if status != 128 + signal.SIGTERM:
             fail(f"exit status {status} after SIGTERM, expected {128 + signal.SIGTERM}\n{job.errors}")
