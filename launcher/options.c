@@ -53,12 +53,16 @@ static int get_program(const struct option_values *v, const struct options_host 
             err, ERR_INVALID,
             "no program given: expected torchrun [OPTIONS] PROGRAM [ARGUMENTS...]; in a "
             "PyTorchTrainingJob the program stands in the container's args, its command is not used");
-    if (module + no_python + run_path > 1)
-        return err_set(err, ERR_INVALID,
-                       "--module, --no-python and --run-path: expected at most one of them");
+    if (module && no_python && !run_path)
+        return err_set(err, ERR_INVALID, "--module and --no-python: expected at most one of them");
+    if (launch && no_python && !v->text[OPT_USE_ENV])
+        return err_set(
+            err, ERR_INVALID,
+            "--no-python: expected --use-env too: launch would pass --local-rank to a program that "
+            "is no Python script");
     o->program = v->rest;
-    o->program_kind = module     ? PROGRAM_PYTHON_MODULE
-                      : run_path ? PROGRAM_PYTHON_RUN_PATH
+    o->program_kind = run_path ? PROGRAM_PYTHON_RUN_PATH
+                      : module ? PROGRAM_PYTHON_MODULE
                       : !no_python && (sv_ends(sv_from(v->rest[0]), ".py") ||
                                        (host->wants_python && host->wants_python(v->rest[0])))
                           ? PROGRAM_PYTHON_FILE

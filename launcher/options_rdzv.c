@@ -182,7 +182,9 @@ static int get_master(const struct option_values *v, struct arena *a, struct opt
 
 int options_rendezvous(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
 {
-    const char *backend = v->text[OPT_RDZV_BACKEND] ? v->text[OPT_RDZV_BACKEND] : "static";
+    const char *backend = v->text[OPT_STANDALONE]     ? "c10d" /* whatever else is asked for */
+                          : v->text[OPT_RDZV_BACKEND] ? v->text[OPT_RDZV_BACKEND]
+                                                      : "static";
 
     o->is_static = strcmp(backend, "static") == 0;
     /* As PyTorch's: a node alone meets nobody, so two launches on a host take no port from each other. */

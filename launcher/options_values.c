@@ -1,8 +1,10 @@
 /* options_values.c - take one text per option from argv and from PET_* variables. */
 #include "common/nearest.h"
-#include "launcher/options.h"
+#include "common/sv.h"
+#include "launcher/options_read.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,23 +49,35 @@ static int find_letter(char letter)
     return -1;
 }
 
-/* Take defaults from PET_NPROC_PER_NODE and so on. A flag's value is a number, 0 for off. */
-static void read_defaults(const struct options_host *host, struct arena *a, struct option_values *v)
+/* PyTorch's reads no variable for these. */
+static bool has_variable(int id)
+{
+    return id != OPT_HELP && id != OPT_VERSION && id != OPT_PRINT_COMPLETION && id != OPT_NUMA_BINDING &&
+           id != OPT_LOGS_SPECS && id != OPT_USE_ENV;
+}
+
+/* Take defaults from PET_NPROC_PER_NODE and so on; an empty one counts as not set. A flag's value is a number, 0 for off. */
+static int read_defaults(const struct options_host *host, struct arena *a, struct option_values *v,
+                         struct err *err)
 {
     for (int i = 0; i < N_OPTIONS; i++) {
         char name[64] = "PET_";
         size_t n = strlen(name);
-        if (i == OPT_HELP || i == OPT_VERSION || i == OPT_PRINT_COMPLETION)
-            continue;
+        int64_t on = 1;
         for (const char *p = option_rows[i].name; *p && n < sizeof(name) - 1; p++)
             name[n++] = *p == '-' ? '_' : (char)toupper((unsigned char)*p);
         name[n] = '\0';
-        const char *text = host->get(name);
-        if (!text || !*text || (!option_rows[i].meta && strcmp(text, "0") == 0))
+        const char *text = has_variable(i) ? host->get(name) : NULL;
+        if (!text || !*text)
             continue;
         v->text[i] = arena_strdup(a, text);
         v->from_env[i] = true;
+        if (!option_rows[i].meta && !sv_i64(sv_from(text), INT32_MIN, INT32_MAX, &on))
+            return option_bad(v, i, err, "0 or 1");
+        if (!on)
+            v->text[i] = NULL;
     }
+    return 0;
 }
 
 static int refuse(const char *word, struct err *err)
@@ -91,31 +105,29 @@ static int refuse_ambiguous(const char *word, size_t len, struct err *err)
     return err_set(err, ERR_INVALID, "%.*s: expected one of %s", (int)(len + 2), word, list);
 }
 
-/* Parse the option at argv[*at]; *at becomes the index of its last word. */
-static int read_option(char *const *argv, int *at, struct option_values *v, struct err *err)
+/* argparse takes a word for a value unless it looks like an option: "-x", but not "-", "-1", "-.5" or "-a b". */
+static bool is_value(const char *word)
 {
-    const char *word = argv[*at], *value = NULL;
-    int id;
+    const char *number = word + 1 + strspn(word + (*word == '-'), "0123456789");
 
-    if (word[1] == '-') {
-        size_t len = strcspn(word + 2, "=");
-        id = find_long(word + 2, len);
-        if (id == AMBIGUOUS)
-            return refuse_ambiguous(word, len, err);
-        value = word[2 + len] ? word + 2 + len + 1 : NULL;
-    } else {
-        id = find_letter(word[1]);
-        value = id >= 0 && word[2] ? word + 2 + (word[2] == '=') : NULL;
-    }
-    if (id < 0)
-        return refuse(word, err);
+    if (word[0] != '-' || !word[1] || strchr(word, ' '))
+        return true;
+    return (!*number && number > word + 1) ||
+           (*number == '.' && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1));
+}
+
+/* Take an option whose value is `value`, else the next word. */
+static int take(char *const *argv, int *at, int id, const char *value, struct option_values *v,
+                struct err *err)
+{
     if (!option_rows[id].meta) {
         if (value)
-            return err_set(err, ERR_INVALID, "--%s takes no value, got %.80s", option_rows[id].name, word);
+            return err_set(err, ERR_INVALID, "--%s takes no value, got %.80s", option_rows[id].name,
+                           argv[*at]);
         value = "1";
     } else if (!value) {
         value = argv[*at + 1];
-        if (!value)
+        if (!value || !is_value(value))
             return err_set(err, ERR_INVALID, "--%s: expected a value (%s) after it", option_rows[id].name,
                            option_rows[id].meta);
         (*at)++;
@@ -125,16 +137,67 @@ static int read_option(char *const *argv, int *at, struct option_values *v, stru
     return 0;
 }
 
+/* Letters: those of flags may be followed by others, as in -mt3. */
+static int read_letters(char *const *argv, int *at, struct option_values *v, struct err *err)
+{
+    for (const char *p = argv[*at] + 1; *p; p++) {
+        const int id = find_letter(*p);
+        const char *rest = p[1] ? p + 1 + (p[1] == '=') : NULL;
+        if (id < 0)
+            return refuse(argv[*at], err);
+        const bool more = !option_rows[id].meta && p[1] && p[1] != '=';
+        if (take(argv, at, id, more ? NULL : rest, v, err) < 0)
+            return -1;
+        if (!more)
+            return 0;
+    }
+    return 0;
+}
+
+/* Parse the option at argv[*at]; *at becomes the index of its last word. */
+static int read_option(char *const *argv, int *at, struct option_values *v, struct err *err)
+{
+    const char *word = argv[*at];
+
+    if (word[1] != '-')
+        return read_letters(argv, at, v, err);
+    const size_t len = strcspn(word + 2, "=");
+    const int id = find_long(word + 2, len);
+    if (id == AMBIGUOUS)
+        return refuse_ambiguous(word, len, err);
+    if (id < 0)
+        return refuse(word, err);
+    return take(argv, at, id, word[2 + len] ? word + 2 + len + 1 : NULL, v, err);
+}
+
+/* The program and its words, without a "--" between them: argparse drops the first one that is not among the words. */
+static char *const *program_words(char *const *rest, struct arena *a)
+{
+    size_t n = 0;
+
+    if (!rest[0] || !rest[1] || strcmp(rest[1], "--") != 0)
+        return rest;
+    while (rest[n])
+        n++;
+    char **words = arena_array(a, n, char *);
+    words[0] = rest[0];
+    memcpy(words + 1, rest + 2, (n - 1) * sizeof(*words)); /* and the NULL */
+    return words;
+}
+
 int option_values_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                         struct option_values *ret, struct err *err)
 {
     struct option_values v = {0};
+    bool ended = false;
     int at = 1;
 
-    read_defaults(host, a, &v);
+    if (read_defaults(host, a, &v, err) < 0)
+        return -1;
     for (; at < argc && argv[at][0] == '-' && argv[at][1]; at++) {
         if (strcmp(argv[at], "--") == 0) {
             at++;
+            ended = true;
             break;
         }
         if (read_option(argv, &at, &v, err) < 0)
@@ -143,6 +206,8 @@ int option_values_parse(int argc, char *const *argv, const struct options_host *
             break;
     }
     v.rest = argv + (at < argc ? at : argc);
+    if (!ended)
+        v.rest = program_words(v.rest, a);
     *ret = v;
     return 0;
 }

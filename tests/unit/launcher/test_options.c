@@ -128,6 +128,89 @@ static void test_values_from_the_environment(void **state)
     fake_env = NULL;
 }
 
+/* A PET_ variable of a flag is a number; of three options PyTorch reads none, so it is no reason to refuse anything. */
+static void test_flags_from_the_environment(void **state)
+{
+    static const struct {
+        const char *variable;
+        int kind; /* -1: refused */
+    } cases[] = {
+        {"PET_MODULE=1", PROGRAM_PYTHON_MODULE},
+        {"PET_MODULE=0", PROGRAM_PYTHON_FILE},
+        {"PET_MODULE=00", PROGRAM_PYTHON_FILE},
+        {"PET_MODULE=2", PROGRAM_PYTHON_MODULE},
+        {"PET_MODULE=", PROGRAM_PYTHON_FILE},
+        {"PET_MODULE=true", -1},
+        {"PET_STANDALONE=yes", -1},
+        {"PET_NUMA_BINDING=node", PROGRAM_PYTHON_FILE},
+        {"PET_LOGS_SPECS=x", PROGRAM_PYTHON_FILE},
+        {"PET_RUN_PATH=1", PROGRAM_PYTHON_RUN_PATH},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o;
+        struct err err = {0};
+        fake_env = WORDS(cases[i].variable);
+        int rc = parse(&a, &o, &err, 0, WORDS("torchrun", "train.py"));
+        fake_env = NULL;
+        if (rc == 0 ? (int)o.program_kind != cases[i].kind
+                    : cases[i].kind >= 0 || !strstr(err.msg, "(from its PET_ variable): expected 0 or 1"))
+            fail_msg("%s: %d, \"%s\"", cases[i].variable, rc, err.msg);
+    }
+    cleanup_arena struct arena a = {0};
+    struct options o;
+    fake_env = WORDS("PET_USE_ENV=1");
+    parse_ok(&a, &o, WORDS("launch", "train.py"));
+    fake_env = NULL;
+    assert_true(o.local_rank_argument);
+}
+
+/* What argparse takes for an option's value, and for which letters. */
+static void test_words_as_argparse_reads_them(void **state)
+{
+    static const struct {
+        const char *words[6];
+        const char *role; /* NULL: refused */
+        const char *program;
+    } cases[] = {
+        {{"torchrun", "--role", "-x", "p"}, NULL, ""},
+        {{"torchrun", "--role", "--nnodes=1", "p"}, NULL, ""},
+        {{"torchrun", "--role", "--", "p"}, NULL, ""},
+        {{"torchrun", "-t", "-m", "p"}, NULL, ""},
+        {{"torchrun", "--role=-x", "p"}, "-x", "p"},
+        {{"torchrun", "--role", "-", "p"}, "-", "p"},
+        {{"torchrun", "--role", "-1", "p"}, "-1", "p"},
+        {{"torchrun", "--role", "-.5", "p"}, "-.5", "p"},
+        {{"torchrun", "--role", "-a b", "p"}, "-a b", "p"},
+        {{"torchrun", "-mt3", "p"}, "default", "p"},
+        {{"torchrun", "-mr", "3", "p"}, "default", "p"},
+        {{"torchrun", "-mx", "p"}, NULL, ""},
+        {{"torchrun", "-m=1", "p"}, NULL, ""},
+        {{"torchrun", "p", "--", "-x"}, "default", "p|-x"},
+        {{"torchrun", "p", "--", "--", "-x"}, "default", "p|--|-x"},
+        {{"torchrun", "p", "x", "--", "-x"}, "default", "p|x|--|-x"},
+        {{"torchrun", "--", "p", "--", "-x"}, "default", "p|--|-x"},
+        {{"torchrun", "p", "--"}, "default", "p"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        cleanup_arena struct arena a = {0};
+        struct options o = {0};
+        struct err err = {0};
+        char program[80] = "";
+        int rc = parse(&a, &o, &err, 0, cases[i].words);
+        for (int j = 0; rc == 0 && o.program[j]; j++)
+            snprintf(program + strlen(program), sizeof(program) - strlen(program), "%s%s", j ? "|" : "",
+                     o.program[j]);
+        if ((rc == 0) != (cases[i].role != NULL) || (rc == 0 && strcmp(o.role, cases[i].role) != 0) ||
+            strcmp(program, cases[i].program) != 0)
+            fail_msg("case %zu: %d, %s, \"%s\"", i, rc, program, err.msg);
+    }
+}
+
 static void test_what_the_operator_writes(void **state)
 {
     cleanup_arena struct arena a = {0};
@@ -279,6 +362,7 @@ static void test_refusals(void **state)
         {{"torchrun", "--logs-specs=mine", "p"}, "Python plugins"},
         {{"torchrun", "--event-log-handler=console", "p"}, "Python's log handlers"},
         {{"torchrun", "-m", "--no-python", "p"}, "at most one"},
+        {{"launch", "--no-python", "p"}, "--no-python: expected --use-env too"},
         {{"torchrun", "-r", "4", "p"}, "redirects"},
         {{"torchrun", "-t", "1:4", "p"}, "RANK:0..3"},
         {{"torchrun", "--local-ranks-filter=a", "p"}, "local-ranks-filter"},
@@ -311,6 +395,7 @@ static void test_leniencies(void **state)
         {{"torchrun", "--rdzv-conf=is_host=maybe", "--master-port=1", "p"}, "is_host has no effect"},
         {{"torchrun", "--node_rank=1", "p"}, "--node-rank=1 has no effect"},
         {{"torchrun", "--standalone", "--nnodes=1:4", "p"}, NULL},
+        {{"torchrun", "--standalone", "--rdzv-backend=etcd", "p"}, NULL},
         {{"torchrun", "--signals-to-handle=SIGTERM,SIGFOO", "p"}, "SIGFOO is not handled"},
         {{"torchrun", "-r", "1:1", "p"}, NULL},
         {{"torchrun", "--log-dir", "/dev/null", "p"}, NULL},
@@ -380,6 +465,10 @@ static void test_program_kinds(void **state)
     parse_ok(&a, &o, WORDS("torchrun", "--run-path", "train.py"));
     assert_int_equal(o.program_kind, PROGRAM_PYTHON_RUN_PATH);
     assert_false(o.local_rank_argument);
+    parse_ok(&a, &o, WORDS("torchrun", "--run-path", "--no-python", "-m", "train.py"));
+    assert_int_equal(o.program_kind, PROGRAM_PYTHON_RUN_PATH); /* it takes precedence */
+    parse_ok(&a, &o, WORDS("launch", "--no-python", "--use-env", "p"));
+    assert_false(o.local_rank_argument);
     parse_ok(&a, &o, WORDS("/usr/bin/launch", "train.py"));
     assert_true(o.local_rank_argument);
     parse_ok(&a, &o, WORDS("torch.distributed.launch", "--use-env", "train.py"));
@@ -424,6 +513,8 @@ int main(void)
         cmocka_unit_test(test_both_spellings),
         cmocka_unit_test(test_every_option_is_accepted_or_refused_by_name),
         cmocka_unit_test(test_values_from_the_environment),
+        cmocka_unit_test(test_flags_from_the_environment),
+        cmocka_unit_test(test_words_as_argparse_reads_them),
         cmocka_unit_test(test_what_the_operator_writes),
         cmocka_unit_test(test_how_nodes_meet),
         cmocka_unit_test(test_how_many_ranks),
