@@ -80,7 +80,7 @@ static int read_setting(const struct option_values *v, struct sv key, struct sv 
 static int get_conf(const struct option_values *v, struct arena *a, struct options *o, struct err *err)
 {
     struct options_meeting *m = &o->meeting;
-    struct sv rest = sv_from(v->text[OPT_RDZV_CONF] ? v->text[OPT_RDZV_CONF] : ""), pair;
+    struct sv rest = sv_trim(sv_from(v->text[OPT_RDZV_CONF] ? v->text[OPT_RDZV_CONF] : "")), pair;
     int64_t static_join_ms = 0;
 
     m->join_ms = JOIN_S * 1000;

@@ -396,6 +396,7 @@ static void test_leniencies(void **state)
         {{"torchrun", "--node_rank=1", "p"}, "--node-rank=1 has no effect"},
         {{"torchrun", "--standalone", "--nnodes=1:4", "p"}, NULL},
         {{"torchrun", "--standalone", "--rdzv-backend=etcd", "p"}, NULL},
+        {{"torchrun", "--rdzv-conf=  ", "p"}, NULL},
         {{"torchrun", "--signals-to-handle=SIGTERM,SIGFOO", "p"}, "SIGFOO is not handled"},
         {{"torchrun", "-r", "1:1", "p"}, NULL},
         {{"torchrun", "--log-dir", "/dev/null", "p"}, NULL},
