@@ -119,6 +119,16 @@ static int get_shutdown_timeout(const struct option_values *v, const struct opti
     return 0;
 }
 
+/* PyTorch's launcher then reads a pipe, where ranks that hang are reported. */
+static void warn_of_timer(const struct options_host *host, struct arena *a, struct options *o)
+{
+    const char *wanted = host->get("TORCHELASTIC_ENABLE_FILE_TIMER");
+
+    if (wanted && strcmp(wanted, "1") == 0)
+        option_warn(o, a,
+                    "TORCHELASTIC_ENABLE_FILE_TIMER=1 has no effect: this launcher has no such watchdog");
+}
+
 int options_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                   struct options *ret, struct err *err)
 {
@@ -148,6 +158,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         check_virtual(host, &o, err) < 0 || get_program(&v, host, options_is_launch(argv[0]), &o, err) < 0)
         return -1;
     get_signals(&v, a, &o);
+    warn_of_timer(host, a, &o);
     if ((int64_t)o.nnodes * o.nproc > OPTIONS_WORLD_MAX)
         return err_set(err, ERR_INVALID, "--nnodes x --nproc-per-node: more than %d ranks",
                        OPTIONS_WORLD_MAX);

@@ -83,7 +83,7 @@ CASES = [
     Case("local_elastic_agent: what is set stays", "TORCH_NCCL_ASYNC_ERROR_HANDLING=0 OMP_NUM_THREADS=3 "
          "TORCHELASTIC_TIMER_FILE=/nosuch TORCHELASTIC_HEALTH_CHECK_PORT=12345 --nproc-per-node=2 PROBE"),
     Case("local_elastic_agent: watchdog enabled", "TORCHELASTIC_ENABLE_FILE_TIMER=1 PROBE", long=True,
-         differs={r"\$TORCHELASTIC_TIMER_FILE$": "the watchdog's pipe needs a server in the launcher, and ours has none"}),
+         differs={r"\$TORCHELASTIC_TIMER_FILE$": "ours has no watchdog, and says so"}),
     Case("test_api: signals in the environment", "--signals-to-handle=SIGTERM,SIGUSR1,SIGUSR2 PROBE", long=True),
     Case("test_api: invalid signals", "--signals-to-handle=SIGTERM,INVALID_SIGNAL PROBE"),
     # ---- failures ----

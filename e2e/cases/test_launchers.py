@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from launcher_cases import CASES
@@ -204,9 +203,9 @@ def test_ctrl_c_twice(tmp_path):
     launch, terminal = at_a_terminal("ours", tmp_path, ["--nproc-per-node=2", "--shutdown-timeout=1000", str(RANKS / "probe.py"),
                                                         "deaf"])
     pids = launch.wait_notes("ready", 2).values()
-    for _ in range(2):
-        os.write(terminal, b"\x03")
-        time.sleep(0.2)  # two that come as one are one
+    os.write(terminal, b"\x03")
+    launch.wait_notes("heard", 2)
+    os.write(terminal, b"\x03")
     told = read_all(terminal)
     assert launch.end() == 130, told
     assert not stay(pids)

@@ -8,7 +8,7 @@ is a deed, with `@RANK`, `@RANK.RESTARTS` or `@.RESTARTS` for whom it is meant. 
     error=JSON          write the error file
     wait                sleep until a signal ends it
     save=N              as wait, but note the first of SIGTERM and SIGINT and end with status N
-    deaf                as wait, but ignore SIGTERM and SIGINT
+    deaf                as wait, but only note SIGTERM and SIGINT
 
 A bad end waits for the other ranks of the node to have got to theirs, so that what they leave does not depend on who is faster."""
 
@@ -72,8 +72,8 @@ def do(deed, what):
     elif deed == "save":
         save(what)
     elif deed == "deaf":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, lambda number, _: note("heard", number))
+        signal.signal(signal.SIGINT, lambda number, _: note("heard", number))
         sleep()
     elif deed == "error":
         with open(os.environ["TORCHELASTIC_ERROR_FILE"], "w") as f:

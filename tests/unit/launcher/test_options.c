@@ -418,6 +418,21 @@ static void test_leniencies(void **state)
     }
 }
 
+static void test_a_watchdog_that_is_not_there(void **state)
+{
+    cleanup_arena struct arena a = {0};
+    struct options o;
+
+    (void)state;
+    for (int on = 0; on < 2; on++) {
+        fake_env = WORDS(on ? "TORCHELASTIC_ENABLE_FILE_TIMER=1" : "TORCHELASTIC_ENABLE_FILE_TIMER=0");
+        parse_ok(&a, &o, WORDS("torchrun", "p"));
+        fake_env = NULL;
+        assert_int_equal(o.warnings, on);
+    }
+    assert_non_null(strstr(o.warning[0], "TORCHELASTIC_ENABLE_FILE_TIMER=1 has no effect"));
+}
+
 static void test_a_gpu_for_each_virtual_rank(void **state)
 {
     static const struct {
@@ -521,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_how_many_ranks),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_leniencies),
+        cmocka_unit_test(test_a_watchdog_that_is_not_there),
         cmocka_unit_test(test_a_gpu_for_each_virtual_rank),
         cmocka_unit_test(test_program_kinds),
         cmocka_unit_test(test_maps_of_streams),
