@@ -4,16 +4,26 @@ a launch then a fraction of one. The child runs the module as `python -m` does.
 A line of JSON on stdin asks for a launch: {"module", "words", "environment", "directory", "out", "err"}; the answer is the
 process id. {"wait": PID} asks for its end; the answer is the status that waitpid gives."""
 
+import ctypes
 import gc
 import json
 import os
 import runpy
+import signal
 import sys
 import threading
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """A tester that is killed leaves no launcher behind that waits for others."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def become(launch):
     """In the child: everything as for a process of its own."""
+    die_with_parent()
     os.setsid()
     os.chdir(launch["directory"])
     os.environ.clear()
@@ -33,6 +43,7 @@ def answer(value):
 
 
 def main():
+    die_with_parent()
     import torch.distributed.launch
     import torch.distributed.run
 
