@@ -60,27 +60,6 @@ static int save_epoch(struct session *s, int64_t epoch, struct err *err)
     return 0;
 }
 
-int run_checkpoint(struct session *s, bool last, struct err *ret)
-{
-    struct snapshot all = session_snapshot(s);
-    struct err err = {0};
-    int64_t before = s->saver.last_step;
-
-    if (session_gather(s, ret))
-        return -1;
-    all.lr = s->lr;
-    int failed = saver_save(&s->saver, &all, &err);
-    session_gathered(s);
-    if (failed) {
-        err_wrap(&err, "no checkpoint written: --ckpt_dir");
-        report_note(s->report, true, err.msg);
-    } else if (s->saver.last_step != before || (last && s->saver.last_step == s->cursor.step)) {
-        /* The second: a job that stops at a step which it has just saved reports that checkpoint as its last. */
-        report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, last, !s->run_id.later_attempt);
-    }
-    return 0;
-}
-
 /* Behind an epoch: validation, exports, the checkpoint that waited for them. */
 static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
 {
@@ -93,17 +72,16 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     if (!c->validated && save_epoch(s, c->epoch, err))
         return -1;
     c->validated = true;
-    if (s->save_due && run_checkpoint(s, false, err))
+    if (s->saver.due && !s->saver.held && run_checkpoint(s, err))
         return -1;
-    s->save_due = false;
     *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
     return 0;
 }
 
-/* All ranks leave together: one that is seen to go takes the others with it, rank 0 in the middle of its checkpoint. */
+/* All ranks leave together, so that no launcher takes one that ends for a reason to stop the others. */
 static int stop_together(struct session *s, struct err *err)
 {
-    return run_checkpoint(s, true, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
+    return run_last_checkpoint(s, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
 }
 
 static int train_all(struct session *s, uint32_t *stop, struct err *err)
@@ -115,7 +93,10 @@ static int train_all(struct session *s, uint32_t *stop, struct err *err)
         if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, stop, err)))
             return -1;
     }
-    return *stop ? stop_together(s, err) : 0;
+    if (*stop)
+        return stop_together(s, err);
+    /* The last step may have been due while an earlier one was written: there is no other to save instead. */
+    return s->saver.due && (run_settle(s, err) || run_checkpoint(s, err)) ? -1 : 0;
 }
 
 /* Nobody who asked for the file is left without it, or with older weights, because the epochs were not all of them. */
@@ -147,6 +128,7 @@ static int finish(struct session *s, uint32_t *stop, struct err *err)
         return -1;
     if (!cfg->eval_only)
         report_times(s->report, &s->times);
+    run_await_checkpoint(s);
     return 0;
 }
 

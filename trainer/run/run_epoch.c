@@ -72,15 +72,11 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
         report_progress(s->report, c->epoch, c->epoch_step, (double)r->loss);
     if (describe_step(s, err))
         return -1;
-    s->save_due = s->save_due || saver_due(&s->saver, c->step, r->flags);
+    run_learn_saves(s, r);
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
-    if (s->save_due && c->epoch_step < steps) {
-        s->save_due = false;
-        return run_checkpoint(s, false, err);
-    }
-    return 0;
+    return s->saver.due && !s->saver.held && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
 }
 
 bool run_has_all_steps(const struct session *s)

@@ -1,7 +1,7 @@
-/* run_epoch.h - functions that run.c, run_epoch.c and run_validate.c share. No other file includes it.
+/* run_epoch.h - functions that run.c, run_epoch.c, run_validate.c and run_checkpoint.c share. No other file includes it.
  *
  * Ownership: the session is borrowed.
- * Order:     run_epoch and run_checkpoint are collective calls.
+ * Order:     run_epoch, run_checkpoint, run_last_checkpoint and run_settle are collective calls.
  * Errors:    those of the collectives; ERR_FATAL for a loss that is not finite.
  */
 #ifndef TK_TRAINER_RUN_RUN_EPOCH_H
@@ -16,8 +16,21 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err) M
 /* --max_steps has been reached. */
 bool run_has_all_steps(const struct session *s);
 
-/* A checkpoint, by all ranks; one that cannot be written is told, and training goes on. */
-int run_checkpoint(struct session *s, bool last, struct err *err) MUST_CHECK;
+/* After a step, before its checkpoint if one is due (s->saver): what rank 0 has written meanwhile is told. */
+void run_learn_saves(struct session *s, const struct train_result *r);
+
+/* Save this step. Rank 0 has to be idle: not s->saver.held, or run_settle came first. The training goes on meanwhile; one that
+ * cannot be written is told later. */
+int run_checkpoint(struct session *s, struct err *err) MUST_CHECK;
+
+/* Wait until rank 0 has written what it was given, however long that takes: nobody's deadline runs. */
+int run_settle(struct session *s, struct err *err) MUST_CHECK;
+
+/* Save the step at which the run stops, when what is under way is written, and wait until that is written, too. */
+int run_last_checkpoint(struct session *s, struct err *err) MUST_CHECK;
+
+/* On rank 0, at the end: wait until all is written. The other ranks need not wait. */
+void run_await_checkpoint(struct session *s);
 
 /* What validates, or the test data. */
 struct evaluate_parts run_part_of(struct session *s, bool test);

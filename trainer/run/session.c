@@ -19,6 +19,7 @@ void session_release(struct session *s)
     struct err ignored;
 
     (void)report_close(s->report, &ignored);
+    saver_close(&s->saver); /* a checkpoint that is being written is finished, whatever ends the run */
     train_release(&s->train);
     /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
     const bool lost = session_device_lost(s);
@@ -180,21 +181,30 @@ static int make_report(struct session *s, struct err *err)
     return s->report ? 0 : -1;
 }
 
-/* Stages and parts are gathered to be saved or described, so all ranks must know what rank 0 will do. */
+/* Ranks save, gather and describe together, so all must know what rank 0 will do. */
 static int tell_saving(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
     int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
-                      cfg->log_dir ? cfg->log_images : 0};
+                      cfg->log_dir ? cfg->log_images : 0, s->saver.beside};
 
-    if ((s->pipeline.at.stages > 1 || s->shard.each) &&
-        s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+    if (s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
         return -1;
     s->saves = told[0];
     s->save_every = told[1];
     s->histograms_every = told[2];
     s->images_every = told[3];
+    s->saver.beside = told[4];
     return 0;
+}
+
+/* It works without what it could not get, so that is no error. */
+static void open_saver(struct session *s)
+{
+    const struct snapshot all = session_snapshot(s);
+
+    if (!s->cfg->eval_only && saver_open(&s->saver, &all, &s->not_beside))
+        err_wrap(&s->not_beside, "the training waits for each checkpoint");
 }
 
 static bool stopped(void *stop)
@@ -286,11 +296,16 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     if (!s->ctx && !(s->ctx = kctx_make(&machine, err)))
         return -1;
     if (session_share_batch(s, err) || open_data(s, err) || make_model(s, err) || make_train(s, err) ||
-        session_begin(s, err) || make_report(s, err) || tell_saving(s, err) || say_start(s, err))
+        session_begin(s, err) || make_report(s, err))
+        return -1;
+    open_saver(s);
+    if (tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);
     if (s->gpu.note[0])
         report_note(s->report, true, s->gpu.note);
+    if (s->not_beside.kind)
+        report_note(s->report, true, s->not_beside.msg);
     for (int i = 0; i < s->resumed.notes; i++)
         report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
     return 0;

@@ -47,15 +47,16 @@ struct session {
     struct model *model; /* this rank's stage of it */
     struct optim optim;
     struct shard_parts shard;
-    struct optim whole_optim; /* rank 0 of several stages: memory for all stages' moments */
+    struct optim
+        whole_optim; /* rank 0, where ranks have stages or parts: memory for the moments of all of them */
     uint32_t *split_order;
     struct split split;
     struct train train;
     struct run_id run_id; /* rank 0's counts */
     struct cursor cursor;
     struct saver saver;
-    bool save_due; /* a checkpoint waits for the end of its epoch */
-    double lr;     /* of the last step */
+    struct err not_beside; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */
+    double lr;             /* of the last step */
     struct resume_result resumed;
     struct report *report; /* rank 0 alone */
     bool saves;            /* rank 0 has a --save_path, and then also needs the others' weights */
@@ -88,11 +89,8 @@ int session_begin(struct session *s, struct err *err) MUST_CHECK;
 /* What a checkpoint holds of this run. */
 struct snapshot session_snapshot(struct session *s);
 
-/* Bring the state of all stages into rank 0's snapshot. A collective call. */
+/* Bring the state of all stages into rank 0's snapshot. A collective call, when rank 0 has written the one before. */
 int session_gather(struct session *s, struct err *err) MUST_CHECK;
-
-/* Free what only the snapshot needed; it has been written. */
-void session_gathered(struct session *s);
 
 /* Steps of a whole epoch at this number of ranks. */
 int64_t session_steps(const struct session *s);

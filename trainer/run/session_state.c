@@ -1,15 +1,20 @@
 /* session_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
 #include "trainer/run/session.h"
 
+#include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
 struct snapshot session_snapshot(struct session *s)
 {
-    if (s->shard.each)
-        return (struct snapshot){.model = s->model, .optim = &s->whole_optim, .cursor = &s->cursor};
+    struct snapshot all = {.model = s->model, .optim = &s->optim, .cursor = &s->cursor, .lr = s->lr};
+
+    if (s->shard.each || s->pipeline.whole)
+        all.optim = &s->whole_optim;
     if (s->pipeline.whole)
-        return (struct snapshot){.model = s->pipeline.whole, .optim = &s->whole_optim, .cursor = &s->cursor};
-    return (struct snapshot){.model = s->model, .optim = &s->optim, .cursor = &s->cursor};
+        all.model = s->pipeline.whole;
+    /* The moments of the training lie elsewhere: in parts, or on a device. */
+    all.moments_stay = all.optim != &s->optim || !device_is_host(s->ctx);
+    return all;
 }
 
 /* Memory for all parts' moments, on rank 0. */
@@ -21,16 +26,8 @@ static int make_whole_optim(struct session *s, struct err *err)
     return s->comm->rank ? 0 : optim_make(&s->whole_optim, &s->cfg->optimizer, row, rows, err);
 }
 
-void session_gathered(struct session *s)
-{
-    if (s->shard.each)
-        optim_release(&s->whole_optim);
-}
-
 static int gather_parts(struct session *s, struct err *err)
 {
-    if (make_whole_optim(s, err))
-        return -1;
     s->whole_optim.step = s->optim.step;
     return (s->optim.m && shard_gather(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
                    (s->optim.v && shard_gather(&s->shard, s->optim.v, s->whole_optim.v, err))
@@ -121,7 +118,6 @@ int session_begin(struct session *s, struct err *err)
         (s->resumed.resumed && o.in_parts && scatter(s, err)))
         return -1;
     compare_items(s);
-    session_gathered(s);
     /* A later attempt needs the first weights no more, and they may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");
@@ -138,6 +134,7 @@ int session_begin(struct session *s, struct err *err)
                               .rank = s->comm->rank,
                               .clock = s->env->clock,
                               .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
-                              .last_step = -1};
+                              .last_step = -1,
+                              .begun_step = -1};
     return 0;
 }

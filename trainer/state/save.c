@@ -39,7 +39,9 @@ int save_weights(const char *path, struct model *m, struct err *err)
 {
     cleanup_arena struct arena a = {0};
     bool safetensors = sv_ends(sv_from(path), SAFETENSORS); /* it has no shared storages */
-    struct tensor_list list = state_dict_model(m, !safetensors, &a);
+    int rows;
+    const struct state_row *row = model_state(m, &rows);
+    struct tensor_list list = state_dict_model(row, rows, !safetensors, &a);
 
     if (safetensors)
         return export_safetensors(path, &list, err);

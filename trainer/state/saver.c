@@ -1,38 +1,95 @@
-/* saver.c - decide by steps and time when a checkpoint is due, and write it. */
+/* saver.c - decide by steps and time when a checkpoint is due, copy the state and hand it to the writer. */
 #include "trainer/state/saver.h"
 
 #include "collectives/collectives.h"
 
 #include <stdio.h>
 
-uint32_t saver_flags(const struct saver *s)
+int saver_open(struct saver *s, const struct snapshot *like, struct err *why)
 {
-    if (s->rank != 0 || !s->save_ms || s->clock.mono_ms(s->clock.ctx) - s->last_ms < s->save_ms)
+    if (s->rank != 0 || !s->dir)
         return 0;
+    s->writer = writer_open(why);
+    if (!s->writer || ((s->save_steps || s->save_ms) && snapshot_copy_make(&s->copy, like, why)))
+        return -1;
+    s->beside = true;
+    return 0;
+}
+
+void saver_close(struct saver *s)
+{
+    writer_close(s->writer);
+    s->writer = NULL;
+    snapshot_copy_release(&s->copy);
+}
+
+uint32_t saver_flags(struct saver *s)
+{
+    if (s->rank != 0)
+        return 0;
+    if (s->writer && writer_busy(s->writer))
+        return COLLECTIVES_WRITING;
+    if (s->raised || !s->save_ms || s->clock.mono_ms(s->clock.ctx) - s->last_ms < s->save_ms)
+        return 0;
+    s->raised = true;
     return COLLECTIVES_SAVE;
 }
 
-bool saver_due(const struct saver *s, int64_t step, uint32_t flags)
+bool saver_learn(struct saver *s, int64_t step, uint32_t flags, int back)
 {
-    return (flags & COLLECTIVES_SAVE) || (s->save_steps && step % s->save_steps == 0);
+    /* A device tells late: of before the last save, when rank 0 was not yet busy with it. */
+    const bool old = step - back <= s->begun_step;
+
+    if ((s->save_steps && step % s->save_steps == 0) || (!old && (flags & COLLECTIVES_SAVE)))
+        s->due = true;
+    s->held = s->due && s->beside && (old || (flags & COLLECTIVES_WRITING));
+    const bool first = s->held && !s->put_off;
+    s->put_off = s->put_off || s->held;
+    return first;
 }
 
-int saver_save(struct saver *s, const struct snapshot *what, struct err *err)
+void saver_save(struct saver *s, const struct snapshot *what, bool still)
 {
-    cleanup_ckpt_writer struct ckpt_writer w = {.tmp = ""};
-    struct manifest m = {.step = what->cursor->step,
-                         .config = s->config,
-                         .launch = s->launch,
-                         .saved_ms = s->clock.wall_ms(s->clock.ctx)};
+    const int64_t step = what->cursor->step;
+    struct writer_job job = {.what = *what, .dir = s->dir, .keep = s->keep};
 
-    if (s->rank != 0 || !s->dir || m.step == s->last_step)
-        return 0;
-    snprintf(m.run_id, sizeof(m.run_id), "%s", s->run_id);
-    int rc = snapshot_check(what, err) || ckpt_begin(&w, s->dir, &m, err) || snapshot_write(what, &w, err) ||
-             ckpt_commit(&w, s->keep, err);
+    s->due = s->held = s->raised = false;
+    s->begun_step = step;
+    if (s->rank != 0 || !s->dir || step == s->last_step)
+        return;
+    job.manifest = (struct manifest){
+        .step = step, .config = s->config, .launch = s->launch, .saved_ms = s->clock.wall_ms(s->clock.ctx)};
+    snprintf(job.manifest.run_id, sizeof(job.manifest.run_id), "%s", s->run_id);
     s->last_ms = s->clock.mono_ms(s->clock.ctx);
-    if (rc)
-        return -1;
-    s->last_step = m.step;
-    return 0;
+    if (!still && s->copy.bytes)
+        job.what = *snapshot_copy_take(&s->copy, what);
+    if (s->writer) {
+        writer_begin(s->writer, &job);
+    } else {
+        s->outcome = (struct err){0};
+        s->ended = true;
+        if (!writer_write(&job, &s->outcome))
+            s->outcome = (struct err){0};
+    }
+}
+
+bool saver_wait(struct saver *s, int64_t timeout_ms)
+{
+    return !s->writer || writer_wait(s->writer, timeout_ms);
+}
+
+bool saver_end(struct saver *s, struct saver_outcome *ret)
+{
+    const bool ended = s->writer ? writer_end(s->writer, &s->outcome) : s->ended;
+
+    s->ended = false;
+    if (!ended)
+        return false;
+    *ret = (struct saver_outcome){.step = s->begun_step, .err = s->outcome};
+    if (s->outcome.kind)
+        ret->again = s->outcome.kind == s->failed.kind && s->outcome.code == s->failed.code;
+    else
+        s->last_step = s->begun_step;
+    s->failed = s->outcome;
+    return true;
 }

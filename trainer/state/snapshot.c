@@ -40,14 +40,23 @@ static bool all_finite(const float *x, size_t n)
     return !bad;
 }
 
+/* What is written, where it is not the model's own. */
+static const struct state_row *rows_of(const struct snapshot *s, int *rows)
+{
+    const struct state_row *own = model_state(s->model, rows);
+
+    return s->state ? s->state : own;
+}
+
 int snapshot_check(const struct snapshot *s, struct err *err)
 {
     const struct optim *o = s->optim;
     int rows;
-    const struct state_row *row = model_state(s->model, &rows);
+    const struct state_row *row = rows_of(s, &rows);
 
     for (int i = 0; i < rows; i++)
-        if (row[i].type == STATE_F32 && !all_finite(row[i].data, row[i].bytes / sizeof(float)))
+        if (!row[i].tied && row[i].type == STATE_F32 &&
+            !all_finite(row[i].data, row[i].bytes / sizeof(float)))
             return err_set(err, ERR_FATAL, "%s is not finite behind step %lld: try a lower --lr, or clip",
                            row[i].name, (long long)s->cursor->step);
     if ((o->m && !all_finite(o->m, o->len)) || (o->v && !all_finite(o->v, o->len)))
@@ -70,7 +79,9 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
         {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
     };
     const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
-    struct tensor_list list = state_dict_model(s->model, false, &a); /* safetensors shares no storage */
+    int rows;
+    const struct state_row *row = rows_of(s, &rows);
+    struct tensor_list list = state_dict_model(row, rows, false, &a); /* safetensors shares no storage */
     struct archive state = {state_dict_optim(s->optim, s->model, s->lr, &more, 1, &a), "state"};
 
     return ckpt_file(w, MODEL_SAFETENSORS, put_safetensors, &list, err) ||

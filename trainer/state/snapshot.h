@@ -4,6 +4,8 @@
  * optimiser (its load_state_dict takes it as it is), with one key more, "trainer": how far the run has come.
  *
  * Ownership: everything is borrowed for the call.
+ * Threads:   check and write read the numbers of the snapshot and the names and shapes of its model, and change nothing: of a
+ *            snapshot_copy another thread may call them while the model is trained.
  * Errors:    those of ckpt_dir.h; ERR_INVALID for a checkpoint of another model or optimiser, naming the tensor. A read
  *            that fails has changed nothing.
  */
@@ -20,6 +22,9 @@ struct snapshot {
     struct optim *optim;
     struct cursor *cursor;
     double lr; /* of the last step; not read back */
+    const struct state_row
+        *state;        /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */
+    bool moments_stay; /* training does not change optim's moments: the next gathering of them does */
 };
 
 /* ERR_FATAL: a number of it is not finite, of which it says where. A run that goes on from such a state ends at once, each time. */

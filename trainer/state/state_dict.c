@@ -14,10 +14,8 @@ static struct pt_tensor tensor_of(const struct state_row *row)
     return t;
 }
 
-struct tensor_list state_dict_model(const struct model *m, bool tied, struct arena *a)
+struct tensor_list state_dict_model(const struct state_row *row, int rows, bool tied, struct arena *a)
 {
-    int rows;
-    const struct state_row *row = model_state(m, &rows);
     struct tensor_row *list = arena_array(a, (size_t)rows + 1, struct tensor_row);
 
     size_t n = 0;

@@ -10,8 +10,8 @@
 #include "trainer/model/optim.h"
 #include "trainer/state/files/safetensors.h"
 
-/* All rows of model_state; without `tied` those alone that are no second name of another. */
-struct tensor_list state_dict_model(const struct model *m, bool tied, struct arena *a);
+/* All of these rows (model_state); without `tied` those alone that are no second name of another. */
+struct tensor_list state_dict_model(const struct state_row *row, int rows, bool tied, struct arena *a);
 
 /* The same list as the ordered dict that a .pt file holds. */
 struct pt_value state_dict_pt(const struct tensor_list *list, struct arena *a);

@@ -45,7 +45,7 @@ static void put_model(const char *path, int vocab, float end)
         wte[(vocab - 1) * 16 + i] = end;
         bias[i] = end;
     }
-    struct tensor_list list = state_dict_model(m, false, &a);
+    struct tensor_list list = state_dict_model(row, rows, false, &a);
     assert_int_equal(export_safetensors(path, &list, &err), 0);
 }
 

@@ -1,80 +1,71 @@
-/* test_saver.c - what is written as a checkpoint, and what never is: weights or moments that are not finite. */
+/* test_saver.c - when checkpoints are due, put off and told; and that weights or moments that are not finite are never in one. */
 #include "test.h"
 
+#include "a_state.h"
+#include "collectives/collectives.h"
 #include "common/arena.h"
+#include "injected.h"
 #include "trainer/state/saver.h"
 
+#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const PARTS[] = {"weights", "exp_avg", "exp_avg_sq", "running statistics"};
 
-struct fixture {
-    char dir[40];
-    struct model_spec spec;
-    struct model *model;
-    struct optim optim;
-    struct cursor cursor;
-    struct saver saver;
-};
+static int64_t now_ms;
 
-static struct layer_spec *append(struct model_spec *s, const struct layer_ops *ops, const char *name)
+static int64_t mono_ms(void *ctx)
 {
-    struct layer_spec *l = &s->layer[s->layers++];
-
-    *l = layer_spec_of(ops, name);
-    return l;
+    (void)ctx;
+    return now_ms;
 }
 
-static int make(void **state)
+static struct saver saver_of(const struct a_state *f, int rank)
 {
-    struct fixture *f = calloc(1, sizeof(*f));
-    const struct optimizer_spec adam = {
-        .type = OPTIMIZER_ADAM, .lr = 0.1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8};
-    struct err err = {0};
-    int rows;
+    struct saver s = {.dir = f->dir,
+                      .keep = 100,
+                      .run_id = "run",
+                      .rank = rank,
+                      .clock = clock_system(),
+                      .last_step = -1,
+                      .begun_step = -1};
 
-    strcpy(f->dir, "/tmp/saver-XXXXXX");
-    assert_non_null(mkdtemp(f->dir));
-    f->spec.input = (struct shape){.rows = 1, .cols = 1, .channels = 4, .flat = true};
-    append(&f->spec, &layer_linear, "a")->option[0] = 8;
-    append(&f->spec, &layer_batchnorm1d, "n");
-    append(&f->spec, &layer_linear, "b")->option[0] = 3;
-    f->model = model_make(&f->spec, 2, &err);
-    if (!f->model)
-        fail_msg("%s", err.msg);
-    const struct param_row *row = model_params(f->model, &rows);
-    assert_int_equal(optim_make(&f->optim, &adam, row, rows, &err), 0);
-    f->cursor = (struct cursor){.epoch = 1};
-    f->saver =
-        (struct saver){.dir = f->dir, .keep = 3, .run_id = "run", .clock = clock_system(), .last_step = -1};
-    *state = f;
-    return 0;
+    s.clock.mono_ms = mono_ms;
+    now_ms = 0;
+    return s;
 }
 
-static int unmake(void **state)
+static void open_for(struct saver *s, struct a_state *f)
 {
-    struct fixture *f = *state;
-    char command[60];
+    const struct snapshot what = a_state_snapshot(f);
+    struct err err;
 
-    snprintf(command, sizeof(command), "rm -r %s", f->dir);
-    assert_int_equal(system(command), 0);
-    optim_release(&f->optim);
-    model_free(f->model);
-    free(f);
-    return 0;
+    assert_int_equal(saver_open(s, &what, &err), 0);
+    assert_true(s->beside);
 }
 
-static int save(struct fixture *f, int64_t step, struct err *err)
+static void begin(struct saver *s, struct a_state *f, int64_t step, bool still)
 {
-    const struct snapshot s = {.model = f->model, .optim = &f->optim, .cursor = &f->cursor};
-
     f->cursor.step = step;
-    return saver_save(&f->saver, &s, err);
+    const struct snapshot what = a_state_snapshot(f);
+    saver_save(s, &what, still);
 }
 
-static float *part_of(struct fixture *f, size_t i)
+static int save(struct saver *s, struct a_state *f, int64_t step, struct err *err)
+{
+    struct saver_outcome end;
+
+    begin(s, f, step, true);
+    assert_true(saver_wait(s, -1) && saver_end(s, &end));
+    assert_int_equal(end.step, step);
+    *err = end.err;
+    return end.err.kind ? -1 : 0;
+}
+
+static float *part_of(struct a_state *f, size_t i)
 {
     return i == 0   ? model_values(f->model)
            : i == 1 ? f->optim.m
@@ -85,11 +76,13 @@ static float *part_of(struct fixture *f, size_t i)
 static void what_is_not_finite_is_never_the_newest(void **state)
 {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
-    struct fixture *f = *state;
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
     struct err err = {0};
     int64_t step = 1;
 
-    assert_int_equal(save(f, step, &err), 0);
+    open_for(&s, f);
+    assert_int_equal(save(&s, f, step, &err), 0);
     for (size_t part = 0; part < ARRAY_LEN(PARTS); part++)
         for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
             cleanup_arena struct arena a = {0};
@@ -97,20 +90,194 @@ static void what_is_not_finite_is_never_the_newest(void **state)
             float *at = part_of(f, part) + (part < 3 ? 5 * i : i);
             const float was = *at;
             *at = bad[i];
-            if (save(f, ++step, &err) != -1 || !strstr(err.msg, "is not finite"))
+            if (save(&s, f, ++step, &err) != -1 || !strstr(err.msg, "is not finite"))
                 fail_msg("%s: %g was saved", PARTS[part], (double)bad[i]);
             *at = was;
             assert_int_equal(ckpt_list(f->dir, &a, &list, &err), 0);
             assert_int_equal(list.len, 1);
             assert_int_equal(list.entry[0].step, 1);
         }
-    assert_int_equal(save(f, ++step, &err), 0);
+    assert_int_equal(save(&s, f, ++step, &err), 0);
+    saver_close(&s);
 }
+
+static atomic_int gate_shut;
+
+static void gate(int count)
+{
+    (void)count;
+    while (gate_shut)
+        usleep(500);
+}
+
+/* Rank 0 and another take one decision from the flags that rank 0 raises. */
+static void one_that_is_due_while_another_is_written_is_put_off(void **state)
+{
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0), other = saver_of(f, 1);
+    struct saver_outcome end;
+    uint32_t flags = 0;
+
+    s.save_steps = other.save_steps = 10;
+    other.beside = true;
+    open_for(&s, f);
+    gate_shut = 1;
+    injected.fsync = gate;
+    for (int64_t step = 1; step <= 40; step++) {
+        flags = saver_flags(&s);
+        assert_int_equal(flags, step > 10 && step <= 33 ? COLLECTIVES_WRITING : 0);
+        const bool told = saver_learn(&s, step, flags, 0);
+        assert_int_equal(told, step == 20); /* once */
+        assert_int_equal(saver_learn(&other, step, flags, 0), told);
+        assert_int_equal(s.due, step == 10 || (step >= 20 && step <= 34) || step == 40);
+        assert_int_equal(s.held, step >= 20 && step <= 33);
+        assert_true(s.due == other.due && s.held == other.held);
+        if (s.due && !s.held) {
+            begin(&s, f, step, false);
+            begin(&other, f, step, false);
+        }
+        if (step == 33) {
+            gate_shut = 0;
+            assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+            assert_true(end.step == 10 && !end.err.kind);
+        }
+        if (step == 34) {
+            assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+            assert_true(end.step == 34 && !end.err.kind);
+        }
+    }
+    assert_int_equal(s.begun_step, 40);
+    assert_null(other.writer);
+    saver_close(&s);
+}
+
+/* A device tells flags of eight steps ago: an old "idle" does not count, and one "save" does not make several. */
+static void flags_that_come_late_are_of_before_the_save(void **state)
+{
+    enum { LAG = 8, STEPS = 43 };
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct saver_outcome end;
+    uint32_t flags[STEPS + 1] = {0};
+    int64_t saved[STEPS];
+    int n = 0;
+
+    s.save_steps = 12;
+    s.save_ms = 1000;
+    open_for(&s, f);
+    gate_shut = 1;
+    injected.fsync = gate;
+    for (int64_t step = 1; step <= STEPS; step++) {
+        now_ms = step == 3 ? 1000 : now_ms;
+        flags[step] = saver_flags(&s);
+        assert_int_equal(flags[step], step == 3                  ? COLLECTIVES_SAVE
+                                      : step >= 12 && step <= 25 ? COLLECTIVES_WRITING
+                                                                 : 0);
+        saver_learn(&s, step, step > LAG ? flags[step - LAG] : 0, step > LAG ? LAG : (int)step);
+        if (s.due && !s.held) {
+            assert_true(saver_wait(&s, 0));
+            begin(&s, f, step, false);
+            saved[n++] = step;
+        }
+        if (step >= 25) { /* from here on the disk is fast */
+            gate_shut = 0;
+            assert_true(saver_wait(&s, -1));
+            (void)saver_end(&s, &end);
+        }
+    }
+    assert_int_equal(n, 3);
+    assert_int_equal(saved[0], 11); /* raised at 3 */
+    assert_int_equal(saved[1], 34); /* 12 and 24 were due; idle since 26, which is known 8 steps later */
+    assert_int_equal(saved[2], 43); /* 36 was due, before anybody could know that 34 is written */
+    saver_close(&s);
+}
+
+static void by_time_one_is_asked_for_once(void **state)
+{
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0), other = saver_of(f, 1);
+    struct saver_outcome end;
+
+    s.save_ms = other.save_ms = 1000;
+    open_for(&s, f);
+    now_ms = 999;
+    assert_int_equal(saver_flags(&s), 0);
+    now_ms = 1000;
+    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE);
+    assert_int_equal(saver_flags(&s), 0);
+    assert_int_equal(saver_flags(&other), 0);
+    assert_false(saver_learn(&s, 7, COLLECTIVES_SAVE, 0));
+    assert_true(s.due && !s.held);
+    begin(&s, f, 7, false);
+    assert_false(s.due);
+    assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+    now_ms = 1999;
+    assert_int_equal(saver_flags(&s), 0);
+    now_ms = 2000;
+    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE);
+    saver_close(&s);
+}
+
+/* A failure is new when the one before had another reason, or none. */
+static void the_same_failure_is_told_again_as_such(void **state)
+{
+    static const struct {
+        int error;
+        bool again;
+    } story[] = {{ENOSPC, false}, {ENOSPC, true}, {EROFS, false}, {EROFS, true}, {0, false}, {EROFS, false}};
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct saver_outcome end;
+
+    open_for(&s, f);
+    for (size_t i = 0; i < ARRAY_LEN(story); i++) {
+        if (story[i].error)
+            injected =
+                (struct injected){.what = INJECT_ERROR, .error = story[i].error, .at = injected_calls() + 1};
+        begin(&s, f, (int64_t)i + 1, true);
+        assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+        assert_int_equal(end.err.code, story[i].error);
+        assert_int_equal(end.again, story[i].again);
+        assert_int_equal(s.last_step, i < 4 ? -1 : 5);
+    }
+    saver_close(&s);
+}
+
+/* No memory for a copy: no step is put off, since each waits for its checkpoint; what is written is the same. */
+static void without_memory_the_step_waits(void **state)
+{
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct optim huge = f->optim;
+    struct snapshot what = a_state_snapshot(f);
+    struct saver_outcome end;
+    struct err why;
+
+    huge.len = (size_t)1 << 50;
+    what.optim = &huge;
+    s.save_steps = 10;
+    assert_int_equal(saver_open(&s, &what, &why), -1);
+    assert_non_null(strstr(why.msg, "no memory for a copy of the training's state"));
+    assert_false(s.beside);
+    assert_false(saver_learn(&s, 10, 0, 0));
+    assert_true(s.due && !s.held);
+    begin(&s, f, 10, false);
+    assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+    assert_true(end.step == 10 && !end.err.kind);
+    saver_close(&s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, a_state_make, a_state_remove)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_not_finite_is_never_the_newest, make, unmake),
+        TEST(what_is_not_finite_is_never_the_newest),
+        TEST(one_that_is_due_while_another_is_written_is_put_off),
+        TEST(flags_that_come_late_are_of_before_the_save),
+        TEST(by_time_one_is_asked_for_once),
+        TEST(the_same_failure_is_told_again_as_such),
+        TEST(without_memory_the_step_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,24 @@
+/* injected.h - faults in the calls with which a checkpoint's thread writes: fwrite, fflush, write, fsync, mkdir, rename, unlinkat.
+ *
+ * The program's own functions stand in for the C library's. Calls of other threads go through unchanged. An fwrite of a few bytes
+ * only fills the stream's buffer and is not counted.
+ */
+#ifndef TK_TESTS_UNIT_TRAINER_STATE_INJECTED_H
+#define TK_TESTS_UNIT_TRAINER_STATE_INJECTED_H
+
+enum injected_what { INJECT_NOTHING, INJECT_DEATH_BEFORE, INJECT_DEATH_BEHIND, INJECT_ERROR };
+
+/* Set before there are threads, and before ranks are forked: each process counts for itself. */
+struct injected {
+    enum injected_what what;
+    int at;                   /* the call, from 0 */
+    int error;                /* errno of INJECT_ERROR */
+    void (*fsync)(int count); /* called before each fsync, from 0; NULL: not */
+};
+extern struct injected injected;
+
+/* Of this process so far. */
+int injected_calls(void);
+int injected_polls(void); /* of the stop signals: one by each step of the training */
+
+#endif

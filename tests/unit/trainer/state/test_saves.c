@@ -1,0 +1,333 @@
+/* test_saves.c - checkpoints written beside the training of whole runs: whatever happens while one is written, the run ends with
+ * the weights of one that was left alone, and no rank waits for a disk. */
+#include "test.h"
+
+#include "a_resume.h"
+#include "common/contract.h"
+#include "injected.h"
+#include "trainer/state/files/ckpt_dir.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { EVERY = 5, STEPS = 30, HANGS_S = 120, TICK_MS = 2, TIMEOUT_MS = 2000 };
+
+static const char WARNING[] = "warning: no checkpoint written: --ckpt_dir: ";
+
+static void tick(void)
+{
+    const struct timespec t = {.tv_nsec = TICK_MS * 1000000};
+
+    nanosleep(&t, NULL);
+}
+
+static int times_said(struct fixture *f, const char *text)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    int n = 0;
+
+    read_file(path_in(f, "out.0"), &out);
+    for (const char *at = buf_str(&out); (at = strstr(at, text)); at += strlen(text))
+        n++;
+    return n;
+}
+
+/* The step of the newest whole checkpoint; 0: there is none. */
+static int64_t newest(struct fixture *f)
+{
+    cleanup_arena struct arena a = {0};
+    struct ckpt_list list;
+    struct manifest m;
+    struct err err;
+    char path[PATH_MAX];
+
+    if (ckpt_list(f->cfg.ckpt_dir, &a, &list, &err))
+        return 0;
+    for (size_t i = 0; i < list.len; i++)
+        if (!ckpt_path(path, f->cfg.ckpt_dir, list.entry[i].name, &err) && !ckpt_manifest(path, &m, &err))
+            return list.entry[i].step;
+    return 0;
+}
+
+/* Behind a run that was killed: the next one goes on from the newest whole checkpoint, and ends as if nothing had been. */
+static void goes_on(struct fixture *f, const struct buf *want)
+{
+    int codes[RANKS];
+    const int64_t step = newest(f);
+
+    injected = (struct injected){0};
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+    if (step)
+        assert_true(says(f, arena_printf(&f->arena, ", step %lld\n", (long long)step)));
+    assert_int_equal(says(f, "resumed from "), step > 0);
+    assert_false(says(f, "damaged"));
+    expect_weights(f, want);
+    forget(f);
+}
+
+/* The process dies before or behind each call with which the first two checkpoints are written. */
+static void killed_at_each_call(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+    int killed = 0, first = 0;
+
+    undisturbed(f, 1, &want);
+    f->cfg.save_steps = EVERY;
+    for (int at = 0, code = -1; code; at++)
+        for (enum injected_what what = INJECT_DEATH_BEFORE; what <= INJECT_DEATH_BEHIND; what++) {
+            injected = (struct injected){
+                .what = what,
+                .at = at,
+            };
+            code = go(f, (struct plan){.world = 1}, codes);
+            if (!code) { /* a run of fewer calls */
+                expect_weights(f, &want);
+                forget(f);
+                continue;
+            }
+            assert_int_equal(code, 128 + SIGKILL);
+            killed++;
+            first += !newest(f);
+            goes_on(f, &want);
+        }
+    print_message("%d kills, %d of them before the first checkpoint was whole\n", killed, first);
+    assert_true(first >= 20 && killed >= 2 * first);
+}
+
+/* Each of these calls fails once: that checkpoint is lost and told, and nothing else. */
+static void an_error_of_each_call(void **state)
+{
+    const int errors[] = {ENOSPC, EIO, EROFS};
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+    int told = 0, kept_and_told = 0;
+
+    undisturbed(f, 1, &want);
+    f->cfg.save_steps = STEPS;
+    f->cfg.save_seconds = 0;
+    for (int at = 0; at < 40; at++) {
+        injected = (struct injected){.what = INJECT_ERROR, .at = at, .error = errors[at % 3]};
+        assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
+        expect_weights(f, &want);
+        const bool lost = newest(f) == 0;
+        assert_true(lost ? says(f, WARNING) : newest(f) == STEPS);
+        told += says(f, WARNING);
+        kept_and_told += says(f, WARNING) && !lost;
+        injected = (struct injected){0};
+        forget(f);
+    }
+    assert_true(told >= 10);
+    assert_int_equal(kept_and_told, 1); /* it is in its place, and may be gone after a power cut */
+}
+
+/* The first checkpoint is not written before training has gone on far behind the next that is due. */
+static void until_eight_steps_later(int count)
+{
+    const int from = injected_polls();
+
+    while (count == 0 && injected_polls() < from + 8)
+        tick();
+}
+
+static void one_that_is_due_meanwhile_is_put_off(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    for (int world = 1; world <= 2; world++) {
+        undisturbed(f, world, &want);
+        f->cfg.log_format = LOG_FORMAT_JSON;
+        f->cfg.save_steps = world == 1 ? EVERY : 3;
+        injected.fsync = until_eight_steps_later;
+        assert_int_equal(go(f, (struct plan){.world = world}, codes), 0);
+        injected.fsync = NULL;
+        expect_weights(f, &want);
+        assert_int_equal(times_said(f, "not saved: step "), 1);
+        assert_true(says(f, world == 1 ? "step 10 not saved: step 5 is still being written"
+                                       : "step 6 not saved: step 3 is still being written"));
+        assert_false(
+            says(f, world == 1 ? "\"checkpoint\",\"global_step\":10}" : "\"checkpoint\",\"global_step\":6}"));
+        assert_true(times_said(f, "\"event\":\"checkpoint\"") >=
+                    2); /* that one and, at the end, the last that was due */
+        assert_int_equal(newest(f), world == 1 ? 30 : 15);
+        f->cfg.log_format = LOG_FORMAT_TEXT;
+        forget(f);
+    }
+}
+
+/* Once for each process: the writer itself asks its run to stop, and goes on when that has heard it. */
+static struct fixture *stopping;
+
+static void until_the_run_has_stopped(int count)
+{
+    if (count)
+        return;
+    kill(getpid(), SIGTERM);
+    while (!says(stopping, "stopped by SIGTERM"))
+        tick();
+}
+
+static void a_stop_finds_one_being_written(void **state)
+{
+    struct fixture *f = stopping = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    for (int world = 1; world <= 2; world++) {
+        undisturbed(f, world, &want);
+        f->cfg.save_steps = EVERY;
+        injected.fsync = until_the_run_has_stopped;
+        assert_int_equal(go(f, (struct plan){.world = world}, codes), EXIT_CODE_TERMINATED);
+        injected.fsync = NULL;
+        assert_int_equal(codes[world - 1], EXIT_CODE_TERMINATED);
+        assert_true(newest(f) > EVERY);
+        assert_true(says(f, arena_printf(&f->arena, "checkpoint of step %lld saved", (long long)newest(f))));
+        f->cfg.save_steps = 0;
+        assert_int_equal(go(f, (struct plan){.world = world}, codes), 0);
+        assert_true(says(f, "resumed from "));
+        expect_weights(f, &want);
+        forget(f);
+    }
+}
+
+/* SIGKILL when the last checkpoint is begun: the one that was being written when the run was stopped is whole. */
+static int first_of_the_last;
+
+static void kill_in_the_last(int count)
+{
+    until_the_run_has_stopped(count);
+    if (count == first_of_the_last)
+        raise(SIGKILL);
+}
+
+static void a_kill_behind_a_stop_loses_the_last_alone(void **state)
+{
+    struct fixture *f = stopping = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    undisturbed(f, 1, &want);
+    f->cfg.save_steps = EVERY;
+    injected.fsync = kill_in_the_last;
+    first_of_the_last = 6; /* of two files, manifest and its folder, the folder, its parent */
+    assert_int_equal(go(f, (struct plan){.world = 1}, codes), 128 + SIGKILL);
+    injected.fsync = NULL;
+    assert_int_equal(newest(f), EVERY);
+    f->cfg.save_steps = 0;
+    goes_on(f, &want);
+}
+
+/* A disk that takes far longer than --timeout, first for a checkpoint on the way and then for the last one. */
+static void a_slow_disk(int count)
+{
+    const struct timespec t = {.tv_sec = TIMEOUT_MS * 5 / 4 / 1000,
+                               .tv_nsec = TIMEOUT_MS * 5 / 4 % 1000 * 1000000L};
+
+    until_the_run_has_stopped(count);
+    if (count == 0 || count == 6)
+        nanosleep(&t, NULL);
+}
+
+static void nobodys_deadline_runs_meanwhile(void **state)
+{
+    struct fixture *f = stopping = *state;
+    int codes[RANKS];
+
+    f->cfg.timeout_s = TIMEOUT_MS / 1000.0;
+    f->cfg.save_steps = EVERY;
+    injected.fsync = a_slow_disk;
+    assert_int_equal(go(f, (struct plan){.world = 2}, codes), EXIT_CODE_TERMINATED);
+    injected.fsync = NULL;
+    assert_int_equal(codes[1], EXIT_CODE_TERMINATED);
+    assert_true(newest(f) > EVERY);
+}
+
+/* ---- disks ---- */
+
+/* In a mount namespace of this process: a disk of so many bytes in place of the checkpoints' folder. */
+static void mount_small(struct fixture *f, const char *options)
+{
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL)) {
+        print_message("may not mount: not root\n");
+        skip();
+    }
+    assert_int_equal(mkdir(f->cfg.ckpt_dir, 0777), 0);
+    assert_int_equal(mount("none", f->cfg.ckpt_dir, "tmpfs", 0, options), 0);
+}
+
+/* The reason is told once, not for every checkpoint, and nothing half is left. */
+static void expect_told_once(struct fixture *f, const char *reason, const struct buf *want)
+{
+    int codes[RANKS];
+
+    f->cfg.save_steps = 2;
+    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    assert_int_equal(times_said(f, WARNING), 1);
+    assert_true(says(f, reason));
+    expect_weights(f, want);
+    assert_int_equal(newest(f), 0);
+}
+
+static void a_full_disk_is_told_once(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    undisturbed(f, 2, &want);
+    mount_small(f, "size=12k");
+    expect_told_once(f, "No space left on device", &want);
+    assert_int_equal(mount("none", f->cfg.ckpt_dir, "tmpfs", MS_REMOUNT, "size=10m"), 0);
+    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    assert_false(says(f, WARNING));
+    assert_in_range(newest(f), 14, 15); /* 15: 14 was put off */
+    assert_int_equal(umount2(f->cfg.ckpt_dir, MNT_DETACH), 0);
+}
+
+static void a_read_only_disk_is_told_once(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+
+    undisturbed(f, 2, &want);
+    mount_small(f, "size=10m,ro");
+    expect_told_once(f, "Read-only file system", &want);
+    assert_int_equal(umount2(f->cfg.ckpt_dir, MNT_DETACH), 0);
+}
+
+static int begin(void **state)
+{
+    injected = (struct injected){0};
+    return make(state);
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, unmake)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(killed_at_each_call),
+        TEST(an_error_of_each_call),
+        TEST(one_that_is_due_meanwhile_is_put_off),
+        TEST(a_stop_finds_one_being_written),
+        TEST(a_kill_behind_a_stop_loses_the_last_alone),
+        TEST(nobodys_deadline_runs_meanwhile),
+        TEST(a_full_disk_is_told_once),
+        TEST(a_read_only_disk_is_told_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

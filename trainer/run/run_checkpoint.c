@@ -1,0 +1,90 @@
+/* run_checkpoint.c - save a run's state between steps: all ranks gather it, rank 0 has it written, and tells what became of it. */
+#include "trainer/run/run_epoch.h"
+
+enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
+
+/* What rank 0's writer has done since this was last asked. `last`: run_last_checkpoint has words of its own for a success. */
+static void tell(struct session *s, bool last)
+{
+    struct saver_outcome o;
+
+    if (!saver_end(&s->saver, &o))
+        return;
+    if (!o.err.kind && !last)
+        report_checkpoint(s->report, s->cfg->ckpt_dir, o.step, false, false);
+    if (!o.err.kind || (o.again && !last))
+        return;
+    err_wrap(&o.err, "no checkpoint written: --ckpt_dir");
+    report_note(s->report, true, o.err.msg);
+}
+
+static void tell_held(struct session *s, int64_t writing)
+{
+    char text[192];
+
+    snprintf(
+        text, sizeof(text),
+        "step %lld not saved: step %lld is still being written; the first step behind that is saved instead, "
+        "now and later",
+        (long long)s->cursor.step, (long long)writing);
+    report_note(s->report, false, text);
+}
+
+void run_learn_saves(struct session *s, const struct train_result *r)
+{
+    tell(s, false);
+    if (saver_learn(&s->saver, s->cursor.step, r->flags, r->back))
+        tell_held(s, s->saver.begun_step);
+}
+
+/* Rank 0 says that it is alive as long as its writer writes. */
+static int settle(struct session *s, bool last, struct err *err)
+{
+    const int64_t part = s->timeout_ms / BEATS_PER_TIMEOUT;
+    uint8_t busy = 1;
+
+    while (busy) {
+        if (s->comm->rank == 0)
+            busy = !saver_wait(&s->saver, part < BEAT_MS ? part : BEAT_MS);
+        if (s->comm->broadcast(s->comm, &busy, sizeof(busy), 0, s->timeout_ms, err))
+            return -1;
+    }
+    tell(s, last);
+    return 0;
+}
+
+int run_settle(struct session *s, struct err *err)
+{
+    return settle(s, false, err);
+}
+
+/* Rank 0 has written what there was before. */
+static int save(struct session *s, bool last, struct err *err)
+{
+    if (session_gather(s, err))
+        return -1;
+    const struct snapshot all = session_snapshot(s);
+    saver_save(&s->saver, &all, last);
+    return s->saver.beside && !last ? 0 : settle(s, last, err);
+}
+
+int run_checkpoint(struct session *s, struct err *err)
+{
+    return save(s, false, err);
+}
+
+int run_last_checkpoint(struct session *s, struct err *err)
+{
+    if (settle(s, false, err) || save(s, true, err))
+        return -1;
+    /* Also one that was written before the stop was heard. */
+    if (s->comm->rank == 0 && s->saver.last_step == s->cursor.step)
+        report_checkpoint(s->report, s->cfg->ckpt_dir, s->cursor.step, true, !s->run_id.later_attempt);
+    return 0;
+}
+
+void run_await_checkpoint(struct session *s)
+{
+    (void)saver_wait(&s->saver, -1);
+    tell(s, false);
+}
