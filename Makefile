@@ -12,7 +12,7 @@ help: ## show this text
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
 	@printf '  PYTHON=FILE       bench-trainer, bench-recovery, test-big: a Python that has torch; default: the one of build/venv\n'
-	@printf '  REPEATS=5         bench-trainer: a minute each\n'
+	@printf '  REPEATS=5         bench-trainer, bench-gpt2, bench-checkpoints: a minute each\n'
 	@printf '  KILLS=50          bench-recovery: about a second each\n'
 	@printf '  SHORT=1           soak: a tenth of it, some minutes\n'
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
@@ -96,6 +96,9 @@ bench-recovery: build ## from a killed rank to the next training step, 50 times,
 
 bench-gpt2: build ## the small GPT-2 of bytes beside PyTorch's (needs a Python with torch)
 	@$(or $(PYTHON),build/venv/bin/python) bench/trainer/gpt2.py $(if $(REPEATS),--repeats $(REPEATS)) --learn
+
+bench-checkpoints: build ## the steps of two ranks with a checkpoint every 20 steps and with none
+	@python3 bench/trainer/checkpoints.py $(if $(REPEATS),--repeats $(REPEATS))
 
 # 77: there is no GPU, and the script has said so.
 gpu-test: ## the tests that need an NVIDIA GPU; without one they say so and are skipped

@@ -152,8 +152,9 @@ void help_preset(FILE *out, const struct config *cfg)
     wrap_text(
         out, 4,
         "SIGTERM or SIGINT on any rank: all ranks stop after the same step, or before the next batch of an "
-        "evaluation, rank 0 writes a checkpoint, "
-        "and --resume with its folder, or the job's next attempt, goes on from there.");
+        "evaluation, rank 0 finishes the checkpoint that is being written, then writes that of this step, "
+        "while the others wait as long as that takes, and --resume with its folder, or the job's next "
+        "attempt, goes on from there.");
     fputs("\nEXIT STATUS\n"
           "    0    done\n"
           "    1    error; among others a loss, of a step or an evaluation,\n"

@@ -141,9 +141,16 @@ static const struct option_row OPTIONS[] = {
          "Folder of the checkpoints: step-<number> in it holds model.safetensors, state.pt (torch.optim's "
          "state_dict) and manifest.json. Rank 0 alone writes and reads it. Default ./checkpoints."},
     {"save_steps", "N", OPTION_INTEGER, AT(save_steps), 1, INT32_MAX,
-     .help = "A checkpoint after every N-th step of the run. Default: none by steps."},
+     .help =
+         "A checkpoint after every N-th step of the run. Default: none by steps. It is written beside the "
+         "training, from a copy of the state, which takes memory on rank 0: 4 bytes per parameter, and on "
+         "a CPU the optimizer's moments, with Adam 8 bytes more (not with --zero_stage 1 or in stages, "
+         "where rank 0 has memory to gather them in anyway). A step that is due while one is still being "
+         "written is put off until that is done."},
     {"save_seconds", "N", OPTION_NUMBER, AT(save_seconds), .min_number = 0, .max_number = 1e7,
-     .help = "A checkpoint when the last one is so old; 0: none by time. Default 60."},
+     .help =
+         "A checkpoint when the last one is so old; 0: none by time. Default 60. Without --save_steps and "
+         "with 0 only the step at which a run is stopped is saved, and no memory is taken for a copy."},
     {"keep", "N", OPTION_INTEGER, AT(keep), 1, 1000000,
      .help = "So many of this run's checkpoints stay, the newest; other runs' are not touched."},
     {"resume", "auto|never|PATH", OPTION_TEXT, AT(resume),

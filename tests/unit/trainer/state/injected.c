@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -103,9 +104,21 @@ int unlinkat(int fd, const char *path, int flags)
     STRIKE(int, (int)syscall(SYS_unlinkat, fd, path, flags), -1);
 }
 
+void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+    if (injected.refused && len == injected.refused) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, at, len, prot, flags, fd, offset);
+}
+
 ssize_t read(int fd, void *p, size_t len)
 {
-    if (len == sizeof(struct signalfd_siginfo))
-        polls++;
+    if (len == sizeof(struct signalfd_siginfo)) {
+        const int count = polls++;
+        if (injected.poll)
+            injected.poll(count);
+    }
     return syscall(SYS_read, fd, p, len);
 }

@@ -2,14 +2,16 @@
  * the weights of one that was left alone, and no rank waits for a disk. */
 #include "test.h"
 
+#include "../launched.h"
 #include "a_resume.h"
 #include "common/contract.h"
 #include "injected.h"
-#include "trainer/state/files/ckpt_dir.h"
+#include "trainer/state/snapshot_copy.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -18,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVERY = 5, STEPS = 30, HANGS_S = 120, TICK_MS = 2, TIMEOUT_MS = 2000 };
+enum { EVERY = 5, STEPS = 30, HOLD_AT = 12, TICK_MS = 2, TIMEOUT_MS = 2000 };
 
 static const char WARNING[] = "warning: no checkpoint written: --ckpt_dir: ";
 
@@ -131,12 +133,24 @@ static void an_error_of_each_call(void **state)
     assert_int_equal(kept_and_told, 1); /* it is in its place, and may be gone after a power cut */
 }
 
-/* The first checkpoint is not written before training has gone on far behind the next that is due. */
-static void until_eight_steps_later(int count)
+/* Rank 0 trains on while the writer is on its way to the first fsync, but not to the end: that may come before. */
+static atomic_int writing;
+
+static void until_it_is_written(int count)
+{
+    while (launched.rank == 0 && count >= HOLD_AT && !writing)
+        tick();
+}
+
+/* The first checkpoint is not written before training has gone on behind the next that is due. */
+static int polls_later;
+
+static void until_steps_later(int count)
 {
     const int from = injected_polls();
 
-    while (count == 0 && injected_polls() < from + 8)
+    writing = 1;
+    while (count == 0 && injected_polls() < from + polls_later)
         tick();
 }
 
@@ -150,9 +164,10 @@ static void one_that_is_due_meanwhile_is_put_off(void **state)
         undisturbed(f, world, &want);
         f->cfg.log_format = LOG_FORMAT_JSON;
         f->cfg.save_steps = world == 1 ? EVERY : 3;
-        injected.fsync = until_eight_steps_later;
+        polls_later = world == 1 ? 8 : 4;
+        injected = (struct injected){.fsync = until_steps_later, .poll = until_it_is_written};
         assert_int_equal(go(f, (struct plan){.world = world}, codes), 0);
-        injected.fsync = NULL;
+        injected = (struct injected){0};
         expect_weights(f, &want);
         assert_int_equal(times_said(f, "not saved: step "), 1);
         assert_true(says(f, world == 1 ? "step 10 not saved: step 5 is still being written"
@@ -174,6 +189,7 @@ static void until_the_run_has_stopped(int count)
 {
     if (count)
         return;
+    writing = 1;
     kill(getpid(), SIGTERM);
     while (!says(stopping, "stopped by SIGTERM"))
         tick();
@@ -188,9 +204,9 @@ static void a_stop_finds_one_being_written(void **state)
     for (int world = 1; world <= 2; world++) {
         undisturbed(f, world, &want);
         f->cfg.save_steps = EVERY;
-        injected.fsync = until_the_run_has_stopped;
+        injected = (struct injected){.fsync = until_the_run_has_stopped, .poll = until_it_is_written};
         assert_int_equal(go(f, (struct plan){.world = world}, codes), EXIT_CODE_TERMINATED);
-        injected.fsync = NULL;
+        injected = (struct injected){0};
         assert_int_equal(codes[world - 1], EXIT_CODE_TERMINATED);
         assert_true(newest(f) > EVERY);
         assert_true(says(f, arena_printf(&f->arena, "checkpoint of step %lld saved", (long long)newest(f))));
@@ -220,24 +236,29 @@ static void a_kill_behind_a_stop_loses_the_last_alone(void **state)
 
     undisturbed(f, 1, &want);
     f->cfg.save_steps = EVERY;
-    injected.fsync = kill_in_the_last;
+    injected = (struct injected){.fsync = kill_in_the_last, .poll = until_it_is_written};
     first_of_the_last = 6; /* of two files, manifest and its folder, the folder, its parent */
     assert_int_equal(go(f, (struct plan){.world = 1}, codes), 128 + SIGKILL);
-    injected.fsync = NULL;
+    injected = (struct injected){0};
     assert_int_equal(newest(f), EVERY);
     f->cfg.save_steps = 0;
     goes_on(f, &want);
 }
 
+static void longer_than_timeout(void)
+{
+    const int ms = TIMEOUT_MS * 5 / 4;
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+
+    nanosleep(&t, NULL);
+}
+
 /* A disk that takes far longer than --timeout, first for a checkpoint on the way and then for the last one. */
 static void a_slow_disk(int count)
 {
-    const struct timespec t = {.tv_sec = TIMEOUT_MS * 5 / 4 / 1000,
-                               .tv_nsec = TIMEOUT_MS * 5 / 4 % 1000 * 1000000L};
-
     until_the_run_has_stopped(count);
     if (count == 0 || count == 6)
-        nanosleep(&t, NULL);
+        longer_than_timeout();
 }
 
 static void nobodys_deadline_runs_meanwhile(void **state)
@@ -247,11 +268,50 @@ static void nobodys_deadline_runs_meanwhile(void **state)
 
     f->cfg.timeout_s = TIMEOUT_MS / 1000.0;
     f->cfg.save_steps = EVERY;
-    injected.fsync = a_slow_disk;
+    injected = (struct injected){.fsync = a_slow_disk, .poll = until_it_is_written};
     assert_int_equal(go(f, (struct plan){.world = 2}, codes), EXIT_CODE_TERMINATED);
-    injected.fsync = NULL;
+    injected = (struct injected){0};
     assert_int_equal(codes[1], EXIT_CODE_TERMINATED);
     assert_true(newest(f) > EVERY);
+}
+
+static size_t copy_bytes(struct fixture *f)
+{
+    cleanup_model struct model *m = model_make(&f->cfg.model, 1, &f->err);
+    cleanup_optim struct optim o = {0};
+    struct cursor c = {0};
+    int rows;
+
+    assert_non_null(m);
+    const struct param_row *row = model_params(m, &rows);
+    assert_int_equal(optim_make(&o, &f->cfg.optimizer, row, rows, &f->err), 0);
+    return snapshot_copy_bytes(&(struct snapshot){.model = m, .optim = &o, .cursor = &c});
+}
+
+static void a_slow_first(int count)
+{
+    if (count == 0)
+        longer_than_timeout();
+}
+
+/* No memory for the copy: all ranks wait for each checkpoint, and none for too long. */
+static void without_memory_all_wait(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    undisturbed(f, 2, &want);
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    f->cfg.timeout_s = TIMEOUT_MS / 1000.0;
+    f->cfg.save_steps = EVERY;
+    injected = (struct injected){.fsync = a_slow_first, .refused = copy_bytes(f)};
+    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    assert_int_equal(codes[1], 0);
+    assert_int_equal(times_said(f, "the training waits for each checkpoint: no memory for a copy"), 1);
+    assert_int_equal(times_said(f, "\"event\":\"checkpoint\""), 3);
+    assert_int_equal(newest(f), 15);
+    expect_weights(f, &want);
 }
 
 /* ---- disks ---- */
@@ -325,6 +385,7 @@ int main(void)
         TEST(a_stop_finds_one_being_written),
         TEST(a_kill_behind_a_stop_loses_the_last_alone),
         TEST(nobodys_deadline_runs_meanwhile),
+        TEST(without_memory_all_wait),
         TEST(a_full_disk_is_told_once),
         TEST(a_read_only_disk_is_told_once),
     };
