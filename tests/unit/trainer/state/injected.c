@@ -32,32 +32,15 @@ int injected_polls(void)
 }
 
 /* Does this call fail? */
-static bool strike(bool *last)
+static bool strike(void)
 {
-    *last = writes && calls++ == injected.at && injected.what != INJECT_NOTHING;
-    if (*last && injected.what == INJECT_DEATH_BEFORE)
-        raise(SIGKILL);
-    if (!*last || injected.what != INJECT_ERROR)
+    if (!writes || calls++ != injected.at || injected.what == INJECT_NOTHING)
         return false;
+    if (injected.what == INJECT_DEATH)
+        raise(SIGKILL);
     errno = injected.error;
     return true;
 }
-
-static void strike_behind(bool last)
-{
-    if (last && injected.what == INJECT_DEATH_BEHIND)
-        raise(SIGKILL);
-}
-
-#define STRIKE(type, call, failed)                                                                           \
-    do {                                                                                                     \
-        bool last;                                                                                           \
-        if (strike(&last))                                                                                   \
-            return failed;                                                                                   \
-        type rc = call;                                                                                      \
-        strike_behind(last);                                                                                 \
-        return rc;                                                                                           \
-    } while (0)
 
 int setpriority(__priority_which_t which, id_t who, int prio)
 {
@@ -69,39 +52,39 @@ size_t fwrite(const void *p, size_t size, size_t n, FILE *f)
 {
     if (size * n < FEWEST_BYTES)
         return fwrite_unlocked(p, size, n, f);
-    STRIKE(size_t, fwrite_unlocked(p, size, n, f), 0);
+    return strike() ? 0 : fwrite_unlocked(p, size, n, f);
 }
 
 int fflush(FILE *f)
 {
-    STRIKE(int, fflush_unlocked(f), EOF);
+    return strike() ? EOF : fflush_unlocked(f);
 }
 
 ssize_t write(int fd, const void *p, size_t len)
 {
-    STRIKE(ssize_t, syscall(SYS_write, fd, p, len), -1);
+    return strike() ? -1 : syscall(SYS_write, fd, p, len);
 }
 
 int fsync(int fd)
 {
     if (writes && injected.fsync)
         injected.fsync(fsyncs++);
-    STRIKE(int, (int)syscall(SYS_fsync, fd), -1);
+    return strike() ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
-    STRIKE(int, (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode), -1);
+    return strike() ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
 int rename(const char *from, const char *to)
 {
-    STRIKE(int, (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0), -1);
+    return strike() ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 int unlinkat(int fd, const char *path, int flags)
 {
-    STRIKE(int, (int)syscall(SYS_unlinkat, fd, path, flags), -1);
+    return strike() ? -1 : (int)syscall(SYS_unlinkat, fd, path, flags);
 }
 
 void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum injected_what { INJECT_NOTHING, INJECT_DEATH_BEFORE, INJECT_DEATH_BEHIND, INJECT_ERROR };
+enum injected_what { INJECT_NOTHING, INJECT_DEATH, INJECT_ERROR };
 
 /* Set before there are threads, and before ranks are forked: each process counts for itself. */
 struct injected {
