@@ -21,7 +21,7 @@
 /* Before one whose reads shall be under way four at a time. */
 #define UNROLL_4 _Pragma("unroll 4")
 /* type name[n] that the block's threads share */
-#define SHARED(type, name, n) __shared__ type name[n]
+#define SHARED(type, name, n) __shared__ __align__(16) type name[n]
 #define LAUNCH(c, blocks, threads, kernel, ...)                                                              \
     do {                                                                                                     \
         kernel<<<(blocks), (threads), 0, (c)->stream>>>(__VA_ARGS__);                                        \

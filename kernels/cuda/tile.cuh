@@ -80,27 +80,37 @@ template <class X> struct tile_reader {
     }
 };
 
-/* Store: put(row, col, part, value). */
-template <class A, class B, class Store>
-__global__ void __launch_bounds__(TILE_THREADS) tile_product(tile_shape s, A a, B b, Store store)
+/* The first row, and the first column, of a tile of C that this thread computes. */
+__device__ inline int tile_row()
 {
-    SHARED(float, tile_a, TILE_K *TILE_LD);
-    SHARED(float, tile_b, TILE_K *TILE_LD);
-    const int t = (int)threadIdx.x;
-    const int row0 = (int)blockIdx.x % s.row_tiles * TILE;
-    const int col0 = (int)blockIdx.x / s.row_tiles * TILE;
-    const int begin = (int)blockIdx.z * s.k_part;
-    const int end = s.k - begin < s.k_part ? s.k : begin + s.k_part;
-    const int row = t / (TILE / MINE) * MINE;
-    const int col = t % (TILE / MINE) * MINE;
-    tile_reader<A> read_a(a, t, row0, s.rows);
-    tile_reader<B> read_b(b, t, col0, s.cols);
-    float sum[MINE][MINE] = {};
+    return (int)threadIdx.x / (TILE / MINE) * MINE;
+}
+
+__device__ inline int tile_col()
+{
+    return (int)threadIdx.x % (TILE / MINE) * MINE;
+}
+
+constexpr int TILE_MEMORY = 2 * TILE_K * TILE_LD; /* floats of shared memory: a tile of each operand */
+
+/* sum[y][x] += the products of A's rows and B's columns, the tile that begins at row0 and col0, begin <= k < end. By all
+ * threads of the block; none reads any more when it returns. */
+template <class A, class B>
+__device__ inline void tile_add(float (&sum)[MINE][MINE], float *memory, const A &a, int row0, int rows,
+                                const B &b, int col0, int cols, int begin, int end)
+{
+    float *tile_a = memory;
+    float *tile_b = memory + TILE_K * TILE_LD;
+    const int row = tile_row();
+    const int col = tile_col();
+    const tile_reader<A> read_a(a, (int)threadIdx.x, row0, rows);
+    const tile_reader<B> read_b(b, (int)threadIdx.x, col0, cols);
 
     for (int k = begin; k < end; k += TILE_K) {
         read_a.load(tile_a, k, end);
         read_b.load(tile_b, k, end);
         __syncthreads();
+        UNROLL_4
         for (int i = 0; i < TILE_K; i++) {
             float of_a[MINE], of_b[MINE];
             for (int j = 0; j < MINE; j++) {
@@ -113,6 +123,22 @@ __global__ void __launch_bounds__(TILE_THREADS) tile_product(tile_shape s, A a, 
         }
         __syncthreads();
     }
+}
+
+/* Store: put(row, col, part, value). */
+template <class A, class B, class Store>
+__global__ void __launch_bounds__(TILE_THREADS) tile_product(tile_shape s, A a, B b, Store store)
+{
+    SHARED(float, memory, TILE_MEMORY);
+    const int row0 = (int)blockIdx.x % s.row_tiles * TILE;
+    const int col0 = (int)blockIdx.x / s.row_tiles * TILE;
+    const int begin = (int)blockIdx.z * s.k_part;
+    const int end = s.k - begin < s.k_part ? s.k : begin + s.k_part;
+    const int row = tile_row();
+    const int col = tile_col();
+    float sum[MINE][MINE] = {};
+
+    tile_add(sum, memory, a, row0, s.rows, b, col0, s.cols, begin, end);
     for (int y = 0; y < MINE; y++)
         for (int x = 0; x < MINE; x++)
             if (row0 + row + y < s.rows && col0 + col + x < s.cols)

@@ -1,5 +1,6 @@
 /* test_sequence_ops.c - the operations of models of sequences, a GPU's beside the CPU's, over shapes even and odd. */
 #include "beside.h"
+#include "kernels/cuda/attention.h"
 #include "kernels/ops.h"
 #include "sanitized.h"
 
@@ -168,7 +169,7 @@ static void embedding_is_the_cpus_to_the_bit(void **state)
 
 static void attention_forward_of(const struct beside_run *r)
 {
-    attention_forward(r->ctx, r->shape, r->p[0], r->p[1], r->p[2]);
+    attention_forward(r->ctx, r->shape, r->p[0], r->p[2], r->p[1]);
 }
 
 static void attention_backward_of(const struct beside_run *r)
@@ -194,8 +195,8 @@ static void check_attention(struct beside *s, const struct attention_shape *z)
     snprintf(what, sizeof(what), "attention %dx%d, %d heads of %d", z->batch, z->time, z->heads, z->size);
     beside_reserve(s, attention_thread_bytes(z), 0);
     beside_out(s, BESIDE_ELEMENTS, out * sizeof(float));
+    int qkv = beside_elements(s, BESIDE_IN, 3 * out); /* the second: at odd addresses, as dout is below */
     beside_out(s, BESIDE_F32, rows * (size_t)z->heads * sizeof(float));
-    int qkv = beside_elements(s, BESIDE_IN, 3 * out);
     forward_results(s, z, s->b[qkv].start, made, made + out);
     float *same = malloc(3 * out * sizeof(*same));
     assert_non_null(same);
@@ -213,9 +214,9 @@ static void check_attention(struct beside *s, const struct attention_shape *z)
 
 static void attention_is_the_cpus(void **state)
 {
-    static const struct attention_shape shapes[] = {{1, 1, 1, 1},   {2, 5, 3, 7},    {1, 64, 2, 64},
-                                                    {1, 65, 1, 32}, {1, 130, 2, 64}, {2, 63, 1, 33},
-                                                    {1, 70, 1, 130}};
+    static const struct attention_shape shapes[] = {
+        {1, 1, 1, 1},   {2, 5, 3, 7},    {1, 64, 2, 64}, {1, 65, 1, 32}, {1, 130, 2, 64},
+        {2, 63, 1, 33}, {1, 70, 1, 130}, {2, 9, 2, 63},  {1, 66, 1, 65}, {2, 17, 2, 128}};
 
     (void)state;
     for (size_t i = 0; i < 4 * ARRAY_LEN(shapes); i += STEP) {
@@ -223,6 +224,34 @@ static void attention_is_the_cpus(void **state)
         s->rounds_inside = true; /* weights */
         check_attention(s, &shapes[i / 4]);
         beside_close(s);
+    }
+}
+
+/* The border between the two paths of attention: what either cannot do, it is not given. Bytes behind a multiple of 16. */
+static void attention_is_fast_where_it_can_be(void **state)
+{
+    static const struct {
+        enum element element;
+        int size;
+        uintptr_t qkv, dout;
+        bool fast;
+    } cases[] = {
+        {ELEMENT_BF16, 64, 0, 0, true},  {ELEMENT_F32, 64, 0, 0, false},  {ELEMENT_BF16, 63, 0, 0, false},
+        {ELEMENT_BF16, 65, 0, 0, false}, {ELEMENT_BF16, 32, 0, 0, false}, {ELEMENT_BF16, 128, 0, 0, false},
+        {ELEMENT_BF16, 64, 2, 0, false}, {ELEMENT_BF16, 64, 8, 0, false}, {ELEMENT_BF16, 64, 0, 4, false},
+        {ELEMENT_BF16, 64, 0, 8, false},
+    };
+    char at[32];
+    const char *even = at + (16 - (uintptr_t)at % 16);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct attention_shape s = {2, 3, 5, cases[i].size};
+        const void *qkv = even + cases[i].qkv;
+        if (attention_fast(cases[i].element, &s, qkv, even + cases[i].dout) != cases[i].fast)
+            fail_msg("case %zu: the %s path", i, cases[i].fast ? "plain" : "fast");
+        if (cases[i].dout == 0 && attention_fast(cases[i].element, &s, qkv, NULL) != cases[i].fast)
+            fail_msg("case %zu, forwards: the %s path", i, cases[i].fast ? "plain" : "fast");
     }
 }
 
@@ -336,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flat_ones_are_the_cpus),
         cmocka_unit_test(embedding_is_the_cpus_to_the_bit),
+        cmocka_unit_test(attention_is_fast_where_it_can_be),
         cmocka_unit_test(attention_is_the_cpus),
         cmocka_unit_test(classifier_is_the_cpus),
         cmocka_unit_test(own_products_make_the_same_classifier),

@@ -1,0 +1,212 @@
+/* attention_fast.cu - the fast path of attention, by the tensor cores.
+ *
+ * Forwards a block takes a tile of queries, and meets tile after tile of keys; each row's softmax is made in passing, so the
+ * weights of a row exist a tile at a time. Backwards they are made again from each row's logarithm of its sum: with w the
+ * weights of a row and dw their gradients, those of the products are w (dw - dot), dot the product of the row's output with
+ * its gradient. A block for each tile of keys adds up theirs and the values' over all queries behind, another for each tile
+ * of queries theirs over all keys before: every sum in a fixed order, for two products more than with atomics.
+ */
+#include "kernels/cuda/attention_fast.cuh"
+
+namespace
+{
+
+/* A row's softmax so far. */
+struct softmax_rows {
+    float most[2], sum[2]; /* rows product_row(0) and product_row(2) */
+};
+
+/* Products of a tile into weights: *c becomes 2^(c scale - most), 0 for keys behind the query. Returns by how much what was
+ * summed before shrinks. scale is above 0. `whole`: no key is behind any query. */
+__device__ void weigh(products *c, softmax_rows *rows, int query0, int key0, bool whole, float scale,
+                      float *shrink)
+{
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        const int query = query0 + product_row(2 * half);
+        float most = -INFINITY;
+        UNROLL
+        for (int j = 0; j < EIGHTS; j++)
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                if (!whole && key0 + product_col(j, i) > query)
+                    c->v[j][i] = -INFINITY;
+                most = c->v[j][i] > most ? c->v[j][i] : most;
+            }
+        most = lanes_most<4>(most) * scale;
+        most = rows->most[half] > most ? rows->most[half] : most;
+        float sum = 0;
+        UNROLL
+        for (int j = 0; j < EIGHTS; j++)
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                c->v[j][i] = quick_exp2(__fmaf_rn(c->v[j][i], scale, -most));
+                sum += c->v[j][i];
+            }
+        shrink[half] = quick_exp2(rows->most[half] - most);
+        rows->sum[half] = rows->sum[half] * shrink[half] + lanes_sum<4>(sum);
+        rows->most[half] = most;
+    }
+}
+
+__device__ inline void scale_rows(products *c, const float *by)
+{
+    UNROLL
+    for (int j = 0; j < EIGHTS; j++)
+        for (int i = 0; i < 4; i++)
+            c->v[j][i] *= by[i / 2];
+}
+
+/* The queries, and the sets of keys and values. */
+constexpr size_t FORWARD_BYTES = 5 * TILE_BYTES;
+
+__global__ void __launch_bounds__(FAST_THREADS) attention_forward_tiles(attention_job job, float *lse)
+{
+    SHARED_BY_LAUNCH(memory);
+    const attention_shape &s = job.s;
+    const bf16 *qkv = (const bf16 *)job.qkv;
+    bf16 *q = (bf16 *)memory;
+    const int number = (int)blockIdx.x;
+    /* Late queries have the most keys: they go first. */
+    const int query0 = (int)(gridDim.y - 1 - blockIdx.y) * FAST_TILE;
+    const int mine = warp_row();
+    const met_tiles met = {
+        q + TILE_ELEMENTS, {rows_of(s, qkv, number, KEYS), rows_of(s, qkv, number, VALUES)}, s.time};
+    softmax_rows rows = {{-INFINITY, -INFINITY}, {0, 0}};
+    products sum = {};
+
+    load_tile(q, rows_of(s, qkv, number, QUERIES), s.time, query0);
+    met.begin(0);
+    for (int turn = 0, key0 = 0; key0 <= query0; turn++, key0 += FAST_TILE) {
+        const bf16 *keys = met.next(turn, key0, key0 == query0);
+        products c = {};
+        float shrink[2];
+        multiply_rows(&c, q + mine * TILE_STRIDE, keys);
+        weigh(&c, &rows, query0 + mine, key0, key0 < query0, job.scale * LOG2_E, shrink);
+        scale_rows(&sum, shrink);
+        multiply_products(&sum, c, keys + TILE_ELEMENTS);
+    }
+    const float mean[2] = {1.0F / rows.sum[0], 1.0F / rows.sum[1]};
+    scale_rows(&sum, mean);
+    write_products(rows_of(s, (bf16 *)job.to, number, OUTPUT), s.time, query0 + mine, sum);
+    for (int half = 0; half < 2; half++) {
+        const int t = query0 + mine + product_row(2 * half);
+        if (threadIdx.x % 4 == 0 && t < s.time)
+            lse[(int64_t)number * s.time + t] = rows.most[half] / LOG2_E + logf(rows.sum[half]);
+    }
+}
+
+/* ---- gradients ---- */
+
+/* What the block stays with (keys and values, or queries and dout), and the sets that it meets. */
+constexpr size_t BACKWARD_BYTES = 6 * TILE_BYTES;
+
+/* The warp's rows of both own tiles with all of both that are met. */
+__device__ inline void two_products(products *c, const bf16 *own, const bf16 *met)
+{
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        multiply_rows(&c[i], own + i * TILE_ELEMENTS + warp_row() * TILE_STRIDE, met + i * TILE_ELEMENTS);
+}
+
+/* *product: of a query and a key; *gradient: of the query's dout and the key's value. They become the weight, and the
+ * gradient of a query with a key. */
+__device__ inline void weigh_again(float *product, float *gradient, float scale, float lse, float dot,
+                                   bool seen)
+{
+    const float w = seen ? quick_exp2(__fmaf_rn(*product, scale * LOG2_E, -lse * LOG2_E)) : 0.0F;
+    *gradient = seen ? w * (*gradient - dot) * scale : 0.0F;
+    *product = w;
+}
+
+__global__ void __launch_bounds__(FAST_THREADS) attention_key_value_gradients(attention_job j)
+{
+    SHARED_BY_LAUNCH(memory);
+    const attention_shape &s = j.s;
+    const int number = j.first + (int)blockIdx.x;
+    const bf16 *qkv = (const bf16 *)j.qkv;
+    const float *lse = j.lse + (int64_t)number * s.time;
+    const float *dot = j.dot + (int64_t)blockIdx.x * s.time;
+    bf16 *own = (bf16 *)memory;
+    const met_tiles met = {
+        own + 2 * TILE_ELEMENTS,
+        {rows_of(s, qkv, number, QUERIES), rows_of(s, (const bf16 *)j.dout, number, OUTPUT)},
+        s.time};
+    const int key0 = (int)blockIdx.y * FAST_TILE;
+    const int mine = key0 + warp_row();
+    products dkeys = {};
+    products dvalues = {};
+
+    load_tile(own, rows_of(s, qkv, number, KEYS), s.time, key0);
+    load_tile(own + TILE_ELEMENTS, rows_of(s, qkv, number, VALUES), s.time, key0);
+    met.begin(key0);
+    for (int turn = 0, query0 = key0; query0 < s.time; turn++, query0 += FAST_TILE) {
+        const bf16 *queries = met.next(turn, query0, query0 + FAST_TILE >= s.time);
+        const bool whole = turn > 0 && query0 + FAST_TILE <= s.time; /* every query sees every key */
+        products c[2] = {};
+        two_products(c, own, queries);
+        UNROLL
+        for (int e = 0; e < EIGHTS; e++)
+            for (int i = 0; i < 4; i++) {
+                const int query = query0 + product_col(e, i);
+                const bool inside = whole || query < s.time;
+                weigh_again(&c[0].v[e][i], &c[1].v[e][i], j.scale, inside ? lse[query] : 0.0F,
+                            inside ? dot[query] : 0.0F, whole || (inside && mine + product_row(i) <= query));
+            }
+        multiply_products(&dvalues, c[0], queries + TILE_ELEMENTS);
+        multiply_products(&dkeys, c[1], queries);
+    }
+    write_products(rows_of(s, (bf16 *)j.to, number, KEYS), s.time, mine, dkeys);
+    write_products(rows_of(s, (bf16 *)j.to, number, VALUES), s.time, mine, dvalues);
+}
+
+__global__ void __launch_bounds__(FAST_THREADS) attention_query_gradients(attention_job j)
+{
+    SHARED_BY_LAUNCH(memory);
+    const attention_shape &s = j.s;
+    const int number = j.first + (int)blockIdx.x;
+    const bf16 *qkv = (const bf16 *)j.qkv;
+    bf16 *own = (bf16 *)memory;
+    const met_tiles met = {
+        own + 2 * TILE_ELEMENTS, {rows_of(s, qkv, number, KEYS), rows_of(s, qkv, number, VALUES)}, s.time};
+    const int query0 = (int)(gridDim.y - 1 - blockIdx.y) * FAST_TILE;
+    const int mine = query0 + warp_row();
+    float lse[2], dot[2];
+    products dqueries = {};
+
+    UNROLL
+    for (int half = 0; half < 2; half++) {
+        const int t = mine + product_row(2 * half);
+        lse[half] = t < s.time ? j.lse[(int64_t)number * s.time + t] : 0.0F;
+        dot[half] = t < s.time ? j.dot[(int64_t)blockIdx.x * s.time + t] : 0.0F;
+    }
+    load_tile(own, rows_of(s, qkv, number, QUERIES), s.time, query0);
+    load_tile(own + TILE_ELEMENTS, rows_of(s, (const bf16 *)j.dout, number, OUTPUT), s.time, query0);
+    met.begin(0);
+    for (int turn = 0, key0 = 0; key0 <= query0; turn++, key0 += FAST_TILE) {
+        const bf16 *keys = met.next(turn, key0, key0 == query0);
+        const bool whole = key0 < query0 && query0 + FAST_TILE <= s.time;
+        products c[2] = {};
+        two_products(c, own, keys);
+        UNROLL
+        for (int e = 0; e < EIGHTS; e++)
+            for (int i = 0; i < 4; i++) {
+                const int query = mine + product_row(i);
+                weigh_again(&c[0].v[e][i], &c[1].v[e][i], j.scale, lse[i / 2], dot[i / 2],
+                            whole || (query < s.time && key0 + product_col(e, i) <= query));
+            }
+        multiply_products(&dqueries, c[1], keys);
+    }
+    write_products(rows_of(s, (bf16 *)j.to, number, QUERIES), s.time, mine, dqueries);
+}
+
+} // namespace
+
+void attention_fast_forward(struct cuda *c, const attention_job &j, float *lse)
+{
+    LAUNCH_SHARED(c, fast_grid(j), FAST_THREADS, FORWARD_BYTES, attention_forward_tiles, j, lse);
+}
+
+void attention_fast_backward(struct cuda *c, const attention_job &j)
+{
+    LAUNCH_SHARED(c, fast_grid(j), FAST_THREADS, BACKWARD_BYTES, attention_key_value_gradients, j);
+    LAUNCH_SHARED(c, fast_grid(j), FAST_THREADS, BACKWARD_BYTES, attention_query_gradients, j);
+}
