@@ -115,7 +115,7 @@ void run_classifier(struct cuda *c, const struct linear_shape *s, struct queued_
         loss_sum(c, loss_target{result, 1, add || first > 0, loss_mean{mean, 1, share}}, now.rows);
         if (!dweight)
             continue;
-        weight_product<E>(c, &now, dweight, first > 0, logits, stride, x);
+        (void)weight_product<E>(c, &now, dweight, nullptr, first > 0, logits, stride, x);
         input_product<E>(c, &now, (E *)din + first * s->in, logits, stride, (const E *)weight);
     }
 }

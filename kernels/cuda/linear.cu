@@ -1,4 +1,5 @@
-/* linear.cu - fully connected layer on a GPU: three matrix products; the bias's column sums and ReLU's mask in one pass. */
+/* linear.cu - fully connected layer on a GPU: three matrix products; the bias's gradient with the weights', or with ReLU's mask
+ * in one pass. */
 #include "kernels/cuda/columns.cuh"
 #include "kernels/cuda/products.cuh"
 
@@ -12,21 +13,34 @@ void run_forward(struct cuda *c, const struct linear_shape *s, void *out, const 
     output_product<E>(c, s, (E *)out, s->out, (const E *)in, (const E *)weight, (const E *)bias, relu);
 }
 
+/* dbias (or NULL) from dy; behind a ReLU that made y, `own` is what dy is in front of it. */
+template <class E>
+void bias_gradient_of(struct cuda *c, const struct linear_shape *s, float *dbias, const E *dy, const E *y,
+                      E *own)
+{
+    const bias_store to = {dbias};
+
+    if (rows_packed<E>(s->out, pack_aligned(dy) && pack_aligned(y)))
+        columns_sum_packed(c, s->rows, s->out, bias_gradient_packed<E>{dy, y, own, s->out}, to);
+    else
+        columns_sum(c, s->rows, s->out, bias_gradient<E>{dy, y, own, s->out}, to);
+}
+
+/* A mask has to be there before the products, and its pass gives the bias's gradient; else a product may give it, too. */
 template <class E>
 void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float *dweight, float *dbias,
                   const void *dout, const void *out, const void *in, const void *weight)
 {
     const E *dy = (const E *)dout;
-    const E *y = (const E *)out;
-    E *own = y ? (E *)cuda_scratch(c, (size_t)s->rows * (size_t)s->out * sizeof(E)) : nullptr;
-    const bias_store to = {dbias};
 
-    if (rows_packed<E>(s->out, pack_aligned(dy) && pack_aligned(y)) && (y || dbias))
-        columns_sum_packed(c, s->rows, s->out, bias_gradient_packed<E>{dy, y, own, s->out}, to);
-    else if (y || dbias)
-        columns_sum(c, s->rows, s->out, bias_gradient<E>{dy, y, own, s->out}, to);
-    dy = y ? own : dy;
-    weight_product<E>(c, s, dweight, false, dy, s->out, (const E *)in);
+    if (out) {
+        E *own = (E *)cuda_scratch(c, (size_t)s->rows * (size_t)s->out * sizeof(E));
+        bias_gradient_of(c, s, dbias, dy, (const E *)out, own);
+        dy = own;
+        dbias = nullptr;
+    }
+    if (!weight_product<E>(c, s, dweight, dbias, false, dy, s->out, (const E *)in))
+        bias_gradient_of<E>(c, s, dbias, dy, nullptr, nullptr);
     if (din)
         input_product<E>(c, s, (E *)din, dy, s->out, (const E *)weight);
 }

@@ -1,8 +1,8 @@
 /* matmul.c - matrix products by cuBLASLt: ask once per shape for an algorithm, keep the plan, run it. */
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/blas.h"
+#include "kernels/cuda/epilogue.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@ enum { PLANS_MAX = 512, ALIGN_MAX = 256 };
 /* What an algorithm is chosen by. No padding: compared as bytes. */
 struct key {
     int m, n, k, lda, ldb, ldc;
-    int a_transposed, b_transposed, bias, relu, more;
+    int a_transposed, b_transposed, bias, more, extra;
     int of, to;
-    unsigned align_a, align_b, align_c, align_bias;
+    unsigned align_a, align_b, align_c, align_d; /* d: of C and what is read or written with it */
 };
 
 struct plan {
     struct key key;
-    bool none;       /* cuBLAS has nothing for it */
-    bool relu_apart; /* not cuBLAS's */
+    bool none;  /* cuBLAS has nothing for it */
+    bool apart; /* but for the extra */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algo;
@@ -101,12 +101,17 @@ void matmul_free(struct matmul *m)
     free(m);
 }
 
-/* cuBLAS takes 256 bytes for granted; parameters lie one behind the other, at any multiple of 4. */
+/* cuBLAS takes 256 bytes for granted; parameters lie one behind the other, at any multiple of 4. NULL is aligned. */
 static unsigned align_of(const void *p)
 {
     unsigned low = (unsigned)((uintptr_t)p & (ALIGN_MAX - 1));
 
     return low ? low & -low : ALIGN_MAX;
+}
+
+static unsigned lower(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
 }
 
 static struct key key_of(const struct product *p)
@@ -120,14 +125,15 @@ static struct key key_of(const struct product *p)
                         .a_transposed = p->a_transposed,
                         .b_transposed = p->b_transposed,
                         .bias = p->bias != NULL,
-                        .relu = p->relu,
                         .more = p->more,
+                        .extra = (int)p->extra,
                         .of = (int)p->of,
                         .to = (int)p->to,
                         .align_a = align_of(p->a),
                         .align_b = align_of(p->b),
                         .align_c = align_of(p->c),
-                        .align_bias = p->bias ? align_of(p->bias) : 0};
+                        /* There is no word for the bias: PyTorch tells of it as if it were D. */
+                        .align_d = lower(align_of(p->c), lower(align_of(p->bias), align_of(p->aux)))};
 }
 
 /* bf16 operands need no word about it. */
@@ -151,17 +157,35 @@ static cudaDataType_t type_of(int element)
     return element == ELEMENT_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/* 0 as long as all went well, like cuBLAS's own status. */
-static int describe(const struct matmul *m, struct plan *p, const void *bias)
+/* Without a bias, and with one; CUBLASLT_EPILOGUE_DEFAULT where there is none. */
+static cublasLtEpilogue_t epilogue_of(const struct plan *p)
+{
+    static const cublasLtEpilogue_t EPILOGUE[][2] = {
+        [EXTRA_NONE] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
+        [EXTRA_RELU] = {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
+        [EXTRA_COLUMN_SUMS] = {CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DEFAULT},
+    };
+
+    return EPILOGUE[p->apart ? EXTRA_NONE : p->key.extra][p->key.bias];
+}
+
+/* What the epilogue reads and writes besides. 0 as long as all went well, like cuBLAS's own status. */
+static int point(const struct matmul *m, const struct plan *plan, const struct product *p)
+{
+    const void *bias = !plan->apart && p->extra == EXTRA_COLUMN_SUMS ? p->aux : p->bias;
+
+    return bias &&
+           m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+}
+
+/* 0 as long as all went well. */
+static int describe(const struct matmul *m, struct plan *p, const struct product *product)
 {
     const struct blas *b = &m->blas;
     const struct key *k = &p->key;
     cublasOperation_t ta = k->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasOperation_t tb = k->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const bool relu = k->relu && !p->relu_apart;
-    cublasLtEpilogue_t epilogue = k->bias ? relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS
-                                  : relu  ? CUBLASLT_EPILOGUE_RELU
-                                          : CUBLASLT_EPILOGUE_DEFAULT;
+    cublasLtEpilogue_t epilogue = epilogue_of(p);
     uint64_t a_rows = (uint64_t)(k->a_transposed ? k->k : k->m);
     uint64_t a_cols = (uint64_t)(k->a_transposed ? k->m : k->k);
     uint64_t b_rows = (uint64_t)(k->b_transposed ? k->n : k->k);
@@ -171,8 +195,7 @@ static int describe(const struct matmul *m, struct plan *p, const void *bias)
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ta, sizeof(ta)) ||
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &tb, sizeof(tb)) ||
            b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue)) ||
-           /* Its alignment is a part of the question. */
-           b->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)) ||
+           point(m, p, product) || /* alignment of what is pointed to is a part of the question */
            b->MatrixLayoutCreate(&p->a, type_of(k->of), a_rows, a_cols, k->lda) ||
            b->MatrixLayoutCreate(&p->b, type_of(k->of), b_rows, b_cols, k->ldb) ||
            b->MatrixLayoutCreate(&p->c, type_of(k->to), (uint64_t)k->m, (uint64_t)k->n, k->ldc);
@@ -183,9 +206,6 @@ static int choose(const struct matmul *m, struct plan *p)
     const struct blas *b = &m->blas;
     const uint64_t workspace = CUDA_PARTS_BYTES;
     const uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* split sums by way of the workspace */
-    /* There is no word for the bias: PyTorch tells of it as if it were D. */
-    const uint32_t align_d =
-        p->key.align_bias && p->key.align_bias < p->key.align_c ? p->key.align_bias : p->key.align_c;
     cublasLtMatmulPreference_t like = NULL;
     cublasLtMatmulHeuristicResult_t best = {0};
     int found = 0;
@@ -199,7 +219,7 @@ static int choose(const struct matmul *m, struct plan *p)
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p->key.align_a, sizeof(uint32_t)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->key.align_b, sizeof(uint32_t)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->key.align_c, sizeof(uint32_t)},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align_d, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->key.align_d, sizeof(uint32_t)},
     };
 
     cublasStatus_t bad = b->MatmulPreferenceCreate(&like);
@@ -216,17 +236,13 @@ static int choose(const struct matmul *m, struct plan *p)
     return 0;
 }
 
-static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by)
+static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept)
 {
     const struct matmul *m = c->matmul;
-    const float kept = p->more ? 1 : 0; /* of what C holds */
 
-    if (p->bias && m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &p->bias,
-                                                  sizeof(p->bias)))
-        return false;
-    return m->blas.Matmul(m->handle, plan->desc, &by, p->a, plan->a, p->b, plan->b, &kept, p->c, plan->c,
-                          p->c, plan->c, &plan->algo, c->parts, plan->workspace_bytes,
-                          c->stream) == CUBLAS_STATUS_SUCCESS;
+    return !point(m, plan, p) && m->blas.Matmul(m->handle, plan->desc, &by, p->a, plan->a, p->b, plan->b,
+                                                &kept, p->c, plan->c, p->c, plan->c, &plan->algo, c->parts,
+                                                plan->workspace_bytes, c->stream) == CUBLAS_STATUS_SUCCESS;
 }
 
 static bool is_recorded(const struct cuda *c)
@@ -234,24 +250,6 @@ static bool is_recorded(const struct cuda *c)
     enum cudaStreamCaptureStatus is;
 
     return cudaStreamIsCapturing(c->stream, &is) != cudaSuccess || is != cudaStreamCaptureStatusNone;
-}
-
-/* A run that has diverged must show: where activations are no numbers, a ReLU that makes 0 of them leaves a loss that is
- * one. The manual does not say what cuBLAS's does, so each plan is asked: times NaN, every element is none. What it writes
- * is written again. */
-static bool keeps_nan(struct cuda *c, struct plan *plan, const struct product *p)
-{
-    union {
-        float f32;
-        uint16_t half[2]; /* a bf16 is the upper half */
-    } first = {.f32 = 0};
-    const bool bf16 = p->to == ELEMENT_BF16;
-    struct err late; /* kept in the context as well */
-
-    return !is_recorded(c) && run_plan(c, plan, p, NAN) &&
-           !c->ctx.ops->get(&c->ctx, bf16 ? &first.half[1] : &first.half[0], p->c,
-                            bf16 ? sizeof(first.half[1]) : sizeof(first.f32), &late) &&
-           isnan(first.f32);
 }
 
 static const char *element_name(int element)
@@ -262,14 +260,15 @@ static const char *element_name(int element)
 static void print_plan(const struct matmul *m, const struct plan *p)
 {
     const struct key *k = &p->key;
+    const char *extra = epilogue_name((enum extra)k->extra);
     uint64_t does = 0;
     int32_t id = -1;
     size_t written;
 
-    fprintf(stderr, "cuBLAS %d x %d x %d, %s to %s%s%s%s%s%s: ", k->m, k->n, k->k, element_name(k->of),
+    fprintf(stderr, "cuBLAS %d x %d x %d, %s to %s%s%s%s%s%s%s: ", k->m, k->n, k->k, element_name(k->of),
             element_name(k->to), k->a_transposed ? ", A transposed" : "",
-            k->b_transposed ? ", B transposed" : "", k->bias ? ", bias" : "", k->relu ? ", ReLU" : "",
-            k->more ? ", added" : "");
+            k->b_transposed ? ", B transposed" : "", k->bias ? ", bias" : "", k->extra ? ", " : "",
+            k->extra ? extra : "", k->more ? ", added" : "");
     if (p->none) {
         fprintf(stderr, "none; a kernel of this program computes it, without tensor cores\n");
         return;
@@ -277,9 +276,9 @@ static void print_plan(const struct matmul *m, const struct plan *p)
     (void)m->blas.MatmulAlgoConfigGetAttribute(&p->algo, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof(id), &written);
     (void)m->blas.MatmulAlgoCapGetAttribute(&p->algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &does,
                                             sizeof(does), &written);
-    fprintf(stderr, "algorithm %d, %s%s\n", (int)id,
+    fprintf(stderr, "algorithm %d, %s%s%s%s\n", (int)id,
             does & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK ? "tensor cores" : "no tensor cores",
-            p->relu_apart ? ", ReLU apart" : "");
+            p->apart ? ", " : "", p->apart ? extra : "", p->apart ? " apart" : "");
 }
 
 static struct plan *plan_of(struct cuda *c, const struct key *key, const struct product *product)
@@ -297,9 +296,11 @@ static struct plan *plan_of(struct cuda *c, const struct key *key, const struct 
     for (int apart = 0; apart < 2; apart++) {
         release_plan(&m->blas, p);
         p->key = *key;
-        p->relu_apart = apart;
-        p->none = describe(m, p, product->bias) || choose(m, p);
-        if (p->none || !key->relu || apart || keeps_nan(c, p, product))
+        p->apart = apart;
+        p->none = describe(m, p, product) || choose(m, p);
+        if (!key->extra || apart)
+            break;
+        if (!p->none && !is_recorded(c) && epilogue_holds(c, p, product, run_plan))
             break;
     }
     if (m->prints)
@@ -313,8 +314,9 @@ bool matmul_run(struct cuda *c, struct product *p)
         return false;
     struct key key = key_of(p);
     struct plan *plan = plan_of(c, &key, p);
-    if (plan->none || !run_plan(c, plan, p, 1))
+    if (plan->none || !run_plan(c, plan, p, 1, p->more ? 1 : 0))
         return false;
-    p->relu = p->relu && plan->relu_apart;
+    if (!plan->apart)
+        p->extra = EXTRA_NONE;
     return true;
 }

@@ -15,6 +15,13 @@
 extern "C" {
 #endif
 
+/* What is made of a product, or beside it. x: an element of it, its bias added. */
+enum extra {
+    EXTRA_NONE,
+    EXTRA_RELU,        /* C = x where x is not below 0 */
+    EXTRA_COLUMN_SUMS, /* aux (n), f32 where C is = the sums of op(B)'s columns; without bias */
+};
+
 struct product {
     int m, n, k;
     bool a_transposed, b_transposed;
@@ -24,9 +31,12 @@ struct product {
     void *c;
     int ldc;          /* 0: m */
     const void *bias; /* (m): added to every column; or NULL */
-    bool relu;        /* left true by matmul_run: C still needs it */
-    bool more;        /* added to what C holds; without bias and ReLU */
+    bool more;        /* added to what C holds; without bias and extra */
+    enum extra extra; /* EXTRA_NONE behind matmul_run; else it is still to be done, with x in C */
+    void *aux;
 };
+
+struct plan; /* how cuBLAS computes products of a kind */
 
 /* The environment variable TK_CUBLAS: off: cuBLAS is not loaded, and matmul_run does nothing, so that the kernels of this
  * folder compute instead, without tensor cores. print: each new product is a line on stderr: its shape, and whether its
@@ -34,8 +44,9 @@ struct product {
 struct matmul *matmul_make(enum precision precision, struct err *err) MUST_CHECK;
 void matmul_free(struct matmul *m);
 
-/* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product. A ReLU of cuBLAS's that makes 0 of what is no
- * number is not used. The first of a kind waits for the stream, unless that is being recorded. */
+/* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product. An extra that cuBLAS lacks, or does not do as
+ * told above (epilogue.h), is left to the caller. The first of a kind waits for the stream, and changes what is read and
+ * written here meanwhile; unless the stream is being recorded, where no extra of a new kind is used. */
 bool matmul_run(struct cuda *c, struct product *p) MUST_CHECK;
 
 #ifdef __cplusplus

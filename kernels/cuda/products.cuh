@@ -59,9 +59,9 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
     p.a = weight, p.lda = s->in, p.a_transposed = true;
     p.b = in, p.ldb = s->in;
     p.c = out, p.ldc = stride;
-    p.bias = bias, p.relu = relu;
+    p.bias = bias, p.extra = relu ? EXTRA_RELU : EXTRA_NONE;
     if (matmul_run(c, &p)) {
-        if (p.relu)
+        if (p.extra != EXTRA_NONE)
             LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_relu<E>, out,
                    s->rows, s->out, stride);
         return;
@@ -70,10 +70,11 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
                 tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
 }
 
-/* With `more` it is added to what dweight holds. */
+/* With `more` it is added to what dweight holds. dbias (or NULL) gets the sums of dy's columns. false: that is still to be
+ * done. */
 template <class E>
-void weight_product(struct cuda *c, const struct linear_shape *s, float *dweight, bool more, const E *dy,
-                    int stride, const E *in)
+bool weight_product(struct cuda *c, const struct linear_shape *s, float *dweight, float *dbias, bool more,
+                    const E *dy, int stride, const E *in)
 {
     product p = {};
     p.of = c->ctx.element, p.to = ELEMENT_F32;
@@ -81,10 +82,11 @@ void weight_product(struct cuda *c, const struct linear_shape *s, float *dweight
     p.a = in, p.lda = s->in;
     p.b = dy, p.ldb = stride, p.b_transposed = true;
     p.c = dweight, p.more = more;
-    if (matmul_run(c, &p))
-        return;
-    tile_launch(c, s->out, s->in, s->rows, 1, tile_matrix<false, E>{dy, 1, stride},
-                tile_matrix<false, E>{in, 1, s->in}, store_plain<float>{dweight, s->in, more});
+    p.aux = dbias, p.extra = dbias ? EXTRA_COLUMN_SUMS : EXTRA_NONE;
+    if (!matmul_run(c, &p))
+        tile_launch(c, s->out, s->in, s->rows, 1, tile_matrix<false, E>{dy, 1, stride},
+                    tile_matrix<false, E>{in, 1, s->in}, store_plain<float>{dweight, s->in, more});
+    return p.extra == EXTRA_NONE;
 }
 
 template <class E>

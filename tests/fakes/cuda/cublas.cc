@@ -1,5 +1,5 @@
-/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul. What its ReLU
- * makes of NaN the manual leaves open: both can be had.
+/* cublas.cc - cuBLAS's light interface by plain loops: column-major, as its manual describes cublasLtMatmul. What its
+ * epilogues make of NaN the manual leaves open: both can be had. An epilogue can also be missing, or wrong.
  *
  * It refuses what it was not asked to expect: addresses less aligned than the preference promised, more workspace than
  * allowed, and reduction schemes that add in no fixed order.
@@ -146,8 +146,43 @@ cublasStatus_t preference_set(cublasLtMatmulPreference_t to, cublasLtMatmulPrefe
     }
 }
 
+bool loses_nan;
+bool missing;
+int lacks, errs; /* epilogues; 0: none */
+
+bool aligned(const void *p, uint32_t to)
+{
+    return ((uintptr_t)p & (to - 1)) == 0;
+}
+
+bool wants_bias(const desc *d)
+{
+    return d->epilogue == CUBLASLT_EPILOGUE_BIAS || d->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
+           d->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+}
+
+/* What an epilogue is given, by the rules of its attributes. */
+cublasStatus_t check_epilogue(const desc *d, uint32_t align_d)
+{
+    switch ((int)d->epilogue) {
+    case CUBLASLT_EPILOGUE_DEFAULT:
+    case CUBLASLT_EPILOGUE_BIAS:
+    case CUBLASLT_EPILOGUE_RELU:
+    case CUBLASLT_EPILOGUE_RELU_BIAS:
+    case CUBLASLT_EPILOGUE_BGRADB:
+        break;
+    default:
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    if (d->epilogue == lacks)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (wants_bias(d) && (!d->bias || !aligned(d->bias, align_d)))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 /* The algorithm carries what it was promised. */
-cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
+cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t,
                          cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                          cublasLtMatmulPreference_t like, int asked, cublasLtMatmulHeuristicResult_t *ret,
                          int *found)
@@ -156,6 +191,8 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixL
     static_assert(sizeof(*p) <= sizeof(ret->algo), "an algorithm holds a preference");
     if (asked < 1 || (p->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (cublasStatus_t bad = check_epilogue(of(d), p->align_d))
+        return bad;
     memset(ret, 0, sizeof(*ret));
     memcpy(&ret->algo, p, sizeof(*p));
     ret->workspaceSize = p->workspace < 4096 ? 0 : 4096;
@@ -206,17 +243,44 @@ void put(void *p, cudaDataType type, uint64_t i, float x)
         ((float *)p)[i] = x;
 }
 
-bool loses_nan;
-bool missing;
+/* What is made of an element of a product in row i. */
+struct epilogue {
+    desc how;
+    layout d;
+    bool loses_nan, errs;
 
-float rectified(float x, bool loses)
-{
-    return x < 0 || (loses && isnan(x)) ? 0 : x;
-}
+    float known(float x) const
+    {
+        return loses_nan && isnan(x) ? 0 : x;
+    }
+    float of(float x, uint64_t i) const
+    {
+        switch ((int)how.epilogue) {
+        case CUBLASLT_EPILOGUE_BIAS:
+            return x + get(how.bias, d.type, i);
+        case CUBLASLT_EPILOGUE_RELU_BIAS:
+            return rectified(x + get(how.bias, d.type, i));
+        case CUBLASLT_EPILOGUE_RELU:
+            return rectified(x);
+        default:
+            return x;
+        }
+    }
+    float rectified(float x) const
+    {
+        return x < 0 && !errs ? 0 : known(x);
+    }
+};
 
-bool aligned(const void *p, uint32_t to)
+/* The sums over k of op(B), B itself or transposed. In error, without the last. */
+void sum_columns(const epilogue &e, const void *pb, const layout &b, uint64_t k)
 {
-    return ((uintptr_t)p & (to - 1)) == 0;
+    for (uint64_t j = 0; j < e.d.cols; j++) {
+        float sum = 0;
+        for (uint64_t l = 0; l < k - e.errs; l++)
+            sum += get(pb, b.type, e.how.tb == CUBLAS_OP_T ? j + l * (uint64_t)b.ld : l + j * (uint64_t)b.ld);
+        put((void *)e.how.bias, e.d.type, j, e.known(sum));
+    }
 }
 
 cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *pa,
@@ -239,13 +303,13 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
     if (!aligned(pa, promised.align_a) || !aligned(pb, promised.align_b) || !aligned(pd, promised.align_d) ||
         workspace_bytes > promised.workspace)
         return CUBLAS_STATUS_INVALID_VALUE;
-    bool bias = how.epilogue == CUBLASLT_EPILOGUE_BIAS || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
-    if (bias && !aligned(how.bias, promised.align_d))
-        return CUBLAS_STATUS_INVALID_VALUE;
-    bool loses = loses_nan;
-    bool relu = how.epilogue == CUBLASLT_EPILOGUE_RELU || how.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;
+    if (cublasStatus_t bad = check_epilogue(&how, promised.align_d))
+        return bad;
+    const epilogue end = {how, ld, loses_nan, how.epilogue == errs};
     emulate_queue(stream, [=] {
         memset(workspace, 0xff, workspace_bytes);
+        if (how.epilogue == CUBLASLT_EPILOGUE_BGRADB)
+            sum_columns(end, pb, lb, k);
         for (uint64_t j = 0; j < ld.cols; j++)
             for (uint64_t i = 0; i < ld.rows; i++) {
                 float sum = 0;
@@ -255,9 +319,8 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
                            get(pb, lb.type,
                                how.tb == CUBLAS_OP_T ? l * (uint64_t)lb.ld + j : j * (uint64_t)lb.ld + l);
                 const uint64_t at = j * (uint64_t)ld.ld + i;
-                sum = by * sum + (kept != 0 ? kept * get(pd, ld.type, at) : 0) +
-                      (bias ? get(how.bias, ld.type, i) : 0);
-                put(pd, ld.type, at, relu ? rectified(sum, loses) : sum);
+                sum = by * sum + (kept != 0 ? kept * get(pd, ld.type, at) : 0);
+                put(pd, ld.type, at, end.of(sum, i));
             }
     });
     return CUBLAS_STATUS_SUCCESS;
@@ -273,6 +336,16 @@ extern "C" void fake_cublas_missing(bool on)
 extern "C" void fake_cublas_loses_nan(bool on)
 {
     loses_nan = on;
+}
+
+extern "C" void fake_cublas_lacks(int epilogue)
+{
+    lacks = epilogue;
+}
+
+extern "C" void fake_cublas_errs(int epilogue)
+{
+    errs = epilogue;
 }
 
 extern "C" int blas_load(struct blas *b, struct err *err)

@@ -14,8 +14,12 @@ extern "C" {
 /* The call of `function` behind the next `calls` ones fails, once. */
 void fake_cudart_fail(const char *function, int calls);
 
-/* What cuBLAS's own ReLU makes of NaN from now on: 0, or NaN (the default). */
+/* What cuBLAS's epilogues make of NaN from now on: 0, or NaN (the default). */
 void fake_cublas_loses_nan(bool on);
+
+/* The epilogue (a cublasLtEpilogue_t) that cuBLAS has no algorithm for from now on; whose results are wrong. 0: none. */
+void fake_cublas_lacks(int epilogue);
+void fake_cublas_errs(int epilogue);
 
 /* Whether cuBLAS's library is missing from now on. */
 void fake_cublas_missing(bool on);

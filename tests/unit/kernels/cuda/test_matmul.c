@@ -1,4 +1,5 @@
-/* test_matmul.c - how a context gets cuBLAS: missing, switched off, printing what it chooses. On the emulated GPU. */
+/* test_matmul.c - how a context gets cuBLAS: missing, switched off, printing what it chooses; and what becomes of epilogues
+ * that it lacks or has wrong. On the emulated GPU. */
 #include "test.h"
 
 #include "cudart.h"
@@ -6,7 +7,10 @@
 #include "kernels/device.h"
 #include "kernels/linear.h"
 
+#include <cublasLt.h>
 #include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -42,15 +46,38 @@ static void without_it_only_when_asked(void **state)
     fake_cublas_missing(false);
 }
 
+/* stderr goes to a file between the two. */
+struct heard {
+    int saved, fd;
+};
+
+static struct heard hear(void)
+{
+    char path[] = "/tmp/matmul-XXXXXX";
+    struct heard h = {dup(STDERR_FILENO), mkstemp(path)};
+
+    assert_true(h.saved >= 0 && h.fd >= 0 && dup2(h.fd, STDERR_FILENO) >= 0);
+    unlink(path);
+    return h;
+}
+
+static void heard(const struct heard *h, char *text, size_t size)
+{
+    assert_true(dup2(h->saved, STDERR_FILENO) >= 0);
+    close(h->saved);
+    ssize_t len = pread(h->fd, text, size - 1, 0);
+    assert_true(len >= 0);
+    text[len] = '\0';
+    close(h->fd);
+}
+
 /* What `rows` linear layers, one behind the other, print on stderr. */
 static void print_products(const char *mode, enum element element, const int *rows, int n, char *text,
                            size_t size)
 {
     struct err err;
-    char path[] = "/tmp/matmul-XXXXXX";
-    int saved = dup(STDERR_FILENO), fd = mkstemp(path);
+    const struct heard h = hear();
 
-    assert_true(saved >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
     setenv("TK_CUBLAS", mode, 1);
     struct kctx *ctx = cuda_make(0, PRECISION_F32, element, &err);
     assert_non_null(ctx);
@@ -64,13 +91,7 @@ static void print_products(const char *mode, enum element element, const int *ro
     device_free(ctx, memory);
     kctx_free(ctx);
     unsetenv("TK_CUBLAS");
-    assert_true(dup2(saved, STDERR_FILENO) >= 0);
-    close(saved);
-    ssize_t len = pread(fd, text, size - 1, 0);
-    assert_true(len >= 0);
-    text[len] = '\0';
-    close(fd);
-    unlink(path);
+    heard(&h, text, size);
 }
 
 static void each_new_product_is_a_line(void **state)
@@ -88,12 +109,106 @@ static void each_new_product_is_a_line(void **state)
     assert_string_equal(text, "");
 }
 
+/* One call of an operation with an epilogue, on numbers i / 16 - 1 .. that all kinds of elements have. */
+struct call {
+    int epilogue;
+    const char *name;
+    void (*run)(struct kctx *ctx, float *x);
+    unsigned kernels; /* where cuBLAS does it all */
+};
+
+enum { ROWS = 6, IN = 16, OUT = 8, FLOATS = 2048 };
+
+static const struct linear_shape SHAPE = {ROWS, IN, OUT};
+
+static void call_bias_gradient(struct kctx *ctx, float *x)
+{
+    linear_backward(ctx, &SHAPE, NULL, x, x + 512, x + 1024, NULL, x + 1280, x + 1536);
+}
+
+static const struct call CALLS[] = {
+    {CUBLASLT_EPILOGUE_BGRADB, "sums of columns", call_bias_gradient, 0},
+};
+
+/* The call's memory afterwards, and how many kernels of ours it took the second time. */
+static unsigned run_call(const struct call *c, struct kctx *ctx, float *x)
+{
+    struct err err;
+    float *memory = device_alloc(ctx, FLOATS * sizeof(float), &err);
+
+    assert_non_null(memory);
+    for (int i = 0; i < FLOATS; i++)
+        x[i] = (float)(i * 37 % 31) / 16 - 1;
+    device_put(ctx, memory, x, FLOATS * sizeof(float));
+    c->run(ctx, memory); /* asks */
+    assert_int_equal(device_sync(ctx, &err), 0);
+    const unsigned long before = emulate_launches();
+    c->run(ctx, memory);
+    assert_int_equal(device_get(ctx, x, memory, FLOATS * sizeof(float), &err), 0);
+    device_free(ctx, memory);
+    return (unsigned)(emulate_launches() - before);
+}
+
+enum fault { NONE, LACKING, WRONG, LOSES_NAN };
+
+/* want NULL: of bf16, what it makes of floats taken for pairs of them is not looked at. */
+static void check_call(const struct call *c, const float *want, enum fault fault)
+{
+    struct err err;
+    float got[FLOATS];
+    char text[2000], apart[80];
+    const struct heard h = hear();
+
+    setenv("TK_CUBLAS", "print", 1);
+    struct kctx *ctx = cuda_make(0, PRECISION_F32, want ? ELEMENT_F32 : ELEMENT_BF16, &err);
+    assert_non_null(ctx);
+    assert_int_equal(kctx_reserve(ctx, linear_workspace_bytes(&SHAPE), &err), 0);
+    fake_cublas_lacks(fault == LACKING ? c->epilogue : 0);
+    fake_cublas_errs(fault == WRONG ? c->epilogue : 0);
+    fake_cublas_loses_nan(fault == LOSES_NAN);
+    unsigned kernels = run_call(c, ctx, got);
+    fake_cublas_lacks(0);
+    fake_cublas_errs(0);
+    fake_cublas_loses_nan(false);
+    kctx_free(ctx);
+    unsetenv("TK_CUBLAS");
+    heard(&h, text, sizeof(text));
+    snprintf(apart, sizeof(apart), ", %s apart\n", c->name);
+    assert_non_null(strstr(text, c->name));
+    assert_int_equal(kernels, c->kernels + (fault != NONE));
+    assert_int_equal(strstr(text, apart) != NULL, fault != NONE);
+    for (int i = 0; i < FLOATS && want; i++)
+        if (!(fabsf(got[i] - want[i]) <= 1e-5F * (1 + fabsf(want[i]))))
+            fail_msg("%s, fault %d: element %d is %.9g, the CPU has %.9g", c->name, (int)fault, i,
+                     (double)got[i], (double)want[i]);
+}
+
+/* Also of operands nothing is left behind that an epilogue was asked with. */
+static void an_epilogue_that_cannot_be_used_is_a_kernel_of_its_own(void **state)
+{
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(CALLS); i++) {
+        float want[FLOATS];
+        cleanup_kctx struct kctx *cpu = kctx_make(
+            &(struct kctx_options){.threads = 1, .workspace_bytes = linear_workspace_bytes(&SHAPE)}, &err);
+        assert_non_null(cpu);
+        run_call(&CALLS[i], cpu, want);
+        for (int fault = NONE; fault <= LOSES_NAN; fault++) {
+            check_call(&CALLS[i], want, (enum fault)fault);
+            check_call(&CALLS[i], NULL, (enum fault)fault);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_missing_cublas_is_an_error_that_names_it),
         cmocka_unit_test(without_it_only_when_asked),
         cmocka_unit_test(each_new_product_is_a_line),
+        cmocka_unit_test(an_epilogue_that_cannot_be_used_is_a_kernel_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,20 @@
+/* epilogue.h - ask an algorithm of cuBLAS whether its epilogue does what matmul.h says of an extra, before it is used.
+ *
+ * Its manual does not say what an epilogue makes of NaN, and no test here has run one. So each plan is run once, on operands
+ * of which a few elements are replaced by known numbers; these are given back. What it writes is written again by the caller.
+ */
+#ifndef TK_KERNELS_CUDA_EPILOGUE_H
+#define TK_KERNELS_CUDA_EPILOGUE_H
+
+#include "kernels/cuda/matmul.h"
+
+/* Queue the plan: C = extra(by A B + kept C + bias). false: cuBLAS refused. */
+typedef bool epilogue_run(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept);
+
+/* Waits for the stream, which is not being recorded. false also where the device failed: the context keeps that error. */
+bool epilogue_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run) MUST_CHECK;
+
+/* For people: "ReLU". */
+const char *epilogue_name(enum extra extra);
+
+#endif
