@@ -13,6 +13,29 @@ void linear_backward(struct kctx *ctx, const struct linear_shape *s, void *din, 
     ctx->ops->linear_backward(ctx, s, din, dweight, dbias, dout, out, in, weight);
 }
 
+void linear_gelu_forward(struct kctx *ctx, const struct linear_shape *s, void *out, void *before,
+                         const void *in, const void *weight, const void *bias)
+{
+    if (ctx->ops->linear_gelu_forward) {
+        ctx->ops->linear_gelu_forward(ctx, s, out, before, in, weight, bias);
+        return;
+    }
+    linear_forward(ctx, s, before, in, weight, bias, false);
+    gelu_forward(ctx, GELU_TANH, out, before, (size_t)s->rows * (size_t)s->out);
+}
+
+void gelu_linear_backward(struct kctx *ctx, const struct linear_shape *s, void *din, void *room,
+                          float *dweight, float *dbias, const void *dout, const void *in, const void *before,
+                          const void *weight)
+{
+    if (ctx->ops->gelu_linear_backward) {
+        ctx->ops->gelu_linear_backward(ctx, s, din, room, dweight, dbias, dout, in, before, weight);
+        return;
+    }
+    linear_backward(ctx, s, room, dweight, dbias, dout, NULL, in, weight);
+    gelu_backward(ctx, GELU_TANH, din, room, before, (size_t)s->rows * (size_t)s->in);
+}
+
 void conv2d_forward(struct kctx *ctx, const struct conv2d_shape *s, float *out, const float *in,
                     const float *weight, const float *bias, bool relu)
 {

@@ -34,4 +34,24 @@ void linear_backward(struct kctx *ctx, const struct linear_shape *s,
                      const void *in,      /* (R,I) */
                      const void *weight); /* (O,I) */
 
+/* A layer and the GELU by tanh behind it (gelu.h): two operations, or one where the device has it. In bf16 the one takes the
+ * GELU of a sum that has not been rounded, and rounds a gradient once where the two do it twice. */
+void linear_gelu_forward(struct kctx *ctx, const struct linear_shape *s,
+                         void *out,          /* (R,O) written: the GELU of */
+                         void *before,       /* (R,O) written */
+                         const void *in,     /* (R,I) */
+                         const void *weight, /* (O,I) */
+                         const void *bias);  /* (O) */
+
+/* A layer, and the GELU by tanh in front of it, whose output is `in`. */
+void gelu_linear_backward(struct kctx *ctx, const struct linear_shape *s,
+                          void *din,           /* (R,I) written: the gradient of `before`; may be `in` */
+                          void *room,          /* (R,I) undefined behind the call */
+                          float *dweight,      /* (O,I) written */
+                          float *dbias,        /* (O) written */
+                          const void *dout,    /* (R,O) */
+                          const void *in,      /* (R,I) */
+                          const void *before,  /* (R,I) */
+                          const void *weight); /* (O,I) */
+
 #endif

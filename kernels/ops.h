@@ -68,6 +68,11 @@
     X(reduce_squares)                                                                                        \
     X(reduce_scale)
 
+/* Two operations in one, where a device has that: NULL in the table of one that has not (dispatch.c). */
+#define KERNEL_FUSED_OPS(X)                                                                                  \
+    X(linear_gelu_forward)                                                                                   \
+    X(gelu_linear_backward)
+
 /* X(name) for what only devices with graphs have. */
 #define KERNEL_QUEUED(X)                                                                                     \
     X(queue_cross_entropy)                                                                                   \
@@ -126,6 +131,7 @@ struct kernel_ops {
 #define KERNEL_MEMBER(op) KERNEL_TYPE(op) * op;
     KERNEL_OPS(KERNEL_MEMBER)
     KERNEL_SEQUENCE_OPS(KERNEL_MEMBER)
+    KERNEL_FUSED_OPS(KERNEL_MEMBER)
     KERNEL_QUEUED(KERNEL_MEMBER)
 #undef KERNEL_MEMBER
 };

@@ -116,7 +116,7 @@ void run_classifier(struct cuda *c, const struct linear_shape *s, struct queued_
         if (!dweight)
             continue;
         (void)weight_product<E>(c, &now, dweight, nullptr, first > 0, logits, stride, x);
-        input_product<E>(c, &now, (E *)din + first * s->in, logits, stride, (const E *)weight);
+        input_product<E>(c, &now, (E *)din + first * s->in, logits, stride, (const E *)weight, nullptr);
     }
 }
 

@@ -253,7 +253,8 @@ static const struct kernel_ops cuda_ops = {.name = cuda_name,
                                            .graph_free = cuda_graph_free,
 #define KERNEL_CUDA_ROW(op) .op = cuda_##op,
                                            KERNEL_OPS(KERNEL_CUDA_ROW) KERNEL_SEQUENCE_OPS(KERNEL_CUDA_ROW)
-                                               KERNEL_QUEUED(KERNEL_CUDA_ROW)
+                                               KERNEL_FUSED_OPS(KERNEL_CUDA_ROW)
+                                                   KERNEL_QUEUED(KERNEL_CUDA_ROW)
 #undef KERNEL_CUDA_ROW
 };
 

@@ -101,6 +101,71 @@ static bool relu_holds(struct cuda *c, struct plan *plan, const struct product *
     return run(c, plan, p, NAN, 0) && read_first(c, p->to, &first, p->c, 1) && isnan(first);
 }
 
+/* All but nothing: a product so many times is no number's equal. 0 might be a case of its own. */
+#define LITTLE 0x1p-100F
+
+/* Left and right of 0, where GELUs differ from ReLU and from each other; one is none. */
+static void points(float *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = i && i == n - 1 ? NAN : (float)(i % 32 * 2 - 31) / 8;
+}
+
+/* How far an activation in bf16, or cuBLAS's own in f32, may be from the definition. */
+static float far_of(enum element element)
+{
+    return element == ELEMENT_BF16 ? 0x1p-8F : 1e-5F;
+}
+
+static float gelu_gate(float x)
+{
+    return 0.5F * (1 + tanhf(0.797884561F * (x + 0.044715F * x * x * x)));
+}
+
+static float gelu_slope(float x)
+{
+    const float gate = gelu_gate(x);
+
+    return gate + x * 2 * gate * (1 - gate) * 0.797884561F * (1 + 3 * 0.044715F * x * x);
+}
+
+/* Of a product of all but nothing, and a bias that is known. */
+static bool gelu_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+{
+    const int n = fewer(p->m);
+    struct lent bias;
+    float x[PROBES], y[PROBES], got_x[PROBES], got_y[PROBES];
+
+    points(x, n);
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] * gelu_gate(x[i]);
+    if (!lend(c, &bias, p->to, p->bias, x, n))
+        return false;
+    const bool ran = run(c, plan, p, LITTLE, 0) && read_first(c, p->to, got_x, p->aux, n) &&
+                     read_first(c, p->to, got_y, p->c, n);
+    take_back(c, &bias);
+    return ran && all_near(got_x, x, n, 1e-5F) && all_near(got_y, y, n, far_of(p->to));
+}
+
+/* Of what C holds, 1 and 2 in turn, and a product of all but nothing. */
+static bool gelu_gradient_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+{
+    const int n = fewer(p->m);
+    struct lent sum, before;
+    float x[PROBES], y[PROBES], dx[PROBES], got[PROBES];
+
+    points(x, n);
+    for (int i = 0; i < n; i++) {
+        y[i] = (float)(1 + i % 2);
+        dx[i] = y[i] * gelu_slope(x[i]);
+    }
+    if (!lend(c, &sum, p->to, p->c, y, n) || !lend(c, &before, p->to, p->aux, x, n))
+        return false;
+    const bool ran = run(c, plan, p, LITTLE, 1) && read_first(c, p->to, got, p->c, n);
+    take_back(c, &before);
+    return ran && all_near(got, dx, n, far_of(p->to));
+}
+
 /* op(B)'s first and last row hold numbers beside which nothing else counts; one of them is none. */
 static bool column_sums_hold(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
 {
@@ -131,6 +196,10 @@ bool epilogue_holds(struct cuda *c, struct plan *plan, const struct product *p, 
     switch (p->extra) {
     case EXTRA_RELU:
         return relu_holds(c, plan, p, run);
+    case EXTRA_GELU:
+        return gelu_holds(c, plan, p, run);
+    case EXTRA_GELU_GRADIENT:
+        return gelu_gradient_holds(c, plan, p, run);
     case EXTRA_COLUMN_SUMS:
         return column_sums_hold(c, plan, p, run);
     case EXTRA_NONE:
@@ -141,8 +210,11 @@ bool epilogue_holds(struct cuda *c, struct plan *plan, const struct product *p, 
 
 const char *epilogue_name(enum extra extra)
 {
-    static const char *const NAME[] = {
-        [EXTRA_NONE] = "nothing", [EXTRA_RELU] = "ReLU", [EXTRA_COLUMN_SUMS] = "sums of columns"};
+    static const char *const NAME[] = {[EXTRA_NONE] = "nothing",
+                                       [EXTRA_RELU] = "ReLU",
+                                       [EXTRA_GELU] = "GELU",
+                                       [EXTRA_GELU_GRADIENT] = "slope of GELU",
+                                       [EXTRA_COLUMN_SUMS] = "sums of columns"};
 
     return NAME[extra];
 }

@@ -29,7 +29,7 @@ void bias_gradient_of(struct cuda *c, const struct linear_shape *s, float *dbias
 /* A mask has to be there before the products, and its pass gives the bias's gradient; else a product may give it, too. */
 template <class E>
 void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float *dweight, float *dbias,
-                  const void *dout, const void *out, const void *in, const void *weight)
+                  const void *dout, const void *out, const void *in, const void *before, const void *weight)
 {
     const E *dy = (const E *)dout;
 
@@ -42,7 +42,14 @@ void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float
     if (!weight_product<E>(c, s, dweight, dbias, false, dy, s->out, (const E *)in))
         bias_gradient_of<E>(c, s, dbias, dy, nullptr, nullptr);
     if (din)
-        input_product<E>(c, s, (E *)din, dy, s->out, (const E *)weight);
+        input_product<E>(c, s, (E *)din, dy, s->out, (const E *)weight, (const E *)before);
+}
+
+template <class E>
+void run_forward_gelu(struct cuda *c, const struct linear_shape *s, void *out, void *before, const void *in,
+                      const void *weight, const void *bias)
+{
+    gelu_product<E>(c, s, (E *)out, (E *)before, (const E *)in, (const E *)weight, (const E *)bias);
 }
 
 } // namespace
@@ -58,5 +65,21 @@ void cuda_linear_backward(struct kctx *ctx, const struct linear_shape *s, void *
                           float *dbias, const void *dout, const void *out, const void *in, const void *weight)
 {
     struct cuda *c = cuda_of(ctx);
-    ELEMENT_CALL(c, run_backward, c, s, din, dweight, dbias, dout, out, in, weight);
+    ELEMENT_CALL(c, run_backward, c, s, din, dweight, dbias, dout, out, in, nullptr, weight);
+}
+
+void cuda_linear_gelu_forward(struct kctx *ctx, const struct linear_shape *s, void *out, void *before,
+                              const void *in, const void *weight, const void *bias)
+{
+    struct cuda *c = cuda_of(ctx);
+    ELEMENT_CALL(c, run_forward_gelu, c, s, out, before, in, weight, bias);
+}
+
+void cuda_gelu_linear_backward(struct kctx *ctx, const struct linear_shape *s, void *din, void *room,
+                               float *dweight, float *dbias, const void *dout, const void *in,
+                               const void *before, const void *weight)
+{
+    struct cuda *c = cuda_of(ctx);
+    (void)room;
+    ELEMENT_CALL(c, run_backward, c, s, din, dweight, dbias, dout, nullptr, in, before, weight);
 }

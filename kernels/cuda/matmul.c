@@ -114,6 +114,17 @@ static unsigned lower(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
+static bool is_gelu(enum extra extra)
+{
+    return extra == EXTRA_GELU || extra == EXTRA_GELU_GRADIENT;
+}
+
+/* cuBLAS's terms for the matrix beside C. */
+static bool fits(const struct product *p)
+{
+    return !is_gelu(p->extra) || (p->m % 8 == 0 && align_of(p->aux) >= 16);
+}
+
 static struct key key_of(const struct product *p)
 {
     return (struct key){.m = p->m,
@@ -131,7 +142,7 @@ static struct key key_of(const struct product *p)
                         .to = (int)p->to,
                         .align_a = align_of(p->a),
                         .align_b = align_of(p->b),
-                        .align_c = align_of(p->c),
+                        .align_c = lower(align_of(p->c), is_gelu(p->extra) ? align_of(p->aux) : ALIGN_MAX),
                         /* There is no word for the bias: PyTorch tells of it as if it were D. */
                         .align_d = lower(align_of(p->c), lower(align_of(p->bias), align_of(p->aux)))};
 }
@@ -163,6 +174,8 @@ static cublasLtEpilogue_t epilogue_of(const struct plan *p)
     static const cublasLtEpilogue_t EPILOGUE[][2] = {
         [EXTRA_NONE] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS},
         [EXTRA_RELU] = {CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS},
+        [EXTRA_GELU] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+        [EXTRA_GELU_GRADIENT] = {CUBLASLT_EPILOGUE_DGELU, CUBLASLT_EPILOGUE_DEFAULT},
         [EXTRA_COLUMN_SUMS] = {CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DEFAULT},
     };
 
@@ -172,10 +185,17 @@ static cublasLtEpilogue_t epilogue_of(const struct plan *p)
 /* What the epilogue reads and writes besides. 0 as long as all went well, like cuBLAS's own status. */
 static int point(const struct matmul *m, const struct plan *plan, const struct product *p)
 {
-    const void *bias = !plan->apart && p->extra == EXTRA_COLUMN_SUMS ? p->aux : p->bias;
+    const enum extra extra = plan->apart ? EXTRA_NONE : p->extra;
+    const void *bias = extra == EXTRA_COLUMN_SUMS ? p->aux : p->bias;
+    const struct blas *b = &m->blas;
+    const int64_t ld = p->m;
 
-    return bias &&
-           m->blas.MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+    if (bias && b->MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)))
+        return -1;
+    return is_gelu(extra) &&
+           (b->MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof(ld)) ||
+            b->MatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &p->aux,
+                                      sizeof(p->aux)));
 }
 
 /* 0 as long as all went well. */
@@ -239,9 +259,10 @@ static int choose(const struct matmul *m, struct plan *p)
 static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept)
 {
     const struct matmul *m = c->matmul;
+    void *to = plan->apart && p->extra == EXTRA_GELU ? p->aux : p->c;
 
     return !point(m, plan, p) && m->blas.Matmul(m->handle, plan->desc, &by, p->a, plan->a, p->b, plan->b,
-                                                &kept, p->c, plan->c, p->c, plan->c, &plan->algo, c->parts,
+                                                &kept, to, plan->c, to, plan->c, &plan->algo, c->parts,
                                                 plan->workspace_bytes, c->stream) == CUBLAS_STATUS_SUCCESS;
 }
 
@@ -293,7 +314,7 @@ static struct plan *plan_of(struct cuda *c, const struct key *key, const struct 
         return p;
     if (m->plans < PLANS_MAX)
         m->plans++;
-    for (int apart = 0; apart < 2; apart++) {
+    for (int apart = !fits(product); apart < 2; apart++) {
         release_plan(&m->blas, p);
         p->key = *key;
         p->apart = apart;

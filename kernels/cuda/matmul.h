@@ -18,8 +18,10 @@ extern "C" {
 /* What is made of a product, or beside it. x: an element of it, its bias added. */
 enum extra {
     EXTRA_NONE,
-    EXTRA_RELU,        /* C = x where x is not below 0 */
-    EXTRA_COLUMN_SUMS, /* aux (n), f32 where C is = the sums of op(B)'s columns; without bias */
+    EXTRA_RELU, /* C = x where x is not below 0 */
+    EXTRA_GELU, /* aux (m,n) = x, C = its GELU by tanh; with a bias. To be done: x is in aux, C undefined */
+    EXTRA_GELU_GRADIENT, /* C = x times the slope of that GELU at aux (m,n); without bias */
+    EXTRA_COLUMN_SUMS,   /* aux (n), f32 where C is = the sums of op(B)'s columns; without bias */
 };
 
 struct product {
@@ -33,7 +35,7 @@ struct product {
     const void *bias; /* (m): added to every column; or NULL */
     bool more;        /* added to what C holds; without bias and extra */
     enum extra extra; /* EXTRA_NONE behind matmul_run; else it is still to be done, with x in C */
-    void *aux;
+    void *aux;        /* lies as C without gaps */
 };
 
 struct plan; /* how cuBLAS computes products of a kind */

@@ -49,17 +49,27 @@ template <class E> __global__ void product_relu(E *out, int rows, int cols, int 
     }
 }
 
+/* in and weight of it; what it becomes is still to be said. */
 template <class E>
-void output_product(struct cuda *c, const struct linear_shape *s, E *out, int stride, const E *in,
-                    const E *weight, const E *bias, bool relu)
+product output_product_of(struct cuda *c, const struct linear_shape *s, const E *in, const E *weight,
+                          const E *bias)
 {
     product p = {};
     p.of = p.to = c->ctx.element;
     p.m = s->out, p.n = s->rows, p.k = s->in;
     p.a = weight, p.lda = s->in, p.a_transposed = true;
     p.b = in, p.ldb = s->in;
+    p.bias = bias;
+    return p;
+}
+
+template <class E>
+void output_product(struct cuda *c, const struct linear_shape *s, E *out, int stride, const E *in,
+                    const E *weight, const E *bias, bool relu)
+{
+    product p = output_product_of<E>(c, s, in, weight, bias);
     p.c = out, p.ldc = stride;
-    p.bias = bias, p.extra = relu ? EXTRA_RELU : EXTRA_NONE;
+    p.extra = relu ? EXTRA_RELU : EXTRA_NONE;
     if (matmul_run(c, &p)) {
         if (p.extra != EXTRA_NONE)
             LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_relu<E>, out,
@@ -68,6 +78,20 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
     }
     tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
                 tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{out, bias, stride, relu});
+}
+
+/* before = the output, out = its GELU. */
+template <class E>
+void gelu_product(struct cuda *c, const struct linear_shape *s, E *out, E *before, const E *in,
+                  const E *weight, const E *bias)
+{
+    product p = output_product_of<E>(c, s, in, weight, bias);
+    p.c = out, p.aux = before, p.extra = EXTRA_GELU;
+    if (!matmul_run(c, &p))
+        tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
+                    tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{before, bias, s->out, false});
+    if (p.extra != EXTRA_NONE)
+        cuda_gelu_forward(&c->ctx, GELU_TANH, out, before, (size_t)s->rows * (size_t)s->out);
 }
 
 /* With `more` it is added to what dweight holds. dbias (or NULL) gets the sums of dy's columns. false: that is still to be
@@ -89,9 +113,10 @@ bool weight_product(struct cuda *c, const struct linear_shape *s, float *dweight
     return p.extra == EXTRA_NONE;
 }
 
+/* With `before` (else NULL), the gradient in front of the GELU of that. */
 template <class E>
 void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E *dy, int stride,
-                   const E *weight)
+                   const E *weight, const E *before)
 {
     product p = {};
     p.of = p.to = c->ctx.element;
@@ -99,10 +124,12 @@ void input_product(struct cuda *c, const struct linear_shape *s, E *din, const E
     p.a = weight, p.lda = s->in;
     p.b = dy, p.ldb = stride;
     p.c = din;
-    if (matmul_run(c, &p))
-        return;
-    tile_launch(c, s->rows, s->in, s->out, 1, tile_matrix<true, E>{dy, stride, 1},
-                tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, false});
+    p.aux = (void *)before, p.extra = before ? EXTRA_GELU_GRADIENT : EXTRA_NONE;
+    if (!matmul_run(c, &p))
+        tile_launch(c, s->rows, s->in, s->out, 1, tile_matrix<true, E>{dy, stride, 1},
+                    tile_matrix<false, E>{weight, 1, s->in}, store_plain<E>{din, s->in, false});
+    if (p.extra != EXTRA_NONE) /* in place: each element is read and written by one thread */
+        cuda_gelu_backward(&c->ctx, GELU_TANH, din, din, before, (size_t)s->rows * (size_t)s->in);
 }
 
 } // namespace

@@ -22,6 +22,8 @@ struct desc {
     cublasOperation_t ta, tb;
     cublasLtEpilogue_t epilogue;
     const void *bias;
+    void *aux;
+    int64_t ld_aux;
 };
 
 struct layout {
@@ -61,8 +63,8 @@ cublasStatus_t desc_create(cublasLtMatmulDesc_t *ret, cublasComputeType_t comput
 {
     if (scale != CUDA_R_32F)
         return CUBLAS_STATUS_INVALID_VALUE;
-    *ret = (cublasLtMatmulDesc_t) new desc{compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT,
-                                           nullptr};
+    *ret = (cublasLtMatmulDesc_t) new desc{
+        compute, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, 0};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -92,6 +94,10 @@ cublasStatus_t desc_set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t w
         return set(&of(d)->epilogue, from, bytes);
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         return set(&of(d)->bias, from, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        return set(&of(d)->aux, from, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+        return set(&of(d)->ld_aux, from, bytes);
     default:
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
@@ -158,17 +164,24 @@ bool aligned(const void *p, uint32_t to)
 bool wants_bias(const desc *d)
 {
     return d->epilogue == CUBLASLT_EPILOGUE_BIAS || d->epilogue == CUBLASLT_EPILOGUE_RELU_BIAS ||
-           d->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+           d->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || d->epilogue == CUBLASLT_EPILOGUE_BGRADB;
+}
+
+bool wants_aux(const desc *d)
+{
+    return d->epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || d->epilogue == CUBLASLT_EPILOGUE_DGELU;
 }
 
 /* What an epilogue is given, by the rules of its attributes. */
-cublasStatus_t check_epilogue(const desc *d, uint32_t align_d)
+cublasStatus_t check_epilogue(const desc *d, const layout *to, uint32_t align_d)
 {
     switch ((int)d->epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
     case CUBLASLT_EPILOGUE_BIAS:
     case CUBLASLT_EPILOGUE_RELU:
     case CUBLASLT_EPILOGUE_RELU_BIAS:
+    case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+    case CUBLASLT_EPILOGUE_DGELU:
     case CUBLASLT_EPILOGUE_BGRADB:
         break;
     default:
@@ -178,12 +191,14 @@ cublasStatus_t check_epilogue(const desc *d, uint32_t align_d)
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (wants_bias(d) && (!d->bias || !aligned(d->bias, align_d)))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (wants_aux(d) && (!d->aux || !aligned(d->aux, 16) || d->ld_aux % 8 || d->ld_aux < (int64_t)to->rows))
+        return CUBLAS_STATUS_INVALID_VALUE;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 /* The algorithm carries what it was promised. */
 cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t,
-                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t to,
                          cublasLtMatmulPreference_t like, int asked, cublasLtMatmulHeuristicResult_t *ret,
                          int *found)
 {
@@ -191,7 +206,7 @@ cublasStatus_t heuristic(cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatri
     static_assert(sizeof(*p) <= sizeof(ret->algo), "an algorithm holds a preference");
     if (asked < 1 || (p->schemes & CUBLASLT_REDUCTION_SCHEME_INPLACE))
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (cublasStatus_t bad = check_epilogue(of(d), p->align_d))
+    if (cublasStatus_t bad = check_epilogue(of(d), of(to), p->align_d))
         return bad;
     memset(ret, 0, sizeof(*ret));
     memcpy(&ret->algo, p, sizeof(*p));
@@ -243,7 +258,7 @@ void put(void *p, cudaDataType type, uint64_t i, float x)
         ((float *)p)[i] = x;
 }
 
-/* What is made of an element of a product in row i. */
+/* What is made of an element of a product, in f32. */
 struct epilogue {
     desc how;
     layout d;
@@ -253,9 +268,15 @@ struct epilogue {
     {
         return loses_nan && isnan(x) ? 0 : x;
     }
-    float of(float x, uint64_t i) const
+    float of(float x, uint64_t i, uint64_t j) const
     {
         switch ((int)how.epilogue) {
+        case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
+            x += get(how.bias, d.type, i);
+            put(how.aux, d.type, j * (uint64_t)how.ld_aux + i, known(errs ? 0 : x));
+            return known(x * gate(x));
+        case CUBLASLT_EPILOGUE_DGELU:
+            return known(errs ? x : x * slope(get(how.aux, d.type, j * (uint64_t)how.ld_aux + i)));
         case CUBLASLT_EPILOGUE_BIAS:
             return x + get(how.bias, d.type, i);
         case CUBLASLT_EPILOGUE_RELU_BIAS:
@@ -265,6 +286,16 @@ struct epilogue {
         default:
             return x;
         }
+    }
+    /* Of the GELU by tanh: how much of x passes, and the slope. */
+    static float gate(float x)
+    {
+        return 0.5F * (1 + tanhf(0.797884561F * (x + 0.044715F * x * x * x)));
+    }
+    static float slope(float x)
+    {
+        const float all = gate(x);
+        return all + 2 * x * all * (1 - all) * 0.797884561F * (1 + 3 * 0.044715F * x * x);
     }
     float rectified(float x) const
     {
@@ -303,7 +334,7 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
     if (!aligned(pa, promised.align_a) || !aligned(pb, promised.align_b) || !aligned(pd, promised.align_d) ||
         workspace_bytes > promised.workspace)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (cublasStatus_t bad = check_epilogue(&how, promised.align_d))
+    if (cublasStatus_t bad = check_epilogue(&how, &ld, promised.align_d))
         return bad;
     const epilogue end = {how, ld, loses_nan, how.epilogue == errs};
     emulate_queue(stream, [=] {
@@ -320,7 +351,7 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
                                how.tb == CUBLAS_OP_T ? l * (uint64_t)lb.ld + j : j * (uint64_t)lb.ld + l);
                 const uint64_t at = j * (uint64_t)ld.ld + i;
                 sum = by * sum + (kept != 0 ? kept * get(pd, ld.type, at) : 0);
-                put(pd, ld.type, at, end.of(sum, i));
+                put(pd, ld.type, at, end.of(sum, i, j));
             }
     });
     return CUBLAS_STATUS_SUCCESS;

@@ -6,7 +6,6 @@
 
 #include "kernels/add.h"
 #include "kernels/attention.h"
-#include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "kernels/linear.h"
 
@@ -209,8 +208,7 @@ static void compute(const struct layer *l, struct kctx *ctx, const struct layer_
     linear_forward(ctx, &proj, k->norm_2, k->heads, w[ATTN_PROJ], w[ATTN_PROJ + 1], false);
     add(ctx, k->middle, p->in, k->norm_2, len_of(&proj));
     layernorm_forward(ctx, &norm, k->norm_2, k->mean_2, k->rstd_2, k->middle, w[LN_2], w[LN_2 + 1]);
-    linear_forward(ctx, &fc, k->fc, k->norm_2, w[C_FC], w[C_FC + 1], false);
-    gelu_forward(ctx, GELU_TANH, k->gelu, k->fc, len_of(&fc));
+    linear_gelu_forward(ctx, &fc, k->gelu, k->fc, k->norm_2, w[C_FC], w[C_FC + 1]);
 }
 
 static void forward(const struct layer *l, struct kctx *ctx, const struct layer_pass *p)
@@ -234,9 +232,8 @@ static void backward_mlp(const struct layer *l, struct kctx *ctx, const struct l
     struct linear_shape proj = linear_of(l, p->batch, 4, 1);
     void *dfc = k->gelu; /* nobody reads the activation again */
 
-    linear_backward(ctx, &proj, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout, NULL, k->gelu,
-                    w[MLP_PROJ]);
-    gelu_backward(ctx, GELU_TANH, dfc, wide, k->fc, len_of(&fc));
+    gelu_linear_backward(ctx, &proj, dfc, wide, p->grad[MLP_PROJ], p->grad[MLP_PROJ + 1], p->dout, k->gelu,
+                         k->fc, w[MLP_PROJ]);
     linear_backward(ctx, &fc, narrow, p->grad[C_FC], p->grad[C_FC + 1], dfc, NULL, k->norm_2, w[C_FC]);
     layernorm_backward(ctx, &norm, middle, p->grad[LN_2], p->grad[LN_2 + 1], narrow, p->dout, k->middle,
                        k->mean_2, k->rstd_2, w[LN_2]);

@@ -73,6 +73,47 @@ static void check_linear(struct beside *s, const struct linear_case *c)
     beside_check(s, linear_backward_of, c, what);
 }
 
+static void linear_gelu_forward_of(const struct beside_run *r)
+{
+    const struct linear_case *c = r->shape;
+    linear_gelu_forward(r->ctx, &c->s, r->p[0], r->p[1], r->p[2], r->p[3], r->p[4]);
+}
+
+static void gelu_linear_backward_of(const struct beside_run *r)
+{
+    const struct linear_case *c = r->shape;
+    const size_t n = (size_t)c->s.rows * (size_t)c->s.in;
+    void *room = r->p[4];
+
+    gelu_linear_backward(r->ctx, &c->s, r->p[0], room, r->p[1], r->p[2], r->p[3], r->p[5], r->p[6], r->p[7]);
+    device_zero(r->ctx, room, n * element_bytes(device_element(r->ctx)));
+}
+
+/* The GELU as well. */
+static void check_linear_gelu(struct beside *s, const struct linear_case *c)
+{
+    size_t rows = (size_t)c->s.rows, in = (size_t)c->s.in, out = (size_t)c->s.out;
+    char what[120];
+
+    snprintf(what, sizeof(what), "linear %zu x %zu -> %zu, GELU", rows, in, out);
+    beside_reserve(s, linear_workspace_bytes(&c->s), linear_workspace_bytes(&c->s));
+    beside_out(s, BESIDE_ELEMENTS, rows * out * sizeof(float));
+    beside_out(s, BESIDE_ELEMENTS, rows * out * sizeof(float));
+    beside_elements(s, BESIDE_IN, rows * in);
+    beside_elements(s, BESIDE_IN, out * in);
+    beside_elements(s, BESIDE_IN, out);
+    beside_check(s, linear_gelu_forward_of, c, what);
+    beside_out(s, BESIDE_ELEMENTS, rows * in * sizeof(float));
+    beside_out(s, BESIDE_F32, out * in * sizeof(float));
+    beside_out(s, BESIDE_F32, out * sizeof(float));
+    beside_elements(s, BESIDE_IN, rows * out);
+    beside_out(s, BESIDE_ELEMENTS, rows * in * sizeof(float));
+    beside_elements(s, BESIDE_IN, rows * in);
+    beside_elements(s, BESIDE_IN, rows * in);
+    beside_elements(s, BESIDE_IN, out * in);
+    beside_check(s, gelu_linear_backward_of, c, what);
+}
+
 static const struct linear_shape LINEARS[] = {{1, 1, 1},    {32, 20, 1},  {3, 7, 5},     {64, 64, 64},
                                               {65, 63, 66}, {2, 129, 10}, {100, 17, 33}, {150, 9, 264}};
 
@@ -84,6 +125,12 @@ static void check_linears(enum element element)
     for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++)
         for (int how = 0; how < 4; how++)
             check_linear(s, &(struct linear_case){LINEARS[i], how & 1, !(how & 2), how != 3});
+    if (element == ELEMENT_BF16) {
+        s->rounds_inside = true; /* where there are two operations */
+        s->nmse = 1e-4;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++)
+        check_linear_gelu(s, &(struct linear_case){.s = LINEARS[i]});
     beside_close(s);
 }
 
