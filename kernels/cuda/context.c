@@ -218,6 +218,7 @@ static void cuda_free(struct kctx *ctx)
     cuda_side_free(c);
     matmul_free(c->matmul);
     (void)cudaFree(c->parts);
+    (void)cudaFree(c->second_parts);
     (void)cudaFree(c->scratch);
     (void)cudaFree(c->loss);
     for (int i = 0; i < DEVICE_MARKS && c->mark[i]; i++)
@@ -291,6 +292,7 @@ struct kctx *cuda_make(int device, enum precision precision, enum element elemen
     c->precision = precision;
     struct kctx *ctx = &c->ctx;
     if (open_device(c, err) || !(c->parts = cuda_alloc(ctx, CUDA_PARTS_BYTES, err)) ||
+        !(c->second_parts = cuda_alloc(ctx, CUDA_PARTS_BYTES, err)) ||
         !(c->loss = cuda_alloc(ctx, sizeof(*c->loss), err)) ||
         !(c->matmul = matmul_make(c->precision, err)) || cuda_sync(ctx, err)) {
         cuda_free(ctx);

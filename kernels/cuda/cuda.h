@@ -1,6 +1,7 @@
 /* cuda.h - a context on an NVIDIA GPU, as the operations' own sources see it.
  *
- * Stream:  all is queued on one stream, in the order of the calls; collectives may have another beside it (side.c).
+ * Stream:  all is queued on one stream, in the order of the calls; collectives may have another beside it, and an operation a
+ *          second one for the length of its call (side.c).
  * Memory:  two pieces of scratch memory, each an operation's own for the length of its call: what layers reserved
  *          (kctx_reserve, as on the CPU), and CUDA_PARTS_BYTES for partial sums and for cuBLAS. Operations choose how
  *          finely they cut their work so that the second is enough: nothing is allocated in a step.
@@ -30,6 +31,12 @@ enum { CUDA_PARTS_BYTES = 32 << 20, CUDA_NAME_BYTES = 300 };
 
 struct matmul;
 
+/* Another stream, and what orders it and the context's own. */
+struct cuda_side {
+    cudaStream_t stream;
+    cudaEvent_t forked, joined;
+};
+
 struct cuda {
     struct kctx ctx;
     int device;
@@ -43,8 +50,8 @@ struct cuda {
     struct matmul *matmul;
     struct queued_loss *loss; /* one, for the calls that wait for their result */
     cudaEvent_t mark[DEVICE_MARKS];
-    cudaStream_t side;
-    cudaEvent_t forked, joined;
+    struct cuda_side side, second; /* for collectives; for operations */
+    void *second_parts;            /* CUDA_PARTS_BYTES */
     cudaError_t error;
     const char *where;
 };
@@ -62,12 +69,18 @@ static inline struct cuda *cuda_of(struct kctx *ctx)
 /* Keep a failure, unless there is one already. `where` is static. */
 void cuda_note(struct cuda *c, cudaError_t e, const char *where);
 
-/* side.c: the second stream. open: a CUDA error, or success; free accepts what was never opened. */
+/* side.c: the other streams. open: a CUDA error, or success; free accepts what was never opened. */
 cudaError_t cuda_side_open(struct cuda *c);
 void cuda_side_free(struct cuda *c);
 void cuda_fork(struct kctx *ctx);
 void cuda_join(struct kctx *ctx);
 void *cuda_side_stream(struct kctx *ctx);
+
+/* What an operation queues between begin and end runs beside what it queues between end and join, on another stream with parts
+ * of its own. Neither may write what the other reads. Behind join all is in order again: no buffer has to outlive the call. */
+void cuda_second_begin(struct cuda *c);
+void cuda_second_end(struct cuda *c);
+void cuda_second_join(struct cuda *c);
 
 /* The reserved scratch memory; one that is too small aborts, as on the CPU. */
 void *cuda_scratch(struct cuda *c, size_t bytes);

@@ -26,6 +26,16 @@ void bias_gradient_of(struct cuda *c, const struct linear_shape *s, float *dbias
         columns_sum(c, s->rows, s->out, bias_gradient<E>{dy, y, own, s->out}, to);
 }
 
+/* Whether neither of two products with so many outputs keeps the GPU busy, so that they gain by running at once. What is large
+ * enough fills it alone. */
+inline bool both_are_small(const struct cuda *c, const struct linear_shape *s)
+{
+    constexpr int SIDE = 128; /* of outputs, that cuBLAS gives a multiprocessor */
+    const int64_t in = ceil_div(s->in, SIDE);
+
+    return in * (ceil_div(s->out, SIDE) + ceil_div(s->rows, SIDE)) <= c->sms;
+}
+
 /* A mask has to be there before the products, and its pass gives the bias's gradient; else a product may give it, too. */
 template <class E>
 void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float *dweight, float *dbias,
@@ -39,10 +49,17 @@ void run_backward(struct cuda *c, const struct linear_shape *s, void *din, float
         dy = own;
         dbias = nullptr;
     }
+    const bool beside = din && din != in && both_are_small(c, s);
+    if (beside)
+        cuda_second_begin(c);
     if (!weight_product<E>(c, s, dweight, dbias, false, dy, s->out, (const E *)in))
         bias_gradient_of<E>(c, s, dbias, dy, nullptr, nullptr);
+    if (beside)
+        cuda_second_end(c);
     if (din)
         input_product<E>(c, s, (E *)din, dy, s->out, (const E *)weight, (const E *)before);
+    if (beside)
+        cuda_second_join(c);
 }
 
 template <class E>

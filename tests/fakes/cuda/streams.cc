@@ -249,6 +249,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
 {
+    if (fake_fails("cudaStreamWaitEvent"))
+        return fake_told(cudaErrorInvalidResourceHandle);
     if (!event->stream)
         return cudaSuccess;
     if (event->graph)

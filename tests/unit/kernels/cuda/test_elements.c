@@ -141,6 +141,21 @@ static void linear_is_the_cpus(void **state)
         check_linears((enum element)e);
 }
 
+/* Where weights' gradients are queued on a second stream: that one, where it can be told to, does what it may as soon as it
+ * may, and otherwise as late. */
+static void streams_wait_for_each_other(void **state)
+{
+    struct beside *s;
+
+    (void)state;
+    setenv("FAKE_STREAMS", "early", 1);
+    s = open_all(ELEMENT_F32);
+    for (int relu = 0; relu < 2; relu++)
+        check_linear(s, &(struct linear_case){{32, 20, 10}, relu, .bias = true, .din = true});
+    beside_close(s);
+    unsetenv("FAKE_STREAMS");
+}
+
 /* Also without cuBLAS. */
 static void own_products_are_the_cpus(void **state)
 {
@@ -379,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_is_the_cpus),
+        cmocka_unit_test(streams_wait_for_each_other),
         cmocka_unit_test(own_products_are_the_cpus),
         cmocka_unit_test(what_is_no_number_stays_none),
         cmocka_unit_test(matrices_are_as_wide_as_they_like),

@@ -222,6 +222,37 @@ static void an_epilogue_that_cannot_be_used_is_a_kernel_of_its_own(void **state)
     }
 }
 
+/* The streams wait for each other, which is made to fail. */
+static bool uses_two_streams(const struct linear_shape *s)
+{
+    struct err err;
+    cleanup_kctx struct kctx *ctx = cuda_make(0, PRECISION_F32, ELEMENT_F32, &err);
+    const size_t in = (size_t)s->rows * (size_t)s->in, out = (size_t)s->rows * (size_t)s->out;
+    const size_t weights = (size_t)s->in * (size_t)s->out;
+
+    assert_non_null(ctx);
+    float *x = device_alloc(ctx, 2 * (in + out + weights) * sizeof(float), &err);
+    assert_non_null(x);
+    fake_cudart_fail("cudaStreamWaitEvent", 0);
+    linear_backward(ctx, s, x, x + in, NULL, x + in + weights, NULL, x + in + weights + out,
+                    x + in + weights + out + in);
+    const bool failed = device_sync(ctx, &err) != 0;
+    fake_cudart_fail("", 0);
+    device_free(ctx, x);
+    return failed;
+}
+
+/* The emulated GPU has four multiprocessors. */
+static void gradients_of_small_layers_are_made_beside_each_other(void **state)
+{
+    (void)state;
+    assert_true(uses_two_streams(&(struct linear_shape){128, 128, 128}));
+    assert_true(uses_two_streams(&(struct linear_shape){1, 256, 1}));
+    assert_false(uses_two_streams(&(struct linear_shape){1, 257, 1}));
+    assert_false(uses_two_streams(&(struct linear_shape){1, 1, 513}));
+    assert_false(uses_two_streams(&(struct linear_shape){513, 1, 1}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +260,7 @@ int main(void)
         cmocka_unit_test(without_it_only_when_asked),
         cmocka_unit_test(each_new_product_is_a_line),
         cmocka_unit_test(an_epilogue_that_cannot_be_used_is_a_kernel_of_its_own),
+        cmocka_unit_test(gradients_of_small_layers_are_made_beside_each_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
