@@ -1,4 +1,4 @@
-/* linear.h - a fully connected layer, out = in weight^T + bias, with an optional ReLU.
+/* linear.h - a fully connected layer, out = in weight^T + bias, with an optional ReLU; or with a GELU behind or in front of it.
  *
  * Shapes:    R rows (the batch), I inputs, O outputs; weights keep PyTorch's (O,I).
  * Ownership: caller owns every buffer; buffers must not overlap; nothing is kept after the call.
