@@ -13,12 +13,16 @@ target_compile_options(tk_flags INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes -Wvla
     -Wformat=2 -Wimplicit-fallthrough -Wswitch-enum -Wpointer-arith -Wundef
     -Werror=format-security -Werror=implicit -Werror=incompatible-pointer-types -Werror=int-conversion
-    -fno-common -fno-strict-aliasing -fno-delete-null-pointer-checks -fexceptions
+    -fno-common -fno-strict-aliasing -fno-delete-null-pointer-checks
     -fstack-protector-strong -ftrivial-auto-var-init=zero
     # Messages and paths are bounded on purpose: snprintf's cut is the bound, not a mistake.
     $<$<C_COMPILER_ID:GNU>:-Wjump-misses-init -Wtrampolines -Wno-format-truncation>
     $<$<C_COMPILER_ID:Clang>:-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang>
     $<$<C_COMPILER_ID:Clang>:-Wno-unused-command-line-argument>)
+# A cancelled thread runs its cleanups; musl does not unwind it (cmake/musl.cmake).
+if(NOT TK_MUSL_ARCH)
+  target_compile_options(tk_flags INTERFACE -fexceptions)
+endif()
 # UndefinedBehaviorSanitizer would take a signed overflow for meant, and say nothing.
 if(NOT TK_SANITIZE MATCHES "undefined")
   target_compile_options(tk_flags INTERFACE -fno-strict-overflow)

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* That a long path leaves for what is wrong with it. */
+enum { REASON_BYTES = 64 };
+
 __attribute__((format(printf, 4, 0))) static void fill(struct err *err, enum err_kind kind, int code,
                                                        const char *fmt, va_list ap)
 {
@@ -26,13 +29,15 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 int err_errno(struct err *err, enum err_kind kind, int code, const char *fmt, ...)
 {
     va_list ap;
-    char what[ERR_MSG_BYTES];
-    char why[96];
+    char what[ERR_MSG_BYTES - REASON_BYTES];
+    int kept = errno;
 
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    err_set(err, kind, "%s: %s", what, strerror_r(code, why, sizeof(why)));
+    errno = code;
+    err_set(err, kind, "%s: %m", what); /* strerror_r differs between C libraries */
+    errno = kept;
     err->code = code;
     return -1;
 }

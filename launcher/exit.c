@@ -5,6 +5,7 @@
 #include "common/sv.h"
 #include "common/text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -21,12 +22,21 @@ int exit_error_code(const struct err *err)
     return err->kind == ERR_TIMEOUT || err_is_shortage(err) ? EXIT_CODE_RETRYABLE : EXIT_CODE_ERROR;
 }
 
+/* Not every C library has sigabbrev_np. */
+static const char *const SIGNALS[] = {
+    [SIGHUP] = "HUP",       [SIGINT] = "INT",   [SIGQUIT] = "QUIT",   [SIGILL] = "ILL",   [SIGTRAP] = "TRAP",
+    [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",     [SIGKILL] = "KILL", [SIGUSR1] = "USR1",
+    [SIGSEGV] = "SEGV",     [SIGUSR2] = "USR2", [SIGPIPE] = "PIPE",   [SIGALRM] = "ALRM", [SIGTERM] = "TERM",
+    [SIGSTKFLT] = "STKFLT", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT",   [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
+    [SIGTTIN] = "TTIN",     [SIGTTOU] = "TTOU", [SIGURG] = "URG",     [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+    [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH", [SIGIO] = "POLL",   [SIGPWR] = "PWR",
+    [SIGSYS] = "SYS",
+};
+
 const char *exit_signal_name(int signal, char buf[static 32])
 {
-    const char *name = sigabbrev_np(signal);
-
-    if (name)
-        snprintf(buf, 32, "SIG%s", name);
+    if (signal > 0 && signal < (int)ARRAY_LEN(SIGNALS) && SIGNALS[signal])
+        snprintf(buf, 32, "SIG%s", SIGNALS[signal]);
     else
         snprintf(buf, 32, "signal %d", signal);
     return buf;

@@ -3,12 +3,34 @@
 #include "common/cpus.h"
 #include "common/gpus.h"
 #include "launcher/agent.h"
+#include "launcher/exit.h"
+#include "launcher/install.h"
 #include "launcher/program.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* What is asked of the launcher itself. */
+static int answer(const struct options *o, const char *argv0)
+{
+    struct err err = {0};
+
+    if (o->help) {
+        options_print_help(options_is_launch(argv0));
+    } else if (o->completion) {
+        options_print_completion(o->completion, options_is_launch(argv0));
+    } else if (o->version) {
+        printf("torchrun (Torchkeeper) %s\n", TK_VERSION);
+    } else if (install_program("/proc/self/exe", o->install_to, &err) < 0) {
+        fprintf(stderr, "torchrun: --install-to: %s\n", err.msg);
+        return err.code == ENOSPC ? EXIT_CODE_RETRYABLE
+                                  : exit_error_code(&err); /* another node may have room */
+    }
+    return EXIT_CODE_OK;
+}
 
 static int run(int argc, char **argv, struct arena *a)
 {
@@ -27,18 +49,8 @@ static int run(int argc, char **argv, struct arena *a)
     }
     for (int i = 0; i < options.warnings; i++)
         fprintf(stderr, "torchrun: warning: %s\n", options.warning[i]);
-    if (options.help) {
-        options_print_help(options_is_launch(argv[0]));
-        return EXIT_CODE_OK;
-    }
-    if (options.completion) {
-        options_print_completion(options.completion, options_is_launch(argv[0]));
-        return EXIT_CODE_OK;
-    }
-    if (options.version) {
-        printf("torchrun (Torchkeeper) %s\n", TK_VERSION);
-        return EXIT_CODE_OK;
-    }
+    if (options.help || options.completion || options.version || options.install_to)
+        return answer(&options, argv[0]);
     block = options.signals;
     sigaddset(&block, SIGCHLD);
     sigprocmask(SIG_BLOCK, &block, NULL);
@@ -49,7 +61,10 @@ static int run(int argc, char **argv, struct arena *a)
 
 int main(int argc, char **argv)
 {
+    static char lines[4096]; /* else musl writes a line in pieces of 80 bytes, among those of the ranks */
     struct arena a = {0};
+
+    setvbuf(stderr, lines, _IOLBF, sizeof(lines));
     int status = run(argc, argv, &a);
 
     arena_release(&a);

@@ -141,9 +141,10 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
     o.help = v.text[OPT_HELP];
     o.version = v.text[OPT_VERSION];
     o.completion = v.text[OPT_PRINT_COMPLETION];
+    o.install_to = v.text[OPT_INSTALL_TO];
     if (option_word(&v, OPT_PRINT_COMPLETION, options_shells, "bash, zsh or tcsh", err) < 0)
         return -1;
-    if (o.help || o.version || o.completion) {
+    if (o.help || o.version || o.completion || o.install_to) {
         *ret = o;
         return 0;
     }

@@ -57,6 +57,7 @@ enum option_id {
     OPT_LOGS_SPECS,
     OPT_EVENT_LOG_HANDLER,
     OPT_PRINT_COMPLETION,
+    OPT_INSTALL_TO,
     OPT_HELP,
     OPT_VERSION,
     N_OPTIONS,
@@ -107,6 +108,7 @@ struct options_meeting {
 struct options {
     bool help, version;
     const char *completion; /* the shell whose completion script is to be printed; NULL: none */
+    const char *install_to; /* the file that this program is to be copied to; NULL: none */
     int nnodes_min;
     int nnodes, nproc, node_rank; /* nnodes: the maximum; nproc: ranks of this node */
     bool is_static;               /* nodes have fixed ranks (--rdzv-backend static) */
@@ -140,7 +142,7 @@ struct options {
 int option_values_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                         struct option_values *ret, struct err *err) MUST_CHECK;
 
-/* Parse and check the command line and fill *ret; with help, version or completion set, the other fields are
+/* Parse and check the command line and fill *ret; with help, version, completion or install_to set, the other fields are
  * defaults. */
 int options_parse(int argc, char *const *argv, const struct options_host *host, struct arena *a,
                   struct options *ret, struct err *err) MUST_CHECK;

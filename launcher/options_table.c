@@ -113,6 +113,8 @@ const struct option_row option_rows[N_OPTIONS] = {
                                "Only \"null\" (default): others are Python's log handlers."},
     [OPT_PRINT_COMPLETION] = {"print-completion", 0, "SHELL", OTHER,
                               "Print what bash, zsh or tcsh needs to complete these options."},
+    [OPT_INSTALL_TO] = {"install-to", 0, "FILE", OTHER,
+                        "Copy this program to FILE, for anybody to run, and end."},
     [OPT_HELP] = {"help", 'h', NULL, OTHER, "This page."},
     [OPT_VERSION] = {"version", 0, NULL, OTHER, "Print the version."},
 };

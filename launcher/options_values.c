@@ -52,8 +52,8 @@ static int find_letter(char letter)
 /* PyTorch's reads no variable for these. */
 static bool has_variable(int id)
 {
-    return id != OPT_HELP && id != OPT_VERSION && id != OPT_PRINT_COMPLETION && id != OPT_NUMA_BINDING &&
-           id != OPT_LOGS_SPECS && id != OPT_USE_ENV;
+    return id != OPT_HELP && id != OPT_VERSION && id != OPT_PRINT_COMPLETION && id != OPT_INSTALL_TO &&
+           id != OPT_NUMA_BINDING && id != OPT_LOGS_SPECS && id != OPT_USE_ENV;
 }
 
 /* Take defaults from PET_NPROC_PER_NODE and so on; an empty one counts as not set. A flag's value is a number, 0 for off. */
@@ -202,7 +202,7 @@ int option_values_parse(int argc, char *const *argv, const struct options_host *
         }
         if (read_option(argv, &at, &v, err) < 0)
             return -1;
-        if (v.text[OPT_HELP] || v.text[OPT_VERSION] || v.text[OPT_PRINT_COMPLETION])
+        if (v.text[OPT_HELP] || v.text[OPT_VERSION] || v.text[OPT_PRINT_COMPLETION] || v.text[OPT_INSTALL_TO])
             break;
     }
     v.rest = argv + (at < argc ? at : argc);

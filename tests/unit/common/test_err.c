@@ -24,6 +24,10 @@ static void test_errno(void **state)
     assert_int_equal(err_errno(&err, ERR_FATAL, ENOSPC, "write %s", "a.pt"), -1);
     assert_int_equal(err.code, ENOSPC);
     assert_string_equal(err.msg, "write a.pt: No space left on device");
+    errno = EINTR;
+    err_errno(&err, ERR_FATAL, ENAMETOOLONG, "%0*d", 400, 7); /* a long path leaves room for the reason */
+    assert_non_null(strstr(err.msg, "0: File name too long"));
+    assert_int_equal(errno, EINTR);
 }
 
 static void test_memory(void **state)

@@ -94,6 +94,15 @@ static void test_codes(void **state)
     assert_string_equal(exit_signal_name(SIGKILL, name), "SIGKILL");
     assert_string_equal(exit_signal_name(SIGTERM, name), "SIGTERM");
     assert_string_equal(exit_signal_name(60, name), "signal 60");
+    assert_string_equal(exit_signal_name(0, name), "signal 0");
+    for (int i = 1; i < SIGRTMIN; i++) {
+        const char *known = sigabbrev_np(i); /* this C library's */
+        char want[32];
+        snprintf(want, sizeof(want), "SIG%s", known ? known : "");
+        if (!known)
+            snprintf(want, sizeof(want), "signal %d", i);
+        assert_string_equal(exit_signal_name(i, name), want);
+    }
 }
 
 static void test_report(void **state)
