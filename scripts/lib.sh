@@ -4,7 +4,7 @@
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 LOGS=$REPO/build/logs
 IMAGE_PREFIX=localhost/torchkeeper
-IMAGE_NAMES=(operator trainer tensorboard)
+IMAGE_NAMES=(operator trainer launcher tensorboard)
 export NEEDED_GB=15
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # build.sh - build the container images, with Docker where it answers and with buildah elsewhere.
 #
-#   deploy/images/build.sh [operator|trainer|tensorboard|all|trainer-cuda]...
+#   deploy/images/build.sh [operator|trainer|launcher|tensorboard|all|trainer-cuda]...
 #   deploy/images/build.sh push NAME DESTINATION     e.g. push operator registry.example.org/training/operator:dev
 #   deploy/images/build.sh clean
 #
@@ -24,7 +24,7 @@ readonly OUT=$REPO/build/images
 readonly STORE=$OUT/store
 readonly PREFIX=localhost/torchkeeper
 readonly TAG=${TAG:-dev}
-readonly ALL=(operator trainer tensorboard)
+readonly ALL=(operator trainer launcher tensorboard)
 readonly SUITE=bookworm
 readonly HOST_CA=/etc/ssl/certs/ca-certificates.crt
 
@@ -172,7 +172,7 @@ build_with_buildah() {
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
     # Nothing in them goes by dates, and so they have none: the same image from the same tree and the same packages.
-    case $name in operator | trainer) common+=(--timestamp 0) ;; esac
+    case $name in operator | trainer | launcher) common+=(--timestamp 0) ;; esac
     # One layer: the base's apt settings (mirror, proxy) are this machine's, and a removed file stays in its layer.
     in_store bud "${common[@]}" "${arguments[@]}" --squash --tag "$PREFIX/$name:$TAG" "$REPO" &&
         in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&
@@ -207,7 +207,7 @@ sizes() {
     local name
     for name in "$@"; do
         printf 'images: %-12s %7s MB  %s  %s\n' "$name" \
-            "$(($(stat -c %s -- "$OUT/$name.tar") / 100000))" "$PREFIX/$name:$TAG" "${OUT#"$REPO"/}/$name.tar" |
+            "$(printf %02d "$(($(stat -c %s -- "$OUT/$name.tar") / 100000))")" "$PREFIX/$name:$TAG" "${OUT#"$REPO"/}/$name.tar" |
             sed -E 's/([0-9])([0-9]) MB/\1.\2 MB/'
     done
 }
@@ -236,9 +236,9 @@ main() {
     esac
     for name in "${@:-all}"; do
         case $name in
-        operator | trainer | tensorboard | trainer-cuda) names+=("$name") ;;
+        operator | trainer | launcher | tensorboard | trainer-cuda) names+=("$name") ;;
         all) names+=("${ALL[@]}") ;;
-        *) die "unknown image \"$name\": expected operator, trainer, tensorboard, trainer-cuda or all" ;;
+        *) die "unknown image \"$name\": expected operator, trainer, launcher, tensorboard, trainer-cuda or all" ;;
         esac
     done
     choose_engine
