@@ -325,6 +325,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     in.job_is_new = !k->status_tried && term_is_newer(&c->term, job->resource_version);
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
+    in.launcher_image = c->options.launcher_image;
     in.create_bytes = budget_create_bytes(&c->budget);
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);

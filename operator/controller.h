@@ -19,6 +19,7 @@ struct controller;
 struct controller_options {
     const char *ns; /* NULL: all namespaces */
     const char *tensorboard_image;
+    const char *launcher_image;
     uint64_t seed;
     bool list_pages; /* see watcher_options.pages */
 };

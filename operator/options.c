@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define DEFAULT_TENSORBOARD_IMAGE "localhost/torchkeeper/tensorboard:dev"
+#define DEFAULT_LAUNCHER_IMAGE "localhost/torchkeeper/launcher:dev"
 
 const char OPTIONS_HELP[] =
     "NAME\n"
@@ -55,6 +56,8 @@ const char OPTIONS_HELP[] =
     "    --kube-api-burst=N                 requests at once under --kube-api-qps (default 100)\n"
     "    --tensorboard-image=IMAGE          for jobs whose tensorboardSpec names none\n"
     "                                       (default " DEFAULT_TENSORBOARD_IMAGE ")\n"
+    "    --launcher-image=IMAGE             for jobs with torchrunConfig.launcher Torchkeeper\n"
+    "                                       (default " DEFAULT_LAUNCHER_IMAGE ")\n"
     "    --log-level=LEVEL                  debug, info, warn or error (default info)\n"
     "    --version                          print the version\n"
     "    --help                             print this\n"
@@ -82,6 +85,7 @@ enum flag {
     FLAG_QPS,
     FLAG_BURST,
     FLAG_TENSORBOARD_IMAGE,
+    FLAG_LAUNCHER_IMAGE,
     FLAG_LOG_LEVEL,
     FLAG_VERSION,
     FLAG_HELP,
@@ -99,6 +103,7 @@ static const struct option FLAGS[] = {
     {"kube-api-qps", required_argument, NULL, FLAG_QPS},
     {"kube-api-burst", required_argument, NULL, FLAG_BURST},
     {"tensorboard-image", required_argument, NULL, FLAG_TENSORBOARD_IMAGE},
+    {"launcher-image", required_argument, NULL, FLAG_LAUNCHER_IMAGE},
     {"log-level", required_argument, NULL, FLAG_LOG_LEVEL},
     {"version", no_argument, NULL, FLAG_VERSION},
     {"help", no_argument, NULL, FLAG_HELP},
@@ -122,6 +127,14 @@ static int set_namespace(const char **ret, const char *flag, const char *value, 
     if (value[0] && !decode_is_dns_label(value, 63, false))
         return err_set(err, ERR_INVALID, "%s: expected the name of a namespace, got \"%s\"", flag, value);
     *ret = value[0] ? value : NULL;
+    return 0;
+}
+
+static int set_image(const char **ret, const char *flag, const char *value, struct err *err)
+{
+    if (!value[0])
+        return err_set(err, ERR_INVALID, "%s: expected an image, got nothing", flag);
+    *ret = value;
     return 0;
 }
 
@@ -187,10 +200,9 @@ static int set_flag(struct options *o, enum flag flag, const char *value, struct
     case FLAG_BURST:
         return set_number(o, flag, value, err);
     case FLAG_TENSORBOARD_IMAGE:
-        if (!value[0])
-            return err_set(err, ERR_INVALID, "--tensorboard-image: expected an image, got nothing");
-        o->tensorboard_image = value;
-        return 0;
+        return set_image(&o->tensorboard_image, "--tensorboard-image", value, err);
+    case FLAG_LAUNCHER_IMAGE:
+        return set_image(&o->launcher_image, "--launcher-image", value, err);
     case FLAG_LOG_LEVEL:
         return set_log_level(&o->log_level, value, err);
     case FLAG_VERSION:
@@ -223,6 +235,7 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
         .metrics_address = ":8080",
         .health_address = ":8081",
         .tensorboard_image = DEFAULT_TENSORBOARD_IMAGE,
+        .launcher_image = DEFAULT_LAUNCHER_IMAGE,
         .burst = 100,
         .leader_elect = true,
         .lease_duration_s = 15,

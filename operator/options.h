@@ -18,6 +18,7 @@ struct options {
     const char *health_address;
     const char *kubeconfig; /* NULL: the pod's service account, or the kubeconfig that kubectl would use */
     const char *tensorboard_image;
+    const char *launcher_image;
     const char *leader_elect_ns; /* NULL: the pod's namespace, or the one of the kubeconfig's context */
     int lease_duration_s;        /* others wait so long after the last renewal */
     double qps;                  /* 0: unlimited */

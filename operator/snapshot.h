@@ -8,7 +8,7 @@
 
 #include "operator/keystate.h"
 
-/* Fills all of *in but job_is_new, now_ms, create_bytes and tensorboard_image, which are left 0. */
+/* Fills all of *in but job_is_new, now_ms, create_bytes, tensorboard_image and launcher_image, which are left 0. */
 void snapshot_take(struct plan_input *in, struct arena *a, const struct watches *w,
                    const struct trainjob *job, const struct keystate *k);
 

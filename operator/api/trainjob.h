@@ -42,12 +42,21 @@ struct replica_spec {
 
 enum rdzv_backend { RDZV_C10D, RDZV_STATIC, RDZV_ETCD, RDZV_ETCD_V2 };
 
+/* Whose torchrun the training container runs: its image's, or the operator's own. */
+enum launcher { LAUNCHER_IMAGE, LAUNCHER_TORCHKEEPER };
+
+/* What the operator's own launcher takes of a pod: its init container and volume, and where it lies. */
+#define TRAINJOB_LAUNCHER_NAME "torchkeeper-launcher"
+#define TRAINJOB_LAUNCHER_FOLDER "/torchkeeper"
+#define TRAINJOB_LAUNCHER_PROGRAM TRAINJOB_LAUNCHER_FOLDER "/torchrun"
+
 struct torchrun_config {
     bool present; /* torchrunConfig is set in the spec */
     bool enabled;
     int32_t max_restarts;
     const char *proc_per_node; /* "4", "gpu", "auto", "cpu" */
     enum rdzv_backend rdzv_backend;
+    enum launcher launcher;
     const char *const *extra_options;
     int n_extra_options;
     int32_t min_nodes; /* 0: not set */
@@ -149,6 +158,10 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
                          struct err *err) MUST_CHECK;
 int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct torchrun_config *ret,
                              struct err *err) MUST_CHECK;
+/* With the operator's launcher: that no template uses its names and its folder. After torchrunConfig and
+ * replicaSpecs. */
+int trainjob_check_launcher(const struct json_at *spec, const struct trainjob_spec *s,
+                            struct err *err) MUST_CHECK;
 int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *ret,
                                struct err *err) MUST_CHECK;
 int trainjob_decode_run_mode(const struct json_at *spec, struct arena *a, struct trainjob_spec *ret,

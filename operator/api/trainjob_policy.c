@@ -45,12 +45,16 @@ static int decode_proc_per_node(const struct json_at *at, struct arena *a, const
 int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct torchrun_config *ret,
                              struct err *err)
 {
-    static const char *const KNOWN[] = {"enabled",     "enable",       "maxRestarts", "procPerNode",
-                                        "rdzvBackend", "extraOptions", "minNodes",    NULL};
+    static const char *const KNOWN[] = {"enabled",     "enable",      "maxRestarts",
+                                        "procPerNode", "rdzvBackend", "extraOptions",
+                                        "minNodes",    "launcher",    NULL};
     static const char *const BACKENDS[] = {"c10d", "static", "etcd", "etcd-v2", NULL};
     struct json_at at = json_member(spec, "torchrunConfig");
+    static const char *const LAUNCHERS[] = {"Image", "Torchkeeper", NULL};
     struct json_at backend_at = json_member(&at, "rdzvBackend");
+    struct json_at launcher_at = json_member(&at, "launcher");
     int backend = RDZV_C10D;
+    int launcher = LAUNCHER_IMAGE;
 
     *ret = (struct torchrun_config){.present = at.node != NULL, .proc_per_node = "1"};
     if (decode_members(&at, KNOWN, NULL, err) < 0 || json_get_bool(&at, "enable", &ret->enabled, err) < 0 ||
@@ -58,11 +62,18 @@ int trainjob_decode_torchrun(const struct json_at *spec, struct arena *a, struct
         json_get_i32(&at, "maxRestarts", 0, INT32_MAX, &ret->max_restarts, err) < 0 ||
         decode_proc_per_node(&at, a, &ret->proc_per_node, err) < 0 ||
         decode_word(&at, "rdzvBackend", BACKENDS, &backend, err) < 0 ||
+        decode_word(&at, "launcher", LAUNCHERS, &launcher, err) < 0 ||
         decode_strings(&at, "extraOptions", OPTIONS_MAX, OPTION_BYTES, a, &ret->extra_options,
                        &ret->n_extra_options, err) < 0 ||
         json_get_i32(&at, "minNodes", 0, TRAINJOB_PODS_MAX, &ret->min_nodes, err) < 0)
         return -1;
     ret->rdzv_backend = (enum rdzv_backend)backend;
+    ret->launcher = (enum launcher)launcher;
+    if (ret->launcher == LAUNCHER_TORCHKEEPER && !ret->enabled)
+        return json_err(&launcher_at, err, "Torchkeeper needs torchrunConfig.enabled: true");
+    if (ret->launcher == LAUNCHER_TORCHKEEPER && backend >= RDZV_ETCD)
+        return json_err(&launcher_at, err, "Torchkeeper needs the rdzvBackend c10d or static, got %s",
+                        BACKENDS[backend]);
     if (ret->enabled && backend >= RDZV_ETCD && !names_endpoint(ret))
         return json_err(&backend_at, err, "%s needs --rdzv_endpoint=<host:port> in extraOptions",
                         BACKENDS[backend]);

@@ -186,6 +186,7 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
     if (decode_members(&spec, KNOWN, NULL, err) < 0 || json_get_bool(&spec, "suspend", &suspend, err) < 0 ||
         decode_replica_specs(&spec, ret, err) < 0 ||
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
+        trainjob_check_launcher(&spec, ret, err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
         trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
         trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||

@@ -2,6 +2,7 @@
 #include "operator/plan/desired_container.h"
 
 #include "common/contract.h"
+#include "operator/plan/desired_launcher.h"
 #include "operator/plan/naming.h"
 #include "operator/plan/overlay.h"
 
@@ -77,7 +78,7 @@ static void set_torchrun(struct planner *p, const struct slot *s, cJSON *contain
     cJSON *args = cJSON_CreateArray();
     const cJSON *arg;
 
-    add_arg(command, "torchrun");
+    add_arg(command, desired_launcher_runs(p) ? TRAINJOB_LAUNCHER_PROGRAM : "torchrun");
     if (p->spec->elastic.enabled)
         add_arg(args, arena_printf(p->a, "--nnodes=%d:%d", p->spec->elastic.min, p->spec->elastic.max));
     else if (t->min_nodes > 0 && t->min_nodes < p->spec->pods)

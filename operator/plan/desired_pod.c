@@ -2,6 +2,7 @@
 #include "operator/plan/desired_pod.h"
 
 #include "operator/plan/desired_container.h"
+#include "operator/plan/desired_launcher.h"
 #include "operator/plan/desired_mode.h"
 #include "operator/plan/naming.h"
 #include "operator/plan/overlay.h"
@@ -88,6 +89,8 @@ cJSON *desired_pod(struct planner *p, const struct slot *s)
         if (c != training)
             continue;
         desired_mode_apply(p, s, spec, c);
+        if (desired_launcher_runs(p))
+            desired_launcher_add(p, spec, c);
         desired_container(p, s, c);
     }
     return pod;

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* What container runtimes end a container with that they cannot start. */
+enum { NOT_EXECUTABLE = 126, NOT_STARTED = 128 };
+
 static const char *const DISRUPTIONS[] = {
     "PreemptionByScheduler",
     "DeletionByTaintManager",
@@ -97,6 +100,13 @@ static int32_t container_signal(const struct pod_container *c)
     return c->signal ? c->signal : signal_of(c->exit_code);
 }
 
+/* The container's runtime was refused what desired_launcher.c put there, in the words of any runtime. */
+static bool launcher_refused(const struct pod_container *c)
+{
+    return (c->exit_code == NOT_EXECUTABLE || c->exit_code == NOT_STARTED) &&
+           strstr(c->message, TRAINJOB_LAUNCHER_PROGRAM) && strcasestr(c->message, "permission denied");
+}
+
 static struct verdict from_container(const struct pod_container *c, const struct run_policy *policy)
 {
     struct verdict v = {
@@ -119,6 +129,12 @@ static struct verdict from_container(const struct pod_container *c, const struct
         v.signal = cause.signal;
     }
     judge_code(&v, c->reason, policy);
+    if (v.class == VERDICT_PERMANENT && launcher_refused(c)) {
+        v.reason = "LauncherNotExecutable";
+        v.message =
+            "the node does not execute " TRAINJOB_LAUNCHER_PROGRAM ", which is in an emptyDir: permission "
+            "denied; is its kubelet's folder mounted noexec, or does a security module refuse it?";
+    }
     if (v.class == VERDICT_PERMANENT && c->exit_code == EXIT_CODE_ERROR && cause.peer_lost) {
         v.class = VERDICT_PEER_LOST;
         v.reason = "PeerLost";

@@ -83,6 +83,7 @@ struct plan_input {
     int64_t status_written_ms;     /* when this process last wrote the status, or created the first pods */
     size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
     const char *tensorboard_image; /* used where the spec names none */
+    const char *launcher_image;    /* of torchrunConfig.launcher: Torchkeeper */
 };
 
 /* For latency metrics: since when the user has waited for what the plan achieves; 0: it does not achieve

@@ -55,6 +55,7 @@ static void read_state(struct state *s, const cJSON *doc)
     s->in.gone_uids = s->gone;
     s->in.now_ms = INT64_C(1767225600000) + json_i64(doc, "now", 0) % INT64_C(1000000000000);
     s->in.tensorboard_image = "tb";
+    s->in.launcher_image = "launcher";
 }
 
 static const struct pod *pod_of_uid(const struct state *s, const char *uid)

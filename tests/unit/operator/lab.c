@@ -78,7 +78,8 @@ static void elect(struct lab *l, struct lab_operator *o)
 static void operator_start(struct lab *l, struct lab_operator *o)
 {
     struct err err;
-    const struct controller_options options = {.tensorboard_image = "tb", .seed = 1};
+    const struct controller_options options = {
+        .tensorboard_image = "tb", .launcher_image = "launcher", .seed = 1};
 
     l->started++;
     o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, l}, &err);

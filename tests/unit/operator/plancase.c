@@ -131,6 +131,7 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     in->job_is_new = cJSON_IsTrue(get(doc, "new"));
     in->unreadable = json_str(doc, "unreadable");
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
+    in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
     if (written)
         (void)clock_parse_rfc3339(written, &in->status_written_ms);

@@ -41,10 +41,13 @@ static int64_t plan_hash(void *ctx)
     if (!job || !pod)
         return -1;
     const struct pod *pods[] = {pod};
-    plan_trainjob(
-        &(struct plan_input){
-            .job = job, .pods = pods, .n_pods = 1, .now_ms = 1767225600000, .tensorboard_image = "tb"},
-        &a, &plan);
+    plan_trainjob(&(struct plan_input){.job = job,
+                                       .pods = pods,
+                                       .n_pods = 1,
+                                       .now_ms = 1767225600000,
+                                       .tensorboard_image = "tb",
+                                       .launcher_image = "launcher"},
+                  &a, &plan);
     for (int i = 0; i < plan.n_actions; i++) {
         const struct action *act = &plan.actions[i];
         const char *const texts[] = {act->name, act->uid, act->body, act->reason, act->message};

@@ -51,7 +51,8 @@ static void look(struct pass *p)
                                 .pods = (const struct pod *const *)p->pods,
                                 .n_pods = fake_count(p->server, LAB_PODS),
                                 .now_ms = INT64_C(1795219200000),
-                                .tensorboard_image = "tb"};
+                                .tensorboard_image = "tb",
+                                .launcher_image = "launcher"};
     assert_in_range(p->in.n_pods, 0, PODS_MAX);
     for (int i = 0; i < p->in.n_pods; i++) {
         cleanup_json cJSON *object = fake_nth_json(p->server, LAB_PODS, i);

@@ -99,6 +99,7 @@ static void test_refusals(void **state)
         {"--leader-elect-lease-duration=1", NULL,
          "--leader-elect-lease-duration: expected an integer 2..3600, got \"1\""},
         {"--tensorboard-image=", NULL, "--tensorboard-image: expected an image, got nothing"},
+        {"--launcher-image=", NULL, "--launcher-image: expected an image, got nothing"},
         {"run", NULL, "run: expected flags only (ptj-operator --help)"},
         {"--", "run", "run: expected flags only (ptj-operator --help)"},
     };

@@ -102,6 +102,7 @@ struct sim_pass *sim_plan(struct sim *s, struct sim_view view)
     p->in.now_ms = s->now_ms;
     p->in.status_written_ms = s->status_written_ms;
     p->in.tensorboard_image = "tensorboard";
+    p->in.launcher_image = "launcher";
     plan_trainjob(&p->in, &p->arena, &p->plan);
     return p;
 }

@@ -71,6 +71,7 @@ static void random_rest(struct sim *s, cJSON *spec, bool elastic)
         "{\"runMode\":{\"pause\":{\"resumeSpecs\":[{\"type\":\"node\",\"args\":[\"x\"]}]}}}",
         "{\"tensorboardSpec\":{\"logDir\":{\"pvc\":[{\"name\":\"c\"}]}}}",
         "{\"torchrunConfig\":{\"enabled\":true}}",
+        "{\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Torchkeeper\"}}",
         "{\"suspend\":true}",
     };
     static const char *const CLEANUPS[] = {"None", "Unfinished", "All"};

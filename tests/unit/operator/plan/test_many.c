@@ -45,7 +45,8 @@ static void check(struct trainjob *job, int there, int want)
                                   .pods = pods_there(there, &a),
                                   .n_pods = there,
                                   .now_ms = 1767225600000,
-                                  .tensorboard_image = "tb"};
+                                  .tensorboard_image = "tb",
+                                  .launcher_image = "launcher"};
     struct plan plan;
     int created = 0;
 
@@ -138,6 +139,7 @@ static void test_large_pods_come_in_small_portions(void **state)
                                 .n_pods = row->there,
                                 .now_ms = 1767225600000,
                                 .tensorboard_image = "tb",
+                                .launcher_image = "launcher",
                                 .create_bytes = row->create_bytes};
         struct plan plan;
         int created = 0;

@@ -37,8 +37,12 @@ static void plan_any(void *ctx, const cJSON *spoiled)
     for (int n = 0; job && n < 2; n++) {
         cleanup_arena struct arena a = {0};
         struct plan plan;
-        const struct plan_input in = {
-            .job = job, .pods = pods, .n_pods = n, .now_ms = 1767225600000, .tensorboard_image = "tb"};
+        const struct plan_input in = {.job = job,
+                                      .pods = pods,
+                                      .n_pods = n,
+                                      .now_ms = 1767225600000,
+                                      .tensorboard_image = "tb",
+                                      .launcher_image = "launcher"};
         plan_trainjob(&in, &a, &plan);
         for (int i = 0; i < plan.n_actions; i++) {
             const struct action *act = &plan.actions[i];

@@ -1,0 +1,107 @@
+/* desired_launcher.c - the init container that copies the operator's launcher, its volume and its mounts. */
+#include "operator/plan/desired_launcher.h"
+
+#include <string.h>
+
+/* The file is 0.3 MB. Of the memory the container's runtime needs most to start anything at all; the copy lies in the page
+ * cache, which the kernel may take back. */
+static const char CPU[] = "100m";
+static const char MEMORY[] = "32Mi";
+static const char DISK[] = "16Mi";
+
+bool desired_launcher_runs(const struct planner *p)
+{
+    return p->spec->torchrun.launcher == LAUNCHER_TORCHKEEPER && !p->spec->debug.enabled;
+}
+
+static const cJSON *find(const cJSON *o, const char *a, const char *b)
+{
+    return json_find(o, (const char *[]){a, b, NULL});
+}
+
+/* The member; an empty list if it is not there or is null. */
+static cJSON *list_of(cJSON *object, const char *key)
+{
+    cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    if (cJSON_IsArray(list))
+        return list;
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    return cJSON_AddArrayToObject(object, key);
+}
+
+static void add_mount(cJSON *container, bool read_only)
+{
+    cJSON *m = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(m, "name", TRAINJOB_LAUNCHER_NAME);
+    cJSON_AddStringToObject(m, "mountPath", TRAINJOB_LAUNCHER_FOLDER);
+    if (read_only)
+        cJSON_AddBoolToObject(m, "readOnly", true);
+    cJSON_AddItemToArray(list_of(container, "volumeMounts"), m);
+}
+
+/* Restricted Pod Security. Whoever may run only as certain users runs as the training container's; else the image's user
+ * does. */
+static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
+{
+    const cJSON *of_container = find(training, "securityContext", "runAsUser");
+    const cJSON *user =
+        cJSON_IsNumber(of_container) ? of_container : find(spec, "securityContext", "runAsUser");
+    cJSON *s = cJSON_AddObjectToObject(c, "securityContext");
+
+    cJSON_AddBoolToObject(s, "allowPrivilegeEscalation", false);
+    cJSON_AddBoolToObject(s, "readOnlyRootFilesystem", true);
+    cJSON *drop = cJSON_AddArrayToObject(cJSON_AddObjectToObject(s, "capabilities"), "drop");
+    cJSON_AddItemToArray(drop, cJSON_CreateString("ALL"));
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(s, "seccompProfile"), "type", "RuntimeDefault");
+    if (cJSON_IsNumber(user))
+        cJSON_AddItemToObject(s, "runAsUser", cJSON_Duplicate(user, true));
+    if (!cJSON_IsNumber(user) || user->valuedouble != 0)
+        cJSON_AddBoolToObject(s, "runAsNonRoot", true);
+}
+
+/* Requests = limits, so that a pod of class Guaranteed stays one. The disk is limited only where the training container's is:
+ * the kubelet takes the sum for the pod's, and would evict a pod that has no limit of its own. */
+static void add_resources(const cJSON *training, cJSON *c)
+{
+    cJSON *resources = cJSON_AddObjectToObject(c, "resources");
+    static const char *const KINDS[] = {"requests", "limits"};
+    const cJSON *limits = find(training, "resources", "limits");
+    bool disk = find(limits, "ephemeral-storage", NULL) != NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++) {
+        cJSON *o = cJSON_AddObjectToObject(resources, KINDS[i]);
+        cJSON_AddStringToObject(o, "cpu", CPU);
+        cJSON_AddStringToObject(o, "memory", MEMORY);
+        if (disk)
+            cJSON_AddStringToObject(o, "ephemeral-storage", DISK);
+    }
+}
+
+static cJSON *init_container(const struct planner *p, const cJSON *spec, const cJSON *training)
+{
+    cJSON *c = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(c, "name", TRAINJOB_LAUNCHER_NAME);
+    cJSON_AddStringToObject(c, "image", p->in->launcher_image);
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(c, "command"), cJSON_CreateString("/torchrun"));
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(c, "args"),
+                         cJSON_CreateString("--install-to=" TRAINJOB_LAUNCHER_PROGRAM));
+    add_resources(training, c);
+    add_security(spec, training, c);
+    cJSON_AddStringToObject(c, "terminationMessagePolicy", "FallbackToLogsOnError");
+    add_mount(c, false);
+    return c;
+}
+
+void desired_launcher_add(const struct planner *p, cJSON *spec, cJSON *container)
+{
+    cJSON *volume = cJSON_CreateObject();
+
+    cJSON_InsertItemInArray(list_of(spec, "initContainers"), 0, init_container(p, spec, container));
+    cJSON_AddStringToObject(volume, "name", TRAINJOB_LAUNCHER_NAME);
+    cJSON_AddObjectToObject(volume, "emptyDir");
+    cJSON_AddItemToArray(list_of(spec, "volumes"), volume);
+    add_mount(container, true);
+}
