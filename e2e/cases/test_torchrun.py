@@ -3,15 +3,13 @@ the pods' own exit codes are the root cause's."""
 
 import pytest
 from kube import audit, get, kubectl, wait_for, wait_phase
-from torchjobs import (HASTE, await_world, elastic, kill_torchrun, logs, replica, said, stop, torch_job, uid,
-                       under_our_torchrun)
+from torchjobs import HASTE, OURS, await_world, elastic, kill_torchrun, logs, replica, said, stop, torch_job, uid
 
 LOST = "was lost: its launcher's connection ended"
 
 
 def run(name, ns, pods, max_restarts=0, **spec):
-    torch_job(name, under_our_torchrun(pods), torchrun={"procPerNode": 2, "maxRestarts": max_restarts}, namespace=ns,
-              **spec)
+    torch_job(name, pods, torchrun={"procPerNode": 2, "maxRestarts": max_restarts, **OURS}, namespace=ns, **spec)
 
 
 def ended(name, ns):
@@ -61,16 +59,16 @@ def test_a_pod_that_is_gone(ns, data):
 
 def test_a_pod_that_never_comes(ns):
     late = replica("steps.py", type_="worker", policy="Never", schedulingGates=[{"name": "e2e/never"}])
-    torch_job("alone", under_our_torchrun(replica("steps.py", type_="master", policy="Never")), under_our_torchrun(late),
-              torchrun={"extraOptions": ["--rdzv_conf=join_timeout=5"]}, namespace=ns)
+    torch_job("alone", replica("steps.py", type_="master", policy="Never"), late,
+              torchrun={"extraOptions": ["--rdzv_conf=join_timeout=5"], **OURS}, namespace=ns)
     assert exit_code("alone-master-0", ns) == 138
     assert "1 of at least 2 nodes came within 5 s" in logs("alone-master-0", ns)
 
 
 def test_an_elastic_job_grows_loses_a_pod_and_shrinks(ns, data):
     """Pod 0 trains through all of it."""
-    torch_job("grows", under_our_torchrun(replica("steps.py", replicas=2, data=data)),
-              torchrun={"maxRestarts": 9, **HASTE}, **elastic(3, 2), namespace=ns)
+    torch_job("grows", replica("steps.py", replicas=2, data=data), torchrun={"maxRestarts": 9, **HASTE, **OURS},
+              **elastic(3, 2), namespace=ns)
     await_world(2, "grows-node-0", ns)
     first = [uid(f"grows-node-{i}", ns) for i in range(2)]
     kubectl("-n", ns, "scale", "ptj/grows", "--replicas=3")

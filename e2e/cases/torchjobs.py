@@ -19,6 +19,8 @@ ENVIRONMENT = str(Path(sys.prefix).resolve())
 PYTHON = str(Path(sys.base_prefix).resolve())
 SCRIPTS = REPO / "e2e" / "pods"
 MOUNTED_AT = "/scripts"
+# In torchrunConfig: our torchrun, which the image need not have.
+OURS = {"launcher": "Torchkeeper"}
 # A new member is awaited for 30 s unless all places are taken; in here they know that none comes.
 HASTE = {"extraOptions": ["--rdzv_conf=last_call_timeout=3"]}
 
@@ -53,21 +55,6 @@ def template(args, command=None, env=None, data=None, grace=5, **pod):
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "2Gi"}},
     }
     return {"spec": {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": grace, **pod}}
-
-
-def under_our_torchrun(replica):
-    """The same pods, with the image's torchrun in place of PyTorch's. It is copied: the machine's /usr lies over it."""
-    pod = replica["template"]["spec"]
-    (container,) = pod["containers"]
-    shared = {"name": "launcher", "mountPath": "/launcher"}
-    pod["volumes"].append({"name": "launcher", "emptyDir": {}})
-    pod["initContainers"] = [{"name": "launcher", "image": IMAGE, "imagePullPolicy": "IfNotPresent",
-                              "command": ["cp", "/usr/local/bin/torchrun", "/launcher/"], "volumeMounts": [shared],
-                              "securityContext": {"runAsUser": 0}}]
-    container["volumeMounts"].append(shared)
-    (path,) = (e for e in container["env"] if e["name"] == "PATH")
-    path["value"] = f"/launcher:{path['value']}"
-    return replica
 
 
 def replica(script, *args, type_="node", replicas=1, policy="ExitCode", **more):
