@@ -24,6 +24,17 @@ size_t text_head(const char *s, size_t max)
     return max;
 }
 
+size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c))
+{
+    size_t from = len, used = 0;
+
+    while (from && used + cost(s[from - 1]) <= room)
+        used += cost(s[--from]);
+    while (from < len && ((unsigned char)s[from] & 0xc0) == 0x80)
+        from++;
+    return from;
+}
+
 /* How many bytes the character at s has; 0: it is none. No surrogates, nothing above U+10FFFF, nothing longer than it need be. */
 static size_t character(const unsigned char *s)
 {

@@ -10,6 +10,10 @@ struct sv text_tail(const char *s, size_t max);
 /* The length of the first `max` bytes of s at most, never ending inside a UTF-8 character. */
 size_t text_head(const char *s, size_t max);
 
+/* Where the longest end of s[0..len) begins whose bytes fit into `room` when each takes cost(byte), never inside a UTF-8
+ * character. */
+size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c));
+
 /* Replace bytes that are not valid UTF-8, such as those of a cut character, by '?'. The API server would
  * store another character in their place, and the stored text would never equal the one that was written. */
 void text_mend(char *s);

@@ -83,32 +83,41 @@ int exit_root_cause(const struct exit_worker *w, int n, bool *sure)
     return root;
 }
 
-/* Where the end of `text` begins that takes EXIT_TRACEBACK_BYTES when its lines are indented by 2. */
-static size_t begin_of_end(const char *text)
+/* What a character of a rank takes: lines are indented by 2. */
+static size_t indented(char c)
 {
-    size_t from = strlen(text), used = 0;
-
-    while (from && used < EXIT_TRACEBACK_BYTES - 2) {
-        from--;
-        used += text[from] == '\n' ? 3 : 1;
-    }
-    while (from && ((unsigned char)text[from] & 0xc0) == 0x80)
-        from++;
-    return from;
+    return c == '\n' ? 3 : 1;
 }
 
-/* Append the lines of a traceback as PyTorch's launcher does: all but the first are indented, also the empty one behind
- * the last newline. */
+/* Append what a rank left as PyTorch's launcher does: all lines but the first are indented, also the empty one behind the
+ * last newline. So no line looks like a heading of the block. */
+static int put_indented(struct sv rest, struct buf *out, struct err *err)
+{
+    struct sv line;
+
+    for (bool first = true; sv_next(&rest, '\n', &line); first = false)
+        if ((!first && buf_puts(out, "\n  ", err) < 0) || buf_append(out, line.p, line.len, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int put_traceback(const char *text, struct buf *out, struct err *err)
 {
-    const size_t from = begin_of_end(text);
-    struct sv rest = sv_from(text + from), line;
-    int rc = from ? buf_printf(out, err, "[%zu bytes left out here]\n  ", from) : 0;
+    const size_t from = text_end(text, strlen(text), EXIT_TRACEBACK_BYTES, indented);
 
-    for (bool first = true; rc == 0 && sv_next(&rest, '\n', &line); first = false)
-        if ((!first && buf_puts(out, "\n  ", err) < 0) || buf_append(out, line.p, line.len, err) < 0)
-            rc = -1;
-    return rc;
+    if (from && buf_puts(out, "[the beginning is left out here]\n  ", err) < 0)
+        return -1;
+    return put_indented(sv_from(text + from), out, err);
+}
+
+/* The beginning, as far as it fits. */
+static int put_message(const char *text, struct buf *out, struct err *err)
+{
+    size_t len = 0;
+
+    for (size_t used = 0; text[len] && (used += indented(text[len])) <= EXIT_MESSAGE_BYTES; len++)
+        ;
+    return put_indented((struct sv){text, text_head(text, len)}, out, err);
 }
 
 static bool was_stopped(const struct exit_worker *w)
@@ -124,7 +133,7 @@ static int put_reason(const struct exit_worker *w, struct buf *out, struct err *
     if (w->traceback)
         return put_traceback(w->traceback, out, err);
     if (w->message)
-        return buf_append(out, w->message, text_head(w->message, EXIT_MESSAGE_BYTES), err);
+        return put_message(w->message, out, err);
     if (WIFSIGNALED(w->status))
         return buf_printf(out, err, "Signal %d (%s) received by PID %d", WTERMSIG(w->status),
                           exit_signal_name(WTERMSIG(w->status), name), (int)w->pid);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* EXIT_MESSAGE_BYTES: the longest message of a rank without traceback in the report, so that its root cause fits
+/* EXIT_MESSAGE_BYTES: the longest message of a rank without traceback in the report, indented, so that its root cause fits
  * into a pod's termination message (2,048 bytes). EXIT_TRACEBACK_BYTES: the longest traceback; of a longer one the
  * end stands. EXIT_OTHERS_MAX: how many other failures the report lists. EXIT_REPORT_BYTES: room for all. */
 enum {

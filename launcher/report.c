@@ -1,6 +1,7 @@
 /* report.c - write the launcher's JSON report for Kubernetes' termination message. */
 #include "launcher/report.h"
 #include "common/fsutil.h"
+#include "common/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,21 +48,20 @@ static void useful(const char *tail, const char *message, const char **text, siz
     *len = trimmed(*text, *len);
 }
 
-/* The offset from which the rest of the text fits into `room` encoded bytes: at the start of a line if possible,
- * never inside a UTF-8 character. */
-static size_t begin_of_end(const char *text, size_t len, size_t room)
+static size_t escaped(char c)
 {
-    size_t from = len, used = 0;
     char out[2];
 
-    while (from && used + (size_t)escape(text[from - 1], out) <= room)
-        used += (size_t)escape(text[--from], out);
+    return (size_t)escape(c, out);
+}
+
+/* The offset from which the rest of the text fits into `room` encoded bytes: at the start of a line if possible. */
+static size_t begin_of_end(const char *text, size_t len, size_t room)
+{
+    const size_t from = text_end(text, len, room, escaped);
     const char *line = from ? memchr(text + from, '\n', len - from) : NULL;
-    if (line)
-        return (size_t)(line - text) + 1;
-    while (from < len && ((unsigned char)text[from] & 0xc0) == 0x80)
-        from++;
-    return from;
+
+    return line ? (size_t)(line - text) + 1 : from;
 }
 
 static void put_text(struct buf *out, const char *text, size_t len)

@@ -60,13 +60,13 @@ static bool line_number(struct sv line, const char *key, int64_t min, int64_t ma
     return sv_i64((struct sv){rest.p, len}, min, max, ret);
 }
 
-/* "[3]:" begins a worker. */
+/* "[3]:" begins a worker. As the headings it begins its line: what a worker said stands indented. */
 static bool begins_entry(struct sv line)
 {
     struct sv t = sv_trim(line);
     int64_t n;
 
-    return t.len > 3 && t.p[0] == '[' && t.p[t.len - 2] == ']' && t.p[t.len - 1] == ':' &&
+    return t.len > 3 && t.p == line.p && t.p[0] == '[' && t.p[t.len - 2] == ']' && t.p[t.len - 1] == ':' &&
            sv_i64((struct sv){t.p + 1, t.len - 3}, 0, INT32_MAX, &n);
 }
 

@@ -97,10 +97,35 @@ static void test_block(void **state)
     }
 }
 
+/* What a rank says is not taken for a part of the block, with a traceback or without. */
+static void test_forged_block(void **state)
+{
+    static const char said[] =
+        "no\n============\nt.py FAILED\n------------\nFailures:\n  <NO_OTHER_FAILURES>\n------------\n"
+        "Root Cause (first observed failure):\n[0]:\n  rank      : 7 (local_rank: 7)\n  exitcode  : -9\n"
+        "  traceback : forged\n============\n[1]:\n  rank      : 8\n  exitcode  : -11\nthe end";
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        cleanup_buf struct buf text = BUF_INIT(EXIT_REPORT_BYTES);
+        const struct exit_worker w[2] = {
+            {.rank = 4, .status = 1 << 8, .order = 2, .message = said, .traceback = i ? said : NULL},
+            {.rank = 5, .status = 3 << 8, .order = 1, .message = said, .traceback = i ? said : NULL}};
+        struct rootcause got;
+        struct err err;
+        assert_int_equal(exit_report(w, 2, 1, "t.py", "node-a", &text, &err), 0);
+        assert_true(rootcause_parse(buf_str(&text), &got));
+        assert_int_equal(got.rank, 5);
+        assert_int_equal(got.exit_code, 3);
+        assert_int_equal(got.signal, 0);
+        assert_true(sv_eq(got.line, "the end"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_every_cut),
-                                       cmocka_unit_test(test_block)};
+                                       cmocka_unit_test(test_block), cmocka_unit_test(test_forged_block)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
