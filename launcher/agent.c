@@ -107,7 +107,8 @@ int agent_start_round(struct agent *g, struct err *err)
     if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
-    round_begin(&g->round, o->shutdown_timeout_ms);
+    round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
+    arena_release(&g->said);
     for (int i = 0; i < o->nproc; i++)
         if (start_rank(g, python, i, &a, err) < 0) {
             round_kill(&g->round);
@@ -163,9 +164,9 @@ void agent_read_messages(struct agent *g)
     struct exit_worker *w = g->round.workers;
 
     for (int i = 0; i < g->round.n; i++) {
-        if (w[i].message || !w[i].error_file)
+        if (w[i].running || w[i].message || !w[i].error_file)
             continue;
-        const struct error_file left = error_file_read(w[i].error_file, &g->arena);
+        const struct error_file left = error_file_read(w[i].error_file, &g->said);
         w[i].message = left.message;
         w[i].traceback = left.traceback;
         w[i].wall_ms = left.wall_ms ? left.wall_ms : w[i].wall_ms;
@@ -291,6 +292,7 @@ int agent_run(const struct options *o, char *const *env)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
+    arena_release(&g.said);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;
 }

@@ -16,6 +16,7 @@ struct agent {
     const struct options *options;
     char *const *env;
     struct arena arena; /* of the whole run */
+    struct arena said;  /* what this round's ranks left in their error files */
     struct logs logs;
     struct round round;
     struct env_round identity;
@@ -38,7 +39,7 @@ void agent_say(struct agent *g, const char *fmt, ...) __attribute__((format(prin
  * node's own ranks, also write the termination report. */
 void agent_report(struct agent *g, const struct exit_worker *w, int n, int root);
 
-/* Set the ranks' messages from their error files. */
+/* Set the messages of the ranks that have ended from their error files. */
 void agent_read_messages(struct agent *g);
 
 /* Start all ranks of this node. On failure no rank is left. */

@@ -5,7 +5,10 @@
 #include "common/text.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char SPACES[] = " \t\r\n";
 static const int64_t LATEST_S = 253402300799; /* the year 9999 */
@@ -32,6 +35,49 @@ static const char *string_of(const char *text, const char *quoted)
         if (*p == '"')
             return p + 1;
     return NULL;
+}
+
+/* Behind the string whose content begins at `p`, or at the end of the text. */
+static const char *behind_string(const char *p)
+{
+    for (; *p && *p != '"'; p++)
+        p += *p == '\\' && p[1];
+    return p + (*p == '"');
+}
+
+/* Behind the value that begins at `p`: at the comma or the bracket that follows, or at the end of the text. */
+static const char *behind_value(const char *p)
+{
+    for (int depth = 0; *p; p++) {
+        const bool opens = *p == '{' || *p == '[', closes = *p == '}' || *p == ']';
+        if (depth == 0 && (closes || *p == ','))
+            break;
+        depth += opens - closes;
+        if (*p == '"')
+            p = behind_string(p + 1) - 1;
+    }
+    return p;
+}
+
+/* The value of the last member `quoted` of the object whose content begins at `p` itself, not of one in it. */
+static const char *own_value_of(const char *p, const char *quoted)
+{
+    const char *found = NULL;
+
+    while (*(p += strspn(p, SPACES)) == '"') {
+        const char *name = p;
+        p = behind_string(p + 1);
+        const bool wanted =
+            (size_t)(p - name) == strlen(quoted) && strncmp(name, quoted, strlen(quoted)) == 0;
+        p += strspn(p, SPACES);
+        if (*p != ':')
+            break;
+        p += 1 + strspn(p + 1, SPACES);
+        found = wanted ? p : found;
+        p = behind_value(p);
+        p += *p == ',';
+    }
+    return found;
 }
 
 /* Four hexadecimal digits; -1: they are none. */
@@ -101,7 +147,7 @@ static void disarm(char *s)
 /* Decode the JSON string whose content begins at `p`; one that is cut ends where the text ends. */
 static char *decode(const char *p, struct arena *a)
 {
-    char *out = arena_alloc(a, strlen(p) + 1), *at = out; /* nothing grows */
+    char *out = arena_alloc(a, (size_t)(behind_string(p) - p) + 1), *at = out; /* nothing grows */
 
     while (*p && *p != '"') {
         if (*p != '\\') {
@@ -148,32 +194,55 @@ static int64_t time_of(const char *text)
 struct error_file error_file_read(const char *path, struct arena *a)
 {
     cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES);
+    cleanup_arena struct arena whole = {0};
     struct err ignored;
 
     if (fs_read_regular(path, &text, &ignored) < 0) /* the rank may have put a FIFO or a device there */
         return (struct error_file){0};
-    char *message = decode_string(buf_str(&text), "\"message\"", a);
-    if (message)
-        message[text_head(message, ERROR_FILE_MESSAGE_BYTES)] = '\0';
-    return (struct error_file){.message = message,
-                               .traceback = decode_string(buf_str(&text), "\"py_callstack\"", a),
-                               .wall_ms = time_of(buf_str(&text))};
+    const char *message = decode_string(buf_str(&text), "\"message\"", &whole);
+    const char *traceback = decode_string(buf_str(&text), "\"py_callstack\"", &whole);
+    return (struct error_file){
+        .message = message ? arena_strndup(a, message, text_head(message, ERROR_FILE_MESSAGE_BYTES)) : NULL,
+        .traceback = traceback ? arena_strdup(a, text_tail(traceback, ERROR_FILE_TRACEBACK_BYTES).p) : NULL,
+        .wall_ms = time_of(buf_str(&text))};
+}
+
+/* Put the exit code as "errorCode" into the object that is the message, if it is one: in place of the one it has. */
+static int put_coded(const struct buf *text, int exit_code, struct buf *out, struct err *err)
+{
+    const char *object = value_of(text->data, "\"message\"");
+    const char *code = *object == '{' ? own_value_of(object + 1, "\"errorCode\"") : NULL;
+    const char *rest = code ? behind_value(code) : *object == '{' ? object + 1 : text->data;
+
+    if (buf_append(out, text->data, (size_t)((code ? code : rest) - text->data), err) < 0 ||
+        (code && buf_printf(out, err, "%d", exit_code) < 0) ||
+        (!code && rest != text->data && buf_printf(out, err, "\"errorCode\": %d, ", exit_code) < 0))
+        return -1;
+    return buf_append(out, rest, text->len - (size_t)(rest - text->data), err);
+}
+
+/* Write to what is there and no regular file: a device, a FIFO, or a link to anything. */
+static int write_into(const char *path, const struct buf *text, struct err *err)
+{
+    /* O_NONBLOCK: do not wait for a reader. O_APPEND: /dev/stderr may be a link to a file, with what it holds. */
+    cleanup_close int fd = open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0 || fs_write_all(fd, text->data, text->len) < 0)
+        return err_errno(err, ERR_FATAL, errno, "cannot write %.200s", path);
+    return 0;
 }
 
 int error_file_pass(const char *from, const char *to, int exit_code, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT(ERROR_FILE_BYTES), out = BUF_INIT(ERROR_FILE_BYTES + 64);
     struct err ignored;
+    struct stat st;
 
     if (fs_read_regular(from, &text, &ignored) < 0 || !string_of(buf_str(&text), "\"message\""))
         return 0;
-    /* Of an object; one that a launcher below has passed on has its code already. */
-    const char *object = value_of(buf_str(&text), "\"message\"");
-    const size_t head =
-        *object == '{' && !value_of(buf_str(&text), "\"errorCode\"") ? (size_t)(object + 1 - text.data) : 0;
-    if (buf_append(&out, text.data, head, err) < 0 ||
-        (head && buf_printf(&out, err, "\"errorCode\": %d, ", exit_code) < 0) ||
-        buf_append(&out, text.data + head, text.len - head, err) < 0)
+    if (put_coded(&text, exit_code, &out, err) < 0)
         return -1;
+    if (lstat(to, &st) == 0 && !S_ISREG(st.st_mode))
+        return write_into(to, &out, err);
     return fs_write_atomic(to, out.data, out.len, err);
 }

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (got.message)
         check(got.message, ERROR_FILE_MESSAGE_BYTES, size);
     if (got.traceback)
-        check(got.traceback, size, size);
+        check(got.traceback, ERROR_FILE_TRACEBACK_BYTES, size);
     MUST(got.wall_ms >= 0);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "common/fsutil.h"
 #include "launcher/error_file.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -97,7 +98,7 @@ static void test_read(void **state)
     }
 }
 
-/* A traceback of any length is whole; a message ends with a character. */
+/* Of a long message the beginning is kept, of a long traceback the end, both of whole characters; nothing else stays. */
 static void test_long(void **state)
 {
     cleanup_arena struct arena a = {0};
@@ -115,7 +116,10 @@ static void test_long(void **state)
     write_file(from, buf_str(&text));
     const struct error_file got = error_file_read(from, &a);
     assert_int_equal(strlen(got.message), ERROR_FILE_MESSAGE_BYTES - 1);
-    assert_int_equal(strlen(got.traceback), 200000);
+    assert_int_equal(strlen(got.traceback), ERROR_FILE_TRACEBACK_BYTES);
+    assert_true(strlen(got.traceback) > EXIT_TRACEBACK_BYTES); /* the report says that it was cut */
+    assert_memory_equal(got.traceback, "\xc3\xa9", 2);
+    assert_true(a.used_bytes < 2 * (ERROR_FILE_MESSAGE_BYTES + ERROR_FILE_TRACEBACK_BYTES));
 }
 
 static void test_no_file(void **state)
@@ -140,7 +144,17 @@ static void test_pass(void **state)
     } cases[] = {
         {"{\"message\": {\"message\": \"m\"}}", "{\"message\": {\"errorCode\": -9, \"message\": \"m\"}}", -9},
         {"{\"message\": {\"errorCode\": 3, \"message\": \"m\"}}",
-         "{\"message\": {\"errorCode\": 3, \"message\": \"m\"}}", 1},
+         "{\"message\": {\"errorCode\": 1, \"message\": \"m\"}}", 1},
+        {"{\"message\": {\"message\": \"m\", \"errorCode\" : [3, {\"a\": \"}\"}] }}",
+         "{\"message\": {\"message\": \"m\", \"errorCode\" : -9}}", -9},
+        /* Not one elsewhere. */
+        {"{\"errorCode\": 3, \"message\": {\"message\": \"\\\"errorCode\\\": 4\", \"extraInfo\": "
+         "{\"errorCode\": 5}}}",
+         "{\"errorCode\": 3, \"message\": {\"errorCode\": 1, \"message\": \"\\\"errorCode\\\": 4\", "
+         "\"extraInfo\": "
+         "{\"errorCode\": 5}}}",
+         1},
+        {"{\"message\": {\"message\": \"cut", "{\"message\": {\"errorCode\": 1, \"message\": \"cut", 1},
         {"{\"message\": \"m\"}", "{\"message\": \"m\"}", 1},
         {"{}", "before", 1},
         {"", "before", 1},
@@ -163,6 +177,46 @@ static void test_pass(void **state)
     assert_int_equal(error_file_pass(from, "/nowhere/at/all", 1, &err), -1);
 }
 
+/* One that is no regular file stays what it is, and gets the text: a FIFO, a link to one, a link to a file. */
+static void test_pass_into_what_is_there(void **state)
+{
+    static const char text[] = "{\"message\": \"m\"}";
+    char fifo[80], link[80], got[100] = "";
+    struct err err = {0};
+    struct stat st;
+
+    (void)state;
+    snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+    snprintf(link, sizeof(link), "%s/link", dir);
+    write_file(from, text);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(symlink(fifo, link), 0);
+    for (int i = 0; i < 2; i++) {
+        const char *path = i ? link : fifo;
+        alarm(20); /* nobody reads */
+        assert_int_equal(error_file_pass(from, path, 1, &err), -1);
+        alarm(0);
+        cleanup_close int fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        assert_true(fd >= 0);
+        assert_int_equal(error_file_pass(from, path, 1, &err), 0);
+        assert_int_equal(read(fd, got, sizeof(got)), strlen(text));
+        assert_memory_equal(got, text, strlen(text));
+        assert_true(lstat(fifo, &st) == 0 && S_ISFIFO(st.st_mode));
+        assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+    }
+    unlink(link);
+    unlink(fifo);
+
+    cleanup_buf struct buf all = BUF_INIT(1000);
+    write_file(to, "before\n");
+    assert_int_equal(symlink(to, link), 0);
+    assert_int_equal(error_file_pass(from, link, 1, &err), 0);
+    assert_int_equal(fs_read(to, &all, &err), 0);
+    assert_string_equal(buf_str(&all), "before\n{\"message\": \"m\"}");
+    assert_true(lstat(link, &st) == 0 && S_ISLNK(st.st_mode));
+    unlink(link);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +224,7 @@ int main(void)
         cmocka_unit_test(test_long),
         cmocka_unit_test(test_no_file),
         cmocka_unit_test(test_pass),
+        cmocka_unit_test(test_pass_into_what_is_there),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,7 +1,7 @@
 /* test_traceback.c - the exception that a rank left stands whole in the launcher's block, and in the block of a launcher
  * that started it. */
 #include "common/cleanup.h"
-#include "run.h"
+#include "crew.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,11 +57,32 @@ static void test_launcher_under_a_launcher(void **state)
     run_release(&r);
 }
 
+/* Among nodes the launcher reads the failed rank's file while the others are stopped: what one of these leaves then stands
+ * in the block too. */
+static void test_one_that_fails_while_it_is_stopped(void **state)
+{
+    static const char script[] =
+        "if [ $RANK = 0 ]; then trap 'echo \"{\\\"message\\\": \\\"told at the end\\\"}\" "
+        ">$TORCHELASTIC_ERROR_FILE; exit 1' TERM; "
+        "touch ready; while :; do sleep 0.01; done; fi; until [ -e ready ]; do sleep 0.01; done; exit 3";
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 1);
+    c.conf = "last_call_timeout=0.01";
+    crew_start_all(&c, RUN_ARGS("--nnodes=1:2", "--nproc-per-node=2", "--log-dir=logs"), script);
+    assert_int_equal(crew_wait(&c, 0), 3);
+    if (!strstr(buf_str(&c.runs[0].err), "/0/error.json\n  traceback : told at the end\n"))
+        fail_msg("%s", buf_str(&c.runs[0].err));
+    crew_release(&c);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block),
         cmocka_unit_test(test_launcher_under_a_launcher),
+        cmocka_unit_test(test_one_that_fails_while_it_is_stopped),
     };
 
     if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
