@@ -29,22 +29,32 @@ static int try_host(struct connection *l, struct leader **ret, struct err *err)
     return 0;
 }
 
-/* After a failed try to reach the store: when another server is at its address, tell which one in *err, and do not ask it
- * again before *again_ms. */
-static void name_stranger(struct connection *l, int64_t *again_ms, char found[static STRANGER_BYTES],
-                          struct err *err)
+/* What serves at the store's address, and when to ask again. */
+struct finding {
+    enum stranger who;
+    int64_t again_ms;
+    char text[STRANGER_BYTES];
+};
+
+/* After a failed try to reach the store: tell in *err what serves at its address. A store that hangs is silent as well, so of
+ * silence the error itself stays. */
+static void name_stranger(struct connection *l, struct finding *f, struct err *err)
 {
     const bool other_run = err->kind == ERR_INVALID, crowded = err->kind == ERR_TRANSIENT;
+    char why[ERR_MSG_BYTES];
 
     if (other_run || crowded)
         return;
-    if (clock_mono_ms() >= *again_ms) {
-        found[0] = '\0';
-        if (stranger_ask(l->at, STRANGER_MS, found))
-            *again_ms = clock_mono_ms() + STRANGER_AGAIN_MS;
+    if (clock_mono_ms() >= f->again_ms) {
+        f->who = stranger_ask(l->at, STRANGER_MS, f->text);
+        if (f->who != STRANGER_NOBODY)
+            f->again_ms = clock_mono_ms() + STRANGER_AGAIN_MS;
     }
-    if (found[0])
-        err_set(err, err->kind, "no launcher's store: %s", found);
+    snprintf(why, sizeof(why), "%s", err->msg);
+    if (f->who == STRANGER_OTHER)
+        err_set(err, err->kind, "no launcher's store: %s", f->text);
+    else if (f->who == STRANGER_SILENT)
+        err_set(err, err->kind, "%s (%s)", why, f->text);
 }
 
 /* Connect to the store, which may start later: its host's name may not resolve yet, or a previous run may still
@@ -54,25 +64,26 @@ static int arrive(struct connection *l, struct leader **leader)
     struct member *m = l->m;
     const int64_t limit_ms = clock_mono_ms() + m->config.quorum.join_ms;
     struct err err = {0};
-    char text[ERR_MSG_BYTES], found[STRANGER_BYTES] = "";
-    int64_t again_ms = 0;
+    struct finding found = {0};
+    char text[ERR_MSG_BYTES];
 
     while (!member_over(m)) {
         if (!*leader && try_host(l, leader, &err) < 0) {
-            const bool taken = err.kind == ERR_CONFLICT && stranger_ask(l->at, STRANGER_MS, found);
+            const bool taken =
+                err.kind == ERR_CONFLICT && stranger_ask(l->at, STRANGER_MS, found.text) != STRANGER_NOBODY;
             snprintf(text, sizeof(text), "this node has to host the store: %.150s%s%s", err.msg,
-                     taken ? ": " : "", taken ? found : "");
+                     taken ? ": " : "", taken ? found.text : "");
             member_lose(m, ERR_CONFLICT, err.code, text);
             return -1;
         }
         if (member_reach(l, &err) == 0)
             return 0;
-        name_stranger(l, &again_ms, found, &err);
+        name_stranger(l, &found, &err);
         pthread_mutex_lock(&m->lock);
         m->view.err = err;
         pthread_mutex_unlock(&m->lock);
         if (clock_mono_ms() >= limit_ms) {
-            snprintf(text, sizeof(text), "not reached within %.3g s: %.150s",
+            snprintf(text, sizeof(text), "not reached within %.3g s: %.200s",
                      (double)m->config.quorum.join_ms / 1000, err.msg);
             member_lose(m, ERR_TIMEOUT, 0, text);
             return -1;

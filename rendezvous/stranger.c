@@ -53,7 +53,7 @@ static bool begins(const char *got, int n, const char *with)
     return n >= (int)strlen(with) && memcmp(got, with, strlen(with)) == 0;
 }
 
-bool stranger_ask(struct resolver *at, int64_t answer_ms, char out[static STRANGER_BYTES])
+enum stranger stranger_ask(struct resolver *at, int64_t answer_ms, char out[static STRANGER_BYTES])
 {
     char got[WORDS_BYTES];
     int n = ask(at, PING, sizeof(PING) - 1, answer_ms, got);
@@ -61,17 +61,17 @@ bool stranger_ask(struct resolver *at, int64_t answer_ms, char out[static STRANG
     if (n == (int)strlen(PONG) && begins(got, n, PONG)) {
         snprintf(out, STRANGER_BYTES,
                  "a TCPStore of PyTorch answers there; its launchers and this one cannot share a run");
-        return true;
+        return STRANGER_OTHER;
     }
     if (n == 0)
         n = ask(at, HEAD, sizeof(HEAD) - 1, answer_ms, got);
-    if (n < 0)
-        return false;
+    if (n <= 0) {
+        snprintf(out, STRANGER_BYTES, "%s", n ? "" : "something accepts connections there and says nothing");
+        return n ? STRANGER_NOBODY : STRANGER_SILENT;
+    }
     if (begins(got, n, "HTTP/"))
         snprintf(out, STRANGER_BYTES, "an HTTP server answers there");
-    else if (n)
-        quote(got, n, out);
     else
-        snprintf(out, STRANGER_BYTES, "a server takes connections there and says nothing");
-    return true;
+        quote(got, n, out);
+    return STRANGER_OTHER;
 }
