@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+/* The longest unfinished text that is redrawn with each read. */
+enum { REDRAWN_BYTES = 300 };
+
 static const char ERASE[] = "\033[K"; /* from the cursor to the end of the terminal's line */
 
 const char *tee_erase(const bool *redrawn)
@@ -130,7 +133,8 @@ void tee_take(struct tee_line *line, const struct tee_out *out, const char *byte
         bytes += n;
         len -= n;
     }
-    if (out->sink && out->redrawn && line->text.len && (line->redraws || line->returned))
+    if (out->sink && out->redrawn && line->text.len &&
+        (line->returned || (line->redraws && line->text.len <= REDRAWN_BYTES)))
         draw(line, out);
 }
 

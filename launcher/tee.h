@@ -4,7 +4,8 @@
  * A line ends with "\n", "\r\n" or "\r". The last is how a progress bar is redrawn:
  *   - on a terminal the console gets the prefix, the text and "\r", at once, also of a text whose end has not come yet
  *     when a "\r" stands before it (tqdm). The next output of any rank erases it first (ESC [ K), so that whole lines
- *     stay whole and the bars of several ranks take turns on the terminal's last line;
+ *     stay whole and the bars of several ranks take turns on the terminal's last line. A bar wider than the terminal leaves
+ *     a row with each redraw: the width is not asked for. An unfinished text of more than 300 bytes waits for its end;
  *   - elsewhere (a file, a pod's log) the console gets each state of the bar as a line, as from PyTorch's launcher,
  *     when the next one begins.
  */

@@ -220,21 +220,23 @@ static void test_report_fits_a_termination_message(void **state)
 {
     struct exit_worker w[64];
     static char message[5000];
-    cleanup_buf struct buf text = BUF_INIT(65536);
     struct err err = {0};
 
     (void)state;
-    memset(message, 'x', sizeof(message) - 1);
     for (int i = 0; i < 64; i++) {
         w[i] = worker(i, 138, i + 1);
         w[i].message = message;
         w[i].error_file = "/logs/none_abc/attempt_0/0/error.json";
     }
-    assert_int_equal(exit_report(w, 64, 0, "trainer", "pod-0", &text, &err), 0);
-    const char *tail = buf_str(&text) + text.len - 2048;
-    assert_non_null(strstr(tail, "Root Cause (first observed failure):"));
-    assert_non_null(strstr(tail, "exitcode  : 138 (pid: 1000)\n"));
-    assert_non_null(strstr(buf_str(&text), "... and 55 more"));
+    for (int lines = 0; lines < 2; lines++) { /* which are indented */
+        cleanup_buf struct buf text = BUF_INIT(65536);
+        memset(message, lines ? '\n' : 'x', sizeof(message) - 1);
+        assert_int_equal(exit_report(w, 64, 0, "trainer", "pod-0", &text, &err), 0);
+        const char *tail = buf_str(&text) + text.len - 2048;
+        assert_non_null(strstr(tail, "Root Cause (first observed failure):"));
+        assert_non_null(strstr(tail, "exitcode  : 138 (pid: 1000)\n"));
+        assert_non_null(strstr(buf_str(&text), "... and 55 more"));
+    }
 }
 
 int main(void)

@@ -210,6 +210,30 @@ static void test_redrawn_in_place(void **state)
     assert_string_equal(t.lines[2], "torchrun");
 }
 
+/* A long text that comes in small pieces behind "\r" is not output with each of them. */
+static void test_long_unfinished_text(void **state)
+{
+    enum { BYTES = 20000 };
+    cleanup_tee struct tee_line line = {.text = BUF_INIT(65536)};
+    cleanup_buf struct buf sink = BUF_INIT(1 << 20);
+    static char in[BYTES + 2] = "\r";
+    bool redrawn = false;
+    const struct tee_out out = {.sink = &sink, .prefix = "[a]:", .redrawn = &redrawn, .filtered = -1};
+
+    (void)state;
+    memset(in + 1, 'x', BYTES);
+    take_in_pieces(&line, &out, "x", 1);
+    take_in_pieces(&line, &out, in, 10);
+    assert_true(sink.len > 300); /* as long as it is short it is shown */
+    assert_true(sink.len < BYTES);
+    buf_clear(&sink);
+    tee_take(&line, &out, "\r", 1);
+    assert_true(sink.len > BYTES && sink.len < BYTES + 20);
+    buf_clear(&sink);
+    tee_take(&line, &out, "\n", 1);
+    assert_true(sink.len > BYTES && sink.len < BYTES + 20);
+}
+
 /* The bars of two ranks, one longer, and their lines: every line stands whole on the terminal, in whatever pieces. */
 static void test_bars_and_lines_of_two_ranks(void **state)
 {
@@ -288,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_room_is_enough),
         cmocka_unit_test(test_redrawn_as_lines),
         cmocka_unit_test(test_redrawn_in_place),
+        cmocka_unit_test(test_long_unfinished_text),
         cmocka_unit_test(test_bars_and_lines_of_two_ranks),
         cmocka_unit_test(test_room_for_redraws),
     };
