@@ -2,6 +2,7 @@
 each rank was started, what it left, what it printed. What differs from run to run (ids, ports, times) is masked, so that two
 observations compare as values. No cluster is needed."""
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from kube import REPO
 
@@ -32,20 +34,26 @@ def environment(folder, extra):
 
 @dataclass
 class Launch:
-    """A launcher at work in a folder of its own. `wait` gives its status as waitpid does."""
+    """A launcher at work in a folder of its own. `wait` gives its status as waitpid does. `begun` has all until end_all."""
+    begun: ClassVar[list] = []
     folder: Path
     environment: dict
     pid: int
     wait: callable
     status: int = None
 
+    def __post_init__(self):
+        self.begun.append(self)
+
     def end(self):
         """Exit status as a shell tells it: 128 + n for signal n."""
         if self.status is None:
             bound = threading.Timer(BOUND_S, os.kill, (self.pid, signal.SIGKILL))
             bound.start()
-            code = os.waitstatus_to_exitcode(self.wait())
-            bound.cancel()
+            try:
+                code = os.waitstatus_to_exitcode(self.wait())
+            finally:
+                bound.cancel()
             self.status = code if code >= 0 else 128 - code
         return self.status
 
@@ -212,3 +220,28 @@ def stay(pids):
     while (left_over := [pid for pid in pids if alive(pid)]) and time.monotonic() < give_up:
         time.sleep(0.02)
     return left_over
+
+
+def noting_in(folder):
+    """Processes that were given a place under `folder` for their notes: launchers, ranks, and what these start."""
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+            if f"\0PROBE_NOTES={folder}/".encode() in b"\0" + environ.read_bytes():
+                yield int(environ.parent.name)
+
+
+def end_all(folder):
+    """Kill and reap the launchers that still run, then whatever was started under `folder`: ranks have sessions of their own, and
+    PyTorch's outlive their launcher."""
+    while Launch.begun:
+        launch = Launch.begun.pop()
+        if launch.status is None:
+            launch.signal(signal.SIGKILL)
+            launch.end()
+    give_up = time.monotonic() + BOUND_S
+    while pids := list(noting_in(folder)):
+        assert time.monotonic() < give_up, f"{pids} are not to be killed"
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 from launcher_cases import CASES
-from launchers import BOUND_S, RANKS, TORCHRUN, Launch, Ours, Theirs, differences, environment, free_port, see, stay
+from launchers import BOUND_S, RANKS, TORCHRUN, Launch, Ours, Theirs, alive, differences, end_all, environment, free_port, see, stay
 
 PROGRAMS = {"ours": [str(TORCHRUN)], "theirs": [sys.executable, "-m", "torch.distributed.run"]}
 
@@ -22,6 +22,12 @@ def theirs():
     launcher = Theirs()
     yield launcher
     launcher.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_outlives_its_case(tmp_path):
+    yield
+    end_all(tmp_path)
 
 
 @pytest.fixture
@@ -99,8 +105,19 @@ def test_a_deaf_rank_is_killed(both, tmp_path):
         assert not stay([pid])
 
 
+def test_a_case_that_fails_leaves_nothing(both, tmp_path):
+    """Neither launchers nor ranks, which do not hear SIGTERM."""
+    pids = []
+    for launcher in both:
+        launch = launcher.start(tmp_path / launcher.name, ["--nproc-per-node=2", str(RANKS / "probe.py"), "deaf"])
+        pids += [launch.pid, *launch.wait_notes("ready", 2).values()]
+    end_all(tmp_path)
+    assert not [pid for pid in pids if alive(pid)]
+
+
 NODES = [  # per node its own words; the rest is common
-    ("--nnodes=1:2 --rdzv-backend=c10d --rdzv-endpoint=localhost:{port} --rdzv-id=7 --rdzv-conf=last_call_timeout=5,is_host={host}",
+    ("--nnodes=1:2 --rdzv-backend=c10d --rdzv-endpoint=localhost:{port} --rdzv-id=7 "
+     "--rdzv-conf=last_call_timeout=100,is_host={host}",
      ["--nproc-per-node=2"] * 2),
     ("--nnodes=3 --master-port={port} --node-rank={node}", ["--nproc-per-node=1", "--nproc-per-node=2", "--nproc-per-node=3"]),
     ("--nnodes=3 --master-port={port} --node-rank={node}", ["--role=b", "--role=a --nproc-per-node=2", "--role=b"]),

@@ -36,10 +36,12 @@ def meet(others):
     """Say that this rank is ready to end, or to be ended; wait for the others."""
     note("ready", os.getpid())
     give_up = time.monotonic() + BOUND_S
-    while others and time.monotonic() < give_up:
+    while others:
         ready = [n for n in os.listdir(NOTES) if n.startswith(f"ready-{RESTARTS}.") and not n.endswith(".new")]
         if len(ready) >= int(os.environ["LOCAL_WORLD_SIZE"]):
             return
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"of the ranks only {ready} are ready")
         time.sleep(0.01)
 
 
