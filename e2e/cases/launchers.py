@@ -127,6 +127,7 @@ def free_port():
 
 FRESH_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16}"
 HOSTS = {socket.gethostname(), socket.getfqdn(socket.gethostname()), "localhost", "127.0.0.1"}
+KEPT_DATA = " $TORCHKEEPER_KEPT_DATA"
 TESTERS = ("notes", "out", "err", "given", "tmp")
 
 
@@ -199,11 +200,12 @@ def see(launch, ports=()):
 
 
 def differences(ours, theirs):
-    """What differs: {fact: (ours, theirs)}, None for what one has not. That worker rank 0 serves the store under our launcher is
-    the one difference that all cases share."""
+    """What differs: {fact: (ours, theirs)}, None for what one has not. Two differences all cases share: under our launcher worker
+    rank 0 serves the store, and ranks are told of memory that outlives them, as PID/NUMBER."""
     return {fact: (ours.facts.get(fact), theirs.facts.get(fact)) for fact in {**ours.facts, **theirs.facts}
             if ours.facts.get(fact) != theirs.facts.get(fact)
-            and not (fact.endswith(" $TORCHELASTIC_USE_AGENT_STORE") and ours.facts.get(fact) == "False")}
+            and not (fact.endswith(" $TORCHELASTIC_USE_AGENT_STORE") and ours.facts.get(fact) == "False")
+            and not (fact.endswith(KEPT_DATA) and re.fullmatch(r"\d+/\d+", ours.facts.get(fact) or ""))}
 
 
 def alive(pid):
