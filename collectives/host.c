@@ -142,6 +142,7 @@ struct host *host_new(const struct collectives_config *cfg)
     h->world = cfg->local_world;
     h->base = cfg->rank - cfg->local_rank;
     h->segment = -1;
+    h->slice_ms = HOST_SLICE_MS;
     h->spins = cfg->local_world <= cpus_usable() ? HOST_SPINS_MAX : 0;
     for (size_t r = 0; r < world; r++)
         h->links[r] = -1;

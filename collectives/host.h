@@ -119,6 +119,7 @@ struct host {
     int n_pieces;
     uint32_t phase;   /* the phase that this rank is in */
     int spins;        /* iterations to spin before sleeping, adapted to success; 0: never spin */
+    int slice_ms;     /* HOST_SLICE_MS, of a wait in a phase; tests set another */
     const void **src; /* [world] scratch of the reductions, and dst */
     void **dst;
     struct err failed;
@@ -177,8 +178,8 @@ int host_peers_check(struct host *h, const char *what, struct err *err) MUST_CHE
 /* Rank lost - 1 has exited: tell all ranks of the host, and wake those that wait. For any thread. */
 void host_raise_lost(struct host *h, uint32_t lost);
 
-/* host_alarm.c: start and end the thread that notices exited peers. Where no thread can be started, waiting ranks notice
- * them at their next slice. */
+/* host_alarm.c: start and end the thread that notices exited peers. Where no thread can be started, or it
+ * cannot poll, waiting ranks notice them at their next slice. */
 void host_alarm_start(struct host *h);
 void host_alarm_stop(struct host *h);
 

@@ -7,20 +7,25 @@
 #include "common/memory.h"
 #include "common/thread.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* pfds[r] is rank r's socket, the last one ends the thread. */
+/* pfds[r] is rank r's socket, the last one ends the thread. When poll fails the thread ends as well: waiting ranks still look
+ * after every slice. */
 static void *watch(void *arg)
 {
     struct host *h = arg;
     struct pollfd *pfds = h->alarm.pfds;
 
     for (;;) {
-        if (poll(pfds, (nfds_t)h->world + 1, -1) <= 0)
+        if (poll(pfds, (nfds_t)h->world + 1, -1) < 0) {
+            if (errno != EINTR)
+                return NULL;
             continue;
+        }
         if (pfds[h->world].revents)
             return NULL;
         for (int r = 0; r < h->world; r++)

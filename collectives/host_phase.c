@@ -115,9 +115,6 @@ static int timed_out(const struct host *h, const char *what, struct err *err)
     return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %s", what, missing);
 }
 
-/* Spinning avoids the latency of a wake-up when each rank has a CPU of its own, and delays the others when ranks
- * share a CPU. So spin with yields in between, and adapt the number of iterations: double after a success, halve
- * after a failure. */
 static bool passed(const struct host_head *head, uint32_t generation)
 {
     uint32_t now = atomic_load_explicit(&head->generation, memory_order_acquire);
@@ -125,6 +122,9 @@ static bool passed(const struct host_head *head, uint32_t generation)
     return now / HOST_BARRIER_STEP != generation / HOST_BARRIER_STEP;
 }
 
+/* Spinning avoids the latency of a wake-up when each rank has a CPU of its own, and delays the others when ranks
+ * share a CPU. So spin with yields in between, and adapt the number of iterations: double after a success, halve
+ * after a failure. */
 static bool spin_for(struct host *h, uint32_t generation)
 {
     const struct host_head *head = host_head(h);
@@ -158,7 +158,7 @@ static int wait_for(struct host *h, uint32_t generation, const char *what, int64
     atomic_fetch_add(&head->sleepers, 1);
     while (rc == 0 && !passed(head, generation)) {
         int left = host_left_ms(deadline_ms);
-        futex_wait(&head->generation, expected, left < HOST_SLICE_MS ? left : HOST_SLICE_MS);
+        futex_wait(&head->generation, expected, left < h->slice_ms ? left : h->slice_ms);
         expected |= atomic_load(&head->generation) & HOST_LOST;
         if (passed(head, generation))
             break;
