@@ -18,7 +18,7 @@ struct offer {
     int32_t loaded; /* local rank 0: 1, or 0 when it failed */
     int32_t pid;
     int32_t fd;
-    int32_t kept; /* it is that of the launcher's memory, in which the data begin at KEPT_HEAD_BYTES */
+    int32_t kept; /* fd is that of the launcher's memory, in which the data begin at KEPT_HEAD_BYTES */
     struct data_layout layout; /* of what was loaded */
 };
 
@@ -53,12 +53,13 @@ static int make_memory(struct pod_data *d, size_t bytes, int *ret_fd, struct err
 }
 
 /* From the launcher's memory, or into it. 1: done; 0: it cannot be used; -1: the data cannot be loaded. */
-static int load_kept(struct pod_data *d, const char *where, const struct source *s, struct err *err)
+static int load_kept(struct pod_data *d, const struct pod_data_options *o, const struct source *s,
+                     struct err *err)
 {
-    cleanup_kept struct kept *k = kept_open(where);
+    cleanup_kept struct kept *k = kept_open(o->kept);
     cleanup_buf struct buf key = BUF_INIT(KEPT_KEY_BYTES);
 
-    if (!k || !source_key(s, &key))
+    if (!k || !source_key(s, o->now_ms, &key))
         return 0;
     d->found = kept_find(k, &key, source_layout(s), &d->set);
     if (!d->found) {
@@ -86,7 +87,7 @@ static int load(struct pod_data *d, const struct pod_data_options *o, int *ret_f
         d->source = TAKE(s);
         return 0;
     }
-    int kept = s && o->local_rank == 0 ? load_kept(d, o->kept, s, err) : 0;
+    int kept = s && o->local_rank == 0 ? load_kept(d, o, s, err) : 0;
     if (kept)
         return kept < 0 ? -1 : 0;
     if (!s || make_memory(d, layout_bytes(source_layout(s)), &fd, err))

@@ -25,7 +25,7 @@ struct pod_data {
     size_t bytes;
     bool shared;       /* another rank's memory */
     struct kept *kept; /* the launcher's memory; NULL: not used */
-    bool found;        /* in it: an earlier attempt had decoded the data */
+    bool found;        /* in it: an earlier attempt had decoded the data; local rank 0's word */
 };
 
 struct pod_data_options {
@@ -37,6 +37,7 @@ struct pod_data_options {
     bool (*stopped)(void *ctx);
     void *stop_ctx;
     const char *kept; /* the launcher's memory for decoded data (kept.h); NULL: none */
+    int64_t now_ms;   /* milliseconds since 1970: files changed just before are not kept (source_key) */
     int local_rank;
     uint32_t fingerprint;
     int64_t timeout_ms;

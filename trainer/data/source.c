@@ -167,22 +167,28 @@ static int32_t classes_of(const struct data_part *p, int32_t most)
     return most;
 }
 
+/* The times of a file are multiples of a tick of its file system's clock, which is at most 2 s. */
+static bool is_settled(const struct timespec *changed, int64_t now_ms)
+{
+    return changed->tv_sec < now_ms / 1000 - SOURCE_SETTLED_S;
+}
+
 /* A file that was written again or replaced has another time of its last change, whatever its other times say. */
-static bool add_file(const char *path, struct buf *key)
+static bool add_file(const char *path, int64_t now_ms, struct buf *key)
 {
     struct stat st;
     struct err ignored;
 
     if (!path[0])
         return true;
-    return !stat(path, &st) &&
+    return !stat(path, &st) && is_settled(&st.st_ctim, now_ms) && is_settled(&st.st_mtim, now_ms) &&
            !buf_printf(key, &ignored, "%s %llu %llu %lld %lld.%09ld %lld.%09ld\n", path,
                        (unsigned long long)st.st_dev, (unsigned long long)st.st_ino, (long long)st.st_size,
                        (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_ctim.tv_sec,
                        st.st_ctim.tv_nsec);
 }
 
-bool source_key(const struct source *s, struct buf *key)
+bool source_key(const struct source *s, int64_t now_ms, struct buf *key)
 {
     const struct data_spec *d = s->o.spec;
     struct err ignored;
@@ -192,10 +198,11 @@ bool source_key(const struct source *s, struct buf *key)
                    d->header, d->target, d->columns))
         return false;
     for (int i = 0; i < DATASET_PARTS; i++)
-        if (d->format == SOURCE_IDX && !add_file(s->idx.path[i], key))
+        if (d->format == SOURCE_IDX && !add_file(s->idx.path[i], now_ms, key))
             return false;
     for (int p = 0; p < PARTS; p++)
-        if (d->format != SOURCE_IDX && (!add_file(s->part[p].x, key) || !add_file(s->part[p].y, key)))
+        if (d->format != SOURCE_IDX &&
+            (!add_file(s->part[p].x, now_ms, key) || !add_file(s->part[p].y, now_ms, key)))
             return false;
     return true;
 }

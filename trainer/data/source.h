@@ -17,7 +17,7 @@
 #include "trainer/data/synthetic.h"
 
 enum source_format { SOURCE_IDX, SOURCE_CSV, SOURCE_NPY, SOURCE_SYNTHETIC, SOURCE_TOKENS };
-enum { DATA_CHANNELS_MAX = 64 };
+enum { DATA_CHANNELS_MAX = 64, SOURCE_SETTLED_S = 2 };
 
 /* The `data` of a preset. */
 struct data_spec {
@@ -68,8 +68,10 @@ static inline void source_freep(struct source **s)
 const struct data_layout *source_layout(const struct source *s);
 
 /* What decides the bytes that source_load would give beyond the layout: the files, as they are now, and how they are read.
- * Equal keys mean equal bytes. False: it reads no files, or what they are cannot be told. */
-bool source_key(const struct source *s, struct buf *key);
+ * Equal keys mean equal bytes, where a file system's clock is that of this machine to a fraction of a second. False: it reads
+ * no files, what they are cannot be told, or one was changed less than SOURCE_SETTLED_S before now_ms (milliseconds since 1970)
+ * or after it: written once more, it could keep its size and times. */
+bool source_key(const struct source *s, int64_t now_ms, struct buf *key);
 
 /* Fill *d, a view of that layout, and its layout.classes. Parts of tokens borrow from `s`. */
 int source_load(const struct source *s, struct dataset *d, struct err *err) MUST_CHECK;

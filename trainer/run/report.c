@@ -104,10 +104,11 @@ void report_start(struct report *r, const struct config *cfg, size_t parameters,
         fprintf(r->o.out,
                 ",\"model\":\"%s\",\"parameters\":%zu,\"ranks\":%d,\"transport\":\"%s\",\"batch_size\":%lld,"
                 "\"micro_batches\":%lld,\"precision\":\"%s\",\"threads\":%d,\"isa\":\"%s\",\"epochs\":%lld,"
-                "\"steps\":%lld,\"met_s\":%.3f,\"data_s\":%.3f",
+                "\"steps\":%lld,\"met_s\":%.3f,\"data_s\":%.3f,\"data_kept\":%s",
                 cfg->name, parameters, world, transport, (long long)cfg->batch_size,
                 (long long)cfg->micro_batches, config_precisions[cfg->precision], threads, isa,
-                (long long)r->o.epochs, (long long)r->o.steps, t->met_s, t->data_s);
+                (long long)r->o.epochs, (long long)r->o.steps, t->met_s, t->data_s,
+                t->data_kept ? "true" : "false");
     else
         fprintf(r->o.out,
                 "%s: %zu parameters, %d rank%s (%s), batch %lld per rank%s, %d thread%s per rank (%s%s%s)",

@@ -41,10 +41,11 @@ struct report_times {
     double val_s;         /* in evaluations between epochs */
     double met_s, data_s; /* from the program's start until the ranks had met, until the data were there */
     double startup_s;     /* from the program's start to the first step */
+    bool data_kept;       /* an earlier attempt under this launcher had decoded the data (pod_data.h) */
 };
 
-/* Write one line before the first step: model, ranks, batch, device, precision, threads; in JSON met_s and data_s of
- * *t too. */
+/* Write one line before the first step: model, ranks, batch, device, precision, threads; in JSON met_s, data_s
+ * and data_kept of *t too. */
 void report_start(struct report *r, const struct config *cfg, size_t parameters, int world,
                   const char *transport, const char *isa, int threads, const struct report_times *t);
 

@@ -225,6 +225,7 @@ static int open_data(struct session *s, struct err *err)
         .stopped = s->env->stop ? stopped : NULL,
         .stop_ctx = s->env->stop,
         .kept = s->env->get(CONTRACT_ENV_KEPT_DATA),
+        .now_ms = s->env->clock.wall_ms(s->env->clock.ctx),
         .local_rank = s->ranks.local_rank,
         .fingerprint = config_fingerprint(s->cfg),
         .timeout_ms = s->timeout_ms,
@@ -233,6 +234,7 @@ static int open_data(struct session *s, struct err *err)
     if (pod_data_open(&s->data, s->comm, &o, err))
         return -1;
     s->times.data_s = since_start(s);
+    s->times.data_kept = s->data.found;
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { NOBODY = 65534 };
@@ -23,6 +24,8 @@ struct task {
     bool hidden;      /* no rank may look into another */
     const char *kept; /* the launcher's memory */
     bool found;       /* an earlier attempt has left the data there */
+    int64_t now_ms;   /* 0: long after the files were made */
+    uint8_t pixel;    /* the first */
 };
 
 static const struct data_spec SPEC = {.format = SOURCE_IDX, .stats = 1, .std = {1}};
@@ -31,6 +34,7 @@ static struct pod_data_options options(const struct task *task, const struct col
 {
     return (struct pod_data_options){.source = {.spec = &SPEC, .dir = task->dir},
                                      .kept = task->kept,
+                                     .now_ms = task->now_ms ? task->now_ms : (time(NULL) + 1000) * 1000,
                                      .local_rank = c->rank,
                                      .fingerprint = 7,
                                      .timeout_ms = RANKS_TIMEOUT_MS};
@@ -51,7 +55,7 @@ static int sees_the_data(struct collectives *c, void *arg)
     cleanup_pod_data struct pod_data d = {0};
     RANK_CHECK(!pod_data_open(&d, c, &o, &err));
     RANK_CHECK(d.shared == (c->rank != 0 && !task->hidden));
-    RANK_CHECK((d.kept != NULL) == (c->rank == 0 && task->kept));
+    RANK_CHECK((d.kept != NULL) == (c->rank == 0 && task->kept && !task->now_ms));
     RANK_CHECK(d.found == (c->rank == 0 && task->found));
     RANK_CHECK(d.set.train.items == SMALL_DATA_TRAIN && d.set.test.items == SMALL_DATA_TEST);
     for (int i = 0; i < SMALL_DATA_TRAIN * SMALL_DATA_SIDE * SMALL_DATA_SIDE; i++)
@@ -100,16 +104,23 @@ static int launch(char where[static 64])
     return fd;
 }
 
+/* The file has another time of its change then, as with files that are no longer fresh. */
 static void change(const char *dir, const char *file, long at, int byte)
 {
     char path[128];
+    struct stat before, after;
 
     snprintf(path, sizeof(path), "%s/%s", dir, file);
-    FILE *f = fopen(path, "r+");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, at, SEEK_SET), 0);
-    fputc(byte, f);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(stat(path, &before), 0);
+    do {
+        FILE *f = fopen(path, "r+");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, at, SEEK_SET), 0);
+        fputc(byte, f);
+        assert_int_equal(fclose(f), 0);
+        assert_int_equal(stat(path, &after), 0);
+    } while (after.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+             after.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
 }
 
 /* Each run of ranks is an attempt. */
@@ -134,6 +145,21 @@ static void a_later_attempt_decodes_nothing(void **state)
     small_data_remove(task.dir);
 }
 
+/* Not even when the memory could hold them: written once more, they could not be told from what they are now. */
+static void files_that_just_changed_are_not_kept(void **state)
+{
+    (void)state;
+    char where[64];
+    struct task task = {.kept = where, .now_ms = time(NULL) * 1000};
+    cleanup_close int fd = launch(where);
+
+    small_data_make(task.dir);
+    ranks_run(2, sees_the_data, &task);
+    assert_int_equal(lseek(fd, 0, SEEK_END), 0);
+    ranks_run(2, sees_the_data, &task);
+    small_data_remove(task.dir);
+}
+
 /* What was decoded was seen to be in the memory: the first pixel of it. */
 static int sees_pixel(struct collectives *c, void *arg)
 {
@@ -143,22 +169,22 @@ static int sees_pixel(struct collectives *c, void *arg)
     cleanup_pod_data struct pod_data d = {0};
 
     RANK_OK(pod_data_open(&d, c, &o, &err));
-    return ((const uint8_t *)d.set.train.x)[0] == 201 ? 0 : RANK_FAILED;
+    return ((const uint8_t *)d.set.train.x)[0] == task->pixel ? 0 : RANK_FAILED;
 }
 
 static void all_ranks_see_the_memory_of_the_launcher(void **state)
 {
     (void)state;
     char where[64];
-    struct task task = {.kept = where};
+    struct task task = {.kept = where, .pixel = 201};
     cleanup_close int fd = launch(where);
-    const uint8_t pixel = 201;
 
     small_data_make(task.dir);
     ranks_run(2, sees_the_data, &task);
-    assert_int_equal(pwrite(fd, &pixel, 1, KEPT_HEAD_BYTES), 1);
+    assert_int_equal(pwrite(fd, &task.pixel, 1, KEPT_HEAD_BYTES), 1);
     ranks_run(2, sees_pixel, &task);
-    change(task.dir, "train-images-idx3-ubyte", 16, 201);
+    task.pixel = 77; /* neither what the memory holds nor what the file held */
+    change(task.dir, "train-images-idx3-ubyte", 16, task.pixel);
     ranks_run(2, sees_pixel, &task);
     small_data_remove(task.dir);
 }
@@ -287,6 +313,7 @@ int main(void)
         cmocka_unit_test(ranks_share_one_copy),
         cmocka_unit_test(ranks_that_may_not_share_load_their_own),
         cmocka_unit_test(a_later_attempt_decodes_nothing),
+        cmocka_unit_test(files_that_just_changed_are_not_kept),
         cmocka_unit_test(all_ranks_see_the_memory_of_the_launcher),
         cmocka_unit_test(files_that_are_refused_are_not_kept),
         cmocka_unit_test(only_the_loader_says_what_is_wrong),

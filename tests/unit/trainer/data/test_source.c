@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 struct fixture {
     char folder[PATH_MAX];
@@ -332,8 +333,8 @@ static void layouts_are_bounded(void **state)
     assert_int_equal(layout_bytes(&good), 512);
 }
 
-/* The key of the spec's files, or "" where there is none. */
-static void key(struct fixture *f, char out[static 4096])
+/* The key of the spec's files at a time, or "" where there is none. */
+static void key_at(struct fixture *f, int64_t now_ms, char out[static 4096])
 {
     const struct source_options o = {.spec = &f->spec, .dir = f->folder, .seed = 3};
     cleanup_buf struct buf b = BUF_INIT(4095);
@@ -341,7 +342,13 @@ static void key(struct fixture *f, char out[static 4096])
     cleanup_source struct source *s = source_open(&o, &err);
 
     assert_non_null(s);
-    snprintf(out, 4096, "%s", source_key(s, &b) ? buf_str(&b) : "");
+    snprintf(out, 4096, "%s", source_key(s, now_ms, &b) ? buf_str(&b) : "");
+}
+
+/* The same long after the files were made. */
+static void key(struct fixture *f, char out[static 4096])
+{
+    key_at(f, (time(NULL) + 1000) * 1000, out);
 }
 
 static void a_key_changes_with_the_files_and_how_they_are_read(void **state)
@@ -387,6 +394,33 @@ static void a_key_changes_with_the_files_and_how_they_are_read(void **state)
     assert_string_not_equal(after, before);
 }
 
+/* Once the clock of the file system has gone on, what is written has other times. */
+static void files_that_just_changed_have_no_key(void **state)
+{
+    struct fixture *f = *state;
+    char text[4096], path[PATH_MAX + 32];
+    struct stat st;
+
+    put(f, "a.csv", "1,2,3\n", 6);
+    f->spec.format = SOURCE_CSV;
+    f->spec.train = "a.csv";
+    snprintf(path, sizeof(path), "%s/a.csv", f->folder);
+    const struct timespec old[] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); /* the time of its change is that of now */
+    assert_int_equal(stat(path, &st), 0);
+    for (int age_s = -1000; age_s <= SOURCE_SETTLED_S; age_s++) {
+        key_at(f, (st.st_ctim.tv_sec + age_s) * 1000 + 999, text);
+        assert_string_equal(text, "");
+    }
+    key_at(f, (st.st_ctim.tv_sec + SOURCE_SETTLED_S + 1) * 1000, text);
+    assert_true(text[0]);
+
+    const struct timespec later[] = {st.st_ctim, {.tv_sec = st.st_ctim.tv_sec + 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, later, 0), 0);
+    key_at(f, (st.st_ctim.tv_sec + 500) * 1000, text);
+    assert_string_equal(text, "");
+}
+
 static void data_without_files_to_decode_have_no_key(void **state)
 {
     struct fixture *f = *state;
@@ -415,6 +449,7 @@ int main(void)
         TEST(a_folder_of_tokens_is_no_pattern),
         TEST(layouts_are_bounded),
         TEST(a_key_changes_with_the_files_and_how_they_are_read),
+        TEST(files_that_just_changed_have_no_key),
         TEST(data_without_files_to_decode_have_no_key),
     };
 

@@ -39,8 +39,13 @@ static struct report_options options(struct fixture *f, enum log_format format)
 static void tell(struct report *r)
 {
     struct config cfg = {.name = "mnist-cnn", .batch_size = 32, .micro_batches = 2, .precision = 2};
-    struct report_times t = {
-        .samples = 480000, .train_s = 40, .val_s = 2.5, .met_s = 0.01, .data_s = 0.2, .startup_s = 0.25};
+    struct report_times t = {.samples = 480000,
+                             .train_s = 40,
+                             .val_s = 2.5,
+                             .met_s = 0.01,
+                             .data_s = 0.2,
+                             .startup_s = 0.25,
+                             .data_kept = true};
 
     report_start(r, &cfg, 93322, 4, "host", "avx512", 1, &t);
     report_step(r, 1, 125, 1.61234);
@@ -87,16 +92,17 @@ static void json_lines(void **state)
 
 #define TIME "{\"time\":\"2026-01-01T00:00:00.000Z\",\"event\":"
     check(&f, report_open(&o, &err),
-          TIME "\"start\",\"model\":\"mnist-cnn\",\"parameters\":93322,\"ranks\":4,\"transport\":\"host\","
-               "\"batch_size\":32,\"micro_batches\":2,\"precision\":\"bf16\",\"threads\":1,\"isa\":"
-               "\"avx512\",\"epochs\":10,\"steps\":375,\"met_s\":0.010,\"data_s\":0.200}\n" TIME
-               "\"train\",\"epoch\":1,\"epochs\":10,\"step\":125,\"steps\":375,\"global_step\":125,\"loss\":"
-               "1.61234}\n" TIME
-               "\"val\",\"epoch\":1,\"epochs\":10,\"global_step\":375,\"loss\":1.6,\"accuracy\":0.86}\n" TIME
-               "\"test\",\"global_step\":3750,\"loss\":1.57151,\"accuracy\":0.88913}\n" TIME
-               "\"times\",\"startup_s\":0.250,\"train_s\":40.000,\"val_s\":2.500,\"samples\":480000,"
-               "\"samples_per_s\":12000.0}\n" TIME
-               "\"stop\",\"signal\":\"SIGTERM\",\"during\":\"training\",\"epoch\":2,\"step\":17}\n");
+          TIME
+          "\"start\",\"model\":\"mnist-cnn\",\"parameters\":93322,\"ranks\":4,\"transport\":\"host\","
+          "\"batch_size\":32,\"micro_batches\":2,\"precision\":\"bf16\",\"threads\":1,\"isa\":"
+          "\"avx512\",\"epochs\":10,\"steps\":375,\"met_s\":0.010,\"data_s\":0.200,\"data_kept\":true}\n" TIME
+          "\"train\",\"epoch\":1,\"epochs\":10,\"step\":125,\"steps\":375,\"global_step\":125,\"loss\":"
+          "1.61234}\n" TIME
+          "\"val\",\"epoch\":1,\"epochs\":10,\"global_step\":375,\"loss\":1.6,\"accuracy\":0.86}\n" TIME
+          "\"test\",\"global_step\":3750,\"loss\":1.57151,\"accuracy\":0.88913}\n" TIME
+          "\"times\",\"startup_s\":0.250,\"train_s\":40.000,\"val_s\":2.500,\"samples\":480000,"
+          "\"samples_per_s\":12000.0}\n" TIME
+          "\"stop\",\"signal\":\"SIGTERM\",\"during\":\"training\",\"epoch\":2,\"step\":17}\n");
 }
 
 /* On a terminal: one line redrawn, not more often than five times a second, gone before the next whole line.
