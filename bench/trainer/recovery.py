@@ -28,7 +28,8 @@ ROOT = HERE.parent.parent
 RANKS = 2
 SAVE_STEPS = 10
 PAUSE_S = 0.3, 1.0  # from the first step after a kill to the next kill, and on until a checkpoint has been due
-LIMIT_S = 120  # for one recovery
+LIMIT_S = 120  # for one recovery, or one wait
+END_S = 30  # for a job to end by itself
 GOALS = {"p50": 0.15, "p99": 0.45}
 
 
@@ -51,6 +52,14 @@ class Job:
         self.events = []  # (seconds, event) of rank 0's stdout, a line of stderr, or ("gone", pid)
         self.pidfds = {}
         self.step = self.left = 0  # of the run, and to the end of the epoch (PyTorch's has none)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """No job outlives this program: its session is its own, so a Ctrl-C does not reach it."""
+        if self.process.poll() is None:
+            self.stop(END_S)
 
     def watch(self, pid):
         fd = os.pidfd_open(pid)
@@ -98,16 +107,27 @@ class Job:
             self.turn(end - time.monotonic())
         fail(f"{' '.join(self.command)}: no {what} in {seconds} s\n{self.errors}")
 
+    def train_until(self, done, what):
+        """Lets it train until done(); what happened meanwhile is dropped."""
+        end = time.monotonic() + LIMIT_S
+        while not done():
+            if time.monotonic() > end:
+                fail(f"{' '.join(self.command)}: no {what} in {LIMIT_S} s\n{self.errors}")
+            self.turn(0.05)
+            self.events.clear()
+
+    def children(self):
+        launcher = self.process.pid
+        try:
+            return [int(pid) for task in os.listdir(f"/proc/{launcher}/task")
+                    for pid in pathlib.Path(f"/proc/{launcher}/task/{task}/children").read_text().split()]
+        except FileNotFoundError:
+            return []
+
     def ranks(self):
         """{rank: pid} of the launcher's children that have become ranks"""
         found = {}
-        launcher = self.process.pid
-        try:
-            children = [int(pid) for task in os.listdir(f"/proc/{launcher}/task")
-                        for pid in pathlib.Path(f"/proc/{launcher}/task/{task}/children").read_text().split()]
-        except FileNotFoundError:
-            return found
-        for pid in children:
+        for pid in self.children():
             try:
                 environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
             except OSError:
@@ -117,16 +137,21 @@ class Job:
                 found[int(rank[1])] = pid
         return found
 
-    def stop(self):
-        """SIGTERM, and the exit status."""
+    def stop(self, seconds=LIMIT_S):
+        """SIGTERM, and the exit status; SIGKILL to the launcher and its ranks when it takes longer, or is interrupted."""
         self.process.send_signal(signal.SIGTERM)
         try:
             for stream in (self.process.stdout, self.process.stderr):
                 os.set_blocking(stream.fileno(), True)
-            self.process.communicate(timeout=LIMIT_S)
+            self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            pass
+        finally:
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGSTOP)  # it starts no other ranks, and reaps none
+                for pid in (*self.children(), self.process.pid):
+                    os.kill(pid, signal.SIGKILL)
+                self.process.wait()
         return self.process.returncode
 
 
@@ -173,21 +198,19 @@ def recover(job, rng):
 
 def train_on(job, rng):
     end, step = time.monotonic() + rng.uniform(*PAUSE_S), job.step + SAVE_STEPS + rng.randrange(SAVE_STEPS)
-    while time.monotonic() < end or job.step < step:
-        job.turn(max(0.05, end - time.monotonic()))
-        job.events.clear()
+    job.train_until(lambda: time.monotonic() >= end and job.step >= step, f"step {step}")
 
 
-def disturb(name, command, folder, kills, rng):
-    """The job after so many kills, and what they cost: [(phases, steps lost)]"""
-    job, found = Job(command, folder), []
+def disturb(name, job, kills, rng):
+    """What so many kills of a new job cost: [(phases, steps lost)]"""
+    found = []
     job.until("train")
     for i in range(kills):
         print(f"{name}: kill {i + 1} of {kills}, step {job.step}", file=sys.stderr, flush=True)
         train_on(job, rng)
         found.append(recover(job, rng))
     train_on(job, rng)
-    return job, found
+    return found
 
 
 def our_trainer(args, folder, options):
@@ -274,16 +297,17 @@ def main():
     args.bin, args.data = os.path.abspath(args.bin), os.path.abspath(args.data)
     if os.sep in args.python:  # programs run in another folder
         args.python = os.path.abspath(args.python)
+    signal.signal(signal.SIGTERM, lambda *_: fail("ended by SIGTERM"))
     rng, before, found = random.Random(args.seed), os.getloadavg()[0], {}
     with tempfile.TemporaryDirectory(prefix="bench-recovery-") as folder:
         options = ["--save_steps", str(SAVE_STEPS), "--log_interval", "1"]
         command = [f"{args.bin}/torchrun", f"--nproc_per_node={RANKS}", f"--max-restarts={args.kills}", "--no_python",
                    *our_trainer(args, f"{folder}/disturbed", options)]
-        job, found["torchrun and trainer"] = disturb("ours", command, folder, args.kills, rng)
-        # Not at the end of an epoch: a checkpoint also says whether the epoch has been validated.
-        while job.left < 2 * SAVE_STEPS:
-            job.turn(1)
-        status = job.stop()
+        with Job(command, folder) as job:
+            found["torchrun and trainer"] = disturb("ours", job, args.kills, rng)
+            # Not at the end of an epoch: a checkpoint also says whether the epoch has been validated.
+            job.train_until(lambda: job.left >= 2 * SAVE_STEPS, f"step that {2 * SAVE_STEPS} of its epoch follow")
+            status = job.stop()
         if status != 128 + signal.SIGTERM:
             fail(f"exit status {status} after SIGTERM, expected {128 + signal.SIGTERM}\n{job.errors}")
         step, differ = same_bits(args, folder, f"{folder}/disturbed")
@@ -291,8 +315,8 @@ def main():
             command = [args.python, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={RANKS}",
                        "--max-restarts=1000", str(HERE / "torch_recovery.py"), folder, args.data,
                        str(SAVE_STEPS)]
-            job, found["PyTorch"] = disturb("PyTorch", command, folder, args.torch_kills, rng)
-            job.stop()
+            with Job(command, folder) as job:
+                found["PyTorch"] = disturb("PyTorch", job, args.torch_kills, rng)
     show(found)
     print()
     verdict(found["torchrun and trainer"])
