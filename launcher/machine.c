@@ -1,14 +1,12 @@
 /* machine.c - hold a free port and memory, find Python. */
 #include "launcher/machine.h"
-#include "common/contract.h"
+#include "common/kept_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -30,12 +28,12 @@ int machine_hold_port(int *ret, int *held, struct err *err)
 
 int machine_keep_data(const char **ret, struct arena *a)
 {
-    cleanup_close int fd = memfd_create(CONTRACT_KEPT_DATA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    char where[KEPT_MEMORY_BYTES];
+    const int fd = kept_memory_make(where);
 
-    if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL))
-        return -1;
-    *ret = arena_printf(a, "%d/%d", (int)getpid(), fd);
-    return TAKE_FD(fd);
+    if (fd >= 0)
+        *ret = arena_printf(a, "%s", where);
+    return fd;
 }
 
 static bool in_path(const char *name, struct arena *a)

@@ -13,8 +13,8 @@
  * port can still listen at it with SO_REUSEADDR, as PyTorch's TCPStore and this project's store do. */
 int machine_hold_port(int *ret, int *held, struct err *err) MUST_CHECK;
 
-/* An empty memory file for what ranks keep over restarts (CONTRACT_ENV_KEPT_DATA), which can grow and not shrink, and the
- * variable's value; the caller closes it. -1: not here, and none is needed. */
+/* An empty memory file for what ranks keep over restarts (kept_memory.h), and the value of CONTRACT_ENV_KEPT_DATA; the caller
+ * closes it. -1: not here, and none is needed. */
 int machine_keep_data(const char **ret, struct arena *a);
 
 /* $PYTHON_EXEC, else python3 or python if in $PATH. ERR_NOT_FOUND. *ret may be in the arena. */

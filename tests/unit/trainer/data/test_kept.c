@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "common/contract.h"
+#include "common/kept_memory.h"
 #include "trainer/data/kept.h"
 
 #include <fcntl.h>
@@ -17,10 +18,9 @@ enum { ITEMS = 100, SIDE = 8, CLASSES = 10 };
 static const struct data_layout LAYOUT = {
     .train_items = ITEMS, .test_items = ITEMS, .rows = SIDE, .cols = SIDE, .channels = 1};
 
-/* A launcher's memory, as launcher/machine.c makes it. */
 struct launcher {
     int fd;
-    char where[64];
+    char where[KEPT_MEMORY_BYTES];
 };
 
 static int memory(const char *name, int seals)
@@ -42,7 +42,8 @@ static struct launcher launch(void)
 {
     struct launcher l;
 
-    name_fd(&l, memory(CONTRACT_KEPT_DATA_NAME, F_SEAL_SHRINK | F_SEAL_SEAL));
+    l.fd = kept_memory_make(l.where);
+    assert_true(l.fd >= 0);
     return l;
 }
 

@@ -3,15 +3,13 @@
 #include "test.h"
 
 #include "collectives/ranks.h"
-#include "common/contract.h"
+#include "common/kept_memory.h"
 #include "trainer/data/kept.h"
 #include "trainer/data/pod_data.h"
 #include "trainer/small_data.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -93,17 +91,6 @@ static void ranks_that_may_not_share_load_their_own(void **state)
     small_data_remove(task.dir);
 }
 
-/* The launcher's memory, for its ranks. */
-static int launch(char where[static 64])
-{
-    int fd = memfd_create(CONTRACT_KEPT_DATA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-    assert_true(fd >= 0);
-    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL), 0);
-    snprintf(where, 64, "%d/%d", (int)getpid(), fd);
-    return fd;
-}
-
 /* The file has another time of its change then, as with files that are no longer fresh. */
 static void change(const char *dir, const char *file, long at, int byte)
 {
@@ -127,9 +114,9 @@ static void change(const char *dir, const char *file, long at, int byte)
 static void a_later_attempt_decodes_nothing(void **state)
 {
     (void)state;
-    char where[64];
+    char where[KEPT_MEMORY_BYTES];
     struct task task = {.kept = where};
-    cleanup_close int fd = launch(where);
+    cleanup_close int fd = kept_memory_make(where);
 
     small_data_make(task.dir);
     ranks_run(3, sees_the_data, &task);
@@ -149,9 +136,9 @@ static void a_later_attempt_decodes_nothing(void **state)
 static void files_that_just_changed_are_not_kept(void **state)
 {
     (void)state;
-    char where[64];
+    char where[KEPT_MEMORY_BYTES];
     struct task task = {.kept = where, .now_ms = time(NULL) * 1000};
-    cleanup_close int fd = launch(where);
+    cleanup_close int fd = kept_memory_make(where);
 
     small_data_make(task.dir);
     ranks_run(2, sees_the_data, &task);
@@ -175,9 +162,9 @@ static int sees_pixel(struct collectives *c, void *arg)
 static void all_ranks_see_the_memory_of_the_launcher(void **state)
 {
     (void)state;
-    char where[64];
+    char where[KEPT_MEMORY_BYTES];
     struct task task = {.kept = where, .pixel = 201};
-    cleanup_close int fd = launch(where);
+    cleanup_close int fd = kept_memory_make(where);
 
     small_data_make(task.dir);
     ranks_run(2, sees_the_data, &task);
@@ -195,9 +182,9 @@ static int meets_bad_data(struct collectives *c, void *arg);
 static void files_that_are_refused_are_not_kept(void **state)
 {
     (void)state;
-    char where[64];
+    char where[KEPT_MEMORY_BYTES];
     struct task task = {.kept = where};
-    cleanup_close int fd = launch(where);
+    cleanup_close int fd = kept_memory_make(where);
 
     small_data_make(task.dir);
     change(task.dir, "train-labels-idx1-ubyte", 8, 10);
