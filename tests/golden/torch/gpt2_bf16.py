@@ -19,7 +19,7 @@ from torch.nn import functional as F
 import gpt2
 
 gpt2.VOCAB, gpt2.TIME, gpt2.HEADS, gpt2.WIDTH = 61, 32, 4, 32
-SETS, LOSSES, RUNS = 8, 32, 1
+SETS, LOSSES, RUNS = 8, 32, 8
 
 
 class Autocast(gpt2.Gpt2):

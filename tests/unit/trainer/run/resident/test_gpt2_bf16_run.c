@@ -16,9 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUNS = 1, STEPS = 10, STOP_AT = 3, FEW = 4 };
+enum { RUNS = 8, STEPS = 10, STOP_AT = 3, FEW = 4 };
 
-/* How much farther from f32 than autocast the losses may be. */
+/* How much farther from f32 than autocast the losses may be, over all runs: orders of the samples one by one give 0.8 to 2.1. */
 static const double MORE_THAN_AUTOCAST = 1.5;
 
 static const char *plugins; /* the folder of libtk_cuda.so */
