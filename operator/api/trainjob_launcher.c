@@ -33,7 +33,7 @@ static int check_mount_path(const struct json_at *mount, struct err *err)
 {
     struct json_at path = json_member(mount, "mountPath");
 
-    if (cJSON_IsString(path.node) && below(path.node->valuestring, FOLDER + 1))
+    if (cJSON_IsString(path.node) && below(path.node->valuestring, &FOLDER[1]))
         return json_err(
             &path, err,
             "%s holds the launcher with torchrunConfig.launcher: Torchkeeper: expected another folder, "
