@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* That a long path leaves for what is wrong with it. */
+/* However long the path in a message is, this many bytes are left for the system's reason. */
 enum { REASON_BYTES = 64 };
 
 __attribute__((format(printf, 4, 0))) static void fill(struct err *err, enum err_kind kind, int code,

@@ -61,10 +61,7 @@ static int run(int argc, char **argv, struct arena *a)
 
 int main(int argc, char **argv)
 {
-    static char lines[4096]; /* else musl writes a line in pieces of 80 bytes, among those of the ranks */
     struct arena a = {0};
-
-    setvbuf(stderr, lines, _IOLBF, sizeof(lines));
     int status = run(argc, argv, &a);
 
     arena_release(&a);

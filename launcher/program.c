@@ -4,12 +4,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEAD_BYTES = 128 };
+
+static const char SHELL[] = "/bin/sh";
+static const char DEFAULT_PATH[] = "/usr/local/bin:/bin:/usr/bin"; /* where the environment has none */
 
 /* The first bytes of a file, without waiting for a FIFO; "" when it cannot be read. */
 static void read_head(const char *path, char head[static HEAD_BYTES])
@@ -61,23 +67,63 @@ bool program_wants_python(const char *path)
     return access(path, X_OK) < 0 && strstr(head, "python");
 }
 
-void program_exec(char *const *words, char *const *env)
+/* Execute a file. One that the kernel takes for no program, and that is no ELF, is read by sh, as glibc's execvp does; musl's
+ * does not. */
+static void exec_file(const char *path, char *const *words, char *const *env)
 {
     char head[HEAD_BYTES];
+    size_t n = 0;
 
-    if (!strchr(words[0], '/')) {
-        execvpe(words[0], words, env);
+    execve(path, words, env);
+    if (errno != ENOEXEC)
+        return;
+    read_head(path, head);
+    while (words[n])
+        n++;
+    char **by_sh = is_elf(head) ? NULL : calloc(n + 2, sizeof(*by_sh));
+    if (by_sh) {
+        by_sh[0] = (char *)(uintptr_t)SHELL;
+        by_sh[1] = (char *)(uintptr_t)path;
+        memcpy(by_sh + 2, words + 1, n * sizeof(*by_sh)); /* the NULL, too */
+        execve(SHELL, by_sh, env);
+        free(by_sh);
+    }
+    errno = ENOEXEC;
+}
+
+/* Execute the first file of that name in $PATH that can be. errno is ENOENT where there is none, EACCES where one may not be
+ * executed. */
+static void exec_in_path(char *const *words, char *const *env)
+{
+    const char *at = getenv("PATH");
+    char file[PATH_MAX];
+    int code = ENOENT;
+
+    for (at = at ? at : DEFAULT_PATH;; at++) {
+        const size_t len = strcspn(at, ":");
+        errno = ENOENT;
+        if (len < sizeof(file) && snprintf(file, sizeof(file), "%.*s%s%s", (int)len, at, len ? "/" : "",
+                                           words[0]) < (int)sizeof(file))
+            exec_file(file, words, env);
+        if (errno == EACCES)
+            code = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR)
+            return;
+        at += len;
+        if (!*at)
+            break;
+    }
+    errno = code;
+}
+
+void program_exec(char *const *words, char *const *env)
+{
+    if (words[0][0] && !strchr(words[0], '/')) {
+        exec_in_path(words, env);
         if (errno != ENOENT || access(words[0], F_OK) < 0)
             return;
     }
-    execve(words[0], words, env);
-    if (errno != ENOEXEC)
-        return;
-    read_head(words[0], head);
-    if (is_elf(head))
-        errno = ENOEXEC;
-    else if (strchr(words[0], '/'))
-        execvpe(words[0], words, env); /* by sh */
+    exec_file(words[0], words, env);
 }
 
 int program_explain(const char *name, int code, struct err *err)

@@ -6,8 +6,8 @@
 #define NAME TRAINJOB_LAUNCHER_NAME
 #define FOLDER TRAINJOB_LAUNCHER_FOLDER
 
-/* The rest of an absolute path behind its first `name`, "" or "/..."; NULL: the path begins otherwise. As the node
- * reads it: repeated slashes and "." count for nothing. */
+/* The rest of an absolute path behind its first `name`, "" or "/..."; NULL: the path begins otherwise. Repeated slashes
+ * and "." count for nothing, as on the node. The path has no ".." part. */
 static const char *below(const char *path, const char *name)
 {
     size_t len = strlen(name);
@@ -15,6 +15,14 @@ static const char *below(const char *path, const char *name)
     while (path[0] == '/' || (path[0] == '.' && (path[1] == '/' || !path[1])))
         path++;
     return strncmp(path, name, len) == 0 && (!path[len] || path[len] == '/') ? path + len : NULL;
+}
+
+static bool has_parent_part(const char *path)
+{
+    for (const char *p = path; (p = strstr(p, "..")); p += 2)
+        if ((p == path || p[-1] == '/') && (!p[2] || p[2] == '/'))
+            return true;
+    return false;
 }
 
 static int check_name(const struct json_at *item, struct err *err)
@@ -33,13 +41,25 @@ static int check_mount_path(const struct json_at *mount, struct err *err)
 {
     struct json_at path = json_member(mount, "mountPath");
 
-    if (cJSON_IsString(path.node) && below(path.node->valuestring, FOLDER + 1))
+    if (!cJSON_IsString(path.node))
+        return 0;
+    if (has_parent_part(path.node->valuestring))
+        return json_err(&path, err,
+                        "expected a path without .. with torchrunConfig.launcher: Torchkeeper, got \"%.80s\"",
+                        path.node->valuestring);
+    if (below(path.node->valuestring, &FOLDER[1]))
         return json_err(
             &path, err,
             "%s holds the launcher with torchrunConfig.launcher: Torchkeeper: expected another folder, "
             "got \"%.80s\"",
             FOLDER, path.node->valuestring);
     return 0;
+}
+
+/* The plan adds to the lists, and would have to replace what is none. A list that is not there is NULL. */
+static int check_list(const struct json_at *list, struct err *err)
+{
+    return list->node && !cJSON_IsArray(list->node) ? json_err(list, err, "expected a list") : 0;
 }
 
 /* Of a pod spec's list, or of the mounts in a container: no item has our name. */
@@ -49,8 +69,8 @@ static int check_names(const struct json_at *parent, const char *key, bool with_
     const cJSON *node;
     int i = 0;
 
-    if (!cJSON_IsArray(list.node)) /* the API server says what is wrong with it */
-        return 0;
+    if (check_list(&list, err) < 0)
+        return -1;
     cJSON_ArrayForEach(node, list.node)
     {
         struct json_at item = json_item(&list, node, i++);
@@ -66,8 +86,8 @@ static int check_mounts(const struct json_at *pod, const char *key, const cJSON 
     const cJSON *node;
     int i = 0;
 
-    if (!cJSON_IsArray(list.node))
-        return 0;
+    if (check_list(&list, err) < 0)
+        return -1;
     cJSON_ArrayForEach(node, list.node)
     {
         struct json_at container = json_item(&list, node, i++);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* The file is 0.3 MB. Of the memory the container's runtime needs most to start anything at all; the copy lies in the page
- * cache, which the kernel may take back. */
+/* The file has 0.2 MB. The memory is what a container's runtime needs to start any program; the copy itself lies in the
+ * page cache, which the kernel may take back. */
 static const char CPU[] = "100m";
 static const char MEMORY[] = "32Mi";
 static const char DISK[] = "16Mi";
@@ -19,7 +19,7 @@ static const cJSON *find(const cJSON *o, const char *a, const char *b)
     return json_find(o, (const char *[]){a, b, NULL});
 }
 
-/* The member; an empty list if it is not there or is null. */
+/* The member; an empty list if it is not there or is null. trainjob_check_launcher has refused anything else. */
 static cJSON *list_of(cJSON *object, const char *key)
 {
     cJSON *list = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -41,8 +41,8 @@ static void add_mount(cJSON *container, bool read_only)
     cJSON_AddItemToArray(list_of(container, "volumeMounts"), m);
 }
 
-/* Restricted Pod Security. Whoever may run only as certain users runs as the training container's; else the image's user
- * does. */
+/* Restricted Pod Security. The user is the training container's, or else the image's: a pod may be allowed certain users
+ * only. runAsNonRoot is always set, since the pod's may contradict the training container's. */
 static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
 {
     const cJSON *of_container = find(training, "securityContext", "runAsUser");
@@ -57,8 +57,7 @@ static void add_security(const cJSON *spec, const cJSON *training, cJSON *c)
     cJSON_AddStringToObject(cJSON_AddObjectToObject(s, "seccompProfile"), "type", "RuntimeDefault");
     if (cJSON_IsNumber(user))
         cJSON_AddItemToObject(s, "runAsUser", cJSON_Duplicate(user, true));
-    if (!cJSON_IsNumber(user) || user->valuedouble != 0)
-        cJSON_AddBoolToObject(s, "runAsNonRoot", true);
+    cJSON_AddBoolToObject(s, "runAsNonRoot", !cJSON_IsNumber(user) || user->valuedouble != 0);
 }
 
 /* Requests = limits, so that a pod of class Guaranteed stays one. The disk is limited only where the training container's is:

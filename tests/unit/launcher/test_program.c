@@ -107,6 +107,39 @@ static void test_it_runs(void **state)
     assert_int_equal(run("false", &err), 1); /* $PATH comes first */
 }
 
+/* As execvp has it: what the kernel takes for no program is a script of sh. */
+static void test_path_is_searched(void **state)
+{
+    static const char *const names[] = {"p1", "p2", "p3"};
+    cleanup_free char *before = strdup(getenv("PATH"));
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        assert_int_equal(mkdir(names[i], 0755), 0);
+    write_file("p1/locked-there", "exit 4\n", 0644);
+    write_file("p2/locked-there", "exit 5\n", 0755);
+    write_file("p2/only-locked", "exit 6\n", 0644);
+    write_file("p2/of-another-machine", ELF, 0755);
+    write_file("p3/plain-there", "[ $0 = p3/plain-there ] && [ $# = 0 ] && exit 7\n", 0755);
+    write_file("here", "exit 8\n", 0755);
+    assert_int_equal(setenv("PATH", "none:p1:p1/locked-there:p2:p3", 1), 0);
+    const int goes_on = run("locked-there", &err), plain = run("plain-there", &err), here = run("here", &err);
+    const int elf = run("of-another-machine", &err), elf_code = err.code;
+    const int locked = run("only-locked", &err), locked_code = err.code;
+    assert_int_equal(setenv("PATH", "none::p1", 1), 0); /* "" is the working folder */
+    const int empty = run("here", &err);
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    assert_int_equal(goes_on, 5);
+    assert_int_equal(plain, 7);
+    assert_int_equal(here, 8);
+    assert_int_equal(elf, -1);
+    assert_int_equal(elf_code, ENOEXEC);
+    assert_int_equal(locked, -1);
+    assert_int_equal(locked_code, EACCES);
+    assert_int_equal(empty, 8);
+}
+
 static void test_why_it_does_not_run(void **state)
 {
     static const struct {
@@ -115,6 +148,7 @@ static void test_why_it_does_not_run(void **state)
         int code;
     } cases[] = {
         {"./none", NULL, "cannot run ./none: No such file or directory", 0, ENOENT},
+        {"", NULL, "cannot run : No such file or directory", 0, ENOENT},
         {"none", NULL, "cannot run none: No such file or directory", 0, ENOENT},
         {"./locked", "#!/bin/sh\n", "cannot run ./locked: Permission denied", 0644, EACCES},
         {"locked", "#!/bin/sh\n", "cannot run locked: Permission denied", 0644, EACCES},
@@ -147,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_runs_it),
         cmocka_unit_test(test_it_runs),
+        cmocka_unit_test(test_path_is_searched),
         cmocka_unit_test(test_why_it_does_not_run),
     };
     return cmocka_run_group_tests(tests, begin, end);

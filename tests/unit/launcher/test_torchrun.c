@@ -2,11 +2,14 @@
 #include "common/cleanup.h"
 #include "run.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -280,6 +283,30 @@ static void test_ranks_die_with_the_launcher(void **state)
     run_release(&r);
 }
 
+/* By sh, whatever the C library's execvp does: this program may be linked with musl. */
+static void test_scripts_without_a_first_line(void **state)
+{
+    cleanup_free char *before = strdup(getenv("PATH"));
+    char dir[] = "/tmp/test-torchrun-XXXXXX", file[64], path[4096];
+    static const char SCRIPT[] = "exit $((10 * $# + ${1:-0}))\n";
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof(file), "%s/plain", dir);
+    cleanup_close int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0755);
+    assert_true(fd >= 0 && write(fd, SCRIPT, sizeof(SCRIPT) - 1) == sizeof(SCRIPT) - 1);
+    close(fd), fd = -1; /* who writes to a file keeps it from being executed */
+    assert_true(snprintf(path, sizeof(path), "%s:%s", dir, before) < (int)sizeof(path));
+    assert_int_equal(setenv("PATH", path, 1), 0);
+    const int by_path = run_once(RUN_ARGS(TWO, "--no-python", file, "3", "x"), NULL, NULL);
+    const int by_name = run_once(RUN_ARGS(TWO, "plain", "4"), NULL, NULL);
+    assert_int_equal(setenv("PATH", before, 1), 0);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(by_path, 23);
+    assert_int_equal(by_name, 14);
+}
+
 static void test_what_cannot_be_started(void **state)
 {
     struct run r;
@@ -343,6 +370,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_zombies_of_orphans_do_not_pile_up),
         cmocka_unit_test(test_64_ranks),
         cmocka_unit_test(test_ranks_die_with_the_launcher),
+        cmocka_unit_test(test_scripts_without_a_first_line),
         cmocka_unit_test(test_what_cannot_be_started),
         cmocka_unit_test(test_ranks_start_clean),
     };

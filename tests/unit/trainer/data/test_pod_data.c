@@ -116,7 +116,7 @@ static void a_later_attempt_decodes_nothing(void **state)
     (void)state;
     char where[KEPT_MEMORY_BYTES];
     struct task task = {.kept = where};
-    cleanup_close int fd = kept_memory_make(where);
+    const int fd = kept_memory_make(where);
 
     small_data_make(task.dir);
     ranks_run(3, sees_the_data, &task);
@@ -130,6 +130,7 @@ static void a_later_attempt_decodes_nothing(void **state)
     task.found = true;
     ranks_run(2, sees_the_data, &task);
     small_data_remove(task.dir);
+    close(fd);
 }
 
 /* Not even when the memory could hold them: written once more, they could not be told from what they are now. */
@@ -184,13 +185,14 @@ static void files_that_are_refused_are_not_kept(void **state)
     (void)state;
     char where[KEPT_MEMORY_BYTES];
     struct task task = {.kept = where};
-    cleanup_close int fd = kept_memory_make(where);
+    const int fd = kept_memory_make(where);
 
     small_data_make(task.dir);
     change(task.dir, "train-labels-idx1-ubyte", 8, 10);
     ranks_run(2, meets_bad_data, &task);
     ranks_run(2, meets_bad_data, &task);
     small_data_remove(task.dir);
+    close(fd);
 }
 
 /* A label out of range in the training labels. */
