@@ -2,12 +2,23 @@
 #include "kernels/cuda/epilogue.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { PROBES = 64 };
 
 /* Far above what gradients are: their sum does not show beside it. */
 #define LARGE 0x1p60F
+
+/* A plan that is asked, and what comes of it. */
+struct asked {
+    struct cuda *c;
+    struct plan *plan;
+    const struct product *p;
+    epilogue_run *run;
+    enum epilogue_verdict verdict;
+    char *why;
+};
 
 /* The first elements of an operand, which others stand for until they are given back. */
 struct lent {
@@ -84,31 +95,59 @@ static int fewer(int n)
     return n < PROBES ? n : PROBES;
 }
 
-static bool all_near(const float *got, const float *want, int n, float far)
+static bool runs(struct asked *q, float by, float kept)
 {
-    for (int i = 0; i < n; i++)
-        if (isnan(want[i]) ? !isnan(got[i]) : !(fabsf(got[i] - want[i]) <= far * (1 + fabsf(want[i]))))
-            return false;
-    return true;
+    if (q->run(q->c, q->plan, q->p, by, kept))
+        return true;
+    snprintf(q->why, EPILOGUE_WHY_BYTES, "refused when it was asked, beta %g", (double)kept);
+    return false;
+}
+
+static bool reads(struct asked *q, enum element element, float *x, const void *from, int n)
+{
+    if (read_first(q->c, element, x, from, n))
+        return true;
+    snprintf(q->why, EPILOGUE_WHY_BYTES, "the GPU failed when it was asked");
+    return false;
+}
+
+/* The verdict, by what was got of numbers that are known. What is not finite where that was not put comes of an operand. */
+static void judge(struct asked *q, const char *what, const float *got, const float *want, int n, float far)
+{
+    q->verdict = EPILOGUE_HOLDS;
+    for (int i = 0; i < n; i++) {
+        if (isnan(want[i]) ? isnan(got[i]) : fabsf(got[i] - want[i]) <= far * (1 + fabsf(want[i])))
+            continue;
+        q->verdict = isnan(want[i]) || isfinite(got[i]) ? EPILOGUE_WRONG : EPILOGUE_UNSURE;
+        snprintf(q->why, EPILOGUE_WHY_BYTES, "%s: element %d of %s is %.9g, expected %.9g",
+                 q->verdict == EPILOGUE_UNSURE ? "operands that are not finite"
+                 : isnan(want[i])              ? "NaN lost"
+                                               : "wrong numbers",
+                 i, what, (double)got[i], (double)want[i]);
+        return;
+    }
 }
 
 /* A run that has diverged must show: where activations are no numbers, a ReLU that makes 0 of them leaves a loss that is
  * one. Times NaN, every element is none. */
-static bool relu_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+static void ask_relu(struct asked *q)
 {
+    const float none = NAN;
     float first;
 
-    return run(c, plan, p, NAN, 0) && read_first(c, p->to, &first, p->c, 1) && isnan(first);
+    if (runs(q, NAN, 0) && reads(q, q->p->to, &first, q->p->c, 1))
+        judge(q, "C", &first, &none, 1, 0);
 }
 
 /* All but nothing: a product so many times is no number's equal. 0 might be a case of its own. */
 #define LITTLE 0x1p-100F
 
-/* Left and right of 0, where GELUs differ from ReLU and from each other; one is none. */
+/* Left and right of 0, where GELUs differ from ReLU and from each other, and a tanh that is nearly one from it by less than
+ * is allowed; one is none. */
 static void points(float *x, int n)
 {
     for (int i = 0; i < n; i++)
-        x[i] = i && i == n - 1 ? NAN : (float)(i % 32 * 2 - 31) / 8;
+        x[i] = i && i == n - 1 ? NAN : (float)(i % 32 * 2 - 31) / 16;
 }
 
 /* How far an activation in bf16, or cuBLAS's own in f32, may be from the definition. */
@@ -130,8 +169,9 @@ static float gelu_slope(float x)
 }
 
 /* Of a product of all but nothing, and a bias that is known. */
-static bool gelu_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+static void ask_gelu(struct asked *q)
 {
+    const struct product *p = q->p;
     const int n = fewer(p->m);
     struct lent bias;
     float x[PROBES], y[PROBES], got_x[PROBES], got_y[PROBES];
@@ -139,17 +179,21 @@ static bool gelu_holds(struct cuda *c, struct plan *plan, const struct product *
     points(x, n);
     for (int i = 0; i < n; i++)
         y[i] = x[i] * gelu_gate(x[i]);
-    if (!lend(c, &bias, p->to, p->bias, x, n))
-        return false;
-    const bool ran = run(c, plan, p, LITTLE, 0) && read_first(c, p->to, got_x, p->aux, n) &&
-                     read_first(c, p->to, got_y, p->c, n);
-    take_back(c, &bias);
-    return ran && all_near(got_x, x, n, 1e-5F) && all_near(got_y, y, n, far_of(p->to));
+    if (!lend(q->c, &bias, p->to, p->bias, x, n))
+        return;
+    const bool ran =
+        runs(q, LITTLE, 0) && reads(q, p->to, got_x, p->aux, n) && reads(q, p->to, got_y, p->c, n);
+    take_back(q->c, &bias);
+    if (ran)
+        judge(q, "aux", got_x, x, n, 1e-5F);
+    if (q->verdict == EPILOGUE_HOLDS)
+        judge(q, "C", got_y, y, n, far_of(p->to));
 }
 
 /* Of what C holds, 1 and 2 in turn, and a product of all but nothing. */
-static bool gelu_gradient_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+static void ask_gelu_gradient(struct asked *q)
 {
+    const struct product *p = q->p;
     const int n = fewer(p->m);
     struct lent sum, before;
     float x[PROBES], y[PROBES], dx[PROBES], got[PROBES];
@@ -159,16 +203,18 @@ static bool gelu_gradient_holds(struct cuda *c, struct plan *plan, const struct 
         y[i] = (float)(1 + i % 2);
         dx[i] = y[i] * gelu_slope(x[i]);
     }
-    if (!lend(c, &sum, p->to, p->c, y, n) || !lend(c, &before, p->to, p->aux, x, n))
-        return false;
-    const bool ran = run(c, plan, p, LITTLE, 1) && read_first(c, p->to, got, p->c, n);
-    take_back(c, &before);
-    return ran && all_near(got, dx, n, far_of(p->to));
+    if (!lend(q->c, &sum, p->to, p->c, y, n) || !lend(q->c, &before, p->to, p->aux, x, n))
+        return;
+    const bool ran = runs(q, LITTLE, 1) && reads(q, p->to, got, p->c, n);
+    take_back(q->c, &before);
+    if (ran)
+        judge(q, "C", got, dx, n, far_of(p->to));
 }
 
 /* op(B)'s first and last row hold numbers beside which nothing else counts; one of them is none. */
-static bool column_sums_hold(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+static void ask_column_sums(struct asked *q)
 {
+    const struct product *p = q->p;
     const int n = fewer(p->n);
     const char *last = (const char *)p->b + (size_t)(p->k - 1) * (size_t)p->ldb * element_bytes(p->of);
     struct lent first_row, last_row;
@@ -179,33 +225,31 @@ static bool column_sums_hold(struct cuda *c, struct plan *plan, const struct pro
         x[i] = v * LARGE;
         sums[i] = p->k > 1 ? 2 * v : v;
     }
-    if (!lend(c, &first_row, p->of, p->b, x, n))
-        return false;
-    const bool both = lend(c, &last_row, p->of, last, x, n); /* of one row: twice the same */
-    bool holds = both && run(c, plan, p, 1, 0) && read_first(c, p->to, got, p->aux, n);
+    if (!lend(q->c, &first_row, p->of, p->b, x, n))
+        return;
+    const bool both = lend(q->c, &last_row, p->of, last, x, n); /* of one row: twice the same */
+    const bool ran = both && runs(q, 1, 0) && reads(q, p->to, got, p->aux, n);
     if (both)
-        take_back(c, &last_row);
-    take_back(c, &first_row);
+        take_back(q->c, &last_row);
+    take_back(q->c, &first_row);
     for (int i = 0; i < n; i++)
         got[i] /= LARGE;
-    return holds && all_near(got, sums, n, 1e-5F);
+    if (ran)
+        judge(q, "the sums", got, sums, n, 1e-5F);
 }
 
-bool epilogue_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run)
+enum epilogue_verdict epilogue_ask(struct cuda *c, struct plan *plan, const struct product *p,
+                                   epilogue_run *run, char why[EPILOGUE_WHY_BYTES])
 {
-    switch (p->extra) {
-    case EXTRA_RELU:
-        return relu_holds(c, plan, p, run);
-    case EXTRA_GELU:
-        return gelu_holds(c, plan, p, run);
-    case EXTRA_GELU_GRADIENT:
-        return gelu_gradient_holds(c, plan, p, run);
-    case EXTRA_COLUMN_SUMS:
-        return column_sums_hold(c, plan, p, run);
-    case EXTRA_NONE:
-        break;
-    }
-    return true;
+    static void (*const ASK[])(struct asked *) = {[EXTRA_RELU] = ask_relu,
+                                                  [EXTRA_GELU] = ask_gelu,
+                                                  [EXTRA_GELU_GRADIENT] = ask_gelu_gradient,
+                                                  [EXTRA_COLUMN_SUMS] = ask_column_sums};
+    struct asked q = {c, plan, p, run, EPILOGUE_WRONG, why};
+
+    snprintf(why, EPILOGUE_WHY_BYTES, "the GPU failed when it was asked");
+    ASK[p->extra](&q);
+    return q.verdict;
 }
 
 const char *epilogue_name(enum extra extra)

@@ -11,8 +11,15 @@
 /* Queue the plan: C = extra(by A B + kept C + bias). false: cuBLAS refused. */
 typedef bool epilogue_run(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept);
 
-/* Waits for the stream, which is not being recorded. false also where the device failed: the context keeps that error. */
-bool epilogue_holds(struct cuda *c, struct plan *plan, const struct product *p, epilogue_run *run) MUST_CHECK;
+/* UNSURE: the operands held what is not finite, so that the results tell nothing of the epilogue. */
+enum epilogue_verdict { EPILOGUE_HOLDS, EPILOGUE_WRONG, EPILOGUE_UNSURE };
+
+enum { EPILOGUE_WHY_BYTES = 120 };
+
+/* Waits for the stream, which is not being recorded. WRONG also where the device failed: the context keeps that error.
+ * why: for people, of what does not hold. */
+enum epilogue_verdict epilogue_ask(struct cuda *c, struct plan *plan, const struct product *p,
+                                   epilogue_run *run, char why[EPILOGUE_WHY_BYTES]) MUST_CHECK;
 
 /* For people: "ReLU". */
 const char *epilogue_name(enum extra extra);

@@ -8,21 +8,23 @@
 #include <string.h>
 
 /* Several times what the layers of a model need, at two sizes of batch. A product that finds no room is asked for anew
- * each time. */
-enum { PLANS_MAX = 512, ALIGN_MAX = 256 };
+ * each time, and its extra is left to the caller. */
+enum { PLANS_MAX = 512, ALIGN_MAX = 256, ALIGN_EPILOGUE = 16 /* of what epilogues read and write besides */ };
 
 /* What an algorithm is chosen by. No padding: compared as bytes. */
 struct key {
     int m, n, k, lda, ldb, ldc;
     int a_transposed, b_transposed, bias, more, extra;
     int of, to;
-    unsigned align_a, align_b, align_c, align_d; /* d: of C and what is read or written with it */
+    unsigned align_a, align_b, align_c, align_bias, align_aux;
 };
 
 struct plan {
     struct key key;
-    bool none;  /* cuBLAS has nothing for it */
-    bool apart; /* but for the extra */
+    bool none;                    /* cuBLAS has nothing for it, or refused it */
+    bool apart;                   /* but for the extra */
+    bool final;                   /* whether it is apart is not asked again */
+    char why[EPILOGUE_WHY_BYTES]; /* it is apart */
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t a, b, c;
     cublasLtMatmulAlgo_t algo;
@@ -30,7 +32,7 @@ struct plan {
 };
 
 struct matmul {
-    bool loaded, prints; /* TK_CUBLAS is not off; it is print */
+    bool loaded, prints, apart; /* TK_CUBLAS is not off; it is print; it is apart */
     struct blas blas;
     cublasLtHandle_t handle;
     enum precision precision;
@@ -87,6 +89,7 @@ struct matmul *matmul_make(enum precision precision, struct err *err)
     }
     m->loaded = !off;
     m->prints = env && strcmp(env, "print") == 0;
+    m->apart = env && strcmp(env, "apart") == 0;
     return m;
 }
 
@@ -119,10 +122,11 @@ static bool is_gelu(enum extra extra)
     return extra == EXTRA_GELU || extra == EXTRA_GELU_GRADIENT;
 }
 
-/* cuBLAS's terms for the matrix beside C. */
-static bool fits(const struct product *p)
+/* cuBLAS's terms for what lies beside C. */
+static bool fits(const struct key *k)
 {
-    return !is_gelu(p->extra) || (p->m % 8 == 0 && align_of(p->aux) >= 16);
+    return k->extra < EXTRA_GELU ||
+           (k->align_aux >= ALIGN_EPILOGUE && (k->extra == EXTRA_COLUMN_SUMS || k->m % 8 == 0));
 }
 
 static struct key key_of(const struct product *p)
@@ -142,9 +146,9 @@ static struct key key_of(const struct product *p)
                         .to = (int)p->to,
                         .align_a = align_of(p->a),
                         .align_b = align_of(p->b),
-                        .align_c = lower(align_of(p->c), is_gelu(p->extra) ? align_of(p->aux) : ALIGN_MAX),
-                        /* There is no word for the bias: PyTorch tells of it as if it were D. */
-                        .align_d = lower(align_of(p->c), lower(align_of(p->bias), align_of(p->aux)))};
+                        .align_c = align_of(p->c),
+                        .align_bias = align_of(p->bias),
+                        .align_aux = align_of(p->aux)};
 }
 
 /* bf16 operands need no word about it. */
@@ -229,6 +233,10 @@ static int choose(const struct matmul *m, struct plan *p)
     cublasLtMatmulPreference_t like = NULL;
     cublasLtMatmulHeuristicResult_t best = {0};
     int found = 0;
+    const uint32_t align_c =
+        lower(p->key.align_c, is_gelu((enum extra)p->key.extra) ? p->key.align_aux : ALIGN_MAX);
+    /* There is no word for what an epilogue reads and writes besides: it is told of as if it were D. */
+    const uint32_t align_d = lower(align_c, lower(p->key.align_bias, p->key.align_aux));
     struct {
         cublasLtMatmulPreferenceAttributes_t what;
         const void *value;
@@ -238,8 +246,8 @@ static int choose(const struct matmul *m, struct plan *p)
         {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums, sizeof(sums)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p->key.align_a, sizeof(uint32_t)},
         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->key.align_b, sizeof(uint32_t)},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->key.align_c, sizeof(uint32_t)},
-        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->key.align_d, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align_c, sizeof(uint32_t)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align_d, sizeof(uint32_t)},
     };
 
     cublasStatus_t bad = b->MatmulPreferenceCreate(&like);
@@ -256,16 +264,6 @@ static int choose(const struct matmul *m, struct plan *p)
     return 0;
 }
 
-static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept)
-{
-    const struct matmul *m = c->matmul;
-    void *to = plan->apart && p->extra == EXTRA_GELU ? p->aux : p->c;
-
-    return !point(m, plan, p) && m->blas.Matmul(m->handle, plan->desc, &by, p->a, plan->a, p->b, plan->b,
-                                                &kept, to, plan->c, to, plan->c, &plan->algo, c->parts,
-                                                plan->workspace_bytes, c->stream) == CUBLAS_STATUS_SUCCESS;
-}
-
 static bool is_recorded(const struct cuda *c)
 {
     enum cudaStreamCaptureStatus is;
@@ -278,28 +276,107 @@ static const char *element_name(int element)
     return element == ELEMENT_BF16 ? "bf16" : "f32";
 }
 
-static void print_plan(const struct matmul *m, const struct plan *p)
+static void print_key(const struct key *k)
 {
-    const struct key *k = &p->key;
-    const char *extra = epilogue_name((enum extra)k->extra);
-    uint64_t does = 0;
-    int32_t id = -1;
-    size_t written;
-
     fprintf(stderr, "cuBLAS %d x %d x %d, %s to %s%s%s%s%s%s%s: ", k->m, k->n, k->k, element_name(k->of),
             element_name(k->to), k->a_transposed ? ", A transposed" : "",
             k->b_transposed ? ", B transposed" : "", k->bias ? ", bias" : "", k->extra ? ", " : "",
-            k->extra ? extra : "", k->more ? ", added" : "");
+            k->extra ? epilogue_name((enum extra)k->extra) : "", k->more ? ", added" : "");
+}
+
+static void print_plan(const struct matmul *m, const struct plan *p)
+{
+    uint64_t does = 0;
+    int32_t id = -1;
+    int32_t splits = -1;
+    size_t written;
+
+    print_key(&p->key);
     if (p->none) {
         fprintf(stderr, "none; a kernel of this program computes it, without tensor cores\n");
         return;
     }
     (void)m->blas.MatmulAlgoConfigGetAttribute(&p->algo, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof(id), &written);
+    (void)m->blas.MatmulAlgoConfigGetAttribute(&p->algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits,
+                                               sizeof(splits), &written);
     (void)m->blas.MatmulAlgoCapGetAttribute(&p->algo, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &does,
                                             sizeof(does), &written);
-    fprintf(stderr, "algorithm %d, %s%s%s%s\n", (int)id,
-            does & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK ? "tensor cores" : "no tensor cores",
-            p->apart ? ", " : "", p->apart ? extra : "", p->apart ? " apart" : "");
+    fprintf(stderr, "algorithm %d, split K %d, %s", (int)id, (int)splits,
+            does & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK ? "tensor cores" : "no tensor cores");
+    if (p->apart)
+        fprintf(stderr, ", %s apart (%s)", epilogue_name((enum extra)p->key.extra), p->why);
+    fprintf(stderr, "\n");
+}
+
+/* What failed on the GPU is an error, what cuBLAS has not is not. */
+static bool run_plan(struct cuda *c, struct plan *plan, const struct product *p, float by, float kept)
+{
+    const struct matmul *m = c->matmul;
+    void *to = plan->apart && p->extra == EXTRA_GELU ? p->aux : p->c;
+
+    if (point(m, plan, p))
+        return false;
+    const cublasStatus_t bad =
+        m->blas.Matmul(m->handle, plan->desc, &by, p->a, plan->a, p->b, plan->b, &kept, to, plan->c, to,
+                       plan->c, &plan->algo, c->parts, plan->workspace_bytes, c->stream);
+    if (bad == CUBLAS_STATUS_EXECUTION_FAILED)
+        cuda_note(c, cudaErrorLaunchFailure, "a product by cuBLAS");
+    if (bad && m->prints) {
+        print_key(&plan->key);
+        fprintf(stderr, "refused when it was run: status %d\n", (int)bad);
+    }
+    return !bad;
+}
+
+/* Why the extra is left to the caller, before cuBLAS is asked for it; or NULL. */
+static const char *apart_of(const struct matmul *m, const struct plan *p)
+{
+    if (m->apart && p->key.extra != EXTRA_RELU)
+        return "TK_CUBLAS";
+    if (p->key.more)
+        return "added";
+    if (!fits(&p->key))
+        return "alignment";
+    return p == &m->plan[PLANS_MAX] ? "too many kinds of products" : NULL;
+}
+
+/* Whether the plan with the extra may be used. If not, it says why, and whether that is for good. */
+static bool try_extra(struct cuda *c, struct plan *p, const struct product *product)
+{
+    const char *why = apart_of(c->matmul, p);
+
+    p->final = true;
+    if (!why && (describe(c->matmul, p, product) || choose(c->matmul, p)))
+        why = "no algorithm";
+    if (!why && is_recorded(c)) {
+        why = "recorded";
+        p->final = false;
+    }
+    if (why) {
+        snprintf(p->why, sizeof(p->why), "%s", why);
+        return false;
+    }
+    const enum epilogue_verdict verdict = epilogue_ask(c, p, product, run_plan, p->why);
+    p->final = verdict != EPILOGUE_UNSURE;
+    return verdict == EPILOGUE_HOLDS;
+}
+
+/* Without the extra, when that cannot be used. */
+static void make_plan(struct cuda *c, struct plan *p, const struct key *key, const struct product *product)
+{
+    struct matmul *m = c->matmul;
+
+    release_plan(&m->blas, p);
+    p->key = *key;
+    if (!key->extra || !try_extra(c, p, product)) {
+        struct plan apart = {.key = *key, .apart = key->extra, .final = p->final || !key->extra};
+        memcpy(apart.why, p->why, sizeof(apart.why));
+        release_plan(&m->blas, p);
+        *p = apart;
+        p->none = describe(m, p, product) || choose(m, p);
+    }
+    if (m->prints)
+        print_plan(m, p);
 }
 
 static struct plan *plan_of(struct cuda *c, const struct key *key, const struct product *product)
@@ -310,23 +387,17 @@ static struct plan *plan_of(struct cuda *c, const struct key *key, const struct 
     while (i < m->plans && memcmp(&m->plan[i].key, key, sizeof(*key)) != 0)
         i++;
     struct plan *p = &m->plan[i];
-    if (i < m->plans)
+    if (i < m->plans && (p->final || is_recorded(c)))
         return p;
-    if (m->plans < PLANS_MAX)
+    if (i == m->plans && m->plans < PLANS_MAX)
         m->plans++;
-    for (int apart = !fits(product); apart < 2; apart++) {
-        release_plan(&m->blas, p);
-        p->key = *key;
-        p->apart = apart;
-        p->none = describe(m, p, product) || choose(m, p);
-        if (!key->extra || apart)
-            break;
-        if (!p->none && !is_recorded(c) && epilogue_holds(c, p, product, run_plan))
-            break;
-    }
-    if (m->prints)
-        print_plan(m, p);
+    make_plan(c, p, key, product);
     return p;
+}
+
+bool matmul_takes_bias(const struct cuda *c, const void *bias)
+{
+    return !c->matmul->loaded || align_of(bias) >= ALIGN_EPILOGUE;
 }
 
 bool matmul_run(struct cuda *c, struct product *p)
@@ -335,7 +406,9 @@ bool matmul_run(struct cuda *c, struct product *p)
         return false;
     struct key key = key_of(p);
     struct plan *plan = plan_of(c, &key, p);
-    if (plan->none || !run_plan(c, plan, p, 1, p->more ? 1 : 0))
+    if (!plan->none)
+        plan->none = !run_plan(c, plan, p, 1, p->more ? 1 : 0);
+    if (plan->none)
         return false;
     if (!plan->apart)
         p->extra = EXTRA_NONE;

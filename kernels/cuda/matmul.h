@@ -18,8 +18,8 @@ extern "C" {
 /* What is made of a product, or beside it. x: an element of it, its bias added. */
 enum extra {
     EXTRA_NONE,
-    EXTRA_RELU, /* C = x where x is not below 0 */
-    EXTRA_GELU, /* aux (m,n) = x, C = its GELU by tanh; with a bias. To be done: x is in aux, C undefined */
+    EXTRA_RELU,          /* C = x where x is not below 0 */
+    EXTRA_GELU,          /* aux (m,n) = x, C = its GELU by tanh; with a bias */
     EXTRA_GELU_GRADIENT, /* C = x times the slope of that GELU at aux (m,n); without bias */
     EXTRA_COLUMN_SUMS,   /* aux (n), f32 where C is = the sums of op(B)'s columns; without bias */
 };
@@ -32,23 +32,29 @@ struct product {
     int lda, ldb;
     void *c;
     int ldc;          /* 0: m */
-    const void *bias; /* (m): added to every column; or NULL */
-    bool more;        /* added to what C holds; without bias and extra */
-    enum extra extra; /* EXTRA_NONE behind matmul_run; else it is still to be done, with x in C */
-    void *aux;        /* lies as C without gaps */
+    const void *bias; /* (m): added to every column; one that matmul_takes_bias; or NULL */
+    bool more; /* added to what C holds (of EXTRA_GELU aux), without bias; an extra is left to the caller */
+    enum extra
+        extra; /* EXTRA_NONE behind matmul_run; else still to be done: x is in C, of EXTRA_GELU in aux */
+    void *aux; /* lies as C without gaps */
 };
 
 struct plan; /* how cuBLAS computes products of a kind */
 
 /* The environment variable TK_CUBLAS: off: cuBLAS is not loaded, and matmul_run does nothing, so that the kernels of this
  * folder compute instead, without tensor cores. print: each new product is a line on stderr: its shape, and whether its
- * algorithm uses tensor cores. ERR_INVALID: no cuBLAS that can be used; a precision that only cuBLAS has. */
+ * algorithm uses tensor cores; or why it is not used. apart: of the extras cuBLAS does ReLU alone, for comparison.
+ * ERR_INVALID: no cuBLAS that can be used; a precision that only cuBLAS has. */
 struct matmul *matmul_make(enum precision precision, struct err *err) MUST_CHECK;
 void matmul_free(struct matmul *m);
 
-/* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product. An extra that cuBLAS lacks, or does not do as
- * told above (epilogue.h), is left to the caller. The first of a kind waits for the stream, and changes what is read and
- * written here meanwhile; unless the stream is being recorded, where no extra of a new kind is used. */
+/* Whether cuBLAS may read it: an epilogue may fault on one that is not aligned to 16 bytes. */
+bool matmul_takes_bias(const struct cuda *c, const void *bias) MUST_CHECK;
+
+/* Queue it. false: TK_CUBLAS is off, or cuBLAS has nothing for this product; the caller does all of it. An extra that cuBLAS
+ * lacks, or does not do as told above (epilogue.h), is left to the caller. The first of a kind waits for the stream, and
+ * changes what is read and written here meanwhile; unless the stream is being recorded: an extra of a new kind is then left
+ * to the caller until it is asked outside of a recording. */
 bool matmul_run(struct cuda *c, struct product *p) MUST_CHECK;
 
 #ifdef __cplusplus

@@ -49,6 +49,25 @@ template <class E> __global__ void product_relu(E *out, int rows, int cols, int 
     }
 }
 
+/* Each row is the bias. */
+template <class E> __global__ void product_bias(E *out, const E *bias, int rows, int cols, int stride)
+{
+    const int64_t n = (int64_t)rows * cols;
+
+    for (int64_t i = each_first(); i < n; i += each_stride())
+        out[i / cols * stride + i % cols] = bias[i % cols];
+}
+
+/* A bias that cuBLAS does not take is there before the product: in bf16 the sum of both is rounded once. */
+template <class E> void put_bias(struct cuda *c, const struct linear_shape *s, product *p, E *out, int stride)
+{
+    if (matmul_takes_bias(c, p->bias))
+        return;
+    LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_bias<E>, out,
+           (const E *)p->bias, s->rows, s->out, stride);
+    p->bias = nullptr, p->more = true;
+}
+
 /* in and weight of it; what it becomes is still to be said. */
 template <class E>
 product output_product_of(struct cuda *c, const struct linear_shape *s, const E *in, const E *weight,
@@ -70,6 +89,7 @@ void output_product(struct cuda *c, const struct linear_shape *s, E *out, int st
     product p = output_product_of<E>(c, s, in, weight, bias);
     p.c = out, p.ldc = stride;
     p.extra = relu ? EXTRA_RELU : EXTRA_NONE;
+    put_bias<E>(c, s, &p, out, stride);
     if (matmul_run(c, &p)) {
         if (p.extra != EXTRA_NONE)
             LAUNCH(c, blocks_for((int64_t)s->rows * s->out, EACH_THREADS), EACH_THREADS, product_relu<E>, out,
@@ -87,6 +107,7 @@ void gelu_product(struct cuda *c, const struct linear_shape *s, E *out, E *befor
 {
     product p = output_product_of<E>(c, s, in, weight, bias);
     p.c = out, p.aux = before, p.extra = EXTRA_GELU;
+    put_bias<E>(c, s, &p, before, s->out);
     if (!matmul_run(c, &p))
         tile_launch(c, s->rows, s->out, s->in, 1, tile_matrix<true, E>{in, s->in, 1},
                     tile_matrix<true, E>{weight, s->in, 1}, store_out<E>{before, bias, s->out, false});

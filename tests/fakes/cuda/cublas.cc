@@ -2,7 +2,8 @@
  * epilogues make of NaN the manual leaves open: both can be had. An epilogue can also be missing, or wrong.
  *
  * It refuses what it was not asked to expect: addresses less aligned than the preference promised, more workspace than
- * allowed, and reduction schemes that add in no fixed order.
+ * allowed, and reduction schemes that add in no fixed order. What could fault or race on a GPU ends the program: an epilogue's
+ * bias that is not aligned to 16 bytes, and one workspace on two streams.
  */
 #include "cudart.h"
 #include "emulate.h"
@@ -10,6 +11,7 @@
 #include "kernels/cuda/blas.h"
 #include "kernels/cuda/element.cuh"
 
+#include <map>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,10 @@ struct layout {
     int64_t ld;
 };
 
+struct handle {
+    std::map<const void *, cudaStream_t> workspaces; /* whose each is */
+};
+
 struct preference {
     uint64_t workspace;
     uint32_t align_a, align_b, align_c, align_d, schemes;
@@ -49,13 +55,13 @@ const layout *of(cublasLtMatrixLayout_t l)
 
 cublasStatus_t create(cublasLtHandle_t *ret)
 {
-    *ret = (cublasLtHandle_t)malloc(1);
+    *ret = (cublasLtHandle_t) new handle;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t destroy(cublasLtHandle_t h)
 {
-    free(h);
+    delete (handle *)h;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -155,6 +161,7 @@ cublasStatus_t preference_set(cublasLtMatmulPreference_t to, cublasLtMatmulPrefe
 bool loses_nan;
 bool missing;
 int lacks, errs; /* epilogues; 0: none */
+int next_status; /* of the next product; 0: as it is */
 
 bool aligned(const void *p, uint32_t to)
 {
@@ -189,6 +196,8 @@ cublasStatus_t check_epilogue(const desc *d, const layout *to, uint32_t align_d)
     }
     if (d->epilogue == lacks)
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (wants_bias(d) && !aligned(d->bias, 16))
+        emulate_broken("cuBLAS's epilogue takes a bias that is not aligned to 16 bytes");
     if (wants_bias(d) && (!d->bias || !aligned(d->bias, align_d)))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (wants_aux(d) && (!d->aux || !aligned(d->aux, 16) || d->ld_aux % 8 || d->ld_aux < (int64_t)to->rows))
@@ -231,11 +240,12 @@ cublasStatus_t capability(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoCapAtt
 cublasStatus_t configuration(const cublasLtMatmulAlgo_t *, cublasLtMatmulAlgoConfigAttributes_t what,
                              void *ret, size_t bytes, size_t *written)
 {
-    const int32_t id = 66;
-    if (what != CUBLASLT_ALGO_CONFIG_ID || bytes != sizeof(id))
+    const int32_t value = what == CUBLASLT_ALGO_CONFIG_ID ? 66 : 3;
+    if ((what != CUBLASLT_ALGO_CONFIG_ID && what != CUBLASLT_ALGO_CONFIG_SPLITK_NUM) ||
+        bytes != sizeof(value))
         return CUBLAS_STATUS_INVALID_VALUE;
-    memcpy(ret, &id, sizeof(id));
-    *written = sizeof(id);
+    memcpy(ret, &value, sizeof(value));
+    *written = sizeof(value);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -314,7 +324,7 @@ void sum_columns(const epilogue &e, const void *pb, const layout &b, uint64_t k)
     }
 }
 
-cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha, const void *pa,
+cublasStatus_t multiply(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const void *alpha, const void *pa,
                         cublasLtMatrixLayout_t ha, const void *pb, cublasLtMatrixLayout_t hb,
                         const void *beta, const void *pc, cublasLtMatrixLayout_t, void *pd,
                         cublasLtMatrixLayout_t hd, const cublasLtMatmulAlgo_t *algo, void *workspace,
@@ -336,6 +346,12 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *al
         return CUBLAS_STATUS_INVALID_VALUE;
     if (cublasStatus_t bad = check_epilogue(&how, &ld, promised.align_d))
         return bad;
+    if (workspace_bytes && ((handle *)h)->workspaces.emplace(workspace, stream).first->second != stream)
+        emulate_broken("one workspace of cuBLAS is used on two streams");
+    if (const int status = next_status) {
+        next_status = 0;
+        return (cublasStatus_t)status;
+    }
     const epilogue end = {how, ld, loses_nan, how.epilogue == errs};
     emulate_queue(stream, [=] {
         memset(workspace, 0xff, workspace_bytes);
@@ -377,6 +393,11 @@ extern "C" void fake_cublas_lacks(int epilogue)
 extern "C" void fake_cublas_errs(int epilogue)
 {
     errs = epilogue;
+}
+
+extern "C" void fake_cublas_fails(int status)
+{
+    next_status = status;
 }
 
 extern "C" int blas_load(struct blas *b, struct err *err)

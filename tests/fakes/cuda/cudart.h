@@ -21,6 +21,9 @@ void fake_cublas_loses_nan(bool on);
 void fake_cublas_lacks(int epilogue);
 void fake_cublas_errs(int epilogue);
 
+/* The status (a cublasStatus_t) of cuBLAS's next product, which is then not computed. */
+void fake_cublas_fails(int status);
+
 /* Whether cuBLAS's library is missing from now on. */
 void fake_cublas_missing(bool on);
 

@@ -125,12 +125,14 @@ static void check_linears(enum element element)
     for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++)
         for (int how = 0; how < 4; how++)
             check_linear(s, &(struct linear_case){LINEARS[i], how & 1, !(how & 2), how != 3});
-    if (element == ELEMENT_BF16) {
+    if (element == ELEMENT_BF16)
         s->rounds_inside = true; /* where there are two operations */
-        s->nmse = 1e-4;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++)
+    for (size_t i = 0; i < ARRAY_LEN(LINEARS); i++) {
+        const bool few = LINEARS[i].rows * LINEARS[i].out < 100; /* whose errors are no average */
+        if (element == ELEMENT_BF16)
+            s->nmse = few ? 1e-4 : 1e-5;
         check_linear_gelu(s, &(struct linear_case){.s = LINEARS[i]});
+    }
     beside_close(s);
 }
 
@@ -141,8 +143,8 @@ static void linear_is_the_cpus(void **state)
         check_linears((enum element)e);
 }
 
-/* Where weights' gradients are queued on a second stream: that one, where it can be told to, does what it may as soon as it
- * may, and otherwise as late. */
+/* Weights' gradients are queued on a second stream. The emulator runs what is queued there as early as events allow; without
+ * FAKE_STREAMS, in the other tests, as late. */
 static void streams_wait_for_each_other(void **state)
 {
     struct beside *s;

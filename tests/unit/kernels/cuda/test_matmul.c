@@ -100,9 +100,9 @@ static void each_new_product_is_a_line(void **state)
 
     (void)state;
     print_products("print", ELEMENT_BF16, (const int[]){4, 4, 2}, 3, text, sizeof(text));
-    assert_string_equal(text,
-                        "cuBLAS 8 x 4 x 16, bf16 to bf16, A transposed, bias: algorithm 66, tensor cores\n"
-                        "cuBLAS 8 x 2 x 16, bf16 to bf16, A transposed, bias: algorithm 66, tensor cores\n");
+    assert_string_equal(
+        text, "cuBLAS 8 x 4 x 16, bf16 to bf16, A transposed, bias: algorithm 66, split K 3, tensor cores\n"
+              "cuBLAS 8 x 2 x 16, bf16 to bf16, A transposed, bias: algorithm 66, split K 3, tensor cores\n");
     print_products("on", ELEMENT_BF16, (const int[]){4}, 1, text, sizeof(text));
     assert_string_equal(text, "");
     print_products("off", ELEMENT_F32, (const int[]){4}, 1, text, sizeof(text));
@@ -193,7 +193,7 @@ static void check_call(const struct call *c, const float *want, enum fault fault
     kctx_free(ctx);
     unsetenv("TK_CUBLAS");
     heard(&h, text, sizeof(text));
-    snprintf(apart, sizeof(apart), ", %s apart\n", c->name);
+    snprintf(apart, sizeof(apart), ", %s apart (", c->name);
     assert_non_null(strstr(text, c->name));
     assert_int_equal(kernels, fault == LOSES_NAN ? c->epilogues : fault != NONE);
     assert_int_equal(strstr(text, apart) != NULL, fault != NONE);
@@ -220,6 +220,288 @@ static void an_epilogue_that_cannot_be_used_is_a_kernel_of_its_own(void **state)
             check_call(&CALLS[i], NULL, (enum fault)fault);
         }
     }
+}
+
+enum { PLACES = 4096 };
+
+/* A context whose cuBLAS prints, and memory of PLACES floats with the numbers of a call. */
+struct session {
+    struct kctx *ctx;
+    float *x, start[PLACES];
+    struct heard heard;
+};
+
+static struct session open_session_of(const char *mode, enum element element)
+{
+    struct err err;
+    struct session s = {.heard = hear()};
+
+    setenv("TK_CUBLAS", mode, 1);
+    s.ctx = cuda_make(0, PRECISION_F32, element, &err);
+    assert_non_null(s.ctx);
+    assert_int_equal(kctx_reserve(s.ctx, linear_workspace_bytes(&SHAPE), &err), 0);
+    s.x = device_alloc(s.ctx, sizeof(s.start), &err);
+    assert_non_null(s.x);
+    for (int i = 0; i < PLACES; i++)
+        s.start[i] = (float)(i * 37 % 31) / 16 - 1;
+    device_put(s.ctx, s.x, s.start, sizeof(s.start));
+    return s;
+}
+
+static struct session open_session(const char *mode)
+{
+    return open_session_of(mode, ELEMENT_F32);
+}
+
+static void close_session(struct session *s, char *text, size_t size)
+{
+    device_free(s->ctx, s->x);
+    kctx_free(s->ctx);
+    unsetenv("TK_CUBLAS");
+    heard(&s->heard, text, size);
+}
+
+/* Of numbers that bf16 has, and its upper half of f32. */
+static void put_bf16(const struct session *s, uint16_t *at, const float *x, int n)
+{
+    uint16_t half[IN * OUT];
+
+    for (int i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &x[i], sizeof(bits));
+        half[i] = (uint16_t)(bits >> 16);
+    }
+    device_put(s->ctx, at, half, (size_t)n * sizeof(*half));
+}
+
+static float get_bf16(const struct session *s, const uint16_t *at)
+{
+    struct err err;
+    uint16_t half;
+    float x;
+
+    assert_int_equal(device_get(s->ctx, &half, at, sizeof(half), &err), 0);
+    const uint32_t bits = (uint32_t)half << 16;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+static void near_bf16(float got, float want, const char *what, int i)
+{
+    if (!(fabsf(got - want) <= 0x1.02p-8F * fabsf(want) + 1e-6F))
+        fail_msg("%s %d is %.9g, expected %.9g", what, i, (double)got, (double)want);
+}
+
+/* What the two epilogues write is within one rounding of the definition, element by element. */
+static void a_gelu_in_bf16_is_rounded_once(void **state)
+{
+    enum { BEFORE = 128, INPUT = 256, WEIGHT = 384, BIAS = 512, DWEIGHT = 1024, DBIAS = 2048, DIN = 640 };
+    char text[4000];
+    struct session s = open_session_of("print", ELEMENT_BF16);
+    uint16_t *x = (uint16_t *)s.x;
+    const float *in = s.start, *weight = s.start + 128, *bias = s.start + 384;
+
+    (void)state;
+    put_bf16(&s, x + INPUT, in, ROWS * IN);
+    put_bf16(&s, x + WEIGHT, weight, IN * OUT);
+    put_bf16(&s, x + BIAS, bias, OUT);
+    linear_gelu_forward(s.ctx, &SHAPE, x, x + BEFORE, x + INPUT, x + WEIGHT, x + BIAS);
+    for (int i = 0; i < ROWS * OUT; i++) {
+        float sum = bias[i % OUT];
+        for (int k = 0; k < IN; k++)
+            sum += in[i / OUT * IN + k] * weight[i % OUT * IN + k];
+        near_bf16(get_bf16(&s, x + BEFORE + i), sum, "before", i);
+        near_bf16(get_bf16(&s, x + i),
+                  0.5F * sum * (1 + tanhf(0.797884561F * (sum + 0.044715F * sum * sum * sum))), "output", i);
+    }
+    put_bf16(&s, x, s.start + 600, ROWS * OUT); /* dout; `before` is what `in` was */
+    gelu_linear_backward(s.ctx, &SHAPE, x + DIN, x + 768, s.x + DWEIGHT, s.x + DBIAS, x, x + INPUT, x + INPUT,
+                         x + WEIGHT);
+    for (int i = 0; i < ROWS * IN; i++) {
+        const float b = in[i], gate = 0.5F * (1 + tanhf(0.797884561F * (b + 0.044715F * b * b * b)));
+        float sum = 0;
+        for (int j = 0; j < OUT; j++)
+            sum += s.start[600 + i / IN * OUT + j] * weight[j * IN + i % IN];
+        near_bf16(get_bf16(&s, x + DIN + i),
+                  sum * (gate + 2 * b * gate * (1 - gate) * 0.797884561F * (1 + 0.134145F * b * b)), "din",
+                  i);
+    }
+    close_session(&s, text, sizeof(text));
+    assert_null(strstr(text, "apart"));
+}
+
+/* Where the operands of a call are, in floats; `in` and `weight` are at 2048 and 3072. */
+struct places {
+    int out, before, bias; /* -1: no GELU, but a ReLU */
+};
+
+/* How many kernels of ours the layer takes. Its outputs are what the definition says. */
+static unsigned forward_at(struct session *s, struct places at)
+{
+    struct err err;
+    float got[PLACES];
+    const unsigned long launches = emulate_launches();
+    const bool gelu = at.before >= 0;
+
+    if (gelu)
+        linear_gelu_forward(s->ctx, &SHAPE, s->x + at.out, s->x + at.before, s->x + 2048, s->x + 3072,
+                            s->x + at.bias);
+    else
+        linear_forward(s->ctx, &SHAPE, s->x + at.out, s->x + 2048, s->x + 3072, s->x + at.bias, true);
+    assert_int_equal(device_get(s->ctx, got, s->x, sizeof(got), &err), 0);
+    for (int i = 0; i < ROWS * OUT; i++) {
+        float sum = s->start[at.bias + i % OUT];
+        for (int k = 0; k < IN; k++)
+            sum += s->start[2048 + i / OUT * IN + k] * s->start[3072 + i % OUT * IN + k];
+        const float y = gelu ? 0.5F * sum * (1 + tanhf(0.797884561F * (sum + 0.044715F * sum * sum * sum)))
+                             : fmaxf(sum, 0);
+        if (!(fabsf(got[at.out + i] - y) <= 1e-5F * (1 + fabsf(y))))
+            fail_msg("output %d is %.9g, expected %.9g", i, (double)got[at.out + i], (double)y);
+        if (gelu && !(fabsf(got[at.before + i] - sum) <= 1e-5F * (1 + fabsf(sum))))
+            fail_msg("before %d is %.9g, expected %.9g", i, (double)got[at.before + i], (double)sum);
+    }
+    return (unsigned)(emulate_launches() - launches);
+}
+
+static unsigned bias_gradient_at(struct session *s, int at)
+{
+    struct err err;
+    float got[OUT];
+    const unsigned long launches = emulate_launches();
+
+    linear_backward(s->ctx, &SHAPE, NULL, s->x, s->x + at, s->x + 2048, NULL, s->x + 3072, s->x + 3584);
+    assert_int_equal(device_get(s->ctx, got, s->x + at, sizeof(got), &err), 0);
+    for (int j = 0; j < OUT; j++) {
+        float sum = 0;
+        for (int i = 0; i < ROWS; i++)
+            sum += s->start[2048 + i * OUT + j];
+        assert_true(fabsf(got[j] - sum) <= 1e-5F);
+    }
+    return (unsigned)(emulate_launches() - launches);
+}
+
+/* Each pair once shared a plan. */
+static void each_alignment_is_a_kind_of_its_own(void **state)
+{
+    char text[4000];
+    struct session s = open_session("print");
+
+    (void)state;
+    assert_int_equal(forward_at(&s, (struct places){2, 512, 1024}), 0);
+    assert_int_equal(forward_at(&s, (struct places){0, 514, 1024}), 1);
+    close_session(&s, text, sizeof(text));
+    assert_non_null(strstr(text, ", GELU apart (alignment)\n"));
+    s = open_session("print");
+    assert_int_equal(forward_at(&s, (struct places){1, 512, 1024}), 0);
+    assert_int_equal(forward_at(&s, (struct places){1, 512, 1025}), 2);
+    close_session(&s, text, sizeof(text));
+}
+
+/* At less than 16 bytes cuBLAS's epilogues could fault. */
+static void a_bias_anywhere_is_added(void **state)
+{
+    char text[4000];
+    struct session s = open_session("print");
+
+    (void)state;
+    for (int at = 1024; at < 1032; at++) {
+        assert_int_equal(forward_at(&s, (struct places){0, -1, at}), at % 4 ? 2 : 0);
+        assert_int_equal(bias_gradient_at(&s, at + 512), at % 4 != 0);
+    }
+    close_session(&s, text, sizeof(text));
+    assert_non_null(strstr(text, ", sums of columns apart (alignment)\n"));
+}
+
+static void what_cublas_refuses_is_told_and_not_asked_again(void **state)
+{
+    const struct places at = {0, -1, 1024};
+    char text[4000];
+    struct err err;
+    struct session s = open_session("print");
+
+    (void)state;
+    assert_int_equal(forward_at(&s, at), 0);
+    fake_cublas_fails(CUBLAS_STATUS_NOT_SUPPORTED);
+    assert_int_equal(forward_at(&s, at), 1);
+    assert_int_equal(forward_at(&s, at), 1);
+    close_session(&s, text, sizeof(text));
+    assert_non_null(strstr(text,
+                           "cuBLAS 8 x 6 x 16, f32 to f32, A transposed, bias, ReLU: refused when it was "
+                           "run: status 15\n"));
+    s = open_session("on");
+    fake_cublas_fails(CUBLAS_STATUS_EXECUTION_FAILED);
+    linear_forward(s.ctx, &SHAPE, s.x, s.x + 2048, s.x + 3072, NULL, false);
+    assert_int_not_equal(device_sync(s.ctx, &err), 0);
+    assert_non_null(strstr(err.msg, "a product by cuBLAS"));
+    close_session(&s, text, sizeof(text));
+}
+
+/* What the first step's numbers are does not choose for later ones. */
+static void operands_that_are_not_finite_are_asked_again(void **state)
+{
+    static const float BAD[] = {NAN, INFINITY};
+    char text[4000];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(BAD); i++) {
+        struct session s = open_session("print");
+        device_put(s.ctx, s.x + 2048 + 1, &BAD[i], sizeof(float));
+        linear_gelu_forward(s.ctx, &SHAPE, s.x, s.x + 512, s.x + 2048, s.x + 3072, s.x + 1024);
+        linear_backward(s.ctx, &SHAPE, NULL, s.x, s.x + 1024, s.x + 2048 - OUT, NULL, s.x + 3072, s.x + 3584);
+        device_put(s.ctx, s.x, s.start, sizeof(s.start));
+        assert_int_equal(forward_at(&s, (struct places){0, 512, 1024}), 0);
+        assert_int_equal(bias_gradient_at(&s, 1536), 0);
+        close_session(&s, text, sizeof(text));
+        assert_non_null(strstr(text, "GELU apart (operands that are not finite: "));
+        assert_non_null(strstr(text, "sums of columns apart (operands that are not finite: "));
+    }
+}
+
+static void what_is_first_recorded_is_asked_later(void **state)
+{
+    const struct places at = {0, 512, 1024};
+    char text[4000];
+    struct err err;
+    struct session s = open_session("print");
+
+    (void)state;
+    assert_int_equal(device_graph_begin(s.ctx, &err), 0);
+    linear_gelu_forward(s.ctx, &SHAPE, s.x, s.x + 512, s.x + 2048, s.x + 3072, s.x + 1024);
+    struct device_graph *graph = device_graph_end(s.ctx, &err);
+    assert_non_null(graph);
+    assert_int_equal(device_graph_launch(s.ctx, graph, &err), 0);
+    assert_int_equal(device_sync(s.ctx, &err), 0);
+    device_graph_free(s.ctx, graph);
+    assert_int_equal(forward_at(&s, at), 0);
+    close_session(&s, text, sizeof(text));
+    assert_non_null(strstr(text, ", GELU apart (recorded)\n"));
+}
+
+static void a_kind_without_room_is_not_asked(void **state)
+{
+    const struct places at = {0, 512, 1024};
+    static char text[100000];
+    struct session s = open_session("print");
+
+    (void)state;
+    for (int rows = 1; rows <= 512; rows++)
+        linear_forward(s.ctx, &(struct linear_shape){rows, 1, 1}, s.x, s.x + 2048, s.x + 3072, NULL, false);
+    assert_int_equal(forward_at(&s, at), 1);
+    assert_int_equal(forward_at(&s, at), 1);
+    close_session(&s, text, sizeof(text));
+    assert_non_null(strstr(text, ", GELU apart (too many kinds of products)\n"));
+}
+
+static void apart_leaves_relu_alone_to_cublas(void **state)
+{
+    char text[4000];
+    struct session s = open_session("apart");
+
+    (void)state;
+    assert_int_equal(forward_at(&s, (struct places){0, -1, 1024}), 0);
+    assert_int_equal(forward_at(&s, (struct places){0, 512, 1024}), 1);
+    assert_int_equal(bias_gradient_at(&s, 1536), 1);
+    close_session(&s, text, sizeof(text));
 }
 
 /* The streams wait for each other, which is made to fail. */
@@ -260,6 +542,14 @@ int main(void)
         cmocka_unit_test(without_it_only_when_asked),
         cmocka_unit_test(each_new_product_is_a_line),
         cmocka_unit_test(an_epilogue_that_cannot_be_used_is_a_kernel_of_its_own),
+        cmocka_unit_test(each_alignment_is_a_kind_of_its_own),
+        cmocka_unit_test(a_bias_anywhere_is_added),
+        cmocka_unit_test(what_cublas_refuses_is_told_and_not_asked_again),
+        cmocka_unit_test(operands_that_are_not_finite_are_asked_again),
+        cmocka_unit_test(what_is_first_recorded_is_asked_later),
+        cmocka_unit_test(a_kind_without_room_is_not_asked),
+        cmocka_unit_test(apart_leaves_relu_alone_to_cublas),
+        cmocka_unit_test(a_gelu_in_bf16_is_rounded_once),
         cmocka_unit_test(gradients_of_small_layers_are_made_beside_each_other),
     };
 
