@@ -34,8 +34,8 @@ void linear_backward(struct kctx *ctx, const struct linear_shape *s,
                      const void *in,      /* (R,I) */
                      const void *weight); /* (O,I) */
 
-/* A layer and the GELU by tanh behind it (gelu.h): two operations, or one where the device has it. In bf16 the one takes the
- * GELU of a sum that has not been rounded, and rounds a gradient once where the two do it twice. */
+/* A layer and the GELU by tanh behind it (gelu.h): two operations, or one where the device has it. In bf16
+ * the one may round a sum, or a gradient, once where the two do it twice. */
 void linear_gelu_forward(struct kctx *ctx, const struct linear_shape *s,
                          void *out,          /* (R,O) written: the GELU of */
                          void *before,       /* (R,O) written */

@@ -36,10 +36,11 @@ template <class E> void run_backward(struct cuda *c, attention_job j, const void
         return;
     }
     j.dot = dot;
+    const bool fast = attention_fast(c->ctx.element, &j.s, j.qkv, j.dout);
     for (; j.first < heads; j.first += fit) {
         j.n = heads - j.first < fit ? heads - j.first : fit;
         LAUNCH(c, row_blocks(j.n * j.s.time), ROW_THREADS, attention_dots<E>, j, dot, (const E *)out);
-        if (attention_fast(c->ctx.element, &j.s, j.qkv, j.dout))
+        if (fast)
             attention_fast_backward(c, j);
         else
             plain_backward<E>(c, j);

@@ -8,7 +8,7 @@ void resident_forget(struct resident *r, struct recorded *g)
     *g = (struct recorded){0};
 }
 
-/* What is queued for the first time may wait for the device (cuBLAS is asked what its ReLU does, modules are loaded), so the
+/* What is queued for the first time may wait for the device (cuBLAS is asked what its epilogues do, modules are loaded), so the
  * steps before it are waited for under the deadline. */
 struct recorded *resident_graph(struct resident *r, int rows, int total, bool last, struct err *err)
 {
