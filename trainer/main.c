@@ -61,6 +61,11 @@ static int load(int argc, char **argv, struct arena *a, struct config *cfg, stru
     return config_load(argv[1], a, cfg, err) || config_options(argc - 2, argv + 2, cfg, err) ? -1 : 0;
 }
 
+static void failed(const struct run_env *env, const struct run_result *result, const struct err *err)
+{
+    (void)fail(env, result->rank, result->exit_code, err);
+}
+
 static int train(const struct config *cfg, struct run_env *env)
 {
     cleanup_stop struct stop stop = {.fd = -1};
@@ -68,9 +73,8 @@ static int train(const struct config *cfg, struct run_env *env)
     struct err err;
 
     env->stop = &stop;
-    if (run(cfg, env, &result, &err))
-        result.exit_code = fail(env, result.rank, result.exit_code, &err);
-    else if (result.warning.kind)
+    env->failed = failed;
+    if (!run(cfg, env, &result, &err) && result.warning.kind)
         say(result.rank, &result.warning);
     if (!result.device_lost)
         return result.exit_code;

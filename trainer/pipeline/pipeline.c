@@ -145,8 +145,19 @@ int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct e
     return 0;
 }
 
+void pipeline_leave(struct pipeline *p)
+{
+    if (p->device_replicas != p->o.device_comm)
+        device_comm_close(p->device_replicas);
+    if (p->replicas != p->o.comm)
+        collectives_close(p->replicas);
+    p->device_replicas = p->o.device_comm = NULL;
+    p->replicas = p->o.comm = NULL;
+}
+
 void pipeline_release(struct pipeline *p)
 {
+    pipeline_leave(p);
     for (int i = 1; i < MICRO_BATCHES_MAX; i++)
         model_free(p->twin[i]);
     model_free(p->whole);
@@ -157,10 +168,6 @@ void pipeline_release(struct pipeline *p)
     pipeline_give(p, p->dout);
     pipeline_give(p, p->more);
     free(p->passing);
-    if (p->device_replicas != p->o.device_comm)
-        device_comm_close(p->device_replicas);
-    if (p->replicas != p->o.comm)
-        collectives_close(p->replicas);
     *p = (struct pipeline){0};
 }
 

@@ -65,6 +65,10 @@ struct pipeline {
 /* Take memory and reserve the kctx's workspace; weights are zero. On a device a collective call of the stage's
  * replicas. */
 int pipeline_open(struct pipeline *p, const struct pipeline_options *o, struct err *err) MUST_CHECK;
+
+/* Close the communicators that are the pipeline's own, before the caller closes its own; then only pipeline_release may follow, which
+ * does this too. */
+void pipeline_leave(struct pipeline *p);
 void pipeline_release(struct pipeline *p);
 #define cleanup_pipeline __attribute__((cleanup(pipeline_release)))
 

@@ -170,7 +170,10 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
 
     *ret = (struct run_result){.rank = -1};
     int rc = run_with(&s, cfg, env, ret, err);
-    train_release(&s.train); /* now it shows whether steps in flight come to an end */
-    ret->device_lost = session_device_lost(&s);
+    if (rc && env->failed)
+        env->failed(env, ret, err);
+    session_leave(&s);
+    ret->device_lost = s.lost;
+    run_await_checkpoint(&s); /* nothing, unless the run failed */
     return rc;
 }

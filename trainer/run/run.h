@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct run_result;
+
 struct run_env {
     char *(*get)(const char *name); /* getenv, or a test's own */
     struct clock clock;
@@ -26,6 +28,8 @@ struct run_env {
     bool terminal; /* `out` is one */
     struct gpu_where
         gpu; /* a program's: {.dev = "/dev"}; zeros: no GPU, unless --backend nccl asks for one */
+    /* Called when the run has failed, before it waits for a checkpoint that is being written. NULL: not. */
+    void (*failed)(const struct run_env *env, const struct run_result *result, const struct err *err);
     struct stop
         *stop; /* closed; opened when the ranks have met, closed by its owner. NULL: signals as they are */
 };

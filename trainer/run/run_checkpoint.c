@@ -20,12 +20,12 @@ static void tell(struct session *s, bool last)
 
 static void tell_held(struct session *s, int64_t writing)
 {
-    char text[192];
+    char text[256];
 
     snprintf(
         text, sizeof(text),
-        "step %lld not saved: step %lld is still being written; the first step behind that is saved instead, "
-        "now and later",
+        "step %lld not saved: the checkpoint of step %lld is not yet known to be written; from now on, a "
+        "checkpoint that is due meanwhile is taken at the first step after that",
         (long long)s->cursor.step, (long long)writing);
     report_note(s->report, false, text);
 }
@@ -33,7 +33,7 @@ static void tell_held(struct session *s, int64_t writing)
 void run_learn_saves(struct session *s, const struct train_result *r)
 {
     tell(s, false);
-    if (saver_learn(&s->saver, s->cursor.step, r->flags, r->back))
+    if (saver_learn(&s->saver, s->cursor.step, r->flags, r->flags_back))
         tell_held(s, s->saver.begun_step);
 }
 

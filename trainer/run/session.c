@@ -14,26 +14,40 @@
 
 enum { EVALUATE_BATCH = 32 }; /* at least so many samples at a time; what fits in the caches is fastest */
 
+void session_leave(struct session *s)
+{
+    if (s->left)
+        return;
+    s->left = true;
+    train_release(&s->train);
+    /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
+    s->lost = session_device_lost(s);
+    if (!s->lost) {
+        pipeline_leave(&s->pipeline);
+        s->lost = session_device_lost(s);
+    }
+    if (!s->lost)
+        device_comm_close(s->device_comm);
+    collectives_close(s->comm);
+    s->device_comm = NULL;
+    s->comm = NULL;
+}
+
 void session_release(struct session *s)
 {
     struct err ignored;
 
-    (void)report_close(s->report, &ignored);
+    session_leave(s);
     saver_close(&s->saver); /* a checkpoint that is being written is finished, whatever ends the run */
-    train_release(&s->train);
-    /* To a lost device nothing is given back, neither its memory nor the table's: a call might never return. */
-    const bool lost = session_device_lost(s);
+    (void)report_close(s->report, &ignored);
     free(s->split_order);
     optim_release(&s->optim);
     optim_release(&s->whole_optim);
-    if (!lost)
+    if (!s->lost)
         pipeline_release(&s->pipeline);
     pod_data_close(&s->data);
-    if (!lost && !session_device_lost(s)) {
-        device_comm_close(s->device_comm);
+    if (!s->lost)
         kctx_free(s->ctx);
-    }
-    collectives_close(s->comm);
 }
 
 static double since_start(const struct session *s)
@@ -185,8 +199,12 @@ static int make_report(struct session *s, struct err *err)
 static int tell_saving(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
-    int64_t told[] = {cfg->save_path != NULL, cfg->save_every, cfg->log_dir ? cfg->log_histograms : 0,
-                      cfg->log_dir ? cfg->log_images : 0, s->saver.beside};
+    int64_t told[] = {cfg->save_path != NULL,
+                      cfg->save_every,
+                      cfg->log_dir ? cfg->log_histograms : 0,
+                      cfg->log_dir ? cfg->log_images : 0,
+                      s->saver.beside,
+                      s->saver.save_steps};
 
     if (s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
         return -1;
@@ -195,6 +213,7 @@ static int tell_saving(struct session *s, struct err *err)
     s->histograms_every = told[2];
     s->images_every = told[3];
     s->saver.beside = told[4];
+    s->saver.save_steps = told[5];
     return 0;
 }
 

@@ -64,6 +64,7 @@ struct session {
     int64_t histograms_every, images_every; /* steps; 0: never, or no --log_dir */
     struct report_times times;
     struct session_speed speed;
+    bool left, lost; /* by session_leave: the ranks were left; the device was lost before */
 };
 
 int session_open(struct session *s, const struct config *cfg, const struct run_env *env,
@@ -98,8 +99,13 @@ int64_t session_steps(const struct session *s);
 /* The values for a preset's lines in `epoch` (from 0), without the loss. */
 struct lines_values session_lines(const struct session *s, int64_t epoch);
 
+/* Free what trains, and leave the other ranks, so that they hear of it now; what a checkpoint is written from stays. A second call
+ * does nothing. */
+void session_leave(struct session *s);
+
+/* Waits for the checkpoint that is being written, behind session_leave. */
 void session_release(struct session *s);
-/* After train_release: whether the device was lost, so that its memory cannot be freed (collectives/device.h). */
+/* After train_release, before the ranks are left: whether the device was lost, so that its memory cannot be freed (collectives/device.h). */
 bool session_device_lost(const struct session *s);
 #define cleanup_rig __attribute__((cleanup(session_release)))
 

@@ -37,12 +37,23 @@ uint32_t saver_flags(struct saver *s)
 
 bool saver_learn(struct saver *s, int64_t step, uint32_t flags, int back)
 {
+    const int64_t before = s->heard_step, newest = step - back;
     /* A device tells late: of before the last save, when rank 0 was not yet busy with it. */
-    const bool old = step - back <= s->begun_step;
+    const bool old = newest <= s->begun_step;
+    /* Steps in front of the last save may be among those that flags are told of, and it is what they asked for. */
+    const bool asked_before = before < s->begun_step;
 
-    if ((s->save_steps && step % s->save_steps == 0) || (!old && (flags & COLLECTIVES_SAVE)))
+    if (newest > before) {
+        s->heard_step = newest;
+        s->writing = flags & COLLECTIVES_WRITING;
+    } else {
+        s->writing = s->writing || (flags & COLLECTIVES_WRITING);
+    }
+    if ((flags & COLLECTIVES_SAVE) && (old || asked_before))
+        s->raised = false; /* still wanted? Then it is raised again */
+    if ((s->save_steps && step % s->save_steps == 0) || ((flags & COLLECTIVES_SAVE) && !old && !asked_before))
         s->due = true;
-    s->held = s->due && s->beside && (old || (flags & COLLECTIVES_WRITING));
+    s->held = s->due && s->beside && (old || s->writing);
     const bool first = s->held && !s->put_off;
     s->put_off = s->put_off || s->held;
     return first;

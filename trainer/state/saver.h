@@ -35,6 +35,8 @@ struct saver {
     bool due;           /* a checkpoint is due, */
     bool held;          /* and has to wait, because rank 0 was writing when it was asked last */
     int64_t begun_step; /* the last step that was to be saved; -1: none */
+    int64_t heard_step; /* the newest step whose flags are known; -1: none */
+    bool writing;       /* rank 0 was writing a checkpoint at that step */
 
     /* Rank 0's: */
     bool raised; /* COLLECTIVES_SAVE, since the last one was begun */
@@ -53,7 +55,8 @@ void saver_close(struct saver *s);
 /* The flags that this rank raises with its next step. */
 uint32_t saver_flags(struct saver *s);
 
-/* Learn what was raised, after step `step` (of the run, from 1). `back`: the flags are those of so many steps ago. True: this is the
+/* Learn what was raised, after step `step` (of the run, from 1). `back`: the newest flags are those of so many steps ago, and
+ * `flags` the union of all since the call before. True: this is the
  * first step of the run that was to be saved and is put off. */
 bool saver_learn(struct saver *s, int64_t step, uint32_t flags, int back);
 

@@ -242,7 +242,7 @@ static int put_in_place(struct ckpt_writer *w, const char *final, const char *ma
     }
     w->tmp[0] = '\0';
     if (sync_folder(w->dir, err))
-        return -1;
+        return err_wrap(err, "the checkpoint is in its place, but may not survive a power cut");
     remove_checkpoint(w->dir, name, mark);
     return 0;
 }

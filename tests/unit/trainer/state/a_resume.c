@@ -105,6 +105,13 @@ struct resume_run {
     const struct plan *plan;
 };
 
+static void failed(const struct run_env *env, const struct run_result *result, const struct err *err)
+{
+    (void)result;
+    fprintf(env->out, "error: %s\n", err->msg);
+    fflush(env->out);
+}
+
 static int rank_main(void *ctx, int rank)
 {
     const struct resume_run *run_of = ctx;
@@ -113,17 +120,19 @@ static int rank_main(void *ctx, int rank)
     struct run_result result;
     struct stop stop = {.fd = -1};
     cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", rank)), "w");
-    struct run_env env = {.get = environment, .clock = clock_system(), .out = out, .stop = &stop};
+    struct run_env env = {
+        .get = environment, .clock = clock_system(), .out = out, .stop = &stop, .failed = failed};
 
     me.job = p->job;
     me.launch = p->launch;
     me.restarts = p->restarts;
     me.errors = p->errors;
     me.signal = p->signal;
+    if (p->rank_0_saves && rank)
+        f->cfg.save_steps = 0; /* this process's */
     me.clock_calls = rank == p->rank ? p->calls : 0;
     env.clock.mono_ms = counting_mono_ms;
-    if (run(&f->cfg, &env, &result, &f->err))
-        fprintf(out, "error: %s\n", f->err.msg);
+    (void)run(&f->cfg, &env, &result, &f->err);
     return result.exit_code;
 }
 

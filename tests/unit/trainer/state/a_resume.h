@@ -30,6 +30,7 @@ char *path_in(struct fixture *f, const char *name);
 struct plan {
     int world;
     const char *job, *launch, *restarts, *errors; /* of the environment; errors: TORCHELASTIC_ERROR_FILE */
+    bool rank_0_saves;                            /* the others have no --save_steps */
     int signal, rank, calls; /* `signal` to `rank` at its `calls`-th reading of the clock; 0: none */
 };
 

@@ -36,6 +36,8 @@ static bool strike(void)
 {
     if (!writes || calls++ != injected.at || injected.what == INJECT_NOTHING)
         return false;
+    if (injected.struck)
+        *injected.struck = true;
     if (injected.what == INJECT_DEATH)
         raise(SIGKILL);
     errno = injected.error;

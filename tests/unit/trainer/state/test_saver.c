@@ -31,7 +31,8 @@ static struct saver saver_of(const struct a_state *f, int rank)
                       .rank = rank,
                       .clock = clock_system(),
                       .last_step = -1,
-                      .begun_step = -1};
+                      .begun_step = -1,
+                      .heard_step = -1};
 
     s.clock.mono_ms = mono_ms;
     now_ms = 0;
@@ -192,6 +193,74 @@ static void flags_that_come_late_are_of_before_the_save(void **state)
     saver_close(&s);
 }
 
+/* One GPU hears its own flags at once, and may yet say that what it tells is of eight steps ago. */
+static void on_one_gpu_checkpoints_by_time_go_on(void **state)
+{
+    enum { LAG = 8, STEPS = 60, EACH = 4 };
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct saver_outcome end;
+    int64_t saved = 0, last = 0;
+
+    s.save_ms = EACH; /* a step takes 1 ms */
+    open_for(&s, f);
+    for (int64_t step = 1; step <= STEPS; step++) {
+        now_ms = step;
+        saver_learn(&s, step, saver_flags(&s), step > LAG ? LAG : (int)step);
+        if (s.due && !s.held) {
+            begin(&s, f, step, false);
+            saved++;
+            last = step;
+        }
+        assert_true(saver_wait(&s, -1));
+        (void)saver_end(&s, &end);
+    }
+    assert_true(saved >= 4);
+    assert_true(last > STEPS - 2 * LAG);
+    saver_close(&s);
+}
+
+/* At an exact step a device tells the flags of all steps since the one told last: one request makes one checkpoint. */
+static void of_merged_flags_what_the_last_save_answered_is_ignored(void **state)
+{
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct saver_outcome end;
+
+    s.save_steps = 4;
+    s.save_ms = 1000;
+    open_for(&s, f);
+    now_ms = 1000;
+    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE); /* sent with step 3 */
+    saver_learn(&s, 4, 0, 4);
+    assert_true(s.due && !s.held);
+    begin(&s, f, 4, false);
+    assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+    saver_learn(&s, 6, COLLECTIVES_SAVE, 0);
+    assert_false(s.due);
+    now_ms = 2000;
+    assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE);
+    saver_learn(&s, 7, COLLECTIVES_SAVE, 0);
+    assert_true(s.due);
+    saver_close(&s);
+}
+
+/* Behind an exact step nothing is heard for some steps: rank 0 writes as long as nobody has heard otherwise. */
+static void unheard_is_not_idle(void **state)
+{
+    struct a_state *f = *state;
+    struct saver other = saver_of(f, 1);
+
+    other.beside = true;
+    other.save_steps = 10;
+    other.begun_step = 10;
+    saver_learn(&other, 19, COLLECTIVES_WRITING, 0);
+    saver_learn(&other, 20, 0, 1);
+    assert_true(other.due && other.held);
+    saver_learn(&other, 28, 0, 8); /* of step 20 */
+    assert_true(other.due && !other.held);
+}
+
 static void by_time_one_is_asked_for_once(void **state)
 {
     struct a_state *f = *state;
@@ -275,6 +344,9 @@ int main(void)
         TEST(what_is_not_finite_is_never_the_newest),
         TEST(one_that_is_due_while_another_is_written_is_put_off),
         TEST(flags_that_come_late_are_of_before_the_save),
+        TEST(on_one_gpu_checkpoints_by_time_go_on),
+        TEST(of_merged_flags_what_the_last_save_answered_is_ignored),
+        TEST(unheard_is_not_idle),
         TEST(by_time_one_is_asked_for_once),
         TEST(the_same_failure_is_told_again_as_such),
         TEST(without_memory_the_step_waits),

@@ -14,13 +14,22 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { EVERY = 5, STEPS = 30, HOLD_AT = 12, TICK_MS = 2, TIMEOUT_MS = 2000 };
+enum {
+    EVERY = 5,
+    STEPS = 30,
+    HOLD_AT = 12,
+    TICK_MS = 2,
+    POLLS_MAX = 5000,
+    TIMEOUT_MS = 4000,
+    CALLS_MAX = 200
+};
 
 static const char WARNING[] = "warning: no checkpoint written: --ckpt_dir: ";
 
@@ -98,7 +107,7 @@ static void killed_at_each_call(void **state)
         goes_on(f, &want);
     }
     print_message("%d kills, %d of them before the first checkpoint was whole\n", killed, first);
-    assert_true(first >= 20 && killed >= 2 * first);
+    assert_true(first > 0 && killed > first);
 }
 
 /* Each of these calls fails once: that checkpoint is lost and told, and nothing else. */
@@ -113,8 +122,14 @@ static void an_error_of_each_call(void **state)
     undisturbed(f, 1, &want);
     f->cfg.save_steps = STEPS;
     f->cfg.save_seconds = 0;
-    for (int at = 0; at < 40; at++) {
-        injected = (struct injected){.what = INJECT_ERROR, .at = at, .error = errors[at % 3]};
+    bool *struck = mmap(NULL, sizeof(*struck), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(struck != MAP_FAILED);
+    *struck = true;
+    for (int at = 0; *struck; at++) {
+        assert_true(at < CALLS_MAX);
+        *struck = false;
+        injected =
+            (struct injected){.what = INJECT_ERROR, .at = at, .error = errors[at % 3], .struck = struck};
         assert_int_equal(go(f, (struct plan){.world = 1}, codes), 0);
         expect_weights(f, &want);
         const bool lost = newest(f) == 0;
@@ -124,7 +139,8 @@ static void an_error_of_each_call(void **state)
         injected = (struct injected){0};
         forget(f);
     }
-    assert_true(told >= 10);
+    munmap(struck, sizeof(*struck));
+    assert_true(told > kept_and_told);
     assert_int_equal(kept_and_told, 1); /* it is in its place, and may be gone after a power cut */
 }
 
@@ -161,12 +177,13 @@ static void one_that_is_due_meanwhile_is_put_off(void **state)
         f->cfg.save_steps = world == 1 ? EVERY : 3;
         polls_later = world == 1 ? 8 : 4;
         injected = (struct injected){.fsync = until_steps_later, .poll = until_it_is_written};
-        assert_int_equal(go(f, (struct plan){.world = world}, codes), 0);
+        assert_int_equal(go(f, (struct plan){.world = world, .rank_0_saves = true}, codes), 0);
         injected = (struct injected){0};
         expect_weights(f, &want);
-        assert_int_equal(times_said(f, "not saved: step "), 1);
-        assert_true(says(f, world == 1 ? "step 10 not saved: step 5 is still being written"
-                                       : "step 6 not saved: step 3 is still being written"));
+        assert_int_equal(times_said(f, "not saved: the checkpoint of step "), 1);
+        assert_true(says(
+            f, world == 1 ? "step 10 not saved: the checkpoint of step 5 is not yet known to be written"
+                          : "step 6 not saved: the checkpoint of step 3 is not yet known to be written"));
         assert_false(
             says(f, world == 1 ? "\"checkpoint\",\"global_step\":10}" : "\"checkpoint\",\"global_step\":6}"));
         assert_true(times_said(f, "\"event\":\"checkpoint\"") >=
@@ -248,11 +265,11 @@ static void longer_than_timeout(void)
     nanosleep(&t, NULL);
 }
 
-/* A disk that takes far longer than --timeout, first for a checkpoint on the way and then for the last one. */
+/* A disk that takes longer than --timeout, for the last checkpoint. */
 static void a_slow_disk(int count)
 {
     until_the_run_has_stopped(count);
-    if (count == 0 || count == 6)
+    if (count == 6)
         longer_than_timeout();
 }
 
@@ -270,6 +287,41 @@ static void nobodys_deadline_runs_meanwhile(void **state)
     assert_true(newest(f) > EVERY);
 }
 
+/* One rank is killed while another writes: that says why it ends, leaves, and then what became of the checkpoint. */
+static void until_the_error_is_said(int count)
+{
+    if (count)
+        return;
+    writing = 1;
+    for (int i = 0; i < POLLS_MAX && !says(stopping, "error: "); i++)
+        tick();
+}
+
+static void kill_of_rank_1(int count)
+{
+    until_it_is_written(count);
+    if (launched.rank == 1 && count >= HOLD_AT)
+        raise(SIGKILL);
+}
+
+static void an_error_waits_for_no_disk(void **state)
+{
+    struct fixture *f = stopping = *state;
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    int codes[RANKS];
+
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    f->cfg.save_steps = EVERY;
+    injected = (struct injected){.fsync = until_the_error_is_said, .poll = kill_of_rank_1};
+    assert_int_equal(go(f, (struct plan){.world = 2}, codes), EXIT_CODE_PEER_LOST);
+    injected = (struct injected){0};
+    read_file(path_in(f, "out.0"), &out);
+    const char *error = strstr(buf_str(&out), "error: ");
+    assert_non_null(error);
+    assert_non_null(strstr(error, "\"event\":\"checkpoint\""));
+    assert_int_equal(newest(f), EVERY);
+}
+
 static size_t copy_bytes(struct fixture *f)
 {
     cleanup_model struct model *m = model_make(&f->cfg.model, 1, &f->err);
@@ -283,13 +335,7 @@ static size_t copy_bytes(struct fixture *f)
     return snapshot_copy_bytes(&(struct snapshot){.model = m, .optim = &o, .cursor = &c});
 }
 
-static void a_slow_first(int count)
-{
-    if (count == 0)
-        longer_than_timeout();
-}
-
-/* No memory for the copy: all ranks wait for each checkpoint, and none for too long. */
+/* No memory for the copy: all ranks wait for each checkpoint. What rank 0 was asked for decides. */
 static void without_memory_all_wait(void **state)
 {
     struct fixture *f = *state;
@@ -298,10 +344,9 @@ static void without_memory_all_wait(void **state)
 
     undisturbed(f, 2, &want);
     f->cfg.log_format = LOG_FORMAT_JSON;
-    f->cfg.timeout_s = TIMEOUT_MS / 1000.0;
     f->cfg.save_steps = EVERY;
-    injected = (struct injected){.fsync = a_slow_first, .refused = copy_bytes(f)};
-    assert_int_equal(go(f, (struct plan){.world = 2}, codes), 0);
+    injected = (struct injected){.refused = copy_bytes(f)};
+    assert_int_equal(go(f, (struct plan){.world = 2, .rank_0_saves = true}, codes), 0);
     assert_int_equal(codes[1], 0);
     assert_int_equal(times_said(f, "the training waits for each checkpoint: no memory for a copy"), 1);
     assert_int_equal(times_said(f, "\"event\":\"checkpoint\""), 3);
@@ -380,6 +425,7 @@ int main(void)
         TEST(a_stop_finds_one_being_written),
         TEST(a_kill_behind_a_stop_loses_the_last_alone),
         TEST(nobodys_deadline_runs_meanwhile),
+        TEST(an_error_waits_for_no_disk),
         TEST(without_memory_all_wait),
         TEST(a_full_disk_is_told_once),
         TEST(a_read_only_disk_is_told_once),
