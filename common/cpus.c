@@ -1,30 +1,15 @@
 /* cpus.c - count usable CPUs by affinity mask and cgroup quota. */
 #include "common/cpus.h"
 
+#include "common/cgroup.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES = 1024, LINE_BYTES = 512, CPUS_MAX = 1 << 20 };
-
-/* First line of root/path without its newline; false when it cannot be read. */
-static int first_line(const char *root, const char *path, char *out, int size)
-{
-    char full[PATH_BYTES];
-
-    if (snprintf(full, sizeof(full), "%s%s", root, path) >= (int)sizeof(full))
-        return 0;
-    FILE *f = fopen(full, "re");
-    if (!f)
-        return 0;
-    int ok = fgets(out, size, f) != NULL;
-    fclose(f);
-    if (ok)
-        out[strcspn(out, "\n")] = '\0';
-    return ok;
-}
+enum { CPUS_MAX = 1 << 20 };
 
 static int quota_cpus(long long quota, long long period)
 {
@@ -37,25 +22,22 @@ static int quota_cpus(long long quota, long long period)
 /* "max 100000" or "150000 100000". */
 static int read_cpu_max(const char *root, const char *group)
 {
-    char path[PATH_BYTES], line[LINE_BYTES];
+    char path[CGROUP_PATH_BYTES], line[CGROUP_LINE_BYTES];
     long long quota, period;
 
     if (snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group) >= (int)sizeof(path) ||
-        !first_line(root, path, line, sizeof(line)) || sscanf(line, "%lld %lld", &quota, &period) != 2)
+        !cgroup_first_line(root, path, line, sizeof(line)) || sscanf(line, "%lld %lld", &quota, &period) != 2)
         return INT_MAX;
     return quota_cpus(quota, period);
 }
 
-/* Without a cgroup namespace the process' own group is the one in /proc ("0::/a/b"). A parent's limit
- * applies, too, so the smallest of all levels counts. */
+/* A parent's limit applies, too, so the smallest of all levels counts. */
 static int own_group_cpus(const char *root)
 {
-    char line[LINE_BYTES];
+    char group[CGROUP_LINE_BYTES];
     int least = read_cpu_max(root, "");
 
-    if (!first_line(root, "/proc/self/cgroup", line, sizeof(line)) || strncmp(line, "0::/", 4) != 0)
-        return least;
-    char *group = line + 3;
+    cgroup_own(root, group);
     while (strlen(group) > 1) {
         int n = read_cpu_max(root, group);
         least = n < least ? n : least;
@@ -66,11 +48,11 @@ static int own_group_cpus(const char *root)
 
 static int v1_cpus(const char *root)
 {
-    char quota[LINE_BYTES], period[LINE_BYTES];
+    char quota[CGROUP_LINE_BYTES], period[CGROUP_LINE_BYTES];
     long long q, p;
 
-    if (!first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, sizeof(quota)) ||
-        !first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof(period)) ||
+    if (!cgroup_first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", quota, sizeof(quota)) ||
+        !cgroup_first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof(period)) ||
         sscanf(quota, "%lld", &q) != 1 || sscanf(period, "%lld", &p) != 1)
         return INT_MAX;
     return quota_cpus(q, p);

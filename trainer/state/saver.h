@@ -4,7 +4,7 @@
  * and that it is still writing the last one, is sent with a step's all_reduce (COLLECTIVES_SAVE, COLLECTIVES_WRITING), so that all
  * ranks save after the same step. One that is due meanwhile is put off until the first step after that.
  *
- * Memory:    on rank 0, from the first such checkpoint on: snapshot_copy_bytes.
+ * Memory:    on rank 0, from saver_open on: snapshot_copy_bytes.
  * Ownership: strings are borrowed. saver_close waits for the write under way, then frees. A struct without a `dir` never saves.
  * Errors:    those of writer.h: the training continues without the checkpoint.
  */

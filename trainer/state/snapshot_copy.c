@@ -1,6 +1,8 @@
 /* snapshot_copy.c - copy a run's state into memory that is kept from one checkpoint to the next. */
 #include "trainer/state/snapshot_copy.h"
 
+#include "common/memory_room.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,10 +54,18 @@ int snapshot_copy_make(struct snapshot_copy *c, const struct snapshot *s, struct
     const struct state_row *row = model_state(s->model, &rows);
     const size_t bytes = snapshot_copy_bytes(s);
 
+    const uint64_t room = memory_room();
+
+    *c = (struct snapshot_copy){0};
+    if (bytes > room)
+        return err_memory(
+            err, "no memory for a copy of the training's state, %zu MB: the container's limit leaves %zu MB",
+            bytes >> 20, (size_t)(room >> 20));
     *c = (struct snapshot_copy){.state = calloc((size_t)rows, sizeof(*row))};
-    /* Pages of their own: none is used before the first checkpoint. */
-    void *memory =
-        c->state ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+    /* Used from the start on: what does not fit shows now, and not at the first checkpoint. */
+    void *memory = c->state ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0)
+                            : MAP_FAILED;
     if (memory == MAP_FAILED) {
         snapshot_copy_release(c);
         return err_memory(err, "no memory for a copy of the training's state, %zu MB", bytes >> 20);

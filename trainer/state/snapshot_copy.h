@@ -5,7 +5,7 @@
  * Ownership: snapshot_copy_make to snapshot_copy_release; the memory is taken once, for all checkpoints of a run. Names and shapes
  *            are the model's, which do not change: it must outlive the copy.
  * Threads:   what snapshot_copy_take returns may be read by another thread until the next take.
- * Errors:    a lack of memory (err_is_shortage); the copy is then zeroed.
+ * Errors:    a lack of memory, or of what the container's limit leaves (err_is_shortage); the copy is then zeroed.
  */
 #ifndef TK_TRAINER_STATE_SNAPSHOT_COPY_H
 #define TK_TRAINER_STATE_SNAPSHOT_COPY_H

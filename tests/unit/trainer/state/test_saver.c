@@ -4,6 +4,7 @@
 #include "a_state.h"
 #include "collectives/collectives.h"
 #include "common/arena.h"
+#include "common/memory_room.h"
 #include "injected.h"
 #include "trainer/state/saver.h"
 
@@ -336,6 +337,33 @@ static void without_memory_the_step_waits(void **state)
     saver_close(&s);
 }
 
+/* The container's limit would kill the process at its first checkpoint. */
+static uint64_t room = MEMORY_ROOM_ANY;
+
+uint64_t memory_room(void)
+{
+    return room;
+}
+
+static void where_the_container_has_no_room_the_step_waits(void **state)
+{
+    struct a_state *f = *state;
+    const struct snapshot what = a_state_snapshot(f);
+    const size_t bytes = snapshot_copy_bytes(&what);
+    struct err why;
+
+    for (int fits = 0; fits < 2; fits++) {
+        struct saver s = saver_of(f, 0);
+        s.save_steps = 10;
+        room = bytes - !fits;
+        assert_int_equal(saver_open(&s, &what, &why), fits ? 0 : -1);
+        assert_int_equal(s.beside, fits);
+        assert_true(fits || strstr(why.msg, "the container's limit leaves"));
+        saver_close(&s);
+    }
+    room = MEMORY_ROOM_ANY;
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, a_state_make, a_state_remove)
 
 int main(void)
@@ -350,6 +378,7 @@ int main(void)
         TEST(by_time_one_is_asked_for_once),
         TEST(the_same_failure_is_told_again_as_such),
         TEST(without_memory_the_step_waits),
+        TEST(where_the_container_has_no_room_the_step_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

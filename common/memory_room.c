@@ -1,0 +1,80 @@
+/* memory_room.c - read a cgroup's memory limit and what of it is in use. */
+#include "common/memory_room.h"
+
+#include "common/cgroup.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct names {
+    const char *dir, *limit, *used, *caches[2]; /* lines of memory.stat */
+};
+
+static const struct names V2 = {
+    "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file", "active_file"}};
+static const struct names V1 = {"/sys/fs/cgroup/memory",
+                                "memory.limit_in_bytes",
+                                "memory.usage_in_bytes",
+                                {"total_inactive_file", "total_active_file"}};
+
+static int read_number(const char *root, const struct names *n, const char *group, const char *file,
+                       uint64_t *ret)
+{
+    char path[CGROUP_PATH_BYTES], line[CGROUP_LINE_BYTES];
+
+    if (snprintf(path, sizeof(path), "%s%s/%s", n->dir, group, file) >= (int)sizeof(path) ||
+        !cgroup_first_line(root, path, line, sizeof(line)) || sscanf(line, "%" SCNu64, ret) != 1)
+        return -1;
+    return 0;
+}
+
+/* The page cache of files in memory.stat. */
+static uint64_t cached(const char *root, const struct names *n, const char *group)
+{
+    char path[CGROUP_PATH_BYTES], line[CGROUP_LINE_BYTES], name[CGROUP_LINE_BYTES];
+    uint64_t sum = 0, bytes;
+
+    if (snprintf(path, sizeof(path), "%s%s%s/memory.stat", root, n->dir, group) >= (int)sizeof(path))
+        return 0;
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    while (fgets(line, sizeof(line), f))
+        if (sscanf(line, "%511s %" SCNu64, name, &bytes) == 2 &&
+            (strcmp(name, n->caches[0]) == 0 || strcmp(name, n->caches[1]) == 0))
+            sum += bytes;
+    fclose(f);
+    return sum;
+}
+
+static uint64_t room_of(const char *root, const struct names *n, const char *group)
+{
+    uint64_t limit, used;
+
+    if (read_number(root, n, group, n->limit, &limit) || read_number(root, n, group, n->used, &used))
+        return MEMORY_ROOM_ANY;
+    const uint64_t cache = cached(root, n, group);
+    used -= cache < used ? cache : used;
+    return used < limit ? limit - used : 0;
+}
+
+uint64_t memory_room_under(const char *root)
+{
+    char group[CGROUP_LINE_BYTES];
+    uint64_t least = room_of(root, &V2, ""), v1 = room_of(root, &V1, "");
+
+    least = v1 < least ? v1 : least;
+    cgroup_own(root, group);
+    while (strlen(group) > 1) {
+        const uint64_t room = room_of(root, &V2, group);
+        least = room < least ? room : least;
+        *strrchr(group, '/') = '\0';
+    }
+    return least;
+}
+
+uint64_t memory_room(void)
+{
+    return memory_room_under("");
+}
