@@ -14,7 +14,11 @@ static void tell(struct session *s, bool last)
         report_checkpoint(s->report, s->cfg->ckpt_dir, o.step, false, false);
     if (!o.err.kind || (o.again && !last))
         return;
-    err_wrap(&o.err, "no checkpoint written: --ckpt_dir");
+    if (o.err.kind == ERR_TRANSIENT)
+        err_wrap(&o.err, "checkpoint of step %lld may not survive a power cut: --ckpt_dir",
+                 (long long)o.step);
+    else
+        err_wrap(&o.err, "no checkpoint written: --ckpt_dir: step %lld", (long long)o.step);
     report_note(s->report, true, o.err.msg);
 }
 

@@ -4,6 +4,7 @@
 #include "collectives/collectives.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int saver_open(struct saver *s, const struct snapshot *like, struct err *why)
 {
@@ -89,6 +90,12 @@ bool saver_wait(struct saver *s, int64_t timeout_ms)
     return !s->writer || writer_wait(s->writer, timeout_ms);
 }
 
+/* Where there is no code the text says which it is. */
+static bool same_reason(const struct err *a, const struct err *b)
+{
+    return a->kind == b->kind && a->code == b->code && (a->code || strcmp(a->msg, b->msg) == 0);
+}
+
 bool saver_end(struct saver *s, struct saver_outcome *ret)
 {
     const bool ended = s->writer ? writer_end(s->writer, &s->outcome) : s->ended;
@@ -98,7 +105,7 @@ bool saver_end(struct saver *s, struct saver_outcome *ret)
         return false;
     *ret = (struct saver_outcome){.step = s->begun_step, .err = s->outcome};
     if (s->outcome.kind)
-        ret->again = s->outcome.kind == s->failed.kind && s->outcome.code == s->failed.code;
+        ret->again = same_reason(&s->outcome, &s->failed);
     else
         s->last_step = s->begun_step;
     s->failed = s->outcome;

@@ -57,12 +57,9 @@ int snapshot_check(const struct snapshot *s, struct err *err)
     for (int i = 0; i < rows; i++)
         if (!row[i].tied && row[i].type == STATE_F32 &&
             !all_finite(row[i].data, row[i].bytes / sizeof(float)))
-            return err_set(err, ERR_FATAL, "%s is not finite behind step %lld: try a lower --lr, or clip",
-                           row[i].name, (long long)s->cursor->step);
+            return err_set(err, ERR_FATAL, "%s is not finite: try a lower --lr, or clip", row[i].name);
     if ((o->m && !all_finite(o->m, o->len)) || (o->v && !all_finite(o->v, o->len)))
-        return err_set(err, ERR_FATAL,
-                       "the optimizer's state is not finite behind step %lld: try a lower --lr, or clip",
-                       (long long)s->cursor->step);
+        return err_set(err, ERR_FATAL, "the optimizer's state is not finite: try a lower --lr, or clip");
     return 0;
 }
 

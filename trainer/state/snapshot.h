@@ -23,8 +23,10 @@ struct snapshot {
     struct cursor *cursor;
     double lr; /* of the last step; not read back */
     const struct state_row
-        *state;        /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */
-    bool moments_stay; /* training does not change optim's moments: the next gathering of them does */
+        *state; /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */
+    bool
+        moments_stay; /* optim's moments are rank 0's memory to gather them in, not those that training updates: only the next
+                          gathering (session_gather) changes them */
 };
 
 /* ERR_FATAL: a number of it is not finite, of which it says where. A run that goes on from such a state ends at once, each time. */

@@ -241,8 +241,10 @@ static int put_in_place(struct ckpt_writer *w, const char *final, const char *ma
         return -1;
     }
     w->tmp[0] = '\0';
-    if (sync_folder(w->dir, err))
-        return err_wrap(err, "the checkpoint is in its place, but may not survive a power cut");
+    if (sync_folder(w->dir, err)) {
+        err->kind = ERR_TRANSIENT;
+        return -1;
+    }
     remove_checkpoint(w->dir, name, mark);
     return 0;
 }

@@ -10,7 +10,8 @@
  * Order:     one writer of a run at a time; ckpt_begin, ckpt_file for each, then ckpt_commit or ckpt_abort.
  * Ownership: a writer is the caller's, zeroed is none; lists live in the arena.
  * Errors:    ERR_FATAL (cannot write or read; code = errno), ERR_INVALID (damaged: names file and field),
- *            ERR_NOT_FOUND. A write that fails leaves the folder as it was.
+ *            ERR_NOT_FOUND. A write that fails leaves the folder as it was; but for ERR_TRANSIENT, from ckpt_commit: the checkpoint
+ *            is in its place, and may not survive a power cut, since the folder could not be synced.
  */
 #ifndef TK_TRAINER_STATE_FILES_CKPT_DIR_H
 #define TK_TRAINER_STATE_FILES_CKPT_DIR_H

@@ -364,6 +364,31 @@ static void where_the_container_has_no_room_the_step_waits(void **state)
     room = MEMORY_ROOM_ANY;
 }
 
+/* Of two tensors that are not finite. */
+static void failures_without_a_code_are_told_apart_by_their_text(void **state)
+{
+    static const struct {
+        size_t part;
+        bool again;
+    } story[] = {{0, false}, {0, true}, {1, false}, {1, true}};
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    struct saver_outcome end;
+
+    open_for(&s, f);
+    for (size_t i = 0; i < ARRAY_LEN(story); i++) {
+        float *at = part_of(f, story[i].part);
+        const float was = *at;
+        *at = NAN;
+        begin(&s, f, (int64_t)i + 1, true);
+        assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
+        *at = was;
+        assert_true(end.err.kind && !end.err.code);
+        assert_int_equal(end.again, story[i].again);
+    }
+    saver_close(&s);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, a_state_make, a_state_remove)
 
 int main(void)
@@ -377,6 +402,7 @@ int main(void)
         TEST(unheard_is_not_idle),
         TEST(by_time_one_is_asked_for_once),
         TEST(the_same_failure_is_told_again_as_such),
+        TEST(failures_without_a_code_are_told_apart_by_their_text),
         TEST(without_memory_the_step_waits),
         TEST(where_the_container_has_no_room_the_step_waits),
     };
