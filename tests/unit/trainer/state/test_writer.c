@@ -112,7 +112,8 @@ static void the_training_goes_on_while_the_copy_is_written(void **state)
         assert_int_equal(err.kind, ERR_NONE);
         assert_false(writer_end(w, &err));
     }
-    assert_int_equal(nice_there, getpriority(PRIO_PROCESS, 0) + WRITER_NICE);
+    const int nice = getpriority(PRIO_PROCESS, 0) + WRITER_NICE; /* Linux knows none above 19 */
+    assert_int_equal(nice_there, nice < 19 ? nice : 19);
     assert_true(signals_there);
     writer_close(w);
     const void *memory = copy.memory;
