@@ -20,11 +20,16 @@ bool cgroup_first_line(const char *root, const char *path, char *out, int size)
     return ok;
 }
 
-void cgroup_own(const char *root, char group[static CGROUP_LINE_BYTES])
+uint64_t cgroup_least(const char *root, uint64_t (*limit)(const char *root, const char *group))
 {
     char line[CGROUP_LINE_BYTES];
+    uint64_t least = limit(root, "");
 
-    group[0] = '\0';
-    if (cgroup_first_line(root, "/proc/self/cgroup", line, sizeof(line)) && strncmp(line, "0::/", 4) == 0)
-        snprintf(group, CGROUP_LINE_BYTES, "%s", line + 3);
+    if (!cgroup_first_line(root, "/proc/self/cgroup", line, sizeof(line)) || strncmp(line, "0::/", 4) != 0)
+        return least;
+    for (char *group = line + 3; strlen(group) > 1; *strrchr(group, '/') = '\0') {
+        const uint64_t n = limit(root, group);
+        least = n < least ? n : least;
+    }
+    return least;
 }

@@ -6,13 +6,15 @@
 #define TK_COMMON_CGROUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { CGROUP_PATH_BYTES = 1024, CGROUP_LINE_BYTES = 512 };
 
 /* First line of root/path without its newline; false when it cannot be read. */
 bool cgroup_first_line(const char *root, const char *path, char *out, int size);
 
-/* The group of this process (v2), "/a/b": without a cgroup namespace it is not the root. "" when there is none. */
-void cgroup_own(const char *root, char group[static CGROUP_LINE_BYTES]);
+/* The least that limit gives (v2) for the root group, "", and for each level of this process's own, "/a/b", "/a": a parent's limit
+ * applies, too. Without a cgroup namespace a process's group is not the root. */
+uint64_t cgroup_least(const char *root, uint64_t (*limit)(const char *root, const char *group));
 
 #endif

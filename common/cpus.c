@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { CPUS_MAX = 1 << 20 };
 
@@ -20,7 +19,7 @@ static int quota_cpus(long long quota, long long period)
 }
 
 /* "max 100000" or "150000 100000". */
-static int read_cpu_max(const char *root, const char *group)
+static uint64_t read_cpu_max(const char *root, const char *group)
 {
     char path[CGROUP_PATH_BYTES], line[CGROUP_LINE_BYTES];
     long long quota, period;
@@ -28,22 +27,7 @@ static int read_cpu_max(const char *root, const char *group)
     if (snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.max", group) >= (int)sizeof(path) ||
         !cgroup_first_line(root, path, line, sizeof(line)) || sscanf(line, "%lld %lld", &quota, &period) != 2)
         return INT_MAX;
-    return quota_cpus(quota, period);
-}
-
-/* A parent's limit applies, too, so the smallest of all levels counts. */
-static int own_group_cpus(const char *root)
-{
-    char group[CGROUP_LINE_BYTES];
-    int least = read_cpu_max(root, "");
-
-    cgroup_own(root, group);
-    while (strlen(group) > 1) {
-        int n = read_cpu_max(root, group);
-        least = n < least ? n : least;
-        *strrchr(group, '/') = '\0';
-    }
-    return least;
+    return (uint64_t)quota_cpus(quota, period);
 }
 
 static int v1_cpus(const char *root)
@@ -61,7 +45,7 @@ static int v1_cpus(const char *root)
 int cpus_usable_under(const char *root, int affinity)
 {
     int n = affinity < 1 ? 1 : affinity;
-    int v2 = own_group_cpus(root), v1 = v1_cpus(root);
+    int v2 = (int)cgroup_least(root, read_cpu_max), v1 = v1_cpus(root);
 
     n = v2 < n ? v2 : n;
     return v1 < n ? v1 : n;

@@ -59,19 +59,16 @@ static uint64_t room_of(const char *root, const struct names *n, const char *gro
     return used < limit ? limit - used : 0;
 }
 
+static uint64_t v2_room(const char *root, const char *group)
+{
+    return room_of(root, &V2, group);
+}
+
 uint64_t memory_room_under(const char *root)
 {
-    char group[CGROUP_LINE_BYTES];
-    uint64_t least = room_of(root, &V2, ""), v1 = room_of(root, &V1, "");
+    const uint64_t v2 = cgroup_least(root, v2_room), v1 = room_of(root, &V1, "");
 
-    least = v1 < least ? v1 : least;
-    cgroup_own(root, group);
-    while (strlen(group) > 1) {
-        const uint64_t room = room_of(root, &V2, group);
-        least = room < least ? room : least;
-        *strrchr(group, '/') = '\0';
-    }
-    return least;
+    return v1 < v2 ? v1 : v2;
 }
 
 uint64_t memory_room(void)

@@ -1,19 +1,16 @@
 /* test_cpus.c - limits as containers show them, in a made-up file system root. */
+#include "test.h"
+
+#include "fake_root.h"
+
+#include "common/cleanup.h"
 #include "common/cpus.h"
-#include "common/fsutil.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* A kernel whose mask has so many CPUs, of which every other may be used; 0: this machine's. */
 static size_t kernel_cpus;
@@ -30,24 +27,6 @@ int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
     for (size_t i = 0; i < kernel_cpus; i += 2)
         CPU_SET_S(i, bytes, set);
     return 0;
-}
-
-static void put(const char *root, const char *path, const char *text)
-{
-    char full[200];
-    struct err err = {0};
-
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    *strrchr(full, '/') = '\0';
-    assert_int_equal(fs_mkdirs(full, &err), 0);
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    assert_int_equal(fs_write_atomic(full, text, strlen(text), &err), 0);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
 }
 
 struct file {
@@ -91,9 +70,9 @@ static void test_the_smallest_limit_holds(void **state)
         char root[] = "/tmp/test-cpus-XXXXXX";
         assert_non_null(mkdtemp(root));
         for (const struct file *f = cases[i].files; f->path; f++)
-            put(root, f->path, f->text);
+            fake_root_put(root, f->path, f->text);
         assert_int_equal(cpus_usable_under(root, cases[i].affinity), cases[i].want);
-        assert_int_equal(nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+        fake_root_remove(root);
     }
     assert_true(cpus_usable() >= 1);
 }

@@ -1,31 +1,12 @@
 /* test_memory_room.c - memory limits as containers show them, in a made-up file system root. */
 #include "test.h"
 
-#include "common/fsutil.h"
+#include "fake_root.h"
+
+#include "common/cleanup.h"
 #include "common/memory_room.h"
 
-#include <ftw.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
-static void put(const char *root, const char *path, const char *text)
-{
-    char full[200];
-    struct err err = {0};
-
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    *strrchr(full, '/') = '\0';
-    assert_int_equal(fs_mkdirs(full, &err), 0);
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    assert_int_equal(fs_write_atomic(full, text, strlen(text), &err), 0);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
 
 struct file {
     const char *path, *text;
@@ -70,11 +51,11 @@ static void the_least_room_of_all_levels(void **state)
         char root[] = "/tmp/tk-room-XXXXXX";
         assert_non_null(mkdtemp(root));
         for (size_t k = 0; k < ARRAY_LEN(cases[i].files) && cases[i].files[k].path; k++)
-            put(root, cases[i].files[k].path, cases[i].files[k].text);
+            fake_root_put(root, cases[i].files[k].path, cases[i].files[k].text);
         const uint64_t room = memory_room_under(root);
         if (room != cases[i].room)
             fail_msg("case %zu: %llu", i, (unsigned long long)room);
-        assert_int_equal(nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS), 0);
+        fake_root_remove(root);
     }
 }
 
