@@ -52,7 +52,22 @@ static inline bool contract_is_final(int status)
 #define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
 #define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
 
-enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400 };
+/* PID/NUMBER, as above: a memory file with one slot for each local rank, in which a rank may note what it does
+ * (common/rank_state.h). */
+#define CONTRACT_ENV_RANK_STATE "TORCHKEEPER_RANK_STATE"
+#define CONTRACT_RANK_STATE_NAME "torchkeeper-rank-state"
+/* A file in which rank 0 may leave its progress as one JSON object; set by the launcher, unless it has it already. */
+#define CONTRACT_ENV_PROGRESS_FILE "TORCHKEEPER_PROGRESS_FILE"
+
+/* Read by our launcher, set by the operator. None of them is passed on to the ranks.
+ *   PROGRESS_PORT     serve GET /progress and /metrics there; the operator sets it for node 0 only
+ *   PROGRESS_TIMEOUT  seconds without a sign of life of any rank, after which the run ends as hung
+ *   ATTEMPT           the number of the job's attempt, for the answer of GET /progress */
+#define CONTRACT_ENV_PROGRESS_PORT "TORCHKEEPER_PROGRESS_PORT"
+#define CONTRACT_ENV_PROGRESS_TIMEOUT "TORCHKEEPER_PROGRESS_TIMEOUT"
+#define CONTRACT_ENV_ATTEMPT "PTJ_ATTEMPT"
+
+enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400, CONTRACT_PROGRESS_PORT = 29402 };
 
 /* A pod is stopped with SIGTERM, and SIGKILL after its grace period (30 s by default): ranks get less than
  * that to stop. */

@@ -133,6 +133,7 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
     const int bit = s == 0 ? STD_OUT : STD_ERR;
 
     close_stream(stream);
+    stream->heard_ms = 0;
     stream->teed = o->tee[local] & bit;
     if (stream->teed) {
         if (open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->file, err) < 0)
@@ -143,7 +144,7 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
         return open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->child, err);
     if (!o->shown[local])
         return open_file("/dev/null", &stream->child, err);
-    return l->watches && bit == STD_ERR ? open_pipe(stream, err) : 0;
+    return (bit == STD_ERR ? l->watches : l->watches_out) ? open_pipe(stream, err) : 0;
 }
 
 /* The prefix of teed lines: "[default0]:", or from the option or TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE. */

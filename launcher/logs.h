@@ -31,6 +31,7 @@ struct log_stream {
     bool teed;
     struct tee_line line; /* of a teed stream */
     struct buf tail;      /* the last bytes that came through the pipe */
+    int64_t heard_ms;     /* monotonic: when they came; 0: none in this attempt */
 };
 
 struct log_rank {
@@ -45,7 +46,11 @@ struct logs {
     const char *run_dir; /* the run's folder; NULL: none */
     int last_attempt;
     bool temporary; /* run_dir has error files only and is removed by logs_close */
-    bool watches;   /* set by the caller before logs_begin: watch stderr streams that go to the console */
+    /* Set by the caller before logs_begin. watches: stderr streams that go to the console are watched, watches_out: so are
+     * stdout streams. heard: gets the bytes of each teed or watched stream as they come; NULL: nobody. */
+    bool watches, watches_out;
+    void (*heard)(void *ctx, int local, int stream, const char *bytes, size_t len);
+    void *heard_ctx;
     struct log_rank *ranks;
     int filtered[LOGS_STREAMS];     /* the attempt's file of filtered lines; -1: none */
     struct buf sinks[LOGS_STREAMS]; /* bytes to be written to the console's stdout, stderr */

@@ -48,10 +48,14 @@ static void remember(struct buf *tail, const char *bytes, size_t len)
         *p = ' ';
 }
 
-static void take(struct log_stream *stream, const struct tee_out *out, const char *bytes, size_t len)
+static void take(struct logs *l, int local, int s, const struct tee_out *out, const char *bytes, size_t len)
 {
+    struct log_stream *stream = &l->ranks[local].streams[s];
     struct err full;
 
+    stream->heard_ms = clock_mono_ms();
+    if (l->heard)
+        l->heard(l->heard_ctx, local, s, bytes, len);
     remember(&stream->tail, bytes, len);
     if (stream->teed) {
         keep(stream->file, bytes, len);
@@ -72,7 +76,7 @@ static bool pump(struct logs *l, int local, int s)
         return false;
     ssize_t n = read(stream->pipe, bytes, room < sizeof(bytes) ? room : sizeof(bytes));
     if (n > 0) {
-        take(stream, &out, bytes, (size_t)n);
+        take(l, local, s, &out, bytes, (size_t)n);
         return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -1,0 +1,34 @@
+/* answer.h - the two texts that a launcher serves: the JSON of GET /progress and the Prometheus text of GET /metrics. Pure.
+ *
+ * GET /progress is one object of at most ANSWER_BYTES. jobUID, attempt, restarts and time are always there; every other
+ * member is absent while it is not known:
+ *
+ *   {"jobUID": "1f0c...", "attempt": 2, "restarts": 0, "time": "2026-11-24T10:00:00Z",
+ *    "step": 1200, "totalSteps": 5000, "epoch": 1, "totalEpochs": 3, "percent": 24.0, "etaSeconds": 532,
+ *    "loss": 0.531, "samplesPerSecond": 812.5,
+ *    "straggler": {"rank": 3, "ratio": 1.42}}
+ *
+ * `time` is that of the last observation; "" before the first. `epoch` counts from 1. A jobUID is "" outside of a job.
+ *
+ * Errors: none: *out has room for ANSWER_BYTES, and each text is bounded by its fields.
+ */
+#ifndef TK_LAUNCHER_PROGRESS_ANSWER_H
+#define TK_LAUNCHER_PROGRESS_ANSWER_H
+
+#include "common/buf.h"
+#include "launcher/progress/progress.h"
+
+enum { ANSWER_BYTES = 4096, ANSWER_UID_BYTES = 64 };
+
+struct answer {
+    char job_uid[ANSWER_UID_BYTES]; /* [A-Za-z0-9-]; "" outside of a job */
+    int64_t attempt, restarts;
+    struct progress progress;
+    int64_t straggler_rank; /* -1: none */
+    double straggler_ratio; /* of its step time to the median */
+};
+
+void answer_progress(const struct answer *a, struct buf *out);
+void answer_metrics(const struct answer *a, struct buf *out);
+
+#endif

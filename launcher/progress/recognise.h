@@ -1,0 +1,30 @@
+/* recognise.h - recognise a training's progress in one line of its output. Pure.
+ *
+ * Known are the lines of this project's trainer (text and JSON), tqdm's bars, Hugging Face Trainer's and Lightning's lines,
+ * and the common forms "epoch 3/10", "Epoch [3/10]", "step 40/500", "[40/500]", "3.2it/s", "loss: 0.53". The golden file
+ * tests/golden/progress/ has real output for each.
+ *
+ * Errors: none. A line is any bytes; of a longer one only RECOGNISE_LINE_BYTES are looked at. The time is linear in them.
+ */
+#ifndef TK_LAUNCHER_PROGRESS_RECOGNISE_H
+#define TK_LAUNCHER_PROGRESS_RECOGNISE_H
+
+#include "common/sv.h"
+#include "launcher/progress/progress.h"
+
+enum { RECOGNISE_LINE_BYTES = 2048 };
+
+/* What the line says, without its end. False: nothing of progress; *ret is then progress_nothing. */
+bool recognise_line(struct sv line, struct progress_seen *ret);
+
+/* Cut a stream of bytes into lines that end with "\n" or "\r" and recognise each. Of a longer line the rest is dropped. */
+struct recogniser {
+    char line[RECOGNISE_LINE_BYTES];
+    int len;
+};
+
+/* Take bytes; `seen` is called for each line that says something. */
+void recogniser_take(struct recogniser *r, const char *bytes, size_t len,
+                     void (*seen)(void *ctx, const struct progress_seen *s), void *ctx);
+
+#endif
