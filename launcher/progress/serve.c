@@ -9,15 +9,10 @@
 #include <errno.h>
 #include <sys/socket.h>
 
-enum {
-    PLACES = 32,
-    /* A place is given away at most so often, also one that is free again: this bounds the connections per second. */
-    PATIENCE_MS = 100,
-    DEADLINE_MS = 2000, /* from the accept to the end */
-    PAUSE_MS = 1,       /* between two looks at the connections: bytes sent one by one are read together */
-    REST_BYTES =
-        256 * 1024, /* read and dropped behind a request, so that closing does not take back the reply */
-};
+/* PATIENCE_MS: a place is given away at most so often, also one that is free again. This bounds the connections per second.
+ * PAUSE_MS: between two looks at the connections, so that bytes sent one by one are read together.
+ * REST_BYTES: read and dropped behind a request: closing with unread bytes would take back the reply. */
+enum { PLACES = 32, PATIENCE_MS = 100, DEADLINE_MS = 2000, PAUSE_MS = 1, REST_BYTES = 256 * 1024 };
 
 struct place {
     int fd; /* -1: free */
