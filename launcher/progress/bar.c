@@ -16,12 +16,18 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* " [00:12" behind the counts of a tqdm bar. */
+/* " [00:12" or " [1:00:12" behind the counts of a tqdm bar. */
 static bool is_tqdm_time(struct sv rest)
 {
+    size_t n = 1;
+
     rest = sv_trim(rest);
-    return rest.len > 5 && rest.p[0] == '[' && is_digit(rest.p[1]) && is_digit(rest.p[2]) &&
-           (rest.p[3] == ':' || (is_digit(rest.p[3]) && rest.p[4] == ':'));
+    if (!rest.len || rest.p[0] != '[')
+        return false;
+    while (n < rest.len && n < 5 && is_digit(rest.p[n]))
+        n++;
+    return n > 1 && n + 2 < rest.len && rest.p[n] == ':' && is_digit(rest.p[n + 1]) &&
+           is_digit(rest.p[n + 2]);
 }
 
 static struct sv behind(struct sv line, const char *p)

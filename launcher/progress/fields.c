@@ -44,14 +44,21 @@ static bool next_part(struct sv *rest, struct sv *part)
     return n > 0;
 }
 
+/* Of a letter; other bytes stay none. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
 static bool equals(struct sv part, const char *word)
 {
-    return strlen(word) == part.len && strncasecmp(part.p, word, part.len) == 0;
+    return lower(*part.p) == *word && strlen(word) == part.len && strncasecmp(part.p, word, part.len) == 0;
 }
 
 static bool begins(struct sv part, const char *stem)
 {
-    return strlen(stem) <= part.len && strncasecmp(part.p, stem, strlen(stem)) == 0;
+    return lower(*part.p) == *stem && strlen(stem) <= part.len &&
+           strncasecmp(part.p, stem, strlen(stem)) == 0;
 }
 
 static bool any(struct sv part, const char *const *words, bool (*fits)(struct sv part, const char *word))

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+enum { STRANGERS = 50 }; /* so often a longer bar is seen, and the one that stands still is forgotten */
+
 void position_init(struct position *p)
 {
     *p = (struct position){.epochs = -1,
@@ -93,7 +95,8 @@ static void take_bar_of_epoch(struct position *p, int64_t step, int64_t steps)
 static void begin_bar(struct position *p, int64_t step, int64_t steps)
 {
     p->former_steps = p->outer_steps;
-    p->outer = p->outer_first = step;
+    p->outer = step;
+    p->strangers = 0;
     p->outer_steps = steps;
     p->inner_steps = -1;
     p->inner = 0;
@@ -120,15 +123,16 @@ static void take_bar(struct position *p, int64_t step, int64_t steps)
             p->repeats = true;
             p->bars_steps += steps;
         }
+        p->strangers = step == p->outer ? p->strangers : 0;
         p->inner = step == p->outer ? p->inner : 0;
         p->outer = step;
     } else if (!under_way)
         take_next_bar(p, step, steps);
-    else if (steps == p->inner_steps ||
-             (p->inner_steps < 0 && p->outer == p->outer_first && steps >= p->outer_steps)) {
+    else if (steps == p->inner_steps || (p->inner_steps < 0 && p->outer == 0 && steps >= p->outer_steps)) {
         p->inner_steps = steps;
         p->inner = step;
-    }
+    } else if (steps > p->outer_steps && p->inner_steps < 0 && ++p->strangers > STRANGERS)
+        begin_bar(p, step, steps);
 }
 
 static void take_step(struct position *p, const struct progress_seen *s)

@@ -26,7 +26,8 @@ struct position {
     /* Steps of the run. */
     int64_t step, steps;
     /* Bars without words: one, or one in another. */
-    int64_t outer, outer_steps, outer_first, inner, inner_steps;
+    int64_t outer, outer_steps, inner, inner_steps;
+    int strangers;        /* another bar was seen since the outer one moved: so often */
     int64_t bars_steps;   /* of the bars that ended before */
     int64_t former_steps; /* the total of the bar that ended before this one */
     bool repeats;         /* such a bar began again: it is of an epoch, and nobody told of how many */

@@ -89,8 +89,8 @@ static int compare(const char *name, const struct buf *out, const struct rows *w
         const double step = count_or_none(p.step);
         if (!near(p.percent, now.percent, 1) || !near(step, now.step, 0) ||
             !near(p.loss, now.loss, 1e-6 * fabs(now.loss))) {
-            print_error("%s:%d: percent %g, step %g, loss %g; wanted %g, %g, %g\n", name, line, p.percent, step, p.loss,
-                        now.percent, now.step, now.loss);
+            print_error("%s:%d: percent %g, step %g, loss %g; wanted %g, %g, %g\n", name, line, p.percent,
+                        step, p.loss, now.percent, now.step, now.loss);
             wrong++;
         }
         line++;
