@@ -1,4 +1,6 @@
 /* test_tracker.c - whoever asks a real torchrun while it runs is told how far the training is. */
+#include "launcher/progress/tracker.h"
+
 #include "crew.h"
 
 #include "../ports.h"
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #define UNTIL(file) "until [ -e " file " ]; do sleep 0.01; done; "
 
@@ -60,16 +63,18 @@ static const char *ask(const char *path)
     return body ? body + 4 : "";
 }
 
-/* Ask until the answer has `want`. */
-static const char *ask_for(const char *path, const char *want)
+/* Ask until the answer has `want`, while torchrun runs. */
+static const char *ask_for(const struct run *r, const char *path, const char *want)
 {
     const char *got = "";
+    siginfo_t info = {0};
 
-    for (int i = 0; i < POLLS_MAX; i++) {
+    for (int i = 0; i < POLLS_MAX && !info.si_pid; i++) {
         got = ask(path);
         if (strstr(got, want))
             return got;
         (void)net_wait(-1, 0, 5);
+        assert_int_equal(waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
     }
     fail_msg("%s never had \"%s\" but: %s", path, want, got);
     return NULL;
@@ -94,11 +99,11 @@ static void test_lines(void **state)
     run_start(&r, RUN_ARGS("--nproc-per-node=2"),
               "if [ $RANK = 1 ]; then echo step 9/10; touch said; " UNTIL("end") "exit; fi; " UNTIL(
                   "said") "echo step 3/10; " UNTIL("two") "echo step 5/10 >&2; " UNTIL("end"));
-    ask_for("/progress", "\"step\": 3, \"totalSteps\": 10, \"percent\": 30");
-    ask_for("/progress", "{\"jobUID\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"20");
-    ask_for("/metrics", "\ntorchkeeper_training_progress_ratio 0.3\n");
+    ask_for(&r, "/progress", "\"step\": 3, \"totalSteps\": 10, \"percent\": 30");
+    ask_for(&r, "/progress", "{\"jobUID\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"20");
+    ask_for(&r, "/metrics", "\ntorchkeeper_training_progress_ratio 0.3\n");
     run_touch(&r, "two");
-    ask_for("/progress", "\"step\": 5, \"totalSteps\": 10, \"percent\": 50");
+    ask_for(&r, "/progress", "\"step\": 5, \"totalSteps\": 10, \"percent\": 50");
     run_touch(&r, "end");
     assert_int_equal(run_wait(&r), 0);
     assert_string_equal(ask("/progress"), "");
@@ -117,12 +122,12 @@ static void test_restart(void **state)
               "if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then echo '{\"step\": 7}' "
               ">$TORCHKEEPER_PROGRESS_FILE; " UNTIL("fail") "exit 1; fi; " UNTIL(
                   "on") "echo '{\"step\": 8}' >$TORCHKEEPER_PROGRESS_FILE; " UNTIL("end"));
-    ask_for("/progress", "\"step\": 7}");
+    ask_for(&r, "/progress", "\"step\": 7}");
     run_touch(&r, "fail");
-    assert_null(strstr(ask_for("/progress", "\"restarts\": 1"), "step"));
-    ask_for("/metrics", "\ntorchkeeper_training_restarts_total 1\n");
+    assert_null(strstr(ask_for(&r, "/progress", "\"restarts\": 1"), "step"));
+    ask_for(&r, "/metrics", "\ntorchkeeper_training_restarts_total 1\n");
     run_touch(&r, "on");
-    ask_for("/progress", "\"step\": 8}");
+    ask_for(&r, "/progress", "\"step\": 8}");
     run_touch(&r, "end");
     assert_int_equal(run_wait(&r), 0);
     run_release(&r);
@@ -139,10 +144,10 @@ static void test_file(void **state)
               "[ $RANK = 0 ] || exit 0; echo step 1/100; echo '{\"step\": 4, \"totalSteps\": 8, \"loss\": "
               "0.25, \"percent\": 50}' >$TORCHKEEPER_PROGRESS_FILE; " UNTIL(
                   "two") "echo step 90/100; touch said; " UNTIL("end") "ls $TORCHKEEPER_PROGRESS_FILE >left");
-    ask_for("/progress", "\"step\": 4, \"totalSteps\": 8, \"percent\": 50, \"loss\": 0.25");
+    ask_for(&r, "/progress", "\"step\": 4, \"totalSteps\": 8, \"percent\": 50, \"loss\": 0.25");
     run_touch(&r, "two");
     assert_true(run_wait_file(&r, "said"));
-    ask_for("/progress", "\"step\": 4,");
+    ask_for(&r, "/progress", "\"step\": 4,");
     run_touch(&r, "end");
     assert_int_equal(run_wait(&r), 0);
     cleanup_buf struct buf left = BUF_INIT(200);
@@ -157,7 +162,7 @@ static void test_file(void **state)
     run_release(&r);
 }
 
-/* One that the user names is passed on, and stays; what an earlier run left in it is not this one's. */
+/* One that the user names is passed on, and stays. */
 static void test_own_file(void **state)
 {
     struct run r;
@@ -165,35 +170,14 @@ static void test_own_file(void **state)
     (void)state;
     set_port();
     setenv("TORCHKEEPER_PROGRESS_FILE", "mine.json", 1);
-    run_start(&r, RUN_ARGS("--nnodes=1:1", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0"),
-              "echo $TORCHKEEPER_PROGRESS_FILE; [ -e mine.json ] && echo old; echo '{\"step\": 6}' "
-              ">mine.json; " UNTIL("end"));
-    ask_for("/progress", "\"step\": 6}");
+    run_start(&r, RUN_ARGS("--nproc-per-node=1"),
+              "echo $TORCHKEEPER_PROGRESS_FILE; echo '{\"step\": 6}' >mine.json; " UNTIL("end"));
+    ask_for(&r, "/progress", "\"step\": 6}");
     run_touch(&r, "end");
     assert_int_equal(run_wait(&r), 0);
     assert_string_equal(buf_str(&r.out), "mine.json\n");
     assert_true(run_has_file(&r, "mine.json"));
     run_release(&r);
-    /* Here the path leads to a folder that is there before the run. */
-    char folder[] = "/tmp/test-tracker-XXXXXX", path[64];
-    struct err err;
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof(path), "%s/p.json", folder);
-    assert_int_equal(fs_write_atomic(path, "{\"step\": 99}", 12, &err), 0);
-    setenv("TORCHKEEPER_PROGRESS_FILE", path, 1);
-    set_port();
-    run_start(&r, RUN_ARGS("--nproc-per-node=1"),
-              "sleep 1.5; touch slept; " UNTIL(
-                  "on") "echo '{\"step\": 1}' >$TORCHKEEPER_PROGRESS_FILE; " UNTIL("end"));
-    assert_true(run_wait_file(&r, "slept"));
-    assert_null(strstr(ask_for("/progress", "jobUID"), "step"));
-    run_touch(&r, "on");
-    ask_for("/progress", "\"step\": 1}");
-    run_touch(&r, "end");
-    assert_int_equal(run_wait(&r), 0);
-    run_release(&r);
-    unlink(path);
-    rmdir(folder);
 }
 
 /* What cannot be served is said in a line, and nothing else happens. */
@@ -283,7 +267,7 @@ static void test_nodes(void **state)
     for (int i = 0; i < 2; i++)
         assert_true(run_wait_file(&c.runs[i], "said"));
     served = ports[0];
-    ask_for("/progress", "\"step\": 2, ");
+    ask_for(&c.runs[0], "/progress", "\"step\": 2, ");
     served = ports[1];
     assert_string_equal(ask("/progress"),
                         "{\"jobUID\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"\"}\n");
@@ -292,6 +276,85 @@ static void test_nodes(void **state)
     for (int i = 0; i < 2; i++)
         assert_int_equal(crew_wait(&c, i), 0);
     crew_release(&c);
+}
+
+/* ---- the tracker itself, on a clock of the test's */
+
+static void leave(const char *path, const char *text)
+{
+    struct err err;
+
+    assert_int_equal(fs_write_atomic(path, text, strlen(text), &err), 0);
+}
+
+/* What earlier ranks left in the file is not said of the new ones; what these leave is read within a second, once. */
+static void test_old_file(void **state)
+{
+    char folder[] = "/tmp/test-tracker-XXXXXX", path[64];
+    struct logs l = {.run_dir = "/none"};
+    struct err err = {0};
+    struct tracker t;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/p.json", folder);
+    leave(path, "{\"step\": 99}");
+    set_port();
+    setenv("TORCHKEEPER_PROGRESS_FILE", path, 1);
+    assert_int_equal(tracker_open(&t, &l, getenv, &err), 0);
+    assert_int_equal(tracker_wait_ms(&t, 1000), -1); /* no ranks yet */
+    for (int restarts = 0; restarts < 2; restarts++) {
+        tracker_begin(&t, true, restarts);
+        tracker_look(&t, 5000);
+        assert_int_equal(t.answer.progress.step, -1);
+        assert_int_equal(t.file_ms, 0);
+        leave(path, "{\"step\": 1, \"loss\": 2}");
+        assert_int_equal(tracker_wait_ms(&t, 5400), TRACKER_FILE_MS - 400);
+        tracker_look(&t, 5000 + TRACKER_FILE_MS - 1);
+        assert_int_equal(t.answer.progress.step, -1);
+        tracker_look(&t, 5000 + TRACKER_FILE_MS);
+        assert_int_equal(t.answer.progress.step, 1);
+        assert_int_equal(t.file_ms, 6000);
+        assert_non_null(strstr(ask("/progress"), "\"step\": 1, \"loss\": 2}"));
+        tracker_look(&t, 7000);
+        assert_int_equal(t.file_ms, 6000);
+    }
+    /* A node without rank 0 looks at nothing. */
+    leave(path, "{\"step\": 3}");
+    tracker_begin(&t, false, 2);
+    assert_int_equal(tracker_wait_ms(&t, 9000), -1);
+    leave(path, "{\"step\": 30}");
+    tracker_look(&t, 9000);
+    assert_int_equal(t.answer.progress.step, -1);
+    tracker_straggler(&t, 3, 1.5);
+    assert_non_null(strstr(ask("/progress"),
+                           "\"restarts\": 2, \"time\": \"\", \"straggler\": {\"rank\": 3, \"ratio\": 1.5}}"));
+    tracker_begin(&t, false, 3);
+    assert_null(strstr(ask("/progress"), "straggler"));
+    tracker_close(&t);
+    assert_string_equal(ask("/progress"), "");
+    unlink(path);
+    rmdir(folder);
+    arena_release(&l.arena);
+}
+
+/* Without a port nothing is watched, listened to or looked at. */
+static void test_not_asked(void **state)
+{
+    struct logs l = {.run_dir = "/none"};
+    struct err err = {0};
+    struct tracker t;
+
+    (void)state;
+    setenv("TORCHKEEPER_PROGRESS_PORT", "", 1);
+    setenv("PTJ_ATTEMPT", "bad", 1);
+    assert_int_equal(tracker_open(&t, &l, getenv, &err), 0);
+    assert_false(l.watches || l.watches_out || l.heard || t.path);
+    tracker_begin(&t, true, 0);
+    tracker_look(&t, 5000);
+    tracker_straggler(&t, 1, 2);
+    assert_int_equal(tracker_wait_ms(&t, 5000), -1);
+    tracker_close(&t);
 }
 
 int main(int argc, char **argv)
@@ -304,6 +367,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_no_service, clean),
         cmocka_unit_test_teardown(test_bytes_pass_unchanged, clean),
         cmocka_unit_test_teardown(test_nodes, clean),
+        cmocka_unit_test_teardown(test_old_file, clean),
+        cmocka_unit_test_teardown(test_not_asked, clean),
     };
 
     if (argc != 2)
