@@ -99,6 +99,9 @@ static void test_lines(void **state)
          NONE, NONE, 3, NONE, NONE, NONE, 0.76, 1846},
         {"train loss: 0.5  val loss: 0.25", NONE, NONE, NONE, NONE, NONE, NONE, 0.5, 0},
         {"val loss: 0.25  epoch 3/4  train loss: 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
+        {"[3][40/500] loss 0.5", NONE, NONE, 3, NONE, 40, 500, 0.5, 0},
+        {"  3/100  2.3G  0.05  640:  20%|##        | 8/40 [00:00<00:01, 7.3it/s]", NONE, NONE, 3, 100, 8, 40,
+         0, 0},
         {"step 7/9 loss nan", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
         {"step 7/9 loss inf", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
     };
@@ -169,6 +172,7 @@ static void test_nothing(void **state)
         "retry 2/5",
         "attempt [1/3] failed",
         "Node 1/2 joined",
+        "num_updates 100, loss 0.5",
     };
 
     (void)state;
