@@ -71,7 +71,8 @@ static void test_epochs_and_steps(void **state)
     CHECK({"Epoch 3", -1}, {"Epoch: [3][10/40] loss 0.5", -1}, {"Epoch 4/10", 30});
     /* a line without the total beside those that have it */
     CHECK({"epoch 2/4, batch 5/10 loss 0.5", 37.5}, {"[GPU: 0] Epoch: 0 | Batchsize: 32 | Steps: 10", 37.5},
-          {"epoch 2/4, batch 6/10 loss 0.5", 40});
+          {"[GPU: 0] Epoch: 0 | Batchsize: 32 | Steps: 10", 37.5},
+          {"[GPU: 0] Epoch: 0 | Batchsize: 32 | Steps: 10", 37.5}, {"epoch 2/4, batch 6/10 loss 0.5", 40});
     CHECK({"Num Epochs = 4", -1}, {"{'loss': 0.5, 'epoch': 0.5}", 12.5}, {"{'loss': 0.5, 'epoch': 1.0}", 25});
     CHECK({"Total optimization steps = 200", -1}, {"step 50: loss 0.5", 25});
     CHECK({"Epoch 1/2", 0}, {"Train Epoch: 1 [1280/6400 (20%)]\tLoss: 0.5", 10});

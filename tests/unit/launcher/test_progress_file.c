@@ -147,6 +147,11 @@ static void test_what_is_no_such_file(void **state)
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0); /* and nobody waits for who writes it */
     assert_false(progress_file_read(&f, path, &s));
+    const int fifo = open(path, O_RDWR);
+    assert_int_equal(write(fifo, "{\"step\": 1}", 11), 11);
+    f = (struct progress_file){0};
+    assert_false(progress_file_read(&f, path, &s));
+    close(fifo);
     unlink(path);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_false(progress_file_read(&f, path, &s));

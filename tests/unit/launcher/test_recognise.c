@@ -118,6 +118,7 @@ static void test_nothing(void **state)
         "",
         "loss",
         "date 11/24",
+        "step 11/24/2026 loss 0.5",
         "2026/11/24 10:00:00 loss 0.5",
         "[2026/11/24] loss 0.5",
         "[INFO] 3/4 shards downloaded",
