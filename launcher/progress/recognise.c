@@ -194,7 +194,7 @@ static void take_steps(struct progress_seen *s, const struct reading *r)
         s->epoch_fraction = r->bare->value / r->bare->of;
     } else if (r->bare && s->epoch >= 0)
         bar_epoch_step(s, r->bare->value, r->bare->of);
-    else if (r->bare && r->bare->boxed && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES]))
+    else if (r->bare && r->bare->boxed && !r->bare->part && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES]))
         bar_loose(s, r->bare);
     else
         take_single_step(s, r);
