@@ -376,6 +376,10 @@ static void test_pieces_and_flood(void **state)
     hear(&l, 0, 0, "0/100\n");
     assert_int_equal(t.answer.progress.step, 50);
     assert_non_null(strstr(ask("/progress"), "\"step\": 50, "));
+    hear(&l, 0, 0, "step 6");
+    tracker_begin(&t, true, 1); /* an unfinished line was the last of ranks that are gone */
+    hear(&l, 0, 0, "0/100\n");
+    assert_int_equal(t.answer.progress.step, -1);
     tracker_begin(&t, false, 0);
     hear(&l, 0, 0, "step 60/100\n");
     assert_int_equal(t.answer.progress.step, -1);
