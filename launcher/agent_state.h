@@ -7,6 +7,7 @@
 #include "launcher/exit.h"
 #include "launcher/logs.h"
 #include "launcher/nodes.h"
+#include "launcher/progress/tracker.h"
 #include "launcher/round.h"
 #include "launcher/waiting.h"
 
@@ -20,6 +21,7 @@ struct agent {
     struct logs logs;
     struct round round;
     struct env_round identity;
+    struct tracker tracker;
     struct pollfd *pfds;
     int port_held;          /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
     int kept_data;          /* memory for the ranks (machine.h); -1: none */
