@@ -242,14 +242,9 @@ static void on_applied(void *ctx, const struct apply_result *r)
     if (r->status_written)
         k->unreadable_told = p->plan.unreadable;
     bool told = keystate_learn(k, r,
-                               &(struct keystate_pass){.generation = p->generation,
-                                                       .n_gone_used = p->n_gone_used,
-                                                       .took_ms = now(c) - p->begun_ms,
-                                                       .version = p->version,
-                                                       .pods_first = p->plan.pods_first,
-                                                       .progressed = p->plan.progressed,
-                                                       .progress_only = p->plan.progress_only,
-                                                       .slow_rank = p->plan.slow_rank},
+                               &(struct keystate_pass){p->generation, p->n_gone_used, now(c) - p->begun_ms,
+                                                       p->version, p->plan.pods_first, p->plan.progressed,
+                                                       p->plan.progress_only, p->plan.slow_rank},
                                wall(c), now(c));
     count(c, p, r);
     if (r->ok)
@@ -346,24 +341,13 @@ static bool is_put_off(struct pass *p, struct keystate *k)
     return true;
 }
 
-static void ask_for_progress(struct controller *c, const struct plan_input *in)
-{
-    const struct pod *pod = progress_pod(in);
-
-    if (pod)
-        poller_ask(c->poller,
-                   &(struct poller_target){in->job->ns, in->job->uid, pod->uid, pod->ip, pod->attempt});
-    else
-        poller_forget(c->poller, in->job->uid);
-}
-
 static void plan_and_apply(struct pass *p, const struct trainjob *job, struct keystate *k)
 {
     struct controller *c = p->c;
     struct plan_input in;
 
     snapshot_take(&in, &p->arena, &c->watches, job, k);
-    ask_for_progress(c, &in);
+    poller_follow(c->poller, &in);
     k->shown = job->status.progress;
     in.job_is_new = !k->status_tried && term_is_newer(&c->term, job->resource_version);
     in.now_ms = wall(c);

@@ -6,6 +6,7 @@
 #include "common/random.h"
 #include "kube/fairqueue.h"
 #include "kube/store.h"
+#include "operator/plan/progress.h"
 #include "operator/podget.h"
 
 #include <stdlib.h>
@@ -221,20 +222,34 @@ void poller_ask(struct poller *p, const struct poller_target *target)
     set_timer(p);
 }
 
+void poller_follow(struct poller *p, const struct plan_input *in)
+{
+    const struct pod *pod = progress_pod(in);
+
+    if (pod)
+        poller_ask(p, &(struct poller_target){in->job->ns, in->job->uid, pod->uid, pod->ip, pod->attempt});
+    else
+        poller_forget(p, in->job->uid);
+}
+
 void poller_forget(struct poller *p, const char *job_uid)
 {
-    if (kube_store_remove(p->jobs, "", job_uid, NULL))
-        set_timer(p);
+    if (kube_store_remove(p->jobs, "", job_uid, NULL)) /* its place may be another's */
+        kube_loop_timer_set(p->loop, &p->timer, kube_loop_now_ms(p->loop));
 }
 
 void poller_forget_all(struct poller *p)
 {
     kube_store_free(p->jobs);
     p->jobs = kube_store_new(asked_free);
-    set_timer(p);
+    kube_loop_timer_cancel(p->loop, &p->timer);
 }
 
 struct poller_counts poller_counts(const struct poller *p)
 {
-    return p->counts;
+    struct poller_counts c = p->counts;
+
+    for (int i = 0; i < POLLER_PLACES; i++)
+        c.out += p->slots[i].of != NULL;
+    return c;
 }

@@ -11,7 +11,7 @@
 #define TK_OPERATOR_POLLER_H
 
 #include "kube/loop.h"
-#include "operator/api/jobprogress.h"
+#include "operator/plan/plan.h"
 #include "operator/podaddress.h"
 
 enum {
@@ -42,6 +42,7 @@ struct poller_options {
 
 struct poller_counts {
     uint64_t ok, failed, dropped; /* dropped: the answer of another job or attempt */
+    int out;                      /* not a counter: being asked now */
 };
 
 struct poller *poller_new(struct kube_loop *l, const struct poller_options *options);
@@ -49,6 +50,8 @@ void poller_free(struct poller *p);
 
 /* Ask this job from now on, or go on; another pod or attempt than before begins anew. */
 void poller_ask(struct poller *p, const struct poller_target *target);
+void poller_follow(struct poller *p,
+                   const struct plan_input *in); /* ask it, or forget it: see progress_pod */
 void poller_forget(struct poller *p, const char *job_uid);
 void poller_forget_all(struct poller *p);
 

@@ -3,6 +3,7 @@
 
 #include "operator/plan/mend.h"
 #include "operator/plan/naming.h"
+#include "operator/plan/planner.h"
 
 #include <string.h>
 

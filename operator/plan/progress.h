@@ -4,7 +4,9 @@
 #ifndef TK_OPERATOR_PLAN_PROGRESS_H
 #define TK_OPERATOR_PLAN_PROGRESS_H
 
-#include "operator/plan/planner.h"
+#include "operator/plan/plan.h"
+
+struct planner;
 
 enum {
     PROGRESS_SPACING_MS = 10000, /* between two writes that only tell of the progress */
