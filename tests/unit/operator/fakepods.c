@@ -64,7 +64,7 @@ static void answer(struct fakepods_connection *c)
         if (sent < 0)
             hang_up(c);
         else
-            c->sent += (size_t)sent;
+            c->sent += (size_t)sent, c->of->sent += (size_t)sent;
     } else if (c->reply.end == FAKEPODS_CLOSES) {
         hang_up(c);
     } else {

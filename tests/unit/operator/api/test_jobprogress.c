@@ -50,6 +50,19 @@ static void test_whole(void **state)
     assert_true(a.slow_ratio == 1.42);
 }
 
+/* As launcher/progress/answer.c prints it. */
+static void test_as_it_is_served(void **state)
+{
+    static const char TEXT[] = "{\"jobUID\": \"u\", \"attempt\": 2, \"restarts\": 0, \"time\": "
+                               "\"2026-11-24T10:00:00Z\", \"step\": 1200, \"percent\": 24, \"loss\": 0.531, "
+                               "\"straggler\": {\"rank\": 3, \"ratio\": 1.42}}\n";
+    cleanup_arena struct arena a = {0};
+
+    (void)state;
+    assert_string_equal(shown(TEXT, &a),
+                        "{\"step\":1200,\"percent\":24,\"loss\":0.531," TIME ",\"summary\":\"24%\"}");
+}
+
 static void test_what_is_shown(void **state)
 {
     static const struct {
@@ -233,13 +246,10 @@ static void test_moved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_what_is_shown),
-        cmocka_unit_test(test_nothing_seen_yet),
-        cmocka_unit_test(test_no_answers),
-        cmocka_unit_test(test_long_and_deep),
-        cmocka_unit_test(test_stragglers),
-        cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_whole),         cmocka_unit_test(test_as_it_is_served),
+        cmocka_unit_test(test_what_is_shown), cmocka_unit_test(test_nothing_seen_yet),
+        cmocka_unit_test(test_no_answers),    cmocka_unit_test(test_long_and_deep),
+        cmocka_unit_test(test_stragglers),    cmocka_unit_test(test_moved),
     };
 
     return cmocka_run_group_tests_name("jobprogress", tests, NULL, NULL);
