@@ -91,7 +91,6 @@ static void begin_term(void *ctx)
 
     kube_store_free(c->states);
     c->states = kube_store_new(keystate_free);
-    poller_forget_all(c->poller);
     term_begin(&c->term);
 }
 

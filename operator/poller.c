@@ -105,6 +105,31 @@ static void begin(struct poller *p, struct asked *j)
     j->out = s;
 }
 
+static void asked_free(void *value)
+{
+    struct asked *j = value;
+    struct poller *p = j->poller;
+
+    if (j->out) {
+        podget_release(&j->out->get);
+        j->out->of = NULL;
+    }
+    fairqueue_leave(p->turns, &j->turn);
+    heap_remove(&p->due, &j->due);
+    free((char *)j->target.ns);
+    free((char *)j->target.job_uid);
+    free((char *)j->target.pod_uid);
+    free((char *)j->target.ip);
+    free(j);
+}
+
+static void forget_all(struct poller *p)
+{
+    kube_store_free(p->jobs);
+    p->jobs = kube_store_new(asked_free);
+    kube_loop_timer_cancel(p->loop, &p->timer);
+}
+
 /* Let those go whose time and turn have come. */
 static void go_on(void *ctx)
 {
@@ -114,7 +139,7 @@ static void go_on(void *ctx)
     struct fairqueue_item *it;
 
     if (!p->o.leads(p->o.ctx)) {
-        poller_forget_all(p);
+        forget_all(p);
         return;
     }
     while ((n = heap_first(&p->due)) && n->at_ms <= now) {
@@ -144,24 +169,6 @@ static void on_done(void *ctx, struct podget *g, const struct sv *body)
     if (verdict == JOBPROGRESS_OK && p->o.leads(p->o.ctx))
         p->o.answered(p->o.ctx, &j->target, &answer);
     go_on(p);
-}
-
-static void asked_free(void *value)
-{
-    struct asked *j = value;
-    struct poller *p = j->poller;
-
-    if (j->out) {
-        podget_release(&j->out->get);
-        j->out->of = NULL;
-    }
-    fairqueue_leave(p->turns, &j->turn);
-    heap_remove(&p->due, &j->due);
-    free((char *)j->target.ns);
-    free((char *)j->target.job_uid);
-    free((char *)j->target.pod_uid);
-    free((char *)j->target.ip);
-    free(j);
 }
 
 struct poller *poller_new(struct kube_loop *l, const struct poller_options *options)
@@ -236,13 +243,6 @@ void poller_forget(struct poller *p, const char *job_uid)
 {
     if (kube_store_remove(p->jobs, "", job_uid, NULL)) /* its place may be another's */
         kube_loop_timer_set(p->loop, &p->timer, kube_loop_now_ms(p->loop));
-}
-
-void poller_forget_all(struct poller *p)
-{
-    kube_store_free(p->jobs);
-    p->jobs = kube_store_new(asked_free);
-    kube_loop_timer_cancel(p->loop, &p->timer);
 }
 
 struct poller_counts poller_counts(const struct poller *p)

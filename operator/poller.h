@@ -53,7 +53,6 @@ void poller_ask(struct poller *p, const struct poller_target *target);
 void poller_follow(struct poller *p,
                    const struct plan_input *in); /* ask it, or forget it: see progress_pod */
 void poller_forget(struct poller *p, const char *job_uid);
-void poller_forget_all(struct poller *p);
 
 struct poller_counts poller_counts(const struct poller *p);
 

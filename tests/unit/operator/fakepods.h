@@ -41,7 +41,7 @@ struct fakepods {
     struct kube_loop_fd listener;
     struct fakepods_connection connections[FAKEPODS_CONNECTIONS];
     int requests, open, open_max;
-    size_t sent; /* bytes of all answers: what the client took, and what its kernel and ours hold for it */
+    size_t sent;     /* bytes of all answers */
     char last[1024]; /* the last request, whole */
 };
 

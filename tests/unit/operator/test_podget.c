@@ -103,7 +103,8 @@ static void rig_stop(struct rig *r)
 }
 
 /* Whether there was an answer. */
-enum { BUFFERS_BYTES = 16 << 20 }; /* no kernel holds more for one connection */
+/* Both ends take turns, and an answer comes in small pieces: the server is not far ahead of the client. */
+enum { TAKEN_BYTES = 256 << 10 };
 
 static bool get(struct rig *r, const char *path)
 {
@@ -179,7 +180,7 @@ static void test_no_answers(void **state)
         if (get(&r, PATHS[i]))
             fail_msg("%s: an answer", PATHS[i]);
         assert_int_equal(r.pods.requests, before + 1);
-        if (r.pods.sent > BUFFERS_BYTES)
+        if (r.pods.sent > TAKEN_BYTES)
             fail_msg("%s: %zu bytes were taken", PATHS[i], r.pods.sent);
         r.pods.sent = 0;
     }

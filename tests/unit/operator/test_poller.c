@@ -280,7 +280,7 @@ static void test_good_answer_ends_back_off(void **state)
     assert_int_equal(next_in_s(&r), 10);
     assert_int_equal(next_in_s(&r), 20);
     assert_int_equal(next_in_s(&r), 40);
-    ask_attempt(&r, "ns", "u", "late", 1);
+    ask_attempt(&r, "ns", "u", "good", 1);
     assert_in_range(next_in_s(&r), 1, 10);
     rig_stop(&r);
 }

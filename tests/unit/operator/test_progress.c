@@ -113,9 +113,15 @@ static void test_written(void **state)
     lab_until(&r.lab, shows_47);
     int writes = fake_log_count(r.lab.server, "PATCH", "/status");
     int asked = r.pods.requests;
+    uint64_t passes = controller_counts(r.lab.operators[0].controller).passes;
     pass_s(&r, 590);
     assert_in_range(r.pods.requests - asked, 50, 61);
     assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 8, 10); /* once a minute */
+    /* Most answers cause no pass. */
+    const struct controller_counts counts = controller_counts(r.lab.operators[0].controller);
+    assert_in_range(counts.passes - passes, 8, 30);
+    assert_int_equal(counts.polls.ok, r.pods.requests);
+    assert_int_equal(counts.polls.failed + counts.polls.dropped, 0);
     r.percent = 48;
     lab_until(&r.lab, shows_48);
     r.lab.hold_master = false;
