@@ -5,16 +5,16 @@
  * its own slot only, with relaxed atomic stores: no system call, no lock. Every rank of the node, and whatever it starts,
  * can write the whole file, so the launcher believes nothing of it: a text is bounded, a number is only compared.
  *
- * Ownership: the launcher owns the descriptor and its mapping; a rank owns its mapping until it ends.
- * Threads:   one thread of a rank writes a slot; any thread may read it.
+ * Ownership: the launcher owns the descriptor and its mapping; a rank keeps its mapping until it ends.
+ * Threads:   one thread of a rank writes a slot, but for `signs`; any thread may read it.
  * Units:     _us are microseconds.
- * Errors:    none: without the file rank_state_join gives a slot of the process's own, which nobody reads.
+ * Errors:    none: without the file a rank gets memory of its own, which nobody reads.
  */
 #ifndef TK_COMMON_RANK_STATE_H
 #define TK_COMMON_RANK_STATE_H
 
 #include "common/cleanup.h"
-#include "common/kept_memory.h"
+#include "common/memory_file.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -60,13 +60,29 @@ struct rank_slot {
 _Static_assert(sizeof(struct rank_slot) == 128, "a slot has 128 bytes");
 
 /* The launcher: make the file for n ranks and map it at *slots, all zero. Returns the descriptor, which the caller closes
- * after rank_state_unmap, and the variable's value in `where`; -1: memory files are forbidden here, *slots is NULL. */
-int rank_state_make(int n, struct rank_slot **slots, char where[static KEPT_MEMORY_BYTES]) MUST_CHECK;
+ * after rank_state_unmap, and the start of the variable's value in `where`: "/SLOT" follows. -1: memory files are forbidden
+ * here, *slots is NULL. */
+int rank_state_make(int n, struct rank_slot **slots, char where[static MEMORY_FILE_BYTES]) MUST_CHECK;
 void rank_state_unmap(struct rank_slot *slots, int n);
 
-/* A rank: its slot. `where` is the variable's value, `local_rank` the number of its slot. Where there is no such file of a
- * living process, or it has no such slot, a slot of this process's own, never NULL. */
-struct rank_slot *rank_state_join(const char *where, int local_rank);
+/* The launcher, before it starts a round's ranks: as if nobody had written. */
+void rank_state_clear(struct rank_slot *slots, int n);
+
+/* A rank: its slot. `where` is the variable's value, "PID/NUMBER/SLOT", or NULL. Where there is no such file of a living
+ * process, or it has no such slot, memory of this process's own; never NULL. */
+struct rank_slot *rank_state_join(const char *where);
+
+/* A rank: one more thing that shows life. Any thread. */
+static inline void rank_state_sign(struct rank_slot *s)
+{
+    atomic_fetch_add_explicit(&s->signs, 1, memory_order_relaxed);
+}
+
+/* A rank: what it is in from now on. */
+static inline void rank_state_phase(struct rank_slot *s, enum rank_phase phase)
+{
+    atomic_store_explicit(&s->phase, phase, memory_order_relaxed);
+}
 
 /* "all_reduce"; "a collective" for an unknown number. */
 const char *rank_call_name(uint32_t call);

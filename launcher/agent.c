@@ -21,6 +21,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
+    g->rank_state = machine_rank_state(o->nproc, &g->slots, &g->identity.rank_state, &g->arena);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -107,6 +108,7 @@ int agent_start_round(struct agent *g, struct err *err)
     if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
+    rank_state_clear(g->slots, o->nproc);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
     for (int i = 0; i < o->nproc; i++)
@@ -292,6 +294,9 @@ int agent_run(const struct options *o, char *const *env)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
+    rank_state_unmap(g.slots, o->nproc);
+    if (g.rank_state >= 0)
+        close(g.rank_state);
     arena_release(&g.said);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;

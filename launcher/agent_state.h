@@ -2,6 +2,7 @@
 #ifndef TK_LAUNCHER_AGENT_STATE_H
 #define TK_LAUNCHER_AGENT_STATE_H
 
+#include "common/rank_state.h"
 #include "launcher/agent.h"
 #include "launcher/env.h"
 #include "launcher/exit.h"
@@ -21,13 +22,15 @@ struct agent {
     struct round round;
     struct env_round identity;
     struct pollfd *pfds;
-    int port_held;          /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
-    int kept_data;          /* memory for the ranks (machine.h); -1: none */
-    int signals;            /* a signalfd */
-    int signal;             /* the first signal that ends the run; 0: none */
-    bool meets;             /* several nodes may take part: `nodes` is open */
-    struct nodes nodes;     /* with `meets` */
-    struct waiting waiting; /* messages while waiting for other nodes */
+    int port_held;           /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
+    int kept_data;           /* memory for the ranks (machine.h); -1: none */
+    int rank_state;          /* the file of what the ranks do (machine.h); -1: none */
+    struct rank_slot *slots; /* [nproc] the same, which any rank may write at any time; NULL: none */
+    int signals;             /* a signalfd */
+    int signal;              /* the first signal that ends the run; 0: none */
+    bool meets;              /* several nodes may take part: `nodes` is open */
+    struct nodes nodes;      /* with `meets` */
+    struct waiting waiting;  /* messages while waiting for other nodes */
     char host[HOST_NAME_MAX + 1];
     const char *report; /* path of the termination report (report.h); NULL: none is written */
 };

@@ -99,6 +99,8 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
     if (round->kept_data)
         put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
+    if (round->rank_state)
+        put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (env_sets_omp(o, base))
@@ -117,7 +119,7 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
          * memory of one that started this launcher is for its ranks. */
         if (!ours && !same_variable(*b, "TORCHELASTIC_ERROR_FILE=") &&
             !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "=") &&
-            !same_variable(*b, CONTRACT_ENV_KEPT_DATA "="))
+            !same_variable(*b, CONTRACT_ENV_KEPT_DATA "=") && !same_variable(*b, CONTRACT_ENV_RANK_STATE "="))
             *at++ = *b;
     }
     memcpy(at, s.vars, (size_t)s.n * sizeof(*at));
