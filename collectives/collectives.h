@@ -55,13 +55,13 @@ enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIV
 
 struct rank_slot;
 
-/* Use the functions of calls.h, which note each call in the rank's slot, rather than the table's own. */
+/* Use the functions of noted.h, which note each call in the rank's slot, rather than the table's own. */
 struct collectives {
     int rank;
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
-    /* Where calls.h notes calls; NULL: nowhere. of_all: a collective of this table is one of all ranks of the run. */
+    /* Where noted.h notes calls; NULL: nowhere. of_all: a collective of this table is one of all ranks of the run. */
     struct rank_slot *slot;
     bool of_all;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or

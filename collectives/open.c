@@ -104,11 +104,11 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
     struct collectives *c = memory_must(calloc(1, sizeof(*c)));
     c->rank = cfg->rank;
     c->world = cfg->world;
-    c->slot = cfg->slot;
-    c->of_all = true;
-    rank_state_begin(c->slot, RANK_CALL_OPEN, true);
+    rank_state_begin(cfg->slot, RANK_CALL_OPEN, true);
     const int rc = open_transport(c, cfg, timeout_ms, err);
-    rank_state_end(c->slot, true);
+    rank_state_end(cfg->slot, true);
+    c->slot = cfg->slot; /* the transport has filled in all the rest */
+    c->of_all = true;
     if (rc < 0) {
         free(c);
         return NULL;

@@ -1,5 +1,5 @@
 /* open.c - create and close an NCCL communicator over the ranks of a job, and one over a subset of them. */
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "collectives/nccl/nccl.h"
 #include "common/memory.h"
 

@@ -1,7 +1,7 @@
 /* pod_data.c - load a data set into shared memory once per pod; the pod's other ranks map it. */
 #include "trainer/data/pod_data.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "trainer/data/kept.h"
 
 #include <errno.h>

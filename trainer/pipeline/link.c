@@ -1,7 +1,7 @@
 /* link.c - send and receive activations and gradients between neighbouring pipeline stages. */
 #include "trainer/pipeline/pipeline.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "collectives/device.h"
 #include "kernels/device.h"
 

@@ -2,7 +2,7 @@
  * whole model's flat buffers, since their layers do. */
 #include "trainer/pipeline/pipeline.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* evaluate.c - run the model forward over a shard of the data and sum losses and hits. */
 #include "trainer/run/evaluate.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "trainer/data/sampler.h"
 #include "trainer/model/loss.h"
 #include "trainer/run/resident/resident.h"

@@ -1,7 +1,7 @@
 /* pair.c - all-reduce and optimizer update in one pass, for exactly two ranks of one host. */
 #include "trainer/run/pair.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "common/clock.h"
 #include "kernels/device.h"
 

@@ -1,7 +1,7 @@
 /* run.c - train for all epochs, validate, test, and write the results. */
 #include "trainer/run/run_epoch.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "common/contract.h"
 #include "trainer/state/save.h"
 

@@ -1,7 +1,7 @@
 /* session_batch.c - choose the batch of each rank, and for GPT-2's --total_batch_tokens how many sequences go through the device at
  * a time: as many as its memory holds.
  */
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/session.h"

@@ -1,7 +1,7 @@
 /* session_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
 #include "trainer/run/session.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 

@@ -1,7 +1,7 @@
 /* shard.c - cut the parameters into one part per rank (ZeRO): all of one length, the last ones shorter or empty. */
 #include "trainer/run/shard.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 
 #include <string.h>
 

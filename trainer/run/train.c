@@ -1,7 +1,7 @@
 /* train.c - one training step on the CPU or by resident/ on a GPU. */
 #include "trainer/run/train.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/model/loss.h"
 #include "trainer/run/pair.h"

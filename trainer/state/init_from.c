@@ -1,7 +1,7 @@
 /* init_from.c - rank 0 reads weights from a file and broadcasts them. */
 #include "trainer/state/init_from.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "trainer/state/weights/fill.h"
 
 static int read_weights(const char *path, struct model *m, struct err *err)

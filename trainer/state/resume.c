@@ -1,7 +1,7 @@
 /* resume.c - rank 0 chooses the checkpoint to resume from and broadcasts its state. */
 #include "trainer/state/resume.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 #include "trainer/state/candidates.h"
 
 #include <stdarg.h>

@@ -6,7 +6,7 @@
  */
 #include "trainer/run/resident/state.h"
 
-#include "collectives/calls.h"
+#include "collectives/noted.h"
 
 #include <math.h>
 

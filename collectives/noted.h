@@ -1,8 +1,8 @@
-/* calls.h - the calls of a table of collectives.h, noted in the rank's slot (common/rank_state.h): which call the rank is
+/* noted.h - the calls of a table of collectives.h, noted in the rank's slot (common/rank_state.h): which call the rank is
  * in, how many it has made, and how long it was in them. Arguments and errors are those of the table's functions.
  */
-#ifndef TK_COLLECTIVES_CALLS_H
-#define TK_COLLECTIVES_CALLS_H
+#ifndef TK_COLLECTIVES_NOTED_H
+#define TK_COLLECTIVES_NOTED_H
 
 #include "collectives/collectives.h"
 #include "common/rank_state.h"
