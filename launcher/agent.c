@@ -21,7 +21,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
-    g->rank_state = machine_rank_state(o->nproc, &g->slots, &g->identity.rank_state, &g->arena);
+    agent_open_steps(g);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -108,9 +108,10 @@ int agent_start_round(struct agent *g, struct err *err)
     if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
-    rank_state_clear(g->slots, o->nproc);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
+    agent_begin_steps(g);
+    tracker_begin(&g->tracker, g->identity.first_rank == 0, g->identity.restart_count);
     for (int i = 0; i < o->nproc; i++)
         if (start_rank(g, python, i, &a, err) < 0) {
             round_kill(&g->round);
@@ -135,8 +136,10 @@ static void read_signals(struct agent *g)
 /* How long poll may sleep; -1: for ever. */
 static int wait_ms(const struct agent *g)
 {
+    const int64_t now_ms = clock_mono_ms();
     const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, clock_mono_ms())};
+                         waiting_left_ms(&g->waiting, now_ms), tracker_wait_ms(&g->tracker, now_ms),
+                         agent_steps_wait_ms(g, now_ms)};
     int least = -1;
 
     for (size_t i = 0; i < ARRAY_LEN(waits); i++)
@@ -153,12 +156,14 @@ void agent_turn(struct agent *g)
     g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? nodes_fd(&g->nodes) : -1, .events = POLLIN};
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     logs_turn(&g->logs, g->pfds, n);
+    tracker_look(&g->tracker, clock_mono_ms());
     read_signals(g);
     if (g->meets) {
         nodes_look(&g->nodes);
         waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
     }
     round_step(&g->round);
+    agent_look_at_steps(g);
 }
 
 void agent_read_messages(struct agent *g)
@@ -282,21 +287,23 @@ int agent_run(const struct options *o, char *const *env)
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
+        if (tracker_open(&g.tracker, &g.logs, getenv, &err) < 0)
+            agent_say(&g, "torchrun: %s\n", err.msg);
+        g.identity.progress_file = g.tracker.path;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
         rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
     }
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);
+    tracker_close(&g.tracker);
     logs_close(&g.logs);
     release_port(&g);
     if (g.signals >= 0)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
-    rank_state_unmap(g.slots, o->nproc);
-    if (g.rank_state >= 0)
-        close(g.rank_state);
+    agent_close_steps(&g);
     arena_release(&g.said);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;

@@ -22,6 +22,8 @@
 #include <poll.h>
 
 enum { LOGS_LINE_BYTES = 64 * 1024, LOGS_SINK_BYTES = 256 * 1024, LOGS_STREAMS = 2, LOGS_TAIL_BYTES = 1024 };
+#define LOGS_PROGRESS_FILE                                                                                   \
+    "/progress.json" /* in the run's folder, unless the user names another (progress/tracker.h) */
 
 /* One stream of one rank; index 0 is stdout, 1 is stderr. */
 struct log_stream {
@@ -45,7 +47,7 @@ struct logs {
     struct arena arena;
     const char *run_dir; /* the run's folder; NULL: none */
     int last_attempt;
-    bool temporary; /* run_dir has error files only and is removed by logs_close */
+    bool temporary; /* run_dir has no logs and is removed by logs_close */
     /* Set by the caller before logs_begin. watches: stderr streams that go to the console are watched, watches_out: so are
      * stdout streams. heard: gets the bytes of each teed or watched stream as they come; NULL: nobody. */
     bool watches, watches_out;
