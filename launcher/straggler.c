@@ -22,8 +22,6 @@ void straggler_begin(struct straggler *s, int64_t first_rank)
     s->ratio = 0;
     s->windows = 0;
     memset(s->from, 0, (size_t)s->n * sizeof(*s->from));
-    for (int i = 0; i < STRAGGLER_WINDOWS; i++)
-        s->last[i].rank = -1;
 }
 
 /* -1: not a time of so many steps. */
@@ -73,37 +71,34 @@ static int by_value(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* How often rank `rank` was slow in the last windows, and the median of its ratios then. */
-static int count(const struct straggler *s, int64_t rank, double *ret_ratio)
+/* Who was the slowest in enough of the last windows; -1: nobody. And the median of the ratios of all of them. */
+static int64_t slowest(const struct straggler *s, double *ret_ratio)
 {
     double ratio[STRAGGLER_WINDOWS];
-    int n = 0;
+    int64_t most = -1;
 
-    for (int i = 0; i < STRAGGLER_WINDOWS; i++)
-        if (s->last[i].rank == rank)
-            ratio[n++] = s->last[i].ratio;
-    qsort(ratio, (size_t)n, sizeof(*ratio), by_value);
-    *ret_ratio = ratio[n / 2];
-    return n;
+    for (int i = 0; i < STRAGGLER_WINDOWS; i++) {
+        int n = 0;
+        for (int k = 0; k < STRAGGLER_WINDOWS; k++)
+            n += s->last[k].rank == s->last[i].rank;
+        most = n >= STRAGGLER_MOST ? s->last[i].rank : most;
+        ratio[i] = s->last[i].ratio;
+    }
+    qsort(ratio, STRAGGLER_WINDOWS, sizeof(*ratio), by_value);
+    *ret_ratio = ratio[STRAGGLER_WINDOWS / 2];
+    return most;
 }
 
 void straggler_judge(struct straggler *s, const struct steps *run)
 {
-    double ratio;
-
     if (run->window == s->judged || run->ranks < 1)
         return;
     s->judged = run->window;
-    const bool slow = steps_ratio(run) > STRAGGLER_RATIO;
     const int at = s->windows++ % STRAGGLER_WINDOWS;
-    s->last[at].rank = slow ? run->slow_rank : -1;
+    s->last[at].rank = run->slow_rank;
     s->last[at].ratio = steps_ratio(run);
-    s->rank = -1;
-    for (int i = 0; i < STRAGGLER_WINDOWS; i++)
-        if (s->last[i].rank >= 0 && count(s, s->last[i].rank, &ratio) >= STRAGGLER_MOST) {
-            s->rank = s->last[i].rank;
-            s->ratio = ratio;
-        }
+    const int64_t rank = s->windows < STRAGGLER_WINDOWS ? -1 : slowest(s, &s->ratio);
+    s->rank = s->ratio > STRAGGLER_RATIO ? rank : -1;
 }
 
 bool straggler_due(struct straggler *s, int64_t now_ms)

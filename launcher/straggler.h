@@ -2,8 +2,9 @@
  * counts and times are arguments.
  *
  * A window is closed when each rank of the node has made STRAGGLER_STEPS steps more. A rank is a straggler while it was the
- * slowest, and its step (rendezvous/steps.h) longer than STRAGGLER_RATIO times the median one, in STRAGGLER_MOST of the last
- * STRAGGLER_WINDOWS windows: a single pause, however long, is one window's affair.
+ * slowest in STRAGGLER_MOST of the last STRAGGLER_WINDOWS windows, and the slowest's step (rendezvous/steps.h) was longer than
+ * STRAGGLER_RATIO times the median one in most of them. So a pause, however long, is one window's affair, and ranks that are
+ * slow by chance are not always the same.
  *
  * Ownership: memory is the arena's.
  * Units:     milliseconds of the monotonic clock; microseconds of work.
@@ -32,14 +33,14 @@ struct straggler {
     struct steps *part;           /* [n] */
     struct steps steps;           /* of this node, in the last window */
     int64_t rank;                 /* the straggler; -1: none */
-    double ratio;                 /* its step to the median one, the median of its windows */
-    int64_t tell_ms;              /* not to be told again before */
-    int64_t judged;               /* the last window of the run that was judged */
-    int windows;                  /* judged in this round */
+    double ratio;    /* of the slowest one's step to the median one, the median of the last windows */
+    int64_t tell_ms; /* not to be told again before */
+    int64_t judged;  /* the last window of the run that was judged */
+    int windows;     /* judged in this round */
     struct {
         int64_t rank;
         double ratio;
-    } last[STRAGGLER_WINDOWS]; /* a ring; rank -1: nobody was slow */
+    } last[STRAGGLER_WINDOWS]; /* a ring: the slowest of each */
 };
 
 void straggler_init(struct straggler *s, int n, struct arena *a);
