@@ -117,6 +117,7 @@ int agent_start_round(struct agent *g, struct err *err)
             process_sweep();
             return -1;
         }
+    agent_hang_begin(g);
     return 0;
 }
 
@@ -136,7 +137,7 @@ static void read_signals(struct agent *g)
 static int wait_ms(const struct agent *g)
 {
     const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, clock_mono_ms())};
+                         waiting_left_ms(&g->waiting, clock_mono_ms()), agent_hang_wait_ms(g)};
     int least = -1;
 
     for (size_t i = 0; i < ARRAY_LEN(waits); i++)
@@ -159,6 +160,7 @@ void agent_turn(struct agent *g)
         waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
     }
     round_step(&g->round);
+    agent_hang_step(g);
 }
 
 void agent_read_messages(struct agent *g)
@@ -221,13 +223,13 @@ void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
 }
 
 /* After a round: 1 to start another, 0 when the run ends with *status. */
-static int judge(struct agent *g, int *status)
+static int judge(struct agent *g, bool hung, int *status)
 {
     const struct options *o = g->options;
     char how[48], name[32];
     bool sure;
     int root = exit_root_cause(g->round.workers, g->round.n, &sure);
-    const bool restarts_left = g->identity.restart_count < o->max_restarts &&
+    const bool restarts_left = !hung && g->identity.restart_count < o->max_restarts &&
                                (root < 0 || !contract_is_final(g->round.workers[root].status));
 
     if (g->round.signal && (root < 0 || restarts_left)) {
@@ -263,11 +265,18 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
         while (!round_over(&g->round))
             agent_turn(g);
         logs_end(&g->logs, AGENT_FLUSH_MS);
+        const bool hung = agent_hang_end(g);
+        agent_hang_blame(g);
         if (g->round.failed || g->round.signal)
             process_sweep();
-        again = judge(g, status);
+        again = judge(g, hung, status);
     } while (again);
     return 0;
+}
+
+static void heard(void *ctx, int local, int stream, const char *bytes, size_t len)
+{
+    agent_hang_heard(ctx, local, stream, bytes, len);
 }
 
 int agent_run(const struct options *o, char *const *env)
@@ -282,6 +291,9 @@ int agent_run(const struct options *o, char *const *env)
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
+        agent_hang_open(&g);
+        g.logs.heard = heard;
+        g.logs.heard_ctx = &g;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
         rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
@@ -289,6 +301,7 @@ int agent_run(const struct options *o, char *const *env)
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);
     logs_close(&g.logs);
+    agent_hang_close(&g);
     release_port(&g);
     if (g.signals >= 0)
         close(g.signals);

@@ -6,6 +6,7 @@
 #include "launcher/agent.h"
 #include "launcher/env.h"
 #include "launcher/exit.h"
+#include "launcher/hang.h"
 #include "launcher/logs.h"
 #include "launcher/nodes.h"
 #include "launcher/round.h"
@@ -31,6 +32,7 @@ struct agent {
     bool meets;              /* several nodes may take part: `nodes` is open */
     struct nodes nodes;      /* with `meets` */
     struct waiting waiting;  /* messages while waiting for other nodes */
+    struct hang hang;
     char host[HOST_NAME_MAX + 1];
     const char *report; /* path of the termination report (report.h); NULL: none is written */
 };
@@ -51,6 +53,19 @@ int agent_start_round(struct agent *g, struct err *err) MUST_CHECK;
 /* Wait for one event (output, a signal, an exited rank, the meeting, a deadline) and act on it. The launcher
  * sleeps only here. */
 void agent_turn(struct agent *g);
+
+/* agent_hang.c: watch a round for signs of life, where options->progress_timeout_ms says so; else these do nothing.
+ * open: before the first round, also when logs are not open yet. begin: the ranks have been started. heard: output came.
+ * step: after each event. wait_ms: as round_wait_ms. end: the round is over and the logs are read; true if it hung, and then
+ * the suspect has been told. blame: this node's suspect counts as the failed rank, with exit code 138. */
+void agent_hang_open(struct agent *g);
+void agent_hang_close(struct agent *g);
+void agent_hang_begin(struct agent *g);
+void agent_hang_heard(struct agent *g, int local, int stream, const char *bytes, size_t len);
+void agent_hang_step(struct agent *g);
+int agent_hang_wait_ms(const struct agent *g);
+bool agent_hang_end(struct agent *g);
+void agent_hang_blame(struct agent *g);
 
 /* With several nodes: run rounds until the meeting ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;

@@ -103,6 +103,8 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+    if (o->progress_timeout_ms && !find(base, "PYTHONFAULTHANDLER"))
+        put(&s, a, "PYTHONFAULTHANDLER", "1"); /* a rank of a run that hangs is aborted to get its stacks */
     if (env_sets_omp(o, base))
         put(&s, a, "OMP_NUM_THREADS", "1");
     if (o->virtual_local_rank)
@@ -119,7 +121,9 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
          * memory of one that started this launcher is for its ranks. */
         if (!ours && !same_variable(*b, "TORCHELASTIC_ERROR_FILE=") &&
             !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "=") &&
-            !same_variable(*b, CONTRACT_ENV_KEPT_DATA "=") && !same_variable(*b, CONTRACT_ENV_RANK_STATE "="))
+            !same_variable(*b, CONTRACT_ENV_KEPT_DATA "=") &&
+            !same_variable(*b, CONTRACT_ENV_RANK_STATE "=") &&
+            !same_variable(*b, CONTRACT_ENV_PROGRESS_TIMEOUT "="))
             *at++ = *b;
     }
     memcpy(at, s.vars, (size_t)s.n * sizeof(*at));
