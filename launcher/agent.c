@@ -111,6 +111,7 @@ int agent_start_round(struct agent *g, struct err *err)
     rank_state_clear(g->slots, o->nproc);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
+    tracker_begin(&g->tracker, g->identity.first_rank == 0, g->identity.restart_count);
     for (int i = 0; i < o->nproc; i++)
         if (start_rank(g, python, i, &a, err) < 0) {
             round_kill(&g->round);
@@ -136,8 +137,10 @@ static void read_signals(struct agent *g)
 /* How long poll may sleep; -1: for ever. */
 static int wait_ms(const struct agent *g)
 {
+    const int64_t now_ms = clock_mono_ms();
     const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, clock_mono_ms()), agent_hang_wait_ms(g)};
+                         waiting_left_ms(&g->waiting, now_ms), tracker_wait_ms(&g->tracker, now_ms),
+                         agent_hang_wait_ms(g)};
     int least = -1;
 
     for (size_t i = 0; i < ARRAY_LEN(waits); i++)
@@ -154,6 +157,7 @@ void agent_turn(struct agent *g)
     g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? nodes_fd(&g->nodes) : -1, .events = POLLIN};
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
     logs_turn(&g->logs, g->pfds, n);
+    tracker_look(&g->tracker, clock_mono_ms());
     read_signals(g);
     if (g->meets) {
         nodes_look(&g->nodes);
@@ -274,11 +278,6 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
     return 0;
 }
 
-static void heard(void *ctx, int local, int stream, const char *bytes, size_t len)
-{
-    agent_hang_heard(ctx, local, stream, bytes, len);
-}
-
 int agent_run(const struct options *o, char *const *env)
 {
     struct agent g;
@@ -292,16 +291,17 @@ int agent_run(const struct options *o, char *const *env)
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
         agent_hang_open(&g);
-        g.logs.heard = heard;
-        g.logs.heard_ctx = &g;
+        if (tracker_open(&g.tracker, &g.logs, getenv, &err) < 0)
+            agent_say(&g, "torchrun: %s\n", err.msg);
+        g.identity.progress_file = g.tracker.path;
         g.pfds = arena_array(&g.arena, (size_t)logs_poll_max(&g.logs) + 2, struct pollfd);
         tell_omp(&g);
         rc = o->meeting.needed ? agent_run_nodes(&g, &status, &err) : run_rounds(&g, &status, &err);
     }
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);
+    tracker_close(&g.tracker);
     logs_close(&g.logs);
-    agent_hang_close(&g);
     release_port(&g);
     if (g.signals >= 0)
         close(g.signals);

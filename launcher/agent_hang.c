@@ -22,15 +22,7 @@ void agent_hang_open(struct agent *g)
         return;
     h->ranks = arena_array(&g->arena, (size_t)n, struct hang_rank);
     h->found = arena_array(&g->arena, (size_t)n, struct suspect_rank);
-    for (int i = 0; i < n; i++)
-        h->ranks[i].stacks = (struct buf)BUF_INIT(HANG_STACK_BYTES);
     g->logs.watches = g->logs.watches_out = g->logs.watches_all = true;
-}
-
-void agent_hang_close(struct agent *g)
-{
-    for (int i = 0; g->hang.ranks && i < g->options->nproc; i++)
-        buf_release(&g->hang.ranks[i].stacks);
 }
 
 void agent_hang_begin(struct agent *g)
@@ -43,26 +35,9 @@ void agent_hang_begin(struct agent *g)
     h->said = false;
     h->ended = 0;
     h->message[0] = '\0';
-    for (int i = 0; i < g->round.nproc; i++) {
-        buf_clear(&h->ranks[i].stacks);
+    for (int i = 0; i < g->round.nproc; i++)
         memset(&h->ranks[i].seen, 0, sizeof(h->ranks[i].seen));
-    }
     quiet_begin(&h->quiet, h->limit_ms, clock_mono_ms());
-}
-
-void agent_hang_heard(struct agent *g, int local, int stream, const char *bytes, size_t len)
-{
-    struct hang *h = &g->hang;
-    struct err full;
-
-    if (h->stage != HANG_ABORTS || stream != 1)
-        return;
-    struct buf *stacks = &h->ranks[local].stacks;
-    h->heard_ms = clock_mono_ms();
-    if (len > stacks->max - stacks->len)
-        len = stacks->max - stacks->len;
-    if (len && buf_append(stacks, bytes, len, &full) < 0)
-        return; /* cannot happen: there is room */
 }
 
 static void look_for_signs(struct agent *g, int64_t now_ms)
@@ -77,6 +52,7 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
             quiet_sign(&h->quiet, now_ms);
         }
     }
+    quiet_sign(&h->quiet, g->tracker.file_ms);
     if (h->ended != g->round.ended)
         quiet_sign(&h->quiet, now_ms);
     h->ended = g->round.ended;
@@ -214,6 +190,16 @@ static bool abort_next(struct hang_rank *r, pid_t session)
     return true;
 }
 
+static int64_t last_heard_ms(const struct agent *g)
+{
+    int64_t last = 0;
+
+    for (int i = 0; i < g->round.n; i++)
+        if (g->logs.ranks[i].streams[1].heard_ms > last)
+            last = g->logs.ranks[i].streams[1].heard_ms;
+    return last;
+}
+
 static bool abort_all(struct agent *g)
 {
     bool over = true;
@@ -244,8 +230,10 @@ static void tell(struct agent *g)
     struct hang *h = &g->hang;
     const struct meeting_state *state = g->meets ? &g->nodes.view->state : NULL;
 
-    for (int i = 0; i < g->round.n; i++)
-        h->found[i].stack = stack_read((struct sv){buf_str(&h->ranks[i].stacks), h->ranks[i].stacks.len});
+    for (int i = 0; i < g->round.n; i++) {
+        const struct buf *said = &g->logs.ranks[i].streams[1].tail;
+        h->found[i].stack = stack_read((struct sv){buf_str(said), said->len});
+    }
     const struct suspect s = suspect_find(h->found, g->round.n, state ? (uint64_t)state->number : 0,
                                           state ? (uint32_t)state->call : 0);
     snprintf(h->message, sizeof(h->message), "no progress for %" PRId64 " s: %s", h->limit_ms / 1000, s.text);
@@ -270,13 +258,14 @@ void agent_hang_step(struct agent *g)
     else if (h->stage == HANG_LOOKS && now_ms >= h->due_ms) {
         for (int i = 0; i < g->round.n; i++)
             look_again(g, i, now_ms);
+        for (int i = 0; i < g->round.n; i++)
+            g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
         round_hang(&g->round, 2 * HANG_STACK_MS);
-        h->heard_ms = 0;
         h->due_ms = now_ms + HANG_STACK_MS;
         h->stage = HANG_ABORTS;
     }
     if (h->stage == HANG_ABORTS && g->round.state == ROUND_HUNG) {
-        const bool over = abort_all(g) && now_ms - h->heard_ms >= HANG_SETTLE_MS;
+        const bool over = abort_all(g) && now_ms - last_heard_ms(g) >= HANG_SETTLE_MS;
         if (!over && now_ms < h->due_ms)
             return;
         tell(g);

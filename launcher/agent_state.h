@@ -9,6 +9,7 @@
 #include "launcher/hang.h"
 #include "launcher/logs.h"
 #include "launcher/nodes.h"
+#include "launcher/progress/tracker.h"
 #include "launcher/round.h"
 #include "launcher/waiting.h"
 
@@ -22,6 +23,7 @@ struct agent {
     struct logs logs;
     struct round round;
     struct env_round identity;
+    struct tracker tracker;
     struct pollfd *pfds;
     int port_held;           /* a socket that reserves the MASTER_PORT chosen here (machine.h); -1: none */
     int kept_data;           /* memory for the ranks (machine.h); -1: none */
@@ -55,13 +57,11 @@ int agent_start_round(struct agent *g, struct err *err) MUST_CHECK;
 void agent_turn(struct agent *g);
 
 /* agent_hang.c: watch a round for signs of life, where options->progress_timeout_ms says so; else these do nothing.
- * open: before the first round, also when logs are not open yet. begin: the ranks have been started. heard: output came.
- * step: after each event. wait_ms: as round_wait_ms. end: the round is over and the logs are read; true if it hung, and then
+ * open: before the first round, also when logs are not open yet. begin: the ranks have been started. step: after each event.
+ * wait_ms: as round_wait_ms. end: the round is over and the logs are read; true if it hung, and then
  * the suspect has been told. blame: this node's suspect counts as the failed rank, with exit code 138. */
 void agent_hang_open(struct agent *g);
-void agent_hang_close(struct agent *g);
 void agent_hang_begin(struct agent *g);
-void agent_hang_heard(struct agent *g, int local, int stream, const char *bytes, size_t len);
 void agent_hang_step(struct agent *g);
 int agent_hang_wait_ms(const struct agent *g);
 bool agent_hang_end(struct agent *g);

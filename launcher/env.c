@@ -80,6 +80,21 @@ static void put_identity(struct set *s, const struct options *o, const struct en
     put_int(s, a, "ROLE_WORLD_SIZE", round->role_world);
 }
 
+/* Not inherited: what was said to this launcher is not for one that a rank may start; and the memory of one that started
+ * this launcher is for its ranks. */
+static bool is_own(const char *variable)
+{
+    static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",     CONTRACT_ENV_TERMINATION_LOG "=",
+                                      CONTRACT_ENV_KEPT_DATA "=",     CONTRACT_ENV_RANK_STATE "=",
+                                      CONTRACT_ENV_PROGRESS_PORT "=", CONTRACT_ENV_PROGRESS_TIMEOUT "=",
+                                      CONTRACT_ENV_ATTEMPT "="};
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        if (same_variable(variable, own[i]))
+            return true;
+    return false;
+}
+
 char **env_build(const struct options *o, const struct env_round *round, int local, const char *error_file,
                  char *const *base, struct arena *a)
 {
@@ -101,6 +116,8 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
     if (round->rank_state)
         put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
+    if (round->progress_file)
+        put(&s, a, CONTRACT_ENV_PROGRESS_FILE, round->progress_file);
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (o->progress_timeout_ms && !find(base, "PYTHONFAULTHANDLER"))
@@ -114,16 +131,10 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         n++;
     char **env = arena_array(a, n + (size_t)s.n + 1, char *), **at = env;
     for (char *const *b = base; *b; b++) {
-        bool ours = false;
+        bool ours = is_own(*b);
         for (int i = 0; i < s.n; i++)
             ours = ours || same_variable(s.vars[i], *b);
-        /* Not inherited: the termination report belongs to this launcher, not to one that a rank may start; and the
-         * memory of one that started this launcher is for its ranks. */
-        if (!ours && !same_variable(*b, "TORCHELASTIC_ERROR_FILE=") &&
-            !same_variable(*b, CONTRACT_ENV_TERMINATION_LOG "=") &&
-            !same_variable(*b, CONTRACT_ENV_KEPT_DATA "=") &&
-            !same_variable(*b, CONTRACT_ENV_RANK_STATE "=") &&
-            !same_variable(*b, CONTRACT_ENV_PROGRESS_TIMEOUT "="))
+        if (!ours)
             *at++ = *b;
     }
     memcpy(at, s.vars, (size_t)s.n * sizeof(*at));

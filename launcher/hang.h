@@ -7,7 +7,6 @@
 #ifndef TK_LAUNCHER_HANG_H
 #define TK_LAUNCHER_HANG_H
 
-#include "common/buf.h"
 #include "common/rank_state.h"
 #include "launcher/quiet.h"
 #include "launcher/suspect.h"
@@ -15,7 +14,7 @@
 #include <sys/types.h>
 
 /* HANG_STACK_MS: how long processes may write their stacks. HANG_SETTLE_MS: after the last of them has ended its output is
- * complete when no more came for so long. HANG_POLL_MS: how often it is looked whether one has ended. */
+ * complete when no more came for so long. HANG_STACK_BYTES: how much of it is kept of each rank. HANG_POLL_MS: how often it is looked whether one has ended. */
 enum {
     HANG_LOOK_MS = 400,
     HANG_STACK_MS = 2000,
@@ -35,8 +34,7 @@ struct hang_rank {
     /* Its Python processes, aborted one after the other so that their stacks do not mix: pids[at] is the one at present. */
     pid_t pids[HANG_PYTHONS_MAX];
     int n, at;
-    bool at_aborted;
-    struct buf stacks; /* its stderr since then */
+    bool at_aborted; /* pids[at] has been */
 };
 
 struct hang {
@@ -47,7 +45,6 @@ struct hang {
     enum hang_stage stage;
     int64_t since_ms; /* the first look */
     int64_t due_ms;   /* the end of the stage */
-    int64_t heard_ms; /* of HANG_ABORTS: the last output on stderr */
     struct hang_rank *ranks;
     struct suspect_rank *found; /* [nproc] what is known of each */
     int blamed;                 /* with HANG_TOLD: the local rank */

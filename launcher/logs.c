@@ -76,7 +76,7 @@ static void close_stream(struct log_stream *s)
     buf_clear(&s->tail);
 }
 
-/* Remove the run's folders and error files; a folder with other files stays. */
+/* Remove the run's folders, error files and progress file; a folder with other files stays. */
 static void remove_empty(struct logs *l)
 {
     for (int attempt = 0; attempt <= l->last_attempt; attempt++) {
@@ -87,6 +87,7 @@ static void remove_empty(struct logs *l)
         }
         rmdir(arena_printf(&l->arena, "%s" CONTRACT_ATTEMPT "%d", l->run_dir, attempt));
     }
+    unlink(arena_printf(&l->arena, "%s" LOGS_PROGRESS_FILE, l->run_dir));
     rmdir(l->run_dir);
 }
 

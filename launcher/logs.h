@@ -7,7 +7,7 @@
  *   - hidden: a pipe to the launcher, which writes the bytes to the file, if there is one, and nowhere else;
  *   - watched: a pipe to the launcher, which writes the bytes to the console as they came. It reads up to
  *     LOGS_LINE_BYTES of an unfinished line before it reads another rank's stream.
- * Of teed and watched streams the last LOGS_TAIL_BYTES are kept.
+ * Of streams that come through the launcher the last LOGS_TAIL_BYTES are kept.
  *
  * Ownership: struct logs owns its files, pipes and paths.
  * Threads:   one thread.
@@ -23,6 +23,8 @@
 #include <poll.h>
 
 enum { LOGS_LINE_BYTES = 64 * 1024, LOGS_SINK_BYTES = 256 * 1024, LOGS_STREAMS = 2, LOGS_TAIL_BYTES = 1024 };
+#define LOGS_PROGRESS_FILE                                                                                   \
+    "/progress.json" /* in the run's folder, unless the user names another (progress/tracker.h) */
 
 /* One stream of one rank; index 0 is stdout, 1 is stderr. */
 struct log_stream {
@@ -32,7 +34,7 @@ struct log_stream {
     bool teed;
     bool hidden;          /* of a teed stream: the console gets nothing */
     struct tee_line line; /* of a teed stream */
-    struct buf tail;      /* the last bytes that came through the pipe */
+    struct buf tail;      /* the last bytes that came through the pipe, tail.max at most */
     int64_t heard_ms;     /* monotonic: when they came; 0: none in this attempt */
 };
 
@@ -47,7 +49,7 @@ struct logs {
     struct arena arena;
     const char *run_dir; /* the run's folder; NULL: none */
     int last_attempt;
-    bool temporary; /* run_dir has error files only and is removed by logs_close */
+    bool temporary; /* run_dir has no logs and is removed by logs_close */
     /* Set by the caller before logs_begin. watches: stderr streams that go to the console are watched, watches_out: so are
      * stdout streams. heard: gets the bytes of each teed or watched stream as they come; NULL: nobody. */
     bool watches, watches_out;

@@ -1,0 +1,198 @@
+/* serve.c - the thread that serves the launcher's progress: its connections, one short request each. */
+#include "launcher/progress/serve.h"
+#include "common/clock.h"
+#include "common/memory.h"
+#include "launcher/progress/reply.h"
+#include "rendezvous/net.h"
+#include "rendezvous/service.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+/* PATIENCE_MS: a place is given away at most so often, also one that is free again. This bounds the connections per second.
+ * PAUSE_MS: between two looks at the connections, so that bytes sent one by one are read together.
+ * REST_BYTES: read and dropped behind a request: closing with unread bytes would take back the reply. */
+enum { PLACES = 32, PATIENCE_MS = 100, DEADLINE_MS = 2000, PAUSE_MS = 1, REST_BYTES = 256 * 1024 };
+
+struct place {
+    int fd; /* -1: free */
+    int64_t came_ms;
+    size_t len;     /* bytes in `in` */
+    struct buf out; /* the reply; empty until the request is complete */
+    size_t sent;
+    size_t rest; /* bytes that came behind the request */
+    char in[REPLY_REQUEST_BYTES];
+};
+
+struct serve {
+    struct service service;
+    pthread_mutex_t lock; /* of `answer` */
+    struct answer answer;
+    struct place places[PLACES]; /* given away in turn, so that `next` came first */
+    int next;
+    struct pollfd pfds[PLACES + 2];
+};
+
+static void leave(struct place *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = -1;
+    buf_release(&p->out);
+}
+
+static bool would_block(ssize_t n)
+{
+    return n < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* These three return false when the connection is to be closed. */
+static bool read_request(struct serve *s, struct place *p)
+{
+    const ssize_t n = recv(p->fd, p->in + p->len, sizeof(p->in) - p->len, 0);
+
+    if (n <= 0)
+        return would_block(n);
+    p->len += (size_t)n;
+    pthread_mutex_lock(&s->lock);
+    const struct answer now = s->answer;
+    pthread_mutex_unlock(&s->lock);
+    (void)reply_make((struct sv){p->in, p->len}, &now, &p->out);
+    return true;
+}
+
+static bool send_reply(struct place *p)
+{
+    const ssize_t n = send(p->fd, p->out.data + p->sent, p->out.len - p->sent, MSG_NOSIGNAL);
+
+    if (n <= 0)
+        return would_block(n);
+    p->sent += (size_t)n;
+    return p->sent < p->out.len || shutdown(p->fd, SHUT_WR) == 0;
+}
+
+static bool drop_rest(struct place *p)
+{
+    char bytes[4096];
+    const ssize_t n = recv(p->fd, bytes, sizeof(bytes), 0);
+
+    if (n <= 0)
+        return would_block(n);
+    p->rest += (size_t)n;
+    return p->rest < REST_BYTES;
+}
+
+static bool is_sending(const struct place *p)
+{
+    return p->out.len && p->sent < p->out.len;
+}
+
+static void turn(struct serve *s, struct place *p)
+{
+    bool goes_on = p->out.len ? true : read_request(s, p);
+
+    if (goes_on && is_sending(p))
+        goes_on = send_reply(p);
+    else if (goes_on && p->out.len)
+        goes_on = drop_rest(p);
+    if (!goes_on)
+        leave(p);
+}
+
+static void welcome(struct serve *s)
+{
+    struct place *p = &s->places[s->next];
+    const int64_t now_ms = clock_mono_ms();
+
+    if (now_ms < p->came_ms + PATIENCE_MS) {
+        service_shut(&s->service, p->came_ms + PATIENCE_MS);
+        return;
+    }
+    const int fd = service_accept(&s->service);
+    if (fd < 0)
+        return;
+    leave(p);
+    p->fd = fd;
+    p->came_ms = now_ms;
+    p->len = p->sent = p->rest = 0;
+    s->next = (s->next + 1) % PLACES;
+}
+
+/* Fill the places' pfds. Returns when poll has to wake up. */
+static int64_t prepare(struct serve *s)
+{
+    int64_t due_ms = INT64_MAX;
+
+    for (int i = 0; i < PLACES; i++) {
+        const struct place *p = &s->places[i];
+        s->pfds[i + 2] = (struct pollfd){.fd = p->fd, .events = is_sending(p) ? POLLOUT : POLLIN};
+        if (p->fd >= 0 && p->came_ms + DEADLINE_MS < due_ms)
+            due_ms = p->came_ms + DEADLINE_MS;
+    }
+    return due_ms;
+}
+
+static void *run(void *arg)
+{
+    struct serve *s = arg;
+
+    while (!service_poll(&s->service, s->pfds, PLACES, prepare(s))) {
+        const int64_t now_ms = clock_mono_ms();
+        for (int i = 0; i < PLACES; i++) {
+            struct place *p = &s->places[i];
+            if (p->fd >= 0 && s->pfds[i + 2].revents)
+                turn(s, p);
+            if (p->fd >= 0 && now_ms >= p->came_ms + DEADLINE_MS)
+                leave(p);
+        }
+        if (service_ready(s->pfds))
+            welcome(s);
+        (void)net_wait(-1, 0, PAUSE_MS);
+    }
+    return NULL;
+}
+
+static void release(struct serve *s)
+{
+    for (int i = 0; i < PLACES; i++)
+        leave(&s->places[i]);
+    service_close(&s->service);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+struct serve *serve_start(int port, const struct answer *a, struct err *err)
+{
+    struct serve *s = memory_must(calloc(1, sizeof(*s)));
+
+    s->answer = *a;
+    pthread_mutex_init(&s->lock, NULL);
+    for (int i = 0; i < PLACES; i++) {
+        s->places[i].fd = -1;
+        s->places[i].out = (struct buf)BUF_INIT(REPLY_BYTES);
+    }
+    if (service_open(&s->service, port, err) == 0 && service_start(&s->service, run, s, err) == 0)
+        return s;
+    release(s);
+    return NULL;
+}
+
+void serve_stop(struct serve *s)
+{
+    if (!s)
+        return;
+    service_stop(&s->service);
+    release(s);
+}
+
+int serve_port(const struct serve *s)
+{
+    return s->service.port;
+}
+
+void serve_tell(struct serve *s, const struct answer *a)
+{
+    pthread_mutex_lock(&s->lock);
+    s->answer = *a;
+    pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,49 @@
+/* tracker.h - follow the progress of the ranks that this launcher starts, and serve it: from the lines of rank 0 (recognise.h)
+ * and from its progress file (progress_file.h) to whoever asks (serve.h).
+ *
+ * Order:     tracker_open after logs_open, tracker_begin before each round, tracker_look whenever the agent wakes up,
+ *            tracker_close before logs_close. Where nobody can ask (CONTRACT_ENV_PROGRESS_PORT is not set, or
+ *            tracker_open failed) the others do nothing.
+ * Ownership: *t owns its server; its file's path lives as long as *l.
+ * Units:     milliseconds of the monotonic clock.
+ */
+#ifndef TK_LAUNCHER_PROGRESS_TRACKER_H
+#define TK_LAUNCHER_PROGRESS_TRACKER_H
+
+#include "launcher/logs.h"
+#include "launcher/progress/progress_file.h"
+#include "launcher/progress/recognise.h"
+#include "launcher/progress/serve.h"
+
+enum { TRACKER_FILE_MS = 1000 };
+
+struct tracker {
+    struct serve *serve;                     /* NULL: nobody can ask */
+    bool has_rank0;                          /* rank 0 is one of this node's */
+    struct recogniser streams[LOGS_STREAMS]; /* of rank 0 */
+    const char *path;                        /* of the progress file; NULL: there is none */
+    struct progress_file file;
+    int64_t file_due_ms; /* when to look at it again */
+    int64_t file_ms;     /* when it was last found changed; 0: not in this round */
+    struct answer answer;
+};
+
+/* Read the variables (contract.h) by `get`, as getenv, and start to serve; *l then hands rank 0's output over. ERR_INVALID:
+ * a bad variable; else as serve_start. The message is for the user as it is. */
+int tracker_open(struct tracker *t, struct logs *l, char *(*get)(const char *name),
+                 struct err *err) MUST_CHECK;
+void tracker_close(struct tracker *t);
+
+/* A round of ranks begins, which knows of no progress yet. */
+void tracker_begin(struct tracker *t, bool has_rank0, int restarts);
+
+/* Look at the progress file, at most once per TRACKER_FILE_MS. */
+void tracker_look(struct tracker *t, int64_t now_ms);
+
+/* How long until the next look; -1: none is due. */
+int tracker_wait_ms(const struct tracker *t, int64_t now_ms);
+
+/* Which rank is slow, and its step time to the median's; rank -1: none. */
+void tracker_straggler(struct tracker *t, int rank, double ratio);
+
+#endif

@@ -1,0 +1,278 @@
+/* test_serve.c - the launcher's HTTP server answers whoever asks, and outlives whoever does not. */
+#include "launcher/progress/serve.h"
+
+#include "common/cleanup.h"
+#include "rendezvous/net.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define GET "GET /progress HTTP/1.1\r\nHost: x\r\n\r\n"
+
+enum { FLOOD = 100, PLACES = 32 };
+
+static struct answer at_step(int64_t step)
+{
+    return (struct answer){.job_uid = "1f0c",
+                           .restarts = step,
+                           .progress = {.step = step,
+                                        .total_steps = -1,
+                                        .epoch = -1,
+                                        .total_epochs = -1,
+                                        .percent = NAN,
+                                        .loss = NAN,
+                                        .samples_per_second = NAN,
+                                        .eta_ms = -1},
+                           .straggler_rank = -1};
+}
+
+static struct serve *start(void)
+{
+    const struct answer a = at_step(7);
+    struct err err = {0};
+    struct serve *s = serve_start(0, &a, &err);
+
+    assert_non_null(s);
+    assert_in_range(serve_port(s), 1, 65535);
+    return s;
+}
+
+static int dial(const struct serve *s)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)serve_port(s)),
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+/* Up to the end of the connection, and close it. *reset: it was broken off. */
+static const char *hear(int fd, bool *reset)
+{
+    static char got[8192];
+    size_t len = 0;
+    ssize_t n;
+
+    while ((n = recv(fd, got + len, sizeof(got) - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    assert_true(n == 0 || errno == ECONNRESET);
+    if (reset)
+        *reset = n < 0;
+    else
+        assert_int_equal(n, 0);
+    got[len] = '\0';
+    close(fd);
+    return got;
+}
+
+static void expect(const struct serve *s, const char *request, const char *want)
+{
+    const int fd = dial(s);
+
+    say(fd, request);
+    const char *got = hear(fd, NULL);
+    if (!strstr(got, want))
+        fail_msg("no \"%s\" in \"%s\"", want, got);
+}
+
+static int descriptors(void)
+{
+    cleanup_closedir DIR *d = opendir("/proc/self/fd");
+    int n = 0;
+
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    return n;
+}
+
+static void test_pages(void **state)
+{
+    struct serve *s = start();
+
+    (void)state;
+    expect(s, GET, "\"jobUID\": \"1f0c\", \"attempt\": 0, \"restarts\": 7, \"time\": \"\", \"step\": 7}\n");
+    expect(s, "GET /metrics HTTP/1.1\r\n\r\n", "\ntorchkeeper_training_step 7\n");
+    expect(s, "PUT /progress HTTP/1.1\r\n\r\n", "HTTP/1.1 405 ");
+    const struct answer later = at_step(8);
+    serve_tell(s, &later);
+    expect(s, GET, "\"step\": 8}\n");
+    serve_stop(s);
+}
+
+static void test_taken_port(void **state)
+{
+    struct serve *s = start();
+    const struct answer a = at_step(1);
+    struct err err = {0};
+    char want[80];
+
+    (void)state;
+    const int before = descriptors();
+    assert_null(serve_start(serve_port(s), &a, &err));
+    assert_int_equal(err.kind, ERR_CONFLICT);
+    snprintf(want, sizeof(want), "cannot listen at port %d", serve_port(s));
+    assert_non_null(strstr(err.msg, want));
+    assert_int_equal(descriptors(), before);
+    expect(s, GET, "\"step\": 7}\n");
+    serve_stop(s);
+}
+
+/* Each of these gets its reply, whole. */
+static void test_manners(void **state)
+{
+    static const char more[10000];
+    struct serve *s = start();
+
+    (void)state;
+    int fd = dial(s); /* byte by byte */
+    for (const char *p = GET; *p; p++)
+        say(fd, (const char[]){*p, '\0'});
+    assert_non_null(strstr(hear(fd, NULL), "\"step\": 7}\n"));
+    fd = dial(s); /* half closed */
+    say(fd, GET);
+    shutdown(fd, SHUT_WR);
+    assert_non_null(strstr(hear(fd, NULL), "\"step\": 7}\n"));
+    fd = dial(s); /* pipelined: one reply, and the end */
+    say(fd, GET GET);
+    const char *first = strstr(hear(fd, NULL), "HTTP/1.1 200 ");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "HTTP/1.1"));
+    fd = dial(s); /* a body that goes on behind the reply: not answered by a reset */
+    say(fd, "GET /progress HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+    assert_int_equal(net_wait(fd, POLLIN, 60000), 1);
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(send(fd, more, sizeof(more), MSG_NOSIGNAL), sizeof(more));
+        (void)net_wait(-1, 0, 2); /* gives a server that resets the time for it */
+    }
+    assert_non_null(strstr(hear(fd, NULL), "\"step\": 7}\n"));
+    fd = dial(s); /* a head without end */
+    for (int i = 0; i < 500; i++)
+        say(fd, "X: 7890\r\n");
+    assert_non_null(strstr(hear(fd, NULL), "HTTP/1.1 431 "));
+    serve_stop(s);
+}
+
+/* Those who leave early, or break off, cost nothing that stays. */
+static void test_leave_early(void **state)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    struct serve *s = start();
+    const int before = descriptors();
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        const int fd = dial(s);
+        if (i & 1)
+            say(fd, i & 2 ? GET : "GET /pro");
+        if (i & 4)
+            setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+        close(fd);
+    }
+    expect(s, GET, "\"step\": 7}\n");
+    while (descriptors() > before)
+        (void)net_wait(-1, 0, 1);
+    serve_stop(s);
+}
+
+/* A body of 64 MiB is cut off long before its end. */
+static void test_large_body(void **state)
+{
+    static const char piece[1 << 16];
+    struct serve *s = start();
+    size_t sent = 0;
+    bool reset;
+
+    (void)state;
+    const int fd = dial(s);
+    say(fd, "POST /progress HTTP/1.1\r\nContent-Length: 67108864\r\n\r\n");
+    while (sent < 64 << 20) {
+        const ssize_t n = send(fd, piece, sizeof(piece), MSG_NOSIGNAL);
+        if (n < 0)
+            break;
+        sent += (size_t)n;
+    }
+    assert_in_range(sent, 0, 32 << 20);
+    (void)hear(fd, &reset);
+    expect(s, GET, "\"step\": 7}\n");
+    serve_stop(s);
+}
+
+/* A hundred that say nothing, or half of something, or do not read: the next one is answered, and they are hung up on.
+ * No more than the places' descriptors are open meanwhile. */
+static void test_flood(void **state)
+{
+    struct serve *s = start();
+    const int before = descriptors();
+    int fds[FLOOD];
+
+    (void)state;
+    for (int i = 0; i < FLOOD; i++) {
+        fds[i] = dial(s);
+        if (i % 3)
+            say(fds[i], i % 3 == 1 ? "GET /progress HTTP" : GET);
+    }
+    expect(s, GET, "\"step\": 7}\n");
+    assert_in_range(descriptors() - before - FLOOD, 1, PLACES);
+    for (int i = 0; i < FLOOD; i++) {
+        bool reset;
+        const char *got = hear(fds[i], &reset); /* waits until the server is done with it */
+        if (i % 3 == 2 && !reset)
+            assert_non_null(strstr(got, "\"step\": 7}\n"));
+        else if (i % 3 != 2)
+            assert_string_equal(got, "");
+    }
+    expect(s, GET, "\"step\": 7}\n");
+    serve_stop(s);
+}
+
+/* What is told while others ask is read as a whole. */
+static void test_tell(void **state)
+{
+    struct serve *s = start();
+    int64_t last = 7;
+
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        const int fd = dial(s);
+        long long restarts, step;
+        say(fd, GET);
+        for (int64_t end = last + 1000; last < end;) {
+            const struct answer a = at_step(++last);
+            serve_tell(s, &a);
+        }
+        const char *got = strstr(hear(fd, NULL), "\"restarts\"");
+        assert_non_null(got);
+        assert_int_equal(sscanf(got, "\"restarts\": %lld, \"time\": \"\", \"step\": %lld}", &restarts, &step),
+                         2);
+        assert_int_equal(restarts, step);
+        assert_in_range(step, last - 1000, last);
+    }
+    serve_stop(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),       cmocka_unit_test(test_taken_port), cmocka_unit_test(test_manners),
+        cmocka_unit_test(test_leave_early), cmocka_unit_test(test_large_body), cmocka_unit_test(test_flood),
+        cmocka_unit_test(test_tell),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
