@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static struct rank_slot *map(int fd, size_t bytes)
 {
@@ -36,7 +37,8 @@ void rank_state_clear(struct rank_slot *slots, int n)
 {
     for (int i = 0; slots && i < n; i++) {
         struct rank_slot *s = &slots[i];
-        _Atomic uint64_t *const counts[] = {&s->begun, &s->ended, &s->step, &s->signs, &s->step_us};
+        _Atomic uint64_t *const counts[] = {&s->begun,   &s->ended,   &s->step,    &s->signs,
+                                            &s->step_us, &s->wait_us, &s->since_us};
         atomic_store_explicit(&s->phase, RANK_UNKNOWN, memory_order_relaxed);
         atomic_store_explicit(&s->call, RANK_CALL_NONE, memory_order_relaxed);
         for (size_t k = 0; k < ARRAY_LEN(counts); k++)
@@ -68,6 +70,70 @@ struct rank_slot *rank_state_join(const char *where)
     return s ? s : memory_must(map(-1, sizeof(*s)));
 }
 
+void rank_state_sign(struct rank_slot *s)
+{
+    if (s)
+        atomic_fetch_add_explicit(&s->signs, 1, memory_order_relaxed);
+}
+
+/* Of a number that one thread writes: no locked instruction. */
+static void add(_Atomic uint64_t *count, uint64_t n)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n, memory_order_relaxed);
+}
+
+/* The time since the last call of this, into *to or nowhere. */
+static void count_time(struct rank_slot *s, _Atomic uint64_t *to)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    const uint64_t now = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+    if (to && atomic_load_explicit(&s->phase, memory_order_relaxed) == RANK_TRAINING)
+        add(to, now - atomic_load_explicit(&s->since_us, memory_order_relaxed));
+    atomic_store_explicit(&s->since_us, now, memory_order_relaxed);
+}
+
+enum rank_phase rank_state_phase(struct rank_slot *s, enum rank_phase phase)
+{
+    if (!s)
+        return RANK_UNKNOWN;
+    const uint32_t was = atomic_load_explicit(&s->phase, memory_order_relaxed);
+    count_time(s, NULL);
+    atomic_store_explicit(&s->phase, phase, memory_order_relaxed);
+    return was < RANK_PHASES ? (enum rank_phase)was : RANK_UNKNOWN;
+}
+
+void rank_state_step(struct rank_slot *s)
+{
+    if (!s)
+        return;
+    count_time(s, &s->step_us);
+    add(&s->step, 1);
+}
+
+void rank_state_begin(struct rank_slot *s, enum rank_call call, bool all)
+{
+    if (!s)
+        return;
+    count_time(s, &s->step_us);
+    atomic_store_explicit(&s->call, call, memory_order_relaxed);
+    if (all)
+        add(&s->begun, 1);
+}
+
+void rank_state_end(struct rank_slot *s, bool all)
+{
+    if (!s)
+        return;
+    count_time(s, &s->wait_us);
+    atomic_store_explicit(&s->call, RANK_CALL_NONE, memory_order_relaxed);
+    if (all)
+        add(&s->ended, 1);
+    else
+        rank_state_sign(s);
+}
+
 const char *rank_call_name(uint32_t call)
 {
     static const char *const NAMES[RANK_CALLS] = {
@@ -79,6 +145,8 @@ const char *rank_call_name(uint32_t call)
         [RANK_CALL_BARRIER] = "barrier",
         [RANK_CALL_SEND] = "send",
         [RANK_CALL_RECV] = "recv",
+        [RANK_CALL_SHARED] = "shared memory",
+        [RANK_CALL_DEVICE] = "the GPU's work",
     };
 
     return call < RANK_CALLS && NAMES[call] ? NAMES[call] : "a collective";

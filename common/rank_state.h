@@ -30,7 +30,7 @@ enum rank_phase {
     RANK_PHASES
 };
 
-/* A collective call; these numbers are in the file. 0: none yet. */
+/* A call of the collectives; these numbers are in the file. */
 enum rank_call {
     RANK_CALL_NONE,
     RANK_CALL_OPEN, /* the first exchange: the ranks meet */
@@ -41,20 +41,25 @@ enum rank_call {
     RANK_CALL_BARRIER,
     RANK_CALL_SEND,
     RANK_CALL_RECV,
+    RANK_CALL_SHARED, /* memory for all of them */
+    RANK_CALL_DEVICE, /* a wait for what was queued on the GPU, collectives among it */
     RANK_CALLS
 };
 
+/* begun and ended count collectives of all ranks, so all ranks count the same calls; those of some ranks (a process group,
+ * send, recv) count as signs. Those of a device are begun and ended when they are queued. */
 struct rank_slot {
     _Atomic uint32_t phase; /* enum rank_phase */
-    _Atomic uint32_t call;  /* enum rank_call: the last collective that it began */
-    _Atomic uint64_t begun; /* collectives begun, the present one included; all ranks count the same calls */
-    _Atomic uint64_t ended; /* collectives ended: below `begun` while it is in one */
+    _Atomic uint32_t call;  /* enum rank_call: the call that it is in */
+    _Atomic uint64_t begun; /* the present one included */
+    _Atomic uint64_t ended; /* below `begun` while it is in one */
     _Atomic uint64_t step;  /* steps of training done in this process */
     _Atomic uint64_t
-        signs; /* grows with anything else that shows life: a batch of validation, a part of a checkpoint */
-    _Atomic uint64_t
-        step_us; /* time of all those steps outside of collectives: what this rank took by itself */
-    uint64_t unused[10];
+        signs; /* grows with anything else that shows life: a part of a file, a call of some ranks */
+    _Atomic uint64_t step_us; /* time of all those steps outside of calls: what this rank took by itself */
+    _Atomic uint64_t wait_us; /* their time inside of calls: data on their way, and waiting for other ranks */
+    _Atomic uint64_t since_us; /* of the rank's own: the monotonic clock up to which those two are counted */
+    uint64_t unused[8];
 };
 
 _Static_assert(sizeof(struct rank_slot) == 128, "a slot has 128 bytes");
@@ -72,17 +77,18 @@ void rank_state_clear(struct rank_slot *slots, int n);
  * process, or it has no such slot, memory of this process's own; never NULL. */
 struct rank_slot *rank_state_join(const char *where);
 
-/* A rank: one more thing that shows life. Any thread. */
-static inline void rank_state_sign(struct rank_slot *s)
-{
-    atomic_fetch_add_explicit(&s->signs, 1, memory_order_relaxed);
-}
+/* The rest is a rank's; a NULL slot is none, and nothing is noted. One more thing that shows life: */
+void rank_state_sign(struct rank_slot *s);
 
-/* A rank: what it is in from now on. */
-static inline void rank_state_phase(struct rank_slot *s, enum rank_phase phase)
-{
-    atomic_store_explicit(&s->phase, phase, memory_order_relaxed);
-}
+/* What it is in from now on; returns what it was in. Only RANK_TRAINING counts times. */
+enum rank_phase rank_state_phase(struct rank_slot *s, enum rank_phase phase);
+
+/* A step of training is done. */
+void rank_state_step(struct rank_slot *s);
+
+/* A call begins and ends; `all`: it is a collective of all ranks. */
+void rank_state_begin(struct rank_slot *s, enum rank_call call, bool all);
+void rank_state_end(struct rank_slot *s, bool all);
 
 /* "all_reduce"; "a collective" for an unknown number. */
 const char *rank_call_name(uint32_t call);

@@ -21,6 +21,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "rendezvous/steps.h"
 
 #include <stdint.h>
 
@@ -83,6 +84,7 @@ struct meeting_node {
     int64_t heard_end;    /* 1: it has read the state STAGE_ENDED */
     int64_t quiet;        /* of NODE_RUNNING: 1: its ranks have shown no sign of life for its limit */
     int64_t number, call; /* with `quiet`: the last collective call of its ranks (rank_state.h); 0: none */
+    struct steps steps;   /* of its ranks in `round`; written with the heartbeats only */
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
     char role[MEETING_NAME_BYTES]; /* of its ranks; the first MEETING_NAME_BYTES - 1 bytes count */
     struct meeting_cause cause;

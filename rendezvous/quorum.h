@@ -61,6 +61,7 @@ struct quorum_slot {
     int64_t heard_ms;         /* when its state last changed */
     int64_t failed_order;     /* 1 for the run's first failure, ...; 0: has not failed in this round */
     int64_t failed_ms;        /* when it was read */
+    int64_t steps_window;     /* of its `steps` when quorum_steps took them */
     bool gone;                /* lost; a new state from it clears this */
     bool cut;                 /* its newest connection has ended */
     int64_t cut_ms;           /* when */
@@ -102,6 +103,10 @@ bool quorum_step(struct quorum *q, int64_t now_ms);
 /* After the steps: update state.here, left_ms and missing for nodes that wait for the round. True when q->state
  * has changed: publish it. */
 bool quorum_tell(struct quorum *q, int64_t now_ms);
+
+/* While a round runs: the times of steps over all members. False unless each of them has told a window, in this round, that
+ * has not been taken yet. ret->window grows with each. */
+bool quorum_steps(struct quorum *q, struct steps *ret);
 
 /* When to step again at the latest, if no node's state changes. */
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms);

@@ -57,6 +57,12 @@ static void step(struct quorum *q, int64_t now_ms)
         MUST(!quorum_tell(q, now_ms));
         check_state(&q->state);
     }
+    struct steps steps = {0};
+    if (quorum_steps(q, &steps)) {
+        MUST(q->state.stage == STAGE_RUNNING && steps.window == 1 && steps.ranks >= q->state.n);
+        MUST(steps.median_us >= 0 && steps.median_us <= STEPS_US_MAX && steps.wait_us <= STEPS_US_MAX);
+        MUST(steps_ratio(&steps) >= 0 && !quorum_steps(q, &steps));
+    }
     MUST(quorum_next_ms(q, now_ms) > now_ms || q->state.stage == STAGE_ENDED);
     MUST(q->state.n <= q->config.max && q->state.restarts <= q->config.restarts);
     MUST(!q->state.hung || q->state.stage != STAGE_FORMING); /* a round that hangs ends the run */

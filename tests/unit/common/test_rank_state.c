@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -174,6 +175,85 @@ static void test_other_files_give_a_private_slot(void **state)
     end(&l, 1);
 }
 
+static void test_calls_of_all_ranks_are_counted_and_others_are_signs(void **state)
+{
+    struct rank_slot *s = rank_state_join(NULL);
+
+    (void)state;
+    rank_state_begin(s, RANK_CALL_BARRIER, true);
+    assert_int_equal(s->call, RANK_CALL_BARRIER);
+    assert_int_equal(s->begun, 1);
+    assert_int_equal(s->ended, 0);
+    rank_state_end(s, true);
+    assert_int_equal(s->call, RANK_CALL_NONE);
+    assert_int_equal(s->ended, 1);
+    assert_int_equal(s->signs, 0);
+    rank_state_begin(s, RANK_CALL_SEND, false);
+    assert_int_equal(s->call, RANK_CALL_SEND);
+    rank_state_end(s, false);
+    assert_int_equal(s->call, RANK_CALL_NONE);
+    assert_int_equal(s->begun, 1);
+    assert_int_equal(s->ended, 1);
+    assert_int_equal(s->signs, 1);
+}
+
+static void spend(int64_t us)
+{
+    const struct timespec t = {.tv_nsec = us * 1000};
+
+    nanosleep(&t, NULL);
+}
+
+/* Only of training, and each in its place: a sleep lasts at least as long as was asked for. */
+static void test_times_of_steps(void **state)
+{
+    struct rank_slot *s = rank_state_join(NULL);
+
+    (void)state;
+    assert_int_equal(rank_state_phase(s, RANK_STARTING), RANK_UNKNOWN);
+    spend(1000);
+    rank_state_begin(s, RANK_CALL_OPEN, true);
+    spend(1000);
+    rank_state_end(s, true);
+    assert_int_equal(rank_state_phase(s, RANK_TRAINING), RANK_STARTING);
+    assert_int_equal(s->step_us, 0);
+    assert_int_equal(s->wait_us, 0);
+    spend(2000);
+    rank_state_begin(s, RANK_CALL_ALL_REDUCE, true);
+    const uint64_t own = s->step_us;
+    assert_true(own >= 2000);
+    assert_int_equal(s->wait_us, 0);
+    spend(3000);
+    rank_state_end(s, true);
+    const uint64_t wait = s->wait_us;
+    assert_true(wait >= 3000);
+    assert_int_equal(s->step_us, own);
+    spend(1000);
+    assert_int_equal(s->step, 0);
+    rank_state_step(s);
+    const uint64_t step = s->step_us;
+    assert_int_equal(s->step, 1);
+    assert_true(step >= own + 1000);
+    spend(1000);
+    assert_int_equal(rank_state_phase(s, RANK_VALIDATING), RANK_TRAINING);
+    rank_state_begin(s, RANK_CALL_ALL_REDUCE, true);
+    spend(1000);
+    rank_state_end(s, true);
+    assert_int_equal(rank_state_phase(s, RANK_TRAINING), RANK_VALIDATING);
+    assert_int_equal(s->step_us, step);
+    assert_int_equal(s->wait_us, wait);
+}
+
+static void test_no_slot(void **state)
+{
+    (void)state;
+    rank_state_begin(NULL, RANK_CALL_SEND, true);
+    rank_state_end(NULL, true);
+    rank_state_step(NULL);
+    rank_state_sign(NULL);
+    assert_int_equal(rank_state_phase(NULL, RANK_SAVING), RANK_UNKNOWN);
+}
+
 static void test_names_of_calls(void **state)
 {
     (void)state;
@@ -192,6 +272,9 @@ int main(void)
         cmocka_unit_test(test_nobody_changes_its_size),
         cmocka_unit_test(test_other_names_give_a_private_slot),
         cmocka_unit_test(test_other_files_give_a_private_slot),
+        cmocka_unit_test(test_calls_of_all_ranks_are_counted_and_others_are_signs),
+        cmocka_unit_test(test_times_of_steps),
+        cmocka_unit_test(test_no_slot),
         cmocka_unit_test(test_names_of_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

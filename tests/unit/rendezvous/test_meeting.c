@@ -28,6 +28,7 @@ static struct meeting_node a_node(void)
     n.quiet = 1;
     n.number = 1235;
     n.call = 2;
+    n.steps = (struct steps){5, 8, 20000, 31000, 11, 900};
     strcpy(n.cause.host, "pod-1");
     strcpy(n.cause.message, "a=b\n\"two\\nlines\"\\\n\n");
     return n;
@@ -102,12 +103,14 @@ static void test_out_of_range(void **state)
     struct err err = {0};
 
     (void)state;
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 9; i++) {
         cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
         n = a_node();
         n.quiet = i == 4 ? 2 : n.quiet;
         n.cause.strength = i == 5 ? STRENGTHS : n.cause.strength;
         n.number = i == 6 ? -1 : n.number;
+        n.steps.slow_us = i == 7 ? STEPS_US_MAX + 1 : n.steps.slow_us;
+        n.steps.ranks = i == 8 ? STEPS_RANKS_MAX + 1 : n.steps.ranks;
         n.phase = i == 0 ? 99 : n.phase;
         n.nproc = i == 1 ? 0 : n.nproc;
         n.port = i == 2 ? 65536 : n.port;
