@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -263,7 +264,10 @@ int main(int argc, char **argv)
         HANG_TEST(test_two_nodes),
         HANG_TEST(test_a_node_that_is_quiet),
     };
-    assert_true(argc > 1);
-    run_torchrun = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(run_torchrun);
+    return failed;
 }
