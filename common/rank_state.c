@@ -63,11 +63,19 @@ static struct rank_slot *find(const char *where)
     return all ? all + slot : NULL;
 }
 
+static struct rank_slot *of_process;
+
 struct rank_slot *rank_state_join(const char *where)
 {
     struct rank_slot *s = find(where);
 
-    return s ? s : memory_must(map(-1, sizeof(*s)));
+    of_process = s ? s : memory_must(map(-1, sizeof(*s)));
+    return of_process;
+}
+
+void rank_state_alive(void)
+{
+    rank_state_sign(of_process);
 }
 
 void rank_state_sign(struct rank_slot *s)

@@ -73,9 +73,13 @@ void rank_state_unmap(struct rank_slot *slots, int n);
 /* The launcher, before it starts a round's ranks: as if nobody had written. */
 void rank_state_clear(struct rank_slot *slots, int n);
 
-/* A rank: its slot. `where` is the variable's value, "PID/NUMBER/SLOT", or NULL. Where there is no such file of a living
+/* A rank, before it has threads: its slot, which is then the one of the whole process (rank_state_alive). `where` is the variable's value, "PID/NUMBER/SLOT", or NULL. Where there is no such file of a living
  * process, or it has no such slot, memory of this process's own; never NULL. */
 struct rank_slot *rank_state_join(const char *where);
+
+/* A part of something long is done (of a file, of a download): a sign of life in the slot of this process, if it has one. Any
+ * thread. What reads and writes files lies deep, and a process has one slot: so this one is not handed down to it. */
+void rank_state_alive(void);
 
 /* The rest is a rank's; a NULL slot is none, and nothing is noted. One more thing that shows life: */
 void rank_state_sign(struct rank_slot *s);

@@ -21,7 +21,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
-    g->rank_state = machine_rank_state(o->nproc, &g->slots, &g->identity.rank_state, &g->arena);
+    agent_open_steps(g);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -108,9 +108,9 @@ int agent_start_round(struct agent *g, struct err *err)
     if (logs_begin(&g->logs, g->meets ? (int)g->nodes.round : g->identity.restart_count,
                    g->identity.first_rank, err) < 0)
         return -1;
-    rank_state_clear(g->slots, o->nproc);
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
+    agent_begin_steps(g);
     tracker_begin(&g->tracker, g->identity.first_rank == 0, g->identity.restart_count);
     for (int i = 0; i < o->nproc; i++)
         if (start_rank(g, python, i, &a, err) < 0) {
@@ -138,9 +138,12 @@ static void read_signals(struct agent *g)
 static int wait_ms(const struct agent *g)
 {
     const int64_t now_ms = clock_mono_ms();
-    const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, now_ms), tracker_wait_ms(&g->tracker, now_ms),
-                         agent_hang_wait_ms(g)};
+    const int waits[] = {round_wait_ms(&g->round),
+                         g->meets ? nodes_wait_ms(&g->nodes) : -1,
+                         waiting_left_ms(&g->waiting, now_ms),
+                         tracker_wait_ms(&g->tracker, now_ms),
+                         agent_hang_wait_ms(g),
+                         agent_steps_wait_ms(g, now_ms)};
     int least = -1;
 
     for (size_t i = 0; i < ARRAY_LEN(waits); i++)
@@ -165,6 +168,7 @@ void agent_turn(struct agent *g)
     }
     round_step(&g->round);
     agent_hang_step(g);
+    agent_look_at_steps(g);
 }
 
 void agent_read_messages(struct agent *g)
@@ -307,9 +311,7 @@ int agent_run(const struct options *o, char *const *env)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
-    rank_state_unmap(g.slots, o->nproc);
-    if (g.rank_state >= 0)
-        close(g.rank_state);
+    agent_close_steps(&g);
     arena_release(&g.said);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;

@@ -11,6 +11,7 @@
 #include "launcher/nodes.h"
 #include "launcher/progress/tracker.h"
 #include "launcher/round.h"
+#include "launcher/straggler.h"
 #include "launcher/waiting.h"
 
 #include <limits.h>
@@ -29,11 +30,13 @@ struct agent {
     int kept_data;           /* memory for the ranks (machine.h); -1: none */
     int rank_state;          /* the file of what the ranks do (machine.h); -1: none */
     struct rank_slot *slots; /* [nproc] the same, which any rank may write at any time; NULL: none */
-    int signals;             /* a signalfd */
-    int signal;              /* the first signal that ends the run; 0: none */
-    bool meets;              /* several nodes may take part: `nodes` is open */
-    struct nodes nodes;      /* with `meets` */
-    struct waiting waiting;  /* messages while waiting for other nodes */
+    struct straggler straggler;
+    int64_t steps_due_ms;   /* when to look at `slots` again */
+    int signals;            /* a signalfd */
+    int signal;             /* the first signal that ends the run; 0: none */
+    bool meets;             /* several nodes may take part: `nodes` is open */
+    struct nodes nodes;     /* with `meets` */
+    struct waiting waiting; /* messages while waiting for other nodes */
     struct hang hang;
     char host[HOST_NAME_MAX + 1];
     const char *report; /* path of the termination report (report.h); NULL: none is written */
@@ -66,6 +69,13 @@ void agent_hang_step(struct agent *g);
 int agent_hang_wait_ms(const struct agent *g);
 bool agent_hang_end(struct agent *g);
 void agent_hang_blame(struct agent *g);
+/* The file of what the ranks do (rank_state.h): make it and end it, begin a round, and once a second look for a rank that is
+ * slower than the others: it is told, and handed to `tracker`. */
+void agent_open_steps(struct agent *g);
+void agent_close_steps(struct agent *g);
+void agent_begin_steps(struct agent *g);
+void agent_look_at_steps(struct agent *g);
+int agent_steps_wait_ms(const struct agent *g, int64_t now_ms);
 
 /* With several nodes: run rounds until the meeting ends the run; *status is the exit status. */
 int agent_run_nodes(struct agent *g, int *status, struct err *err) MUST_CHECK;

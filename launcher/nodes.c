@@ -250,6 +250,17 @@ void nodes_leave(struct nodes *n, int signal)
     say(n, NODE_LEAVING);
 }
 
+void nodes_say_steps(struct nodes *n, const struct steps *steps)
+{
+    n->say.steps = *steps;
+    member_say_steps(n->member, steps);
+}
+
+bool nodes_steps(const struct nodes *n, struct steps *ret)
+{
+    return member_steps(n->member, ret);
+}
+
 int nodes_verdict(const struct nodes *n, bool *mine)
 {
     const struct member_view *v = n->view;

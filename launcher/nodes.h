@@ -62,6 +62,11 @@ void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const cha
 void nodes_done(struct nodes *n);
 void nodes_leave(struct nodes *n, int signal);
 
+/* Say how long this node's ranks take for a step, with the next heartbeat; and hear it of all nodes together: false where
+ * another node hears it. */
+void nodes_say_steps(struct nodes *n, const struct steps *steps);
+bool nodes_steps(const struct nodes *n, struct steps *ret);
+
 /* After NODES_END: the exit status. *mine: this node ended the run, by one of its ranks or its launcher. */
 int nodes_verdict(const struct nodes *n, bool *mine);
 

@@ -244,6 +244,17 @@ static void test_times_of_steps(void **state)
     assert_int_equal(s->wait_us, wait);
 }
 
+/* The slot of the process is the one that it joined last; of another process there is none. */
+static void test_the_process_is_alive(void **state)
+{
+    struct rank_slot *s = rank_state_join(NULL);
+
+    (void)state;
+    rank_state_alive();
+    rank_state_alive();
+    assert_int_equal(s->signs, 2);
+}
+
 static void test_no_slot(void **state)
 {
     (void)state;
@@ -274,6 +285,7 @@ int main(void)
         cmocka_unit_test(test_other_files_give_a_private_slot),
         cmocka_unit_test(test_calls_of_all_ranks_are_counted_and_others_are_signs),
         cmocka_unit_test(test_times_of_steps),
+        cmocka_unit_test(test_the_process_is_alive),
         cmocka_unit_test(test_no_slot),
         cmocka_unit_test(test_names_of_calls),
     };
