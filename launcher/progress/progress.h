@@ -12,24 +12,25 @@
 #ifndef TK_LAUNCHER_PROGRESS_PROGRESS_H
 #define TK_LAUNCHER_PROGRESS_PROGRESS_H
 
+#include "launcher/progress/position.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 /* Absent: counts are -1, numbers are NAN. Counts are 0 to PROGRESS_COUNT_MAX. */
 #define PROGRESS_COUNT_MAX INT64_C(1000000000000000)
 
-/* `epoch_step` of `epoch_steps`: a position in the epoch, where the line gives that and not one of the whole run. */
+/* What one line says. Numbers are as printed: the first epoch may be 0. */
 struct progress_seen {
-    int64_t step, total_steps;
-    int64_t epoch,
-        total_epochs; /* epoch: 1 for the first one in total_epochs; a fraction is in epoch_fraction */
-    int64_t epoch_step, epoch_steps;
-    double epoch_fraction; /* of the epoch that is under way, 0..1 */
+    int64_t step, total_steps;       /* of the run */
+    bool loose;                      /* ... or of the epoch under way: the line does not tell */
+    int64_t epoch, total_epochs;     /* the epoch under way */
+    int64_t epoch_step, epoch_steps; /* in the epoch */
+    double epoch_fraction;           /* of the epoch that is done, 0..1, where there are no such steps */
     double loss;
-    double samples_per_second, steps_per_second;
-    double percent;
-    bool
-        sideline; /* a bar of something else than training: validation, data, a download; it moves no percent */
+    double samples_per_second;
+    double percent; /* of the run */
+    bool sideline;  /* of something else than training: validation, data, a download; it moves nothing */
 };
 
 /* All fields absent. */
@@ -42,10 +43,13 @@ struct progress {
     int64_t eta_ms;  /* time left; -1: not known, or the last two estimates did not agree yet */
     int64_t wall_ms; /* of the last observation; 0: none yet */
     bool from_file;  /* lines count no more: the program keeps the file */
-    /* Internal: the estimate of the time left. */
+    /* Internal: where it is, what that rests on, and the estimate of the time left. */
+    struct position position;
+    enum position_source source;
+    int falls;
+    int estimates; /* 0: none since the measuring began */
     int64_t since_ms, last_ms;
-    double since_percent, last_percent, percent_per_ms, guess_ms;
-    int samples;
+    double last_percent, percent_per_ms, left_ms;
 };
 
 void progress_init(struct progress *p);

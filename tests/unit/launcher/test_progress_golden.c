@@ -1,0 +1,148 @@
+/* test_progress_golden.c - real output of trainings: after every line, the percent, step and loss that the line says.
+ *
+ * tests/golden/progress/README.md says what the files are. A row of NAME.miss, where there is one, replaces that of NAME.want:
+ * what is not recognised today.
+ */
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/fsutil.h"
+#include "launcher/progress/progress.h"
+#include "launcher/progress/recognise.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FOLDER TK_SOURCE_DIR "/tests/golden/progress"
+
+struct row {
+    int line;
+    double percent, step, loss; /* NAN: none */
+};
+
+struct rows {
+    struct row row[4096];
+    int n;
+};
+
+static double number_or_none(const char *word)
+{
+    return strcmp(word, "-") == 0 ? NAN : atof(word);
+}
+
+static void read_rows(const char *path, struct rows *rows)
+{
+    char percent[32], step[32], loss[32];
+    FILE *in = fopen(path, "r");
+
+    rows->n = 0;
+    if (!in)
+        fail_msg("cannot open %s", path);
+    while (fscanf(in, "%d %31s %31s %31s", &rows->row[rows->n].line, percent, step, loss) == 4) {
+        struct row *r = &rows->row[rows->n++];
+        r->percent = number_or_none(percent);
+        r->step = number_or_none(step);
+        r->loss = number_or_none(loss);
+        assert_true(rows->n < (int)ARRAY_LEN(rows->row));
+    }
+    assert_true(feof(in));
+    fclose(in);
+}
+
+static void take(void *ctx, const struct progress_seen *s)
+{
+    progress_take(ctx, s, false, 0, 1);
+}
+
+static bool near(double got, double want, double within)
+{
+    return isnan(want) ? isnan(got) : fabs(got - want) <= within;
+}
+
+static double count_or_none(int64_t n)
+{
+    return n < 0 ? NAN : (double)n;
+}
+
+/* Returns how many lines are not as wanted. */
+static int compare(const char *name, const struct buf *out, const struct rows *want, int *lines)
+{
+    struct recogniser r = {.len = 0};
+    struct progress p;
+    int line = 1, next = 0, wrong = 0;
+    struct row now = {0, NAN, NAN, NAN};
+
+    progress_init(&p);
+    for (size_t i = 0; i <= out->len; i++) {
+        const char c = i < out->len ? out->data[i] : '\n';
+        recogniser_take(&r, &c, 1, take, &p);
+        if (c != '\n' && c != '\r')
+            continue;
+        if (next < want->n && want->row[next].line == line)
+            now = want->row[next++];
+        const double step = count_or_none(p.step);
+        if (!near(p.percent, now.percent, 1) || !near(step, now.step, 0) ||
+            !near(p.loss, now.loss, 1e-6 * fabs(now.loss))) {
+            print_error("%s:%d: percent %g, step %g, loss %g; wanted %g, %g, %g\n", name, line, p.percent,
+                        step, p.loss, now.percent, now.step, now.loss);
+            wrong++;
+        }
+        line++;
+    }
+    assert_int_equal(next, want->n);
+    *lines += line - 1;
+    return wrong;
+}
+
+static int check_kind(const char *kind, int *files, int *lines)
+{
+    char folder[512], path[1024];
+    static struct rows want;
+    struct dirent **names = NULL;
+    struct err err;
+    int wrong = 0;
+
+    snprintf(folder, sizeof(folder), FOLDER "/%s", kind);
+    const int n = scandir(folder, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char *dot = strrchr(names[i]->d_name, '.');
+        if (dot && strcmp(dot, ".out") == 0) {
+            cleanup_buf struct buf out = BUF_INIT(1 << 20);
+            snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+            assert_int_equal(fs_read(path, &out, &err), 0);
+            snprintf(path + strlen(path) - strlen(".out"), 8, ".want");
+            read_rows(path, &want);
+            wrong += compare(path + sizeof(FOLDER), &out, &want, lines);
+            (*files)++;
+        }
+        free(names[i]);
+    }
+    free(names);
+    return wrong;
+}
+
+static void test_golden(void **state)
+{
+    static const char *const KINDS[] = {"trainer", "tqdm", "transformers", "lightning", "ddp-tutorial"};
+    int wrong = 0, files = 0, lines = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(KINDS); i++)
+        wrong += check_kind(KINDS[i], &files, &lines);
+    print_message("%d files, %d lines, %d of them not as wanted\n", files, lines, wrong);
+    assert_int_equal(wrong, 0);
+    assert_true(files >= 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_golden)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,319 @@
+/* test_recognise.c - what one line says of a training, and that others say nothing. */
+#include "common/cleanup.h"
+#include "launcher/progress/recognise.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define NONE (-1)
+
+struct case_ {
+    const char *line;
+    int64_t step, total_steps, epoch, total_epochs, epoch_step, epoch_steps;
+    double loss, samples; /* 0: absent */
+};
+
+static struct progress_seen recognise(const char *line, bool *says)
+{
+    struct progress_seen s;
+
+    *says = recognise_line(sv_from(line), &s);
+    return s;
+}
+
+static bool same(double got, double want)
+{
+    return want == 0 ? isnan(got) : fabs(got - want) < 1e-9 * fabs(want);
+}
+
+static void check(const struct case_ *c)
+{
+    bool says;
+    const struct progress_seen s = recognise(c->line, &says);
+
+    if (!says || s.sideline || s.step != c->step || s.total_steps != c->total_steps || s.epoch != c->epoch ||
+        s.total_epochs != c->total_epochs || s.epoch_step != c->epoch_step ||
+        s.epoch_steps != c->epoch_steps || !same(s.loss, c->loss) || !same(s.samples_per_second, c->samples))
+        fail_msg("%s: says %d, sideline %d, step %lld/%lld, epoch %lld/%lld, in it %lld/%lld, loss %g, "
+                 "samples/s %g",
+                 c->line, says, s.sideline, (long long)s.step, (long long)s.total_steps, (long long)s.epoch,
+                 (long long)s.total_epochs, (long long)s.epoch_step, (long long)s.epoch_steps, s.loss,
+                 s.samples_per_second);
+}
+
+static void test_lines(void **state)
+{
+    static const struct case_ cases[] = {
+        {"epoch 1/3, batch    16/64 with loss: 0.3716", NONE, NONE, 1, 3, 16, 64, 0.3716, 0},
+        {"epoch 1/2  step 299/512  loss 2.3098  8000 samples/s  0:00 left", 299, 512, 1, 2, NONE, NONE,
+         2.3098, 8000},
+        {"epoch 2/8 with val loss: 4.6316, val accuracy: 0.1868", NONE, NONE, 2, 8, NONE, NONE, 0, 0},
+        {"{\"event\":\"train\",\"epoch\":1,\"epochs\":2,\"step\":16,\"steps\":64,\"global_step\":16,\"loss\":"
+         "2.5}",
+         NONE, NONE, 1, 2, 16, 64, 2.5, 0},
+        {"training time: 4.63 s (steps 4.46 s, validation 0.17 s), 35 samples/s; start-up 0.08 s", NONE, NONE,
+         NONE, NONE, NONE, NONE, 0, 35},
+        {"Epoch 3/10", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
+        {"Epoch [3/10]", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
+        {"epoch: 3 / 10 | loss=0.25", NONE, NONE, 3, 10, NONE, NONE, 0.25, 0},
+        {"Epoch 3 of 10", NONE, NONE, 3, 10, NONE, NONE, 0, 0},
+        {"Epoch-3: loss -0.5", NONE, NONE, 3, NONE, NONE, NONE, -0.5, 0},
+        {"step 40/500", 40, 500, NONE, NONE, NONE, NONE, 0, 0},
+        {"Iteration: 1,200/5,000 loss: 1.5", 1200, 5000, NONE, NONE, NONE, NONE, 1.5, 0},
+        {"[40/500] loss: 0.5", 40, 500, NONE, NONE, NONE, NONE, 0.5, 0},
+        {"2026-11-24 20:12:13,123 - INFO - train.py:17 - step 10/500 loss 1.5e-3", 10, 500, NONE, NONE, NONE,
+         NONE, 1.5e-3, 0},
+        {"iter 300: loss 4.25, time 20.5ms, mfu 1.2%", 300, NONE, NONE, NONE, NONE, NONE, 4.25, 0},
+        {"{\"current_steps\": 5, \"total_steps\": 100, \"loss\": 0.5}", 5, 100, NONE, NONE, NONE, NONE, 0.5,
+         0},
+        {"Epoch: [2][  10/5005]\tTime  0.5 ( 0.6)\tLoss 6.9e+00 (7.0e+00)", NONE, NONE, 2, NONE, 10, 5005,
+         6.9, 0},
+        {"[GPU0] Epoch 3 | Batchsize: 32 | Steps: 938", NONE, NONE, 3, NONE, NONE, 938, 0, 0},
+        {" 20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.467]", 8, 40, NONE, NONE, NONE, NONE, 0.467,
+         0},
+        {"train: 45%|####5     | 12.5k/50.0k [00:00<00:01, 77.3it/s]", 12500, 50000, NONE, NONE, NONE, NONE,
+         0, 0},
+        {"Epoch 2/3:  20%|##        | 8/40 [1:00:00<00:01,  1.3s/it]", NONE, NONE, 2, 3, 8, 40, 0, 0},
+        {"Epochs:  20%|##        | 1/5 [00:00<00:01,  1.3s/it]", NONE, NONE, 2, 5, NONE, NONE, 0, 0},
+        {"Epoch: 100%|##########| 5/5 [00:00<00:01,  1.3s/it]", NONE, NONE, 5, 5, NONE, NONE, 0, 0},
+        {"train: 20it [00:00, 46.26it/s]", 20, NONE, NONE, NONE, NONE, NONE, 0, 0},
+        {" 32/938 [>.............................] - ETA: 1s - loss: 0.3", 32, 938, NONE, NONE, NONE, NONE,
+         0.3, 0},
+        {"\x1b[2KEpoch 0/2  \x1b[35m\xe2\x94\x81\x1b[0m 3/40 \x1b[2m0:00:00 \xe2\x80\xa2 0:00:01\x1b[0m "
+         "56.3it/s "
+         "train_loss: 0.757",
+         NONE, NONE, 1, 3, 3, 40, 0.757, 0},
+        {"[transformers]   Num Epochs = 3", NONE, NONE, NONE, 3, NONE, NONE, 0, 0},
+        {"  Total optimization steps = 1,200", NONE, 1200, NONE, NONE, NONE, NONE, 0, 0},
+        {"{'loss': '0.75', 'learning_rate': '4e-05', 'epoch': '0.25'}", NONE, NONE, 1, NONE, NONE, NONE, 0.75,
+         0},
+        {"{'loss': 0.75, 'epoch': 2.0}", NONE, NONE, 2, NONE, NONE, NONE, 0.75, 0},
+        {"{'train_runtime': '0.1', 'train_samples_per_second': '1846', 'train_loss': '0.76', 'epoch': '3'}",
+         NONE, NONE, 3, NONE, NONE, NONE, 0.76, 1846},
+        {"train loss: 0.5  val loss: 0.25", NONE, NONE, NONE, NONE, NONE, NONE, 0.5, 0},
+        {"val loss: 0.25  epoch 3/4  train loss: 0.5", NONE, NONE, 3, 4, NONE, NONE, 0.5, 0},
+        {"step 7/9 loss nan", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
+        {"step 7/9 loss inf", 7, 9, NONE, NONE, NONE, NONE, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        check(&cases[i]);
+}
+
+/* What real logs have, and is no progress of a training. */
+static void test_nothing(void **state)
+{
+    static const char *const lines[] = {
+        "",
+        "loss",
+        "date 11/24",
+        "2026/11/24 10:00:00 loss 0.5",
+        "[2026/11/24] loss 0.5",
+        "[INFO] 3/4 shards downloaded",
+        "GPU 0/8",
+        "rank 0/8 started",
+        "[1/2] Building CXX object a.o",
+        "(3/4) Installing foo",
+        "/data/10/20/epoch",
+        "GPU 0 Loss: 147.368",
+        "Test set: Average loss: 0.0536, Accuracy: 9824/10000 (98%)",
+        "val loss: 0.5",
+        "Loss: 0.5",
+        "step 1: install the packages",
+        "Step 2: loading",
+        "step 5/0",
+        "step -3/10",
+        "step 11/10",
+        "step 0/-5",
+        "epoch 5/3",
+        "step 1.5/3",
+        "save_steps=500, eval_steps=100, warmup_steps: 10",
+        "epochs: 10",
+        "lr 1e-3",
+        "Num update steps per epoch = 16",
+        "Gradient Accumulation steps = 1",
+        "Batchsize: 32",
+        "max_steps=-1",
+        "best epoch 3",
+        "early stopping after every 5 epochs",
+        "took 12.5s/epoch",
+        "progress",
+        "[1, 2, 3]",
+        "1/2",
+        "37%",
+        "NCCL INFO Channel 00/02 : 0 1",
+        "NCCL INFO ring 0/1 [3/8]",
+        "10/10 tests passed",
+        "page 3 of 10",
+        "v1/2",
+        "memory 10/80 GB",
+        "192.168.0.1/24",
+        "score 3/10",
+        "layers 12/24 frozen",
+        "worker 2/4 [ready]",
+        "step nan/10",
+        "step 99999999999999999999/999999999999999999999",
+        "\xff\xfe\x80 1/2",
+        "\x1b[",
+        "\x1b",
+        "\x1b[31",
+        "Running tokenizer [3/4]",
+        "retry 2/5",
+        "attempt [1/3] failed",
+        "Node 1/2 joined",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        bool says;
+        const struct progress_seen s = recognise(lines[i], &says);
+        if (says && !s.sideline)
+            fail_msg("%s: step %lld/%lld, epoch %lld/%lld, loss %g", lines[i], (long long)s.step,
+                     (long long)s.total_steps, (long long)s.epoch, (long long)s.total_epochs, s.loss);
+    }
+}
+
+static void test_sideline(void **state)
+{
+    static const char *const lines[] = {
+        "val 10/50 step 3/4",
+        "Test: [10/50] loss 0.5",
+        "Validation step 10/50",
+        "Test Epoch: 3 [10/50] loss 0.5",
+        "Validating:  20%|##        | 8/40 [00:00<00:01, 77.3it/s]",
+        "val:  20%|##        | 8/40 [00:00<00:01, 77.3it/s, loss=0.5]",
+        "Sanity Checking DataLoader 0:   0%|          | 0/2 [00:00<?, ?it/s]",
+        "model.safetensors:  20%|##        | 1.0G/5.0G [00:00<00:01, 77.3MB/s]",
+        " 20%|##        | 1.0M/5.0M [00:00<00:01, 77.3MB/s]",
+        "Map:  20%|##        | 8/40 [00:00<00:01, 77.3 examples/s]",
+        "Loading checkpoint shards:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
+        "Tokenizing train set:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
+        "Downloading train-images:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
+        "frames:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
+        "{\"time\":\"x\",\"event\":\"val\",\"epoch\":1,\"epochs\":2,\"global_step\":4,\"loss\":0.5}",
+        "{'eval_loss': '0.7616', 'eval_runtime': '0.0074', 'eval_steps_per_second': '1081', 'x': 'valid', "
+        "'epoch': '1'}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        bool says;
+        const struct progress_seen s = recognise(lines[i], &says);
+        if (!says || !s.sideline || s.step != NONE || s.epoch != NONE || !isnan(s.loss))
+            fail_msg("%s: says %d, sideline %d, step %lld, epoch %lld, loss %g", lines[i], says, s.sideline,
+                     (long long)s.step, (long long)s.epoch, s.loss);
+    }
+}
+
+static void test_hostile(void **state)
+{
+    static char line[1 << 20];
+    struct progress_seen s;
+
+    (void)state;
+    memset(line, '9', sizeof(line));
+    assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
+    memcpy(line, "step ", 5);
+    assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
+    memset(line, 0, sizeof(line));
+    assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
+    memset(line, '\x1b', sizeof(line));
+    assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
+    /* behind what is looked at */
+    memset(line, ' ', sizeof(line));
+    memcpy(line + RECOGNISE_LINE_BYTES, "step 1/2", 8);
+    assert_false(recognise_line((struct sv){line, sizeof(line)}, &s));
+    memcpy(line + RECOGNISE_LINE_BYTES - 8, "step 1/2", 8);
+    assert_true(recognise_line((struct sv){line, sizeof(line)}, &s));
+    /* a NUL ends nothing */
+    assert_true(recognise_line((struct sv){"\0step 1/2\0", 10}, &s));
+    assert_int_equal(s.total_steps, 2);
+    assert_true(recognise_line((struct sv){"step 1000000000000000/1000000000000000", 38}, &s));
+    assert_int_equal(s.step, PROGRESS_COUNT_MAX);
+    assert_false(recognise_line((struct sv){"step 1000000000000001/1000000000000001", 38}, &s));
+}
+
+static void count(void *ctx, const struct progress_seen *s)
+{
+    int64_t *sum = ctx;
+    *sum = *sum * 100 + s->step;
+}
+
+static void test_stream_in_any_pieces(void **state)
+{
+    static const char text[] = "step 1/9\rstep 2/9\r\n\nno\nstep 3/9\nstep 4/9";
+
+    (void)state;
+    for (size_t piece = 1; piece <= sizeof(text); piece++) {
+        struct recogniser r = {.len = 0};
+        int64_t sum = 0;
+        for (size_t i = 0; i < sizeof(text) - 1; i += piece)
+            recogniser_take(&r, text + i, sizeof(text) - 1 - i < piece ? sizeof(text) - 1 - i : piece, count,
+                            &sum);
+        assert_int_equal(sum, 10203);
+        recogniser_take(&r, "\n", 1, count, &sum);
+        assert_int_equal(sum, 1020304);
+    }
+}
+
+static void test_stream_drops_the_rest_of_a_long_line(void **state)
+{
+    struct recogniser r = {.len = 0};
+    int64_t sum = 0;
+
+    (void)state;
+    recogniser_take(&r, "step 1/9 ", 9, count, &sum);
+    for (int i = 0; i < 100000; i++)
+        recogniser_take(&r, "0123456789", 10, count, &sum);
+    recogniser_take(&r, "\nstep 2/9\n", 10, count, &sum);
+    assert_int_equal(sum, 102);
+}
+
+/* Printed, not judged. */
+static void test_cost(void **state)
+{
+    static const char *const lines[] = {
+        "epoch 1/3, batch    16/64 with loss: 0.3716",
+        "Epoch 1/3:  20%|##        | 8/40 [00:00<00:01, 77.33it/s, loss=0.467]",
+        "{'loss': '0.8307', 'grad_norm': '0.749', 'learning_rate': '4.688e-05', 'epoch': '0.25'}",
+        "INFO 2026-11-24 20:12:13,123 nothing of the kind is said here, in 80 characters",
+        "no digits at all stand in this line, which is what most lines of a log are like",
+    };
+    enum { TIMES = 2000 };
+    struct progress_seen s;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        struct timespec a, b;
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        for (int n = 0; n < TIMES; n++)
+            (void)recognise_line(sv_from(lines[i]), &s);
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        print_message("%6.0f ns: %s\n",
+                      ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / TIMES,
+                      lines[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_sideline),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_stream_in_any_pieces),
+        cmocka_unit_test(test_stream_drops_the_rest_of_a_long_line),
+        cmocka_unit_test(test_cost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
