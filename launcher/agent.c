@@ -118,6 +118,7 @@ int agent_start_round(struct agent *g, struct err *err)
             process_sweep();
             return -1;
         }
+    agent_hang_begin(g);
     return 0;
 }
 
@@ -137,8 +138,11 @@ static void read_signals(struct agent *g)
 static int wait_ms(const struct agent *g)
 {
     const int64_t now_ms = clock_mono_ms();
-    const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, now_ms), tracker_wait_ms(&g->tracker, now_ms),
+    const int waits[] = {round_wait_ms(&g->round),
+                         g->meets ? nodes_wait_ms(&g->nodes) : -1,
+                         waiting_left_ms(&g->waiting, now_ms),
+                         tracker_wait_ms(&g->tracker, now_ms),
+                         agent_hang_wait_ms(g),
                          agent_steps_wait_ms(g, now_ms)};
     int least = -1;
 
@@ -163,6 +167,7 @@ void agent_turn(struct agent *g)
         waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
     }
     round_step(&g->round);
+    agent_hang_step(g);
     agent_look_at_steps(g);
 }
 
@@ -226,13 +231,13 @@ void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
 }
 
 /* After a round: 1 to start another, 0 when the run ends with *status. */
-static int judge(struct agent *g, int *status)
+static int judge(struct agent *g, bool hung, int *status)
 {
     const struct options *o = g->options;
     char how[48], name[32];
     bool sure;
     int root = exit_root_cause(g->round.workers, g->round.n, &sure);
-    const bool restarts_left = g->identity.restart_count < o->max_restarts &&
+    const bool restarts_left = !hung && g->identity.restart_count < o->max_restarts &&
                                (root < 0 || !contract_is_final(g->round.workers[root].status));
 
     if (g->round.signal && (root < 0 || restarts_left)) {
@@ -268,9 +273,11 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
         while (!round_over(&g->round))
             agent_turn(g);
         logs_end(&g->logs, AGENT_FLUSH_MS);
+        const bool hung = agent_hang_end(g);
+        agent_hang_blame(g);
         if (g->round.failed || g->round.signal)
             process_sweep();
-        again = judge(g, status);
+        again = judge(g, hung, status);
     } while (again);
     return 0;
 }
@@ -287,6 +294,7 @@ int agent_run(const struct options *o, char *const *env)
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
+        agent_hang_open(&g);
         if (tracker_open(&g.tracker, &g.logs, getenv, &err) < 0)
             agent_say(&g, "torchrun: %s\n", err.msg);
         g.identity.progress_file = g.tracker.path;

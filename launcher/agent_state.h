@@ -6,6 +6,7 @@
 #include "launcher/agent.h"
 #include "launcher/env.h"
 #include "launcher/exit.h"
+#include "launcher/hang.h"
 #include "launcher/logs.h"
 #include "launcher/nodes.h"
 #include "launcher/progress/tracker.h"
@@ -36,6 +37,7 @@ struct agent {
     bool meets;             /* several nodes may take part: `nodes` is open */
     struct nodes nodes;     /* with `meets` */
     struct waiting waiting; /* messages while waiting for other nodes */
+    struct hang hang;
     char host[HOST_NAME_MAX + 1];
     const char *report; /* path of the termination report (report.h); NULL: none is written */
 };
@@ -57,6 +59,16 @@ int agent_start_round(struct agent *g, struct err *err) MUST_CHECK;
  * sleeps only here. */
 void agent_turn(struct agent *g);
 
+/* agent_hang.c: watch a round for signs of life, where options->progress_timeout_ms says so; else these do nothing.
+ * open: before the first round, also when logs are not open yet. begin: the ranks have been started. step: after each event.
+ * wait_ms: as round_wait_ms. end: the round is over and the logs are read; true if it hung, and then
+ * the suspect has been told. blame: this node's suspect counts as the failed rank, with exit code 138. */
+void agent_hang_open(struct agent *g);
+void agent_hang_begin(struct agent *g);
+void agent_hang_step(struct agent *g);
+int agent_hang_wait_ms(const struct agent *g);
+bool agent_hang_end(struct agent *g);
+void agent_hang_blame(struct agent *g);
 /* The file of what the ranks do (rank_state.h): make it and end it, begin a round, and once a second look for a rank that is
  * slower than the others: it is told, and handed to `tracker`. */
 void agent_open_steps(struct agent *g);

@@ -54,6 +54,11 @@ bool nodes_must_stop(const struct nodes *n);
  * signal (0: it leaves for another reason). `host` is this node's name. */
 void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
+/* Its ranks show no sign of life, or do again; number, call: as in struct meeting_node. */
+void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call);
+/* Whether this node's round hangs: then it has to tell its suspect, with what is in *cause (rank, strength, ...). */
+bool nodes_hung(const struct nodes *n);
+void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
 void nodes_done(struct nodes *n);
 void nodes_leave(struct nodes *n, int signal);
 

@@ -96,8 +96,7 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
     /* What is in the file already was left by ranks that are gone. */
     if (t->path)
         (void)progress_file_read(&t->file, t->path, &of_earlier);
-    t->file_ms = 0;
-    t->file_due_ms = clock_mono_ms() + TRACKER_FILE_MS;
+    t->file_ms = t->file_due_ms = 0;
     serve_tell(t->serve, &t->answer);
 }
 
@@ -129,7 +128,7 @@ int tracker_wait_ms(const struct tracker *t, int64_t now_ms)
     return t->file_due_ms <= now_ms ? 0 : (int)(t->file_due_ms - now_ms);
 }
 
-void tracker_straggler(struct tracker *t, int rank, double ratio)
+void tracker_straggler(struct tracker *t, int64_t rank, double ratio)
 {
     t->answer.straggler_rank = rank;
     t->answer.straggler_ratio = ratio;

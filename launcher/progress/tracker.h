@@ -44,6 +44,6 @@ void tracker_look(struct tracker *t, int64_t now_ms);
 int tracker_wait_ms(const struct tracker *t, int64_t now_ms);
 
 /* Which rank is slow, and its step time to the median's; rank -1: none. */
-void tracker_straggler(struct tracker *t, int rank, double ratio);
+void tracker_straggler(struct tracker *t, int64_t rank, double ratio);
 
 #endif

@@ -95,6 +95,28 @@ static void test_the_whole_list(void **state)
     assert_null(get(env, "PTJ_TERMINATION_LOG"));
 }
 
+/* What was said to the launcher is not for a launcher that a rank starts; its progress file is for both. */
+static void test_progress(void **state)
+{
+    static char port[] = "TORCHKEEPER_PROGRESS_PORT=29402", timeout[] = "TORCHKEEPER_PROGRESS_TIMEOUT=60",
+                attempt[] = "PTJ_ATTEMPT=3", file[] = "TORCHKEEPER_PROGRESS_FILE=/a",
+                uid[] = "PTJ_JOB_UID=1-f";
+    char *const base[] = {port, timeout, attempt, file, uid, NULL};
+    cleanup_arena struct arena a = {0};
+    const struct options o = some_options();
+    struct env_round round = round_2;
+    char **env = env_build(&o, &round, 0, NULL, base, &a);
+
+    (void)state;
+    assert_null(get(env, "TORCHKEEPER_PROGRESS_PORT"));
+    assert_null(get(env, "TORCHKEEPER_PROGRESS_TIMEOUT"));
+    assert_null(get(env, "PTJ_ATTEMPT"));
+    assert_string_equal(get(env, "TORCHKEEPER_PROGRESS_FILE"), "/a");
+    assert_string_equal(get(env, "PTJ_JOB_UID"), "1-f");
+    round.progress_file = "/b";
+    assert_string_equal(get(env_build(&o, &round, 0, NULL, base, &a), "TORCHKEEPER_PROGRESS_FILE"), "/b");
+}
+
 static void test_what_the_user_set_stays(void **state)
 {
     static char omp[] = "OMP_NUM_THREADS=6", nccl[] = "TORCH_NCCL_ASYNC_ERROR_HANDLING=0";
@@ -200,8 +222,11 @@ static void test_local_rank_in_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_whole_list),          cmocka_unit_test(test_what_the_user_set_stays),
-        cmocka_unit_test(test_virtual_local_rank),      cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_the_whole_list),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_what_the_user_set_stays),
+        cmocka_unit_test(test_virtual_local_rank),
+        cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_local_rank_in_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
