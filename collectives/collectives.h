@@ -53,11 +53,17 @@ enum collectives_backend {
 
 enum { COLLECTIVES_RANKS_MAX = 4096, COLLECTIVES_HOST_RANKS_MAX = 256, COLLECTIVES_RUN_ID_BYTES = 256 };
 
+struct rank_slot;
+
+/* Use the functions of noted.h, which note each call in the rank's slot, rather than the table's own. */
 struct collectives {
     int rank;
     int world;
     const char *transport; /* "solo", "host", "pods" or "pods without shared memory": for a log line */
     void *state;           /* the transport's own */
+    /* Where noted.h notes calls; NULL: nowhere. of_all: a collective of this table is one of all ranks of the run. */
+    struct rank_slot *slot;
+    bool of_all;
     /* Connections that this rank dropped because they did not authenticate, counted up to its last barrier or
      * recv. */
     uint32_t unauthenticated;
@@ -123,6 +129,8 @@ struct collectives_config {
     const char *run_id;
     const char *master_addr; /* rank 0's address, needed between pods; NULL: not given */
     int master_port;         /* where rank 0 serves the rendezvous store between pods */
+    struct rank_slot
+        *slot; /* this process's (common/rank_state.h), valid until the table is closed; NULL: none */
     int lanes; /* links between neighbouring pods; 0: one per rank, up to LAYOUT_LANES_MAX (8) */
 };
 

@@ -247,6 +247,7 @@ struct collectives *collectives_group(struct collectives *parent, const int *mem
         .world = n,
         .transport = parent->transport,
         .state = g,
+        .slot = parent->slot,
         .all_reduce = group_all_reduce,
         .all_reduce_f64 = group_all_reduce_f64,
         .broadcast = group_broadcast,

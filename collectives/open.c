@@ -3,6 +3,7 @@
 #include "collectives/transports.h"
 #include "common/contract.h"
 #include "common/memory.h"
+#include "common/rank_state.h"
 #include "common/sv.h"
 
 #include <stdlib.h>
@@ -103,7 +104,12 @@ struct collectives *collectives_open(const struct collectives_config *cfg, int64
     struct collectives *c = memory_must(calloc(1, sizeof(*c)));
     c->rank = cfg->rank;
     c->world = cfg->world;
-    if (open_transport(c, cfg, timeout_ms, err) < 0) {
+    rank_state_begin(cfg->slot, RANK_CALL_OPEN, true);
+    const int rc = open_transport(c, cfg, timeout_ms, err);
+    rank_state_end(cfg->slot, true);
+    c->slot = cfg->slot; /* the transport has filled in all the rest */
+    c->of_all = true;
+    if (rc < 0) {
         free(c);
         return NULL;
     }

@@ -52,8 +52,8 @@ static inline bool contract_is_final(int status)
 #define CONTRACT_ENV_KEPT_DATA "TORCHKEEPER_KEPT_DATA"
 #define CONTRACT_KEPT_DATA_NAME "torchkeeper-kept-data"
 
-/* PID/NUMBER, as above: a memory file with one slot for each local rank, in which a rank may note what it does
- * (common/rank_state.h). */
+/* PID/NUMBER/SLOT, PID/NUMBER as above: a memory file with one slot for each rank of the node, in which a rank may note what
+ * it does (common/rank_state.h). */
 #define CONTRACT_ENV_RANK_STATE "TORCHKEEPER_RANK_STATE"
 #define CONTRACT_RANK_STATE_NAME "torchkeeper-rank-state"
 /* A file in which rank 0 may leave its progress as one JSON object; set by the launcher, unless it has it already. */

@@ -1,5 +1,6 @@
 /* fsutil.c - reading, atomic replacement, directories. */
 #include "common/fsutil.h"
+#include "common/rank_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@ static int read_on(int fd, const char *path, struct buf *out, struct err *err)
             return 0;
         if (buf_append(out, chunk, (size_t)n, err) < 0)
             return err_wrap(err, "%s", path);
+        rank_state_alive();
     }
 }
 

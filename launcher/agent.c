@@ -21,6 +21,7 @@ static void prepare(struct agent *g, const struct options *o, char *const *env)
     g->identity.nodes = 1;
     g->identity.world = g->identity.role_world = o->nproc;
     g->kept_data = machine_keep_data(&g->identity.kept_data, &g->arena);
+    agent_open_steps(g);
     gethostname(g->host, sizeof(g->host) - 1);
     g->report = getenv(CONTRACT_ENV_TERMINATION_LOG);
     if (g->report && !*g->report)
@@ -109,6 +110,7 @@ int agent_start_round(struct agent *g, struct err *err)
         return -1;
     round_begin(&g->round, o->shutdown_timeout_ms); /* it forgets the workers, and with them these texts */
     arena_release(&g->said);
+    agent_begin_steps(g);
     tracker_begin(&g->tracker, g->identity.first_rank == 0, g->identity.restart_count);
     for (int i = 0; i < o->nproc; i++)
         if (start_rank(g, python, i, &a, err) < 0) {
@@ -116,6 +118,7 @@ int agent_start_round(struct agent *g, struct err *err)
             process_sweep();
             return -1;
         }
+    agent_hang_begin(g);
     return 0;
 }
 
@@ -135,8 +138,12 @@ static void read_signals(struct agent *g)
 static int wait_ms(const struct agent *g)
 {
     const int64_t now_ms = clock_mono_ms();
-    const int waits[] = {round_wait_ms(&g->round), g->meets ? nodes_wait_ms(&g->nodes) : -1,
-                         waiting_left_ms(&g->waiting, now_ms), tracker_wait_ms(&g->tracker, now_ms)};
+    const int waits[] = {round_wait_ms(&g->round),
+                         g->meets ? nodes_wait_ms(&g->nodes) : -1,
+                         waiting_left_ms(&g->waiting, now_ms),
+                         tracker_wait_ms(&g->tracker, now_ms),
+                         agent_hang_wait_ms(g),
+                         agent_steps_wait_ms(g, now_ms)};
     int least = -1;
 
     for (size_t i = 0; i < ARRAY_LEN(waits); i++)
@@ -160,6 +167,8 @@ void agent_turn(struct agent *g)
         waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
     }
     round_step(&g->round);
+    agent_hang_step(g);
+    agent_look_at_steps(g);
 }
 
 void agent_read_messages(struct agent *g)
@@ -222,13 +231,13 @@ void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
 }
 
 /* After a round: 1 to start another, 0 when the run ends with *status. */
-static int judge(struct agent *g, int *status)
+static int judge(struct agent *g, bool hung, int *status)
 {
     const struct options *o = g->options;
     char how[48], name[32];
     bool sure;
     int root = exit_root_cause(g->round.workers, g->round.n, &sure);
-    const bool restarts_left = g->identity.restart_count < o->max_restarts &&
+    const bool restarts_left = !hung && g->identity.restart_count < o->max_restarts &&
                                (root < 0 || !contract_is_final(g->round.workers[root].status));
 
     if (g->round.signal && (root < 0 || restarts_left)) {
@@ -264,9 +273,11 @@ static int run_rounds(struct agent *g, int *status, struct err *err)
         while (!round_over(&g->round))
             agent_turn(g);
         logs_end(&g->logs, AGENT_FLUSH_MS);
+        const bool hung = agent_hang_end(g);
+        agent_hang_blame(g);
         if (g->round.failed || g->round.signal)
             process_sweep();
-        again = judge(g, status);
+        again = judge(g, hung, status);
     } while (again);
     return 0;
 }
@@ -283,6 +294,7 @@ int agent_run(const struct options *o, char *const *env)
     /* Open the logs first, because error messages go through them. */
     if ((rc = logs_open(&g.logs, o, g.identity.run_id, &err)) == 0 && (rc = open_signals(&g, &err)) == 0) {
         g.logs.watches = g.report != NULL;
+        agent_hang_open(&g);
         if (tracker_open(&g.tracker, &g.logs, getenv, &err) < 0)
             agent_say(&g, "torchrun: %s\n", err.msg);
         g.identity.progress_file = g.tracker.path;
@@ -299,6 +311,7 @@ int agent_run(const struct options *o, char *const *env)
         close(g.signals);
     if (g.kept_data >= 0)
         close(g.kept_data);
+    agent_close_steps(&g);
     arena_release(&g.said);
     arena_release(&g.arena);
     return rc < 0 ? exit_error_code(&err) : status;

@@ -61,7 +61,7 @@ static void run_among_nodes(struct agent *g)
             nodes_failed(&g->nodes, &g->round.workers[root], sure, g->host);
     }
     logs_end(&g->logs, AGENT_FLUSH_MS);
-    if (g->round.failed || g->signal || unwanted)
+    if (agent_hang_end(g) || g->round.failed || g->signal || unwanted)
         process_sweep();
     else
         nodes_done(&g->nodes);
@@ -74,6 +74,8 @@ static int conclude(struct agent *g)
     bool mine, sure;
     char name[32];
     const int status = nodes_verdict(&g->nodes, &mine);
+    if (mine && v->state.cause.strength)
+        agent_hang_blame(g);
     const int own = exit_root_cause(g->round.workers, g->round.n, &sure), n = g->round.n;
     const bool failed =
         v->state.stage == STAGE_ENDED && v->state.end == END_FAILED && v->state.cause.rank >= 0;

@@ -84,9 +84,10 @@ static void put_identity(struct set *s, const struct options *o, const struct en
  * this launcher is for its ranks. */
 static bool is_own(const char *variable)
 {
-    static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",        CONTRACT_ENV_TERMINATION_LOG "=",
-                                      CONTRACT_ENV_KEPT_DATA "=",        CONTRACT_ENV_PROGRESS_PORT "=",
-                                      CONTRACT_ENV_PROGRESS_TIMEOUT "=", CONTRACT_ENV_ATTEMPT "="};
+    static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",     CONTRACT_ENV_TERMINATION_LOG "=",
+                                      CONTRACT_ENV_KEPT_DATA "=",     CONTRACT_ENV_RANK_STATE "=",
+                                      CONTRACT_ENV_PROGRESS_PORT "=", CONTRACT_ENV_PROGRESS_TIMEOUT "=",
+                                      CONTRACT_ENV_ATTEMPT "="};
 
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (same_variable(variable, own[i]))
@@ -113,10 +114,14 @@ char **env_build(const struct options *o, const struct env_round *round, int loc
         put(&s, a, "TORCHELASTIC_ERROR_FILE", error_file);
     if (round->kept_data)
         put(&s, a, CONTRACT_ENV_KEPT_DATA, round->kept_data);
+    if (round->rank_state)
+        put(&s, a, CONTRACT_ENV_RANK_STATE, arena_printf(a, "%s/%d", round->rank_state, local));
     if (round->progress_file)
         put(&s, a, CONTRACT_ENV_PROGRESS_FILE, round->progress_file);
     if (!find(base, "TORCH_NCCL_ASYNC_ERROR_HANDLING"))
         put(&s, a, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+    if (o->progress_timeout_ms && !find(base, "PYTHONFAULTHANDLER"))
+        put(&s, a, "PYTHONFAULTHANDLER", "1"); /* a rank of a run that hangs is aborted to get its stacks */
     if (env_sets_omp(o, base))
         put(&s, a, "OMP_NUM_THREADS", "1");
     if (o->virtual_local_rank)

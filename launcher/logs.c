@@ -135,13 +135,17 @@ static int begin_stream(struct logs *l, int local, int s, const char *dir, struc
 
     close_stream(stream);
     stream->heard_ms = 0;
-    stream->teed = o->tee[local] & bit;
+    const bool filed = o->redirects[local] & bit || (!o->shown[local] && o->log_dir);
+    stream->hidden = l->watches_all && !(o->tee[local] & bit) && (filed || !o->shown[local]);
+    stream->teed = o->tee[local] & bit || stream->hidden;
+    if (stream->hidden && !filed)
+        return open_pipe(stream, err);
     if (stream->teed) {
         if (open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->file, err) < 0)
             return -1;
         return open_pipe(stream, err);
     }
-    if (o->redirects[local] & bit || (!o->shown[local] && o->log_dir))
+    if (filed)
         return open_file(arena_printf(&l->arena, "%s/%s", dir, names[s]), &stream->child, err);
     if (!o->shown[local])
         return open_file("/dev/null", &stream->child, err);

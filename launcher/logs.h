@@ -4,9 +4,10 @@
  *   - plain: the rank inherits the console, a file or /dev/null, and the launcher never sees its bytes;
  *   - teed: a pipe to the launcher, which writes the bytes to a file as they came, and to the console as whole
  *     lines with the rank's prefix (tee.h), in one write when they fit into PIPE_BUF bytes;
+ *   - hidden: a pipe to the launcher, which writes the bytes to the file, if there is one, and nowhere else;
  *   - watched: a pipe to the launcher, which writes the bytes to the console as they came. It reads up to
  *     LOGS_LINE_BYTES of an unfinished line before it reads another rank's stream.
- * Of teed and watched streams the last LOGS_TAIL_BYTES are kept.
+ * Of streams that come through the launcher the last LOGS_TAIL_BYTES are kept.
  *
  * Ownership: struct logs owns its files, pipes and paths.
  * Threads:   one thread.
@@ -31,8 +32,9 @@ struct log_stream {
     int pipe;  /* read end of the pipe when teed or watched, else -1 */
     int file;  /* the file of a teed stream, or -1 */
     bool teed;
+    bool hidden;          /* of a teed stream: the console gets nothing */
     struct tee_line line; /* of a teed stream */
-    struct buf tail;      /* the last bytes that came through the pipe */
+    struct buf tail;      /* the last bytes that came through the pipe, tail.max at most */
     int64_t heard_ms;     /* monotonic: when they came; 0: none in this attempt */
 };
 
@@ -51,6 +53,7 @@ struct logs {
     /* Set by the caller before logs_begin. watches: stderr streams that go to the console are watched, watches_out: so are
      * stdout streams. heard: gets the bytes of each teed or watched stream as they come; NULL: nobody. */
     bool watches, watches_out;
+    bool watches_all; /* besides, streams that go to files only, or nowhere, come through the launcher */
     void (*heard)(void *ctx, int local, int stream, const char *bytes, size_t len);
     void *heard_ctx;
     struct log_rank *ranks;

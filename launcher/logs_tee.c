@@ -22,7 +22,7 @@ static void keep(int file, const char *bytes, size_t len)
 
 static struct tee_out out_of(struct logs *l, int local, int s)
 {
-    const bool shown = l->options->shown[local];
+    const bool shown = l->options->shown[local] && !l->ranks[local].streams[s].hidden;
 
     return (struct tee_out){.sink = shown ? &l->sinks[s] : NULL,
                             .prefix = l->ranks[local].prefix,

@@ -1,6 +1,8 @@
 /* machine.c - hold a free port and memory, find Python. */
 #include "launcher/machine.h"
-#include "common/kept_memory.h"
+#include "common/contract.h"
+#include "common/memory_file.h"
+#include "common/rank_state.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -28,8 +30,18 @@ int machine_hold_port(int *ret, int *held, struct err *err)
 
 int machine_keep_data(const char **ret, struct arena *a)
 {
-    char where[KEPT_MEMORY_BYTES];
-    const int fd = kept_memory_make(where);
+    char where[MEMORY_FILE_BYTES];
+    const int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
+
+    if (fd >= 0)
+        *ret = arena_printf(a, "%s", where);
+    return fd;
+}
+
+int machine_rank_state(int n, struct rank_slot **slots, const char **ret, struct arena *a)
+{
+    char where[MEMORY_FILE_BYTES];
+    const int fd = rank_state_make(n, slots, where);
 
     if (fd >= 0)
         *ret = arena_printf(a, "%s", where);

@@ -209,6 +209,34 @@ void nodes_broken(struct nodes *n, const struct err *why, const char *host)
     say(n, NODE_FAILED);
 }
 
+void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call)
+{
+    if (n->say.phase != NODE_RUNNING || n->say.quiet == quiet)
+        return;
+    n->say.quiet = quiet;
+    n->say.number = quiet ? number : 0;
+    n->say.call = quiet ? call : 0;
+    say(n, NODE_RUNNING);
+}
+
+bool nodes_hung(const struct nodes *n)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    return s->stage == STAGE_RUNNING && s->hung && s->round == n->round;
+}
+
+void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message)
+{
+    if (n->told)
+        return;
+    n->told = true;
+    n->say.cause = *cause;
+    put(n->say.cause.host, sizeof(n->say.cause.host), host);
+    put(n->say.cause.message, sizeof(n->say.cause.message), message);
+    say(n, NODE_FAILED);
+}
+
 void nodes_done(struct nodes *n)
 {
     say(n, NODE_DONE);
@@ -220,6 +248,17 @@ void nodes_leave(struct nodes *n, int signal)
         return;
     n->say.signal = signal;
     say(n, NODE_LEAVING);
+}
+
+void nodes_say_steps(struct nodes *n, const struct steps *steps)
+{
+    n->say.steps = *steps;
+    member_say_steps(n->member, steps);
+}
+
+bool nodes_steps(const struct nodes *n, struct steps *ret)
+{
+    return member_steps(n->member, ret);
 }
 
 int nodes_verdict(const struct nodes *n, bool *mine)

@@ -54,8 +54,18 @@ bool nodes_must_stop(const struct nodes *n);
  * signal (0: it leaves for another reason). `host` is this node's name. */
 void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
+/* Its ranks show no sign of life, or do again; number, call: as in struct meeting_node. */
+void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call);
+/* Whether this node's round hangs: then it has to tell its suspect, with what is in *cause (rank, strength, ...). */
+bool nodes_hung(const struct nodes *n);
+void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);
 void nodes_done(struct nodes *n);
 void nodes_leave(struct nodes *n, int signal);
+
+/* Say how long this node's ranks take for a step, with the next heartbeat; and hear it of all nodes together: false where
+ * another node hears it. */
+void nodes_say_steps(struct nodes *n, const struct steps *steps);
+bool nodes_steps(const struct nodes *n, struct steps *ret);
 
 /* After NODES_END: the exit status. *mine: this node ended the run, by one of its ranks or its launcher. */
 int nodes_verdict(const struct nodes *n, bool *mine);

@@ -119,6 +119,20 @@ static int get_shutdown_timeout(const struct option_values *v, const struct opti
     return 0;
 }
 
+static int get_progress_timeout(const struct options_host *host, struct options *o, struct err *err)
+{
+    const char *text = host->get(CONTRACT_ENV_PROGRESS_TIMEOUT);
+    int64_t s;
+
+    if (!text || !*text)
+        return 0;
+    if (!sv_i64(sv_from(text), 1, 86400 * 7, &s))
+        return err_set(err, ERR_INVALID, CONTRACT_ENV_PROGRESS_TIMEOUT "=%.40s: expected seconds, 1..604800",
+                       text);
+    o->progress_timeout_ms = s * 1000;
+    return 0;
+}
+
 /* PyTorch's launcher then reads a pipe, where ranks that hang are reported. */
 static void warn_of_timer(const struct options_host *host, struct arena *a, struct options *o)
 {
@@ -155,8 +169,9 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         options_nproc(&v, host, &o, err) < 0 || options_rendezvous(&v, a, &o, err) < 0 ||
         option_int(&v, OPT_MAX_RESTARTS, 0, 1 << 20, &o.max_restarts, err) < 0 ||
         option_seconds(&v, OPT_MONITOR_INTERVAL, &ignored_ms, err) < 0 ||
-        get_shutdown_timeout(&v, host, &o, err) < 0 || options_output(&v, a, &o, err) < 0 ||
-        check_virtual(host, &o, err) < 0 || get_program(&v, host, options_is_launch(argv[0]), &o, err) < 0)
+        get_shutdown_timeout(&v, host, &o, err) < 0 || get_progress_timeout(host, &o, err) < 0 ||
+        options_output(&v, a, &o, err) < 0 || check_virtual(host, &o, err) < 0 ||
+        get_program(&v, host, options_is_launch(argv[0]), &o, err) < 0)
         return -1;
     get_signals(&v, a, &o);
     warn_of_timer(host, a, &o);

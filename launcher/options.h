@@ -120,6 +120,8 @@ struct options {
     const char *role;
     int max_restarts;
     int64_t shutdown_timeout_ms;
+    int64_t
+        progress_timeout_ms; /* without a sign of life of any rank for so long the run hangs; 0: for ever */
     sigset_t signals;
     const char *signals_text; /* `signals` for the ranks' TORCHELASTIC_SIGNALS_TO_HANDLE */
     enum program_kind program_kind;

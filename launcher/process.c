@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,6 +68,19 @@ void process_signal_group(pid_t leader, int signal)
     kill(-leader, signal);
     if (signal != SIGKILL)
         kill(-leader, SIGCONT);
+}
+
+/* The limit 1 turns off core files and also a program that the kernel would pipe the core to, which 0 does not (core(5)). */
+void process_abort(pid_t pid)
+{
+    struct rlimit limit;
+
+    if (prlimit(pid, RLIMIT_CORE, NULL, &limit) == 0 && limit.rlim_max > 0) {
+        limit.rlim_cur = 1;
+        prlimit(pid, RLIMIT_CORE, &limit, NULL);
+    }
+    kill(pid, SIGABRT);
+    kill(pid, SIGCONT);
 }
 
 void process_adopt_orphans(void)

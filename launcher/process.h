@@ -26,6 +26,9 @@ pid_t process_start(const struct process_spec *spec, struct err *err);
 /* Send a signal to the rank's process group, and SIGCONT, so that stopped processes receive it. */
 void process_signal_group(pid_t leader, int signal);
 
+/* Abort a process to get the stacks that its SIGABRT handler writes, also if it is stopped; it leaves no core file. */
+void process_abort(pid_t pid);
+
 /* Make this process the parent of its descendants' orphans (PR_SET_CHILD_SUBREAPER). */
 void process_adopt_orphans(void);
 

@@ -85,6 +85,25 @@ void round_stop(struct round *r)
         stop(r, SIGTERM);
 }
 
+void round_hang(struct round *r, int timeout_ms)
+{
+    r->state = ROUND_HUNG;
+    r->deadline_ms = clock_mono_ms() + timeout_ms;
+    for (int i = 0; i < r->n; i++)
+        r->workers[i].stopped_by_us = r->workers[i].stopped_by_us || r->workers[i].running;
+}
+
+void round_blame(struct round *r, int local, int code, const char *message)
+{
+    struct exit_worker *w = &r->workers[local];
+
+    w->wall_ms = w->running || !w->wall_ms ? wall_ms() : w->wall_ms;
+    w->running = w->stopped_by_us = false; /* one in uninterruptible sleep has not been reaped */
+    w->status = code << 8;
+    w->message = message;
+    r->failed = true;
+}
+
 static int find(const struct round *r, pid_t pid)
 {
     for (int i = 0; i < r->n; i++)
@@ -173,6 +192,7 @@ void round_step(struct round *r)
         if (sure || late)
             stop(r, SIGTERM);
         break;
+    case ROUND_HUNG:
     case ROUND_STOPPING:
         if (late)
             round_kill(r);

@@ -14,6 +14,7 @@
 enum round_state {
     ROUND_RUNNING,
     ROUND_WAITING,  /* a rank failed with exit code 140: wait for a better root cause */
+    ROUND_HUNG,     /* the round hangs: its ranks leave their stacks until they are killed */
     ROUND_STOPPING, /* the ranks have been signalled to stop */
     ROUND_KILLED,   /* SIGKILL has been sent */
     ROUND_OVER,
@@ -44,6 +45,13 @@ void round_signal(struct round *r, int signal);
 
 /* Stop the ranks with SIGTERM, because another node ended the round. */
 void round_stop(struct round *r);
+
+/* The round hangs: from now on no rank's exit counts as its own failure, and the ranks are killed after timeout_ms. Only while
+ * they run and none has failed. */
+void round_hang(struct round *r, int timeout_ms);
+
+/* The round that hung is over: rank `local` is to blame, and ended with exit code `code`. */
+void round_blame(struct round *r, int local, int code, const char *message);
 
 /* Reap all children that have exited, ranks and orphans. */
 void round_reap(struct round *r);

@@ -30,6 +30,8 @@ struct leader {
     int64_t cuts;   /* value of "cuts" at the last read; -1: read all again */
     int64_t now_ms; /* the time of all changes found by one turn */
     struct buf text;
+    pthread_mutex_t lock; /* of `steps` */
+    struct steps steps;
     atomic_bool stop, over;
 };
 
@@ -93,6 +95,21 @@ static int look_for_cuts(struct leader *c, int64_t tickets, struct err *err)
     return 0;
 }
 
+static void take_steps(struct leader *c)
+{
+    pthread_mutex_lock(&c->lock);
+    (void)quorum_steps(&c->quorum, &c->steps);
+    pthread_mutex_unlock(&c->lock);
+}
+
+struct steps leader_steps(struct leader *c)
+{
+    pthread_mutex_lock(&c->lock);
+    const struct steps now = c->steps;
+    pthread_mutex_unlock(&c->lock);
+    return now;
+}
+
 static int turn(struct leader *c, struct err *err)
 {
     int64_t now = clock_mono_ms(), left = quorum_next_ms(&c->quorum, now) - now, tickets;
@@ -121,6 +138,7 @@ static int turn(struct leader *c, struct err *err)
             return -1;
     if (quorum_tell(&c->quorum, c->now_ms) && publish(c, err) < 0)
         return -1;
+    take_steps(c);
     if (quorum_over(&c->quorum))
         atomic_store(&c->over, true);
     return 0;
@@ -193,6 +211,7 @@ static void release(struct leader *c)
     store_server_stop(c->server);
     quorum_release(&c->quorum);
     buf_release(&c->text);
+    pthread_mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -203,6 +222,7 @@ struct leader *leader_start(int port, const char *run_id, const struct quorum_co
     struct leader *c = memory_must(calloc(1, sizeof(*c)));
 
     c->text = (struct buf)BUF_INIT(STORE_VALUE_BYTES);
+    pthread_mutex_init(&c->lock, NULL);
     quorum_init(&c->quorum, config, clock_mono_ms());
     snprintf(c->run_id, sizeof(c->run_id), "%s", run_id);
     c->server = store_server_start(port, run_id, &limits, err);

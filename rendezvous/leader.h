@@ -2,7 +2,7 @@
  * and publishes the result. For the launcher on the node that hosts.
  *
  * Ownership: leader_start gives a leader that leader_stop ends, its store with it.
- * Threads:   runs one thread besides the store's; any thread may call leader_over.
+ * Threads:   runs one thread besides the store's; any thread may call leader_over and leader_steps.
  * Errors:    as store_server_start: ERR_CONFLICT when the port is taken.
  */
 #ifndef TK_RENDEZVOUS_LEADER_H
@@ -19,6 +19,9 @@ int leader_port(const struct leader *c);
 /* Whether the run has ended and every node that is still there has reported that it knows: the store may stop
  * now. Also true when the leader has failed. */
 bool leader_over(const struct leader *c);
+
+/* The times of steps over all nodes, when last all had told a new window of their round; window 0: never yet. */
+struct steps leader_steps(struct leader *c);
 
 void leader_stop(struct leader *c);
 

@@ -26,7 +26,9 @@ struct field {
     NUMBER(type, cause.rank, -1, INT_MAX), NUMBER(type, cause.local_rank, -1, INT_MAX),                      \
         NUMBER(type, cause.pid, 0, INT_MAX), NUMBER(type, cause.status, 0, 0xffff),                          \
         NUMBER(type, cause.wall_ms, 0, INT64_MAX / 2), NUMBER(type, cause.unsure, 0, 1),                     \
-        TEXT(type, cause.host), TEXT(type, cause.error_file), TEXT(type, cause.message)
+        NUMBER(type, cause.strength, 0, STRENGTHS - 1), NUMBER(type, cause.place, 0, INT64_MAX / 2),         \
+        NUMBER(type, cause.number, 0, INT64_MAX / 2), TEXT(type, cause.host), TEXT(type, cause.error_file),  \
+        TEXT(type, cause.message)
 
 static const struct field node_fields[] = {
     NUMBER(struct meeting_node, phase, NODE_JOINING, NODE_LEAVING),
@@ -39,6 +41,15 @@ static const struct field node_fields[] = {
     NUMBER(struct meeting_node, port, 0, 65535),
     NUMBER(struct meeting_node, signal, 0, 64),
     NUMBER(struct meeting_node, heard_end, 0, 1),
+    NUMBER(struct meeting_node, quiet, 0, 1),
+    NUMBER(struct meeting_node, number, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_node, call, 0, INT_MAX),
+    NUMBER(struct meeting_node, steps.window, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_node, steps.ranks, 0, STEPS_RANKS_MAX),
+    NUMBER(struct meeting_node, steps.median_us, 0, STEPS_US_MAX),
+    NUMBER(struct meeting_node, steps.slow_us, 0, STEPS_US_MAX),
+    NUMBER(struct meeting_node, steps.slow_rank, 0, INT_MAX),
+    NUMBER(struct meeting_node, steps.wait_us, 0, STEPS_US_MAX),
     TEXT(struct meeting_node, addr),
     TEXT(struct meeting_node, role),
     CAUSE(struct meeting_node),
@@ -59,6 +70,9 @@ static const struct field state_fields[] = {
     NUMBER(struct meeting_state, left_ms, 0, INT64_MAX / 2),
     TEXT(struct meeting_state, missing),
     CAUSE(struct meeting_state),
+    NUMBER(struct meeting_state, hung, 0, 1),
+    NUMBER(struct meeting_state, number, 0, INT64_MAX / 2),
+    NUMBER(struct meeting_state, call, 0, INT_MAX),
     NUMBER(struct meeting_state, n, 0, MEETING_NODES_MAX),
 };
 

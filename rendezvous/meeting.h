@@ -21,6 +21,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
+#include "rendezvous/steps.h"
 
 #include <stdint.h>
 
@@ -42,12 +43,28 @@ enum node_phase {
     NODE_LEAVING,     /* it received `signal`; signal 0: it has stopped waiting for a place */
 };
 
+/* How much speaks against a rank of a round that hangs, weakest first; these numbers are stored. */
+enum meeting_strength {
+    STRENGTH_NONE,    /* the rank failed by itself */
+    STRENGTH_UNKNOWN, /* nothing sets it apart, or it only waits for others */
+    STRENGTH_ODD,     /* it does not do what the node's other ranks do */
+    STRENGTH_STACK,   /* a Python rank that is not in a call that waits for others */
+    STRENGTH_BEHIND,  /* it has not begun the collective call that others are in */
+    STRENGTH_DISK,    /* uninterruptible sleep */
+    STRENGTH_STOPPED, /* stopped by a signal or a debugger */
+    STRENGTHS
+};
+
 /* A failed rank; rank -1: the launcher itself failed. */
 struct meeting_cause {
     int64_t rank, local_rank, pid;
     int64_t status;  /* as waitpid returns it */
     int64_t wall_ms; /* when the launcher saw it, by its host's clock */
     int64_t unsure;  /* 1: exit code 140, a peer was lost, so the root cause may be elsewhere */
+    /* Of a rank of a round that hangs. strength: enum meeting_strength. Of causes of the same strength the one whose
+     * `place` is the rarest counts (a hash of where the rank is; 0: none), then the one with the lowest `number` (of its
+     * last collective call; 0: none). */
+    int64_t strength, place, number;
     char host[MEETING_NAME_BYTES];
     char error_file[MEETING_NAME_BYTES]; /* "": none */
     char message[MEETING_MESSAGE_BYTES]; /* "": none */
@@ -59,12 +76,15 @@ struct meeting_node {
     /* The number of its newest tied connection; 0: none yet. A tied connection has a will (store_will_set): when
      * it ends, the store writes its number to "cut/<ticket>". */
     int64_t tie;
-    int64_t nproc;                 /* its ranks */
-    int64_t wanted;                /* the node rank that it asks for; -1: any */
-    int64_t leaders;               /* 1: the leader and the store are in its process */
-    int64_t port;                  /* a free port for MASTER_PORT, in case it becomes node 0 */
-    int64_t signal;                /* of NODE_LEAVING */
-    int64_t heard_end;             /* 1: it has read the state STAGE_ENDED */
+    int64_t nproc;        /* its ranks */
+    int64_t wanted;       /* the node rank that it asks for; -1: any */
+    int64_t leaders;      /* 1: the leader and the store are in its process */
+    int64_t port;         /* a free port for MASTER_PORT, in case it becomes node 0 */
+    int64_t signal;       /* of NODE_LEAVING */
+    int64_t heard_end;    /* 1: it has read the state STAGE_ENDED */
+    int64_t quiet;        /* of NODE_RUNNING: 1: its ranks have shown no sign of life for its limit */
+    int64_t number, call; /* with `quiet`: the last collective call of its ranks (rank_state.h); 0: none */
+    struct steps steps;   /* of its ranks in `round`; written with the heartbeats only */
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
     char role[MEETING_NAME_BYTES]; /* of its ranks; the first MEETING_NAME_BYTES - 1 bytes count */
     struct meeting_cause cause;
@@ -102,6 +122,9 @@ struct meeting_state {
     int64_t left_ms;                     /* until the join timeout, at the time of this version */
     char missing[MEETING_MISSING_BYTES]; /* node ranks that have not joined, "1, 4..7"; "": not known */
     struct meeting_cause cause;
+    /* Of STAGE_RUNNING: hung: 1: all members are quiet, so the round hangs and each of them is to tell its suspect; number,
+     * call: the last collective call that any of their ranks has begun; 0: none. */
+    int64_t hung, number, call;
     int64_t n; /* members of the round, in the order of their node ranks */
     struct meeting_member members[MEETING_NODES_MAX];
 };

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/thread.h"
+#include "rendezvous/leader.h"
 #include "rendezvous/member_connection.h"
 
 #include <errno.h>
@@ -109,6 +110,23 @@ void member_say(struct member *m, const struct meeting_node *node)
     m->dirty = true;
     pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
+}
+
+void member_say_steps(struct member *m, const struct steps *steps)
+{
+    pthread_mutex_lock(&m->lock);
+    m->say.steps = *steps;
+    pthread_mutex_unlock(&m->lock);
+}
+
+bool member_steps(struct member *m, struct steps *ret)
+{
+    pthread_mutex_lock(&m->lock);
+    const bool here = m->leader != NULL;
+    if (here)
+        *ret = leader_steps(m->leader);
+    pthread_mutex_unlock(&m->lock);
+    return here;
 }
 
 /* A thread that does not end in time is left behind; it gives back its reference when it ends. */

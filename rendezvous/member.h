@@ -52,6 +52,12 @@ void member_look(struct member *m, struct member_view *view);
 /* Publish *node as this node's state from now on; beat, tie, addr, leaders and heard_end are filled in here. */
 void member_say(struct member *m, const struct meeting_node *node);
 
+/* Publish these times of steps with the next heartbeat, until the next member_say. */
+void member_say_steps(struct member *m, const struct steps *steps);
+
+/* Where the leader is in this process: the times of steps over all nodes (leader_steps). False elsewhere. */
+bool member_steps(struct member *m, struct steps *ret);
+
 /* Publish the last state and end. On the node that hosts the store, first wait up to `grace_ms` until all nodes
  * have read how the run ended. Threads that do not end in time are left behind and free the member themselves.
  * Accepts NULL. */

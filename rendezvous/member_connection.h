@@ -22,8 +22,9 @@ struct member {
     struct member_config config; /* with copies of its strings */
     struct meeting_node say;     /* this node's state, to be published */
     struct member_view view;
-    char leader_id[32]; /* value of "leader"; "": not known */
-    int64_t said_tie;   /* the `tie` in the last state that was published */
+    struct leader *leader; /* in this process; NULL: elsewhere */
+    char leader_id[32];    /* value of "leader"; "": not known */
+    int64_t said_tie;      /* the `tie` in the last state that was published */
 };
 
 /* More than one can lose within the heartbeats' silence, unless that is configured longer. */

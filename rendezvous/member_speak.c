@@ -24,6 +24,7 @@ static int try_host(struct connection *l, struct leader **ret, struct err *err)
         return c->hosts == MEMBER_HOSTS ? -1 : 0;
     pthread_mutex_lock(&m->lock);
     m->view.leaders = true;
+    m->leader = *ret;
     m->say.leaders = 1;
     pthread_mutex_unlock(&m->lock);
     return 0;
@@ -187,6 +188,9 @@ static void see_others_off(struct member *m, struct leader *leader)
     pthread_mutex_unlock(&m->lock);
     while (!leader_over(leader) && clock_mono_ms() < limit_ms)
         nanosleep(&pause, NULL);
+    pthread_mutex_lock(&m->lock);
+    m->leader = NULL;
+    pthread_mutex_unlock(&m->lock);
     leader_stop(leader);
 }
 

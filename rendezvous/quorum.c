@@ -1,5 +1,6 @@
 /* quorum.c - the state machine that forms rounds; quorum.h documents the stages. */
 #include "common/contract.h"
+#include "rendezvous/quorum_hang.h"
 #include "rendezvous/quorum_slots.h"
 
 #include <stdio.h>
@@ -26,6 +27,7 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->round++;
     s->version++;
     s->n = 0;
+    s->hung = s->number = s->call = 0;
     snprintf(s->why, sizeof(s->why), "%s", why);
     q->nobody_missing = nobody_missing;
     s->here = 0;
@@ -213,6 +215,21 @@ static void lose(struct quorum *q, int64_t ticket, int64_t now_ms)
         form(q, false, why, now_ms);
 }
 
+/* A round hangs: end the run once it is known by whom. False: not yet, or nobody told. */
+static bool end_hung(struct quorum *q, int64_t now_ms)
+{
+    const struct quorum_slot *suspect;
+
+    if (!quorum_hang_told(q) && now_ms < q->hang_ms)
+        return false;
+    suspect = quorum_suspect(q);
+    if (!suspect)
+        return false;
+    q->state.cause = suspect->node.cause;
+    finish(q, END_FAILED, suspect->ticket, "the run made no progress");
+    return true;
+}
+
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 {
     const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
@@ -232,6 +249,8 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         if (!member && s->node.phase == NODE_JOINING)
             newcomer = newcomer ? newcomer : s;
     }
+    if (q->state.hung)
+        failed = NULL; /* what fails now does so because others are killed */
     if (failed && failed->node.cause.unsure && !q->unsure_ms)
         q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
     if (failed && !may_follow && (!failed->node.cause.unsure || (!lost && !going && now_ms >= q->unsure_ms)))
@@ -240,7 +259,9 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         lose(q, lost, now_ms);
     else if (!busy)
         finish(q, END_SUCCESS, 0, "all ranks ended well");
-    else if (newcomer && !done && !failed && q->state.n < q->config.max) {
+    else if (quorum_hang_begins(q, now_ms) || (q->state.hung && end_hung(q, now_ms)))
+        return true;
+    else if (newcomer && !done && !failed && !q->state.hung && q->state.n < q->config.max) {
         snprintf(why, sizeof(why), "%s joined: all ranks start again",
                  meeting_node_name(&newcomer->node, name));
         form(q, true, why, now_ms);
@@ -249,7 +270,9 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
             if (is_leaving(&q->slots[i]) && quorum_is_member(q, q->slots[i].ticket) &&
                 leave(q, &q->slots[i], living - going, now_ms))
                 return true;
-        return false;
+        if (!q->state.hung || now_ms < q->hang_ms)
+            return false;
+        finish(q, END_TIMEOUT, 0, "the run made no progress, and no node told which rank holds it up");
     }
     return true;
 }
@@ -283,6 +306,8 @@ int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms)
         next = q->last_call_ms;
     if (q->unsure_ms && q->unsure_ms < next && q->unsure_ms > now_ms)
         next = q->unsure_ms;
+    if (q->state.hung && q->hang_ms < next && q->hang_ms > now_ms)
+        next = q->hang_ms;
     if (q->state.stage == STAGE_FORMING && q->since_ms + q->config.join_ms < next &&
         q->since_ms + q->config.join_ms > now_ms)
         next = q->since_ms + q->config.join_ms;

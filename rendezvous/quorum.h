@@ -13,6 +13,9 @@
  *            - with ENDED: when all members are done; when a rank fails with no restart left or with exit code 2
  *              (wrong usage); when a launcher fails; when a node leaves without which the run cannot go on; when
  *              a node is lost in a run of fixed size without restarts.
+ *            - with ENDED as well when the round hangs: all members that are not done are quiet. The leader says so
+ *              (state.hung), waits QUORUM_HANG_MS for their suspects, and ends the run with the strongest one,
+ *              whatever config.restarts says.
  *            ENDED is final. A run can go on without a node if its size is not fixed, the node does not host the
  *            store, and, while RUNNING, config.min nodes are left.
  * Ownership: quorum_init fills *q, quorum_release frees its slots. Strings of the configuration are borrowed.
@@ -32,6 +35,9 @@ enum { QUORUM_ROOT_CAUSE_MS = 1000 };
  * launcher is noticed within a second, and a connection reset by the network has no effect. A rank's failure on
  * another node that follows waits as long, because the loss most likely caused it. */
 enum { QUORUM_CUT_MS = 500 };
+
+/* When a round hangs, how long to wait for all members' suspects: launchers need 2 to 3 s to find theirs. */
+enum { QUORUM_HANG_MS = 4000 };
 
 /* The minimal interval between updates of who has joined, after FORMING has begun. A round that forms faster
  * gets none. */
@@ -55,6 +61,7 @@ struct quorum_slot {
     int64_t heard_ms;         /* when its state last changed */
     int64_t failed_order;     /* 1 for the run's first failure, ...; 0: has not failed in this round */
     int64_t failed_ms;        /* when it was read */
+    int64_t steps_window;     /* of its `steps` when quorum_steps took them */
     bool gone;                /* lost; a new state from it clears this */
     bool cut;                 /* its newest connection has ended */
     int64_t cut_ms;           /* when */
@@ -71,6 +78,7 @@ struct quorum {
     int64_t since_ms;                   /* when FORMING began */
     int64_t told_ms;                    /* last update of who has joined */
     int64_t last_call_ms, unsure_ms;    /* deadlines of the last call and of an unsure failure; 0: none */
+    int64_t hang_ms;                    /* with state.hung: deadline of the members' suspects */
     int64_t stepped_ms;                 /* time of the last step */
     int64_t failures;                   /* counter for failed_order */
     char gone[MEETING_NAME_BYTES + 32]; /* name of the last node lost */
@@ -95,6 +103,10 @@ bool quorum_step(struct quorum *q, int64_t now_ms);
 /* After the steps: update state.here, left_ms and missing for nodes that wait for the round. True when q->state
  * has changed: publish it. */
 bool quorum_tell(struct quorum *q, int64_t now_ms);
+
+/* While a round runs: the times of steps over all members. False unless each of them has told a window, in this round, that
+ * has not been taken yet. ret->window grows with each. */
+bool quorum_steps(struct quorum *q, struct steps *ret);
 
 /* When to step again at the latest, if no node's state changes. */
 int64_t quorum_next_ms(const struct quorum *q, int64_t now_ms);

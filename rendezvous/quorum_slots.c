@@ -233,3 +233,28 @@ bool quorum_tell(struct quorum *q, int64_t now_ms)
     q->told_ms = now_ms;
     return true;
 }
+
+static bool has_new_steps(const struct quorum *q, const struct quorum_slot *s)
+{
+    return !s->gone && s->node.phase == NODE_RUNNING && s->node.round == q->state.round &&
+           s->node.steps.ranks && s->node.steps.window != s->steps_window && quorum_is_member(q, s->ticket);
+}
+
+bool quorum_steps(struct quorum *q, struct steps *ret)
+{
+    int n = 0;
+
+    if (q->state.stage != STAGE_RUNNING || q->state.n < 1 || q->state.n > q->n)
+        return false;
+    cleanup_free struct steps *part = memory_must(calloc((size_t)q->n, sizeof(*part)));
+    for (int i = 0; i < q->n; i++)
+        if (has_new_steps(q, &q->slots[i]))
+            part[n++] = q->slots[i].node.steps;
+    if (n < q->state.n)
+        return false;
+    for (int i = 0; i < q->n; i++)
+        q->slots[i].steps_window = q->slots[i].node.steps.window;
+    ret->window++;
+    steps_merge(part, n, ret);
+    return true;
+}

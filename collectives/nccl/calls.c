@@ -2,6 +2,7 @@
  * recv. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
+#include "common/rank_state.h"
 
 static ncclDataType_t type_of(enum device_type type)
 {
@@ -11,10 +12,16 @@ static ncclDataType_t type_of(enum device_type type)
     return types[type];
 }
 
-/* Wait until NCCL has queued the call that returned r. */
-static int taken(struct nccl *n, ncclResult_t r, const char *what, struct err *err)
+/* Wait until NCCL has queued the call that returned r, and count it in the rank's slot. */
+static int taken(struct nccl *n, ncclResult_t r, enum rank_call call, struct err *err)
 {
-    return r == ncclSuccess ? 0 : nccl_settle(n, r, what, clock_mono_ms() + n->timeout_ms, err);
+    const bool all = n->host->of_all && call != RANK_CALL_SEND && call != RANK_CALL_RECV;
+
+    rank_state_begin(n->host->slot, call, all);
+    const int rc =
+        r == ncclSuccess ? 0 : nccl_settle(n, r, rank_call_name(call), clock_mono_ms() + n->timeout_ms, err);
+    rank_state_end(n->host->slot, all);
+    return rc;
 }
 
 static int check_rank(const struct device_comm *c, const char *what, int rank, struct err *err)
@@ -31,8 +38,8 @@ static int all_reduce(struct device_comm *c, void *x, size_t count, enum device_
 
     if (nccl_begin(n, err))
         return -1;
-    return taken(n, n->api.all_reduce(x, x, count, type_of(type), ncclSum, n->comm, stream), "all_reduce",
-                 err);
+    return taken(n, n->api.all_reduce(x, x, count, type_of(type), ncclSum, n->comm, stream),
+                 RANK_CALL_ALL_REDUCE, err);
 }
 
 static int all_gather(struct device_comm *c, const void *mine, void *all, size_t count, enum device_type type,
@@ -42,7 +49,8 @@ static int all_gather(struct device_comm *c, const void *mine, void *all, size_t
 
     if (nccl_begin(n, err))
         return -1;
-    return taken(n, n->api.all_gather(mine, all, count, type_of(type), n->comm, stream), "all_gather", err);
+    return taken(n, n->api.all_gather(mine, all, count, type_of(type), n->comm, stream), RANK_CALL_ALL_GATHER,
+                 err);
 }
 
 static int reduce_scatter(struct device_comm *c, const void *all, void *mine, size_t count,
@@ -53,7 +61,7 @@ static int reduce_scatter(struct device_comm *c, const void *all, void *mine, si
     if (nccl_begin(n, err))
         return -1;
     return taken(n, n->api.reduce_scatter(all, mine, count, type_of(type), ncclSum, n->comm, stream),
-                 "reduce_scatter", err);
+                 RANK_CALL_REDUCE_SCATTER, err);
 }
 
 static int broadcast(struct device_comm *c, void *bytes, size_t len, int root, void *stream, struct err *err)
@@ -62,7 +70,8 @@ static int broadcast(struct device_comm *c, void *bytes, size_t len, int root, v
 
     if (nccl_begin(n, err) || check_rank(c, "broadcast", root, err))
         return -1;
-    return taken(n, n->api.broadcast(bytes, bytes, len, ncclUint8, root, n->comm, stream), "broadcast", err);
+    return taken(n, n->api.broadcast(bytes, bytes, len, ncclUint8, root, n->comm, stream),
+                 RANK_CALL_BROADCAST, err);
 }
 
 static int send_to(struct device_comm *c, const void *bytes, size_t len, int to, void *stream,
@@ -72,7 +81,7 @@ static int send_to(struct device_comm *c, const void *bytes, size_t len, int to,
 
     if (nccl_begin(n, err) || check_rank(c, "send", to, err))
         return -1;
-    return taken(n, n->api.send(bytes, len, ncclUint8, to, n->comm, stream), "send", err);
+    return taken(n, n->api.send(bytes, len, ncclUint8, to, n->comm, stream), RANK_CALL_SEND, err);
 }
 
 static int recv_from(struct device_comm *c, void *bytes, size_t len, int from, void *stream, struct err *err)
@@ -81,7 +90,7 @@ static int recv_from(struct device_comm *c, void *bytes, size_t len, int from, v
 
     if (nccl_begin(n, err) || check_rank(c, "recv", from, err))
         return -1;
-    return taken(n, n->api.recv(bytes, len, ncclUint8, from, n->comm, stream), "recv", err);
+    return taken(n, n->api.recv(bytes, len, ncclUint8, from, n->comm, stream), RANK_CALL_RECV, err);
 }
 
 void nccl_calls(struct device_comm *c)

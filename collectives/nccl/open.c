@@ -1,4 +1,5 @@
 /* open.c - create and close an NCCL communicator over the ranks of a job, and one over a subset of them. */
+#include "collectives/noted.h"
 #include "collectives/nccl/nccl.h"
 #include "common/memory.h"
 
@@ -25,7 +26,7 @@ static int share_id(struct nccl *n, ncclUniqueId *ret, struct err *err)
 
     if (host->rank == 0)
         nccl_check(n, n->api.get_unique_id(&told.id), "making NCCL's id", &told.err);
-    if (host->broadcast(host, &told, sizeof(told), 0, n->timeout_ms, err))
+    if (collectives_broadcast(host, &told, sizeof(told), 0, n->timeout_ms, err))
         return -1;
     *ret = told.id;
     if (!told.err.kind)
@@ -76,7 +77,7 @@ static void leave(struct nccl *n)
 {
     struct err why = {0};
 
-    if (n->host->barrier(n->host, NCCL_CLOSE_MS, &why)) {
+    if (collectives_barrier(n->host, NCCL_CLOSE_MS, &why)) {
         nccl_fail(n, &why);
         return;
     }

@@ -2,6 +2,7 @@
  * passes; abort communicators. */
 #include "collectives/nccl/state.h"
 #include "common/clock.h"
+#include "common/rank_state.h"
 #include "common/thread.h"
 
 #include <cuda_runtime_api.h>
@@ -180,16 +181,11 @@ int nccl_settle(struct nccl *n, ncclResult_t r, const char *what, int64_t deadli
     return nccl_fail(n, &why);
 }
 
-int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t timeout_ms, struct err *err)
+static int wait_for(struct nccl *n, void *event, const char *what, int64_t timeout_ms, struct err *err)
 {
-    struct nccl *n = c->state;
     int64_t began_ms = clock_mono_ms(), looked_ms = began_ms, gone_ms = 0;
     struct err why = {0};
 
-    if (timeout_ms < 0)
-        return err_set(err, ERR_INVALID, "%s: negative timeout", what);
-    if (nccl_begin(n, err))
-        return -1;
     for (int turn = 0; !why.kind; turn += turn < 1000000) {
         cudaError_t e = cudaEventQuery(event);
         if (e == cudaSuccess)
@@ -212,6 +208,20 @@ int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t time
     }
     *err = why;
     return nccl_fail(n, &why);
+}
+
+int nccl_wait(struct device_comm *c, void *event, const char *what, int64_t timeout_ms, struct err *err)
+{
+    struct nccl *n = c->state;
+
+    if (timeout_ms < 0)
+        return err_set(err, ERR_INVALID, "%s: negative timeout", what);
+    if (nccl_begin(n, err))
+        return -1;
+    rank_state_begin(n->host->slot, RANK_CALL_DEVICE, false);
+    const int rc = wait_for(n, event, what, timeout_ms, err);
+    rank_state_end(n->host->slot, false);
+    return rc;
 }
 
 int nccl_sync(struct device_comm *c, void *stream, const char *what, int64_t timeout_ms, struct err *err)

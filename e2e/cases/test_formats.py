@@ -30,6 +30,10 @@ def test_python_workers_on_gloo_over_two_of_our_launchers():
     assert run(BIN / "tests/unit_launcher_test_torch", BIN / "bin/torchrun") == 0
 
 
+def test_a_rank_that_hangs_on_gloo_is_named_by_our_launcher():
+    assert run(BIN / "tests/unit_launcher_test_hang_torch", BIN / "bin/torchrun") == 0
+
+
 def test_our_torchrun_knows_the_options_of_pytorchs():
     assert run(sys.executable, REPO / "tests/golden/torch/torchrun_options.py") == 0
 

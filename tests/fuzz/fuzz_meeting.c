@@ -22,6 +22,9 @@ static void check_state(const struct meeting_state *s)
     MUST(meeting_get_state(text.data, text.len, &again, &err) == 0);
     MUST(again.version == s->version && again.stage == s->stage && again.round == s->round &&
          again.n == s->n);
+    MUST(again.hung == s->hung && again.number == s->number && again.call == s->call &&
+         again.cause.place == s->cause.place && again.cause.strength == s->cause.strength &&
+         again.cause.number == s->cause.number);
     MUST(again.here == s->here && again.left_ms == s->left_ms && strcmp(again.missing, s->missing) == 0);
     MUST(strcmp(again.why, s->why) == 0 && strcmp(again.cause.message, s->cause.message) == 0);
     MUST(memcmp(again.members, s->members, (size_t)s->n * sizeof(s->members[0])) == 0);
@@ -54,8 +57,15 @@ static void step(struct quorum *q, int64_t now_ms)
         MUST(!quorum_tell(q, now_ms));
         check_state(&q->state);
     }
+    struct steps steps = {0};
+    if (quorum_steps(q, &steps)) {
+        MUST(q->state.stage == STAGE_RUNNING && steps.window == 1 && steps.ranks >= q->state.n);
+        MUST(steps.median_us >= 0 && steps.median_us <= STEPS_US_MAX && steps.wait_us <= STEPS_US_MAX);
+        MUST(steps_ratio(&steps) >= 0 && !quorum_steps(q, &steps));
+    }
     MUST(quorum_next_ms(q, now_ms) > now_ms || q->state.stage == STAGE_ENDED);
     MUST(q->state.n <= q->config.max && q->state.restarts <= q->config.restarts);
+    MUST(!q->state.hung || q->state.stage != STAGE_FORMING); /* a round that hangs ends the run */
     for (int64_t i = 0; i < q->state.n; i++)
         MUST(quorum_knows(q, q->state.members[i].ticket));
 }

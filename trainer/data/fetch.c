@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/fsutil.h"
+#include "common/rank_state.h"
 #include "trainer/data/md5.h"
 
 #include <errno.h>
@@ -36,8 +37,10 @@ static int sum_of(const char *path, int fd, char out[static MD5_TEXT_BYTES], str
     off_t at = 0;
 
     md5_begin(&m);
-    for (; (n = pread(fd, bytes, sizeof(bytes), at)) > 0; at += n)
+    for (; (n = pread(fd, bytes, sizeof(bytes), at)) > 0; at += n) {
         md5_add(&m, bytes, (size_t)n);
+        rank_state_alive();
+    }
     if (n < 0)
         return err_errno(err, ERR_FATAL, errno, "cannot read %s", path);
     md5_text(&m, out);

@@ -1,6 +1,7 @@
 /* gzfile.c - read a file through a buffer, and inflate it with zlib when it begins with gzip's magic. */
 #include "trainer/data/gzfile.h"
 #include "common/memory.h"
+#include "common/rank_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@ static int refill(struct gzfile *g, struct err *err)
         return err_errno(err, ERR_FATAL, errno, "%s", g->path);
     g->next = g->in;
     g->left = (size_t)n;
+    rank_state_alive();
     return 0;
 }
 

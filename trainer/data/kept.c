@@ -2,12 +2,10 @@
 #include "trainer/data/kept.h"
 
 #include "common/contract.h"
-#include "common/sv.h"
+#include "common/memory_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -35,39 +33,18 @@ struct kept {
     size_t bytes;
 };
 
-static bool is_ours(const char *path)
+/* What the launcher made: a size that nobody fixed. */
+static bool can_grow(int fd)
 {
-    static const char name[] = "/memfd:" CONTRACT_KEPT_DATA_NAME " (deleted)";
-    char target[sizeof(name)];
-
-    return readlink(path, target, sizeof(target)) == sizeof(name) - 1 &&
-           memcmp(target, name, sizeof(name) - 1) == 0;
-}
-
-/* A memory file that nobody can shrink under a mapping, and that can be written. */
-static bool fits(int fd)
-{
-    struct stat st;
-    int seals = fcntl(fd, F_GET_SEALS);
-
-    return seals >= 0 && (seals & F_SEAL_SHRINK) && !(seals & (F_SEAL_GROW | F_SEAL_WRITE)) &&
-           !fstat(fd, &st) && S_ISREG(st.st_mode);
+    return !(fcntl(fd, F_GET_SEALS) & F_SEAL_GROW);
 }
 
 struct kept *kept_open(const char *where)
 {
-    struct sv rest = sv_from(where ? where : ""), part;
-    int64_t pid, number;
-    char path[64];
-
-    if (!sv_next(&rest, '/', &part) || !sv_i64(part, 1, INT_MAX, &pid) || !sv_i64(rest, 0, INT_MAX, &number))
-        return NULL;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)number);
-    if (!is_ours(path))
-        return NULL;
     /* A descriptor of our own: its lock goes with this process. */
-    cleanup_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || !fits(fd) || flock(fd, LOCK_EX | LOCK_NB))
+    cleanup_close int fd = memory_file_open(CONTRACT_KEPT_DATA_NAME, sv_from(where ? where : ""));
+
+    if (fd < 0 || !can_grow(fd) || flock(fd, LOCK_EX | LOCK_NB))
         return NULL;
     struct kept *k = calloc(1, sizeof(*k));
     if (k)

@@ -1,6 +1,7 @@
 /* pod_data.c - load a data set into shared memory once per pod; the pod's other ranks map it. */
 #include "trainer/data/pod_data.h"
 
+#include "collectives/noted.h"
 #include "trainer/data/kept.h"
 
 #include <errno.h>
@@ -144,7 +145,7 @@ static int check_offers(const struct offer *all, struct collectives *comm, int l
 static int exchange(const struct offer *mine, struct offer *all, struct collectives *comm, int64_t timeout_ms,
                     const struct err *own, struct err *err)
 {
-    int failed = comm->all_gather(comm, mine, sizeof(*mine), all, timeout_ms, err);
+    int failed = collectives_all_gather(comm, mine, sizeof(*mine), all, timeout_ms, err);
 
     if (own->kind)
         *err = *own;
@@ -192,7 +193,7 @@ int pod_data_open(struct pod_data *d, struct collectives *comm, const struct pod
     if (!failed && o->local_rank != 0 && follow(d, o, comm->rank, &all[comm->rank - o->local_rank], &own))
         *err = own;
     if (!failed)
-        failed = comm->barrier(comm, o->timeout_ms, own.kind ? &(struct err){0} : err) || own.kind;
+        failed = collectives_barrier(comm, o->timeout_ms, own.kind ? &(struct err){0} : err) || own.kind;
     if (failed)
         pod_data_close(d);
     return failed ? -1 : 0;

@@ -2,6 +2,7 @@
 #include "trainer/data/transfer.h"
 
 #include "common/fsutil.h"
+#include "common/rank_state.h"
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -52,6 +53,7 @@ static size_t take(char *bytes, size_t one, size_t n, void *arg)
         return CURL_WRITEFUNC_ERROR;
     }
     b->have += (int64_t)n;
+    rank_state_alive();
     return n;
 }
 

@@ -1,6 +1,7 @@
 /* link.c - send and receive activations and gradients between neighbouring pipeline stages. */
 #include "trainer/pipeline/pipeline.h"
 
+#include "collectives/noted.h"
 #include "collectives/device.h"
 #include "kernels/device.h"
 
@@ -65,7 +66,7 @@ int pipeline_send(struct pipeline *p, const void *from, size_t n, int to, struct
             return -1;
         from = p->passing;
     }
-    return c->send(c, from, bytes, to, p->o.timeout_ms, err);
+    return collectives_send(c, from, bytes, to, p->o.timeout_ms, err);
 }
 
 int pipeline_recv(struct pipeline *p, void *to, size_t n, int from, struct err *err)
@@ -79,7 +80,7 @@ int pipeline_recv(struct pipeline *p, void *to, size_t n, int from, struct err *
                        arrived(p, "waiting for the stage before", err)
                    ? -1
                    : 0;
-    if (c->recv(c, p->passing ? p->passing : to, bytes, from, p->o.timeout_ms, err))
+    if (collectives_recv(c, p->passing ? p->passing : to, bytes, from, p->o.timeout_ms, err))
         return -1;
     if (p->passing)
         device_put(p->o.ctx, to, p->passing, bytes);

@@ -1,6 +1,7 @@
 /* pipeline.c - run one stage of a pipeline: allocate its memory, forward and backward pass over all microbatches. */
 #include "trainer/pipeline/pipeline.h"
 
+#include "collectives/noted.h"
 #include "collectives/device.h"
 #include "collectives/group.h"
 #include "collectives/reduce.h"
@@ -234,5 +235,5 @@ int pipeline_sum(struct pipeline *p, double *x, struct err *err)
         return 0;
     if (p->at.replica)
         *x = 0;
-    return c->all_reduce_f64(c, x, 1, p->o.timeout_ms, err);
+    return collectives_all_reduce_f64(c, x, 1, p->o.timeout_ms, err);
 }

@@ -2,6 +2,8 @@
  * whole model's flat buffers, since their layers do. */
 #include "trainer/pipeline/pipeline.h"
 
+#include "collectives/noted.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +35,8 @@ int pipeline_init(struct pipeline *p, struct torch_rng *g, struct err *err)
         shape = model_output(other);
     }
     /* Equal by construction; ranks on unlike machines start from the same bits all the same. */
-    return p->replicas->broadcast(p->replicas, model_values(p->model), model_len(p->model) * sizeof(float), 0,
-                                  p->o.timeout_ms, err);
+    return collectives_broadcast(p->replicas, model_values(p->model), model_len(p->model) * sizeof(float), 0,
+                                 p->o.timeout_ms, err);
 }
 
 /* Bytes of a part on rank r, and where they lie in the whole, told to rank 0 by r itself. */
@@ -48,11 +50,14 @@ static int find_extent(struct pipeline *p, size_t mine, struct extent *ret, stru
     struct collectives *c = p->o.comm;
     uint64_t offset = 0;
 
-    if (!pipeline_is_first(p) && c->recv(c, &offset, sizeof(offset), c->rank - 1, p->o.timeout_ms, err))
+    if (!pipeline_is_first(p) &&
+        collectives_recv(c, &offset, sizeof(offset), c->rank - 1, p->o.timeout_ms, err))
         return -1;
     *ret = (struct extent){.offset = offset, .bytes = mine};
     offset += mine;
-    return pipeline_is_last(p) ? 0 : c->send(c, &offset, sizeof(offset), c->rank + 1, p->o.timeout_ms, err);
+    return pipeline_is_last(p)
+               ? 0
+               : collectives_send(c, &offset, sizeof(offset), c->rank + 1, p->o.timeout_ms, err);
 }
 
 /* From the first replica's stages to rank 0's `whole`, which holds `most` bytes. */
@@ -67,8 +72,8 @@ static int gather_bytes(struct pipeline *p, const void *part, size_t bytes, void
     if (find_extent(p, bytes, &at, err))
         return -1;
     if (c->rank)
-        return c->send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
-                       (bytes && c->send(c, part, bytes, 0, p->o.timeout_ms, err))
+        return collectives_send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
+                       (bytes && collectives_send(c, part, bytes, 0, p->o.timeout_ms, err))
                    ? -1
                    : 0;
     if (bytes > most)
@@ -76,12 +81,12 @@ static int gather_bytes(struct pipeline *p, const void *part, size_t bytes, void
                        most);
     memcpy(whole, part, bytes);
     for (int s = 1; s < p->at.stages; s++) {
-        if (c->recv(c, &at, sizeof(at), s, p->o.timeout_ms, err))
+        if (collectives_recv(c, &at, sizeof(at), s, p->o.timeout_ms, err))
             return -1;
         if (at.offset > most || at.bytes > most - at.offset)
             return err_set(err, ERR_INVALID, "ranks disagree: stage %d has bytes %llu+%llu of a whole of %zu",
                            s, (unsigned long long)at.offset, (unsigned long long)at.bytes, most);
-        if (at.bytes && c->recv(c, (char *)whole + at.offset, at.bytes, s, p->o.timeout_ms, err))
+        if (at.bytes && collectives_recv(c, (char *)whole + at.offset, at.bytes, s, p->o.timeout_ms, err))
             return -1;
     }
     return 0;
@@ -100,12 +105,13 @@ static int hand_out(struct pipeline *p, const void *whole, size_t most, struct e
     struct extent at;
 
     for (int s = 1; s < p->at.stages; s++) {
-        if (c->recv(c, &at, sizeof(at), s, p->o.timeout_ms, err))
+        if (collectives_recv(c, &at, sizeof(at), s, p->o.timeout_ms, err))
             return -1;
         if (at.offset > most || at.bytes > most - at.offset)
             return err_set(err, ERR_INVALID, "ranks disagree: stage %d asks for bytes %llu+%llu of %zu", s,
                            (unsigned long long)at.offset, (unsigned long long)at.bytes, most);
-        if (at.bytes && c->send(c, (const char *)whole + at.offset, at.bytes, s, p->o.timeout_ms, err))
+        if (at.bytes &&
+            collectives_send(c, (const char *)whole + at.offset, at.bytes, s, p->o.timeout_ms, err))
             return -1;
     }
     return 0;
@@ -125,12 +131,12 @@ static int scatter_bytes(struct pipeline *p, void *part, size_t bytes, const voi
             memcpy(part, whole, bytes);
             if (hand_out(p, whole, most, err))
                 return -1;
-        } else if (c->send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
-                   (bytes && c->recv(c, part, bytes, 0, p->o.timeout_ms, err))) {
+        } else if (collectives_send(c, &at, sizeof(at), 0, p->o.timeout_ms, err) ||
+                   (bytes && collectives_recv(c, part, bytes, 0, p->o.timeout_ms, err))) {
             return -1;
         }
     }
-    return bytes ? p->replicas->broadcast(p->replicas, part, bytes, 0, p->o.timeout_ms, err) : 0;
+    return bytes ? collectives_broadcast(p->replicas, part, bytes, 0, p->o.timeout_ms, err) : 0;
 }
 
 int pipeline_scatter(struct pipeline *p, float *part, const float *whole, struct err *err)
@@ -152,7 +158,7 @@ int pipeline_whole(struct pipeline *p, struct model **ret, struct err *err)
     if (pipeline_gather(p, model_values(p->model), w ? model_values(w) : NULL, err) ||
         gather_bytes(p, model_buffers(p->model), model_buffers_bytes(p->model), w ? model_buffers(w) : NULL,
                      w ? model_buffers_bytes(w) : 0, err) ||
-        p->o.comm->barrier(p->o.comm, p->o.timeout_ms, err))
+        collectives_barrier(p->o.comm, p->o.timeout_ms, err))
         return -1;
     *ret = w;
     return 0;

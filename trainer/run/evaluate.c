@@ -1,6 +1,7 @@
 /* evaluate.c - run the model forward over a shard of the data and sum losses and hits. */
 #include "trainer/run/evaluate.h"
 
+#include "collectives/noted.h"
 #include "trainer/data/sampler.h"
 #include "trainer/model/loss.h"
 #include "trainer/run/resident/resident.h"
@@ -48,7 +49,7 @@ int evaluate_stopped(struct collectives *comm, struct stop *stop, int64_t timeou
     uint32_t flags = stop ? stop_poll(stop) : 0;
     float nothing = 0;
 
-    if (comm->all_reduce(comm, &nothing, 1, &flags, timeout_ms, err))
+    if (collectives_all_reduce(comm, &nothing, 1, &flags, timeout_ms, err))
         return -1;
     *ret = flags & (COLLECTIVES_STOP_TERM | COLLECTIVES_STOP_INT);
     return 0;
@@ -83,7 +84,7 @@ static int share_buffers(const struct evaluate_parts *p, struct err *err)
 
     if (!bytes)
         return 0;
-    if (model_pull(m, err) || stage->broadcast(stage, model_buffers(m), bytes, 0, p->timeout_ms, err))
+    if (model_pull(m, err) || collectives_broadcast(stage, model_buffers(m), bytes, 0, p->timeout_ms, err))
         return -1;
     model_push_buffers(m);
     return 0;
@@ -130,7 +131,7 @@ int evaluate(const struct evaluate_parts *p, struct evaluate_result *ret, struct
         return 0;
     if (p->resident && device_sums(p, sums, err))
         return -1;
-    if (p->comm->all_reduce_f64(p->comm, sums, SUMS, p->timeout_ms, err))
+    if (collectives_all_reduce_f64(p->comm, sums, SUMS, p->timeout_ms, err))
         return -1;
     ret->loss = sums[LOSS] / sums[COUNT];
     ret->accuracy = p->feed.values ? NAN : sums[CORRECT] / sums[COUNT];

@@ -1,6 +1,7 @@
 /* pair.c - all-reduce and optimizer update in one pass, for exactly two ranks of one host. */
 #include "trainer/run/pair.h"
 
+#include "collectives/noted.h"
 #include "common/clock.h"
 #include "kernels/device.h"
 
@@ -22,7 +23,7 @@ int pair_agree(const struct train_parts *p, bool *ret, struct err *err)
     *ret = false;
     if (c->world != 2)
         return 0;
-    if (c->all_reduce(c, &can_too, 1, NULL, p->timeout_ms, err))
+    if (collectives_all_reduce(c, &can_too, 1, NULL, p->timeout_ms, err))
         return -1;
     *ret = can_too == 2;
     return 0;
@@ -59,7 +60,7 @@ int pair_step(const struct train_parts *p, double lr, float *grad, uint32_t *fla
     float *each[2];
     size_t begin, end;
 
-    if (c->view(c, grad, n + 1, flags, each, p->timeout_ms, err))
+    if (collectives_view(c, grad, n + 1, flags, each, p->timeout_ms, err))
         return -1;
     const float loss = each[0][n] + each[1][n];
     const bool updates = isfinite(loss) && !(*flags & COLLECTIVES_NONFINITE);
@@ -69,7 +70,7 @@ int pair_step(const struct train_parts *p, double lr, float *grad, uint32_t *fla
         update(p, lr, each[other], grad, begin, end);
     }
     const int64_t left_ms = deadline_ms - clock_mono_ms();
-    if (c->barrier(c, left_ms > 0 ? left_ms : 0, err))
+    if (collectives_barrier(c, left_ms > 0 ? left_ms : 0, err))
         return -1;
     grad[n] = loss; /* the other has read this rank's */
     if (updates) {

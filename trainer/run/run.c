@@ -1,6 +1,7 @@
 /* run.c - train for all epochs, validate, test, and write the results. */
 #include "trainer/run/run_epoch.h"
 
+#include "collectives/noted.h"
 #include "common/contract.h"
 #include "trainer/state/save.h"
 
@@ -53,8 +54,10 @@ static int save_epoch(struct session *s, int64_t epoch, struct err *err)
 
     if (!s->saves || !s->save_every || (epoch - 1) % s->save_every != 0)
         return 0;
+    const enum rank_phase was = rank_state_phase(s->slot, RANK_SAVING);
     if (save(s, err))
         return -1;
+    rank_state_phase(s->slot, was);
     if (s->comm->rank == 0)
         run_say_epoch(s, epoch, "saved", cfg->lines.saved, NAN);
     return 0;
@@ -81,7 +84,7 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
 /* All ranks leave together, so that no launcher takes one that ends for a reason to stop the others. */
 static int stop_together(struct session *s, struct err *err)
 {
-    return run_last_checkpoint(s, err) || s->comm->barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
+    return run_last_checkpoint(s, err) || collectives_barrier(s->comm, s->timeout_ms, err) ? -1 : 0;
 }
 
 static int train_all(struct session *s, uint32_t *stop, struct err *err)
@@ -89,6 +92,7 @@ static int train_all(struct session *s, uint32_t *stop, struct err *err)
     bool ended = true;
 
     s->times.startup_s = run_seconds_since(s, s->env->started_ms);
+    rank_state_phase(s->slot, RANK_TRAINING);
     while (s->cursor.epoch <= s->cfg->epochs && !*stop && ended) {
         if (run_epoch(s, stop, &ended, err) || (!*stop && ended && end_epoch(s, stop, err)))
             return -1;
@@ -113,6 +117,7 @@ static int finish(struct session *s, uint32_t *stop, struct err *err)
 
     /* Of tokens the files have validated already. */
     if (p.items && ((cfg->test && !s->data.set.layout.steps) || cfg->eval_only)) {
+        rank_state_phase(s->slot, RANK_VALIDATING);
         if (evaluate(&p, &r, err))
             return -1;
         *stop = r.stop;
@@ -124,6 +129,7 @@ static int finish(struct session *s, uint32_t *stop, struct err *err)
             return -1;
         report_test(s->report, s->cursor.step, r.loss, r.accuracy);
     }
+    rank_state_phase(s->slot, RANK_SAVING);
     if (saves_at_end(s) && save(s, err))
         return -1;
     if (!cfg->eval_only)

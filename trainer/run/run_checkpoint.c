@@ -1,6 +1,8 @@
 /* run_checkpoint.c - save a run's state between steps: all ranks gather it, rank 0 has it written, and tells what became of it. */
 #include "trainer/run/run_epoch.h"
 
+#include "common/rank_state.h"
+
 enum { BEAT_MS = 1000, BEATS_PER_TIMEOUT = 4 };
 
 /* What rank 0's writer has done since this was last asked. `last`: run_last_checkpoint has words of its own for a success. */
@@ -41,7 +43,8 @@ void run_learn_saves(struct session *s, const struct train_result *r)
         tell_held(s, s->saver.saved_step);
 }
 
-/* Rank 0 says that it is alive as long as its writer writes. */
+/* Rank 0 says that it is alive as long as its writer writes. In the ranks' slots this exchange is no sign of life: only what the
+ * writer writes is one, so that a file system that hangs is seen. */
 static int settle(struct session *s, bool last, struct err *err)
 {
     const int64_t part = s->timeout_ms / BEATS_PER_TIMEOUT;
@@ -65,11 +68,16 @@ int run_settle(struct session *s, struct err *err)
 /* Rank 0 has written what there was before. */
 static int save(struct session *s, bool last, struct err *err)
 {
+    const enum rank_phase was = rank_state_phase(s->slot, RANK_SAVING);
+
     if (session_gather(s, err))
         return -1;
     const struct snapshot all = session_snapshot(s);
     saver_save(&s->saver, &all, last);
-    return s->saver.asynchronous && !last ? 0 : settle(s, last, err);
+    if ((!s->saver.asynchronous || last) && settle(s, last, err))
+        return -1;
+    rank_state_phase(s->slot, was);
+    return 0;
 }
 
 int run_checkpoint(struct session *s, struct err *err)
@@ -79,6 +87,7 @@ int run_checkpoint(struct session *s, struct err *err)
 
 int run_last_checkpoint(struct session *s, struct err *err)
 {
+    rank_state_phase(s->slot, RANK_SAVING);
     if (settle(s, false, err) || save(s, true, err))
         return -1;
     /* Also one that was written before the stop was heard. */

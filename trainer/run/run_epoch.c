@@ -1,6 +1,7 @@
 /* run_epoch.c - train the steps of one epoch; report, validate and checkpoint where they are due. */
 #include "trainer/run/run_epoch.h"
 
+#include "common/rank_state.h"
 #include "trainer/run/describe.h"
 
 #include <math.h>
@@ -112,6 +113,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
         s->train.exact = wants_loss(s, steps);
         if (train_step(&s->train, taken, s->lr, &r, err))
             return -1;
+        rank_state_step(s->slot);
         if (r.flags & COLLECTIVES_NONFINITE)
             return not_finite(r.loss, c->epoch, c->epoch_step + 1 - r.back, c->step + 1 - r.back, err);
         if (after_step(s, steps, taken + 1, &r, stop, err))

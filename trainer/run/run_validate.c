@@ -1,6 +1,7 @@
 /* run_validate.c - validate between steps, and report the speed of training. */
 #include "trainer/run/run_epoch.h"
 
+#include "common/rank_state.h"
 #include "trainer/model/gpt2.h"
 #include "trainer/run/evaluate.h"
 
@@ -60,8 +61,10 @@ int run_validate(struct session *s, uint32_t *stop, struct err *err)
 
     if (!p.items)
         return 0;
+    const enum rank_phase was = rank_state_phase(s->slot, RANK_VALIDATING);
     if (evaluate(&p, &r, err))
         return -1;
+    rank_state_phase(s->slot, was);
     *stop = r.stop;
     if (r.stop) {
         run_say_stop(s, r.stop, "validation");

@@ -1,6 +1,7 @@
 /* session.c - set up a run in the order in which its parts depend on each other. */
 #include "trainer/run/session.h"
 
+#include "collectives/noted.h"
 #include "collectives/device.h"
 #include "common/contract.h"
 #include "common/cpus.h"
@@ -62,6 +63,7 @@ static int open_ranks(struct session *s, struct err *err)
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
     if (collectives_config_read(&s->ranks, s->env->get, err) || session_find_device(s, err))
         return -1;
+    s->ranks.slot = s->slot;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
     return s->comm ? 0 : -1;
 }
@@ -206,7 +208,7 @@ static int tell_saving(struct session *s, struct err *err)
                       s->saver.asynchronous,
                       s->saver.save_steps};
 
-    if (s->comm->broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
+    if (collectives_broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
         return -1;
     s->saves = told[0];
     s->save_every = told[1];
@@ -283,7 +285,7 @@ static int say_start(struct session *s, struct err *err)
         return 0;
     if (s->comm->rank == 0 && cfg->log_format == LOG_FORMAT_TEXT)
         report_line(s->report, s->env->out, LOG_FORMAT_TEXT, "start", cfg->lines.start, &v);
-    return s->comm->barrier(s->comm, s->timeout_ms, err);
+    return collectives_barrier(s->comm, s->timeout_ms, err);
 }
 
 /* A resumed run has said so already, in the event file of its first attempt. */
@@ -304,7 +306,9 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
                           .asked = cfg,
                           .own = *cfg,
                           .env = env,
+                          .slot = rank_state_join(env->get(CONTRACT_ENV_RANK_STATE)),
                           .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
+    rank_state_phase(s->slot, RANK_STARTING);
     /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
     if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
         return -1;

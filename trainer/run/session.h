@@ -35,6 +35,7 @@ struct session {
     struct config own;          /* with what is decided here: each rank's batch, the precision */
     const struct run_env *env;
     int64_t timeout_ms;
+    struct rank_slot *slot; /* what this rank does, for its launcher */
     struct collectives_config ranks;
     const struct gpu_plugin *plugin; /* NULL: this rank computes on the CPU */
     struct gpu_choice gpu;

@@ -1,6 +1,7 @@
 /* session_batch.c - choose the batch of each rank, and for GPT-2's --total_batch_tokens how many sequences go through the device at
  * a time: as many as its memory holds.
  */
+#include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/run/resident/resident.h"
 #include "trainer/run/session.h"
@@ -52,7 +53,7 @@ static int least_of_ranks(const struct session *s, int64_t *rows, struct err *er
 
     if (!all)
         return err_memory(err, "no memory for a list of %d ranks", c->world);
-    if (c->all_gather(c, rows, sizeof(*rows), all, s->timeout_ms, err))
+    if (collectives_all_gather(c, rows, sizeof(*rows), all, s->timeout_ms, err))
         return -1;
     for (int r = 0; r < c->world; r++)
         *rows = all[r] < *rows ? all[r] : *rows;

@@ -1,6 +1,7 @@
 /* session_state.c - the checkpoints of a run: which one it resumes from, what one holds, who writes it. */
 #include "trainer/run/session.h"
 
+#include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
@@ -42,8 +43,8 @@ static int scatter_parts(struct session *s, struct err *err)
     const size_t buffers = model_buffers_bytes(m);
 
     s->optim.step = s->cursor.step;
-    return c->broadcast(c, model_values(m), model_len(m) * sizeof(float), 0, s->timeout_ms, err) ||
-                   (buffers && c->broadcast(c, model_buffers(m), buffers, 0, s->timeout_ms, err)) ||
+    return collectives_broadcast(c, model_values(m), model_len(m) * sizeof(float), 0, s->timeout_ms, err) ||
+                   (buffers && collectives_broadcast(c, model_buffers(m), buffers, 0, s->timeout_ms, err)) ||
                    (s->optim.m && shard_scatter(&s->shard, s->optim.m, s->whole_optim.m, err)) ||
                    (s->optim.v && shard_scatter(&s->shard, s->optim.v, s->whole_optim.v, err))
                ? -1

@@ -1,6 +1,8 @@
 /* shard.c - cut the parameters into one part per rank (ZeRO): all of one length, the last ones shorter or empty. */
 #include "trainer/run/shard.h"
 
+#include "collectives/noted.h"
+
 #include <string.h>
 
 enum { LINE = 16 }; /* floats: collectives_part cuts at whole lines */
@@ -28,7 +30,7 @@ struct shard_parts shard_of(struct collectives *comm, bool off, size_t len, int6
 
 int shard_sum(const struct shard_parts *s, float *grad, struct err *err)
 {
-    return s->comm->reduce_scatter(s->comm, grad, padded(s), s->timeout_ms, err);
+    return collectives_reduce_scatter(s->comm, grad, padded(s), s->timeout_ms, err);
 }
 
 int shard_step(const struct shard_parts *s, struct optim *o, struct kctx *ctx, double lr, float *values,
@@ -36,13 +38,13 @@ int shard_step(const struct shard_parts *s, struct optim *o, struct kctx *ctx, d
 {
     double squares = optim_squares(o, ctx, grad);
 
-    if (s->comm->all_reduce_f64(s->comm, &squares, 1, s->timeout_ms, err))
+    if (collectives_all_reduce_f64(s->comm, &squares, 1, s->timeout_ms, err))
         return -1;
     optim_step_within(o, ctx, lr, values, grad, squares);
     /* The gradients have done their work: their memory carries the weights. */
     memcpy(grad + s->begin, values + s->begin, (s->end - s->begin) * sizeof(*grad));
-    if (s->comm->all_gather(s->comm, grad + s->each * (size_t)s->comm->rank, s->each * sizeof(*grad), grad,
-                            s->timeout_ms, err))
+    if (collectives_all_gather(s->comm, grad + s->each * (size_t)s->comm->rank, s->each * sizeof(*grad), grad,
+                               s->timeout_ms, err))
         return -1;
     memcpy(values, grad, s->len * sizeof(*values));
     return 0;
@@ -61,11 +63,11 @@ int shard_gather(const struct shard_parts *s, const float *part, float *whole, s
     size_t begin, n = s->end - s->begin;
 
     if (c->rank)
-        return n ? c->send(c, part, n * sizeof(*part), 0, s->timeout_ms, err) : 0;
+        return n ? collectives_send(c, part, n * sizeof(*part), 0, s->timeout_ms, err) : 0;
     memcpy(whole, part, n * sizeof(*part));
     for (int r = 1; r < c->world; r++)
         if ((n = part_of(s, r, &begin)) &&
-            c->recv(c, whole + begin, n * sizeof(*part), r, s->timeout_ms, err))
+            collectives_recv(c, whole + begin, n * sizeof(*part), r, s->timeout_ms, err))
             return -1;
     return 0;
 }
@@ -76,11 +78,11 @@ int shard_scatter(const struct shard_parts *s, float *part, const float *whole, 
     size_t begin, n = s->end - s->begin;
 
     if (c->rank)
-        return n ? c->recv(c, part, n * sizeof(*part), 0, s->timeout_ms, err) : 0;
+        return n ? collectives_recv(c, part, n * sizeof(*part), 0, s->timeout_ms, err) : 0;
     memcpy(part, whole, n * sizeof(*part));
     for (int r = 1; r < c->world; r++)
         if ((n = part_of(s, r, &begin)) &&
-            c->send(c, whole + begin, n * sizeof(*part), r, s->timeout_ms, err))
+            collectives_send(c, whole + begin, n * sizeof(*part), r, s->timeout_ms, err))
             return -1;
     return 0;
 }
@@ -92,7 +94,7 @@ int shard_spread(const struct shard_parts *s, float *values, struct err *err)
 
     for (int r = 0; r < c->world; r++)
         if ((n = part_of(s, r, &begin)) &&
-            c->broadcast(c, values + begin, n * sizeof(*values), r, s->timeout_ms, err))
+            collectives_broadcast(c, values + begin, n * sizeof(*values), r, s->timeout_ms, err))
             return -1;
     return 0;
 }

@@ -1,6 +1,7 @@
 /* train.c - one training step on the CPU or by resident/ on a GPU. */
 #include "trainer/run/train.h"
 
+#include "collectives/noted.h"
 #include "kernels/device.h"
 #include "trainer/model/loss.h"
 #include "trainer/run/pair.h"
@@ -20,7 +21,7 @@ int train_make(struct train *t, const struct train_parts *p, struct err *err)
 
     *t = (struct train){.p = *p, .grad_len = model_len(p->pipeline->model)};
     t->loss_at = p->shard.each ? shard_len(&p->shard) : t->grad_len;
-    t->grad = sharers->shared(sharers, t->loss_at + 1, p->timeout_ms, err);
+    t->grad = collectives_shared(sharers, t->loss_at + 1, p->timeout_ms, err);
     if (!t->grad || pair_agree(p, &t->pair, err))
         return -1;
     t->x = calloc(batch * p->feed.len, sizeof(float));
@@ -176,15 +177,15 @@ int train_exchange(const struct train_parts *p, float *grad, uint32_t *flags, st
 
     if (p->shard.each)
         return shard_sum(&p->shard, grad, err) ||
-                       p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err)
+                       collectives_all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err)
                    ? -1
                    : 0;
     if (replicas == p->comm)
-        return p->comm->all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err);
-    if (replicas->world > 1 && replicas->all_reduce(replicas, grad, len, NULL, p->timeout_ms, err))
+        return collectives_all_reduce(p->comm, grad, len + 1, flags, p->timeout_ms, err);
+    if (replicas->world > 1 && collectives_all_reduce(replicas, grad, len, NULL, p->timeout_ms, err))
         return -1;
     /* Zeros from all stages but the last: the sum is the replicas' in their order, to the bit. */
-    return p->comm->all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
+    return collectives_all_reduce(p->comm, loss, 1, flags, p->timeout_ms, err);
 }
 
 /* The norm that is bounded is one over all stages' gradients. */

@@ -1,6 +1,7 @@
 /* init_from.c - rank 0 reads weights from a file and broadcasts them. */
 #include "trainer/state/init_from.h"
 
+#include "collectives/noted.h"
 #include "trainer/state/weights/fill.h"
 
 static int read_weights(const char *path, struct model *m, struct err *err)
@@ -20,7 +21,7 @@ int init_from(const char *path, struct pipeline *p, struct err *err)
 
     if (c->rank == 0)
         read = !read_weights(path, p->at.stages > 1 ? p->whole : p->model, &own);
-    if (c->broadcast(c, &read, sizeof(read), 0, p->o.timeout_ms, err) || own.kind) {
+    if (collectives_broadcast(c, &read, sizeof(read), 0, p->o.timeout_ms, err) || own.kind) {
         if (own.kind)
             *err = own;
         return -1;
@@ -30,9 +31,10 @@ int init_from(const char *path, struct pipeline *p, struct err *err)
     if (p->at.stages > 1)
         return pipeline_spread(p, err);
     size_t buffers = model_buffers_bytes(p->model);
-    return c->broadcast(c, model_values(p->model), model_len(p->model) * sizeof(float), 0, p->o.timeout_ms,
-                        err) ||
-                   (buffers && c->broadcast(c, model_buffers(p->model), buffers, 0, p->o.timeout_ms, err))
+    return collectives_broadcast(c, model_values(p->model), model_len(p->model) * sizeof(float), 0,
+                                 p->o.timeout_ms, err) ||
+                   (buffers &&
+                    collectives_broadcast(c, model_buffers(p->model), buffers, 0, p->o.timeout_ms, err))
                ? -1
                : 0;
 }

@@ -1,6 +1,7 @@
 /* resume.c - rank 0 chooses the checkpoint to resume from and broadcasts its state. */
 #include "trainer/state/resume.h"
 
+#include "collectives/noted.h"
 #include "trainer/state/candidates.h"
 
 #include <stdarg.h>
@@ -146,7 +147,7 @@ static int spread(const struct snapshot *into, struct collectives *comm, int64_t
                           into->optim->v ? bytes : 0};
 
     for (size_t i = 0; i < ARRAY_LEN(part); i++)
-        if (len[i] && comm->broadcast(comm, part[i], len[i], 0, timeout_ms, err))
+        if (len[i] && collectives_broadcast(comm, part[i], len[i], 0, timeout_ms, err))
             return -1;
     return 0;
 }
@@ -161,7 +162,7 @@ int resume(const struct snapshot *into, struct collectives *comm, const struct r
     if (comm->rank == 0)
         word.found = search(into, o, ret, &own);
     word.cursor = *into->cursor;
-    if (comm->broadcast(comm, &word, sizeof(word), 0, o->timeout_ms, err) || own.kind) {
+    if (collectives_broadcast(comm, &word, sizeof(word), 0, o->timeout_ms, err) || own.kind) {
         if (own.kind)
             *err = own;
         return -1;

@@ -1,6 +1,8 @@
 /* ranks.c - forked ranks for the tests. */
 #include "ranks.h"
+
 #include "../ports.h"
+#include "common/rank_state.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -39,11 +41,12 @@ static int rank_main(int rank, const struct ranks_layout *l, int port,
 {
     char run_id[64];
     struct err err = {0};
-    const struct collectives_config cfg = ranks_pods_config(rank, l, port, run_id);
+    struct collectives_config cfg = ranks_pods_config(rank, l, port, run_id);
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (l->before)
         l->before(rank);
+    cfg.slot = rank_state_join(NULL);
     cleanup_collectives struct collectives *c = collectives_open(&cfg, RANKS_TIMEOUT_MS, &err);
     if (!c) {
         fprintf(stderr, "rank %d: open: %s\n", rank, err.msg);

@@ -2,6 +2,7 @@
 #include "ranks.h"
 
 #include "collectives/group.h"
+#include "collectives/noted.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -205,12 +206,42 @@ static void a_lost_member_ends_the_group(void **state)
     ranks_run(4, lost_body, NULL);
 }
 
+/* A rank waits in its first exchange and in each call, and says so; a group's calls are no collectives of all ranks. */
+static int noted_body(struct collectives *c, void *arg)
+{
+    struct rank_slot *slot = c->slot;
+    struct err err = {0};
+    float x = 1;
+
+    (void)arg;
+    RANK_CHECK(slot && slot->begun == 1 && slot->ended == 1 && c->of_all);
+    cleanup_collectives struct collectives *g = every(c, 2);
+    RANK_OK(collectives_all_reduce(c, &x, 1, NULL, RANKS_TIMEOUT_MS, &err));
+    RANK_CHECK(slot->begun == 2 && slot->ended == 2 && slot->signs == 0);
+    RANK_OK(collectives_all_reduce(g, &x, 1, NULL, RANKS_TIMEOUT_MS, &err));
+    RANK_OK(collectives_barrier(g, RANKS_TIMEOUT_MS, &err));
+    RANK_CHECK(slot->begun == 2 && slot->ended == 2 && slot->signs == 2);
+    RANK_OK(collectives_barrier(c, RANKS_TIMEOUT_MS, &err));
+    RANK_CHECK(slot->begun == 3 && slot->ended == 3 && slot->call == RANK_CALL_NONE);
+    return 0;
+}
+
+static void calls_are_noted(void **state)
+{
+    const struct ranks_layout pods = {.world = 4, .per_pod = 2};
+
+    (void)state;
+    ranks_run(4, noted_body, NULL);
+    ranks_run_pods(&pods, noted_body, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_have_the_order_of_members), cmocka_unit_test(sums_between_pods),
         cmocka_unit_test(bytes_move_inside_a_group),      cmocka_unit_test(bad_arguments_are_refused),
-        cmocka_unit_test(ranks_that_disagree_are_told),   cmocka_unit_test(a_lost_member_ends_the_group),
+        cmocka_unit_test(ranks_that_disagree_are_told),   cmocka_unit_test(calls_are_noted),
+        cmocka_unit_test(a_lost_member_ends_the_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* test_open.c - the configuration from an environment, the choice of transport, parts and exit codes. */
+#include "collectives/noted.h"
 #include "ranks.h"
 
 #include <setjmp.h>
@@ -129,6 +130,38 @@ static void test_solo(void **state)
     assert_null(c->shared(c, 1, 0, &err));
 }
 
+/* What noted.h makes of a table's calls: each is begun and ended, a refused one too, and messages are no collectives. */
+static void test_calls_are_noted(void **state)
+{
+    struct rank_slot *slot = rank_state_join(NULL);
+    const struct collectives_config cfg = {.world = 1, .local_world = 1, .slot = slot};
+    struct err err = {0};
+    float x[4] = {0};
+    double d[4] = {0};
+    cleanup_collectives struct collectives *c = collectives_open(&cfg, 0, &err);
+
+    (void)state;
+    assert_non_null(c);
+    assert_int_equal(slot->begun, 1);
+    assert_int_equal(slot->ended, 1);
+    assert_int_equal(collectives_all_reduce(c, x, 4, NULL, 0, &err), 0);
+    assert_int_equal(collectives_all_reduce_f64(c, d, 4, 0, &err), 0);
+    assert_int_equal(collectives_broadcast(c, x, sizeof(x), 0, 0, &err), 0);
+    assert_int_equal(collectives_all_gather(c, x, 4, x, 0, &err), 0);
+    assert_int_equal(collectives_reduce_scatter(c, x, 4, 0, &err), 0);
+    assert_int_equal(collectives_barrier(c, 0, &err), 0);
+    assert_non_null(collectives_shared(c, 4, 0, &err));
+    assert_int_equal(collectives_broadcast(c, x, sizeof(x), 5, 0, &err), -1);
+    assert_int_equal(slot->begun, 9);
+    assert_int_equal(slot->ended, 9);
+    assert_int_equal(slot->signs, 0);
+    assert_int_equal(collectives_send(c, x, sizeof(x), 0, 0, &err), -1);
+    assert_int_equal(collectives_recv(c, x, sizeof(x), 0, 0, &err), -1);
+    assert_int_equal(slot->begun, 9);
+    assert_int_equal(slot->ended, 9);
+    assert_int_equal(slot->signs, 2);
+}
+
 static void test_parts_cover_everything_once(void **state)
 {
     (void)state;
@@ -161,6 +194,7 @@ int main(void)
         cmocka_unit_test(test_refuses_a_wrong_environment),
         cmocka_unit_test(test_transports_that_are_not_there),
         cmocka_unit_test(test_solo),
+        cmocka_unit_test(test_calls_are_noted),
         cmocka_unit_test(test_parts_cover_everything_once),
         cmocka_unit_test(test_exit_codes),
     };

@@ -31,7 +31,8 @@ static const struct env_round round_2 = {.node = 1,
                                          .run_id = "job-1",
                                          .master_addr = "10.0.0.9",
                                          .master_port = 4711,
-                                         .kept_data = "123/4"};
+                                         .kept_data = "123/4",
+                                         .rank_state = "123/5"};
 
 static struct options some_options(void)
 {
@@ -50,8 +51,9 @@ static struct options some_options(void)
 static void test_the_whole_list(void **state)
 {
     static char path[] = "PATH=/bin", rank[] = "RANK=99", file[] = "TORCHELASTIC_ERROR_FILE=/old",
-                report[] = "PTJ_TERMINATION_LOG=/dev/termination-log", kept[] = "TORCHKEEPER_KEPT_DATA=7/8";
-    char *const base[] = {path, rank, file, report, kept, NULL};
+                report[] = "PTJ_TERMINATION_LOG=/dev/termination-log", kept[] = "TORCHKEEPER_KEPT_DATA=7/8",
+                doing[] = "TORCHKEEPER_RANK_STATE=7/9/0";
+    char *const base[] = {path, rank, file, report, kept, doing, NULL};
     static const char *const want[][2] = {{"RANK", "7"},
                                           {"LOCAL_RANK", "3"},
                                           {"GROUP_RANK", "1"},
@@ -71,6 +73,7 @@ static void test_the_whole_list(void **state)
                                           {"TORCHELASTIC_ERROR_FILE", "/e.json"},
                                           {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
                                           {"TORCHKEEPER_KEPT_DATA", "123/4"},
+                                          {"TORCHKEEPER_RANK_STATE", "123/5/3"},
                                           {"OMP_NUM_THREADS", "1"},
                                           {"PATH", "/bin"}};
     cleanup_arena struct arena a = {0};
@@ -84,9 +87,10 @@ static void test_the_whole_list(void **state)
             fail_msg("%s=%s, expected %s", want[i][0], got ? got : "(unset)", want[i][1]);
     }
     struct env_round without = round_2;
-    without.kept_data = NULL;
+    without.kept_data = without.rank_state = NULL;
     env = env_build(&o, &without, 0, NULL, base, &a);
     assert_null(get(env, "TORCHKEEPER_KEPT_DATA"));
+    assert_null(get(env, "TORCHKEEPER_RANK_STATE"));
     assert_null(get(env, "TORCHELASTIC_ERROR_FILE"));
     assert_null(get(env, "PTJ_TERMINATION_LOG"));
 }

@@ -122,6 +122,20 @@ static void test_values_from_the_environment(void **state)
     fake_env = WORDS("TORCH_ELASTIC_SHUTDOWN_TIMEOUT=soon");
     assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
     assert_non_null(strstr(err.msg, "TORCH_ELASTIC_SHUTDOWN_TIMEOUT=soon"));
+    fake_env = WORDS("TORCHKEEPER_PROGRESS_TIMEOUT=300");
+    parse_ok(&a, &o, WORDS("torchrun", "p"));
+    assert_int_equal(o.progress_timeout_ms, 300000);
+    fake_env = WORDS("TORCHKEEPER_PROGRESS_TIMEOUT=");
+    parse_ok(&a, &o, WORDS("torchrun", "p"));
+    assert_int_equal(o.progress_timeout_ms, 0);
+    for (int i = 0; i < 4; i++) {
+        fake_env = i == 0   ? WORDS("TORCHKEEPER_PROGRESS_TIMEOUT=0")
+                   : i == 1 ? WORDS("TORCHKEEPER_PROGRESS_TIMEOUT=-1")
+                   : i == 2 ? WORDS("TORCHKEEPER_PROGRESS_TIMEOUT=1.5")
+                            : WORDS("TORCHKEEPER_PROGRESS_TIMEOUT=604801");
+        assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
+        assert_non_null(strstr(err.msg, "TORCHKEEPER_PROGRESS_TIMEOUT="));
+    }
     fake_env = WORDS("PET_MAX_RESTARTS=many");
     assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
     assert_non_null(strstr(err.msg, "PET_"));

@@ -2,8 +2,10 @@
 #include "launcher/process.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -46,11 +48,37 @@ static void test_a_program_that_is_not_there(void **state)
     assert_non_null(strstr(err.msg, "cannot run /nonexistent/program"));
 }
 
+/* It would leave a core file, if nobody turned that off. */
+static void test_an_abort_without_a_core(void **state)
+{
+    int status;
+    const pid_t pid = fork();
+
+    (void)state;
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct rlimit limit;
+        getrlimit(RLIMIT_CORE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_CORE, &limit);
+        signal(SIGABRT, SIG_DFL);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    process_abort(pid);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    assert_false(WCOREDUMP(status));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_session_of_its_own),
         cmocka_unit_test(test_a_program_that_is_not_there),
+        cmocka_unit_test(test_an_abort_without_a_core),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,18 @@ static struct meeting_node a_node(void)
 
     strcpy(n.addr, "fd00::1");
     strcpy(n.role, "parameter\nserver");
-    n.cause = (struct meeting_cause){
-        .rank = 11, .local_rank = 3, .pid = 4711, .status = 0x8b, .wall_ms = 1760000000000};
+    n.cause = (struct meeting_cause){.rank = 11,
+                                     .local_rank = 3,
+                                     .pid = 4711,
+                                     .status = 0x8b,
+                                     .wall_ms = 1760000000000,
+                                     .strength = STRENGTH_STOPPED,
+                                     .place = (1LL << 62) - 1,
+                                     .number = 1234};
+    n.quiet = 1;
+    n.number = 1235;
+    n.call = 2;
+    n.steps = (struct steps){5, 8, 20000, 31000, 11, 900};
     strcpy(n.cause.host, "pod-1");
     strcpy(n.cause.message, "a=b\n\"two\\nlines\"\\\n\n");
     return n;
@@ -46,6 +56,9 @@ static void test_the_largest_state_fits_the_store(void **state)
     (void)state;
     s = (struct meeting_state){
         .version = 9, .stage = STAGE_RUNNING, .keep_alive_ms = 5000, .n = MEETING_NODES_MAX};
+    s.hung = 1;
+    s.number = s.cause.place = s.cause.number = INT64_MAX / 2;
+    s.call = INT32_MAX;
     s.here = MEETING_NODES_MAX;
     s.left_ms = 86400000;
     memset(s.missing, '\\', sizeof(s.missing) - 1);
@@ -90,9 +103,14 @@ static void test_out_of_range(void **state)
     struct err err = {0};
 
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 9; i++) {
         cleanup_buf struct buf text = BUF_INIT(STORE_VALUE_BYTES);
         n = a_node();
+        n.quiet = i == 4 ? 2 : n.quiet;
+        n.cause.strength = i == 5 ? STRENGTHS : n.cause.strength;
+        n.number = i == 6 ? -1 : n.number;
+        n.steps.slow_us = i == 7 ? STEPS_US_MAX + 1 : n.steps.slow_us;
+        n.steps.ranks = i == 8 ? STEPS_RANKS_MAX + 1 : n.steps.ranks;
         n.phase = i == 0 ? 99 : n.phase;
         n.nproc = i == 1 ? 0 : n.nproc;
         n.port = i == 2 ? 65536 : n.port;

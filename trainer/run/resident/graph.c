@@ -1,4 +1,5 @@
 /* graph.c - the recorded CUDA graphs of a step, one for each size of batch. */
+#include "common/rank_state.h"
 #include "trainer/run/resident/state.h"
 
 void resident_forget(struct resident *r, struct recorded *g)
@@ -48,5 +49,11 @@ int resident_run_half(struct resident *r, struct recorded *g, int half, struct e
         if (failed || !g->half[half])
             return -1;
     }
-    return device_graph_launch(r->ctx, g->half[half], err);
+    if (device_graph_launch(r->ctx, g->half[half], err))
+        return -1;
+    if (r->p.device_comm) { /* which holds its calls: the same on all ranks */
+        rank_state_begin(r->p.comm->slot, RANK_CALL_ALL_REDUCE, true);
+        rank_state_end(r->p.comm->slot, true);
+    }
+    return 0;
 }

@@ -6,6 +6,8 @@
  */
 #include "trainer/run/resident/state.h"
 
+#include "collectives/noted.h"
+
 #include <math.h>
 
 /* Where a rank's part of what passes read begins, and of what it is made. */
@@ -78,7 +80,7 @@ static int exchange_squares(struct resident *r, struct err *err)
         return 0;
     queue_own_squares(r);
     if (device_get(r->ctx, &squares, &r->norm->squares, sizeof(squares), err) ||
-        s->comm->all_reduce_f64(s->comm, &squares, 1, s->timeout_ms, err))
+        collectives_all_reduce_f64(s->comm, &squares, 1, s->timeout_ms, err))
         return -1;
     device_put(r->ctx, &r->norm->squares, &squares, sizeof(squares));
     return 0;
@@ -94,7 +96,7 @@ int resident_shards_exchange(struct resident *r, float *grad, uint32_t *flags, s
         return -1;
     if (!isfinite(*loss))
         *flags |= COLLECTIVES_NONFINITE;
-    if (shard_sum(s, grad, err) || s->comm->all_reduce(s->comm, loss, 1, flags, s->timeout_ms, err))
+    if (shard_sum(s, grad, err) || collectives_all_reduce(s->comm, loss, 1, flags, s->timeout_ms, err))
         return -1;
     device_put(r->ctx, r->grad + o->first, grad + o->first, o->len * sizeof(*grad));
     device_put(r->ctx, r->grad + r->loss_at, loss, sizeof(*loss));
@@ -109,7 +111,7 @@ static int spread_exact(struct resident *r, const struct model_weights *w, float
 
     model_put_exact(r->model);
     if (device_get(r->ctx, sums, w->exact, bytes, err) ||
-        s->comm->all_reduce(s->comm, sums, w->exact_len, NULL, s->timeout_ms, err))
+        collectives_all_reduce(s->comm, sums, w->exact_len, NULL, s->timeout_ms, err))
         return -1;
     device_put(r->ctx, w->exact, sums, bytes);
     return 0;
@@ -126,7 +128,7 @@ int resident_shards_spread(struct resident *r, float *grad, struct err *err)
     if (!isfinite(grad[r->loss_at])) /* weights are what they were, on all ranks */
         return 0;
     if (device_get(r->ctx, mine, (uint8_t *)w.all + at, each, err) ||
-        s->comm->all_gather(s->comm, mine, each, grad, s->timeout_ms, err))
+        collectives_all_gather(s->comm, mine, each, grad, s->timeout_ms, err))
         return -1;
     device_put(r->ctx, w.all, grad, each * (size_t)s->comm->world);
     return w.exact_len ? spread_exact(r, &w, grad, err) : 0;

@@ -3,6 +3,7 @@
 
 #include "common/fsutil.h"
 #include "common/hash.h"
+#include "trainer/state/files/piece.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +114,7 @@ static int write_counted(void *ctx, const void *bytes, size_t len, struct err *e
 {
     struct counted *c = ctx;
 
-    if (fwrite(bytes, 1, len, c->f) < len)
+    if (piece_write(c->f, bytes, len))
         return err_errno(err, ERR_FATAL, errno, "cannot write");
     const Bytef *p = bytes;
     c->bytes += (int64_t)len;

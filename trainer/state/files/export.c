@@ -2,6 +2,7 @@
 #include "trainer/state/files/export.h"
 
 #include "common/fsutil.h"
+#include "trainer/state/files/piece.h"
 #include "trainer/state/files/torch_zip.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 static int write_file(void *ctx, const void *bytes, size_t len, struct err *err)
 {
-    if (fwrite(bytes, 1, len, ctx) < len)
+    if (piece_write(ctx, bytes, len))
         return err_errno(err, ERR_FATAL, errno, "cannot write");
     return 0;
 }

@@ -1,6 +1,7 @@
 /* fill.c - copy a weights file into a model: every tensor is found and checked before the first is copied. */
 #include "trainer/state/weights/fill.h"
 
+#include "common/rank_state.h"
 #include "trainer/state/weights/gpt2_names.h"
 #include "trainer/state/weights/numbers.h"
 
@@ -127,6 +128,7 @@ int fill_model(const struct weights *w, struct model *m, struct err *err)
     if (choose(&w->list, row, rows, used, take, err))
         return -1;
     for (int i = 0; i < rows; i++) {
+        rank_state_alive(); /* the file is mapped: this is where it is read */
         if (row[i].tied)
             continue;
         if (row[i].type == STATE_I64)

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "common/fsutil.h"
+#include "common/rank_state.h"
 #include "trainer/data/fetch.h"
 #include "trainer/data/http_server.h"
 #include "trainer/data/md5.h"
@@ -112,9 +113,11 @@ static void fetches_once(void **state)
 static void goes_on_where_it_was_cut_off(void **state)
 {
     struct fixture *f = *state;
+    struct rank_slot *slot = rank_state_join(NULL);
     struct stat st;
 
     expect_refused(f, "/cut", ERR_TRANSIENT, "/cut: ");
+    assert_true(slot->signs > 0); /* what came showed life */
     assert_int_equal(stat(f->part, &st), 0);
     assert_int_equal(st.st_size, CUT);
     assert_int_equal(get(f, "/good", NULL), 0);

@@ -1,6 +1,8 @@
 /* test_gzfile.c - plain and compressed bytes, cut and damaged streams, things that are no files. */
 #include "files.h"
 #include "test.h"
+
+#include "common/rank_state.h"
 #include "trainer/data/gzfile.h"
 
 #include <sys/stat.h>
@@ -100,6 +102,23 @@ static void test_max_bytes(void **state)
     gzfile_free(g);
 }
 
+/* Each buffer of a long file is a sign of life, compressed or not. */
+static void test_reading_shows_life(void **state)
+{
+    struct fixture *f = *state;
+    struct rank_slot *slot = rank_state_join(NULL);
+    struct err err = {0};
+    size_t len;
+
+    files_write(f->path, f->plain, LEN);
+    assert_int_equal(read_whole(f, LEN, &len, &err), 0);
+    const uint64_t plain = slot->signs;
+    assert_true(plain >= LEN >> 16);
+    files_write(f->path, f->gz, f->gz_len);
+    assert_int_equal(read_whole(f, LEN, &len, &err), 0);
+    assert_true(slot->signs > plain + (f->gz_len >> 16));
+}
+
 /* A gzip file that ends early is refused wherever it was cut. */
 static void test_cut(void **state)
 {
@@ -192,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_both_forms, setup, teardown),
         cmocka_unit_test_setup_teardown(test_max_bytes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_reading_shows_life, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_trailing_bytes, setup, teardown),

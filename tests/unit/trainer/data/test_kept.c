@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "common/contract.h"
-#include "common/kept_memory.h"
+#include "common/memory_file.h"
 #include "trainer/data/kept.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static const struct data_layout LAYOUT = {
 
 struct launcher {
     int fd;
-    char where[KEPT_MEMORY_BYTES];
+    char where[MEMORY_FILE_BYTES];
 };
 
 static int memory(const char *name, int seals)
@@ -42,7 +42,7 @@ static struct launcher launch(void)
 {
     struct launcher l;
 
-    l.fd = kept_memory_make(l.where);
+    l.fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, l.where);
     assert_true(l.fd >= 0);
     return l;
 }

@@ -3,7 +3,8 @@
 #include "test.h"
 
 #include "collectives/ranks.h"
-#include "common/kept_memory.h"
+#include "common/contract.h"
+#include "common/memory_file.h"
 #include "trainer/data/kept.h"
 #include "trainer/data/pod_data.h"
 #include "trainer/small_data.h"
@@ -114,9 +115,9 @@ static void change(const char *dir, const char *file, long at, int byte)
 static void a_later_attempt_decodes_nothing(void **state)
 {
     (void)state;
-    char where[KEPT_MEMORY_BYTES];
+    char where[MEMORY_FILE_BYTES];
     struct task task = {.kept = where};
-    const int fd = kept_memory_make(where);
+    const int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
 
     small_data_make(task.dir);
     ranks_run(3, sees_the_data, &task);
@@ -137,9 +138,9 @@ static void a_later_attempt_decodes_nothing(void **state)
 static void files_that_just_changed_are_not_kept(void **state)
 {
     (void)state;
-    char where[KEPT_MEMORY_BYTES];
+    char where[MEMORY_FILE_BYTES];
     struct task task = {.kept = where, .now_ms = time(NULL) * 1000};
-    cleanup_close int fd = kept_memory_make(where);
+    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
 
     small_data_make(task.dir);
     ranks_run(2, sees_the_data, &task);
@@ -163,9 +164,9 @@ static int sees_pixel(struct collectives *c, void *arg)
 static void all_ranks_see_the_memory_of_the_launcher(void **state)
 {
     (void)state;
-    char where[KEPT_MEMORY_BYTES];
+    char where[MEMORY_FILE_BYTES];
     struct task task = {.kept = where, .pixel = 201};
-    cleanup_close int fd = kept_memory_make(where);
+    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
 
     small_data_make(task.dir);
     ranks_run(2, sees_the_data, &task);
@@ -183,9 +184,9 @@ static int meets_bad_data(struct collectives *c, void *arg);
 static void files_that_are_refused_are_not_kept(void **state)
 {
     (void)state;
-    char where[KEPT_MEMORY_BYTES];
+    char where[MEMORY_FILE_BYTES];
     struct task task = {.kept = where};
-    const int fd = kept_memory_make(where);
+    const int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where);
 
     small_data_make(task.dir);
     change(task.dir, "train-labels-idx1-ubyte", 8, 10);

@@ -1,6 +1,6 @@
-/* test_kept_memory.c - what can be done with a launcher's memory, and what cannot. */
+/* test_memory_file.c - what can be done with a launcher's memory, and what cannot. */
 #include "common/contract.h"
-#include "common/kept_memory.h"
+#include "common/memory_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@ static int open_named(const char *where)
 
 static void test_its_name_opens_it(void **state)
 {
-    char where[KEPT_MEMORY_BYTES], path[64], target[64] = "", byte = 'x';
-    cleanup_close int fd = kept_memory_make(where), other = -1;
+    char where[MEMORY_FILE_BYTES], path[64], target[64] = "", byte = 'x';
+    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where), other = -1;
 
     (void)state;
     assert_true(fd >= 0);
@@ -44,8 +44,8 @@ static void test_its_name_opens_it(void **state)
 
 static void test_it_grows_and_never_shrinks(void **state)
 {
-    char where[KEPT_MEMORY_BYTES];
-    cleanup_close int fd = kept_memory_make(where), other = open_named(where);
+    char where[MEMORY_FILE_BYTES];
+    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where), other = open_named(where);
     struct stat st;
 
     (void)state;
@@ -57,12 +57,29 @@ static void test_it_grows_and_never_shrinks(void **state)
     assert_int_equal(errno, EPERM);
 }
 
+static void test_a_size_stays(void **state)
+{
+    char where[MEMORY_FILE_BYTES];
+    cleanup_close int fd = memory_file_make("four", 4, where),
+                      other = memory_file_open("four", sv_from(where));
+    struct stat st;
+
+    (void)state;
+    assert_true(other >= 0);
+    assert_int_equal(memory_file_open("fou", sv_from(where)), -1);
+    assert_int_equal(memory_file_open("four4", sv_from(where)), -1);
+    assert_int_equal(fstat(other, &st), 0);
+    assert_int_equal(st.st_size, 4);
+    assert_int_equal(ftruncate(other, 5), -1);
+    assert_int_equal(ftruncate(other, 3), -1);
+}
+
 /* A rank must not take from the next one what that needs. */
 static void test_nobody_seals_it_otherwise(void **state)
 {
     static const int seals[] = {F_SEAL_GROW, F_SEAL_WRITE, F_SEAL_SEAL};
-    char where[KEPT_MEMORY_BYTES];
-    cleanup_close int fd = kept_memory_make(where), other = open_named(where);
+    char where[MEMORY_FILE_BYTES];
+    cleanup_close int fd = memory_file_make(CONTRACT_KEPT_DATA_NAME, 0, where), other = open_named(where);
 
     (void)state;
     assert_true(fd >= 0);
@@ -77,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_its_name_opens_it),
         cmocka_unit_test(test_it_grows_and_never_shrinks),
+        cmocka_unit_test(test_a_size_stays),
         cmocka_unit_test(test_nobody_seals_it_otherwise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,87 @@
+/* noted.h - the calls of a table of collectives.h, noted in the rank's slot (common/rank_state.h): which call the rank is
+ * in, how many it has made, and how long it was in them. Arguments and errors are those of the table's functions.
+ */
+#ifndef TK_COLLECTIVES_NOTED_H
+#define TK_COLLECTIVES_NOTED_H
+
+#include "collectives/collectives.h"
+#include "common/rank_state.h"
+
+static inline int collectives_noted(const struct collectives *c, bool all, int rc)
+{
+    rank_state_end(c->slot, all);
+    return rc;
+}
+
+/* Note that a call begins, make it, note that it has ended. */
+#define COLLECTIVES_NOTED(c, call, all, made)                                                                \
+    (rank_state_begin((c)->slot, (call), (all)), collectives_noted((c), (all), (made)))
+
+static inline MUST_CHECK int collectives_all_reduce(struct collectives *c, float *x, size_t n,
+                                                    uint32_t *flags, int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, c->of_all,
+                             c->all_reduce(c, x, n, flags, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_all_reduce_f64(struct collectives *c, double *x, size_t n,
+                                                        int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, c->of_all, c->all_reduce_f64(c, x, n, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_broadcast(struct collectives *c, void *bytes, size_t len, int root,
+                                                   int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_BROADCAST, c->of_all,
+                             c->broadcast(c, bytes, len, root, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_all_gather(struct collectives *c, const void *mine, size_t len,
+                                                    void *all, int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_GATHER, c->of_all,
+                             c->all_gather(c, mine, len, all, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_reduce_scatter(struct collectives *c, float *x, size_t n,
+                                                        int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_REDUCE_SCATTER, c->of_all,
+                             c->reduce_scatter(c, x, n, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_barrier(struct collectives *c, int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_BARRIER, c->of_all, c->barrier(c, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_send(struct collectives *c, const void *bytes, size_t len, int to,
+                                              int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_SEND, false, c->send(c, bytes, len, to, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_recv(struct collectives *c, void *bytes, size_t len, int from,
+                                              int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_RECV, false, c->recv(c, bytes, len, from, timeout_ms, err));
+}
+
+static inline MUST_CHECK int collectives_view(struct collectives *c, float *x, size_t n, uint32_t *flags,
+                                              float **each, int64_t timeout_ms, struct err *err)
+{
+    return COLLECTIVES_NOTED(c, RANK_CALL_ALL_REDUCE, c->of_all,
+                             c->view(c, x, n, flags, each, timeout_ms, err));
+}
+
+/* NULL on failure. */
+static inline float *collectives_shared(struct collectives *c, size_t n, int64_t timeout_ms, struct err *err)
+{
+    rank_state_begin(c->slot, RANK_CALL_SHARED, c->of_all);
+    float *p = c->shared(c, n, timeout_ms, err);
+    rank_state_end(c->slot, c->of_all);
+    return p;
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* agent_steps.c - the file of what the ranks do: make it, watch how long their steps take, and tell which rank is slower than
+ * the others. */
+#include "common/clock.h"
+#include "launcher/agent_state.h"
+#include "launcher/machine.h"
+
+enum { LOOK_MS = 1000 };
+
+void agent_open_steps(struct agent *g)
+{
+    const int n = g->options->nproc;
+
+    g->rank_state = machine_rank_state(n, &g->slots, &g->identity.rank_state, &g->arena);
+    straggler_init(&g->straggler, n, &g->arena);
+}
+
+void agent_close_steps(struct agent *g)
+{
+    rank_state_unmap(g->slots, g->options->nproc);
+    if (g->rank_state >= 0)
+        close(g->rank_state);
+}
+
+void agent_begin_steps(struct agent *g)
+{
+    rank_state_clear(g->slots, g->options->nproc);
+    straggler_begin(&g->straggler, g->identity.first_rank);
+    g->steps_due_ms = clock_mono_ms() + LOOK_MS;
+}
+
+static bool measure(struct agent *g)
+{
+    for (int i = 0; i < g->options->nproc; i++) {
+        const struct rank_slot *s = &g->slots[i];
+        g->straggler.now[i] = (struct straggler_count){
+            .step = atomic_load_explicit(&s->step, memory_order_relaxed),
+            .own_us = atomic_load_explicit(&s->step_us, memory_order_relaxed),
+            .wait_us = atomic_load_explicit(&s->wait_us, memory_order_relaxed),
+        };
+    }
+    return straggler_measure(&g->straggler);
+}
+
+void agent_look_at_steps(struct agent *g)
+{
+    struct straggler *s = &g->straggler;
+    const int64_t now_ms = clock_mono_ms();
+
+    if (!g->slots || round_over(&g->round) || now_ms < g->steps_due_ms)
+        return;
+    g->steps_due_ms = now_ms + LOOK_MS;
+    if (measure(g) && g->meets)
+        nodes_say_steps(&g->nodes, &s->steps);
+    struct steps run = s->steps;
+    if (g->meets && !nodes_steps(&g->nodes, &run))
+        return; /* another node judges */
+    straggler_judge(s, &run);
+    tracker_straggler(&g->tracker, (int)s->rank, s->ratio);
+    if (straggler_due(s, now_ms))
+        agent_say(g, "torchrun: rank %d takes %.2f times the median step time: the other ranks wait for it\n",
+                  (int)s->rank, s->ratio);
+}
+
+int agent_steps_wait_ms(const struct agent *g, int64_t now_ms)
+{
+    if (!g->slots || round_over(&g->round))
+        return -1;
+    return now_ms >= g->steps_due_ms ? 0 : (int)(g->steps_due_ms - now_ms);
+}

@@ -1,0 +1,38 @@
+/* quiet.c - the clock of a round's signs of life. */
+#include "launcher/quiet.h"
+
+static int64_t look_ms(const struct quiet *q)
+{
+    return q->limit_ms / 4 < QUIET_LOOK_MS ? q->limit_ms / 4 : QUIET_LOOK_MS;
+}
+
+void quiet_begin(struct quiet *q, int64_t limit_ms, int64_t now_ms)
+{
+    *q = (struct quiet){.limit_ms = limit_ms, .sign_ms = now_ms, .looked_ms = now_ms};
+}
+
+void quiet_sign(struct quiet *q, int64_t at_ms)
+{
+    if (at_ms > q->sign_ms)
+        q->sign_ms = at_ms;
+}
+
+bool quiet_look(struct quiet *q, int64_t now_ms)
+{
+    const int64_t gap = now_ms - q->looked_ms;
+
+    if (gap > QUIET_LATE_MS)
+        quiet_sign(q, q->sign_ms + gap > now_ms ? now_ms : q->sign_ms + gap);
+    q->looked_ms = now_ms;
+    return now_ms - q->sign_ms >= q->limit_ms;
+}
+
+int quiet_left_ms(const struct quiet *q, int64_t now_ms)
+{
+    int64_t left = q->looked_ms + look_ms(q) - now_ms;
+    const int64_t limit = q->sign_ms + q->limit_ms - now_ms;
+
+    if (limit > 0 && limit < left)
+        left = limit;
+    return left < 0 ? 0 : (int)left;
+}

@@ -1,0 +1,275 @@
+/* suspect.c - judge which rank holds up the others. */
+#include "launcher/suspect.h"
+#include "common/cleanup.h"
+#include "common/rank_state.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A rank that takes more of a CPU runs; others sleep, but for a moment now and then. */
+enum { RUNS_PERCENT = 20 };
+
+__attribute__((format(printf, 2, 3))) static void add(char out[static SUSPECT_BYTES], const char *fmt, ...)
+{
+    const size_t len = strlen(out);
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(out + len, SUSPECT_BYTES - len, fmt, args);
+    va_end(args);
+}
+
+static bool runs(const struct suspect_rank *r)
+{
+    return r->cpu_percent >= RUNS_PERCENT;
+}
+
+/* " (D, nfs_wait)" */
+static void add_state(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
+{
+    if (r->state == 'T' || r->state == 't')
+        add(out, " (%c)", r->state);
+    else if (r->state)
+        add(out, " (%c%s%s)", r->state, r->wchan[0] ? ", " : "", r->wchan);
+}
+
+/* "all_reduce 1234"; the first exchange has no number. */
+static void add_call(uint32_t call, uint64_t number, char out[static SUSPECT_BYTES])
+{
+    add(out, "%s", rank_call_name(call));
+    if (call != RANK_CALL_OPEN)
+        add(out, " %" PRIu64, number);
+}
+
+static struct suspect name(const struct suspect_rank *r, int i, enum meeting_strength strength)
+{
+    return (struct suspect){.index = i,
+                            .strength = strength,
+                            .number = r[i].begun < INT64_MAX / 2 ? (int64_t)r[i].begun : INT64_MAX / 2};
+}
+
+static bool by_state(const struct suspect_rank *r, int n, const char *states, const char *how,
+                     enum meeting_strength strength, struct suspect *ret)
+{
+    for (int i = 0; i < n; i++)
+        if (r[i].state && strchr(states, r[i].state)) {
+            *ret = name(r, i, strength);
+            add(ret->text, "rank %d is %s", r[i].rank, how);
+            add_state(&r[i], ret->text);
+            return true;
+        }
+    return false;
+}
+
+/* The rank that began the fewest calls. */
+static int slowest(const struct suspect_rank *r, int n)
+{
+    int least = 0;
+
+    for (int i = 1; i < n; i++)
+        if (r[i].begun < r[least].begun)
+            least = i;
+    return least;
+}
+
+/* One in uninterruptible sleep that is behind as well says both. */
+static bool by_disk(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
+{
+    if (!by_state(r, n, "D", "in uninterruptible sleep", STRENGTH_DISK, ret))
+        return false;
+    const struct suspect_rank *w = &r[ret->index];
+    if (w->begun >= reached)
+        return true;
+    ret->text[0] = '\0';
+    add(ret->text, "rank %d did not reach ", w->rank);
+    add_call(call, reached, ret->text);
+    add_state(w, ret->text);
+    return true;
+}
+
+static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call, struct suspect *ret)
+{
+    const int i = slowest(r, n);
+
+    if (r[i].begun >= reached)
+        return false;
+    *ret = name(r, i, STRENGTH_BEHIND);
+    add(ret->text, "rank %d %s ", r[i].rank, r[i].ended ? "ended before" : "did not reach");
+    add_call(call, reached, ret->text);
+    add_state(&r[i], ret->text);
+    return true;
+}
+
+/* All ranks have begun the last call: blame one that is out of it again, unless all are, else the connection. */
+static bool by_last_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call,
+                         struct suspect *ret)
+{
+    int out = -1, outside = 0;
+
+    if (!reached)
+        return false;
+    for (int i = n - 1; i >= 0; i--)
+        if (r[i].finished >= r[i].begun) {
+            out = i;
+            outside++;
+        }
+    if (outside == n && n > 1)
+        return false;
+    *ret = name(r, out < 0 ? 0 : out, out < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
+    if (out < 0)
+        add(ret->text, "all ranks wait in ");
+    else
+        add(ret->text, "rank %d goes no further after ", r[out].rank);
+    add_call(call, reached, ret->text);
+    if (out < 0)
+        add(ret->text, ": a connection between them is lost?");
+    else
+        add_state(&r[out], ret->text);
+    return true;
+}
+
+static bool is_elsewhere(const struct suspect_rank *r)
+{
+    return r->stack.known && !r->stack.waits;
+}
+
+static int company(const struct suspect_rank *r, int n, int64_t place)
+{
+    int many = 0;
+
+    for (int i = 0; i < n; i++)
+        many += is_elsewhere(&r[i]) && r[i].stack.place == place;
+    return many;
+}
+
+/* Of those in the rarest place the first that sleeps: where ranks wait for a GPU they run. */
+static int loneliest(const struct suspect_rank *r, int n)
+{
+    int best = -1, best_company = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!is_elsewhere(&r[i]))
+            continue;
+        const int many = company(r, n, r[i].stack.place);
+        if (best < 0 || many < best_company || (many == best_company && runs(&r[best]) && !runs(&r[i]))) {
+            best = i;
+            best_company = many;
+        }
+    }
+    return best;
+}
+
+static void add_place(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
+{
+    add(out, "rank %d %s %s", r->rank, runs(r) ? "loops in" : "is in", r->stack.at);
+    if (!runs(r))
+        add_state(r, out);
+}
+
+static bool by_stack(const struct suspect_rank *r, int n, struct suspect *ret)
+{
+    int known = 0, i = loneliest(r, n);
+
+    for (int k = 0; k < n; k++)
+        known += r[k].stack.known;
+    if (!known)
+        return false;
+    if (i < 0) {
+        for (i = 0; !r[i].stack.known; i++)
+            ;
+        *ret = name(r, i, STRENGTH_UNKNOWN);
+        add(ret->text, "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
+            r[i].rank, r[i].stack.at);
+        return true;
+    }
+    const bool all = n > 1 && company(r, n, r[i].stack.place) == n;
+    *ret = name(r, i, all ? STRENGTH_UNKNOWN : STRENGTH_STACK);
+    ret->place = r[i].stack.place;
+    if (all)
+        add(ret->text, "cannot tell which rank: all are there, ");
+    add_place(&r[i], ret->text);
+    return true;
+}
+
+static bool same_look(const struct suspect_rank *a, const struct suspect_rank *b)
+{
+    const bool known = a->wchan[0] && b->wchan[0] && !runs(a);
+
+    return a->ended == b->ended && runs(a) == runs(b) && (!known || strcmp(a->wchan, b->wchan) == 0);
+}
+
+/* The one rank that looks unlike all others, which look alike; -1: none, or there are only two. */
+static int odd_one(const struct suspect_rank *r, int n)
+{
+    for (int i = 0; i < n && n > 2; i++) {
+        const int other = i == 0 ? 1 : 0;
+        int alike = 0;
+        for (int k = 0; k < n; k++)
+            alike += k != i && same_look(&r[k], &r[other]);
+        if (alike == n - 1 && !same_look(&r[i], &r[other]))
+            return i;
+    }
+    return -1;
+}
+
+static struct suspect by_looks(const struct suspect_rank *r, int n)
+{
+    const int odd = odd_one(r, n), i = odd < 0 ? 0 : odd;
+    struct suspect s = name(r, i, odd < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
+    const char *how = r[i].ended ? "has ended" : runs(&r[i]) ? "runs" : "sleeps";
+
+    if (odd < 0)
+        add(s.text, "cannot tell which rank: rank %d %s", r[i].rank, how);
+    else
+        add(s.text, "rank %d %s, unlike the others", r[i].rank, how);
+    if (!r[i].ended)
+        add_state(&r[i], s.text);
+    return s;
+}
+
+struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
+{
+    struct suspect s;
+
+    for (int i = 0; i < n; i++)
+        if (r[i].begun > reached) {
+            reached = r[i].begun;
+            call = r[i].call;
+        }
+    if (by_state(r, n, "T", "stopped", STRENGTH_STOPPED, &s) ||
+        by_state(r, n, "t", "stopped by a debugger", STRENGTH_STOPPED, &s) ||
+        by_disk(r, n, reached, call, &s) || by_call(r, n, reached, call, &s) ||
+        by_last_call(r, n, reached, call, &s) || by_stack(r, n, &s))
+        return s;
+    return by_looks(r, n);
+}
+
+void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
+{
+    static const char *const phases[RANK_PHASES] = {
+        [RANK_STARTING] = "starting",
+        [RANK_TRAINING] = "training",
+        [RANK_VALIDATING] = "validating",
+        [RANK_SAVING] = "saving",
+    };
+
+    snprintf(out, SUSPECT_BYTES, "rank %d (pid %d):", r->rank, r->pid);
+    if (r->ended)
+        add(out, " has ended");
+    else if (r->state)
+        add(out, " %c%s%s", r->state, r->wchan[0] ? ", " : "", r->wchan);
+    else
+        add(out, " not found in /proc");
+    if (r->cpu_percent >= 0)
+        add(out, "; CPU %d%%", r->cpu_percent);
+    if (r->phase < RANK_PHASES && phases[r->phase])
+        add(out, "; %s", phases[r->phase]);
+    if (r->begun) {
+        add(out, "; %s ", r->finished < r->begun ? "in" : "after");
+        add_call(r->call, r->begun, out);
+    }
+    if (r->last_line[0])
+        add(out, "; last line: %s", r->last_line);
+}

@@ -1,0 +1,46 @@
+/* suspect.h - judge which rank holds up the others when a round hangs, from what is known of each. Pure.
+ *
+ * The strongest evidence counts (enum meeting_strength): a rank that is stopped; one in uninterruptible sleep; one that has not
+ * begun the collective call that others are in; a Python rank that is not in a call that waits for others; one that does not
+ * do what the others do. Ranks that wait in the same call are not to blame: then a connection between them may be lost.
+ *
+ * Errors: none. Texts come from the ranks; those here are printable ASCII and bounded.
+ */
+#ifndef TK_LAUNCHER_SUSPECT_H
+#define TK_LAUNCHER_SUSPECT_H
+
+#include "launcher/stack.h"
+#include "rendezvous/meeting.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SUSPECT_WCHAN_BYTES = 40, SUSPECT_LINE_BYTES = 120, SUSPECT_BYTES = 400 };
+
+/* A rank, when its round hangs. */
+struct suspect_rank {
+    int rank, pid;
+    bool ended;                      /* it has exited with status 0 */
+    char state;                      /* of /proc/PID/stat; 0: not known */
+    char wchan[SUSPECT_WCHAN_BYTES]; /* where it sleeps in the kernel; "": not known */
+    int cpu_percent;                 /* of one CPU, over a short time, all its threads; -1: not known */
+    uint32_t phase, call;            /* of its slot (rank_state.h) */
+    uint64_t begun, finished;        /* collective calls: of its slot; 0: none, or it has no slot */
+    struct stack stack;
+    char last_line[SUSPECT_LINE_BYTES]; /* of its output; "": none */
+};
+
+struct suspect {
+    int index; /* of the rank */
+    enum meeting_strength strength;
+    int64_t place, number; /* as in struct meeting_cause */
+    char text[SUSPECT_BYTES];
+};
+
+/* Judge n > 0 ranks. `reached`, `call`: the last collective call that any rank of the run has begun, 0: none is known. */
+struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call);
+
+/* What is known of a rank, one line: "rank 1 (pid 77): T, do_signal_stop; CPU 0%; training, in all_reduce 12; last line: ...". */
+void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTES]);
+
+#endif

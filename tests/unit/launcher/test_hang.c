@@ -1,0 +1,273 @@
+/* test_hang.c - the real launcher and ranks that hang: who is blamed, and what is no hang. Limits are short; what a test waits for
+ * is that the launcher ends, whenever that is. */
+#include "common/cleanup.h"
+#include "crew.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define LIMIT "TORCHKEEPER_PROGRESS_TIMEOUT"
+
+static int set_limit(void **state)
+{
+    *state = NULL;
+    return setenv(LIMIT, "1", 1);
+}
+
+static int unset_limit(void **state)
+{
+    (void)state;
+    unsetenv("PTJ_TERMINATION_LOG");
+    return unsetenv(LIMIT);
+}
+
+static void expect_text(const struct buf *text, const char *want)
+{
+    if (!strstr(buf_str(text), want))
+        fail_msg("expected \"%s\" in: %s", want, buf_str(text));
+}
+
+/* The end of the block's root cause: rank, code and message. */
+static void expect_blame(const struct run *r, int rank, const char *message)
+{
+    char want[400];
+    const char *root = strstr(buf_str(&r->err), "Root Cause (first observed failure):");
+
+    if (!root)
+        fail_msg("no failure block in: %s", buf_str(&r->err));
+    snprintf(want, sizeof(want), "  rank      : %d (", rank);
+    if (!strstr(root, want) || !strstr(root, "  exitcode  : 138 ") || !strstr(root, message))
+        fail_msg("expected rank %d, 138, \"%s\" in: %s", rank, message, buf_str(&r->err));
+}
+
+static int count(const struct run *r, const char *what)
+{
+    int n = 0;
+
+    for (const char *p = buf_str(&r->out); (p = strstr(p, what)); p++)
+        n++;
+    return n;
+}
+
+/* The code is ours, not that of our kills, the ranks are not started again, and the report for Kubernetes says why. */
+static void test_a_stopped_rank(void **state)
+{
+    struct run r;
+    char report[200];
+
+    (void)state;
+    setenv("PTJ_TERMINATION_LOG", "report", 1);
+    run_start(&r, RUN_ARGS("--nproc-per-node=3", "--max-restarts=3"),
+              "echo rank $RANK; [ $RANK = 1 ] && kill -STOP $$; exec sleep 1000");
+    assert_int_equal(run_wait(&r), 138);
+    expect_blame(&r, 1, "no progress for 1 s: rank 1 is stopped (T)");
+    expect_text(&r.err, "torchrun: no progress for 1 s: no output of any rank");
+    expect_text(&r.err, "; last line: rank 2\n");
+    assert_int_equal(count(&r, "rank "), 3);
+    snprintf(report, sizeof(report), "%s/report", r.dir);
+    cleanup_fclose FILE *f = fopen(report, "re");
+    assert_non_null(f);
+    char line[1025] = "";
+    assert_non_null(fgets(line, sizeof(line), f));
+    assert_non_null(strstr(line, "{\"rank\":1,\"exitCode\":138,"));
+    assert_non_null(strstr(line, "\"message\":\"no progress for 1 s: rank 1 is stopped (T)\"}"));
+    run_release(&r);
+}
+
+/* A rank that ended well does nothing any more; the rest hangs. */
+static void test_others_have_ended(void **state)
+{
+    struct run r;
+
+    (void)state;
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2"), "[ $RANK = 0 ] && exit 0; kill -STOP $$", &r),
+                     138);
+    expect_blame(&r, 1, "rank 1 is stopped (T)");
+    expect_text(&r.err, "torchrun: rank 0 (pid ");
+    run_release(&r);
+}
+
+/* Any rank's output is a sign of life, wherever it goes. */
+static void test_output_is_a_sign(void **state)
+{
+    static const char script[] =
+        "[ $RANK = 0 ] && exec sleep 2; i=0; while [ $i -lt 20 ]; do echo $i; sleep 0.1; "
+        "i=$((i+1)); done";
+    struct run runs[3];
+
+    (void)state;
+    run_start(&runs[0], RUN_ARGS("--nproc-per-node=2"), script);
+    run_start(&runs[1], RUN_ARGS("--nproc-per-node=2", "--log-dir=logs", "--redirects=3"), script);
+    run_start(&runs[2], RUN_ARGS("--nproc-per-node=2", "--local-ranks-filter=0"), script);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(run_wait(&runs[i]), 0);
+        run_release(&runs[i]);
+    }
+}
+
+/* What goes to files only still goes there, and nowhere else. */
+static void test_redirected_output_is_kept(void **state)
+{
+    struct run r;
+
+    (void)state;
+    setenv(LIMIT, "100", 1);
+    run_start(&r, RUN_ARGS("--nproc-per-node=2", "--log-dir=logs", "--redirects=0:3,1:1", "--rdzv-id=x"),
+              "printf 'a\\rb\\nc'; printf 'd\\ne' >&2; cat */*/attempt_0/0/stderr.log >/dev/null");
+    assert_int_equal(run_wait(&r), 0);
+    assert_string_equal(buf_str(&r.out), "");
+    assert_null(strstr(buf_str(&r.err), "failed"));
+    char command[200];
+    snprintf(command, sizeof(command),
+             "cd %s/logs/* && [ \"$(od -An -c attempt_0/0/stdout.log)\" = \"   a  \\r   b  \\n   c\" ] && "
+             "[ \"$(od -An -c attempt_0/0/stderr.log)\" = \"   d  \\n   e\" ]",
+             r.dir);
+    assert_int_equal(system(command), 0);
+    run_release(&r);
+}
+
+static void test_environment(void **state)
+{
+    struct run r;
+
+    (void)state;
+    setenv(LIMIT, "100", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"),
+                              "echo \"${TORCHKEEPER_PROGRESS_TIMEOUT-none} $PYTHONFAULTHANDLER\"", &r),
+                     0);
+    assert_string_equal(buf_str(&r.out), "none 1\n");
+    run_release(&r);
+    setenv("PYTHONFAULTHANDLER", "0", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "echo $PYTHONFAULTHANDLER", &r), 0);
+    unsetenv("PYTHONFAULTHANDLER");
+    assert_string_equal(buf_str(&r.out), "0\n");
+    run_release(&r);
+    unsetenv(LIMIT);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "echo ${PYTHONFAULTHANDLER-none}", &r), 0);
+    assert_string_equal(buf_str(&r.out), "none\n");
+    run_release(&r);
+    setenv(LIMIT, "soon", 1);
+    assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "true", &r), 2);
+    assert_string_equal(buf_str(&r.err),
+                        "torchrun: TORCHKEEPER_PROGRESS_TIMEOUT=soon: expected seconds, 1..604800\n");
+    run_release(&r);
+}
+
+/* A signal ends the run as always, and a failure too. */
+static void test_other_ends(void **state)
+{
+    struct run r;
+
+    (void)state;
+    setenv(LIMIT, "100", 1);
+    run_start(&r, RUN_ARGS("--nproc-per-node=1"), "touch here; exec sleep 1000");
+    assert_true(run_wait_file(&r, "here"));
+    kill(r.pid, SIGTERM);
+    assert_int_equal(run_wait(&r), 143);
+    run_release(&r);
+    assert_int_equal(
+        run_once(RUN_ARGS("--nproc-per-node=2"), "[ $RANK = 1 ] && exit 7; exec sleep 1000", NULL), 7);
+}
+
+/* Python's stacks name the line, of a process that holds the interpreter's lock for ever too. One in uninterruptible sleep leaves
+ * none: the parent of a vfork whose child does nothing is in it, and takes no signal but SIGKILL. */
+static void test_python(void **state)
+{
+    static const char script[] = "cat >tmp.$RANK <<'E'\n"
+                                 "import ctypes, os, time\n"
+                                 "def step(how):\n"
+                                 "    if how == 'loop':\n"
+                                 "        while True: pass\n"
+                                 "    if how == 'fifo':\n"
+                                 "        os.mkfifo('fifo')\n"
+                                 "        open('fifo').read()\n"
+                                 "    if how == 'lock':\n"
+                                 "        ctypes.PyDLL(None).pause()\n"
+                                 "    if ctypes.PyDLL(None).vfork() == 0: time.sleep(1000)\n"
+                                 "print('here', flush=True)\n"
+                                 "if os.environ['RANK'] == '1':\n"
+                                 "    step(os.environ['HOW'])\n"
+                                 "time.sleep(1000)\n"
+                                 "E\n"
+                                 "mv tmp.$RANK a.py; python3 a.py; echo over"; /* a child of the shell */
+    static const char *const ways[][2] = {
+        {"loop", "no progress for 3 s: rank 1 loops in a.py:4 step()"},
+        {"fifo", "no progress for 3 s: rank 1 is in a.py:7 step() (S"},
+        {"lock", "no progress for 3 s: rank 1 is in a.py:9 step() (S"},
+        {"disk", "no progress for 3 s: rank 1 is in uninterruptible sleep (D"}};
+    struct run runs[ARRAY_LEN(ways)];
+
+    (void)state;
+    setenv(LIMIT, "3", 1);
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        setenv("HOW", ways[i][0], 1);
+        run_start(&runs[i], RUN_ARGS("--nproc-per-node=3"), script);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        assert_int_equal(run_wait(&runs[i]), 138);
+        expect_blame(&runs[i], 1, ways[i][1]);
+        run_release(&runs[i]);
+    }
+}
+
+/* Two nodes: the one with the rank at fault ends with 138, the other with 140, and both name it, whatever restarts are left. */
+static void test_two_nodes(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    crew_start_all(&c, RUN_ARGS("--nnodes=2", "--nproc-per-node=2", "--max-restarts=3"),
+                   "echo rank $RANK; [ $RANK = 3 ] && kill -STOP $$; exec sleep 1000");
+    assert_int_equal(crew_wait(&c, 1), 138);
+    assert_int_equal(crew_wait(&c, 0), 140);
+    for (int i = 0; i < 2; i++) {
+        expect_blame(&c.runs[i], 3, "no progress for 1 s: rank 3 is stopped (T)");
+        assert_int_equal(count(&c.runs[i], "rank "), 2);
+    }
+    crew_release(&c);
+}
+
+/* Only node 0 prints; node 1 is quiet all the time. */
+static void test_a_node_that_is_quiet(void **state)
+{
+    struct crew c;
+
+    (void)state;
+    crew_open(&c, 2);
+    crew_start_all(
+        &c, RUN_ARGS("--nnodes=2"),
+        "[ $NODE = 1 ] && exec sleep 2.5; i=0; while [ $i -lt 25 ]; do echo $i; sleep 0.1; i=$((i+1)); "
+        "done");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    crew_release(&c);
+}
+
+int main(int argc, char **argv)
+{
+#define HANG_TEST(f) cmocka_unit_test_setup_teardown(f, set_limit, unset_limit)
+    const struct CMUnitTest tests[] = {
+        HANG_TEST(test_a_stopped_rank),
+        HANG_TEST(test_others_have_ended),
+        HANG_TEST(test_output_is_a_sign),
+        HANG_TEST(test_redirected_output_is_kept),
+        HANG_TEST(test_environment),
+        HANG_TEST(test_other_ends),
+        HANG_TEST(test_python),
+        HANG_TEST(test_two_nodes),
+        HANG_TEST(test_a_node_that_is_quiet),
+    };
+
+    if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))
+        return 2;
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(run_torchrun);
+    return failed;
+}

@@ -1,0 +1,266 @@
+/* test_straggler.c - which rank is told to be slow, from when on, and which never. */
+#include "common/cleanup.h"
+#include "launcher/straggler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { RANKS = 3, FIRST = 4 };
+
+struct node {
+    struct arena arena;
+    struct straggler s;
+};
+
+static void begin(struct node *n, int ranks)
+{
+    *n = (struct node){0};
+    straggler_init(&n->s, ranks, &n->arena);
+    straggler_begin(&n->s, FIRST);
+}
+
+static void end(struct node *n)
+{
+    arena_release(&n->arena);
+}
+
+/* Each rank makes `steps` steps of its own time; they wait for the slowest, and everybody 100 us for the exchange. */
+static bool make_steps(struct straggler *s, uint64_t steps, const int64_t *own_us)
+{
+    int64_t most = 0;
+
+    for (int i = 0; i < s->n; i++)
+        most = own_us[i] > most ? own_us[i] : most;
+    for (int i = 0; i < s->n; i++) {
+        s->now[i].step += steps;
+        s->now[i].own_us += steps * (uint64_t)own_us[i];
+        s->now[i].wait_us += steps * (uint64_t)(most - own_us[i] + 100);
+    }
+    return straggler_measure(s);
+}
+
+static void window(struct straggler *s, const int64_t *own_us)
+{
+    assert_true(make_steps(s, STRAGGLER_STEPS, own_us));
+    straggler_judge(s, &s->steps);
+}
+
+static void test_a_slow_rank_is_named_for_as_long_as_it_is_slow(void **state)
+{
+    static const int64_t slow[RANKS] = {1000, 1500, 900}, fair[RANKS] = {1050, 1000, 900};
+    struct node n;
+
+    (void)state;
+    begin(&n, RANKS);
+    for (int i = 1; i < STRAGGLER_WINDOWS; i++) {
+        window(&n.s, slow);
+        assert_int_equal(n.s.rank, -1);
+    }
+    window(&n.s, slow);
+    assert_int_equal(n.s.rank, FIRST + 1);
+    assert_float_equal(n.s.ratio, 1600.0 / 1100, 1e-6);
+    for (int i = 0; i < 100; i++)
+        window(&n.s, slow);
+    for (int i = 0; i < STRAGGLER_WINDOWS - STRAGGLER_MOST; i++) {
+        window(&n.s, fair);
+        assert_int_equal(n.s.rank, FIRST + 1);
+    }
+    window(&n.s, fair);
+    assert_int_equal(n.s.rank, -1);
+    end(&n);
+}
+
+/* At the bound it is not, above it is. */
+static void test_the_bound(void **state)
+{
+    static const int64_t at[2] = {900, 1200}, above[2] = {900, 1201};
+    struct node n;
+
+    (void)state;
+    begin(&n, 2);
+    for (int i = 0; i < 100; i++)
+        window(&n.s, at);
+    assert_int_equal(n.s.rank, -1);
+    for (int i = 0; i < STRAGGLER_WINDOWS; i++)
+        window(&n.s, above);
+    assert_int_equal(n.s.rank, FIRST + 1);
+    end(&n);
+}
+
+static uint32_t draw(uint32_t *z)
+{
+    *z = *z * 1664525u + 1013904223u;
+    return *z >> 8;
+}
+
+/* Slower by 1.38 times in the middle, and not in each window. */
+static void test_noise_hides_no_slow_rank(void **state)
+{
+    uint32_t z = 1;
+    int named = 0;
+
+    (void)state;
+    for (int run = 0; run < 1000; run++) {
+        struct node n;
+        begin(&n, 2);
+        for (int i = 0; i < 20; i++) {
+            const int64_t own[2] = {1000 + draw(&z) % 200, 1420 + draw(&z) % 300};
+            window(&n.s, own);
+        }
+        named += n.s.rank == FIRST + 1;
+        end(&n);
+    }
+    assert_true(named > 950);
+}
+
+/* A pause, however long, is one window's affair; and so is one in every third. */
+static void test_pauses_are_none(void **state)
+{
+    static const int64_t fair[2] = {1000, 1020}, pause[2] = {1000, 60 * 1000 * 1000};
+    struct node n;
+
+    (void)state;
+    begin(&n, 2);
+    for (int i = 0; i < 300; i++) {
+        window(&n.s, i % 3 ? fair : pause);
+        assert_int_equal(n.s.rank, -1);
+    }
+    end(&n);
+}
+
+/* Ranks that share cores: in each window each takes up to a third longer, at random. */
+static void test_noise_is_none(void **state)
+{
+    uint32_t z = 1;
+
+    (void)state;
+    for (int run = 0; run < 1000; run++) {
+        struct node n;
+        begin(&n, 2);
+        for (int i = 0; i < 100; i++) {
+            const int64_t own[2] = {1000 + draw(&z) % 333, 1000 + draw(&z) % 333};
+            window(&n.s, own);
+            assert_int_equal(n.s.rank, -1);
+        }
+        end(&n);
+    }
+}
+
+/* Two that take turns at being slow. */
+static void test_turns_are_none(void **state)
+{
+    static const int64_t one[RANKS] = {1000, 2000, 1000}, other[RANKS] = {1000, 1000, 2000};
+    struct node n;
+
+    (void)state;
+    begin(&n, RANKS);
+    for (int i = 0; i < 100; i++) {
+        window(&n.s, i % 2 ? one : other);
+        assert_int_equal(n.s.rank, -1);
+    }
+    end(&n);
+}
+
+static void test_a_window_needs_steps_of_all(void **state)
+{
+    static const int64_t own[2] = {1000, 1000};
+    struct node n;
+
+    (void)state;
+    begin(&n, 2);
+    assert_false(straggler_measure(&n.s));
+    assert_false(make_steps(&n.s, STRAGGLER_STEPS - 1, own));
+    n.s.now[0].step += 50; /* rank 1 lags, or never counts */
+    assert_false(straggler_measure(&n.s));
+    n.s.now[1].step++;
+    assert_true(straggler_measure(&n.s));
+    assert_false(straggler_measure(&n.s));
+    end(&n);
+}
+
+/* Counts that go back, or that no clock counts: no window, and a new begin. */
+static void test_any_counts(void **state)
+{
+    static const int64_t own[2] = {1000, 1000};
+    struct node n;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        begin(&n, 2);
+        assert_true(make_steps(&n.s, 20, own));
+        n.s.now[0].step += 20;
+        n.s.now[1].step += i == 0 ? (uint64_t)-10 : 20;
+        n.s.now[1].own_us = i == 1 ? 0 : i == 2 ? UINT64_MAX : n.s.now[1].own_us;
+        n.s.now[1].wait_us = i == 3 ? UINT64_MAX / 2 : n.s.now[1].wait_us;
+        assert_false(straggler_measure(&n.s));
+        for (int r = 0; r < 2; r++)
+            n.s.now[r] = (struct straggler_count){.step = 1000};
+        (void)straggler_measure(&n.s);
+        assert_true(make_steps(&n.s, 10, own));
+        assert_int_equal(n.s.steps.median_us, 1000);
+        end(&n);
+    }
+}
+
+static void test_it_is_told_once_an_hour(void **state)
+{
+    static const int64_t slow[2] = {1000, 3000}, fair[2] = {1000, 1000};
+    struct node n;
+    int told = 0;
+
+    (void)state;
+    begin(&n, 2);
+    for (int64_t now = 0; now < STRAGGLER_TELL_MS; now += 60000) { /* it comes and goes */
+        for (int i = 0; i < STRAGGLER_WINDOWS; i++)
+            window(&n.s, now / 60000 % 2 ? slow : fair);
+        told += straggler_due(&n.s, now);
+    }
+    assert_int_equal(told, 1);
+    assert_true(straggler_due(&n.s, STRAGGLER_TELL_MS + 60000));
+    straggler_begin(&n.s, 0); /* also over restarts */
+    memset(n.s.now, 0, 2 * sizeof(*n.s.now));
+    assert_int_equal(n.s.rank, -1);
+    for (int i = 0; i < STRAGGLER_WINDOWS; i++)
+        window(&n.s, slow);
+    assert_int_equal(n.s.rank, 1);
+    assert_false(straggler_due(&n.s, STRAGGLER_TELL_MS + 120000));
+    end(&n);
+}
+
+/* Of several nodes the leader's word is judged, each window of it once. */
+static void test_a_window_is_judged_once(void **state)
+{
+    struct steps run = {.window = 1, .ranks = 8, .median_us = 100, .slow_us = 200, .slow_rank = 7};
+    struct node n;
+
+    (void)state;
+    begin(&n, 2);
+    for (int i = 0; i < 100; i++)
+        straggler_judge(&n.s, &run);
+    assert_int_equal(n.s.windows, 1);
+    for (; run.window <= STRAGGLER_WINDOWS; run.window++)
+        straggler_judge(&n.s, &run);
+    assert_int_equal(n.s.rank, 7);
+    end(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_slow_rank_is_named_for_as_long_as_it_is_slow),
+        cmocka_unit_test(test_the_bound),
+        cmocka_unit_test(test_pauses_are_none),
+        cmocka_unit_test(test_noise_is_none),
+        cmocka_unit_test(test_noise_hides_no_slow_rank),
+        cmocka_unit_test(test_turns_are_none),
+        cmocka_unit_test(test_a_window_needs_steps_of_all),
+        cmocka_unit_test(test_any_counts),
+        cmocka_unit_test(test_it_is_told_once_an_hour),
+        cmocka_unit_test(test_a_window_is_judged_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
