@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # build.sh - build the container images, with Docker where it answers and with buildah elsewhere.
 #
-#   deploy/images/build.sh [operator|trainer|launcher|tensorboard|all|trainer-cuda]...
+#   deploy/images/build.sh [operator|trainer|launcher|tensorboard|all|trainer-cuda|launcher-amd64|launcher-arm64]...
 #   deploy/images/build.sh push NAME DESTINATION     e.g. push operator registry.example.org/training/operator:dev
 #   deploy/images/build.sh clean
 #
 # Each image becomes localhost/torchkeeper/NAME:dev and a docker-archive in build/images/NAME.tar, which
 # `deploy/local/cluster load` takes. An image whose sources did not change is left as it is; `push` builds one first. The
 # prefix localhost belongs to no registry: a node without the image says so instead of asking a stranger for it. `clean`
-# removes everything this script ever made; a build after it takes in Debian's newer packages. `all` leaves out trainer-cuda:
-# it downloads 900 MB.
+# removes everything this script ever made; a build after it takes in Debian's newer packages. `all` leaves out trainer-cuda,
+# which downloads 900 MB, and the launcher for a given architecture: launcher is for this machine's.
 #
 # Environment:
 #   ENGINE    docker or buildah; default: docker when a daemon answers, else buildah (needs root, no registry)
@@ -34,9 +34,21 @@ die() {
     exit 1
 }
 
+# recipe NAME: the Dockerfile. architecture NAME: Debian's word for what its programs run on.
+recipe() {
+    case $1 in launcher-*) echo "$HERE/launcher.Dockerfile" ;; *) echo "$HERE/$1.Dockerfile" ;; esac
+}
+architecture() {
+    case $1:$(uname -m) in
+    launcher-*) echo "${1#launcher-}" ;;
+    *:aarch64) echo arm64 ;;
+    *) echo amd64 ;;
+    esac
+}
+
 # sources NAME: what the image is made of, relative to the top of the tree: all that its Dockerfile may read.
 sources() {
-    sed -n 's/^!//p' "$REPO/deploy/images/$1.Dockerfile.dockerignore"
+    sed -n 's/^!//p' "$(recipe "$1").dockerignore"
 }
 
 # stamp NAME: a hash of all that decides how the image comes out.
@@ -47,7 +59,7 @@ stamp() {
         cd -- "$REPO"
         uname -m
         printf '%s\n' "$ENGINE" "${BASE:-}" "$PREFIX/$1:$TAG"
-        cat -- "deploy/images/$1.Dockerfile" "deploy/images/build.sh"
+        cat -- "$(recipe "$1")" "deploy/images/build.sh"
         [ "$ENGINE" = docker ] || base_stamp
         find "${paths[@]}" -type f ! -name '*.md' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
     ) | sha256sum | cut -d ' ' -f 1
@@ -147,7 +159,8 @@ make_base() {
 # --- one image
 
 common_arguments() {
-    printf '%s\n' "--file=$HERE/$1.Dockerfile"
+    printf '%s\n' "--file=$(recipe "$1")"
+    ! grep -q '^ARG ARCH' "$(recipe "$1")" || printf -- '--build-arg=ARCH=%s\n' "$(architecture "$1")"
     [ -z "${PIP_INDEX_URL:-}" ] || printf -- '--build-arg=PIP_INDEX_URL=%s\n' "$PIP_INDEX_URL"
     [ ! -r "$HOST_CA" ] || printf -- '--secret=id=ca,src=%s\n' "$HOST_CA"
 }
@@ -162,7 +175,8 @@ build_with_docker() {
 # A stage "libraries" gets a name, so that what it built is still there next time; all other layers that no named image
 # stands on are removed, since each is a whole copy on disk.
 build_with_buildah() {
-    local name=$1 arguments recipe=$HERE/$1.Dockerfile common=(--isolation chroot --layers)
+    local name=$1 arguments recipe common=(--isolation chroot --layers)
+    recipe=$(recipe "$name")
     mapfile -t arguments < <(common_arguments "$name")
     common+=("--build-arg=BASE=${BASE:-$PREFIX/base:$SUITE}")
     [ -n "${BASE:-}" ] || common+=(--pull-never)
@@ -172,7 +186,7 @@ build_with_buildah() {
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
     # Nothing in them goes by dates, and so they have none: the same image from the same tree and the same packages.
-    case $name in operator | trainer | launcher) common+=(--timestamp 0) ;; esac
+    case $name in operator | trainer | launcher*) common+=(--timestamp 0) ;; esac
     # One layer: the base's apt settings (mirror, proxy) are this machine's, and a removed file stays in its layer.
     in_store bud "${common[@]}" "${arguments[@]}" --squash --tag "$PREFIX/$name:$TAG" "$REPO" &&
         in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&
@@ -236,9 +250,9 @@ main() {
     esac
     for name in "${@:-all}"; do
         case $name in
-        operator | trainer | launcher | tensorboard | trainer-cuda) names+=("$name") ;;
+        operator | trainer | launcher | tensorboard | trainer-cuda | launcher-amd64 | launcher-arm64) names+=("$name") ;;
         all) names+=("${ALL[@]}") ;;
-        *) die "unknown image \"$name\": expected operator, trainer, launcher, tensorboard, trainer-cuda or all" ;;
+        *) die "unknown image \"$name\": expected operator, trainer, launcher, tensorboard, trainer-cuda, launcher-amd64, launcher-arm64 or all" ;;
         esac
     done
     choose_engine

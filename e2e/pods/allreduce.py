@@ -1,10 +1,12 @@
 """The least distributed program: every rank adds its own number to one sum, and says what came of it."""
 
+import faulthandler
 import os
 
 import torch
 import torch.distributed as dist
 
+faulthandler.dump_traceback_later(120)  # gloo may wait for ever: the pod's log then says where
 dist.init_process_group("gloo", init_method="env://")
 total = torch.tensor([float(dist.get_rank() + 1)])
 dist.all_reduce(total)

@@ -146,12 +146,22 @@ static void take_epoch_bar(struct progress_seen *s, const struct bar *b, const s
         bar_epoch_step(s, b->at->value, b->at->of);
 }
 
-void bar_take(const struct bar *b, const struct field *epoch, bool has_loss, struct progress_seen *s)
+/* "1/100  2.3G  0.05: 20%|##": the words begin with the epoch. */
+static bool begins_with_epoch(const struct bar *b, const struct field *first)
 {
-    const bool whose = are_words_of_training(b->words) || has_loss;
+    return first->start == b->words.p && first != b->at && !isnan(first->of) && bar_counts(first);
+}
+
+void bar_take(const struct bar *b, const struct field *first, const struct field *epoch, bool has_loss,
+              struct progress_seen *s)
+{
+    const bool numbered = begins_with_epoch(b, first),
+               whose = numbered || are_words_of_training(b->words) || has_loss;
 
     if (!whose || !bar_counts(b->at) || fields_aside(b->words) || !is_unit_of_training(b->unit))
         s->sideline = true;
+    else if (numbered)
+        take_epoch_bar(s, b, first);
     else if (is_in(epoch, b->words))
         take_epoch_bar(s, b, epoch);
     else if (!isnan(b->at->of) && (fields_has(b->words, WORDS("epoch", "epochs")) ||

@@ -20,8 +20,10 @@ struct bar {
 
 struct bar bar_find(struct sv line, const struct field *fields, int n);
 
-/* What the bar says. `epoch` is the line's field of that name, or NULL; has_loss: there is a loss behind the bar. */
-void bar_take(const struct bar *b, const struct field *epoch, bool has_loss, struct progress_seen *s);
+/* What the bar says. `first` is the line's first field, `epoch` that of this name, or NULL; has_loss: there is a loss
+ * behind the bar. */
+void bar_take(const struct bar *b, const struct field *first, const struct field *epoch, bool has_loss,
+              struct progress_seen *s);
 
 /* Shared with recognise.c: whether the field is a count, of a pair with its total; and what such fields say. */
 bool bar_counts(const struct field *f);

@@ -7,10 +7,10 @@
 
 /* Of a name of these parts no progress of a training is told; a stem stands for every word that begins with it. */
 static const char *const ASIDE[] = {"val", "valid", "test", "tests", "map", "dev", "warmup", NULL};
-static const char *const ASIDE_STEMS[] = {"validat", "eval",     "testing", "sanity",     "predict",
-                                          "infer",   "download", "fetch",   "load",       "filter",
-                                          "tokeniz", "extract",  "generat", "preprocess", "prepar",
-                                          "cach",    "sav",      "shard",   "sampling",   NULL};
+static const char *const ASIDE_STEMS[] = {
+    "validat", "eval",   "testing", "sanity",  "predict",  "infer",      "download",   "fetch",
+    "load",    "filter", "tokeniz", "extract", "generate", "generating", "generation", "preprocess",
+    "prepar",  "cache",  "caching", "save",    "saving",   "shard",      "sampling",   NULL};
 /* Where the word in front of such a key tells what is counted, and not which metric. */
 static const char *const PLACES[] = {"epoch", "epochs",  "step",      "steps",  "iter", "iters",
                                      "batch", "batches", "iteration", "update", NULL};

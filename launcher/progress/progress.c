@@ -56,7 +56,7 @@ static void start_estimate(struct progress *p, int64_t now_ms)
 {
     p->since_ms = p->last_ms = now_ms;
     p->last_percent = p->percent;
-    p->estimates = 0;
+    p->estimated = false;
     p->eta_ms = p->percent >= 100 ? 0 : -1;
 }
 
@@ -69,19 +69,24 @@ static void estimate(struct progress *p, int64_t now_ms)
         p->eta_ms = 0;
         return;
     }
+    if (!p->estimated && now_ms - p->since_ms < ESTIMATE_MS) { /* what was held in a buffer comes at once */
+        p->last_ms = now_ms;
+        p->last_percent = p->percent;
+        return;
+    }
     if (passed < ESTIMATE_MS || done <= 0)
         return;
     const double quarter = (double)(now_ms - p->since_ms) / 4,
                  memory = quarter > MEMORY_MS ? quarter : MEMORY_MS;
-    const double weight = p->estimates ? 1 - exp(-passed / memory) : 1;
-    p->percent_per_ms += weight * (done / passed - (p->estimates ? p->percent_per_ms : 0));
+    const double weight = p->estimated ? 1 - exp(-passed / memory) : 1;
+    p->percent_per_ms = weight * (done / passed) + (1 - weight) * p->percent_per_ms;
     const double left = (100 - p->percent) / p->percent_per_ms, before = p->left_ms - passed;
-    const bool agree = p->estimates && fabs(left - before) <= left / 4;
+    const bool agree = p->estimated && fabs(left - before) <= left / 4;
     p->eta_ms = agree && left < (double)PROGRESS_COUNT_MAX ? (int64_t)left : -1;
     p->left_ms = left;
     p->last_ms = now_ms;
     p->last_percent = p->percent;
-    p->estimates++;
+    p->estimated = true;
 }
 
 /* Whether to believe the position: the percent falls only when its source is another, or begins anew. */

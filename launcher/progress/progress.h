@@ -47,7 +47,7 @@ struct progress {
     struct position position;
     enum position_source source;
     int falls;
-    int estimates; /* 0: none since the measuring began */
+    bool estimated; /* at least once since the measuring began, at since_ms */
     int64_t since_ms, last_ms;
     double last_percent, percent_per_ms, left_ms;
 };

@@ -54,8 +54,9 @@ static enum role role_of_place(const struct field *f, struct sv last)
 {
     const struct sv prefix = {f->key.p, (size_t)(last.p - f->key.p)};
     const bool many = !is_pair(f) && (last.p[last.len - 1] | 0x20) == 's';
-    const bool total = fields_has(prefix, WORDS("total", "num", "max", "n")) ||
-                       fields_has(f->before, WORDS("total", "num", "max", "optimization"));
+    const bool done = fields_has(last, WORDS("updates")); /* "num_updates": so many until now */
+    const bool total = !done && (fields_has(prefix, WORDS("total", "num", "max", "n")) ||
+                                 fields_has(f->before, WORDS("total", "num", "max", "optimization")));
 
     if (!is_place(f, prefix))
         return ROLE_NONE;
@@ -103,6 +104,12 @@ static bool fits_bare(const struct field *f, bool behind_epoch)
     return is_pair(f) && !f->key.len && bar_counts(f) && (f->boxed || behind_epoch);
 }
 
+/* "[3][40/500]": the first is the epoch, whatever stands before it. */
+static bool is_boxed_epoch(const struct field *f, const struct field *next)
+{
+    return f->boxed && !is_pair(f) && !f->key.len && bar_counts(f) && next->boxed && *f->end == '[';
+}
+
 static bool fits(const struct field *f, enum role role)
 {
     return role > ROLE_TOTAL_STEPS || bar_counts(f) ||
@@ -123,6 +130,8 @@ static struct reading read_fields(const struct field *f, int n)
             role = ROLE_SCORE;
         if (role && !r.of[role] && fits(&f[i], role))
             r.of[role] = &f[i];
+        if (i > 0 && !r.bare && !r.of[ROLE_EPOCH] && is_pair(&f[i]) && is_boxed_epoch(&f[i - 1], &f[i]))
+            r.of[ROLE_EPOCH] = &f[i - 1];
         if (!r.bare && fits_bare(&f[i], i > 0 && r.of[ROLE_EPOCH] == &f[i - 1]))
             r.bare = &f[i];
     }
@@ -185,7 +194,7 @@ static void take_steps(struct progress_seen *s, const struct reading *r)
         s->epoch_fraction = r->bare->value / r->bare->of;
     } else if (r->bare && s->epoch >= 0)
         bar_epoch_step(s, r->bare->value, r->bare->of);
-    else if (r->bare && r->bare->boxed && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES]))
+    else if (r->bare && r->bare->boxed && !r->bare->part && (r->of[ROLE_LOSS] || r->of[ROLE_SAMPLES]))
         bar_loose(s, r->bare);
     else
         take_single_step(s, r);
@@ -214,7 +223,7 @@ static void recognise_text(struct sv text, struct progress_seen *s)
     const struct field *loss = r.of[ROLE_LOSS], *samples = r.of[ROLE_SAMPLES];
 
     if (bar.at) {
-        bar_take(&bar, r.of[ROLE_EPOCH], loss != NULL, s);
+        bar_take(&bar, fields, r.of[ROLE_EPOCH], loss != NULL, s);
     } else if (r.aside) {
         s->sideline = true;
     } else {

@@ -75,7 +75,7 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     if (!c->validated && save_epoch(s, c->epoch, err))
         return -1;
     c->validated = true;
-    if (s->saver.due && !s->saver.held && run_checkpoint(s, err))
+    if (s->saver.due && !s->saver.deferred && run_checkpoint(s, err))
         return -1;
     *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
     return 0;

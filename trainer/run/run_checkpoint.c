@@ -14,7 +14,7 @@ static void tell(struct session *s, bool last)
         return;
     if (!o.err.kind && !last)
         report_checkpoint(s->report, s->cfg->ckpt_dir, o.step, false, false);
-    if (!o.err.kind || (o.again && !last))
+    if (!o.err.kind || (o.same_reason && !last))
         return;
     if (o.err.kind == ERR_TRANSIENT)
         err_wrap(&o.err, "checkpoint of step %lld may not survive a power cut: --ckpt_dir",
@@ -40,7 +40,7 @@ void run_learn_saves(struct session *s, const struct train_result *r)
 {
     tell(s, false);
     if (saver_learn(&s->saver, s->cursor.step, r->flags, r->flags_back))
-        tell_held(s, s->saver.begun_step);
+        tell_held(s, s->saver.saved_step);
 }
 
 /* Rank 0 says that it is alive as long as its writer writes. In the ranks' slots this exchange is no sign of life: only what the
@@ -74,7 +74,7 @@ static int save(struct session *s, bool last, struct err *err)
         return -1;
     const struct snapshot all = session_snapshot(s);
     saver_save(&s->saver, &all, last);
-    if ((!s->saver.beside || last) && settle(s, last, err))
+    if ((!s->saver.asynchronous || last) && settle(s, last, err))
         return -1;
     rank_state_phase(s->slot, was);
     return 0;

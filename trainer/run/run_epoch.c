@@ -77,7 +77,7 @@ static int after_step(struct session *s, int64_t steps, int64_t taken, const str
     if (run_validates_now(s, steps) && !(r->flags & STOP) && run_validate(s, stop, err))
         return -1;
     /* Behind an epoch's last step validation comes first: a resumed run need not do it again. */
-    return s->saver.due && !s->saver.held && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
+    return s->saver.due && !s->saver.deferred && c->epoch_step < steps ? run_checkpoint(s, err) : 0;
 }
 
 bool run_has_all_steps(const struct session *s)

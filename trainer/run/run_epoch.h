@@ -19,7 +19,7 @@ bool run_has_all_steps(const struct session *s);
 /* After a step, before its checkpoint if one is due (s->saver): what rank 0 has written meanwhile is told. */
 void run_learn_saves(struct session *s, const struct train_result *r);
 
-/* Save this step. Rank 0 has to be idle: not s->saver.held, or run_settle came first. The training goes on meanwhile; one that
+/* Save this step. Rank 0 has to be idle: not s->saver.deferred, or run_settle came first. The training goes on meanwhile; one that
  * cannot be written is told later. */
 int run_checkpoint(struct session *s, struct err *err) MUST_CHECK;
 

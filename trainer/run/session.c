@@ -205,7 +205,7 @@ static int tell_saving(struct session *s, struct err *err)
                       cfg->save_every,
                       cfg->log_dir ? cfg->log_histograms : 0,
                       cfg->log_dir ? cfg->log_images : 0,
-                      s->saver.beside,
+                      s->saver.asynchronous,
                       s->saver.save_steps};
 
     if (collectives_broadcast(s->comm, told, sizeof(told), 0, s->timeout_ms, err))
@@ -214,7 +214,7 @@ static int tell_saving(struct session *s, struct err *err)
     s->save_every = told[1];
     s->histograms_every = told[2];
     s->images_every = told[3];
-    s->saver.beside = told[4];
+    s->saver.asynchronous = told[4];
     s->saver.save_steps = told[5];
     return 0;
 }
@@ -224,8 +224,8 @@ static void open_saver(struct session *s)
 {
     const struct snapshot all = session_snapshot(s);
 
-    if (!s->cfg->eval_only && saver_open(&s->saver, &all, &s->not_beside))
-        err_wrap(&s->not_beside, "the training waits for each checkpoint");
+    if (!s->cfg->eval_only && saver_open(&s->saver, &all, &s->why_synchronous))
+        err_wrap(&s->why_synchronous, "the training waits for each checkpoint");
 }
 
 static bool stopped(void *stop)
@@ -329,8 +329,8 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     describe_start(s);
     if (s->gpu.note[0])
         report_note(s->report, true, s->gpu.note);
-    if (s->not_beside.kind)
-        report_note(s->report, true, s->not_beside.msg);
+    if (s->why_synchronous.kind)
+        report_note(s->report, true, s->why_synchronous.msg);
     for (int i = 0; i < s->resumed.notes; i++)
         report_note(s->report, s->resumed.note[i].warning, s->resumed.note[i].text);
     return 0;

@@ -56,8 +56,9 @@ struct session {
     struct run_id run_id; /* rank 0's counts */
     struct cursor cursor;
     struct saver saver;
-    struct err not_beside; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */
-    double lr;             /* of the last step */
+    struct err
+        why_synchronous; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */
+    double lr;           /* of the last step */
     struct resume_result resumed;
     struct report *report; /* rank 0 alone */
     bool saves;            /* rank 0 has a --save_path, and then also needs the others' weights */

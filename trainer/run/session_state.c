@@ -136,7 +136,7 @@ int session_begin(struct session *s, struct err *err)
                               .clock = s->env->clock,
                               .last_ms = s->env->clock.mono_ms(s->env->clock.ctx),
                               .last_step = -1,
-                              .begun_step = -1,
-                              .heard_step = -1};
+                              .saved_step = -1,
+                              .flags_step = -1};
     return 0;
 }

@@ -6,15 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-int saver_open(struct saver *s, const struct snapshot *like, struct err *why)
+int saver_open(struct saver *s, const struct snapshot *shape, struct err *why)
 {
     if (s->rank != 0 || !s->dir)
         return 0;
     s->writer = writer_open(why);
-    if (!s->writer || ((s->save_steps || s->save_ms) && snapshot_copy_make(&s->copy, like, why)))
-        return -1;
-    s->beside = true;
-    return 0;
+    s->asynchronous = writer_has_thread(s->writer) &&
+                      (!(s->save_steps || s->save_ms) || snapshot_copy_make(&s->copy, shape, why) == 0);
+    return s->asynchronous ? 0 : -1;
 }
 
 void saver_close(struct saver *s)
@@ -30,59 +29,53 @@ uint32_t saver_flags(struct saver *s)
         return 0;
     if (s->writer && writer_busy(s->writer))
         return COLLECTIVES_WRITING;
-    if (s->raised || !s->save_ms || s->clock.mono_ms(s->clock.ctx) - s->last_ms < s->save_ms)
+    if (s->requested || !s->save_ms || s->clock.mono_ms(s->clock.ctx) - s->last_ms < s->save_ms)
         return 0;
-    s->raised = true;
+    s->requested = true;
     return COLLECTIVES_SAVE;
 }
 
 bool saver_learn(struct saver *s, int64_t step, uint32_t flags, int back)
 {
-    const int64_t before = s->heard_step, newest = step - back;
+    const int64_t before = s->flags_step, newest = step - back;
     /* A device tells late: of before the last save, when rank 0 was not yet busy with it. */
-    const bool old = newest <= s->begun_step;
+    const bool stale = newest <= s->saved_step;
     /* Steps in front of the last save may be among those that flags are told of, and it is what they asked for. */
-    const bool asked_before = before < s->begun_step;
+    const bool asked_before = before < s->saved_step;
 
     if (newest > before) {
-        s->heard_step = newest;
+        s->flags_step = newest;
         s->writing = flags & COLLECTIVES_WRITING;
     } else {
         s->writing = s->writing || (flags & COLLECTIVES_WRITING);
     }
-    if ((flags & COLLECTIVES_SAVE) && (old || asked_before))
-        s->raised = false; /* still wanted? Then it is raised again */
-    if ((s->save_steps && step % s->save_steps == 0) || ((flags & COLLECTIVES_SAVE) && !old && !asked_before))
+    if ((flags & COLLECTIVES_SAVE) && (stale || asked_before))
+        s->requested = false; /* still wanted? Then it is raised again */
+    if ((s->save_steps && step % s->save_steps == 0) ||
+        ((flags & COLLECTIVES_SAVE) && !stale && !asked_before))
         s->due = true;
-    s->held = s->due && s->beside && (old || s->writing);
-    const bool first = s->held && !s->put_off;
-    s->put_off = s->put_off || s->held;
+    s->deferred = s->due && s->asynchronous && (stale || s->writing);
+    const bool first = s->deferred && !s->deferral_told;
+    s->deferral_told = s->deferral_told || s->deferred;
     return first;
 }
 
-void saver_save(struct saver *s, const struct snapshot *what, bool still)
+void saver_save(struct saver *s, const struct snapshot *what, bool unchanging)
 {
     const int64_t step = what->cursor->step;
     struct writer_job job = {.what = *what, .dir = s->dir, .keep = s->keep};
 
-    s->due = s->held = s->raised = false;
-    s->begun_step = step;
+    s->due = s->deferred = s->requested = false;
+    s->saved_step = step;
     if (s->rank != 0 || !s->dir || step == s->last_step)
         return;
     job.manifest = (struct manifest){
         .step = step, .config = s->config, .launch = s->launch, .saved_ms = s->clock.wall_ms(s->clock.ctx)};
     snprintf(job.manifest.run_id, sizeof(job.manifest.run_id), "%s", s->run_id);
     s->last_ms = s->clock.mono_ms(s->clock.ctx);
-    if (!still && s->copy.bytes)
+    if (!unchanging && s->copy.bytes)
         job.what = *snapshot_copy_take(&s->copy, what);
-    if (s->writer) {
-        writer_begin(s->writer, &job);
-    } else {
-        s->outcome = (struct err){0};
-        s->ended = true;
-        if (!writer_write(&job, &s->outcome))
-            s->outcome = (struct err){0};
-    }
+    writer_begin(s->writer, &job);
 }
 
 bool saver_wait(struct saver *s, int64_t timeout_ms)
@@ -98,16 +91,15 @@ static bool same_reason(const struct err *a, const struct err *b)
 
 bool saver_end(struct saver *s, struct saver_outcome *ret)
 {
-    const bool ended = s->writer ? writer_end(s->writer, &s->outcome) : s->ended;
+    struct err outcome;
 
-    s->ended = false;
-    if (!ended)
+    if (!s->writer || !writer_end(s->writer, &outcome))
         return false;
-    *ret = (struct saver_outcome){.step = s->begun_step, .err = s->outcome};
-    if (s->outcome.kind)
-        ret->again = same_reason(&s->outcome, &s->failed);
+    *ret = (struct saver_outcome){.step = s->saved_step, .err = outcome};
+    if (outcome.kind)
+        ret->same_reason = same_reason(&outcome, &s->failed);
     else
-        s->last_step = s->begun_step;
-    s->failed = s->outcome;
+        s->last_step = s->saved_step;
+    s->failed = outcome;
     return true;
 }

@@ -1,6 +1,7 @@
 /* writer.c - a thread that takes a job, writes it as a checkpoint and leaves the outcome. */
 #include "trainer/state/writer.h"
 
+#include "common/memory.h"
 #include "common/thread.h"
 
 #include <stdatomic.h>
@@ -12,6 +13,7 @@ enum { NICE_MAX = 19 };
 
 struct writer {
     pthread_t thread;
+    bool has_thread;
     pthread_mutex_t lock; /* of the next ones, but for busy */
     pthread_cond_t changed;
     atomic_bool busy; /* from writer_begin until the outcome is there */
@@ -39,6 +41,13 @@ static void give_way(void)
     (void)setpriority(PRIO_PROCESS, 0, nice < NICE_MAX ? nice : NICE_MAX);
 }
 
+static struct err run(const struct writer_job *job)
+{
+    struct err err = {0};
+
+    return writer_write(job, &err) ? err : (struct err){0};
+}
+
 static void *work(void *arg)
 {
     struct writer *w = arg;
@@ -50,11 +59,10 @@ static void *work(void *arg)
             pthread_cond_wait(&w->changed, &w->lock);
         if (!w->busy)
             break;
-        struct err err = {0};
         pthread_mutex_unlock(&w->lock);
-        const int rc = writer_write(&w->job, &err);
+        const struct err outcome = run(&w->job);
         pthread_mutex_lock(&w->lock);
-        w->outcome = rc ? err : (struct err){0};
+        w->outcome = outcome;
         w->ended = true;
         atomic_store(&w->busy, false);
         pthread_cond_broadcast(&w->changed);
@@ -63,28 +71,26 @@ static void *work(void *arg)
     return NULL;
 }
 
-struct writer *writer_open(struct err *err)
+struct writer *writer_open(struct err *why)
 {
-    struct writer *w = calloc(1, sizeof(*w));
+    struct writer *w = memory_must(calloc(1, sizeof(*w)));
     pthread_condattr_t attr;
 
-    if (!w) {
-        err_memory(err, "no memory to write checkpoints beside the training");
-        return NULL;
-    }
     pthread_mutex_init(&w->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&w->changed, &attr);
     pthread_condattr_destroy(&attr);
     const int code = thread_start(&w->thread, work, w);
-    if (!code)
-        return w;
-    pthread_cond_destroy(&w->changed);
-    pthread_mutex_destroy(&w->lock);
-    free(w);
-    err_errno(err, ERR_FATAL, code, "cannot start a thread to write checkpoints beside the training");
-    return NULL;
+    w->has_thread = code == 0;
+    if (code)
+        err_errno(why, ERR_FATAL, code, "cannot start a thread to write checkpoints beside the training");
+    return w;
+}
+
+bool writer_has_thread(const struct writer *w)
+{
+    return w->has_thread;
 }
 
 void writer_close(struct writer *w)
@@ -95,7 +101,8 @@ void writer_close(struct writer *w)
     w->ending = true;
     pthread_cond_broadcast(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    pthread_join(w->thread, NULL);
+    if (w->has_thread)
+        pthread_join(w->thread, NULL);
     pthread_cond_destroy(&w->changed);
     pthread_mutex_destroy(&w->lock);
     free(w);
@@ -103,6 +110,11 @@ void writer_close(struct writer *w)
 
 void writer_begin(struct writer *w, const struct writer_job *job)
 {
+    if (!w->has_thread) {
+        w->outcome = run(job);
+        w->ended = true;
+        return;
+    }
     pthread_mutex_lock(&w->lock);
     w->job = *job;
     w->ended = false;

@@ -14,7 +14,7 @@ struct launched launched;
 
 char *launched_get(const char *name)
 {
-    static char rank[16], world[16], port[16], id[64];
+    static char rank[16], world[16], port[16], id[64], slot[64];
 
     snprintf(rank, sizeof(rank), "%d", launched.rank);
     snprintf(world, sizeof(world), "%d", launched.world);
@@ -28,6 +28,9 @@ char *launched_get(const char *name)
         return (char *)"127.0.0.1";
     if (strcmp(name, CONTRACT_ENV_MASTER_PORT) == 0)
         return port;
+    snprintf(slot, sizeof(slot), "%s/%d", launched.rank_state ? launched.rank_state : "", launched.rank);
+    if (strcmp(name, CONTRACT_ENV_RANK_STATE) == 0)
+        return launched.rank_state ? slot : NULL;
     return strcmp(name, CONTRACT_ENV_RUN_ID) == 0 ? id : NULL;
 }
 

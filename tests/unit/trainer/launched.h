@@ -8,7 +8,8 @@ enum { LAUNCHED_MAX = 8 };
 struct launched {
     int rank, world;
     int port;
-    const char *test; /* the run id is this and the ranks' common parent */
+    const char *rank_state; /* for CONTRACT_ENV_RANK_STATE, without the slot; NULL: none */
+    const char *test;       /* the run id is this and the ranks' common parent */
 };
 extern struct launched launched;
 

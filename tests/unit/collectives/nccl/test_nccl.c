@@ -2,6 +2,8 @@
 #include "part.h"
 #include "test.h"
 
+#include "common/rank_state.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -63,6 +65,8 @@ static int all_calls_body(struct collectives *c, struct device_comm *d, cudaStre
     static double exact[EACH];
     struct err err = {0};
     const int next = (c->rank + 1) % c->world, before = (c->rank + c->world - 1) % c->world;
+    const struct rank_slot *slot = c->slot;
+    const uint64_t begun = slot->begun, signs = slot->signs;
 
     (void)arg;
     for (int i = 0; i < EACH; i++) {
@@ -92,6 +96,9 @@ static int all_calls_body(struct collectives *c, struct device_comm *d, cudaStre
     RANK_OK(d->sync(d, stream, "step", RANKS_TIMEOUT_MS, &err));
     for (int i = 0; i < EACH; i++)
         RANK_CHECK(all[i] == (float)(c->world * (100 + i)));
+    /* Five collectives; two messages and three waits are signs. */
+    RANK_CHECK(slot->begun == begun + 5 && slot->ended == begun + 5);
+    RANK_CHECK(slot->signs == signs + 5 && slot->call == RANK_CALL_NONE);
     return 0;
 }
 

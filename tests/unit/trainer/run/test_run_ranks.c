@@ -6,6 +6,7 @@
 #include "a_run.h"
 #include "common/contract.h"
 #include "common/fsutil.h"
+#include "common/rank_state.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -176,6 +177,40 @@ static void begins_with_the_weights_of_a_file(void **state)
     assert_int_equal(codes[1], EXIT_CODE_PEER_LOST);
 }
 
+/* What a launcher reads of two ranks that train 2 epochs of 4 steps, validate and save. */
+static void ranks_note_what_they_do(void **state)
+{
+    struct fixture *f = *state;
+    char where[MEMORY_FILE_BYTES];
+    struct rank_slot *slots;
+    cleanup_close int fd = rank_state_make(2, &slots, where);
+    int codes[2];
+
+    assert_true(fd >= 0);
+    f->cfg.batch_size = 6;
+    f->cfg.save_steps = 3;
+    f->cfg.save_path = path_in(f, "m.pt");
+    launched.rank_state = where;
+    const int64_t begun_ms = clock_mono_ms();
+    go_ranks(f, 2, NULL, codes);
+    const uint64_t took_us = (uint64_t)(clock_mono_ms() - begun_ms + 1) * 1000;
+    launched.rank_state = NULL;
+    for (int r = 0; r < 2; r++) {
+        const struct rank_slot *s = &slots[r];
+        assert_int_equal(codes[r], 0);
+        assert_int_equal(s->phase, RANK_SAVING);
+        assert_int_equal(s->call, RANK_CALL_NONE);
+        assert_int_equal(s->step, 8);
+        assert_int_equal(s->begun, slots[0].begun);
+        assert_int_equal(s->ended, s->begun);
+        assert_true(s->begun > s->step + 1); /* also to meet, to validate, to save */
+        assert_true(s->step_us > 0 && s->wait_us > 0 && s->step_us + s->wait_us <= took_us);
+    }
+    /* Rank 0 has read the data, and written checkpoints. */
+    assert_true(slots[0].signs > slots[1].signs);
+    rank_state_unmap(slots, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +219,7 @@ int main(void)
         TEST(evaluation_does_not_depend_on_ranks),
         TEST(the_rank_that_failed_is_the_one_that_says_so),
         TEST(begins_with_the_weights_of_a_file),
+        TEST(ranks_note_what_they_do),
     };
 
     launched = (struct launched){.port = 29511, .test = "run"};

@@ -5,6 +5,7 @@
 #include "collectives/collectives.h"
 #include "common/arena.h"
 #include "common/memory_room.h"
+#include "common/thread.h"
 #include "injected.h"
 #include "trainer/state/saver.h"
 
@@ -32,8 +33,8 @@ static struct saver saver_of(const struct a_state *f, int rank)
                       .rank = rank,
                       .clock = clock_system(),
                       .last_step = -1,
-                      .begun_step = -1,
-                      .heard_step = -1};
+                      .saved_step = -1,
+                      .flags_step = -1};
 
     s.clock.mono_ms = mono_ms;
     now_ms = 0;
@@ -46,7 +47,7 @@ static void open_for(struct saver *s, struct a_state *f)
     struct err err;
 
     assert_int_equal(saver_open(s, &what, &err), 0);
-    assert_true(s->beside);
+    assert_true(s->asynchronous);
 }
 
 static void begin(struct saver *s, struct a_state *f, int64_t step, bool still)
@@ -121,7 +122,7 @@ static void one_that_is_due_while_another_is_written_is_put_off(void **state)
     uint32_t flags = 0;
 
     s.save_steps = other.save_steps = 10;
-    other.beside = true;
+    other.asynchronous = true;
     open_for(&s, f);
     gate_shut = 1;
     injected.fsync = gate;
@@ -132,9 +133,9 @@ static void one_that_is_due_while_another_is_written_is_put_off(void **state)
         assert_int_equal(told, step == 20); /* once */
         assert_int_equal(saver_learn(&other, step, flags, 0), told);
         assert_int_equal(s.due, step == 10 || (step >= 20 && step <= 34) || step == 40);
-        assert_int_equal(s.held, step >= 20 && step <= 33);
-        assert_true(s.due == other.due && s.held == other.held);
-        if (s.due && !s.held) {
+        assert_int_equal(s.deferred, step >= 20 && step <= 33);
+        assert_true(s.due == other.due && s.deferred == other.deferred);
+        if (s.due && !s.deferred) {
             begin(&s, f, step, false);
             begin(&other, f, step, false);
         }
@@ -148,7 +149,7 @@ static void one_that_is_due_while_another_is_written_is_put_off(void **state)
             assert_true(end.step == 34 && !end.err.kind);
         }
     }
-    assert_int_equal(s.begun_step, 40);
+    assert_int_equal(s.saved_step, 40);
     assert_null(other.writer);
     saver_close(&s);
 }
@@ -176,7 +177,7 @@ static void flags_that_come_late_are_of_before_the_save(void **state)
                                       : step >= 12 && step <= 25 ? COLLECTIVES_WRITING
                                                                  : 0);
         saver_learn(&s, step, step > LAG ? flags[step - LAG] : 0, step > LAG ? LAG : (int)step);
-        if (s.due && !s.held) {
+        if (s.due && !s.deferred) {
             assert_true(saver_wait(&s, 0));
             begin(&s, f, step, false);
             saved[n++] = step;
@@ -208,7 +209,7 @@ static void on_one_gpu_checkpoints_by_time_go_on(void **state)
     for (int64_t step = 1; step <= STEPS; step++) {
         now_ms = step;
         saver_learn(&s, step, saver_flags(&s), step > LAG ? LAG : (int)step);
-        if (s.due && !s.held) {
+        if (s.due && !s.deferred) {
             begin(&s, f, step, false);
             saved++;
             last = step;
@@ -234,7 +235,7 @@ static void of_merged_flags_what_the_last_save_answered_is_ignored(void **state)
     now_ms = 1000;
     assert_int_equal(saver_flags(&s), COLLECTIVES_SAVE); /* sent with step 3 */
     saver_learn(&s, 4, 0, 4);
-    assert_true(s.due && !s.held);
+    assert_true(s.due && !s.deferred);
     begin(&s, f, 4, false);
     assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
     saver_learn(&s, 6, COLLECTIVES_SAVE, 0);
@@ -252,14 +253,14 @@ static void unheard_is_not_idle(void **state)
     struct a_state *f = *state;
     struct saver other = saver_of(f, 1);
 
-    other.beside = true;
+    other.asynchronous = true;
     other.save_steps = 10;
-    other.begun_step = 10;
+    other.saved_step = 10;
     saver_learn(&other, 19, COLLECTIVES_WRITING, 0);
     saver_learn(&other, 20, 0, 1);
-    assert_true(other.due && other.held);
+    assert_true(other.due && other.deferred);
     saver_learn(&other, 28, 0, 8); /* of step 20 */
-    assert_true(other.due && !other.held);
+    assert_true(other.due && !other.deferred);
 }
 
 static void by_time_one_is_asked_for_once(void **state)
@@ -277,7 +278,7 @@ static void by_time_one_is_asked_for_once(void **state)
     assert_int_equal(saver_flags(&s), 0);
     assert_int_equal(saver_flags(&other), 0);
     assert_false(saver_learn(&s, 7, COLLECTIVES_SAVE, 0));
-    assert_true(s.due && !s.held);
+    assert_true(s.due && !s.deferred);
     begin(&s, f, 7, false);
     assert_false(s.due);
     assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
@@ -293,7 +294,7 @@ static void the_same_failure_is_told_again_as_such(void **state)
 {
     static const struct {
         int error;
-        bool again;
+        bool same_reason;
     } story[] = {{ENOSPC, false}, {ENOSPC, true}, {EROFS, false}, {EROFS, true}, {0, false}, {EROFS, false}};
     struct a_state *f = *state;
     struct saver s = saver_of(f, 0);
@@ -307,7 +308,7 @@ static void the_same_failure_is_told_again_as_such(void **state)
         begin(&s, f, (int64_t)i + 1, true);
         assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
         assert_int_equal(end.err.code, story[i].error);
-        assert_int_equal(end.again, story[i].again);
+        assert_int_equal(end.same_reason, story[i].same_reason);
         assert_int_equal(s.last_step, i < 4 ? -1 : 5);
     }
     saver_close(&s);
@@ -328,12 +329,43 @@ static void without_memory_the_step_waits(void **state)
     s.save_steps = 10;
     assert_int_equal(saver_open(&s, &what, &why), -1);
     assert_non_null(strstr(why.msg, "no memory for a copy of the training's state"));
-    assert_false(s.beside);
+    assert_false(s.asynchronous);
     assert_false(saver_learn(&s, 10, 0, 0));
-    assert_true(s.due && !s.held);
+    assert_true(s.due && !s.deferred);
     begin(&s, f, 10, false);
     assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
     assert_true(end.step == 10 && !end.err.kind);
+    saver_close(&s);
+}
+
+static bool no_threads;
+
+int thread_start(pthread_t *ret, void *(*run)(void *arg), void *arg)
+{
+    return no_threads ? EAGAIN : pthread_create(ret, NULL, run, arg);
+}
+
+static void without_a_thread_the_step_waits(void **state)
+{
+    struct a_state *f = *state;
+    struct saver s = saver_of(f, 0);
+    const struct snapshot what = a_state_snapshot(f);
+    struct saver_outcome end;
+    struct err why;
+
+    no_threads = true;
+    s.save_steps = 10;
+    assert_int_equal(saver_open(&s, &what, &why), -1);
+    no_threads = false;
+    assert_non_null(strstr(why.msg, "cannot start a thread to write checkpoints"));
+    assert_false(s.asynchronous);
+    assert_false(saver_learn(&s, 10, 0, 0));
+    assert_true(s.due && !s.deferred);
+    begin(&s, f, 10, false);
+    assert_int_equal(saver_flags(&s), 0); /* already written */
+    assert_true(saver_wait(&s, 0) && saver_end(&s, &end));
+    assert_true(end.step == 10 && !end.err.kind);
+    assert_false(saver_end(&s, &end));
     saver_close(&s);
 }
 
@@ -357,7 +389,7 @@ static void where_the_container_has_no_room_the_step_waits(void **state)
         s.save_steps = 10;
         room = bytes - !fits;
         assert_int_equal(saver_open(&s, &what, &why), fits ? 0 : -1);
-        assert_int_equal(s.beside, fits);
+        assert_int_equal(s.asynchronous, fits);
         assert_true(fits || strstr(why.msg, "the container's limit leaves"));
         saver_close(&s);
     }
@@ -369,7 +401,7 @@ static void failures_without_a_code_are_told_apart_by_their_text(void **state)
 {
     static const struct {
         size_t part;
-        bool again;
+        bool same_reason;
     } story[] = {{0, false}, {0, true}, {1, false}, {1, true}};
     struct a_state *f = *state;
     struct saver s = saver_of(f, 0);
@@ -384,7 +416,7 @@ static void failures_without_a_code_are_told_apart_by_their_text(void **state)
         assert_true(saver_wait(&s, -1) && saver_end(&s, &end));
         *at = was;
         assert_true(end.err.kind && !end.err.code);
-        assert_int_equal(end.again, story[i].again);
+        assert_int_equal(end.same_reason, story[i].same_reason);
     }
     saver_close(&s);
 }
@@ -404,6 +436,7 @@ int main(void)
         TEST(the_same_failure_is_told_again_as_such),
         TEST(failures_without_a_code_are_told_apart_by_their_text),
         TEST(without_memory_the_step_waits),
+        TEST(without_a_thread_the_step_waits),
         TEST(where_the_container_has_no_room_the_step_waits),
     };
 

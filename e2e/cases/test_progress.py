@@ -1,0 +1,46 @@
+"""How far a job is, and one that hangs: real PyTorch that knows nothing of either, under our launcher, in two pods."""
+
+import json
+
+import pytest
+from kube import kubectl, status, wait_for, wait_phase
+from torchjobs import OURS, logs, replica, torch_job
+
+
+def column(name, ns):
+    """What `kubectl get ptj` shows under PROGRESS."""
+    head, row = kubectl("-n", ns, "get", "ptj", name).splitlines()
+    at = head.index("PROGRESS")
+    return row[at:].split("  ")[0].strip()
+
+
+def test_percent_moves_and_ends_at_100(ns):
+    torch_job("moves", replica("progress.py", "600", replicas=2), torchrun={"procPerNode": 2, **OURS}, namespace=ns)
+
+    def seen():
+        found = status("moves", ns).get("progress", {})
+        return 0 < found.get("percent", 0) < 100 and found
+
+    first = wait_for("a percent", seen, 300)
+    assert (first["totalSteps"], first["percent"]) == (600, first["step"] * 100 // 600), first
+    assert first["loss"] == pytest.approx(1 / first["step"], abs=1e-4)
+    second = wait_for("another percent", lambda: status("moves", ns)["progress"]["step"] > first["step"]
+                      and status("moves", ns)["progress"], 120)
+    assert second["percent"] >= first["percent"]
+    assert column("moves", ns).endswith("%")
+    end = wait_phase("moves", ns, "Succeeded", "Failed", timeout=600)
+    assert (end["phase"], end["progress"]["percent"]) == ("Succeeded", 100), logs("moves-node-0", ns)
+    assert "etaSeconds" not in end["progress"]
+
+
+@pytest.mark.parametrize("how", ["loop", "stopped"])
+def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
+    """Rank 3 hangs in pod 1. Its pod ends with 138, the job restarts, counted, and trains through."""
+    data.chmod(0o777)
+    torch_job("hangs", replica("progress.py", "40", replicas=2, data=data, env={"HANG": f"3:20:{how}", "DATA": "/data"}),
+              torchrun={"procPerNode": 2, **OURS}, runPolicy={"progressTimeoutSeconds": 30}, namespace=ns)
+    end = wait_phase("hangs", ns, "Succeeded", "Failed", timeout=600)
+    assert (end["phase"], end["backoffCount"], end["attempt"]) == ("Succeeded", 1, 1), json.dumps(end)
+    failed = end["lastFailure"]
+    assert (failed["pod"], failed["exitCode"], failed["rank"]) == ("hangs-node-1", 138, 3), failed
+    assert "no progress for 30 s: rank 3" in failed["message"], failed
