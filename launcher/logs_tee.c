@@ -108,10 +108,42 @@ static void interrupt(int signal)
     (void)signal;
 }
 
-/* One write that blocks for WRITE_US at most. Ranks share the console, and one may fill it between poll and write
+/* How much to write at once: at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines if at least one fits, and
+ * texts that are to be redrawn. */
+static size_t piece(const char *bytes, size_t len)
+{
+    const size_t most = len < PIPE_BUF ? len : PIPE_BUF;
+    size_t whole = most;
+
+    while (whole && bytes[whole - 1] != '\n' && bytes[whole - 1] != '\r')
+        whole--;
+    return whole ? whole : most;
+}
+
+static bool has_room(int fd)
+{
+    struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+
+    return poll(&pfd, 1, 0) > 0;
+}
+
+/* Write to a console that is ready, piece by piece while it stays so. Returns how much; -1 when the console is closed. */
+static ssize_t write_pieces(int fd, const char *bytes, size_t len)
+{
+    size_t done = 0;
+    ssize_t n;
+
+    do {
+        n = write(fd, bytes + done, piece(bytes + done, len - done));
+        done += n > 0 ? (size_t)n : 0;
+    } while (n > 0 && done < len && has_room(fd));
+    return n > 0 || errno == EAGAIN || errno == EINTR ? (ssize_t)done : -1;
+}
+
+/* Write for WRITE_US at most, also to a console that blocks: ranks share it, and one may fill it between poll and write
  * here. It cannot be made non-blocking, because that would apply to the ranks' descriptors too. So a timer
  * interrupts the write. */
-static ssize_t write_briefly(int fd, const char *bytes, size_t len)
+static void drain_sink(struct buf *sink, int fd)
 {
     const struct sigaction catch = {.sa_handler = interrupt}; /* no SA_RESTART */
     const struct itimerval tick = {{.tv_usec = WRITE_US}, {.tv_usec = WRITE_US}}, none = {{0}, {0}};
@@ -119,29 +151,13 @@ static ssize_t write_briefly(int fd, const char *bytes, size_t len)
 
     sigaction(SIGALRM, &catch, &before);
     setitimer(ITIMER_REAL, &tick, NULL);
-    ssize_t done = write(fd, bytes, len);
-    int code = errno;
+    const ssize_t done = write_pieces(fd, sink->data, sink->len);
     setitimer(ITIMER_REAL, &none, NULL);
     sigaction(SIGALRM, &before, NULL);
-    errno = code;
-    return done;
-}
-
-/* Write at most PIPE_BUF bytes, which a pipe accepts atomically; whole lines if at least one fits, and texts that are to
- * be redrawn. */
-static void drain_sink(struct buf *sink, int fd)
-{
-    size_t n = sink->len < PIPE_BUF ? sink->len : PIPE_BUF;
-    size_t whole = n;
-
-    while (whole && sink->data[whole - 1] != '\n' && sink->data[whole - 1] != '\r')
-        whole--;
-    n = whole ? whole : n;
-    ssize_t done = write_briefly(fd, sink->data, n);
-    if (done > 0)
+    if (done < 0)
+        buf_clear(sink); /* nobody reads any more */
+    else
         buf_consume(sink, (size_t)done);
-    else if (errno != EAGAIN && errno != EINTR)
-        buf_clear(sink); /* the console has been closed */
 }
 
 int logs_poll_max(const struct logs *l)

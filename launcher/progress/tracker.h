@@ -15,12 +15,16 @@
 #include "launcher/progress/recognise.h"
 #include "launcher/progress/serve.h"
 
-enum { TRACKER_FILE_MS = 1000 };
+/* How often the file is looked at; how much of the output is read, of a faster one the rest is passed over. */
+enum { TRACKER_FILE_MS = 1000, TRACKER_BYTES_PER_S = 1 << 20 };
 
 struct tracker {
     struct serve *serve;                     /* NULL: nobody can ask */
     bool has_rank0;                          /* rank 0 is one of this node's */
     struct recogniser streams[LOGS_STREAMS]; /* of rank 0 */
+    bool gap[LOGS_STREAMS];                  /* what comes is passed over, up to the end of the line */
+    int64_t flood_ms;                        /* when this second began */
+    size_t flood_bytes;                      /* of it */
     const char *path;                        /* of the progress file; NULL: there is none */
     struct progress_file file;
     int64_t file_due_ms; /* when to look at it again */

@@ -338,6 +338,50 @@ static void test_old_file(void **state)
     arena_release(&l.arena);
 }
 
+static void hear(struct logs *l, int local, int stream, const char *bytes)
+{
+    l->heard(l->heard_ctx, local, stream, bytes, strlen(bytes));
+}
+
+/* Lines come in pieces, on two streams. Of a flood only a part is read, and no line is made of two halves. */
+static void test_pieces_and_flood(void **state)
+{
+    static char much[TRACKER_BYTES_PER_S];
+    struct logs l = {.run_dir = NULL};
+    struct err err = {0};
+    struct tracker t;
+
+    (void)state;
+    set_port();
+    assert_int_equal(tracker_open(&t, &l, getenv, &err), 0);
+    assert_true(l.watches && l.watches_out && l.heard);
+    assert_null(t.path);
+    tracker_begin(&t, true, 0);
+    hear(&l, 0, 0, "step 2/1");
+    hear(&l, 0, 1, "00\nstep 1/100\n");
+    hear(&l, 1, 0, "\nstep 99/100\n");
+    assert_int_equal(t.answer.progress.step, 1);
+    hear(&l, 0, 0, "00\n");
+    assert_int_equal(t.answer.progress.step, 2);
+    t.flood_ms = INT64_MAX / 2; /* this second does not end */
+    memset(much, 'x', sizeof(much));
+    hear(&l, 0, 0, "step 3");
+    l.heard(l.heard_ctx, 0, 0, much, sizeof(much));
+    hear(&l, 0, 0, "\nstep 30/100\nste");
+    assert_int_equal(t.answer.progress.step, 2);
+    t.flood_ms = 0; /* this one begins now */
+    hear(&l, 0, 0, "step 4");
+    hear(&l, 0, 0, "0/100\nstep 5");
+    assert_int_equal(t.answer.progress.step, 2);
+    hear(&l, 0, 0, "0/100\n");
+    assert_int_equal(t.answer.progress.step, 50);
+    assert_non_null(strstr(ask("/progress"), "\"step\": 50, "));
+    tracker_begin(&t, false, 0);
+    hear(&l, 0, 0, "step 60/100\n");
+    assert_int_equal(t.answer.progress.step, -1);
+    tracker_close(&t);
+}
+
 /* Without a port nothing is watched, listened to or looked at. */
 static void test_not_asked(void **state)
 {
@@ -368,6 +412,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_bytes_pass_unchanged, clean),
         cmocka_unit_test_teardown(test_nodes, clean),
         cmocka_unit_test_teardown(test_old_file, clean),
+        cmocka_unit_test_teardown(test_pieces_and_flood, clean),
         cmocka_unit_test_teardown(test_not_asked, clean),
     };
 

@@ -1,0 +1,33 @@
+/* fuzz_reply.c - whoever asks a launcher for its progress: one whole reply when the head of the request has ended, and none
+ * before. */
+#include "fuzz.h"
+
+#include "launcher/progress/reply.h"
+
+#include <string.h>
+
+static const struct answer nothing = {.progress = {.step = 7, .eta_ms = -1}, .straggler_rank = -1};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cleanup_buf struct buf whole = BUF_INIT(REPLY_BYTES), part = BUF_INIT(REPLY_BYTES);
+    const char *bytes = (const char *)data;
+
+    if (size > REPLY_REQUEST_BYTES)
+        return 0;
+    const bool answered = reply_make((struct sv){bytes, size}, &nothing, &whole);
+    MUST(answered == (whole.len > 0) && (answered || size < REPLY_REQUEST_BYTES));
+    if (!answered)
+        return 0;
+    MUST(strncmp(whole.data, "HTTP/1.1 ", 9) == 0 && strstr(whole.data, "\r\nConnection: close\r\n\r\n"));
+    MUST(strlen(whole.data) == whole.len && whole.len < REPLY_BYTES);
+    /* It comes with the end of the head, and what follows is not looked at. */
+    const char *end = memmem(bytes, size, "\r\n\r\n", 4);
+    if (!end)
+        return 0;
+    const size_t head = (size_t)(end - bytes) + 4;
+    MUST(!reply_make((struct sv){bytes, head - 1}, &nothing, &part));
+    MUST(reply_make((struct sv){bytes, head}, &nothing, &part));
+    MUST(part.len == whole.len && memcmp(part.data, whole.data, whole.len) == 0);
+    return 0;
+}
