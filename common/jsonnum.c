@@ -33,7 +33,7 @@ size_t jsonnum_scan(const char *p, size_t len, bool *ret_plain)
     size_t i = len && p[0] == '-' ? 1 : 0;
     size_t whole = digits(p + i, len - i);
 
-    *ret_plain = whole <= PLAIN_DIGITS && !(i == 1 && p[i] == '0');
+    *ret_plain = whole && whole <= PLAIN_DIGITS && !(i == 1 && p[i] == '0');
     if (whole == 0 || (whole > 1 && p[i] == '0'))
         return 0;
     i += whole;

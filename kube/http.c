@@ -44,7 +44,6 @@ struct http {
     struct tokenbucket rate;
     struct http_count counts[COUNTS_MAX];
     size_t n_counts;
-    int n_out; /* calls that have been launched and are not over */
 };
 
 static void launch_waiting(void *ctx);
@@ -72,15 +71,9 @@ struct http *http_new(struct kube_loop *l, struct kube_config *config, const str
     h->burst = options->burst > 1 ? options->burst : 1;
     h->rate = (struct tokenbucket){h->burst, kube_loop_now_ms(l)};
     h->suspect_ms = h->rate.at_ms - 1000 * IDLE_MAX_S;
+    /* About 50 KiB each. What many slow calls needed is not kept after them. */
+    kube_loop_connections(l, CONNECTIONS_IDLE);
     return h;
-}
-
-/* libcurl's limit holds for connections in use, too. A fixed one would either close, with each answer to one namespace,
- * another one's idle connection while many calls are slow, or keep all of theirs (about 50 KiB each) afterwards. */
-static void count_out(struct http *h, int change)
-{
-    h->n_out += change;
-    curl_multi_setopt(kube_loop_curl(h->loop), CURLMOPT_MAXCONNECTS, (long)h->n_out + CONNECTIONS_IDLE);
 }
 
 static bool is_out(const struct kube_http_call *c)
@@ -92,7 +85,7 @@ static bool is_out(const struct kube_http_call *c)
 static void unlink_call(struct http *h, struct kube_http_call *c)
 {
     if (is_out(c))
-        count_out(h, -1);
+        kube_loop_connections(h->loop, -1);
     fairqueue_leave(queue_of(h, c), &c->turn);
     *c->prev = c->next;
     if (c->next)
@@ -111,6 +104,7 @@ void http_free(struct http *h)
     fairqueue_free(h->turns);
     fairqueue_free(h->at_once);
     kube_loop_timer_cancel(h->loop, &h->again);
+    kube_loop_connections(h->loop, -CONNECTIONS_IDLE);
     auth_free(h->auth);
     endpoint_release(&h->endpoint);
     free(h);
@@ -215,7 +209,7 @@ static void launch_from(struct http *h, struct fairqueue *queue)
         if (state == AUTH_WAIT || (queue == h->turns && !take_token(h)))
             return;
         fairqueue_go(queue, it, kube_loop_now_ms(h->loop));
-        count_out(h, 1);
+        kube_loop_connections(h->loop, 1);
         launch(h, call_of_turn(it), state, &why);
     }
     if (fairqueue_due_ms(queue) != INT64_MAX)

@@ -25,6 +25,7 @@ struct kube_loop {
     void (*on_signal)(void *ctx, int signal);
     void *signal_ctx;
     int64_t now_ms;
+    long connections; /* kube_loop_connections */
     bool stop;
 };
 
@@ -72,6 +73,12 @@ struct clock kube_loop_clock(const struct kube_loop *l)
 void *kube_loop_curl(struct kube_loop *l)
 {
     return l->multi;
+}
+
+void kube_loop_connections(struct kube_loop *l, int change)
+{
+    l->connections += change;
+    (void)curl_multi_setopt(l->multi, CURLMOPT_MAXCONNECTS, l->connections);
 }
 
 void kube_loop_timer_set(struct kube_loop *l, struct kube_loop_timer *t, int64_t at_ms)

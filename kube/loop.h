@@ -76,8 +76,13 @@ void kube_loop_fd_remove(struct kube_loop *l, struct kube_loop_fd *f);
 int kube_loop_signals(struct kube_loop *l, const int *signals, size_t n,
                       void (*on_signal)(void *ctx, int signal), void *ctx, struct err *err) MUST_CHECK;
 
-/* The CURLM of this loop, for http.c and call.c. */
+/* The CURLM of this loop. */
 void *kube_loop_curl(struct kube_loop *l);
+
+/* Change how many connections libcurl keeps, in use or idle: its limit holds for both, and beyond it a transfer that ends
+ * closes an idle one, whosever that is. Who runs transfers adds one for each while it runs, and as many as it wants to stay
+ * idle. */
+void kube_loop_connections(struct kube_loop *l, int change);
 
 /* Run one turn, which waits at most max_wait_ms. */
 int kube_loop_turn(struct kube_loop *l, int64_t max_wait_ms, struct err *err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "operator/apply.h"
 #include "operator/budget.h"
 #include "operator/keystate.h"
+#include "operator/plan/progress.h"
 #include "operator/request.h"
 #include "operator/snapshot.h"
 #include "operator/term.h"
@@ -31,7 +32,8 @@ struct controller {
     struct watches watches;
     struct kube_store *states; /* struct keystate by UID, of this term */
     struct term term;
-    struct budget budget; /* of the passes under way */
+    struct poller *poller; /* of those that run */
+    struct budget budget;  /* of the passes under way */
     struct controller_counts counts;
 };
 
@@ -72,6 +74,7 @@ static void on_job_gone(void *ctx, const struct kube_store_entry *job)
     c->counts.deleted += kube_reconciler_term(c->reconciler) != 0;
     kube_store_remove(c->states, "", job->uid,
                       NULL); /* its key may not come any more: see kube_reconciler_lead */
+    poller_forget(c->poller, job->uid);
 }
 
 static void on_problem(void *ctx, const char *what, const struct err *err)
@@ -91,6 +94,13 @@ static void begin_term(void *ctx)
     term_begin(&c->term);
 }
 
+static bool leads(void *ctx)
+{
+    const struct controller *c = ctx;
+
+    return kube_reconciler_term(c->reconciler) != 0;
+}
+
 static struct keystate *state_of(struct controller *c, const char *uid)
 {
     const struct kube_store_entry *e = kube_store_get(c->states, "", uid);
@@ -98,6 +108,19 @@ static struct keystate *state_of(struct controller *c, const char *uid)
     if (!e)
         e = kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid));
     return e->value;
+}
+
+static void on_answered(void *ctx, const struct poller_target *target,
+                        const struct jobprogress_answer *answer)
+{
+    struct controller *c = ctx;
+    struct keystate *k = state_of(c, target->job_uid);
+
+    k->progress.answered = true;
+    k->progress.answer = *answer;
+    k->progress.attempt = target->attempt;
+    if (progress_is_news(&k->progress, &k->shown, wall(c)))
+        kube_reconciler_add(c->reconciler, target->ns, target->job_uid);
 }
 
 static void log_pass(const struct controller *c, const struct pass *p, enum log_level level, const char *msg,
@@ -219,7 +242,8 @@ static void on_applied(void *ctx, const struct apply_result *r)
         k->unreadable_told = p->plan.unreadable;
     bool told = keystate_learn(k, r,
                                &(struct keystate_pass){p->generation, p->n_gone_used, now(c) - p->begun_ms,
-                                                       p->version, p->plan.pods_first},
+                                                       p->version, p->plan.pods_first, p->plan.progressed,
+                                                       p->plan.progress_only, p->plan.slow_rank},
                                wall(c), now(c));
     count(c, p, r);
     if (r->ok)
@@ -322,6 +346,8 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     struct plan_input in;
 
     snapshot_take(&in, &p->arena, &c->watches, job, k);
+    poller_follow(c->poller, &in);
+    k->shown = job->status.progress;
     in.job_is_new = !k->status_tried && term_is_newer(&c->term, job->resource_version);
     in.now_ms = wall(c);
     in.tensorboard_image = c->options.tensorboard_image;
@@ -367,6 +393,7 @@ static void reconcile(void *ctx, struct kube_work *w)
 
     if (!cached) {
         kube_store_remove(c->states, "", uid, NULL);
+        poller_forget(c->poller, uid);
         kube_work_done(w);
         return;
     }
@@ -419,6 +446,12 @@ struct controller *controller_new(struct kube_loop *l, const struct kube_transpo
                                                                           .begins = begin_term,
                                                                           .problem = on_problem,
                                                                           .seed = options->seed});
+    c->poller = poller_new(
+        l, &(struct poller_options){.ctx = c,
+                                    .seed = options->seed,
+                                    .leads = leads,
+                                    .answered = on_answered,
+                                    .url = options->progress_url ? options->progress_url : podaddress_url});
     term_init(&c->term, l, t, options->ns);
     watches_add(&c->watches, c->reconciler, options->ns, options->list_pages, on_job_gone);
     return c;
@@ -428,6 +461,7 @@ void controller_free(struct controller *c)
 {
     if (!c)
         return;
+    poller_free(c->poller);
     kube_reconciler_free(c->reconciler);
     term_release(&c->term);
     kube_store_free(c->states);
@@ -454,5 +488,6 @@ struct controller_counts controller_counts(const struct controller *c)
     struct controller_counts counts = c->counts;
 
     counts.pass_bytes = c->budget.held_bytes;
+    counts.polls = poller_counts(c->poller);
     return counts;
 }

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "kube/recorder.h"
 #include "operator/latency.h"
+#include "operator/poller.h"
 #include "operator/watches.h"
 
 struct controller;
@@ -22,6 +23,8 @@ struct controller_options {
     const char *launcher_image;
     uint64_t seed;
     bool list_pages; /* see watcher_options.pages */
+    /* For tests, whose pods have no address: as in poller_options. NULL: podaddress_url. */
+    bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
 };
 
 /* Counters since the program's start, of the times when it led. */
@@ -29,6 +32,7 @@ struct controller_counts {
     uint64_t created, succeeded, failed, restarted, deleted;
     uint64_t pods_created, pods_deleted;
     uint64_t passes, failures;
+    struct poller_counts polls;
     struct latency first_pod, running, running_again; /* see plan_waits */
     size_t pass_bytes; /* not a counter: memory of the passes under way, see budget.h */
 };

@@ -156,10 +156,16 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
     if (r->status_written) {
         /* The API server drops a field that its schema lacks, as an older CRD's does: writing it again changes nothing. */
         bool in_vain = pass->version && r->status_version[0] && strcmp(pass->version, r->status_version) == 0;
-        k->status_written_ms = wall_ms + (in_vain ? IN_VAIN_MS : 0);
+        int64_t written_ms = wall_ms + (in_vain ? IN_VAIN_MS : 0);
+        if (pass->progressed)
+            k->progress.written_ms = written_ms;
+        if (!pass->progress_only)
+            k->status_written_ms = written_ms;
         k->confirmed = true;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
     }
+    if (r->ok && pass->slow_rank)
+        k->progress.slow_told_ms = wall_ms;
     if (pass->pods_first)
         k->status_written_ms = wall_ms;
     free(k->expected);

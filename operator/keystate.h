@@ -38,7 +38,9 @@ struct keystate {
     int64_t need_generation;
     int64_t status_written_ms; /* wall; creating the first pods of a new job counts, too */
     int64_t put_off_ms;        /* monotonic: since when actions that may wait are put off; 0: they are not */
-    bool unreadable_told;      /* the last status written reports something unreadable */
+    struct plan_progress progress; /* its times are wall */
+    struct jobprogress shown;      /* what the status said of it when it was planned last */
+    bool unreadable_told;          /* the last status written reports something unreadable */
 };
 
 struct keystate *keystate_new(const char *uid);
@@ -60,6 +62,7 @@ struct keystate_pass {
     int64_t took_ms;
     const char *version; /* of the job that was planned; NULL: not known */
     bool pods_first;
+    bool progressed, progress_only, slow_rank;
 };
 
 /* Remember what a pass wrote and met. True: it met a problem that the status has to report, so plan again at

@@ -16,7 +16,7 @@ shift || true
 [[ $seconds =~ ^[1-9][0-9]{0,5}$ ]] || die "SECONDS=$seconds: expected a number 1..999999"
 targets=("$@")
 if [ $# -eq 0 ]; then
-    mapfile -t targets < <(sed -n 's/^ *tk_fuzz(\([a-z]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
+    mapfile -t targets < <(sed -n 's/^ *tk_fuzz(\([a-z_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
 fi
 for target in "${targets[@]}"; do
     [ -e "tests/fuzz/fuzz_$target.c" ] || die "TARGET=$target: there is no tests/fuzz/fuzz_$target.c"

@@ -83,6 +83,6 @@ def test_status_is_told_by_kubectl(ns):
     kubectl("-n", ns, "wait", "--for=jsonpath={.status.phase}=Running", "ptj/shown", "--timeout=90s")
     kubectl("-n", ns, "wait", "--for=condition=Completed", "ptj/shown", "--timeout=90s")
     header, row = kubectl("-n", ns, "get", "ptj", "shown").splitlines()
-    assert header.split() == ["NAME", "PHASE", "READY", "RESTARTS", "AGE"]
+    assert header.split() == ["NAME", "PHASE", "READY", "PROGRESS", "RESTARTS", "AGE"]
     assert row.split()[:2] == ["shown", "Succeeded"]
     assert events("shown", ns, "Completed") == 1

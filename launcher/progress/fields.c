@@ -292,9 +292,13 @@ static bool take_field(struct scan *s, char in_front, bool negative, struct fiel
     return fits && isfinite(f->value) && !isinf(f->of);
 }
 
-/* The words in front of a number that has them are its names, and tell of nothing else. */
+/* The words in front of a number that has them are its names, and tell of nothing else; but behind "Best metric: 31.0" an
+ * epoch is that of the best one. */
 static void name(struct scan *s, struct field *f)
 {
+    static const char *const BEST[] = {"best", NULL};
+
+    s->aside = s->aside || fields_has(f->before, BEST) || fields_has(f->key, BEST);
     if (f->key.len && fields_has(fields_last_part(f->key), PLACES))
         note(s, f->before);
     f->aside = s->aside;

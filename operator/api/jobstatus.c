@@ -191,6 +191,7 @@ void jobstatus_decode(const cJSON *node, struct arena *a, struct jobstatus *s)
     read_conditions(node, a, s);
     read_failures(node, a, s);
     read_tasks(node, a, s);
+    jobprogress_decode(json_find(node, (const char *[]){"progress", NULL}), &s->progress);
     if (cJSON_IsObject(tb)) {
         s->tensorboard.present = true;
         s->tensorboard.ready = cJSON_IsTrue(json_find(tb, (const char *[]){"ready", NULL}));

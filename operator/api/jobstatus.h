@@ -8,7 +8,7 @@
 #ifndef TK_OPERATOR_API_JOBSTATUS_H
 #define TK_OPERATOR_API_JOBSTATUS_H
 
-#include "common/json.h"
+#include "operator/api/jobprogress.h"
 
 enum job_phase {
     JOB_NONE, /* no phase: the operator has not written a status yet */
@@ -125,6 +125,7 @@ struct jobstatus {
     struct failure *failures; /* oldest first */
     int n_failures;
     struct tensorboard_status tensorboard;
+    struct jobprogress progress; /* the last one of the newest attempt that told any */
 };
 
 /* Decode the JSON of a status. `node` NULL gives an empty status. */

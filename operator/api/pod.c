@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512 };
+enum { MESSAGE_BYTES = 2048, WAIT_MESSAGE_BYTES = 512, ADDRESS_BYTES = 45 };
 
 /* Every string of struct pod, for packing them behind the struct. What is longer than its bound was not written by anyone we
  * work with: a word or a name counts as absent then, what is for people to read is cut. */
@@ -28,6 +28,7 @@ static const struct {
     {offsetof(struct pod, type), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, hash), DECODE_LABEL_BYTES, false},
     {offsetof(struct pod, node), DECODE_NAME_BYTES, false},
+    {offsetof(struct pod, ip), ADDRESS_BYTES, false},
     {offsetof(struct pod, reason), DECODE_REASON_BYTES, false},
     {offsetof(struct pod, message), WAIT_MESSAGE_BYTES, true},
     {offsetof(struct pod, disruption), DECODE_REASON_BYTES, false},
@@ -262,6 +263,8 @@ static struct pod *decode(const cJSON *object, const struct err *unreadable, str
     if (read_metadata(member(object, "metadata"), &p, err) < 0)
         return NULL;
     p.node = or_empty(json_str(member(object, "spec"), "nodeName"));
+    p.ip = or_empty(json_str(status, "podIP"));
+    p.host_network = cJSON_IsTrue(json_find(object, (const char *[]){"spec", "hostNetwork", NULL}));
     p.phase = unreadable ? POD_PHASE_UNKNOWN : read_phase(status);
     p.reason = or_empty(json_str(status, "reason"));
     p.message = or_empty(json_str(status, "message"));

@@ -44,14 +44,16 @@ struct pod {
     const char *type;
     const char *hash;
     const char *node;
-    const char *reason, *message;            /* of the pod's status */
+    const char *ip;               /* of its status: anyone who may write that may have written it */
+    const char *reason, *message; /* of the pod's status */
     const char *disruption, *disruption_msg; /* reason and message of a true DisruptionTarget condition */
     const char *unschedulable;               /* message of PodScheduled=False with reason Unschedulable */
     int32_t index;                           /* -1: label missing or bad */
     int32_t attempt;                         /* -1 likewise */
     int32_t restart;
     enum pod_phase phase;
-    bool forced; /* deleted with a grace period of 0 */
+    bool forced;       /* deleted with a grace period of 0 */
+    bool host_network; /* its ports are the node's */
     int64_t created_ms;
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;

@@ -72,6 +72,7 @@ struct run_policy {
     struct opt_i64 ttl_after_finished_s;
     struct opt_i64 start_deadline_s;
     struct opt_i64 force_delete_after_s;
+    struct opt_i64 progress_timeout_s; /* of the operator's launcher */
     int32_t backoff_limit;
     enum cleanup_policy cleanup_policy;
     enum restart_scope restart_scope;

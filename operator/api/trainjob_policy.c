@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253 };
+enum { OPTIONS_MAX = 64, OPTION_BYTES = 4096, MANAGER_BYTES = 253, PROGRESS_TIMEOUT_MIN_S = 30 };
 
 /* Both spellings that torchrun takes. */
 static bool names_endpoint(const struct torchrun_config *t)
@@ -109,8 +109,9 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
                                         "forceDeleteAfterSeconds",
                                         "retryableExitCodes",
                                         "managedBy",
+                                        "progressTimeoutSeconds",
                                         NULL};
-    static const char *const REFUSED[] = {"podFailurePolicy", "progressTimeoutSeconds", NULL};
+    static const char *const REFUSED[] = {"podFailurePolicy", NULL};
     static const char *const CLEANUP[] = {"None", "Unfinished", "All", NULL};
     static const char *const SCOPES[] = {"Job", "Replica", NULL};
     struct json_at at = json_member(spec, "runPolicy");
@@ -123,6 +124,8 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
         decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "forceDeleteAfterSeconds", 0, INT32_MAX, &ret->force_delete_after_s, err) < 0 ||
+        decode_opt_i64(&at, "progressTimeoutSeconds", PROGRESS_TIMEOUT_MIN_S, INT32_MAX,
+                       &ret->progress_timeout_s, err) < 0 ||
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||
         decode_word(&at, "restartScope", SCOPES, &scope, err) < 0 || decode_exit_codes(&at, ret, err) < 0 ||

@@ -163,6 +163,19 @@ static int check_min_nodes(const struct json_at *spec, const struct trainjob_spe
     return 0;
 }
 
+/* PyTorch's own torchrun does not know when its ranks stand still. */
+static int check_progress_timeout(const struct json_at *spec, const struct trainjob_spec *s, struct err *err)
+{
+    struct json_at policy = json_member(spec, "runPolicy");
+    struct json_at at = json_member(&policy, "progressTimeoutSeconds");
+
+    if (s->run_policy.progress_timeout_s.set && s->torchrun.launcher != LAUNCHER_TORCHKEEPER)
+        return json_err(
+            &at, err,
+            "needs torchrunConfig.launcher: Torchkeeper: set that, or remove progressTimeoutSeconds");
+    return 0;
+}
+
 static int decode_scheduler(const struct json_at *spec, struct err *err)
 {
     static const char *const NONE[] = {NULL};
@@ -188,9 +201,9 @@ int trainjob_decode_spec(const struct json_at *root, struct arena *a, struct tra
         trainjob_decode_torchrun(&spec, a, &ret->torchrun, err) < 0 ||
         trainjob_check_launcher(&spec, ret, err) < 0 ||
         trainjob_decode_run_policy(&spec, &ret->run_policy, err) < 0 ||
-        trainjob_decode_elastic(&spec, ret, err) < 0 || check_min_nodes(&spec, ret, err) < 0 ||
-        trainjob_decode_run_mode(&spec, a, ret, err) < 0 || decode_scheduler(&spec, err) < 0 ||
-        trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
+        check_progress_timeout(&spec, ret, err) < 0 || trainjob_decode_elastic(&spec, ret, err) < 0 ||
+        check_min_nodes(&spec, ret, err) < 0 || trainjob_decode_run_mode(&spec, a, ret, err) < 0 ||
+        decode_scheduler(&spec, err) < 0 || trainjob_decode_tensorboard(&spec, a, &ret->tensorboard, err) < 0)
         return -1;
     ret->paused = suspend || ret->resume.enabled;
     return 0;

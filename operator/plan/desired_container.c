@@ -148,6 +148,20 @@ static bool restarts_inside(const struct planner *p)
     return t->enabled && !p->spec->debug.enabled && t->rdzv_backend == RDZV_C10D && t->max_restarts > 0;
 }
 
+/* What our launcher reads; others pass it by. Pods on the node's network would serve, and be asked, on the node's port. */
+static void add_launcher_env(struct planner *p, const struct slot *s, struct env *e)
+{
+    const struct opt_i64 *timeout = &p->spec->run_policy.progress_timeout_s;
+    static const char *const HOST_NETWORK[] = {"spec", "hostNetwork", NULL};
+
+    if (s->order == 0 && !cJSON_IsTrue(json_find(s->spec->template, HOST_NETWORK))) {
+        add_env(e, CONTRACT_ENV_PROGRESS_PORT, arena_printf(p->a, "%d", CONTRACT_PROGRESS_PORT));
+        add_env(e, CONTRACT_ENV_ATTEMPT, arena_printf(p->a, "%d", p->st.attempt));
+    }
+    if (timeout->set)
+        add_env(e, CONTRACT_ENV_PROGRESS_TIMEOUT, arena_printf(p->a, "%lld", (long long)timeout->v));
+}
+
 void desired_container(struct planner *p, const struct slot *s, cJSON *container)
 {
     struct env e = {cJSON_CreateArray(), json_find(container, (const char *[]){"env", NULL})};
@@ -162,10 +176,12 @@ void desired_container(struct planner *p, const struct slot *s, cJSON *container
      * others left before it (torch 2.4 and newer). */
     if (restarts_inside(p))
         add_env(&e, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
-    if (p->spec->torchrun.enabled && !p->spec->debug.enabled)
+    if (p->spec->torchrun.enabled && !p->spec->debug.enabled) {
         set_torchrun(p, s, container);
-    else
+        add_launcher_env(p, s, &e);
+    } else {
         add_plain_env(p, s, &e);
+    }
     /* Ours come first, so that the user's may refer to them as $(NAME). */
     cJSON_ArrayForEach(v, e.users) cJSON_AddItemToArray(e.ours, cJSON_Duplicate(v, true));
     overlay_set(container, "env", e.ours);

@@ -30,6 +30,7 @@ static void correct_times(struct planner *p)
     for (int t = 0; t < COND_TYPES; t++)
         st->conditions[t].transition_ms = mend_time(p, st->conditions[t].transition_ms);
     st->failures = mended_failures(p, st->failures, st->n_failures);
+    st->progress.time_ms = mend_time(p, st->progress.time_ms);
     if (st->last_failure)
         st->last_failure = mended_failures(p, st->last_failure, 1);
 }

@@ -8,6 +8,7 @@
 #include "operator/plan/lifecycle.h"
 #include "operator/plan/observe.h"
 #include "operator/plan/planner.h"
+#include "operator/plan/progress.h"
 #include "operator/plan/replica.h"
 #include "operator/plan/status.h"
 #include "operator/plan/tensorboard.h"
@@ -78,6 +79,9 @@ static void assemble(struct planner *p, struct plan *out)
     append(p, &all, &p->tensorboard);
     *out = (struct plan){.actions = all.items, .n_actions = all.n, .requeue_ms = p->requeue_ms};
     out->may_wait = may_wait(p, &all);
+    out->progressed = p->progressed;
+    out->progress_only = p->progress_only;
+    out->slow_rank = p->slow_rank;
     note_transitions(p, out);
     timing_note(p, out);
 }
@@ -104,13 +108,6 @@ static bool status_is_stale(struct planner *p)
         return true;
     p->st.attempt = highest;
     return false;
-}
-
-static bool managed_by_us(const struct trainjob_spec *spec)
-{
-    const char *who = spec->run_policy.managed_by;
-
-    return !who || strcmp(who, TRAINJOB_MANAGED_BY) == 0;
 }
 
 static void plan_invalid(struct planner *p)
@@ -145,6 +142,7 @@ static void plan_valid(struct planner *p)
     }
     forcedelete_plan(p);
     observe_job(p);
+    progress_observe(p);
     tensorboard_plan(p);
 }
 
@@ -153,7 +151,7 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
     struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
     *out = (struct plan){0};
-    if (in->job->deleting || !managed_by_us(p.spec))
+    if (in->job->deleting || !planner_is_ours(in->job))
         return;
     if (in->unreadable) {
         frozen_plan(&p, out);

@@ -64,6 +64,15 @@ struct plan_problem {
  * be refused. */
 enum { PLAN_CREATE_BYTES = 512 << 10, PLAN_FIRST_BYTES = 32 << 10 };
 
+/* What the launcher in pod 0 said last, and what this process made of it. */
+struct plan_progress {
+    bool answered; /* `answer` and `attempt` are set */
+    struct jobprogress_answer answer;
+    int32_t attempt;      /* that it is of */
+    int64_t written_ms;   /* when this process last wrote a progress; 0: never */
+    int64_t slow_told_ms; /* when it last told of a slow rank; 0: never */
+};
+
 struct plan_input {
     const struct trainjob *job;
     bool job_is_live; /* the job was read live, not from the cache */
@@ -79,6 +88,7 @@ struct plan_input {
     const char *const *gone_uids; /* pods that a live GET did not find */
     int n_gone_uids;
     struct plan_problem problem;
+    const struct plan_progress *progress; /* NULL: nobody was asked */
     int64_t now_ms;
     int64_t status_written_ms;     /* when this process last wrote the status, or created the first pods */
     size_t create_bytes;           /* limit of the bodies of pods; 0: PLAN_CREATE_BYTES */
@@ -104,6 +114,9 @@ struct plan {
     bool may_wait;      /* it only reports (status, events): creates of all jobs go first */
     /* What the status action reports, for counters once it is written. */
     bool started, succeeded, failed, restarted;
+    bool progressed;    /* the status action changes what it says of the progress */
+    bool progress_only; /* and, but for details, nothing else */
+    bool slow_rank;     /* an event tells of a slow rank */
     struct plan_waits waits;
 };
 

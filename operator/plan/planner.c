@@ -86,6 +86,13 @@ char *planner_json(struct planner *p, const cJSON *node)
     return json_print(node, p->a);
 }
 
+bool planner_is_ours(const struct trainjob *job)
+{
+    const char *who = job->spec.run_policy.managed_by;
+
+    return !who || strcmp(who, TRAINJOB_MANAGED_BY) == 0;
+}
+
 static const struct replica_status *seen_replica(const struct jobstatus *st, const struct slot *s)
 {
     for (int t = 0; t < st->n_tasks; t++) {

@@ -38,12 +38,16 @@ struct planner {
     /* In the order in which they run, after the status. */
     struct action_list events, checks, deletes, creates, tensorboard;
     int64_t requeue_ms;
-    bool pods_first; /* as in struct plan, if there are pods to create */
+    bool progressed, progress_only, slow_rank; /* as in struct plan */
+    bool pods_first;                           /* as in struct plan, if there are pods to create */
 };
 
 /* Make the slots of the spec and assign the pods of the status's attempt to them. To be called again after
  * the attempt has changed. */
 void planner_fill_slots(struct planner *p);
+
+/* Whether spec.runPolicy.managedBy leaves the job to this operator. */
+bool planner_is_ours(const struct trainjob *job);
 
 /* Whether the slot's pod has succeeded and must not run again in this attempt. */
 bool planner_slot_done(const struct slot *s);

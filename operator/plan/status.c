@@ -3,6 +3,7 @@
 
 #include "operator/plan/mend.h"
 #include "operator/plan/mergepatch.h"
+#include "operator/plan/progress.h"
 
 #include <string.h>
 
@@ -136,10 +137,11 @@ static bool same_pods(const struct jobstatus *old, const struct jobstatus *st)
     return true;
 }
 
-/* What no column shows and nothing is decided on comes with the next write, and causes none. */
-static bool is_detail(const struct jobstatus *old, const struct jobstatus *st, const cJSON *diff)
+/* What no column shows and nothing is decided on comes with the next write, and causes none. The progress has a rule of
+ * its own. */
+static bool has_more_than_details(const struct planner *p, const cJSON *diff)
 {
-    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt"};
+    static const char *const DETAILS[] = {"aggregate", "tasks", "ranAttempt", "progress"};
     const cJSON *member;
 
     cJSON_ArrayForEach(member, diff)
@@ -148,9 +150,9 @@ static bool is_detail(const struct jobstatus *old, const struct jobstatus *st, c
         for (size_t i = 0; i < ARRAY_LEN(DETAILS); i++)
             found |= strcmp(member->string, DETAILS[i]) == 0;
         if (!found)
-            return false;
+            return true;
     }
-    return jobstatus_finished(st) || same_pods(old, st);
+    return !jobstatus_finished(&p->st) && !same_pods(&p->job->status, &p->st);
 }
 
 void status_announce(struct planner *p)
@@ -206,14 +208,20 @@ bool status_patch(struct planner *p, struct action *out)
     cleanup_json cJSON *status = jobstatus_encode(&p->st);
     cleanup_json cJSON *diff = mergepatch_diff(p->job->status_tree, status);
     bool awaited = is_transition(old, &p->st) && !just_begins(p);
-    if (!diff || (!awaited && is_detail(old, &p->st, diff)))
+    if (!diff)
+        return false;
+    bool progressed = json_find(diff, (const char *[]){"progress", NULL}) != NULL;
+    bool more = awaited || has_more_than_details(p, diff);
+    if (!more && !(progressed && progress_is_due(p)))
         return false;
     int64_t due = p->in->status_written_ms + WRITE_SPACING_MS;
     /* A delete takes the evidence with it: what it showed is written first. */
-    if (!awaited && p->deletes.n == 0 && due > p->now_ms) {
+    if (more && !awaited && p->deletes.n == 0 && due > p->now_ms) {
         planner_requeue(p, due);
         return false;
     }
+    p->progressed = progressed;
+    p->progress_only = !more;
     cleanup_json cJSON *doc = patch_document(p, diff);
     *out =
         (struct action){.kind = ACTION_STATUS, .child = CHILD_JOB, .name = arena_strdup(p->a, p->job->name)};

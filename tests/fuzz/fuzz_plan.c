@@ -1,5 +1,6 @@
 /* fuzz_plan.c - whatever a job, its status and its pods say: each plan is one that may be carried out, and made again it
- * is the same. The input: {"job": ..., "pods": [...], "gone": [uid, ...], "now": ms, "live": true}. */
+ * is the same. The input: {"job": ..., "pods": [...], "gone": [uid, ...], "now": ms, "live": true,
+ * "progress": what its launcher answered, "written": ms}. */
 #include "fuzz.h"
 
 #include "operator/plan/plan.h"
@@ -12,6 +13,7 @@ struct state {
     struct trainjob *job;
     struct pod *pods[PODS_MAX];
     const char *gone[PODS_MAX];
+    struct plan_progress progress;
     struct plan_input in;
 };
 
@@ -29,6 +31,20 @@ static bool belongs(const struct state *s, const struct pod *pod)
         if (strcmp(s->pods[i]->name, pod->name) == 0 || strcmp(s->pods[i]->uid, pod->uid) == 0)
             return false;
     return true;
+}
+
+/* As an answer of the job's own, whatever attempt it is of. */
+static void read_progress(struct plan_progress *p, const cJSON *doc)
+{
+    cleanup_arena struct arena a = {0};
+    const cJSON *answer = get(doc, "progress");
+    const char *uid = json_str(answer, "jobUID");
+    int64_t attempt = json_i64(answer, "attempt", 0);
+
+    p->attempt = attempt >= 0 && attempt <= COUNT_MAX ? (int32_t)attempt : 0;
+    p->written_ms = INT64_C(1767225600000) + json_i64(doc, "written", 0) % INT64_C(1000000000000);
+    p->answered = answer && jobprogress_answer(sv_from(json_print(answer, &a)), uid ? uid : "", p->attempt,
+                                               &p->answer) == JOBPROGRESS_OK;
 }
 
 static void read_state(struct state *s, const cJSON *doc)
@@ -54,6 +70,8 @@ static void read_state(struct state *s, const cJSON *doc)
     s->in.pods = (const struct pod *const *)s->pods;
     s->in.gone_uids = s->gone;
     s->in.now_ms = INT64_C(1767225600000) + json_i64(doc, "now", 0) % INT64_C(1000000000000);
+    read_progress(&s->progress, doc);
+    s->in.progress = &s->progress;
     s->in.tensorboard_image = "tb";
     s->in.launcher_image = "launcher";
 }

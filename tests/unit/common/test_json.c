@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static cJSON *parse(const char *text)
 {
@@ -246,6 +248,26 @@ static void test_bad_text_is_refused(void **state)
     assert_non_null(ok);
 }
 
+/* Exactly `len` bytes: the next one is on a page that nobody may read. */
+static void test_nothing_behind_the_text_is_read(void **state)
+{
+    static const char TEXT[] = "{\"a\":[-12.5e-3,\"\\u00e9\\n\",true,null,{}]}";
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct err err;
+
+    (void)state;
+    assert_true(at != MAP_FAILED);
+    assert_int_equal(mprotect(at + page, page, PROT_NONE), 0);
+    for (size_t len = 0; len <= strlen(TEXT); len++) {
+        char *text = at + page - len;
+        memcpy(text, TEXT, len);
+        cleanup_json cJSON *j = json_parse(text, len, &err);
+        assert_int_equal(j != NULL, len == strlen(TEXT));
+    }
+    assert_int_equal(munmap(at, 2 * page), 0);
+}
+
 static void test_hash_is_of_the_content(void **state)
 {
     const char *const unlike[] = {"{\"a\":1,\"b\":[1,2]}",
@@ -290,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_integers_are_exact),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_bad_text_is_refused),
+        cmocka_unit_test(test_nothing_behind_the_text_is_read),
         cmocka_unit_test(test_hash_is_of_the_content),
         cmocka_unit_test(test_decimals_print_shortest),
         cmocka_unit_test(test_numbers_keep_their_text),

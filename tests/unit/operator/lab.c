@@ -79,7 +79,7 @@ static void operator_start(struct lab *l, struct lab_operator *o)
 {
     struct err err;
     const struct controller_options options = {
-        .tensorboard_image = "tb", .launcher_image = "launcher", .seed = 1};
+        .tensorboard_image = "tb", .launcher_image = "launcher", .seed = 1, .progress_url = l->progress_url};
 
     l->started++;
     o->loop = kube_loop_new((struct clock){wall_ms, mono_ms, l}, &err);
@@ -176,6 +176,20 @@ static long activity(struct lab *l)
     return n;
 }
 
+/* Over a socket of its own, which takes a moment. */
+static bool asks_for_progress(const struct lab_operator *o)
+{
+    return o->controller && controller_counts(o->controller).polls.out > 0;
+}
+
+static bool any_asks(const struct lab *l)
+{
+    for (int i = 0; i < l->n_operators; i++)
+        if (asks_for_progress(&l->operators[i]))
+            return true;
+    return false;
+}
+
 static void turn_loops(struct lab *l)
 {
     struct err err;
@@ -185,7 +199,7 @@ static void turn_loops(struct lab *l)
         if (o->direct)
             fake_direct_turn(o->direct);
         if (o->loop)
-            assert_int_equal(kube_loop_turn(o->loop, o->direct ? 0 : 1, &err), 0);
+            assert_int_equal(kube_loop_turn(o->loop, o->direct && !asks_for_progress(o) ? 0 : 1, &err), 0);
     }
 }
 
@@ -193,7 +207,7 @@ bool lab_turn(struct lab *l)
 {
     turn_loops(l);
     long active = activity(l);
-    l->quiet = active == l->requests ? l->quiet + 1 : 0;
+    l->quiet = active == l->requests && !any_asks(l) ? l->quiet + 1 : 0;
     l->requests = active;
     if (l->quiet < QUIET_TURNS)
         return false;

@@ -61,14 +61,16 @@ static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
         snprintf(state, sizeof(state), "\"terminated\":{\"exitCode\":%d,\"finishedAt\":\"%s\"}", exit_code,
                  finished);
     snprintf(path, sizeof(path), LAB_PODS "/%s", p->name);
-    snprintf(body, sizeof(body),
-             "{\"spec\":{\"nodeName\":\"n0\"},\"status\":{\"phase\":\"%s\",\"containerStatuses\":[{\"name\":"
-             "\"pytorch\","
-             "\"state\":{%s}}]}}",
-             exit_code < 0    ? "Running"
-             : exit_code == 0 ? "Succeeded"
-                              : "Failed",
-             state);
+    snprintf(
+        body, sizeof(body),
+        "{\"spec\":{\"nodeName\":\"n0\"},\"status\":{%s\"phase\":\"%s\",\"containerStatuses\":[{\"name\":"
+        "\"pytorch\","
+        "\"state\":{%s}}]}}",
+        l->progress_url ? "\"podIP\":\"10.0.0.1\"," : "",
+        exit_code < 0    ? "Running"
+        : exit_code == 0 ? "Succeeded"
+                         : "Failed",
+        state);
     assert_true(fake_put(l->server, path, body));
 }
 

@@ -73,6 +73,7 @@ static cJSON *read_job(const char *folder, struct err *err)
 
 struct input {
     struct arena arena;
+    struct plan_progress progress;
     struct plan_input in;
     struct pod **pods;
     struct child *children[3];
@@ -119,11 +120,35 @@ static void read_problem(const cJSON *doc, struct plan_problem *p)
         (void)clock_parse_rfc3339(retry, &p->retry_ms);
 }
 
+static int64_t read_time(const cJSON *o, const char *key)
+{
+    const char *text = json_str(o, key);
+    int64_t ms = 0;
+
+    if (text)
+        (void)clock_parse_rfc3339(text, &ms);
+    return ms;
+}
+
+/* progress: {answer: what the launcher serves, written, slowTold}. It counts as one of the attempt and the job that it names. */
+static void read_progress(const cJSON *doc, struct arena *a, struct plan_progress *ret)
+{
+    const cJSON *brief = get(doc, "progress");
+    const cJSON *answer = get(brief, "answer");
+    const char *text = answer ? json_print(answer, a) : "";
+    const char *uid = json_str(answer, "jobUID");
+
+    ret->attempt = (int32_t)json_i64(answer, "attempt", 0);
+    ret->answered =
+        jobprogress_answer(sv_from(text), uid ? uid : "", ret->attempt, &ret->answer) == JOBPROGRESS_OK;
+    ret->written_ms = read_time(brief, "written");
+    ret->slow_told_ms = read_time(brief, "slowTold");
+}
+
 static int read_input(struct input *i, const cJSON *doc, const struct trainjob *job, struct err *err)
 {
     const cJSON *brief;
     const char *now = json_str(doc, "now");
-    const char *written = json_str(doc, "statusWritten");
     struct plan_input *in = &i->in;
 
     in->job = job;
@@ -133,8 +158,9 @@ static int read_input(struct input *i, const cJSON *doc, const struct trainjob *
     in->tensorboard_image = "docker.io/torchkeeper/tensorboard:test";
     in->launcher_image = "docker.io/torchkeeper/launcher:test";
     (void)clock_parse_rfc3339(now ? now : DEFAULT_NOW, &in->now_ms);
-    if (written)
-        (void)clock_parse_rfc3339(written, &in->status_written_ms);
+    in->status_written_ms = read_time(doc, "statusWritten");
+    read_progress(doc, &i->arena, &i->progress);
+    in->progress = &i->progress;
     i->pods = arena_array(&i->arena, (size_t)cJSON_GetArraySize(get(doc, "pods")), struct pod *);
     cJSON_ArrayForEach(brief, get(doc, "pods"))
     {

@@ -51,6 +51,34 @@ static void test_a_status_that_does_not_stay(void **state)
     keystate_free(k);
 }
 
+/* A progress has a time of its own: others than it are written as if it had not been, also where it does not stay. */
+static void test_progress_keeps_its_own_time(void **state)
+{
+    struct keystate *k = keystate_new("u");
+    struct apply_result r = {.ok = true, .status_written = true, .status_version = "100"};
+    struct keystate_pass pass = {
+        .version = "100", .progressed = true, .progress_only = true, .slow_rank = true};
+
+    (void)state;
+    (void)keystate_learn(k, &r, &pass, 5000, 50);
+    assert_int_equal(k->status_written_ms, 0);
+    assert_int_equal(k->progress.written_ms, 5000 + 300000);
+    assert_int_equal(k->progress.slow_told_ms, 5000);
+    pass = (struct keystate_pass){.version = "99", .progressed = true};
+    (void)keystate_learn(k, &r, &pass, 6000, 50);
+    assert_int_equal(k->status_written_ms, 6000);
+    assert_int_equal(k->progress.written_ms, 6000);
+    pass = (struct keystate_pass){.version = "99"};
+    (void)keystate_learn(k, &r, &pass, 7000, 50);
+    assert_int_equal(k->progress.written_ms, 6000);
+    r.ok = r.status_written = false;
+    pass = (struct keystate_pass){.version = "99", .progressed = true, .slow_rank = true};
+    (void)keystate_learn(k, &r, &pass, 8000, 50);
+    assert_int_equal(k->progress.written_ms, 6000);
+    assert_int_equal(k->progress.slow_told_ms, 5000);
+    keystate_free(k);
+}
+
 static void refuse(struct keystate *k, int64_t generation, int64_t wall_ms)
 {
     struct apply_result r = {.ok = false, .retry_after_ms = -1, .err.code = 403};
@@ -229,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_status_is_awaited),
         cmocka_unit_test(test_a_status_that_does_not_stay),
+        cmocka_unit_test(test_progress_keeps_its_own_time),
         cmocka_unit_test(test_problems_back_off),
         cmocka_unit_test(test_a_failed_create),
         cmocka_unit_test(test_words_that_change_are_told_once),

@@ -166,6 +166,7 @@ static void test_all_that_is_promised_is_there(void **state)
     assert_true(exposition_value(&e, "process_resident_memory_bytes", "") > 4096);
     assert_true(exposition_value(&e, "pytorchtrainingjob_build_info", "version=\"1.2.3\"") == 1);
     assert_true(exposition_value(&e, "reflector_lists_total", QUEUE ",resource=\"pods\"") >= 1);
+    assert_true(exposition_value(&e, "pytorchtrainingjob_progress_polls_total", "result=\"ok\"") == 0);
     assert_true(exposition_value(&e, "workqueue_adds_total", QUEUE) > 0);
     /* every key that became due was taken, but for those that are due still */
     assert_true(exposition_value(&e, "workqueue_queue_duration_seconds_count", QUEUE) ==
@@ -411,6 +412,9 @@ static void check_label(const struct sample *s)
                                        "name=\"pytorchtrainingjob\"",
                                        "name=\"lease\"",
                                        "version=",
+                                       "result=\"ok\"",
+                                       "result=\"failed\"",
+                                       "result=\"dropped\"",
                                        "resource=\"p",
                                        "resource=\"services\"",
                                        "resource=\"deployments\""};

@@ -63,6 +63,7 @@ static void test_from_memory(void **state)
     assert_int_equal(in.status_written_ms, 5);
     assert_int_equal(in.n_pods, 0);
     assert_true(in.unreadable_told);
+    assert_ptr_equal(in.progress, &k.progress);
     /* it has changed since it was read */
     strcpy(k.live_version, "6");
     strcpy(k.status_version, "6");

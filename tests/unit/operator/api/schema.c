@@ -138,7 +138,7 @@ cJSON *schema_sample(const cJSON *schema, bool all)
 
     if (strcmp(type, "boolean") == 0)
         return cJSON_CreateTrue();
-    if (strcmp(type, "integer") == 0 || strcmp(type, "int-or-string") == 0)
+    if (strcmp(type, "integer") == 0 || strcmp(type, "number") == 0 || strcmp(type, "int-or-string") == 0)
         return cJSON_CreateNumber(1);
     if (strcmp(type, "string") == 0)
         return sample_string(schema);

@@ -54,6 +54,34 @@ static void test_statuses_by_name(void **state)
     pod_free(p);
 }
 
+static void test_address(void **state)
+{
+    static const struct {
+        const char *spec, *status, *ip;
+        bool host_network;
+    } ROWS[] = {
+        {"{}", "{\"podIP\":\"10.1.2.3\",\"podIPs\":[{\"ip\":\"fd00::1\"}]}", "10.1.2.3", false},
+        {"{\"hostNetwork\":true}", "{\"podIP\":\"10.1.2.3\"}", "10.1.2.3", true},
+        {"{\"hostNetwork\":\"true\"}", "{}", "", false},
+        {"{}", "{\"podIP\":\"ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255\"}",
+         "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255", false},
+        {"{}", "{\"podIP\":\"ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.2555\"}", "", false},
+        {"{}", "{\"podIP\":7}", "", false},
+    };
+    char text[512];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text), "{" META ",\"spec\":%s,\"status\":%s}", ROWS[i].spec, ROWS[i].status);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_string_equal(p->ip, ROWS[i].ip);
+        assert_int_equal(p->host_network, ROWS[i].host_network);
+        pod_free(p);
+    }
+}
+
 /* The attempt after the label's must still be a number. */
 static void test_attempt_bound(void **state)
 {
@@ -409,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
+        cmocka_unit_test(test_address),
         cmocka_unit_test(test_attempt_bound),
         cmocka_unit_test(test_index_bound),
         cmocka_unit_test(test_bare),

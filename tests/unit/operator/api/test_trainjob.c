@@ -255,8 +255,17 @@ static const struct row REFUSED[] = {
      "spec.runPolicy.cleanUpPolicy: expected one of None, Unfinished, All, got \"Some\""},
     {WITH("\"runPolicy\":{\"retryableExitCodes\":[0]}"),
      "spec.runPolicy.retryableExitCodes[0]: expected an integer 1..255"},
-    {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":5}"),
-     "spec.runPolicy.progressTimeoutSeconds: not supported by this version"},
+    {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":29}"),
+     "spec.runPolicy.progressTimeoutSeconds: expected an integer 30..2147483647, got 29"},
+    {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":30.5}"),
+     "spec.runPolicy.progressTimeoutSeconds: expected an integer 30..2147483647, got 30.5"},
+    {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":30}"),
+     "spec.runPolicy.progressTimeoutSeconds: needs torchrunConfig.launcher: Torchkeeper: set that, or remove "
+     "progressTimeoutSeconds"},
+    {WITH("\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Image\"},\"runPolicy\":{"
+          "\"progressTimeoutSeconds\":30}"),
+     "spec.runPolicy.progressTimeoutSeconds: needs torchrunConfig.launcher: Torchkeeper: set that, or remove "
+     "progressTimeoutSeconds"},
     {WITH("\"runMode\":{\"debug\":{\"replicaSpecs\":[{\"type\":\"ghost\"}]}}"),
      "spec.runMode.debug.replicaSpecs[0].type: expected one of the types of spec.replicaSpecs, got "
      "\"ghost\""},

@@ -1,0 +1,91 @@
+/* progress.c - what the status says of a training's progress, and when that is worth a write. */
+#include "operator/plan/progress.h"
+
+#include "operator/plan/mend.h"
+#include "operator/plan/naming.h"
+#include "operator/plan/planner.h"
+
+#include <string.h>
+
+const struct pod *progress_pod(const struct plan_input *in)
+{
+    const struct trainjob_spec *spec = &in->job->spec;
+    cleanup_arena struct arena a = {0};
+
+    if (in->job->status.phase != JOB_RUNNING || in->job->deleting || in->job->spec_error ||
+        !planner_is_ours(in->job) || spec->paused || !spec->torchrun.enabled || spec->debug.enabled)
+        return NULL;
+    const char *name = naming_pod(&a, in->job->name, spec->replica_specs[0].type, 0);
+    for (int i = 0; i < in->n_pods; i++) {
+        const struct pod *pod = in->pods[i];
+        if (strcmp(pod->name, name) == 0 && pod->attempt == in->job->status.attempt)
+            return pod_is_running(pod) && pod->ip[0] && !pod->host_network ? pod : NULL;
+    }
+    return NULL;
+}
+
+/* A clock that was set back counts as time that has passed. */
+static bool has_passed(int64_t since_ms, int64_t ms, int64_t now_ms)
+{
+    return !since_ms || now_ms < since_ms || now_ms - since_ms >= ms;
+}
+
+static bool tells_slow_rank(const struct plan_progress *in, int64_t now_ms)
+{
+    return in->answer.slow_rank >= 0 && has_passed(in->slow_told_ms, PROGRESS_SLOW_MS, now_ms);
+}
+
+static bool is_worth_a_write(const struct plan_progress *in, const struct jobprogress *shown, int64_t now_ms)
+{
+    return jobprogress_moved(shown, &in->answer.progress) ||
+           has_passed(in->written_ms, PROGRESS_REFRESH_MS, now_ms);
+}
+
+bool progress_is_news(const struct plan_progress *in, const struct jobprogress *shown, int64_t now_ms)
+{
+    return in->answered && (tells_slow_rank(in, now_ms) ||
+                            (in->answer.progress.time_ms && is_worth_a_write(in, shown, now_ms)));
+}
+
+/* The answer of the attempt that the status speaks of; NULL: none. */
+static const struct plan_progress *answer_of(const struct planner *p)
+{
+    const struct plan_progress *in = p->in->progress;
+
+    return in && in->answered && in->attempt == p->job->status.attempt ? in : NULL;
+}
+
+void progress_observe(struct planner *p)
+{
+    const struct plan_progress *in = answer_of(p);
+    struct jobprogress *to = &p->st.progress;
+
+    if (in && in->answer.progress.time_ms) {
+        *to = in->answer.progress;
+        to->time_ms = mend_time(p, to->time_ms);
+    }
+    if (p->st.phase == JOB_SUCCEEDED && to->time_ms) {
+        to->percent = to->percent >= 0 ? 100 : -1;
+        to->eta_s = -1;
+    }
+    if (!in || jobstatus_finished(&p->st) || !tells_slow_rank(in, p->now_ms))
+        return;
+    struct action *event = planner_add(p, &p->creates, ACTION_EVENT); /* it needs no status */
+    event->warning = true;
+    event->reason = "SlowRank";
+    event->message = arena_printf(p->a, "rank %d takes %.2f times the median step time", in->answer.slow_rank,
+                                  in->answer.slow_ratio);
+    p->slow_rank = true;
+}
+
+bool progress_is_due(struct planner *p)
+{
+    const struct plan_progress *in = answer_of(p);
+
+    if (!in || !is_worth_a_write(in, &p->job->status.progress, p->now_ms))
+        return false;
+    if (has_passed(in->written_ms, PROGRESS_SPACING_MS, p->now_ms))
+        return true;
+    planner_requeue(p, in->written_ms + PROGRESS_SPACING_MS);
+    return false;
+}

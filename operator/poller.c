@@ -1,0 +1,255 @@
+/* poller.c - when to ask which job for its progress, and what its answer is worth. */
+#include "operator/poller.h"
+
+#include "common/backoff.h"
+#include "common/memory.h"
+#include "common/random.h"
+#include "kube/fairqueue.h"
+#include "kube/store.h"
+#include "operator/plan/progress.h"
+#include "operator/podget.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RESERVED = 2, FAILURES_MAX = 16 };
+
+static const struct fairqueue_limits LIMITS = {.places = POLLER_PLACES - RESERVED,
+                                               .reserved = RESERVED,
+                                               .share_max = POLLER_NS_MAX,
+                                               .slow_ms = INT64_MAX,
+                                               .later_ms = INT64_MAX};
+
+struct slot {
+    struct podget get;
+    struct asked *of; /* NULL: free */
+    struct poller *poller;
+};
+
+/* One job. */
+struct asked {
+    struct poller *poller;
+    struct poller_target target; /* its strings are its own */
+    struct fairqueue_item turn;
+    struct heap_node due; /* not while it waits for its turn, or is out */
+    struct slot *out;
+    int64_t begun_ms;
+    int failures; /* in a row */
+};
+
+struct poller {
+    struct kube_loop *loop;
+    struct poller_options o;
+    struct kube_store *jobs; /* struct asked by UID */
+    struct fairqueue *turns;
+    struct heap due;
+    struct kube_loop_timer timer;
+    struct slot slots[POLLER_PLACES];
+    struct poller_counts counts;
+    uint64_t random;
+};
+
+static struct asked *asked_of(void *p, size_t offset)
+{
+    return (struct asked *)(void *)((char *)p - offset);
+}
+
+static void set_timer(struct poller *p)
+{
+    const struct heap_node *first = heap_first(&p->due);
+
+    if (first)
+        kube_loop_timer_set(p->loop, &p->timer, first->at_ms);
+    else
+        kube_loop_timer_cancel(p->loop, &p->timer);
+}
+
+static void end(struct asked *j, enum jobprogress_verdict verdict)
+{
+    struct poller *p = j->poller;
+
+    switch (verdict) {
+    case JOBPROGRESS_OK:
+        p->counts.ok++;
+        break;
+    case JOBPROGRESS_OTHERS:
+        p->counts.dropped++;
+        break;
+    case JOBPROGRESS_GARBAGE:
+        p->counts.failed++;
+        break;
+    }
+    if (verdict == JOBPROGRESS_OK)
+        j->failures = 0;
+    else if (j->failures < FAILURES_MAX)
+        j->failures++;
+    fairqueue_end(p->turns, &j->turn);
+    heap_add(&p->due, &j->due,
+             j->begun_ms + backoff_delay_ms(POLLER_INTERVAL_MS, POLLER_BACKOFF_MS, j->failures));
+}
+
+static void begin(struct poller *p, struct asked *j)
+{
+    struct slot *s = p->slots;
+    char url[PODADDRESS_URL_BYTES];
+
+    fairqueue_go(p->turns, &j->turn, kube_loop_now_ms(p->loop));
+    j->begun_ms = kube_loop_now_ms(p->loop);
+    while (s->of)
+        s++;
+    if (!p->o.url(j->target.ip, url) || !podget_start(&s->get, url)) {
+        end(j, JOBPROGRESS_GARBAGE);
+        return;
+    }
+    s->of = j;
+    j->out = s;
+}
+
+static void asked_free(void *value)
+{
+    struct asked *j = value;
+    struct poller *p = j->poller;
+
+    if (j->out) {
+        podget_release(&j->out->get);
+        j->out->of = NULL;
+    }
+    fairqueue_leave(p->turns, &j->turn);
+    heap_remove(&p->due, &j->due);
+    free((char *)j->target.ns);
+    free((char *)j->target.job_uid);
+    free((char *)j->target.pod_uid);
+    free((char *)j->target.ip);
+    free(j);
+}
+
+static void forget_all(struct poller *p)
+{
+    kube_store_free(p->jobs);
+    p->jobs = kube_store_new(asked_free);
+    kube_loop_timer_cancel(p->loop, &p->timer);
+}
+
+/* Let those go whose time and turn have come. */
+static void go_on(void *ctx)
+{
+    struct poller *p = ctx;
+    int64_t now = kube_loop_now_ms(p->loop);
+    struct heap_node *n;
+    struct fairqueue_item *it;
+
+    if (!p->o.leads(p->o.ctx)) {
+        forget_all(p);
+        return;
+    }
+    while ((n = heap_first(&p->due)) && n->at_ms <= now) {
+        struct asked *j = asked_of(n, offsetof(struct asked, due));
+        heap_remove(&p->due, n);
+        fairqueue_wait(p->turns, &j->turn, false, now);
+    }
+    while ((it = fairqueue_next(p->turns, now)))
+        begin(p, asked_of(it, offsetof(struct asked, turn)));
+    set_timer(p);
+}
+
+static void on_done(void *ctx, struct podget *g, const struct sv *body)
+{
+    struct slot *s = ctx;
+    struct asked *j = s->of;
+    struct poller *p = s->poller;
+    struct jobprogress_answer answer;
+    enum jobprogress_verdict verdict = JOBPROGRESS_GARBAGE;
+
+    (void)g;
+    s->of = NULL;
+    j->out = NULL;
+    if (body)
+        verdict = jobprogress_answer(*body, j->target.job_uid, j->target.attempt, &answer);
+    end(j, verdict);
+    if (verdict == JOBPROGRESS_OK && p->o.leads(p->o.ctx))
+        p->o.answered(p->o.ctx, &j->target, &answer);
+    go_on(p);
+}
+
+struct poller *poller_new(struct kube_loop *l, const struct poller_options *options)
+{
+    struct poller *p = memory_must(calloc(1, sizeof(*p)));
+
+    p->loop = l;
+    p->o = *options;
+    p->random = options->seed;
+    p->jobs = kube_store_new(asked_free);
+    p->turns = fairqueue_new(&LIMITS);
+    p->timer = (struct kube_loop_timer){.fire = go_on, .ctx = p};
+    for (int i = 0; i < POLLER_PLACES; i++) {
+        p->slots[i].poller = p;
+        p->slots[i].get = (struct podget){.loop = l, .done = on_done, .ctx = &p->slots[i]};
+    }
+    return p;
+}
+
+void poller_free(struct poller *p)
+{
+    if (!p)
+        return;
+    kube_store_free(p->jobs);
+    kube_loop_timer_cancel(p->loop, &p->timer);
+    for (int i = 0; i < POLLER_PLACES; i++)
+        podget_release(&p->slots[i].get);
+    fairqueue_free(p->turns);
+    heap_release(&p->due);
+    free(p);
+}
+
+static bool is_same(const struct poller_target *a, const struct poller_target *b)
+{
+    return strcmp(a->ns, b->ns) == 0 && strcmp(a->pod_uid, b->pod_uid) == 0 && strcmp(a->ip, b->ip) == 0 &&
+           a->attempt == b->attempt;
+}
+
+void poller_ask(struct poller *p, const struct poller_target *target)
+{
+    const struct kube_store_entry *e = kube_store_get(p->jobs, "", target->job_uid);
+    char url[PODADDRESS_URL_BYTES];
+
+    if (e && is_same(&((const struct asked *)e->value)->target, target))
+        return;
+    poller_forget(p, target->job_uid);
+    if (!p->o.url(target->ip, url))
+        return;
+    struct asked *j = memory_must(calloc(1, sizeof(*j)));
+    j->poller = p;
+    j->target =
+        (struct poller_target){memory_strdup(target->ns), memory_strdup(target->job_uid),
+                               memory_strdup(target->pod_uid), memory_strdup(target->ip), target->attempt};
+    fairqueue_join(p->turns, &j->turn, j->target.ns);
+    heap_add(&p->due, &j->due,
+             kube_loop_now_ms(p->loop) + (int64_t)(random_next(&p->random) % POLLER_INTERVAL_MS));
+    kube_store_put(p->jobs, "", j->target.job_uid, NULL, NULL, j);
+    set_timer(p);
+}
+
+void poller_follow(struct poller *p, const struct plan_input *in)
+{
+    const struct pod *pod = progress_pod(in);
+
+    if (pod)
+        poller_ask(p, &(struct poller_target){in->job->ns, in->job->uid, pod->uid, pod->ip, pod->attempt});
+    else
+        poller_forget(p, in->job->uid);
+}
+
+void poller_forget(struct poller *p, const char *job_uid)
+{
+    if (kube_store_remove(p->jobs, "", job_uid, NULL)) /* its place may be another's */
+        kube_loop_timer_set(p->loop, &p->timer, kube_loop_now_ms(p->loop));
+}
+
+struct poller_counts poller_counts(const struct poller *p)
+{
+    struct poller_counts c = p->counts;
+
+    for (int i = 0; i < POLLER_PLACES; i++)
+        c.out += p->slots[i].of != NULL;
+    return c;
+}

@@ -1,0 +1,196 @@
+/* test_progress.c - which pod is asked for progress, and which answer is worth a pass; golden cases (progress-*) show what a plan
+ * makes of it.
+ */
+#include "test.h"
+
+#include "operator/plan/progress.h"
+
+#include <string.h>
+
+#define NOW INT64_C(1795514400000)
+
+/* Pod 0 of a job that runs torchrun. */
+struct rig {
+    struct trainjob job;
+    struct pod pod, other;
+    const struct pod *pods[2];
+    struct plan_input in;
+};
+
+static struct pod running(const char *name, const char *ip)
+{
+    return (struct pod){
+        .name = name, .ip = ip, .attempt = 3, .phase = POD_RUNNING, .training = {.state = CONTAINER_RUNNING}};
+}
+
+static void rig_init(struct rig *r)
+{
+    *r = (struct rig){.pod = running("j-node-0", "10.0.0.1"), .other = running("j-node-1", "10.0.0.2")};
+    r->job = (struct trainjob){.name = "j"};
+    r->job.spec.replica_specs[0] = (struct replica_spec){.type = "node", .replicas = 2};
+    r->job.spec.n_replica_specs = 1;
+    r->job.spec.torchrun.enabled = true;
+    r->job.status = (struct jobstatus){.phase = JOB_RUNNING, .attempt = 3};
+    r->pods[0] = &r->other;
+    r->pods[1] = &r->pod;
+    r->in = (struct plan_input){.job = &r->job, .pods = r->pods, .n_pods = 2};
+}
+
+static void managed_by_us(struct rig *r)
+{
+    r->job.spec.run_policy.managed_by = TRAINJOB_MANAGED_BY;
+}
+
+static void nothing(struct rig *r)
+{
+    (void)r;
+}
+
+static void pending(struct rig *r)
+{
+    r->job.status.phase = JOB_PENDING;
+}
+
+static void succeeded(struct rig *r)
+{
+    r->job.status.phase = JOB_SUCCEEDED;
+}
+
+static void deleting(struct rig *r)
+{
+    r->job.deleting = true;
+}
+
+static void invalid(struct rig *r)
+{
+    r->job.spec_error = "spec: no";
+    r->job.spec.n_replica_specs = 0;
+    r->job.spec.replica_specs[0].type = NULL;
+}
+
+static void managed_by_others(struct rig *r)
+{
+    r->job.spec.run_policy.managed_by = "example.org/other";
+}
+
+static void paused(struct rig *r)
+{
+    r->job.spec.paused = true;
+}
+
+static void no_torchrun(struct rig *r)
+{
+    r->job.spec.torchrun.enabled = false;
+}
+
+static void debug(struct rig *r)
+{
+    r->job.spec.debug.enabled = true;
+}
+
+static void earlier_attempt(struct rig *r)
+{
+    r->pod.attempt = 2;
+}
+
+static void no_address(struct rig *r)
+{
+    r->pod.ip = "";
+}
+
+static void host_network(struct rig *r)
+{
+    r->pod.host_network = true;
+}
+
+static void ended(struct rig *r)
+{
+    r->pod.training.state = CONTAINER_TERMINATED;
+}
+
+static void waits(struct rig *r)
+{
+    r->pod.training.state = CONTAINER_WAITING;
+}
+
+static void terminating(struct rig *r)
+{
+    r->pod.deletion_ms = 5;
+}
+
+static void unknown(struct rig *r)
+{
+    r->pod.phase = POD_PHASE_UNKNOWN;
+}
+
+static void gone(struct rig *r)
+{
+    r->in.n_pods = 1;
+}
+
+static void test_who_is_asked(void **state)
+{
+    static void (*const ASKED[])(struct rig *) = {nothing, managed_by_us};
+    static void (*const NOT[])(struct rig *) = {
+        pending,     succeeded,   deleting,        invalid,    managed_by_others, paused,
+        no_torchrun, debug,       earlier_attempt, no_address, host_network,      ended,
+        waits,       terminating, unknown,         gone,
+    };
+    struct rig r;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ASKED); i++) {
+        rig_init(&r);
+        ASKED[i](&r);
+        assert_ptr_equal(progress_pod(&r.in), &r.pod);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(NOT); i++) {
+        rig_init(&r);
+        NOT[i](&r);
+        if (progress_pod(&r.in))
+            fail_msg("row %zu", i);
+    }
+}
+
+/* A job of many pods is not planned every 10 s only because one of them was asked. */
+static void test_news(void **state)
+{
+    static const struct {
+        int64_t percent, written_before_ms, slow_rank, told_before_ms;
+        bool want;
+    } ROWS[] = {
+        {47, 1000, -1, 0, false},
+        {48, 1000, -1, 0, true},
+        {47, PROGRESS_REFRESH_MS - 1, -1, 0, false},
+        {47, PROGRESS_REFRESH_MS, -1, 0, true},
+        {47, NOW, -1, 0, true},   /* never */
+        {47, -1000, -1, 0, true}, /* the clock was set back */
+        {47, 1000, 3, NOW, true}, /* never told */
+        {47, 1000, 3, PROGRESS_SLOW_MS - 1, false},
+        {47, 1000, 3, PROGRESS_SLOW_MS, true},
+    };
+    const struct jobprogress shown = {.time_ms = 1, .percent = 47};
+    struct plan_progress in;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        in = (struct plan_progress){.answered = true,
+                                    .answer = {.progress = {.time_ms = NOW, .percent = ROWS[i].percent},
+                                               .slow_rank = (int32_t)ROWS[i].slow_rank},
+                                    .written_ms = NOW - ROWS[i].written_before_ms,
+                                    .slow_told_ms = NOW - ROWS[i].told_before_ms};
+        if (progress_is_news(&in, &shown, NOW) != ROWS[i].want)
+            fail_msg("row %zu", i);
+        in.answered = false;
+        assert_false(progress_is_news(&in, &shown, NOW));
+    }
+    in = (struct plan_progress){.answered = true, .answer.slow_rank = -1}; /* it has seen nothing yet */
+    assert_false(progress_is_news(&in, &shown, NOW));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_who_is_asked), cmocka_unit_test(test_news)};
+
+    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+/* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything. */
+#include "test.h"
+
+#include "fakepods.h"
+#include "lab.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define JOB                                                                                                  \
+    "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
+    "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"torchrunConfig\":{\"enabled\":true}," \
+    "\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1,\"restartPolicy\":\"ExitCode\",\"template\":{"      \
+    "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
+#define EVENTS "/api/v1/namespaces/ns/events"
+
+struct rig {
+    struct lab lab; /* first: lab_until passes it on */
+    struct fakepods pods;
+    char uid[64];
+    double percent;
+    int step;
+    const char *more;
+    int attempt;
+};
+
+static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
+{
+    struct rig *r = ctx;
+    char body[512];
+
+    assert_string_equal(path, "10.0.0.1");
+    snprintf(body, sizeof(body),
+             "{\"jobUID\":\"%s\",\"attempt\":%d,\"restarts\":0,\"time\":\"2026-11-24T10:00:00Z\",\"step\":%d,"
+             "\"percent\":%.1f%s}",
+             r->uid, r->attempt, r->step++, r->percent, r->more);
+    fakepods_say(ret, body);
+}
+
+static bool runs(struct lab *l)
+{
+    return lab_status_is(l, LAB_JOB, "phase", "Running");
+}
+
+static void rig_start(struct rig *r, int (*script)(int attempt, int index))
+{
+    *r = (struct rig){.percent = 47.5, .more = ""};
+    lab_start_direct(&r->lab, script, 1);
+    r->lab.progress_url = fakepods_url;
+    r->lab.hold_master = true;
+    lab_crash(&r->lab);
+    r->pods.loop = r->lab.operators[0].loop;
+    r->pods.answer = answer;
+    r->pods.ctx = r;
+    fakepods_start(&r->pods);
+    assert_true(fake_put(r->lab.server, LAB_JOB, JOB));
+    cleanup_json cJSON *job = lab_get(&r->lab, LAB_JOB);
+    snprintf(r->uid, sizeof(r->uid), "%s",
+             json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"));
+    lab_until(&r->lab, runs);
+}
+
+static void rig_stop(struct rig *r)
+{
+    fakepods_stop(&r->pods);
+    lab_stop(&r->lab);
+}
+
+static bool shows(struct lab *l, const char *want)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const char *got = json_str(json_find(job, (const char *[]){"status", "progress", NULL}), "summary");
+
+    return got ? want && strcmp(got, want) == 0 : !want;
+}
+
+static bool shows_47(struct lab *l)
+{
+    return shows(l, "47%");
+}
+
+static bool shows_48(struct lab *l)
+{
+    return shows(l, "48%");
+}
+
+static bool succeeded(struct lab *l)
+{
+    return lab_status_is(l, LAB_JOB, "phase", "Succeeded");
+}
+
+static bool restarted(struct lab *l)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+
+    return runs(l) && json_i64(json_find(job, (const char *[]){"status", NULL}), "attempt", 0) == 1;
+}
+
+static void pass_s(struct rig *r, int s)
+{
+    int64_t until_ms = r->lab.offset_ms + (int64_t)s * 1000;
+
+    while (r->lab.offset_ms < until_ms)
+        lab_turn(&r->lab);
+}
+
+static void test_written(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_start(&r, lab_well);
+    lab_until(&r.lab, shows_47);
+    int writes = fake_log_count(r.lab.server, "PATCH", "/status");
+    int asked = r.pods.requests;
+    uint64_t passes = controller_counts(r.lab.operators[0].controller).passes;
+    pass_s(&r, 590);
+    assert_in_range(r.pods.requests - asked, 50, 61);
+    assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 8, 10); /* once a minute */
+    /* Most answers cause no pass. */
+    const struct controller_counts counts = controller_counts(r.lab.operators[0].controller);
+    assert_in_range(counts.passes - passes, 8, 30);
+    assert_int_equal(counts.polls.ok, r.pods.requests);
+    assert_int_equal(counts.polls.failed + counts.polls.dropped, 0);
+    r.percent = 48;
+    lab_until(&r.lab, shows_48);
+    r.lab.hold_master = false;
+    lab_until(&r.lab, succeeded);
+    assert_true(shows(&r.lab, "100%"));
+    asked = r.pods.requests;
+    pass_s(&r, 60);
+    assert_int_equal(r.pods.requests, asked);
+    rig_stop(&r);
+}
+
+/* The percent changes with each answer: a write for each, and no more. */
+static void test_spacing(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_start(&r, lab_well);
+    lab_until(&r.lab, shows_47);
+    int writes = fake_log_count(r.lab.server, "PATCH", "/status");
+    for (int i = 0; i < 100; i++) {
+        r.percent = i % 2 ? 60 : 30;
+        pass_s(&r, 3);
+    }
+    assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 10, 31);
+    rig_stop(&r);
+}
+
+/* Of another job, of another attempt, or garbage: the job goes on as if nobody had asked. */
+static void test_lies(void **state)
+{
+    static const char *const UIDS[] = {"someone", "\"", ""};
+    struct rig r;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(UIDS); i++) {
+        rig_start(&r, lab_well);
+        snprintf(r.uid, sizeof(r.uid), "%s", UIDS[i]);
+        int asked = r.pods.requests;
+        pass_s(&r, 120);
+        assert_true(r.pods.requests > asked);
+        assert_true(shows(&r.lab, NULL));
+        r.lab.hold_master = false;
+        lab_until(&r.lab, succeeded);
+        assert_true(shows(&r.lab, NULL));
+        rig_stop(&r);
+    }
+}
+
+static int killed_once(int attempt, int index)
+{
+    (void)index;
+    return attempt == 0 ? 137 : 0;
+}
+
+static void test_next_attempt(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_start(&r, killed_once);
+    lab_until(&r.lab, shows_47);
+    r.percent = 99; /* the first attempt's number: nobody's any more */
+    r.lab.hold_master = false;
+    while (!lab_status_is(&r.lab, LAB_JOB, "phase", "Pending"))
+        lab_turn(&r.lab);
+    r.lab.hold_master = true;
+    lab_until(&r.lab, restarted);
+    pass_s(&r, 60);
+    assert_false(shows(&r.lab, NULL)); /* the old one stays */
+    r.percent = 48;
+    r.attempt = 1;
+    lab_until(&r.lab, shows_48);
+    rig_stop(&r);
+}
+
+static int slow_rank_events(struct rig *r)
+{
+    int n = 0;
+
+    for (int i = fake_count(r->lab.server, EVENTS) - 1; i >= 0; i--) {
+        cleanup_json cJSON *e = fake_nth_json(r->lab.server, EVENTS, i);
+        if (e && strcmp(json_str(e, "reason"), "SlowRank") == 0)
+            n += (int)json_i64(e, "count", 1);
+    }
+    return n;
+}
+
+static void test_slow_rank(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_start(&r, lab_well);
+    lab_until(&r.lab, shows_47);
+    r.more = ",\"straggler\":{\"rank\":3,\"ratio\":1.42}";
+    pass_s(&r, 600);
+    assert_int_equal(slow_rank_events(&r), 1);
+    pass_s(&r, 3600);
+    assert_int_equal(slow_rank_events(&r), 2);
+    rig_stop(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_written),      cmocka_unit_test(test_spacing),   cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_next_attempt), cmocka_unit_test(test_slow_rank),
+    };
+
+    return cmocka_run_group_tests_name("progress", tests, NULL, NULL);
+}
