@@ -6,11 +6,22 @@
 #include "launcher/process.h"
 
 #include <inttypes.h>
-#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const char PROC[] = "/proc";
+
+/* Without waiting for the console: the other nodes wait for this one's suspect. */
+__attribute__((format(printf, 2, 3))) static void say(struct agent *g, const char *fmt, ...)
+{
+    cleanup_arena struct arena a = {0};
+    va_list args;
+
+    va_start(args, fmt);
+    logs_say(&g->logs, arena_vprintf(&a, fmt, args), 0);
+    va_end(args);
+}
 
 void agent_hang_open(struct agent *g)
 {
@@ -119,10 +130,10 @@ static void look_first(struct agent *g, int64_t now_ms)
     cleanup_arena struct arena a = {0};
     const struct evidence e = evidence_scan(PROC, &a);
 
-    agent_say(g,
-              "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
-              "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
-              h->limit_ms / 1000);
+    say(g,
+        "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
+        "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
+        h->limit_ms / 1000);
     for (int i = 0; i < g->round.n; i++) {
         const struct exit_worker *w = &g->round.workers[i];
         struct suspect_rank *r = &h->found[i];
@@ -167,7 +178,7 @@ static void look_again(struct agent *g, int local, int64_t now_ms)
     }
     last_line(&g->logs.ranks[local], r->last_line);
     suspect_describe(r, text);
-    agent_say(g, "torchrun: %s\n", text);
+    say(g, "torchrun: %s\n", text);
 }
 
 /* Abort the rank's next Python process once the last one has ended. True: no more are left. */
@@ -239,7 +250,7 @@ static void tell(struct agent *g)
     snprintf(h->message, sizeof(h->message), "no progress for %" PRId64 " s: %s", h->limit_ms / 1000, s.text);
     h->blamed = s.index;
     h->stage = HANG_TOLD;
-    agent_say(g, "torchrun: %s%s\n", g->meets ? "on this node: " : "", h->message);
+    say(g, "torchrun: %s%s\n", g->meets ? "on this node: " : "", h->message);
     if (g->meets)
         tell_nodes(g, &s);
 }

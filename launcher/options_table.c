@@ -170,6 +170,15 @@ void options_print_help(bool launch)
         "  value from the environment: --nproc-per-node from PET_NPROC_PER_NODE, and so on.\n\n");
     for (size_t i = 0; i < ARRAY_LEN(groups); i++)
         print_group(groups[i]);
+    printf("ENVIRONMENT\n"
+           "  TORCHKEEPER_PROGRESS_TIMEOUT=SECONDS\n"
+           "       A run in which no rank of any node shows a sign of life for so long hangs: signs are "
+           "output, a change\n"
+           "       of the progress file, and steps and collective calls of this project's trainer. It is "
+           "ended, the rank\n"
+           "       that holds up the others is named, and its node ends with 138, whatever --max-restarts "
+           "says. All\n"
+           "       nodes need it, with the same value. Without it a run may hang for ever.\n\n");
     printf("EXIT STATUS\n"
            "  0 when every rank ended with 0. Else the status of the rank that failed first (of the first "
            "that did\n"
@@ -178,7 +187,9 @@ void options_print_help(bool launch)
            "  SIGTERM, 130 after SIGINT. 2: wrong usage. 1: the program cannot be started.\n"
            "  With several nodes, one on which nothing failed by itself ends with 140 and tells what did, "
            "where;\n"
-           "  138: too few nodes came, or this machine lacks memory, processes or descriptors.\n\n"
+           "  138: too few nodes came, this machine lacks memory, processes or descriptors, or the run hung "
+           "because\n"
+           "  of a rank here (TORCHKEEPER_PROGRESS_TIMEOUT).\n\n"
            "EXAMPLES\n"
            "  %s --nproc-per-node=4 trainer mnist-cnn\n"
            "  %s --standalone --nproc-per-node=gpu train.py --epochs 10\n"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A rank that takes more of a CPU runs; others sleep, but for a moment now and then. */
+/* A rank that takes more of a CPU runs, also by another thread than its main one; others sleep, but for a moment now and then. */
 enum { RUNS_PERCENT = 20 };
 
 __attribute__((format(printf, 2, 3))) static void add(char out[static SUSPECT_BYTES], const char *fmt, ...)
@@ -23,7 +23,7 @@ __attribute__((format(printf, 2, 3))) static void add(char out[static SUSPECT_BY
 
 static bool runs(const struct suspect_rank *r)
 {
-    return r->cpu_percent >= RUNS_PERCENT;
+    return r->state == 'R' || r->cpu_percent >= RUNS_PERCENT; /* R also where it waits for a CPU */
 }
 
 /* " (D, nfs_wait)" */

@@ -41,18 +41,18 @@ def stand():
         if ctypes.PyDLL(None).vfork() == 0:
             time.sleep(100000)
     elif how == "left":
-        os.kill(os.getpid(), 0)
         time.sleep(100000)
 
 
 def main():
     dist.init_process_group("gloo")
     model = DistributedDataParallel(torch.nn.Linear(8, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step in range(1000):
-        optimizer.zero_grad()
+        model.zero_grad()
         model(torch.randn(4, 8)).square().mean().backward()
-        optimizer.step()
+        with torch.no_grad():  # torch.optim would load for another second
+            for weights in model.parameters():
+                weights -= 0.05 * weights.grad
         if step == 3 and how == "lost":
             dist.barrier()
             say_so()

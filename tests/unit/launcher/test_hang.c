@@ -97,11 +97,12 @@ static void test_others_have_ended(void **state)
 static void test_output_is_a_sign(void **state)
 {
     static const char script[] =
-        "[ $RANK = 0 ] && exec sleep 2; i=0; while [ $i -lt 20 ]; do echo $i; sleep 0.1; "
+        "[ $RANK = 0 ] && exec sleep 3.5; i=0; while [ $i -lt 35 ]; do echo $i; sleep 0.1; "
         "i=$((i+1)); done";
     struct run runs[3];
 
     (void)state;
+    setenv(LIMIT, "2", 1);
     run_start(&runs[0], RUN_ARGS("--nproc-per-node=2"), script);
     run_start(&runs[1], RUN_ARGS("--nproc-per-node=2", "--log-dir=logs", "--redirects=3"), script);
     run_start(&runs[2], RUN_ARGS("--nproc-per-node=2", "--local-ranks-filter=0"), script);
@@ -179,32 +180,39 @@ static void test_other_ends(void **state)
  * none: the parent of a vfork whose child does nothing is in it, and takes no signal but SIGKILL. */
 static void test_python(void **state)
 {
-    static const char script[] = "cat >tmp.$RANK <<'E'\n"
-                                 "import ctypes, os, time\n"
-                                 "def step(how):\n"
-                                 "    if how == 'loop':\n"
-                                 "        while True: pass\n"
-                                 "    if how == 'fifo':\n"
-                                 "        os.mkfifo('fifo')\n"
-                                 "        open('fifo').read()\n"
-                                 "    if how == 'lock':\n"
-                                 "        ctypes.PyDLL(None).pause()\n"
-                                 "    if ctypes.PyDLL(None).vfork() == 0: time.sleep(1000)\n"
-                                 "print('here', flush=True)\n"
-                                 "if os.environ['RANK'] == '1':\n"
-                                 "    step(os.environ['HOW'])\n"
-                                 "time.sleep(1000)\n"
-                                 "E\n"
-                                 "mv tmp.$RANK a.py; python3 a.py; echo over"; /* a child of the shell */
+    static const char script[] =
+        "cat >tmp.$RANK <<'E'\n"
+        "import ctypes, os, time\n"
+        "def step(how):\n"
+        "    if how == 'loop':\n"
+        "        while True: pass\n"
+        "    if how == 'fifo':\n"
+        "        os.mkfifo('fifo')\n"
+        "        open('fifo').read()\n"
+        "    if how == 'lock':\n"
+        "        ctypes.PyDLL(None).pause()\n"
+        "    if ctypes.PyDLL(None).vfork() == 0: time.sleep(1000)\n"
+        "def deep(n):\n"
+        "    deep(n - 1) if n else step(os.environ['HOW'])\n"
+        "rank = os.environ['RANK']\n"
+        "open('here.' + rank, 'w').close()\n"
+        "if rank == '1':\n"
+        "    deep(50)\n"
+        "time.sleep(1000)\n"
+        "E\n"
+        "mv tmp.$RANK a.py\n"
+        "for other in 0 1 2; do while [ ! -e here.$other ]; do echo .; sleep 0.1; done; done &\n"
+        "[ $RANK = 1 ] || exec python3 a.py\n"
+        "python3 a.py; echo over"; /* a child of the shell */
     static const char *const ways[][2] = {
-        {"loop", "no progress for 3 s: rank 1 loops in a.py:4 step()"},
-        {"fifo", "no progress for 3 s: rank 1 is in a.py:7 step() (S"},
-        {"lock", "no progress for 3 s: rank 1 is in a.py:9 step() (S"},
-        {"disk", "no progress for 3 s: rank 1 is in uninterruptible sleep (D"}};
+        {"loop", "no progress for 2 s: rank 1 loops in a.py:4 step()"},
+        {"fifo", "no progress for 2 s: rank 1 is in a.py:7 step() (S"},
+        {"lock", "no progress for 2 s: rank 1 is in a.py:9 step() (S"},
+        {"disk", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"}};
     struct run runs[ARRAY_LEN(ways)];
 
     (void)state;
-    setenv(LIMIT, "3", 1);
+    setenv(LIMIT, "2", 1);
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         setenv("HOW", ways[i][0], 1);
         run_start(&runs[i], RUN_ARGS("--nproc-per-node=3"), script);
@@ -222,6 +230,7 @@ static void test_two_nodes(void **state)
     struct crew c;
 
     (void)state;
+    setenv("PTJ_TERMINATION_LOG", "report", 1);
     crew_open(&c, 2);
     crew_start_all(&c, RUN_ARGS("--nnodes=2", "--nproc-per-node=2", "--max-restarts=3"),
                    "echo rank $RANK; [ $RANK = 3 ] && kill -STOP $$; exec sleep 1000");
@@ -230,6 +239,7 @@ static void test_two_nodes(void **state)
     for (int i = 0; i < 2; i++) {
         expect_blame(&c.runs[i], 3, "no progress for 1 s: rank 3 is stopped (T)");
         assert_int_equal(count(&c.runs[i], "rank "), 2);
+        assert_int_equal(run_has_file(&c.runs[i], "report"), i == 1);
     }
     crew_release(&c);
 }
@@ -240,10 +250,11 @@ static void test_a_node_that_is_quiet(void **state)
     struct crew c;
 
     (void)state;
+    setenv(LIMIT, "2", 1);
     crew_open(&c, 2);
     crew_start_all(
         &c, RUN_ARGS("--nnodes=2"),
-        "[ $NODE = 1 ] && exec sleep 2.5; i=0; while [ $i -lt 25 ]; do echo $i; sleep 0.1; i=$((i+1)); "
+        "[ $NODE = 1 ] && exec sleep 3.5; i=0; while [ $i -lt 35 ]; do echo $i; sleep 0.1; i=$((i+1)); "
         "done");
     for (int i = 0; i < 2; i++)
         assert_int_equal(crew_wait(&c, i), 0);

@@ -94,8 +94,9 @@ static void test_collective_calls(void **state)
     r[1].state = 'R';
     r[1].wchan[0] = '\0';
     expect(r, STRENGTH_ODD, 1, "rank 5 goes no further after broadcast 7 (R)");
+    sleepers(r);
     for (int i = 0; i < N; i++)
-        r[i].finished = 7;
+        r[i].begun = r[i].finished = 7;
     expect(r, STRENGTH_UNKNOWN, 0, "cannot tell which rank: rank 4 sleeps (S, futex_wait_queue)");
     /* Other nodes' ranks have got further. */
     in_call(r, RANK_CALL_ALL_REDUCE, 11);
@@ -158,6 +159,7 @@ static void test_looks(void **state)
     expect(r, STRENGTH_UNKNOWN, 0, "cannot tell which rank: rank 4 sleeps (S, futex_wait_queue)");
     r[0].state = 'R';
     r[0].wchan[0] = '\0';
+    expect(r, STRENGTH_ODD, 0, "rank 4 runs, unlike the others (R)"); /* though others take the CPUs */
     r[0].cpu_percent = 97;
     expect(r, STRENGTH_ODD, 0, "rank 4 runs, unlike the others (R)");
     expect_run(r, 2, 0, 0, STRENGTH_UNKNOWN, 0,
