@@ -212,9 +212,8 @@ static void test_no_service(void **state)
     set_port();
     assert_true((taken = net_listen(served, &port, &err)) >= 0);
     assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=1"), "exit 3", &r), 3);
-    snprintf(text, sizeof(text),
-             "torchrun: no progress on port %d: cannot listen at port %d: Address already in use\n", served,
-             served);
+    snprintf(text, sizeof(text), "torchrun: no progress on port %d: cannot listen at port %d: Address ",
+             served, served);
     assert_non_null(strstr(buf_str(&r.err), text));
     assert_int_equal(count(buf_str(&r.err), "no progress"), 1);
     close(taken);
