@@ -2,6 +2,7 @@
 #include "launcher/progress/answer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/contract.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -66,10 +67,9 @@ void answer_progress(const struct answer *a, struct buf *out)
 
     if (a->progress.wall_ms)
         clock_rfc3339(a->progress.wall_ms, false, time);
-    (void)buf_printf(out, &full,
-                     "{\"jobUID\": \"%s\", \"attempt\": %" PRId64 ", \"restarts\": %" PRId64
-                     ", \"time\": \"%s\"",
-                     a->job_uid, a->attempt, a->restarts, time);
+    (void)buf_printf(
+        out, &full, "{\"job\": \"%s\", \"attempt\": %" PRId64 ", \"restarts\": %" PRId64 ", \"time\": \"%s\"",
+        contract_job_mark(a->job_uid), a->attempt, a->restarts, time);
     list_figures(a, figures);
     for (int i = 0; i < FIGURES; i++)
         if (figures[i].member && isfinite(figures[i].value)) {

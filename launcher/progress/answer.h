@@ -1,14 +1,15 @@
 /* answer.h - the two texts that a launcher serves: the JSON of GET /progress and the Prometheus text of GET /metrics. Pure.
  *
- * GET /progress is one object of at most ANSWER_BYTES. jobUID, attempt, restarts and time are always there; every other
+ * GET /progress is one object of at most ANSWER_BYTES. job, attempt, restarts and time are always there; every other
  * member is absent while it is not known:
  *
- *   {"jobUID": "1f0c...", "attempt": 2, "restarts": 0, "time": "2026-11-24T10:00:00Z",
+ *   {"job": "5c0d9f8e7b6a", "attempt": 2, "restarts": 0, "time": "2026-11-24T10:00:00Z",
  *    "step": 1200, "totalSteps": 5000, "epoch": 1, "totalEpochs": 3, "percent": 24.0, "etaSeconds": 532,
  *    "loss": 0.531, "samplesPerSecond": 812.5,
  *    "straggler": {"rank": 3, "ratio": 1.42}}
  *
- * `time` is that of the last observation; "" before the first. `epoch` counts from 1. A jobUID is "" outside of a job.
+ * `time` is that of the last observation; "" before the first. `epoch` counts from 1. `job` is contract_job_mark of the job's UID, "" outside
+ * of a job.
  *
  * Errors: none: *out has room for ANSWER_BYTES, and each text is bounded by its fields.
  */

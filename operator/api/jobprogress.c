@@ -2,6 +2,7 @@
 #include "operator/api/jobprogress.h"
 
 #include "common/clock.h"
+#include "common/contract.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -131,12 +132,12 @@ enum jobprogress_verdict jobprogress_answer(struct sv text, const char *job_uid,
     struct err ignored;
     cleanup_json cJSON *doc =
         text.len <= JOBPROGRESS_ANSWER_BYTES ? json_parse(text.p, text.len, &ignored) : NULL;
-    const char *uid = json_str(doc, "jobUID");
+    const char *job = json_str(doc, "job");
     int64_t of = json_i64(doc, "attempt", -1);
 
-    if (!uid || of < 0)
+    if (!job || of < 0)
         return JOBPROGRESS_GARBAGE;
-    if (strcmp(uid, job_uid) != 0 || of != attempt)
+    if (strcmp(job, contract_job_mark(job_uid)) != 0 || of != attempt)
         return JOBPROGRESS_OTHERS;
     jobprogress_decode(doc, &ret->progress);
     read_straggler(member(doc, "straggler"), ret);

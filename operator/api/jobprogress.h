@@ -1,7 +1,7 @@
 /* jobprogress.h - how far a job's training is: read it from a launcher's answer to GET /progress, and from and for the
  * job's status. Pure.
  *
- * The answer has the members of status.progress, and jobUID, attempt, straggler; launcher/progress/answer.h describes it.
+ * The answer has the members of status.progress, and job, attempt, straggler; launcher/progress/answer.h describes it.
  * Whoever runs in the pod may have written it. No text of it gets into a status.
  *
  * Ownership: plain values, no pointers.

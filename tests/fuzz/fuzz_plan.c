@@ -38,7 +38,7 @@ static void read_progress(struct plan_progress *p, const cJSON *doc)
 {
     cleanup_arena struct arena a = {0};
     const cJSON *answer = get(doc, "progress");
-    const char *uid = json_str(answer, "jobUID");
+    const char *uid = json_str(answer, "job");
     int64_t attempt = json_i64(answer, "attempt", 0);
 
     p->attempt = attempt >= 0 && attempt <= COUNT_MAX ? (int32_t)attempt : 0;

@@ -25,7 +25,7 @@ static struct answer nothing(void)
 
 static struct answer much(void)
 {
-    return (struct answer){.job_uid = "1f0c-A",
+    return (struct answer){.job_uid = "1f0c9a8e-a1b2c3d4e5-f6A",
                            .attempt = 2,
                            .restarts = 3,
                            .progress = {.step = 1200,
@@ -67,9 +67,9 @@ static void test_progress(void **state)
         struct answer answer;
         const char *want;
     } rows[] = {
-        {nothing(), "{\"jobUID\": \"\", \"attempt\": 0, \"restarts\": 0, \"time\": \"\"}\n"},
+        {nothing(), "{\"job\": \"\", \"attempt\": 0, \"restarts\": 0, \"time\": \"\"}\n"},
         {much(),
-         "{\"jobUID\": \"1f0c-A\", \"attempt\": 2, \"restarts\": 3, \"time\": \"2026-11-24T10:00:00Z\", "
+         "{\"job\": \"b2c3d4e5-f6A\", \"attempt\": 2, \"restarts\": 3, \"time\": \"2026-11-24T10:00:00Z\", "
          "\"step\": 1200, \"totalSteps\": 5000, \"epoch\": 1, \"totalEpochs\": 3, \"percent\": 24, "
          "\"etaSeconds\": 532, \"loss\": 0.531, \"samplesPerSecond\": 812.5, "
          "\"straggler\": {\"rank\": 3, \"ratio\": 1.42}}\n"},

@@ -106,7 +106,7 @@ static void test_pages(void **state)
     struct serve *s = start();
 
     (void)state;
-    expect(s, GET, "\"jobUID\": \"1f0c\", \"attempt\": 0, \"restarts\": 7, \"time\": \"\", \"step\": 7}\n");
+    expect(s, GET, "\"job\": \"1f0c\", \"attempt\": 0, \"restarts\": 7, \"time\": \"\", \"step\": 7}\n");
     expect(s, "GET /metrics HTTP/1.1\r\n\r\n", "\ntorchkeeper_training_step 7\n");
     expect(s, "PUT /progress HTTP/1.1\r\n\r\n", "HTTP/1.1 405 ");
     const struct answer later = at_step(8);

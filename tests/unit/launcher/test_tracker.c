@@ -100,7 +100,7 @@ static void test_lines(void **state)
               "if [ $RANK = 1 ]; then echo step 9/10; touch said; " UNTIL("end") "exit; fi; " UNTIL(
                   "said") "echo step 3/10; " UNTIL("two") "echo step 5/10 >&2; " UNTIL("end"));
     ask_for(&r, "/progress", "\"step\": 3, \"totalSteps\": 10, \"percent\": 30");
-    ask_for(&r, "/progress", "{\"jobUID\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"20");
+    ask_for(&r, "/progress", "{\"job\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"20");
     ask_for(&r, "/metrics", "\ntorchkeeper_training_progress_ratio 0.3\n");
     run_touch(&r, "two");
     ask_for(&r, "/progress", "\"step\": 5, \"totalSteps\": 10, \"percent\": 50");
@@ -270,7 +270,7 @@ static void test_nodes(void **state)
     ask_for(&c.runs[0], "/progress", "\"step\": 2, ");
     served = ports[1];
     assert_string_equal(ask("/progress"),
-                        "{\"jobUID\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"\"}\n");
+                        "{\"job\": \"7a-B\", \"attempt\": 4, \"restarts\": 0, \"time\": \"\"}\n");
     for (int i = 0; i < 2; i++)
         run_touch(&c.runs[i], "end");
     for (int i = 0; i < 2; i++)

@@ -36,9 +36,9 @@ static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
         return;
     }
     snprintf(body, sizeof(body),
-             "{\"jobUID\":\"%s\",\"attempt\":%d,\"time\":\"2026-01-01T00:00:00Z\",\"step\":%lld}",
+             "{\"job\":\"%s\",\"attempt\":%d,\"time\":\"2026-01-01T00:00:00Z\",\"step\":%lld}",
              other ? "someone" : uid, strncmp(path, "late-", 5) == 0 ? 1 : 2, (long long)r->step);
-    fakepods_say(ret, r->ill || strncmp(path, "garbage-", 8) == 0 ? "{\"jobUID\":" : body);
+    fakepods_say(ret, r->ill || strncmp(path, "garbage-", 8) == 0 ? "{\"job\":" : body);
 }
 
 static bool leads(void *ctx)

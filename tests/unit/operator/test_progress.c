@@ -1,6 +1,7 @@
 /* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything. */
 #include "test.h"
 
+#include "common/contract.h"
 #include "fakepods.h"
 #include "lab.h"
 
@@ -31,9 +32,9 @@ static void answer(void *ctx, const char *path, struct fakepods_reply *ret)
 
     assert_string_equal(path, "10.0.0.1");
     snprintf(body, sizeof(body),
-             "{\"jobUID\":\"%s\",\"attempt\":%d,\"restarts\":0,\"time\":\"2026-11-24T10:00:00Z\",\"step\":%d,"
+             "{\"job\":\"%s\",\"attempt\":%d,\"restarts\":0,\"time\":\"2026-11-24T10:00:00Z\",\"step\":%d,"
              "\"percent\":%.1f%s}",
-             r->uid, r->attempt, r->step++, r->percent, r->more);
+             contract_job_mark(r->uid), r->attempt, r->step++, r->percent, r->more);
     fakepods_say(ret, body);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TIME "\"time\":\"2026-11-24T10:00:00Z\""
-#define HEAD "{\"jobUID\":\"u\",\"attempt\":2,\"restarts\":0," TIME
+#define HEAD "{\"job\":\"u\",\"attempt\":2,\"restarts\":0," TIME
 #define TIME_MS INT64_C(1795514400000)
 
 static enum jobprogress_verdict ask(const char *text, struct jobprogress_answer *ret)
@@ -53,7 +53,7 @@ static void test_whole(void **state)
 /* As launcher/progress/answer.c prints it. */
 static void test_as_it_is_served(void **state)
 {
-    static const char TEXT[] = "{\"jobUID\": \"u\", \"attempt\": 2, \"restarts\": 0, \"time\": "
+    static const char TEXT[] = "{\"job\": \"u\", \"attempt\": 2, \"restarts\": 0, \"time\": "
                                "\"2026-11-24T10:00:00Z\", \"step\": 1200, \"percent\": 24, \"loss\": 0.531, "
                                "\"straggler\": {\"rank\": 3, \"ratio\": 1.42}}\n";
     cleanup_arena struct arena a = {0};
@@ -121,11 +121,11 @@ static void test_what_is_shown(void **state)
 static void test_nothing_seen_yet(void **state)
 {
     static const char *const ROWS[] = {
-        "{\"jobUID\":\"u\",\"attempt\":2,\"time\":\"\",\"step\":5}",
-        "{\"jobUID\":\"u\",\"attempt\":2,\"step\":5}",
-        "{\"jobUID\":\"u\",\"attempt\":2,\"time\":5,\"step\":5}",
-        "{\"jobUID\":\"u\",\"attempt\":2,\"time\":\"tomorrow\",\"step\":5}",
-        "{\"jobUID\":\"u\",\"attempt\":2,\"time\":\"1969-01-01T00:00:00Z\",\"step\":5}",
+        "{\"job\":\"u\",\"attempt\":2,\"time\":\"\",\"step\":5}",
+        "{\"job\":\"u\",\"attempt\":2,\"step\":5}",
+        "{\"job\":\"u\",\"attempt\":2,\"time\":5,\"step\":5}",
+        "{\"job\":\"u\",\"attempt\":2,\"time\":\"tomorrow\",\"step\":5}",
+        "{\"job\":\"u\",\"attempt\":2,\"time\":\"1969-01-01T00:00:00Z\",\"step\":5}",
     };
     cleanup_arena struct arena a = {0};
 
@@ -147,21 +147,21 @@ static void test_no_answers(void **state)
         "not json",
         HEAD,
         HEAD "} {}",
-        "{\"jobUID\":\"u\"}",
+        "{\"job\":\"u\"}",
         "{\"attempt\":2}",
-        "{\"jobUID\":7,\"attempt\":2}",
-        "{\"jobUID\":\"u\",\"attempt\":\"2\"}",
-        "{\"jobUID\":\"u\",\"attempt\":-2}",
-        "{\"jobUID\":\"u\",\"attempt\":2.5}",
-        "{\"jobUID\":\"u\",\"attempt\":1e400}",
+        "{\"job\":7,\"attempt\":2}",
+        "{\"job\":\"u\",\"attempt\":\"2\"}",
+        "{\"job\":\"u\",\"attempt\":-2}",
+        "{\"job\":\"u\",\"attempt\":2.5}",
+        "{\"job\":\"u\",\"attempt\":1e400}",
         "<html>",
-        "{\"jobUID\":\"u\\u0000\",\"attempt\":2}",
+        "{\"job\":\"u\\u0000\",\"attempt\":2}",
     };
     static const char *const OTHERS[] = {
-        "{\"jobUID\":\"v\",\"attempt\":2}",     "{\"jobUID\":\"\",\"attempt\":2}",
-        "{\"jobUID\":\"U\",\"attempt\":2}",     "{\"jobUID\":\"u\",\"attempt\":1}",
-        "{\"jobUID\":\"u\",\"attempt\":3}",     "{\"jobUID\":\"uu\",\"attempt\":2}",
-        "{\"jobUID\":\"u\xff\",\"attempt\":2}", "{\"jobUID\":\"u\",\"attempt\":4294967298}",
+        "{\"job\":\"v\",\"attempt\":2}",     "{\"job\":\"\",\"attempt\":2}",
+        "{\"job\":\"U\",\"attempt\":2}",     "{\"job\":\"u\",\"attempt\":1}",
+        "{\"job\":\"u\",\"attempt\":3}",     "{\"job\":\"uu\",\"attempt\":2}",
+        "{\"job\":\"u\xff\",\"attempt\":2}", "{\"job\":\"u\",\"attempt\":4294967298}",
     };
     struct jobprogress_answer a;
 
