@@ -170,15 +170,24 @@ void options_print_help(bool launch)
         "  value from the environment: --nproc-per-node from PET_NPROC_PER_NODE, and so on.\n\n");
     for (size_t i = 0; i < ARRAY_LEN(groups); i++)
         print_group(groups[i]);
-    printf("ENVIRONMENT\n"
-           "  TORCHKEEPER_PROGRESS_TIMEOUT=SECONDS\n"
-           "       A run in which no rank of any node shows a sign of life for so long hangs: signs are "
-           "output, a change\n"
-           "       of the progress file, and steps and collective calls of this project's trainer. It is "
-           "ended, the rank\n"
-           "       that holds up the others is named, and its node ends with 138, whatever --max-restarts "
-           "says. All\n"
-           "       nodes need it, with the same value. Without it a run may hang for ever.\n\n");
+    printf(
+        "ENVIRONMENT\n"
+        "  TORCHKEEPER_PROGRESS_PORT=PORT\n"
+        "       Serve what is known of the training's progress there, to anybody: GET /progress (JSON) and\n"
+        "       /metrics (Prometheus). It is read from the output of rank 0 and from its progress file.\n"
+        "  TORCHKEEPER_PROGRESS_FILE=FILE\n"
+        "       Where rank 0 may leave its progress, as a JSON object with any of step, totalSteps, epoch,\n"
+        "       totalEpochs, percent, loss and samplesPerSecond. By default, while progress is served, a "
+        "file\n"
+        "       in a folder of the run; ranks find its name in this variable.\n"
+        "  TORCHKEEPER_PROGRESS_TIMEOUT=SECONDS\n"
+        "       A run in which no rank of any node shows a sign of life for so long hangs: signs are "
+        "output, a change\n"
+        "       of the progress file, and steps and collective calls of this project's trainer. It is "
+        "ended, the rank\n"
+        "       that holds up the others is named, and its node ends with 138, whatever --max-restarts "
+        "says. All\n"
+        "       nodes need it, with the same value. Without it a run may hang for ever.\n\n");
     printf("EXIT STATUS\n"
            "  0 when every rank ended with 0. Else the status of the rank that failed first (of the first "
            "that did\n"
