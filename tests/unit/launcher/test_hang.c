@@ -112,6 +112,26 @@ static void test_output_is_a_sign(void **state)
     }
 }
 
+/* So is a change of the progress file. */
+static void test_the_progress_file_is_a_sign(void **state)
+{
+    struct crew c; /* for its port */
+    char port[12];
+
+    (void)state;
+    crew_open(&c, 1);
+    snprintf(port, sizeof(port), "%d", c.port);
+    setenv("TORCHKEEPER_PROGRESS_PORT", port, 1);
+    setenv(LIMIT, "2", 1);
+    const int code = run_once(RUN_ARGS("--nproc-per-node=1"),
+                              "i=0; while [ $i -lt 35 ]; do echo \"{\\\"step\\\": $i}\" >new; mv new "
+                              "$TORCHKEEPER_PROGRESS_FILE; sleep 0.1; i=$((i+1)); done",
+                              NULL);
+    unsetenv("TORCHKEEPER_PROGRESS_PORT");
+    assert_int_equal(code, 0);
+    crew_release(&c);
+}
+
 /* What goes to files only still goes there, and nowhere else. */
 static void test_redirected_output_is_kept(void **state)
 {
@@ -268,6 +288,7 @@ int main(int argc, char **argv)
         HANG_TEST(test_a_stopped_rank),
         HANG_TEST(test_others_have_ended),
         HANG_TEST(test_output_is_a_sign),
+        HANG_TEST(test_the_progress_file_is_a_sign),
         HANG_TEST(test_redirected_output_is_kept),
         HANG_TEST(test_environment),
         HANG_TEST(test_other_ends),
