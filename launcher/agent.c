@@ -2,10 +2,8 @@
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
-#include "launcher/error_file.h"
 #include "launcher/machine.h"
 #include "launcher/process.h"
-#include "launcher/report.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -169,65 +167,6 @@ void agent_turn(struct agent *g)
     round_step(&g->round);
     agent_hang_step(g);
     agent_look_at_steps(g);
-}
-
-void agent_read_messages(struct agent *g)
-{
-    struct exit_worker *w = g->round.workers;
-
-    for (int i = 0; i < g->round.n; i++) {
-        if (w[i].running || w[i].message || !w[i].error_file)
-            continue;
-        const struct error_file left = error_file_read(w[i].error_file, &g->said);
-        w[i].message = left.message;
-        w[i].traceback = left.traceback;
-        w[i].wall_ms = left.wall_ms ? left.wall_ms : w[i].wall_ms;
-        if (!w[i].message || g->logs.temporary)
-            w[i].error_file = NULL;
-    }
-}
-
-/* Write the termination report, unless the rank left neither a message nor output: Kubernetes then uses the end
- * of the container's log, which says more. */
-static void leave_report(struct agent *g, const struct exit_worker *w)
-{
-    cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
-    const char *tail = buf_str(&g->logs.ranks[w->local_rank].streams[1].tail);
-    struct err err;
-
-    if (!g->report || (!*tail && !w->message))
-        return;
-    report_encode(w, g->host, tail, &text);
-    if (report_write(g->report, &text, &err) < 0)
-        agent_say(g, "torchrun: no report (" CONTRACT_ENV_TERMINATION_LOG "): %s\n", err.msg);
-}
-
-/* As PyTorch's launcher: one that was started by another leaves the root cause's exception in its own error file. */
-static void pass_error_file(struct agent *g, const struct exit_worker *w)
-{
-    const char *from = g->logs.ranks[w->local_rank].error_file, *to = getenv("TORCHELASTIC_ERROR_FILE");
-    struct err err;
-
-    if (from && to && *to && error_file_pass(from, to, exit_signed_code(w->status), &err) < 0)
-        agent_say(g, "torchrun: TORCHELASTIC_ERROR_FILE: %s\n", err.msg);
-}
-
-void agent_report(struct agent *g, const struct exit_worker *w, int n, int root)
-{
-    cleanup_buf struct buf text = BUF_INIT(EXIT_REPORT_BYTES);
-    struct err ignored;
-
-    if (g->options->max_restarts && contract_is_final(w[root].status))
-        agent_say(g,
-                  "torchrun: exit code %d says wrong usage, which another try would meet again: no restart "
-                  "here (restartPolicy: ExitCode keeps a job in Kubernetes from one, too)\n",
-                  EXIT_CODE_USAGE);
-    if (exit_report(w, n, root, g->options->program[0], g->host, &text, &ignored) == 0)
-        logs_say(&g->logs, buf_str(&text), AGENT_FLUSH_MS);
-    if (w == g->round.workers) {
-        leave_report(g, &w[root]);
-        pass_error_file(g, &w[root]);
-    }
 }
 
 /* After a round: 1 to start another, 0 when the run ends with *status. */

@@ -1,4 +1,4 @@
-/* agent_state.h - the struct that agent.c and agent_nodes.c share. No other file includes it. */
+/* agent_state.h - the struct that the files agent*.c share. No other file includes it. */
 #ifndef TK_LAUNCHER_AGENT_STATE_H
 #define TK_LAUNCHER_AGENT_STATE_H
 
