@@ -4,6 +4,7 @@
  * Their pods are one server, a child on loopback; the API server is the tests' (tests/fakes/apiserver.h), in a thread of its
  * own. The first 20 s, in which all is listed and asked for the first time, are not counted.
  */
+#include "common/contract.h"
 #include "common/sv.h"
 #include "kube/auth/secret.h"
 #include "kube/http.h"
@@ -51,12 +52,12 @@ static _Noreturn void serve(int listener)
             request[n] = '\0';
             (void)sscanf(request, "GET /%60s", uid);
             int64_t step = where(uid);
-            int len =
-                snprintf(body, sizeof(body),
-                         "{\"jobUID\":\"%s\",\"attempt\":0,\"restarts\":0,\"time\":\"2026-11-24T10:00:00Z\","
-                         "\"step\":%lld,\"totalSteps\":%d,\"epoch\":1,\"totalEpochs\":3,\"percent\":%.1f,"
-                         "\"etaSeconds\":532,\"loss\":0.531,\"samplesPerSecond\":812.5}",
-                         uid, (long long)step, JOB_STEPS, 100.0 * (double)step / JOB_STEPS);
+            int len = snprintf(
+                body, sizeof(body),
+                "{\"job\":\"%s\",\"attempt\":0,\"restarts\":0,\"time\":\"2026-11-24T10:00:00Z\","
+                "\"step\":%lld,\"totalSteps\":%d,\"epoch\":1,\"totalEpochs\":3,\"percent\":%.1f,"
+                "\"etaSeconds\":532,\"loss\":0.531,\"samplesPerSecond\":812.5}",
+                contract_job_mark(uid), (long long)step, JOB_STEPS, 100.0 * (double)step / JOB_STEPS);
             int all = snprintf(answer, sizeof(answer),
                                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
                                "Connection: close\r\n\r\n%s",

@@ -136,7 +136,7 @@ static void read_progress(const cJSON *doc, struct arena *a, struct plan_progres
     const cJSON *brief = get(doc, "progress");
     const cJSON *answer = get(brief, "answer");
     const char *text = answer ? json_print(answer, a) : "";
-    const char *uid = json_str(answer, "jobUID");
+    const char *uid = json_str(answer, "job");
 
     ret->attempt = (int32_t)json_i64(answer, "attempt", 0);
     ret->answered =
