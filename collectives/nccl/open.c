@@ -1,6 +1,6 @@
 /* open.c - create and close an NCCL communicator over the ranks of a job, and one over a subset of them. */
-#include "collectives/noted.h"
 #include "collectives/nccl/nccl.h"
+#include "collectives/noted.h"
 #include "common/memory.h"
 
 #include "collectives/nccl/state.h"

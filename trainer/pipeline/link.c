@@ -1,8 +1,8 @@
 /* link.c - send and receive activations and gradients between neighbouring pipeline stages. */
 #include "trainer/pipeline/pipeline.h"
 
-#include "collectives/noted.h"
 #include "collectives/device.h"
+#include "collectives/noted.h"
 #include "kernels/device.h"
 
 #include <stdlib.h>

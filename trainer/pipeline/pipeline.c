@@ -1,9 +1,9 @@
 /* pipeline.c - run one stage of a pipeline: allocate its memory, forward and backward pass over all microbatches. */
 #include "trainer/pipeline/pipeline.h"
 
-#include "collectives/noted.h"
 #include "collectives/device.h"
 #include "collectives/group.h"
+#include "collectives/noted.h"
 #include "collectives/reduce.h"
 #include "kernels/device.h"
 #include "kernels/queued.h"

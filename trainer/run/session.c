@@ -1,8 +1,8 @@
 /* session.c - set up a run in the order in which its parts depend on each other. */
 #include "trainer/run/session.h"
 
-#include "collectives/noted.h"
 #include "collectives/device.h"
+#include "collectives/noted.h"
 #include "common/contract.h"
 #include "common/cpus.h"
 #include "kernels/device.h"
