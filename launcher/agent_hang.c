@@ -69,7 +69,7 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
     h->ended = g->round.ended;
 }
 
-/* The last collective call that a rank of this node has begun. */
+/* The last collective call that a rank of this node has begun, with its name where a rank is still in it. */
 static void last_call(const struct agent *g, int64_t *number, int64_t *call)
 {
     *number = *call = 0;
@@ -77,7 +77,7 @@ static void last_call(const struct agent *g, int64_t *number, int64_t *call)
         const uint64_t begun = atomic_load_explicit(&g->slots[i].begun, memory_order_relaxed);
         const uint32_t kind = atomic_load_explicit(&g->slots[i].call, memory_order_relaxed);
         const int64_t bounded = begun < INT64_MAX / 2 ? (int64_t)begun : INT64_MAX / 2;
-        if (bounded > *number) {
+        if (bounded > *number || (bounded == *number && *call == RANK_CALL_NONE)) {
             *number = bounded;
             *call = kind < RANK_CALLS ? kind : RANK_CALL_NONE;
         }

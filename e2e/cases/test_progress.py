@@ -35,12 +35,13 @@ def test_percent_moves_and_ends_at_100(ns):
 
 @pytest.mark.parametrize("how", ["loop", "stopped"])
 def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
-    """Rank 3 hangs in pod 1. Its pod ends with 138, the job restarts, counted, and trains through."""
+    """Rank 3 hangs in pod 1. Its pod ends with 138, the job restarts, counted, and trains through. The limit is longer than
+    PyTorch takes to load on a busy machine, since that is silent."""
     data.chmod(0o777)
     torch_job("hangs", replica("progress.py", "40", replicas=2, data=data, env={"HANG": f"3:20:{how}", "DATA": "/data"}),
-              torchrun={"procPerNode": 2, **OURS}, runPolicy={"progressTimeoutSeconds": 30}, namespace=ns)
+              torchrun={"procPerNode": 2, **OURS}, runPolicy={"progressTimeoutSeconds": 60}, namespace=ns)
     end = wait_phase("hangs", ns, "Succeeded", "Failed", timeout=600)
     assert (end["phase"], end["backoffCount"], end["attempt"]) == ("Succeeded", 1, 1), json.dumps(end)
     failed = end["lastFailure"]
     assert (failed["pod"], failed["exitCode"], failed["rank"]) == ("hangs-node-1", 138, 3), failed
-    assert "no progress for 30 s: rank 3" in failed["message"], failed
+    assert "no progress for 60 s: rank 3" in failed["message"], failed
