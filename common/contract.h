@@ -77,6 +77,9 @@ static inline const char *contract_job_mark(const char *uid)
 #define CONTRACT_ENV_PROGRESS_TIMEOUT "TORCHKEEPER_PROGRESS_TIMEOUT"
 #define CONTRACT_ENV_ATTEMPT "PTJ_ATTEMPT"
 
+/* What a launcher takes as PROGRESS_TIMEOUT at most: a week. */
+enum { CONTRACT_PROGRESS_TIMEOUT_MAX_S = 604800 };
+
 enum { CONTRACT_MASTER_PORT = 29500, CONTRACT_RDZV_PORT = 29400, CONTRACT_PROGRESS_PORT = 29402 };
 
 /* A pod is stopped with SIGTERM, and SIGKILL after its grace period (30 s by default): ranks get less than

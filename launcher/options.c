@@ -126,7 +126,7 @@ static int get_progress_timeout(const struct options_host *host, struct options 
 
     if (!text || !*text)
         return 0;
-    if (!sv_i64(sv_from(text), 1, 86400 * 7, &s))
+    if (!sv_i64(sv_from(text), 1, CONTRACT_PROGRESS_TIMEOUT_MAX_S, &s))
         return err_set(err, ERR_INVALID, CONTRACT_ENV_PROGRESS_TIMEOUT "=%.40s: expected seconds, 1..604800",
                        text);
     o->progress_timeout_ms = s * 1000;

@@ -156,11 +156,12 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
     if (r->status_written) {
         /* The API server drops a field that its schema lacks, as an older CRD's does: writing it again changes nothing. */
         bool in_vain = pass->version && r->status_version[0] && strcmp(pass->version, r->status_version) == 0;
-        int64_t written_ms = wall_ms + (in_vain ? IN_VAIN_MS : 0);
-        if (pass->progressed)
-            k->progress.written_ms = written_ms;
+        if (pass->progressed) {
+            k->progress.written_ms = wall_ms;
+            k->progress.in_vain = in_vain;
+        }
         if (!pass->progress_only)
-            k->status_written_ms = written_ms;
+            k->status_written_ms = wall_ms + (in_vain ? IN_VAIN_MS : 0);
         k->confirmed = true;
         snprintf(k->status_version, sizeof(k->status_version), "%s", r->status_version);
     }

@@ -109,7 +109,10 @@ bool jobprogress_moved(const struct jobprogress *a, const struct jobprogress *b)
 {
     char text_a[JOBPROGRESS_SUMMARY_BYTES];
     char text_b[JOBPROGRESS_SUMMARY_BYTES];
+    bool both_steps = a->time_ms && b->time_ms && a->percent < 0 && b->percent < 0;
 
+    if (both_steps && a->step >= 0 && b->step >= a->step)
+        return false;
     return strcmp(jobprogress_summary(a, text_a), jobprogress_summary(b, text_b)) != 0;
 }
 

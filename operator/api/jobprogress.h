@@ -37,7 +37,8 @@ cJSON *jobprogress_encode(const struct jobprogress *p);
 /* "47%", "step 1200", or "". */
 const char *jobprogress_summary(const struct jobprogress *p, char buf[static JOBPROGRESS_SUMMARY_BYTES]);
 
-/* Whether someone who looks at the summary sees that `b` is not `a`. */
+/* Whether someone who looks at the summary sees that `b` is not `a`. Later steps of a training whose percent is not known do
+ * not count: nearly each answer has one. */
 bool jobprogress_moved(const struct jobprogress *a, const struct jobprogress *b);
 
 /* What a launcher says. */

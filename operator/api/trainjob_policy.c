@@ -1,6 +1,7 @@
 /* trainjob_policy.c - decode spec.torchrunConfig and spec.runPolicy. */
 #include "operator/api/trainjob.h"
 
+#include "common/contract.h"
 #include "common/sv.h"
 
 #include <string.h>
@@ -124,7 +125,7 @@ int trainjob_decode_run_policy(const struct json_at *spec, struct run_policy *re
         decode_opt_i64(&at, "ttlSecondsAfterFinished", 0, INT32_MAX, &ret->ttl_after_finished_s, err) < 0 ||
         decode_opt_i64(&at, "startDeadlineSeconds", 1, INT32_MAX, &ret->start_deadline_s, err) < 0 ||
         decode_opt_i64(&at, "forceDeleteAfterSeconds", 0, INT32_MAX, &ret->force_delete_after_s, err) < 0 ||
-        decode_opt_i64(&at, "progressTimeoutSeconds", PROGRESS_TIMEOUT_MIN_S, INT32_MAX,
+        decode_opt_i64(&at, "progressTimeoutSeconds", PROGRESS_TIMEOUT_MIN_S, CONTRACT_PROGRESS_TIMEOUT_MAX_S,
                        &ret->progress_timeout_s, err) < 0 ||
         json_get_i32(&at, "backoffLimit", 0, INT32_MAX, &ret->backoff_limit, err) < 0 ||
         decode_word(&at, "cleanUpPolicy", CLEANUP, &cleanup, err) < 0 ||

@@ -70,6 +70,7 @@ struct plan_progress {
     struct jobprogress_answer answer;
     int32_t attempt;      /* that it is of */
     int64_t written_ms;   /* when this process last wrote a progress; 0: never */
+    bool in_vain;         /* of that write nothing stayed: an older CRD drops it */
     int64_t slow_told_ms; /* when it last told of a slow rank; 0: never */
 };
 

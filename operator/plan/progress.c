@@ -35,10 +35,19 @@ static bool tells_slow_rank(const struct plan_progress *in, int64_t now_ms)
     return in->answer.slow_rank >= 0 && has_passed(in->slow_told_ms, PROGRESS_SLOW_MS, now_ms);
 }
 
+/* The launcher has observed nothing since. */
+static bool is_same_look(const struct jobprogress *a, const struct jobprogress *b)
+{
+    return a->time_ms == b->time_ms && a->step == b->step;
+}
+
 static bool is_worth_a_write(const struct plan_progress *in, const struct jobprogress *shown, int64_t now_ms)
 {
+    if (in->in_vain && !has_passed(in->written_ms, PROGRESS_IN_VAIN_MS, now_ms))
+        return false;
     return jobprogress_moved(shown, &in->answer.progress) ||
-           has_passed(in->written_ms, PROGRESS_REFRESH_MS, now_ms);
+           (!is_same_look(shown, &in->answer.progress) &&
+            has_passed(in->written_ms, PROGRESS_REFRESH_MS, now_ms));
 }
 
 bool progress_is_news(const struct plan_progress *in, const struct jobprogress *shown, int64_t now_ms)
@@ -47,12 +56,14 @@ bool progress_is_news(const struct plan_progress *in, const struct jobprogress *
                             (in->answer.progress.time_ms && is_worth_a_write(in, shown, now_ms)));
 }
 
-/* The answer of the attempt that the status speaks of; NULL: none. */
+/* The answer of the attempt that the status speaks of; NULL: none, or the job had ended before this pass. */
 static const struct plan_progress *answer_of(const struct planner *p)
 {
     const struct plan_progress *in = p->in->progress;
 
-    return in && in->answered && in->attempt == p->job->status.attempt ? in : NULL;
+    if (!in || !in->answered || jobstatus_finished(&p->job->status))
+        return NULL;
+    return in->attempt == p->job->status.attempt ? in : NULL;
 }
 
 void progress_observe(struct planner *p)

@@ -9,9 +9,10 @@
 struct planner;
 
 enum {
-    PROGRESS_SPACING_MS = 10000, /* between two writes that only tell of the progress */
-    PROGRESS_REFRESH_MS = 60000, /* so old what the status says may be, while its summary is still true */
-    PROGRESS_SLOW_MS = 3600000,  /* between two events about a slow rank */
+    PROGRESS_SPACING_MS = 10000,  /* between two writes that only tell of the progress */
+    PROGRESS_REFRESH_MS = 60000,  /* so old what the status says may be, while its summary is still true */
+    PROGRESS_IN_VAIN_MS = 300000, /* until a write is tried again of which nothing stayed */
+    PROGRESS_SLOW_MS = 3600000,   /* between two events about a slow rank */
 };
 
 /* The pod whose launcher is to be asked: pod 0 of a running job that runs torchrun. NULL: none. */

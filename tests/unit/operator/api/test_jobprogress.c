@@ -238,7 +238,8 @@ static void test_moved(void **state)
     q.percent = 48;
     assert_true(jobprogress_moved(&p, &q));
     p.percent = q.percent = -1;
-    assert_true(jobprogress_moved(&p, &q));
+    assert_false(jobprogress_moved(&p, &q));
+    assert_true(jobprogress_moved(&q, &p)); /* it began anew */
     assert_true(jobprogress_moved(&none, &p));
     assert_false(jobprogress_moved(&none, &none));
 }

@@ -256,9 +256,9 @@ static const struct row REFUSED[] = {
     {WITH("\"runPolicy\":{\"retryableExitCodes\":[0]}"),
      "spec.runPolicy.retryableExitCodes[0]: expected an integer 1..255"},
     {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":29}"),
-     "spec.runPolicy.progressTimeoutSeconds: expected an integer 30..2147483647, got 29"},
+     "spec.runPolicy.progressTimeoutSeconds: expected an integer 30..604800, got 29"},
     {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":30.5}"),
-     "spec.runPolicy.progressTimeoutSeconds: expected an integer 30..2147483647, got 30.5"},
+     "spec.runPolicy.progressTimeoutSeconds: expected an integer 30..604800, got 30.5"},
     {WITH("\"runPolicy\":{\"progressTimeoutSeconds\":30}"),
      "spec.runPolicy.progressTimeoutSeconds: needs torchrunConfig.launcher: Torchkeeper: set that, or remove "
      "progressTimeoutSeconds"},

@@ -186,6 +186,16 @@ static void test_news(void **state)
     }
     in = (struct plan_progress){.answered = true, .answer.slow_rank = -1}; /* it has seen nothing yet */
     assert_false(progress_is_news(&in, &shown, NOW));
+    in.answer.progress = (struct jobprogress){.time_ms = NOW, .percent = 48};
+    in.in_vain = true; /* the API server dropped it */
+    in.written_ms = NOW - PROGRESS_REFRESH_MS;
+    assert_false(progress_is_news(&in, &shown, NOW));
+    in.written_ms = NOW - PROGRESS_IN_VAIN_MS;
+    assert_true(progress_is_news(&in, &shown, NOW));
+    in = (struct plan_progress){.answered = true, /* the training stands still: nothing to write */
+                                .answer = {.progress = shown, .slow_rank = -1},
+                                .written_ms = NOW - PROGRESS_REFRESH_MS};
+    assert_false(progress_is_news(&in, &shown, NOW));
 }
 
 int main(void)
