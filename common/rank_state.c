@@ -41,6 +41,7 @@ void rank_state_clear(struct rank_slot *slots, int n)
                                             &s->step_us, &s->wait_us, &s->since_us};
         atomic_store_explicit(&s->phase, RANK_UNKNOWN, memory_order_relaxed);
         atomic_store_explicit(&s->call, RANK_CALL_NONE, memory_order_relaxed);
+        atomic_store_explicit(&s->last, RANK_CALL_NONE, memory_order_relaxed);
         for (size_t k = 0; k < ARRAY_LEN(counts); k++)
             atomic_store_explicit(counts[k], 0, memory_order_relaxed);
     }
@@ -126,8 +127,10 @@ void rank_state_begin(struct rank_slot *s, enum rank_call call, bool all)
         return;
     count_time(s, &s->step_us);
     atomic_store_explicit(&s->call, call, memory_order_relaxed);
-    if (all)
-        add(&s->begun, 1);
+    if (!all)
+        return;
+    atomic_store_explicit(&s->last, call, memory_order_relaxed);
+    add(&s->begun, 1);
 }
 
 void rank_state_end(struct rank_slot *s, bool all)

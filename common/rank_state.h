@@ -59,7 +59,8 @@ struct rank_slot {
     _Atomic uint64_t step_us; /* time of all those steps outside of calls: what this rank took by itself */
     _Atomic uint64_t wait_us; /* their time inside of calls: data on their way, and waiting for other ranks */
     _Atomic uint64_t since_us; /* of the rank's own: the monotonic clock up to which those two are counted */
-    uint64_t unused[8];
+    _Atomic uint32_t last;     /* enum rank_call: the call that `begun` counted last */
+    uint32_t unused[15];
 };
 
 _Static_assert(sizeof(struct rank_slot) == 128, "a slot has 128 bytes");

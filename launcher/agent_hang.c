@@ -69,15 +69,15 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
     h->ended = g->round.ended;
 }
 
-/* The last collective call that a rank of this node has begun, with its name where a rank is still in it. */
+/* The last collective call that a rank of this node has begun. */
 static void last_call(const struct agent *g, int64_t *number, int64_t *call)
 {
     *number = *call = 0;
     for (int i = 0; g->slots && i < g->round.n; i++) {
         const uint64_t begun = atomic_load_explicit(&g->slots[i].begun, memory_order_relaxed);
-        const uint32_t kind = atomic_load_explicit(&g->slots[i].call, memory_order_relaxed);
+        const uint32_t kind = atomic_load_explicit(&g->slots[i].last, memory_order_relaxed);
         const int64_t bounded = begun < INT64_MAX / 2 ? (int64_t)begun : INT64_MAX / 2;
-        if (bounded > *number || (bounded == *number && *call == RANK_CALL_NONE)) {
+        if (bounded > *number) {
             *number = bounded;
             *call = kind < RANK_CALLS ? kind : RANK_CALL_NONE;
         }
@@ -173,6 +173,7 @@ static void look_again(struct agent *g, int local, int64_t now_ms)
         const struct rank_slot *s = &g->slots[local];
         r->phase = atomic_load_explicit(&s->phase, memory_order_relaxed);
         r->call = atomic_load_explicit(&s->call, memory_order_relaxed);
+        r->last = atomic_load_explicit(&s->last, memory_order_relaxed);
         r->finished = atomic_load_explicit(&s->ended, memory_order_relaxed);
         r->begun = atomic_load_explicit(&s->begun, memory_order_relaxed);
     }

@@ -174,8 +174,8 @@ int logs_poll(const struct logs *l, struct pollfd *pfds)
     for (int i = 0; i < l->options->nproc; i++)
         for (int s = 0; s < LOGS_STREAMS; s++) {
             const struct log_stream *stream = &l->ranks[i].streams[s];
-            bool room = stream->pipe >= 0 &&
-                        (!l->options->shown[i] || tee_room(&stream->line, &l->sinks[s], l->ranks[i].prefix));
+            bool room = stream->pipe >= 0 && (!l->options->shown[i] || stream->hidden ||
+                                              tee_room(&stream->line, &l->sinks[s], l->ranks[i].prefix));
             pfds[n++] = (struct pollfd){.fd = room ? stream->pipe : -1, .events = POLLIN};
         }
     return n;

@@ -102,7 +102,7 @@ static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint3
     return true;
 }
 
-/* All ranks have begun the last call: blame one that is out of it again, unless all are, else the connection. */
+/* All ranks have begun the last call: blame one that is in no call any more, unless all are so, else the connection. */
 static bool by_last_call(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call,
                          struct suspect *ret)
 {
@@ -111,15 +111,17 @@ static bool by_last_call(const struct suspect_rank *r, int n, uint64_t reached, 
     if (!reached)
         return false;
     for (int i = n - 1; i >= 0; i--)
-        if (r[i].finished >= r[i].begun) {
+        if (r[i].finished >= r[i].begun && r[i].call == RANK_CALL_NONE) {
             out = i;
             outside++;
         }
     if (outside == n && n > 1)
         return false;
     *ret = name(r, out < 0 ? 0 : out, out < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
-    if (out < 0)
+    if (out < 0 && r[0].finished < r[0].begun)
         add(ret->text, "all ranks wait in ");
+    else if (out < 0)
+        add(ret->text, "all ranks wait, rank %d in %s after ", r[0].rank, rank_call_name(r[0].call));
     else
         add(ret->text, "rank %d goes no further after ", r[out].rank);
     add_call(call, reached, ret->text);
@@ -236,7 +238,7 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
     for (int i = 0; i < n; i++)
         if (r[i].begun > reached) {
             reached = r[i].begun;
-            call = r[i].call;
+            call = r[i].last;
         }
     if (by_state(r, n, "T", "stopped", STRENGTH_STOPPED, &s) ||
         by_state(r, n, "t", "stopped by a debugger", STRENGTH_STOPPED, &s) ||
@@ -268,8 +270,10 @@ void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTE
         add(out, "; %s", phases[r->phase]);
     if (r->begun) {
         add(out, "; %s ", r->finished < r->begun ? "in" : "after");
-        add_call(r->call, r->begun, out);
+        add_call(r->last, r->begun, out);
     }
+    if (r->finished >= r->begun && r->call != RANK_CALL_NONE)
+        add(out, "; in %s", rank_call_name(r->call));
     if (r->last_line[0])
         add(out, "; last line: %s", r->last_line);
 }

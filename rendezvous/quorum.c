@@ -230,6 +230,13 @@ static bool end_hung(struct quorum *q, int64_t now_ms)
     return true;
 }
 
+/* In a round that hangs. */
+static bool failed_by_itself(const struct quorum *q, const struct quorum_slot *s)
+{
+    return !s->node.cause.strength && !s->node.cause.unsure &&
+           s->failed_ms < q->hang_ms - QUORUM_HANG_MS + QUORUM_LOOK_MS;
+}
+
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 {
     const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
@@ -249,8 +256,8 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         if (!member && s->node.phase == NODE_JOINING)
             newcomer = newcomer ? newcomer : s;
     }
-    if (q->state.hung)
-        failed = NULL; /* what fails now does so because others are killed */
+    if (q->state.hung && failed && !failed_by_itself(q, failed))
+        failed = NULL; /* because others are killed */
     if (failed && failed->node.cause.unsure && !q->unsure_ms)
         q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
     if (failed && !may_follow && (!failed->node.cause.unsure || (!lost && !going && now_ms >= q->unsure_ms)))

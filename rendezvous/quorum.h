@@ -39,6 +39,9 @@ enum { QUORUM_CUT_MS = 500 };
 /* When a round hangs, how long to wait for all members' suspects: launchers need 2 to 3 s to find theirs. */
 enum { QUORUM_HANG_MS = 4000 };
 
+/* For so long after that no launcher kills its ranks, so what fails meanwhile does so by itself. At most launcher/hang.h's HANG_LOOK_MS. */
+enum { QUORUM_LOOK_MS = 400 };
+
 /* The minimal interval between updates of who has joined, after FORMING has begun. A round that forms faster
  * gets none. */
 enum { QUORUM_TELL_MS = 5000 };

@@ -220,6 +220,7 @@ static void skip_blanks(struct scan *s)
 static bool take_of(struct scan *s, double *of, bool *whole)
 {
     const struct scan was = *s;
+    double v;
 
     skip_blanks(s);
     if (at(s, 0) == '/')
@@ -231,8 +232,10 @@ static bool take_of(struct scan *s, double *of, bool *whole)
         return false;
     }
     skip_blanks(s);
-    if (take_number(s, of, whole))
+    if (take_number(s, &v, whole)) {
+        *of = v;
         return true;
+    }
     *s = was;
     return false;
 }

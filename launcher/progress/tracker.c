@@ -19,6 +19,12 @@ static void seen_line(void *ctx, const struct progress_seen *s)
     take(ctx, s, false);
 }
 
+static void tell(struct tracker *t)
+{
+    if (t->serve)
+        serve_tell(t->serve, &t->answer);
+}
+
 /* Skip what is not read for progress; true: nothing is left. A flood is passed over: a rank that prints faster than anybody reads is not to
  * wait for it. Behind a gap the next whole line counts. */
 static bool pass_over(struct tracker *t, int stream, const char **bytes, size_t *len)
@@ -50,7 +56,7 @@ static void heard(void *ctx, int local, int stream, const char *bytes, size_t le
     if (!t->has_rank0 || local != 0 || pass_over(t, stream, &bytes, &len))
         return;
     recogniser_take(&t->streams[stream], bytes, len, seen_line, t);
-    serve_tell(t->serve, &t->answer);
+    tell(t);
 }
 
 static const char *value_of(char *(*get)(const char *name), const char *name)
@@ -84,16 +90,18 @@ int tracker_open(struct tracker *t, struct logs *l, char *(*get)(const char *nam
 
     *t = (struct tracker){.answer = {.straggler_rank = -1}};
     progress_init(&t->answer.progress);
+    t->path = value_of(get, CONTRACT_ENV_PROGRESS_FILE);
     if (!text)
         return 0;
     if (!sv_i64(sv_from(text), 1, 65535, &port))
         return err_set(err, ERR_INVALID,
                        "no progress: " CONTRACT_ENV_PROGRESS_PORT "=%.80s: expected 1..65535", text);
-    if (read_names(&t->answer, get, err) < 0 || !(t->serve = serve_start((int)port, &t->answer, err)))
+    if (read_names(&t->answer, get, err) < 0)
         return err_wrap(err, "no progress on port %d", (int)port);
-    t->path = value_of(get, CONTRACT_ENV_PROGRESS_FILE);
     if (!t->path && l->run_dir)
         t->path = arena_printf(&l->arena, "%s" LOGS_PROGRESS_FILE, l->run_dir);
+    if (!(t->serve = serve_start((int)port, &t->answer, err)))
+        return err_wrap(err, "no progress on port %d", (int)port);
     l->watches = l->watches_out = true;
     l->heard = heard;
     l->heard_ctx = t;
@@ -110,7 +118,7 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
 {
     struct progress_seen of_earlier;
 
-    if (!t->serve)
+    if (!t->serve && !t->path)
         return;
     t->has_rank0 = has_rank0;
     memset(t->streams, 0, sizeof(t->streams));
@@ -122,12 +130,12 @@ void tracker_begin(struct tracker *t, bool has_rank0, int restarts)
     if (t->path)
         (void)progress_file_read(&t->file, t->path, &of_earlier);
     t->file_ms = t->file_due_ms = 0;
-    serve_tell(t->serve, &t->answer);
+    tell(t);
 }
 
 static bool looks(const struct tracker *t)
 {
-    return t->serve && t->has_rank0 && t->path;
+    return t->has_rank0 && t->path;
 }
 
 void tracker_look(struct tracker *t, int64_t now_ms)
@@ -140,7 +148,7 @@ void tracker_look(struct tracker *t, int64_t now_ms)
     t->file_due_ms = now_ms + TRACKER_FILE_MS;
     if (progress_file_read(&t->file, t->path, &s)) {
         take(t, &s, true);
-        serve_tell(t->serve, &t->answer);
+        tell(t);
     }
     if (memcmp(&before, &t->file, sizeof(before)) != 0)
         t->file_ms = now_ms;
@@ -157,6 +165,5 @@ void tracker_straggler(struct tracker *t, int64_t rank, double ratio)
 {
     t->answer.straggler_rank = rank;
     t->answer.straggler_ratio = ratio;
-    if (t->serve)
-        serve_tell(t->serve, &t->answer);
+    tell(t);
 }

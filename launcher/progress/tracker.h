@@ -3,7 +3,7 @@
  *
  * Order:     tracker_open after logs_open, tracker_begin before each round, tracker_look whenever the agent wakes up,
  *            tracker_close before logs_close. Where nobody can ask (CONTRACT_ENV_PROGRESS_PORT is not set, or
- *            tracker_open failed) the others do nothing.
+ *            tracker_open failed) only a file is looked at, as a sign of life (file_ms).
  * Ownership: *t owns its server; its file's path lives as long as *l.
  * Units:     milliseconds of the monotonic clock.
  */

@@ -113,6 +113,16 @@ static void test_output_is_a_sign(void **state)
 }
 
 /* So is a change of the progress file. */
+/* Of a rank that does nothing but write its file, for longer than the limit: the launcher's exit status. */
+static int train_silently(void)
+{
+    setenv(LIMIT, "2", 1);
+    return run_once(RUN_ARGS("--nproc-per-node=1"),
+                    "i=0; while [ $i -lt 35 ]; do echo \"{\\\"step\\\": $i}\" >new; mv new "
+                    "$TORCHKEEPER_PROGRESS_FILE; sleep 0.1; i=$((i+1)); done",
+                    NULL);
+}
+
 static void test_the_progress_file_is_a_sign(void **state)
 {
     struct crew c; /* for its port */
@@ -122,14 +132,19 @@ static void test_the_progress_file_is_a_sign(void **state)
     crew_open(&c, 1);
     snprintf(port, sizeof(port), "%d", c.port);
     setenv("TORCHKEEPER_PROGRESS_PORT", port, 1);
-    setenv(LIMIT, "2", 1);
-    const int code = run_once(RUN_ARGS("--nproc-per-node=1"),
-                              "i=0; while [ $i -lt 35 ]; do echo \"{\\\"step\\\": $i}\" >new; mv new "
-                              "$TORCHKEEPER_PROGRESS_FILE; sleep 0.1; i=$((i+1)); done",
-                              NULL);
+    assert_int_equal(train_silently(), 0);
     unsetenv("TORCHKEEPER_PROGRESS_PORT");
-    assert_int_equal(code, 0);
     crew_release(&c);
+}
+
+/* Nobody can ask for it: it is a sign all the same. */
+static void test_a_file_that_is_not_served_is_a_sign(void **state)
+{
+    (void)state;
+    setenv("TORCHKEEPER_PROGRESS_FILE", "progress.json", 1);
+    const int code = train_silently();
+    unsetenv("TORCHKEEPER_PROGRESS_FILE");
+    assert_int_equal(code, 0);
 }
 
 /* What goes to files only still goes there, and nowhere else. */
@@ -289,6 +304,7 @@ int main(int argc, char **argv)
         HANG_TEST(test_others_have_ended),
         HANG_TEST(test_output_is_a_sign),
         HANG_TEST(test_the_progress_file_is_a_sign),
+        HANG_TEST(test_a_file_that_is_not_served_is_a_sign),
         HANG_TEST(test_redirected_output_is_kept),
         HANG_TEST(test_environment),
         HANG_TEST(test_other_ends),

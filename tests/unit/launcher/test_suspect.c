@@ -26,7 +26,7 @@ static void in_call(struct suspect_rank r[static N], uint32_t call, uint64_t num
     sleepers(r);
     for (int i = 0; i < N; i++) {
         r[i].phase = RANK_TRAINING;
-        r[i].call = call;
+        r[i].call = r[i].last = call;
         r[i].begun = number;
         r[i].finished = number - 1;
     }
@@ -91,6 +91,7 @@ static void test_collective_calls(void **state)
     expect(r, STRENGTH_BEHIND, 2, "rank 6 ended before all_reduce 1234");
     in_call(r, RANK_CALL_BROADCAST, 7);
     r[1].finished = 7;
+    r[1].call = RANK_CALL_NONE;
     r[1].state = 'R';
     r[1].wchan[0] = '\0';
     expect(r, STRENGTH_ODD, 1, "rank 5 goes no further after broadcast 7 (R)");
@@ -98,6 +99,16 @@ static void test_collective_calls(void **state)
     for (int i = 0; i < N; i++)
         r[i].begun = r[i].finished = 7;
     expect(r, STRENGTH_UNKNOWN, 0, "cannot tell which rank: rank 4 sleeps (S, futex_wait_queue)");
+    /* One that waits for another rank, or for its GPU, is not the one that others wait for. */
+    r[0].call = r[2].call = r[3].call = RANK_CALL_RECV;
+    for (int i = 0; i < N; i++)
+        r[i].last = RANK_CALL_ALL_REDUCE;
+    expect(r, STRENGTH_ODD, 1, "rank 5 goes no further after all_reduce 7 (S, futex_wait_queue)");
+    expect_run(r, 1, 7, RANK_CALL_ALL_REDUCE, STRENGTH_UNKNOWN, 0,
+               "all ranks wait, rank 4 in recv after all_reduce 7: a connection between them is lost?");
+    r[1].begun = 6;
+    r[0].call = RANK_CALL_DEVICE;
+    expect(r, STRENGTH_BEHIND, 1, "rank 5 did not reach all_reduce 7 (S, futex_wait_queue)");
     /* Other nodes' ranks have got further. */
     in_call(r, RANK_CALL_ALL_REDUCE, 11);
     expect_run(r, N, 12, RANK_CALL_BARRIER, STRENGTH_BEHIND, 0,
@@ -107,11 +118,11 @@ static void test_collective_calls(void **state)
     /* The first exchange: one is missing, which never wrote its slot. */
     in_call(r, RANK_CALL_OPEN, 1);
     r[2].begun = r[2].finished = 0;
-    r[2].call = RANK_CALL_NONE;
+    r[2].call = r[2].last = RANK_CALL_NONE;
     expect(r, STRENGTH_BEHIND, 2, "rank 6 did not reach the first exchange (S, futex_wait_queue)");
     /* A slot that says nonsense. */
     r[0].begun = UINT64_MAX;
-    r[0].call = UINT32_MAX;
+    r[0].call = r[0].last = UINT32_MAX;
     const struct suspect s = suspect_find(r, N, 0, 0);
     assert_true(s.number >= 0 && s.number <= INT64_MAX / 2);
 }
@@ -193,9 +204,11 @@ static void test_description(void **state)
         text, "rank 4 (pid 70): S, futex_wait_queue; CPU 0%; training; in all_reduce 12; last line: "
               "step 3 loss 0.5");
     r[1].finished = 12;
+    r[1].call = RANK_CALL_DEVICE;
     r[1].phase = 77;
     suspect_describe(&r[1], text);
-    assert_string_equal(text, "rank 5 (pid 71): S, futex_wait_queue; CPU 0%; after all_reduce 12");
+    assert_string_equal(
+        text, "rank 5 (pid 71): S, futex_wait_queue; CPU 0%; after all_reduce 12; in the GPU's work");
     suspect_describe(&(struct suspect_rank){.rank = 1, .pid = 2, .cpu_percent = -1}, text);
     assert_string_equal(text, "rank 1 (pid 2): not found in /proc");
     suspect_describe(&(struct suspect_rank){.rank = 1, .pid = 2, .cpu_percent = -1, .ended = true}, text);

@@ -149,18 +149,36 @@ static void test_the_strongest(void **state)
          2}, /* failed when others were killed */
     };
     const struct quorum_config c = play_elastic(2, 3);
+    const int64_t now = T0 + 10 + QUORUM_LOOK_MS;
     struct quorum q;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         begin(&q, &c, 3);
         for (int64_t t = 3; t >= 1; t--) {
-            assert_false(quorum_step(&q, T0 + 10));
+            assert_false(quorum_step(&q, now));
             suspect(&q, t, (int)cases[i].cause[t - 1][0], cases[i].cause[t - 1][1], cases[i].cause[t - 1][2],
-                    T0 + 10);
+                    now);
         }
-        expect_end(&q, cases[i].blame, T0 + 10);
+        expect_end(&q, cases[i].blame, now);
     }
+}
+
+/* While launchers look at their ranks they kill none: a failure then is the rank's own, unless it says that a peer was lost. */
+static void test_a_failure_while_they_look(void **state)
+{
+    struct quorum q;
+
+    (void)state;
+    begin(&q, &play_fixed_2, 2);
+    play_failure(&q, 2, 7, false, T0 + QUORUM_LOOK_MS);
+    assert_true(quorum_step(&q, T0 + QUORUM_LOOK_MS));
+    assert_true(q.state.stage == STAGE_FORMING && q.state.restarts == 1 && !q.state.hung);
+    quorum_release(&q);
+    begin(&q, &play_fixed_2, 2);
+    play_failure(&q, 2, 7, true, T0 + 10);
+    suspect(&q, 1, STRENGTH_UNKNOWN, 0, 0, T0 + 3000);
+    expect_end(&q, 1, T0 + 3000);
 }
 
 static void test_those_who_do_not_tell(void **state)
@@ -202,9 +220,13 @@ static void test_a_failure_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_all_of_them_hang), cmocka_unit_test(test_nodes_that_are_done),
-        cmocka_unit_test(test_other_rounds),          cmocka_unit_test(test_the_strongest),
-        cmocka_unit_test(test_those_who_do_not_tell), cmocka_unit_test(test_a_failure_before),
+        cmocka_unit_test(test_only_all_of_them_hang),
+        cmocka_unit_test(test_nodes_that_are_done),
+        cmocka_unit_test(test_other_rounds),
+        cmocka_unit_test(test_the_strongest),
+        cmocka_unit_test(test_those_who_do_not_tell),
+        cmocka_unit_test(test_a_failure_before),
+        cmocka_unit_test(test_a_failure_while_they_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
