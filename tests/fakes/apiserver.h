@@ -34,6 +34,9 @@ void fake_add_kind(struct fake_apiserver *s, const char *group_version, const ch
 /* Pods stay with a deletionTimestamp until fake_remove or a delete with gracePeriodSeconds 0, as under a kubelet. */
 void fake_pods_linger(struct fake_apiserver *s, bool linger);
 
+/* Writes of a status lose this field, which the schema of an older CRD lacks. NULL: of none. The string is borrowed. */
+void fake_unknown_status(struct fake_apiserver *s, const char *field);
+
 /* What becomes of sendInitialEvents. */
 enum fake_watchlist {
     FAKE_WATCHLIST_SERVE,  /* as from 1.34 on */

@@ -79,6 +79,13 @@ void fake_pods_linger(struct fake_apiserver *s, bool linger)
     server_unlock(s);
 }
 
+void fake_unknown_status(struct fake_apiserver *s, const char *field)
+{
+    pthread_mutex_lock(&s->lock);
+    s->world.unknown_status = field;
+    server_unlock(s);
+}
+
 void fake_watchlist(struct fake_apiserver *s, enum fake_watchlist how)
 {
     pthread_mutex_lock(&s->lock);

@@ -285,6 +285,9 @@ static struct outcome change_object(struct world *w, const struct route *r, stru
     cJSON *new = checked(cJSON_Duplicate(replace ? body : o->json, true));
     if (!replace)
         merge(new, body);
+    if (w->unknown_status)
+        cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(new, "status"),
+                                                w->unknown_status);
     keep_server_fields(r, o->json, new);
     const char *version = json_str(meta_of(o->json), "resourceVersion");
     set_member(meta_of(new), "resourceVersion", cJSON_CreateString(version));

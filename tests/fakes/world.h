@@ -38,7 +38,8 @@ struct world {
     uint64_t version, oldest; /* watches from before `oldest` are expired */
     uint64_t uids;
     bool pods_linger;
-    int64_t now_s; /* 0: the machine's clock */
+    const char *unknown_status; /* a field of every status that the schema lacks; NULL: none */
+    int64_t now_s;              /* 0: the machine's clock */
 };
 
 /* A request's target. */

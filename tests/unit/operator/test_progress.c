@@ -151,6 +151,28 @@ static void test_spacing(void **state)
     rig_stop(&r);
 }
 
+/* An operator is upgraded before its CRD: each write of the progress is in vain, and there are few. */
+static void test_older_crd(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    rig_start(&r, lab_well);
+    fake_unknown_status(r.lab.server, "progress");
+    pass_s(&r, 60);
+    int writes = fake_log_count(r.lab.server, "PATCH", "/status");
+    for (int i = 0; i < 100; i++) {
+        r.percent = i % 2 ? 60 : 30;
+        pass_s(&r, 6);
+    }
+    assert_in_range(fake_log_count(r.lab.server, "PATCH", "/status") - writes, 1, 3);
+    assert_true(shows(&r.lab, NULL));
+    fake_unknown_status(r.lab.server, NULL); /* the CRD comes */
+    r.percent = 47.5;
+    lab_until(&r.lab, shows_47);
+    rig_stop(&r);
+}
+
 /* Of another job, of another attempt, or garbage: the job goes on as if nobody had asked. */
 static void test_lies(void **state)
 {
@@ -229,7 +251,8 @@ static void test_slow_rank(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_written),      cmocka_unit_test(test_spacing),   cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_written),      cmocka_unit_test(test_spacing),
+        cmocka_unit_test(test_lies),         cmocka_unit_test(test_older_crd),
         cmocka_unit_test(test_next_attempt), cmocka_unit_test(test_slow_rank),
     };
 
