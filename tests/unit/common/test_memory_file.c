@@ -65,7 +65,7 @@ static void test_a_size_stays(void **state)
     struct stat st;
 
     (void)state;
-    assert_true(other >= 0);
+    assert_true(fd >= 0 && other >= 0);
     assert_int_equal(memory_file_open("fou", sv_from(where)), -1);
     assert_int_equal(memory_file_open("four4", sv_from(where)), -1);
     assert_int_equal(fstat(other, &st), 0);
