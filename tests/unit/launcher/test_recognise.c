@@ -204,8 +204,8 @@ static void test_sideline(void **state)
         "Downloading train-images:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
         "frames:  50%|#####     | 1/2 [00:00<00:01,  1.3s/it]",
         "{\"time\":\"x\",\"event\":\"val\",\"epoch\":1,\"epochs\":2,\"global_step\":4,\"loss\":0.5}",
-        "{'eval_loss': '0.7616', 'eval_runtime': '0.0074', 'eval_steps_per_second': '1081', 'x': 'valid', "
-        "'epoch': '1'}",
+        ("{'eval_loss': '0.7616', 'eval_runtime': '0.0074', 'eval_steps_per_second': '1081', 'x': 'valid', "
+         "'epoch': '1'}"),
     };
 
     (void)state;
