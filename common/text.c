@@ -1,6 +1,8 @@
-/* text.c - shorten text and repair its UTF-8. */
+/* text.c - shorten text, repair its UTF-8, append to it. */
 #include "common/text.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 struct sv text_tail(const char *s, size_t max)
@@ -62,4 +64,14 @@ void text_mend(char *s)
         if (!len)
             *s = '?';
     }
+}
+
+void text_add(char *out, size_t size, const char *fmt, ...)
+{
+    const size_t len = strlen(out);
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(out + len, size - len, fmt, args);
+    va_end(args);
 }

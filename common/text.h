@@ -18,4 +18,7 @@ size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c));
  * store another character in their place, and the stored text would never equal the one that was written. */
 void text_mend(char *s);
 
+/* Append to the text in `out`, which has room for `size` bytes with its NUL; what does not fit is cut. */
+void text_add(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 #endif

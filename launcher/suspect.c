@@ -2,24 +2,14 @@
 #include "launcher/suspect.h"
 #include "common/cleanup.h"
 #include "common/rank_state.h"
+#include "common/text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 /* A rank that takes more of a CPU runs, also by another thread than its main one; others sleep, but for a moment now and then. */
 enum { RUNS_PERCENT = 20 };
-
-__attribute__((format(printf, 2, 3))) static void add(char out[static SUSPECT_BYTES], const char *fmt, ...)
-{
-    const size_t len = strlen(out);
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(out + len, SUSPECT_BYTES - len, fmt, args);
-    va_end(args);
-}
 
 static bool runs(const struct suspect_rank *r)
 {
@@ -30,17 +20,17 @@ static bool runs(const struct suspect_rank *r)
 static void add_state(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
 {
     if (r->state == 'T' || r->state == 't')
-        add(out, " (%c)", r->state);
+        text_add(out, SUSPECT_BYTES, " (%c)", r->state);
     else if (r->state)
-        add(out, " (%c%s%s)", r->state, r->wchan[0] ? ", " : "", r->wchan);
+        text_add(out, SUSPECT_BYTES, " (%c%s%s)", r->state, r->wchan[0] ? ", " : "", r->wchan);
 }
 
 /* "all_reduce 1234"; the first exchange has no number. */
 static void add_call(uint32_t call, uint64_t number, char out[static SUSPECT_BYTES])
 {
-    add(out, "%s", rank_call_name(call));
+    text_add(out, SUSPECT_BYTES, "%s", rank_call_name(call));
     if (call != RANK_CALL_OPEN)
-        add(out, " %" PRIu64, number);
+        text_add(out, SUSPECT_BYTES, " %" PRIu64, number);
 }
 
 static struct suspect name(const struct suspect_rank *r, int i, enum meeting_strength strength)
@@ -56,7 +46,7 @@ static bool by_state(const struct suspect_rank *r, int n, const char *states, co
     for (int i = 0; i < n; i++)
         if (r[i].state && strchr(states, r[i].state)) {
             *ret = name(r, i, strength);
-            add(ret->text, "rank %d is %s", r[i].rank, how);
+            text_add(ret->text, SUSPECT_BYTES, "rank %d is %s", r[i].rank, how);
             add_state(&r[i], ret->text);
             return true;
         }
@@ -83,7 +73,7 @@ static bool by_disk(const struct suspect_rank *r, int n, uint64_t reached, uint3
     if (w->begun >= reached)
         return true;
     ret->text[0] = '\0';
-    add(ret->text, "rank %d did not reach ", w->rank);
+    text_add(ret->text, SUSPECT_BYTES, "rank %d did not reach ", w->rank);
     add_call(call, reached, ret->text);
     add_state(w, ret->text);
     return true;
@@ -96,7 +86,8 @@ static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint3
     if (r[i].begun >= reached)
         return false;
     *ret = name(r, i, STRENGTH_BEHIND);
-    add(ret->text, "rank %d %s ", r[i].rank, r[i].ended ? "ended before" : "did not reach");
+    text_add(ret->text, SUSPECT_BYTES, "rank %d %s ", r[i].rank,
+             r[i].ended ? "ended before" : "did not reach");
     add_call(call, reached, ret->text);
     add_state(&r[i], ret->text);
     return true;
@@ -119,14 +110,15 @@ static bool by_last_call(const struct suspect_rank *r, int n, uint64_t reached, 
         return false;
     *ret = name(r, out < 0 ? 0 : out, out < 0 ? STRENGTH_UNKNOWN : STRENGTH_ODD);
     if (out < 0 && r[0].finished < r[0].begun)
-        add(ret->text, "all ranks wait in ");
+        text_add(ret->text, SUSPECT_BYTES, "all ranks wait in ");
     else if (out < 0)
-        add(ret->text, "all ranks wait, rank %d in %s after ", r[0].rank, rank_call_name(r[0].call));
+        text_add(ret->text, SUSPECT_BYTES, "all ranks wait, rank %d in %s after ", r[0].rank,
+                 rank_call_name(r[0].call));
     else
-        add(ret->text, "rank %d goes no further after ", r[out].rank);
+        text_add(ret->text, SUSPECT_BYTES, "rank %d goes no further after ", r[out].rank);
     add_call(call, reached, ret->text);
     if (out < 0)
-        add(ret->text, ": a connection between them is lost?");
+        text_add(ret->text, SUSPECT_BYTES, ": a connection between them is lost?");
     else
         add_state(&r[out], ret->text);
     return true;
@@ -165,7 +157,7 @@ static int loneliest(const struct suspect_rank *r, int n)
 
 static void add_place(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
 {
-    add(out, "rank %d %s %s", r->rank, runs(r) ? "loops in" : "is in", r->stack.at);
+    text_add(out, SUSPECT_BYTES, "rank %d %s %s", r->rank, runs(r) ? "loops in" : "is in", r->stack.at);
     if (!runs(r))
         add_state(r, out);
 }
@@ -182,15 +174,16 @@ static bool by_stack(const struct suspect_rank *r, int n, struct suspect *ret)
         for (i = 0; !r[i].stack.known; i++)
             ;
         *ret = name(r, i, STRENGTH_UNKNOWN);
-        add(ret->text, "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
-            r[i].rank, r[i].stack.at);
+        text_add(ret->text, SUSPECT_BYTES,
+                 "all ranks wait for each other, rank %d in %s: a connection between them is lost?",
+                 r[i].rank, r[i].stack.at);
         return true;
     }
     const bool all = n > 1 && company(r, n, r[i].stack.place) == n;
     *ret = name(r, i, all ? STRENGTH_UNKNOWN : STRENGTH_STACK);
     ret->place = r[i].stack.place;
     if (all)
-        add(ret->text, "cannot tell which rank: all are there, ");
+        text_add(ret->text, SUSPECT_BYTES, "cannot tell which rank: all are there, ");
     add_place(&r[i], ret->text);
     return true;
 }
@@ -223,9 +216,9 @@ static struct suspect by_looks(const struct suspect_rank *r, int n)
     const char *how = r[i].ended ? "has ended" : runs(&r[i]) ? "runs" : "sleeps";
 
     if (odd < 0)
-        add(s.text, "cannot tell which rank: rank %d %s", r[i].rank, how);
+        text_add(s.text, SUSPECT_BYTES, "cannot tell which rank: rank %d %s", r[i].rank, how);
     else
-        add(s.text, "rank %d %s, unlike the others", r[i].rank, how);
+        text_add(s.text, SUSPECT_BYTES, "rank %d %s, unlike the others", r[i].rank, how);
     if (!r[i].ended)
         add_state(&r[i], s.text);
     return s;
@@ -259,21 +252,21 @@ void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTE
 
     snprintf(out, SUSPECT_BYTES, "rank %d (pid %d):", r->rank, r->pid);
     if (r->ended)
-        add(out, " has ended");
+        text_add(out, SUSPECT_BYTES, " has ended");
     else if (r->state)
-        add(out, " %c%s%s", r->state, r->wchan[0] ? ", " : "", r->wchan);
+        text_add(out, SUSPECT_BYTES, " %c%s%s", r->state, r->wchan[0] ? ", " : "", r->wchan);
     else
-        add(out, " not found in /proc");
+        text_add(out, SUSPECT_BYTES, " not found in /proc");
     if (r->cpu_percent >= 0)
-        add(out, "; CPU %d%%", r->cpu_percent);
+        text_add(out, SUSPECT_BYTES, "; CPU %d%%", r->cpu_percent);
     if (r->phase < RANK_PHASES && phases[r->phase])
-        add(out, "; %s", phases[r->phase]);
+        text_add(out, SUSPECT_BYTES, "; %s", phases[r->phase]);
     if (r->begun) {
-        add(out, "; %s ", r->finished < r->begun ? "in" : "after");
+        text_add(out, SUSPECT_BYTES, "; %s ", r->finished < r->begun ? "in" : "after");
         add_call(r->last, r->begun, out);
     }
     if (r->finished >= r->begun && r->call != RANK_CALL_NONE)
-        add(out, "; in %s", rank_call_name(r->call));
+        text_add(out, SUSPECT_BYTES, "; in %s", rank_call_name(r->call));
     if (r->last_line[0])
-        add(out, "; last line: %s", r->last_line);
+        text_add(out, SUSPECT_BYTES, "; last line: %s", r->last_line);
 }

@@ -1,9 +1,9 @@
 /* waiting.c - format the lines that say which nodes a launcher waits for. */
 #include "launcher/waiting.h"
+#include "common/text.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,34 +41,25 @@ int waiting_left_ms(const struct waiting *w, int64_t now_ms)
     return !w->due_ms ? -1 : left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
-__attribute__((format(printf, 2, 3))) static void add(char out[static WAITING_BYTES], const char *fmt, ...)
-{
-    const size_t len = strlen(out);
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(out + len, WAITING_BYTES - len, fmt, args);
-    va_end(args);
-}
-
 static void add_limit(char out[static WAITING_BYTES], int64_t limit_ms, int64_t now_ms)
 {
-    add(out, "; gives up in %" PRId64 " s", limit_ms > now_ms ? (limit_ms - now_ms) / 1000 : 0);
+    text_add(out, WAITING_BYTES, "; gives up in %" PRId64 " s",
+             limit_ms > now_ms ? (limit_ms - now_ms) / 1000 : 0);
 }
 
 static void say_forming(const struct waiting *w, const struct options *o, const struct meeting_state *s,
                         int64_t now_ms, char out[static WAITING_BYTES])
 {
-    add(out, ": ");
+    text_add(out, WAITING_BYTES, ": ");
     if (s->here)
-        add(out, "%" PRId64 " of ", s->here);
+        text_add(out, WAITING_BYTES, "%" PRId64 " of ", s->here);
     if (o->nnodes_min == o->nnodes)
-        add(out, "%d nodes%s", o->nnodes, s->here ? " have joined" : " are wanted");
+        text_add(out, WAITING_BYTES, "%d nodes%s", o->nnodes, s->here ? " have joined" : " are wanted");
     else
-        add(out, "at least %d and at most %d nodes%s", o->nnodes_min, o->nnodes,
-            s->here ? " have joined" : " are wanted");
+        text_add(out, WAITING_BYTES, "at least %d and at most %d nodes%s", o->nnodes_min, o->nnodes,
+                 s->here ? " have joined" : " are wanted");
     if (s->missing[0])
-        add(out, ", node ranks missing: %s", s->missing);
+        text_add(out, WAITING_BYTES, ", node ranks missing: %s", s->missing);
     if (s->here < o->nnodes_min)
         add_limit(out, w->heard_ms + s->left_ms, now_ms);
 }
@@ -92,7 +83,7 @@ void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
     if (!in) {
         add_limit(out, w->since_ms + m->join_ms, now_ms);
         if (n->view->err.msg[0])
-            add(out, " (%s)", n->view->err.msg);
+            text_add(out, WAITING_BYTES, " (%s)", n->view->err.msg);
     } else if (!running)
         say_forming(w, n->options, s, now_ms, out);
     else if (!ended_here && n->spare_ms)
