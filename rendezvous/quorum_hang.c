@@ -14,10 +14,13 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 
     for (int i = 0; i < q->n && !state->hung; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (s->gone || !quorum_is_member(q, s->ticket))
+        const bool runs = of_round(q, s, NODE_RUNNING), ended = of_round(q, s, NODE_DONE);
+        if (s->gone || (!runs && !ended) || !quorum_is_member(q, s->ticket))
             continue;
-        done += of_round(q, s, NODE_DONE);
-        if (!of_round(q, s, NODE_RUNNING) || !s->node.quiet)
+        if (runs && !s->node.quiet)
+            return false; /* mostly the first one: a look at all members at each step would cost their square */
+        done += ended;
+        if (!runs)
             continue;
         quiet++;
         if (s->node.number > number) {
