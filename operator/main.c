@@ -98,7 +98,7 @@ int main(int argc, char **argv)
         return 0;
     }
     p.log.level = p.options.log_level;
-    if (kube_config_find(&config, p.options.kubeconfig, &err) < 0 || serve(&p, &config, &err) < 0) {
+    if (kube_config_find(&config, p.options.kubeconfig, NULL, &err) < 0 || serve(&p, &config, &err) < 0) {
         log_line(&p.log, LOG_ERROR, "cannot run", (const char *[]){"error", err.msg, NULL});
         return 1;
     }

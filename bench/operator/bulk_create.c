@@ -137,7 +137,7 @@ static int run(struct bulk *b, struct err *err)
 {
     cleanup_kube_config struct kube_config config = {0};
 
-    if (kube_config_find(&config, NULL, err) < 0)
+    if (kube_config_find(&config, NULL, NULL, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock_system(), err);
     cleanup_http struct http *http =

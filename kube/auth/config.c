@@ -84,7 +84,7 @@ int kube_config_in_cluster(struct kube_config *c, const char *host, const char *
     return 0;
 }
 
-static int find(struct kube_config *c, const char *path, struct err *err)
+static int find(struct kube_config *c, const char *path, const char *context, struct err *err)
 {
     const char *listed = getenv("KUBECONFIG");
     const char *host = getenv("KUBERNETES_SERVICE_HOST");
@@ -92,15 +92,16 @@ static int find(struct kube_config *c, const char *path, struct err *err)
     char fallback[PATH_BYTES];
 
     if (path)
-        return kube_config_read(c, path, NULL, err);
+        return kube_config_read(c, path, context, err);
     if (listed && *listed)
-        return kube_config_read_list(c, listed, NULL, err) < 0 ? err_wrap(err, "KUBECONFIG") : 0;
-    if (host && *host)
+        return kube_config_read_list(c, listed, context, err) < 0 ? err_wrap(err, "KUBECONFIG") : 0;
+    if (host && *host && !context)
         return kube_config_in_cluster(c, host, getenv("KUBERNETES_SERVICE_PORT"), KUBE_SERVICE_ACCOUNT_DIR,
                                       err);
     snprintf(fallback, sizeof(fallback), "%s/.kube/config", home ? home : "");
-    if (kube_config_read(c, fallback, NULL, err) < 0)
-        return err_wrap(err, "no --kubeconfig, no KUBECONFIG, not in a pod");
+    if (kube_config_read(c, fallback, context, err) < 0)
+        return err_wrap(err, context ? "no --kubeconfig, no KUBECONFIG"
+                                     : "no --kubeconfig, no KUBECONFIG, not in a pod");
     return 0;
 }
 
@@ -111,11 +112,11 @@ static const char *either(const char *upper, const char *lower)
     return value && *value ? value : getenv(lower);
 }
 
-int kube_config_find(struct kube_config *c, const char *path, struct err *err)
+int kube_config_find(struct kube_config *c, const char *path, const char *context, struct err *err)
 {
     cleanup_kube_config struct kube_config fresh = {0};
 
-    if (find(&fresh, path, err) < 0 ||
+    if (find(&fresh, path, context, err) < 0 ||
         proxy_from_environment(either("HTTPS_PROXY", "https_proxy"), either("NO_PROXY", "no_proxy"),
                                fresh.server, &fresh.environment_proxy, err) < 0)
         return -1;

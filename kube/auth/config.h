@@ -70,9 +70,11 @@ int kube_config_read(struct kube_config *c, const char *path, const char *contex
 int kube_config_read_list(struct kube_config *c, const char *paths, const char *context,
                           struct err *err) MUST_CHECK;
 
-/* Read the default configuration: `path` when not NULL, else $KUBECONFIG, else the pod's service account,
- * else ~/.kube/config; and the environment's proxy (proxy.h), which the three functions above do not read. */
-int kube_config_find(struct kube_config *c, const char *path, struct err *err) MUST_CHECK;
+/* Read the default configuration: `path` when not NULL, else $KUBECONFIG, else the pod's service account (not
+ * with a `context`), else ~/.kube/config; and the environment's proxy (proxy.h), which the three functions
+ * above do not read. `context` NULL: the current-context. */
+int kube_config_find(struct kube_config *c, const char *path, const char *context,
+                     struct err *err) MUST_CHECK;
 
 /* A warning that the caller should print, or NULL: TLS verification is off, so that others on the network can
  * read and change the traffic. A static string. */

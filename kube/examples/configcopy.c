@@ -127,7 +127,7 @@ int main(void)
     cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
-    if (kube_config_find(&config, NULL, &err) < 0)
+    if (kube_config_find(&config, NULL, NULL, &err) < 0)
         return failed(&err);
     cleanup_kube_manager struct kube_manager *m =
         kube_manager_new(&config, &(struct kube_manager_options){.name = "configcopy", .version = "1"}, &err);

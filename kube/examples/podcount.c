@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     cleanup_kube_config struct kube_config config = {0};
     struct err err;
 
-    if (kube_config_find(&config, NULL, &err) < 0)
+    if (kube_config_find(&config, NULL, NULL, &err) < 0)
         return failed(&err);
     cleanup_kube_manager struct kube_manager *m =
         kube_manager_new(&config, &(struct kube_manager_options){.name = "podcount", .version = "1"}, &err);

@@ -81,7 +81,7 @@ static int run(struct app *app, struct err *err)
     struct clock clock = clock_system();
     struct rusage use;
 
-    if (kube_config_find(&config, NULL, err) < 0)
+    if (kube_config_find(&config, NULL, NULL, err) < 0)
         return -1;
     cleanup_kube_loop struct kube_loop *loop = kube_loop_new(clock, err);
     cleanup_http struct http *http =

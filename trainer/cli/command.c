@@ -2,7 +2,7 @@
 #include "trainer/cli/command.h"
 
 #include "common/nearest.h"
-#include "trainer/cli/wrap.h"
+#include "common/wrap.h"
 #include "trainer/presets/presets.h"
 
 #include <string.h>

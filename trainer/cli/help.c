@@ -2,9 +2,9 @@
 #include "trainer/cli/help.h"
 
 #include "common/arena.h"
+#include "common/wrap.h"
 #include "trainer/cli/command.h"
 #include "trainer/cli/config.h"
-#include "trainer/cli/wrap.h"
 #include "trainer/model/layer.h"
 #include "trainer/presets/presets.h"
 

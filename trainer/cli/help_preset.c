@@ -1,7 +1,7 @@
 /* help_preset.c - print the manual of one preset: its options with their defaults, its exit codes. */
+#include "common/wrap.h"
 #include "trainer/cli/help.h"
 #include "trainer/cli/options.h"
-#include "trainer/cli/wrap.h"
 
 #include <string.h>
 

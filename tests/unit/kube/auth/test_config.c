@@ -81,27 +81,27 @@ static void test_proxy_of_the_environment(void **ctx)
     folder_write("config", KUBECONFIG("server: 'https://10.1.2.3:6443'", ""));
     setenv("HTTPS_PROXY", "proxy:3128", 1);
     setenv("NO_PROXY", "10.9.0.0/16", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), &err), 0);
+    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
     assert_string_equal(c.environment_proxy, "http://proxy:3128");
     assert_null(c.proxy_url);
     kube_config_release(&c);
     setenv("NO_PROXY", "10.1.0.0/16", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), &err), 0);
+    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
     assert_null(c.environment_proxy);
     kube_config_release(&c);
     unsetenv("NO_PROXY");
     setenv("no_proxy", "10.1.2.3", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), &err), 0);
+    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
     assert_null(c.environment_proxy);
     kube_config_release(&c);
     unsetenv("no_proxy");
     setenv("HTTPS_PROXY", "gopher://p", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), &err), -1);
+    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), -1);
     assert_non_null(strstr(err.msg, "HTTPS_PROXY"));
     assert_null(c.server);
     unsetenv("HTTPS_PROXY");
     setenv("https_proxy", "socks5://p", 1);
-    assert_int_equal(kube_config_find(&c, folder_path("config"), &err), 0);
+    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err), 0);
     assert_string_equal(c.environment_proxy, "socks5://p");
     unsetenv("https_proxy");
 }
@@ -115,24 +115,29 @@ static void test_find(void **ctx)
     unsetenv("KUBERNETES_SERVICE_HOST");
     folder_write("config", KUBECONFIG("server: 'https://from-env'", ""));
     setenv("KUBECONFIG", folder_path("config"), 1);
-    assert_int_equal(kube_config_find(&c, NULL, &err), 0);
+    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), 0);
     assert_string_equal(c.server, "https://from-env");
     kube_config_release(&c);
     setenv("KUBECONFIG", "/nowhere/a:/nowhere/b", 1);
-    assert_int_equal(kube_config_find(&c, NULL, &err), -1);
+    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "KUBECONFIG: \"/nowhere/a:/nowhere/b\""));
-    assert_int_equal(kube_config_find(&c, folder_path("config"), &err),
+    assert_int_equal(kube_config_find(&c, folder_path("config"), NULL, &err),
                      0); /* what is asked for comes first */
     kube_config_release(&c);
     unsetenv("KUBECONFIG");
     setenv("HOME", folder_root(), 1);
-    assert_int_equal(kube_config_find(&c, NULL, &err), -1);
+    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), -1);
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     assert_non_null(strstr(err.msg, "not in a pod"));
     setenv("KUBERNETES_SERVICE_HOST", "h", 1);
     setenv("KUBERNETES_SERVICE_PORT", "bad", 1);
-    assert_int_equal(kube_config_find(&c, NULL, &err), -1);
+    /* A pod's account has no contexts. */
+    assert_int_equal(kube_config_find(&c, NULL, "c1", &err), -1);
+    assert_non_null(strstr(err.msg, ".kube/config"));
+    assert_int_equal(kube_config_find(&c, folder_path("config"), "lost", &err), -1);
+    assert_non_null(strstr(err.msg, "nowhere"));
+    assert_int_equal(kube_config_find(&c, NULL, NULL, &err), -1);
     assert_non_null(strstr(err.msg, "KUBERNETES_SERVICE_PORT"));
 }
 

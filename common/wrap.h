@@ -1,6 +1,6 @@
 /* wrap.h - wrap help text at 80 columns. */
-#ifndef TK_TRAINER_CLI_WRAP_H
-#define TK_TRAINER_CLI_WRAP_H
+#ifndef TK_COMMON_WRAP_H
+#define TK_COMMON_WRAP_H
 
 #include <stdio.h>
 

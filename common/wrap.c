@@ -1,5 +1,5 @@
 /* wrap.c - wrap help text at 80 columns. */
-#include "trainer/cli/wrap.h"
+#include "common/wrap.h"
 
 #include <string.h>
 

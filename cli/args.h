@@ -1,0 +1,42 @@
+/* args.h - parse the command line of kubectl-ptj by the table of verbs. Pure.
+ *
+ * Ownership: strings point into argv or are static; args_release frees the rest.
+ * Errors:    ERR_INVALID naming the verb or option, what was given and what was expected.
+ */
+#ifndef TK_CLI_ARGS_H
+#define TK_CLI_ARGS_H
+
+#include "cli/verbs.h"
+#include "common/cleanup.h"
+
+#include <stdint.h>
+
+enum { ARGS_OPTIONS_MAX = 32 };
+
+struct args {
+    const struct verb *verb; /* NULL: none was given */
+    const char *const *operands;
+    int n_operands;
+    bool help, version; /* --help and --version of the program or of the verb */
+    struct {
+        const struct verb_option *option;
+        const char *value;
+    } set[ARGS_OPTIONS_MAX]; /* each option once: the last one given counts */
+    int n_set;
+    const char **memory;
+};
+
+int args_parse(struct args *a, int argc, char **argv, struct err *err) MUST_CHECK;
+void args_release(struct args *a);
+
+/* Values of the verb's own options and of the common ones; the name must be in one of the tables. */
+bool args_has(const struct args *a, const char *option);
+const char *args_text(const struct args *a, const char *option, const char *fallback);
+
+/* An integer option; absent: *ret is unchanged. */
+int args_i64(const struct args *a, const char *option, int64_t min, int64_t max, int64_t *ret,
+             struct err *err) MUST_CHECK;
+
+#define cleanup_args __attribute__((cleanup(args_release)))
+
+#endif

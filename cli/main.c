@@ -1,0 +1,55 @@
+/* main.c - kubectl-ptj: parse the command line, open the connection, run the verb. */
+#include "cli/help.h"
+#include "cli/session.h"
+
+#include "common/json.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* Output that cannot be written is a failure: what reads it must not take half of it for the whole. */
+static int flushed(int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    perror("kubectl ptj: stdout");
+    return status ? status : 1;
+}
+
+static int run(const struct args *a, struct err *err)
+{
+    cleanup_session struct session s = {0};
+
+    if (a->verb->offline)
+        return a->verb->run(NULL, a, err);
+    return session_open(&s, a, err) < 0 ? -1 : a->verb->run(&s, a, err);
+}
+
+int main(int argc, char **argv)
+{
+    cleanup_args struct args a = {0};
+    struct err err;
+    int status;
+
+    json_memory_must();
+    signal(SIGPIPE, SIG_IGN);
+    if (args_parse(&a, argc, argv, &err) < 0) {
+        fprintf(stderr, "kubectl ptj: %s\n", err.msg);
+        return 2;
+    }
+    if (a.version)
+        puts("kubectl-ptj (Torchkeeper) " CLI_VERSION);
+    else if (a.help)
+        help_print(stdout, a.verb);
+    else if (!a.verb)
+        help_print(stderr, NULL);
+    if (a.version || a.help || !a.verb)
+        return flushed(a.verb || a.help || a.version ? 0 : 2);
+    status = run(&a, &err);
+    if (status < 0) {
+        fflush(stdout);
+        fprintf(stderr, "kubectl ptj %s: %s\n", a.verb->name, err.msg);
+        status = 1;
+    }
+    return flushed(status);
+}

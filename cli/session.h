@@ -1,0 +1,46 @@
+/* session.h - the connection of one kubectl-ptj process to the API server. For the verbs.
+ *
+ * Ownership: session_close frees all. What session_call returns is the caller's.
+ * Errors:    those of kube/status.h and kube/transport.h, in the user's words: a 403 names the right that is missing, an
+ *            unreachable server its address.
+ */
+#ifndef TK_CLI_SESSION_H
+#define TK_CLI_SESSION_H
+
+#include "cli/args.h"
+#include "kube/auth/config.h"
+#include "kube/http.h"
+#include "kube/loop.h"
+#include "kube/request.h"
+
+#include <cjson/cJSON.h>
+
+extern const struct kube_resource SESSION_JOBS; /* pytorchtrainingjobs */
+
+struct session {
+    struct kube_config config;
+    struct kube_loop *loop;
+    struct http *http;
+    struct kube_transport api;
+    const char *ns; /* --namespace, else the context's */
+};
+
+int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
+void session_close(struct session *s);
+
+/* Send one request and wait for its answer; *ret (may be NULL) is the object, to be freed with cJSON_Delete. */
+int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err) MUST_CHECK;
+
+/* GET the job of this name in the session's namespace. */
+int session_job(struct session *s, const char *name, cJSON **ret, struct err *err) MUST_CHECK;
+
+/* JSON merge patch of the job, then print "NAME WHAT" on stdout. */
+int session_patch_job(struct session *s, const char *name, const char *patch, const char *what,
+                      struct err *err) MUST_CHECK;
+
+/* Make an error of `r` fit for people: see Errors. Always -1. */
+int session_explain(const struct session *s, const struct kube_request *r, struct err *err);
+
+#define cleanup_session __attribute__((cleanup(session_close)))
+
+#endif

@@ -1,0 +1,130 @@
+/* shown.c - make text that others wrote safe to print on a terminal. */
+#include "cli/shown.h"
+
+#include <stdint.h>
+
+enum { ESC = 0x1b, BEL = 0x07 };
+
+/* One character of valid UTF-8 at s[0..len), len > 0; its length, or 0 when the bytes there are none. */
+static size_t character(const char *s, size_t len, uint32_t *ret)
+{
+    const unsigned char first = (unsigned char)s[0];
+    const size_t n = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : (first & 0xf0) == 0xe0 ? 3 : 4;
+    uint32_t c = n == 1 ? first : first & (0xffU >> (n + 1));
+
+    if ((first >= 0x80 && first < 0xc2) || first > 0xf4 || n > len)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | ((unsigned char)s[i] & 0x3f);
+    }
+    if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
+        return 0;
+    *ret = c;
+    return n;
+}
+
+/* The length of the escape sequence at the beginning of t, which begins with ESC: CSI to its final byte, OSC and other strings to
+ * BEL or ESC \, anything else two bytes. One that does not end takes the rest. */
+static size_t escape_len(struct sv t)
+{
+    const char kind = t.len > 1 ? t.p[1] : 0;
+    size_t i = 2;
+
+    if (kind == '[') {
+        while (i < t.len && (unsigned char)t.p[i] < 0x40)
+            i++;
+        return i < t.len ? i + 1 : t.len;
+    }
+    if (kind != ']' && kind != 'P' && kind != 'X' && kind != '^' && kind != '_')
+        return t.len < 2 ? t.len : 2;
+    for (; i < t.len; i++) {
+        if (t.p[i] == BEL)
+            return i + 1;
+        if (t.p[i] == ESC)
+            return i + 1 < t.len ? i + 2 : t.len;
+    }
+    return t.len;
+}
+
+/* What stands in the line at the end: a carriage return begins it anew. */
+static struct sv last_part(struct sv text)
+{
+    while (text.len && (text.p[text.len - 1] == '\r' || text.p[text.len - 1] == '\n'))
+        text.len--;
+    for (size_t i = text.len; i-- > 0;)
+        if (text.p[i] == '\r')
+            return (struct sv){text.p + i + 1, text.len - i - 1};
+    return text;
+}
+
+int shown_line(struct buf *out, struct sv text, struct err *err)
+{
+    struct sv t = last_part(text);
+
+    while (t.len) {
+        uint32_t c = 0;
+        size_t n = t.p[0] == ESC ? escape_len(t) : character(t.p, t.len, &c);
+        int failed = 0;
+        if (t.p[0] == '\t')
+            failed = buf_append(out, " ", 1, err);
+        else if (n && t.p[0] != ESC && c >= 0x20 && (c < 0x7f || c >= 0xa0) && (c < 0x200b || c > 0x200f) &&
+                 (c < 0x202a || c > 0x202e) && (c < 0x2066 || c > 0x2069))
+            failed = buf_append(out, t.p, n, err);
+        else if (t.p[0] != ESC)
+            failed = buf_append(out, "?", 1, err);
+        if (failed)
+            return -1;
+        n = n ? n : 1;
+        t = (struct sv){t.p + n, t.len - n};
+    }
+    return 0;
+}
+
+/* Unicode's East Asian Width W and F in blocks, and the emoji that terminals draw in two columns. */
+static size_t width_of(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } wide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},  {0x3400, 0x4dbf},
+                {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xac00, 0xd7a3},  {0xf900, 0xfaff},
+                {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},  {0x1f300, 0x1f64f},
+                {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+
+    if ((c >= 0x300 && c < 0x370) || (c >= 0xfe00 && c < 0xfe10) || (c >= 0x20d0 && c < 0x2100))
+        return 0;
+    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
+        if (c >= wide[i].first && c <= wide[i].last)
+            return 2;
+    return 1;
+}
+
+size_t shown_fit(struct sv text, size_t columns)
+{
+    size_t at = 0;
+
+    while (at < text.len) {
+        uint32_t c = 0;
+        size_t n = character(text.p + at, text.len - at, &c);
+        size_t width = n ? width_of(c) : 1;
+        if (width > columns)
+            break;
+        columns -= width;
+        at += n ? n : 1;
+    }
+    return at;
+}
+
+size_t shown_columns(struct sv text)
+{
+    size_t columns = 0;
+
+    for (size_t at = 0; at < text.len;) {
+        uint32_t c = 0;
+        size_t n = character(text.p + at, text.len - at, &c);
+        columns += n ? width_of(c) : 1;
+        at += n ? n : 1;
+    }
+    return columns;
+}

@@ -1,0 +1,23 @@
+/* shown.h - make text that others wrote (logs, messages, names in objects) safe to print on a terminal. Pure.
+ *
+ * Errors:    those of buf.h: the text is longer than the buffer's limit.
+ */
+#ifndef TK_CLI_SHOWN_H
+#define TK_CLI_SHOWN_H
+
+#include "common/buf.h"
+#include "common/sv.h"
+
+/* Append one line of text. Terminal escape sequences (ESC with all that belongs to it) are left out; of what follows a carriage
+ * return within the line, as progress bars write it, the last part counts; tabs become a space; other control characters,
+ * C1 ones too, and bytes that are not UTF-8 become '?'. */
+int shown_line(struct buf *out, struct sv text, struct err *err);
+
+/* How many columns a text that shown_line made takes: one per character, none for combining marks, two for East Asian wide
+ * characters and emoji. */
+size_t shown_columns(struct sv text);
+
+/* The length in bytes of the beginning of such a text that fits into `columns`. */
+size_t shown_fit(struct sv text, size_t columns);
+
+#endif

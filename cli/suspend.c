@@ -1,0 +1,57 @@
+/* suspend.c - kubectl ptj suspend and resume: take a job's pods away, and bring them back. */
+#include "cli/session.h"
+
+#include "common/json.h"
+
+static int set_suspend(struct session *s, const char *name, bool suspend, struct err *err)
+{
+    cleanup_json cJSON *job = NULL;
+
+    if (suspend)
+        return session_patch_job(s, name, "{\"spec\":{\"suspend\":true}}",
+                                 "suspended: its pods are being deleted", err);
+    if (session_job(s, name, &job, err) < 0)
+        return -1;
+    /* A job may be paused in either of two ways. */
+    if (cJSON_IsTrue(json_find(job, (const char *[]){"spec", "runMode", "pause", "enabled", NULL})))
+        return session_patch_job(s, name,
+                                 "{\"spec\":{\"suspend\":false,\"runMode\":{\"pause\":{\"enabled\":false}}}}",
+                                 "resumed", err);
+    return session_patch_job(s, name, "{\"spec\":{\"suspend\":false}}", "resumed", err);
+}
+
+static int run_suspend(struct session *s, const struct args *a, struct err *err)
+{
+    return set_suspend(s, a->operands[0], true, err);
+}
+
+static int run_resume(struct session *s, const struct args *a, struct err *err)
+{
+    return set_suspend(s, a->operands[0], false, err);
+}
+
+const struct verb VERB_SUSPEND = {
+    .name = "suspend",
+    .operands = "NAME",
+    .operands_min = 1,
+    .operands_max = 1,
+    .words = VERB_JOBS,
+    .summary = "take a job's pods away, and keep the job",
+    .about = "Sets spec.suspend. The pods get SIGTERM; trainer saves a checkpoint then. When none is left "
+             "the phase is "
+             "Paused, and the job holds no GPU. Nothing is counted as a restart.",
+    .run = run_suspend,
+};
+
+const struct verb VERB_RESUME = {
+    .name = "resume",
+    .operands = "NAME",
+    .operands_min = 1,
+    .operands_max = 1,
+    .words = VERB_JOBS,
+    .summary = "start the pods of a suspended job again",
+    .about = "Unsets spec.suspend and spec.runMode.pause.enabled. Pods start as a new attempt; a script goes "
+             "on from its "
+             "newest checkpoint if it saves any.",
+    .run = run_resume,
+};

@@ -1,0 +1,23 @@
+/* terminal.c - ask what stdout is. */
+#include "cli/terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct terminal terminal_of(int fd)
+{
+    struct terminal t = {.columns = 80, .rows = 24};
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    const bool dumb = !term || !*term || strcmp(term, "dumb") == 0;
+    struct winsize size;
+
+    t.is_terminal = isatty(fd) && !dumb;
+    t.colours = t.is_terminal && (!no || !*no);
+    if (isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+        t.columns = size.ws_col;
+        t.rows = size.ws_row;
+    }
+    return t;
+}

@@ -1,0 +1,57 @@
+/* verbs.h - the verbs of kubectl-ptj: what each is called, takes and does. From this table come the parsing of the command
+ * line, --help, the man page and the completions.
+ *
+ * Ownership: everything is static.
+ */
+#ifndef TK_CLI_VERBS_H
+#define TK_CLI_VERBS_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+
+struct args;
+struct session;
+
+struct verb_option {
+    const char *name;  /* "namespace" for --namespace; NULL ends a list */
+    char letter;       /* 'n' for -n; 0: none */
+    const char *value; /* "NAME" in --help; NULL: a flag */
+    const char *help;
+    /* What may stand there, for completion: VERB_JOBS and so on, or words separated by spaces; NULL: anything. */
+    const char *words;
+};
+
+/* What completes an operand or a value: names of jobs, or files. */
+#define VERB_JOBS "<jobs>"
+#define VERB_FILES "<files>"
+
+enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
+
+struct verb {
+    const char *name;
+    const char *operands; /* as in the synopsis: "NAME", "[NAME]"; "" for none */
+    int operands_min, operands_max;
+    const char *words;   /* what completes its operands, as in verb_option; NULL: nothing */
+    const char *summary; /* a line of `kubectl ptj --help` */
+    const char *about;   /* the paragraphs of its DESCRIPTION, separated by \n */
+    const struct verb_option *options;
+    bool offline; /* it needs no API server: `session` is NULL */
+    /* Everything behind the first operand is operands, options too: the arguments of another program. */
+    bool passes_on;
+    /* Returns the exit status, or -1 with *err, which is printed and ends the program with 1. */
+    int (*run)(struct session *session, const struct args *args, struct err *err);
+};
+
+/* Each is defined beside its `run`, in a file of its name. */
+extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
+
+/* All verbs in the order of --help; NULL ends the list. */
+extern const struct verb *const VERBS[];
+
+/* Options that every verb has; those of the connection are not shown for offline ones. */
+extern const struct verb_option VERB_COMMON_OPTIONS[];
+
+const struct verb *verb_find(const char *name); /* NULL: there is none */
+
+#endif

@@ -1,0 +1,40 @@
+/* ptj.h - kubectl-ptj as a process against a fake API server, for tests of verbs.
+ *
+ * Ownership: ptj_end stops the server and removes the folder; result texts are freed by ptj_forget.
+ */
+#ifndef TK_TESTS_CLI_PTJ_H
+#define TK_TESTS_CLI_PTJ_H
+
+#include "tests/fakes/apiserver.h"
+
+#include <sys/types.h>
+
+struct ptj {
+    const char *program;
+    struct fake_apiserver *server;
+    char dir[64]; /* with the kubeconfig "config", whose namespace is "team" */
+};
+
+struct ptj_result {
+    int status; /* exit status; 128 + n: it was ended by signal n */
+    char *out, *err;
+};
+
+#define PTJ_JOBS "/apis/batch.tensorstack.dev/v1beta1/namespaces/team/pytorchtrainingjobs"
+
+void ptj_begin(struct ptj *p, const char *program);
+void ptj_end(struct ptj *p);
+
+/* Put a job named NAME whose spec and status are these (JSON). */
+void ptj_put_job(struct ptj *p, const char *name, const char *spec, const char *status);
+
+/* Begin it with these arguments (NULL ends them), and wait for its end. */
+pid_t ptj_start(struct ptj *p, const char *const *args);
+struct ptj_result ptj_wait(struct ptj *p, pid_t pid);
+struct ptj_result ptj_run(struct ptj *p, const char *const *args);
+void ptj_forget(struct ptj_result *r);
+
+/* Run it, and expect this exit status and these parts of its output (NULL: nothing at all). */
+void ptj_expect(struct ptj *p, const char *const *args, int status, const char *out, const char *err);
+
+#endif

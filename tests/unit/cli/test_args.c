@@ -1,0 +1,84 @@
+/* test_args.c - the command line of kubectl-ptj. */
+#include "test.h"
+
+#include "cli/args.h"
+
+#include <string.h>
+
+static void expect_refused(const char *want, char **argv)
+{
+    cleanup_args struct args a = {0};
+    struct err err = {0};
+    int argc = 0;
+
+    while (argv[argc])
+        argc++;
+    assert_int_equal(args_parse(&a, argc, argv, &err), -1);
+    if (!strstr(err.msg, want))
+        fail_msg("expected \"%s\" in: %s", want, err.msg);
+}
+
+static void expect_namespace(char **argv)
+{
+    cleanup_args struct args a = {0};
+    struct err err = {0};
+    int argc = 0;
+
+    while (argv[argc])
+        argc++;
+    assert_int_equal(args_parse(&a, argc, argv, &err), 0);
+    assert_ptr_equal(a.verb, &VERB_SCALE);
+    assert_int_equal(a.n_operands, 2);
+    assert_string_equal(a.operands[1], "3");
+    assert_string_equal(args_text(&a, "namespace", NULL), "team");
+    assert_false(args_has(&a, "context"));
+}
+
+/* The words of a command line. */
+#define LINE(...) ((char *[]){(char *)(uintptr_t) "ptj", __VA_ARGS__, NULL})
+#define W(text) ((char[]){text})
+
+static void test_where_options_stand(void **state)
+{
+    (void)state;
+    expect_namespace(LINE(W("scale"), W("job"), W("3"), W("--namespace=team")));
+    expect_namespace(LINE(W("scale"), W("--namespace"), W("team"), W("job"), W("3")));
+    expect_namespace(LINE(W("-n"), W("team"), W("scale"), W("job"), W("3")));
+    expect_namespace(LINE(W("-nteam"), W("scale"), W("job"), W("3")));
+    expect_namespace(LINE(W("-n=team"), W("scale"), W("--"), W("job"), W("3")));
+    expect_namespace(LINE(W("-n"), W("old"), W("scale"), W("job"), W("3"), W("-n"), W("team")));
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    expect_refused("unknown verb; did you mean resume?", LINE(W("resmue")));
+    expect_refused("--namespcae=a: unknown option; did you mean --namespace?",
+                   LINE(W("scale"), W("--namespcae=a")));
+    expect_refused("-x: unknown option (kubectl ptj scale --help)", LINE(W("scale"), W("-x")));
+    expect_refused("expected a value: --namespace=NAME", LINE(W("scale"), W("-n")));
+    expect_refused("--help takes no value", LINE(W("scale"), W("--help=yes")));
+    expect_refused("suspend: expected NAME", LINE(W("suspend")));
+    expect_refused("b is one argument too many", LINE(W("suspend"), W("a"), W("b")));
+}
+
+static void test_help_needs_no_operands(void **state)
+{
+    cleanup_args struct args a = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(args_parse(&a, 3, LINE(W("suspend"), W("-h")), &err), 0);
+    assert_true(a.help);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_where_options_stand),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_help_needs_no_operands),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

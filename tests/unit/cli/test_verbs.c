@@ -1,0 +1,112 @@
+/* test_verbs.c - the short verbs of kubectl-ptj, and how it fails: no server, no job, no right, a full disk.
+ *
+ * usage: test_verbs <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include <string.h>
+
+static const char *program;
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static bool is_suspended(struct ptj *p)
+{
+    cJSON *job = fake_json(p->server, PTJ_JOBS "/a");
+    bool suspended = cJSON_IsTrue(cJSON_GetObjectItem(cJSON_GetObjectItem(job, "spec"), "suspend"));
+
+    cJSON_Delete(job);
+    return suspended;
+}
+
+static void test_suspend_and_resume(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "a", "{\"runMode\":{\"pause\":{\"enabled\":true}}}", "{}");
+    ptj_expect(p, RUN("suspend", "a"), 0, "a suspended", NULL);
+    assert_true(is_suspended(p));
+    ptj_expect(p, RUN("resume", "a", "-n", "team"), 0, "a resumed", NULL);
+    assert_false(is_suspended(p));
+    cJSON *job = fake_json(p->server, PTJ_JOBS "/a");
+    assert_false(cJSON_IsTrue(cJSON_GetObjectItem(
+        cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(job, "spec"), "runMode"), "pause"),
+        "enabled")));
+    cJSON_Delete(job);
+}
+
+static void test_scale(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "a", "{}", "{}");
+    ptj_put_job(p, "e", "{\"elastic\":{\"enabled\":true,\"minReplicas\":1,\"maxReplicas\":4}}", "{}");
+    ptj_expect(p, RUN("scale", "a", "2"), 1, NULL, "a is not elastic");
+    ptj_expect(p, RUN("scale", "e", "5"), 1, NULL, "expected 1..4");
+    ptj_expect(p, RUN("scale", "e", "many"), 1, NULL, "PODS: expected an integer");
+    ptj_expect(p, RUN("scale", "e", "3"), 0, "e scaled to 3 pods", NULL);
+    cJSON *job = fake_json(p->server, PTJ_JOBS "/e");
+    assert_int_equal(cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(job, "spec"), "elastic"),
+                                         "expectedReplicas")
+                         ->valueint,
+                     3);
+    cJSON_Delete(job);
+}
+
+static void test_failures(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_expect(p, RUN("suspend", "none"), 1, NULL, "there is no training job \"none\" in namespace team");
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
+    ptj_expect(p, RUN("suspend", "a"), 1, NULL,
+               "you lack the right to patch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_DROP_BEFORE});
+    ptj_expect(p, RUN("suspend", "a"), 1, NULL, "API server http://127.0.0.1:");
+    fake_plan_fault(p->server, NULL);
+    ptj_expect(p, RUN("suspend", "a", "--context", "other"), 1, NULL, "other");
+    ptj_expect(p, RUN("suspend", "a", "--kubeconfig=/nowhere/config"), 1, NULL, "/nowhere/config");
+}
+
+static void test_command_line(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_expect(p, RUN("--version"), 0, "kubectl-ptj (Torchkeeper) ", NULL);
+    ptj_expect(p, RUN("scale", "--help"), 0, "kubectl ptj scale [OPTIONS] NAME PODS", NULL);
+    ptj_expect(p, RUN("sclae"), 2, NULL, "unknown verb; did you mean scale?");
+    ptj_expect(p, RUN("scale", "e"), 2, NULL, "expected NAME PODS");
+    assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_suspend_and_resume, begin, end),
+        cmocka_unit_test_setup_teardown(test_scale, begin, end),
+        cmocka_unit_test_setup_teardown(test_failures, begin, end),
+        cmocka_unit_test_setup_teardown(test_command_line, begin, end),
+    };
+
+    if (argc < 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
