@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct verb *const VERBS[] = {
-    &VERB_SUSPEND, &VERB_RESUME, &VERB_SCALE, &VERB_CONVERT, NULL,
+    &VERB_SUSPEND, &VERB_RESUME, &VERB_SCALE, &VERB_CONVERT, &VERB_RUN, NULL,
 };
 
 const struct verb_option VERB_COMMON_OPTIONS[] = {
