@@ -47,7 +47,7 @@ static void add_names(cJSON *o, const char *api_version, const char *kind, const
 
 static void code_name(const struct submission *s, char ret[static 128])
 {
-    snprintf(ret, 128, "%.100s-code", s->name);
+    snprintf(ret, 128, "%.100s-code%.20s", s->name, s->suffix);
 }
 
 cJSON *manifest_code(const struct submission *s, const char *owner_uid)

@@ -34,6 +34,8 @@ struct submission {
     const char *const *args;
     int n_args;
     const struct code *code;
+    const char *
+        suffix; /* "-x7k2p": tells this ConfigMap from that of a job of the same name that is being deleted; "": none */
 };
 
 cJSON *manifest_job(const struct submission *s);

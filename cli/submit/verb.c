@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20 };
 
@@ -137,16 +138,31 @@ static int send(struct session *session, const struct submission *s, const cJSON
     return err_wrap(err, "the job %s is deleted again", s->name);
 }
 
+static void draw_suffix(char ret[static 7])
+{
+    static const char SIGNS[] = "bcdfghjklmnpqrstvwxz2456789";
+    unsigned char bytes[5] = {0};
+
+    (void)!getrandom(bytes, sizeof(bytes), 0); /* a name that is taken is refused anyway */
+    ret[0] = '-';
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        ret[i + 1] = SIGNS[bytes[i] % (sizeof(SIGNS) - 1)];
+    ret[6] = '\0';
+}
+
 static int run(struct session *session, const struct args *a, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
     struct submission s = {0};
     struct code code;
-    char name[MANIFEST_NAME_MAX + 1];
+    char name[MANIFEST_NAME_MAX + 1], suffix[7] = "";
 
     if (code_read(a->operands[0], &arena, &code, err) < 0)
         return -1;
     s.code = &code;
+    if (!args_has(a, "dry-run"))
+        draw_suffix(suffix);
+    s.suffix = suffix;
     if (read_options(a, name, &arena, &s, err) < 0)
         return -1;
     cleanup_json cJSON *job = manifest_job(&s);
@@ -188,7 +204,8 @@ const struct verb VERB_SUBMIT = {
         "Creates a job whose pods run the script by torchrun, with these arguments. Of a folder the first of "
         "ARGS names the file "
         "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with.\n"
-        "The code goes into the ConfigMap NAME-code, which belongs to the job and is deleted with it: at "
+        "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
+        "at "
         "most 1 MiB and 256 "
         "files, mounted read-only at " MANIFEST_CODE_FOLDER
         ". Names that begin with a dot, __pycache__ and links are left out. The "

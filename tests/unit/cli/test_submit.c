@@ -190,7 +190,11 @@ static void test_creates(void **state)
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 0, "train submitted: kubectl ptj watch train\n",
                NULL);
     cJSON *job = fake_json(p->server, PTJ_JOBS "/train");
-    cJSON *code = fake_json(p->server, CONFIGMAPS "/train-code");
+    cJSON *code = fake_nth_json(p->server, CONFIGMAPS, 0);
+    const cJSON *map = json_find(job, (const char *[]){"spec", "replicaSpecs", NULL})->child;
+    map = json_find(map, (const char *[]){"template", "spec", "volumes", NULL})->child;
+    assert_string_equal(json_str(json_find(map, (const char *[]){"configMap", NULL}), "name"),
+                        json_str(json_find(code, (const char *[]){"metadata", NULL}), "name"));
     const cJSON *owner = json_find(code, (const char *[]){"metadata", "ownerReferences", NULL})->child;
     assert_string_equal(json_str(owner, "uid"), json_find(job, UID)->valuestring);
     assert_string_equal(json_str(owner, "kind"), "PyTorchTrainingJob");
@@ -198,6 +202,10 @@ static void test_creates(void **state)
     cJSON_Delete(code);
     ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
                "take another --name than train, or delete that job");
+    /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
+    assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 0, "train submitted", NULL);
+    assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
 }
 
 static void test_nothing_is_left_half_made(void **state)
