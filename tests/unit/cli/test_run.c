@@ -91,6 +91,8 @@ static void test_several_pods(void **state)
     /* The failure of one ends the other, which would run for ever. */
     write_job(2, "test $RANK = 0 || exit 3; while :; do sleep 1; done");
     ptj_expect(p, RUN("run", "job.yaml"), 3, NULL, "");
+    write_job(2, "test $RANK = 0 || kill -9 $$$$; while :; do sleep 1; done");
+    ptj_expect(p, RUN("run", "job.yaml"), 128 + 9, NULL, "");
     write_job(17, "true");
     ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "at most 16 run on one machine");
     ptj_expect(p, RUN("run", "job.yaml", "--index", "16"), 0, NULL, "");
