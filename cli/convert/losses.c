@@ -6,8 +6,8 @@
 
 enum { PATH_BYTES = 256, REASON_BYTES = 400 };
 
-static void add_line(struct losses *l, const struct json_at *at, const char *mark, const char *fmt,
-                     va_list ap)
+__attribute__((format(printf, 4, 0))) static void add_line(struct losses *l, const struct json_at *at,
+                                                           const char *mark, const char *fmt, va_list ap)
 {
     char path[PATH_BYTES];
     char reason[REASON_BYTES];
