@@ -1,6 +1,7 @@
 /* localpod.c - take a pod that the plan would create, and leave of it what runs without a cluster. */
 #include "cli/run/localpod.h"
 
+#include "common/sv.h"
 #include "operator/plan/desired_pod.h"
 #include "operator/plan/naming.h"
 
@@ -16,18 +17,6 @@ struct making {
     struct localpod *ret;
 };
 
-static char *replaced(struct arena *a, const char *text, const char *what, const char *by)
-{
-    const char *found;
-    char *out = arena_strdup(a, "");
-
-    while ((found = strstr(text, what))) {
-        out = arena_printf(a, "%s%.*s%s", out, (int)(found - text), text, by);
-        text = found + strlen(what);
-    }
-    return arena_printf(a, "%s%s", out, text);
-}
-
 /* ---- the environment */
 
 static const char *own_value(void *ctx, const char *name)
@@ -40,15 +29,25 @@ static const char *own_value(void *ctx, const char *name)
     return NULL;
 }
 
+/* A word of the manifest as it is here. */
+static const char *local_word(struct making *m, const char *text, struct err *err)
+{
+    const struct expand_scope own = {own_value, m->ret};
+    const char *expanded = expand(m->a, text, &own, err);
+
+    return expanded ? expand_replace(m->a, expanded, m->master, LOOPBACK, err) : NULL;
+}
+
 /* metadata.labels['a'] and the like: what stands between the quotes. */
 static const char *subscript(struct making *m, const char *path, const char *field)
 {
-    const size_t len = strlen(field);
-    const char *key = path + len + 2;
+    const struct sv given = sv_from(path);
+    const size_t before = strlen(field) + strlen("['");
 
-    if (strncmp(path, field, len) != 0 || strncmp(path + len, "['", 2) != 0 || strlen(key) < 2)
+    if (!sv_starts(given, field) || !sv_starts(sv_from(path + strlen(field)), "['") ||
+        !sv_ends(given, "']") || given.len < before + strlen("']"))
         return NULL;
-    return arena_strndup(m->a, key, strlen(key) - 2);
+    return arena_strndup(m->a, path + before, given.len - before - strlen("']"));
 }
 
 static const char *field_value(struct making *m, const char *path)
@@ -104,11 +103,10 @@ static bool is_left_out(const char *name)
     return false;
 }
 
-static void take_env(struct making *m, const cJSON *container)
+static int take_env(struct making *m, const cJSON *container, struct err *err)
 {
     const cJSON *list = json_find(container, (const char *[]){"env", NULL});
     const cJSON *all = json_find(container, (const char *[]){"envFrom", NULL});
-    const struct expand_scope own = {own_value, m->ret};
     const int n = cJSON_GetArraySize(list) + cJSON_GetArraySize(all);
     const cJSON *e;
 
@@ -130,11 +128,11 @@ static void take_env(struct making *m, const cJSON *container)
             continue;
         if (source)
             take_reference(m, source, &v);
-        else
-            v.value =
-                replaced(m->a, expand(m->a, text_or(json_str(e, "value"), ""), &own), m->master, LOOPBACK);
+        else if (!(v.value = local_word(m, text_or(json_str(e, "value"), ""), err)))
+            return -1;
         m->ret->env[m->ret->n_env++] = v;
     }
+    return 0;
 }
 
 /* ---- the command */
@@ -143,7 +141,6 @@ static int take_argv(struct making *m, const cJSON *container, struct err *err)
 {
     static const char *const KEYS[] = {"command", "args"};
     const cJSON *lists[2];
-    const struct expand_scope own = {own_value, m->ret};
     const cJSON *w;
     int n = 0;
 
@@ -161,7 +158,8 @@ static int take_argv(struct making *m, const cJSON *container, struct err *err)
         cJSON_ArrayForEach(w, lists[i])
         {
             const char *word = cJSON_IsString(w) ? w->valuestring : "";
-            m->ret->argv[n++] = replaced(m->a, expand(m->a, word, &own), m->master, LOOPBACK);
+            if (!(m->ret->argv[n++] = local_word(m, word, err)))
+                return -1;
         }
     if (strcmp(m->ret->argv[0], TRAINJOB_LAUNCHER_PROGRAM) == 0)
         m->ret->argv[0] = "torchrun";
@@ -186,7 +184,8 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     const char *folder = json_str(container, "workingDir");
     ret->working_dir = folder && folder[0] ? arena_strdup(a, folder) : NULL;
     ret->mounts = cJSON_GetArraySize(json_find(container, (const char *[]){"volumeMounts", NULL})) > 0;
-    take_env(&m, container);
+    if (take_env(&m, container, err) < 0)
+        return -1;
     /* The tree goes; what was taken from it by reference must not. */
     for (int i = 0; i < ret->n_env; i++) {
         ret->env[i].name = arena_strdup(a, ret->env[i].name);

@@ -73,21 +73,45 @@ static void tell_differences(const struct localpod *pod, struct arena *a)
         tell("volumes are not mounted: paths are this machine's");
 }
 
-static int print_all(const struct localpod *pods, int n, struct err *err)
+/* One after the other: a thousand pods need not be in memory. */
+static int print_all(const struct trainjob *job, int first, int n, struct err *err)
 {
     for (int i = 0; i < n; i++) {
         cleanup_buf struct buf text = BUF_INIT(TEXT_MAX);
-        if (localpod_print(&pods[i], &text, err) < 0)
+        cleanup_arena struct arena arena = {0};
+        const struct expand_scope shell = {of_shell, NULL};
+        struct localpod pod;
+        if (localpod_make(job, first + i, &shell, &arena, &pod, err) < 0)
             return -1;
-        printf("# pod %s\n%s", pods[i].name, buf_str(&text));
+        if (i == 0)
+            tell_differences(&pod, &arena);
+        if (localpod_print(&pod, &text, err) < 0)
+            return -1;
+        printf("# pod %s\n%s", pod.name, buf_str(&text));
     }
     return 0;
 }
 
-static int run_pods(const struct args *a, const struct trainjob *job, struct err *err)
+static int start_all(const struct trainjob *job, int first, int n, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
-    struct expand_scope shell = {of_shell, NULL};
+    const struct expand_scope shell = {of_shell, NULL};
+    struct localpod *pods = arena_array(&arena, (size_t)n, struct localpod);
+
+    for (int i = 0; i < n; i++)
+        if (localpod_make(job, first + i, &shell, &arena, &pods[i], err) < 0)
+            return -1;
+    tell_differences(&pods[0], &arena);
+    if (n > 1)
+        return processes_run(pods, n, err);
+    fflush(NULL);
+    const int status = processes_become(&pods[0], err);
+    tell(err->msg);
+    return status;
+}
+
+static int run_pods(const struct args *a, const struct trainjob *job, struct err *err)
+{
     int64_t index = 0;
     int first = 0;
     int n = job->spec.pods;
@@ -105,19 +129,7 @@ static int run_pods(const struct args *a, const struct trainjob *job, struct err
             err, ERR_INVALID,
             "the job has %d pods, at most %d run on one machine: choose one with --type and --index", n,
             PROCESSES_MAX);
-    struct localpod *pods = arena_array(&arena, (size_t)n, struct localpod);
-    for (int i = 0; i < n; i++)
-        if (localpod_make(job, first + i, &shell, &arena, &pods[i], err) < 0)
-            return -1;
-    tell_differences(&pods[0], &arena);
-    if (args_has(a, "dry-run"))
-        return print_all(pods, n, err);
-    if (n > 1)
-        return processes_run(pods, n, err);
-    fflush(NULL);
-    const int status = processes_become(&pods[0], err);
-    tell(err->msg);
-    return status;
+    return args_has(a, "dry-run") ? print_all(job, first, n, err) : start_all(job, first, n, err);
 }
 
 static int run(struct session *s, const struct args *a, struct err *err)

@@ -210,9 +210,18 @@ static void test_expands(void **state)
                                            {"$$", "$"},      {"$()", "$()"},    {"$(B)$(A)", "$(B)1"}};
     const struct expand_scope scope = {one_of_two, NULL};
     cleanup_arena struct arena a = {0};
+    struct err err;
 
     for (size_t i = 0; i < ARRAY_LEN(CASES); i++)
-        assert_string_equal(expand(&a, CASES[i][0], &scope), CASES[i][1]);
+        assert_string_equal(expand(&a, CASES[i][0], &scope, &err), CASES[i][1]);
+    char *many = test_malloc(EXPAND_BYTES_MAX + 1);
+    for (int i = 0; i < EXPAND_BYTES_MAX; i += 4)
+        memcpy(many + i, "$(A)", 4);
+    many[EXPAND_BYTES_MAX] = '\0';
+    assert_int_equal(strlen(expand(&a, many, &scope, &err)), EXPAND_BYTES_MAX / 4);
+    assert_null(expand_replace(&a, many, "$(", "long", &err));
+    assert_non_null(strstr(err.msg, "is longer than"));
+    test_free(many);
 }
 
 static void test_prints_for_a_shell(void **state)
