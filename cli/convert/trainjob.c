@@ -101,28 +101,37 @@ static const char *automatic_procs(struct conversion *c, const cJSON *container)
     return arena_printf(c->arena, "%lld", (long long)(cpus ? cpus : 1));
 }
 
+/* A number, or in earlier versions a word; *ret is unchanged where nothing is said. */
+static int read_procs(struct conversion *c, const struct json_at *at, const char **ret, struct err *err)
+{
+    const struct json_at m = json_member(at, "numProcPerNode");
+    int64_t n = 0;
+
+    if (cJSON_IsString(m.node)) {
+        *ret = m.node->valuestring;
+        return 0;
+    }
+    if (json_get_i64(at, "numProcPerNode", 1, 4096, &n, err) < 0)
+        return -1;
+    *ret = n ? arena_printf(c->arena, "%lld", (long long)n) : *ret;
+    return 0;
+}
+
 static int convert_numbers(struct conversion *c, const struct json_at *trainer,
                            const struct runtime_parts *rt, cJSON *replica, const cJSON *container,
                            struct err *err)
 {
-    const struct json_at of_runtime = json_member(&rt->torch, "numProcPerNode");
-    int64_t nodes = rt->nodes, procs = 0;
-    const char *text = "auto";
+    const char *procs = "auto";
+    int64_t nodes = rt->nodes;
     cJSON *torchrun = cJSON_AddObjectToObject(c->spec, "torchrunConfig");
 
     if (json_get_i64(trainer, "numNodes", 0, TRAINJOB_PODS_MAX, &nodes, err) < 0 ||
-        json_get_i64(trainer, "numProcPerNode", 1, 4096, &procs, err) < 0)
+        read_procs(c, &rt->torch, &procs, err) < 0 || read_procs(c, trainer, &procs, err) < 0)
         return -1;
-    if (cJSON_IsString(of_runtime.node))
-        text = of_runtime.node->valuestring;
-    else if (!procs && json_get_i64(&rt->torch, "numProcPerNode", 1, 4096, &procs, err) < 0)
-        return -1;
-    if (procs)
-        text = arena_printf(c->arena, "%lld", (long long)procs);
-    else if (strcmp(text, "auto") == 0)
-        text = automatic_procs(c, container);
+    if (strcmp(procs, "auto") == 0)
+        procs = automatic_procs(c, container);
     cJSON_AddBoolToObject(torchrun, "enabled", false);
-    cJSON_AddStringToObject(torchrun, "procPerNode", text);
+    cJSON_AddStringToObject(torchrun, "procPerNode", procs);
     cJSON_ReplaceItemInObjectCaseSensitive(replica, "replicas", cJSON_CreateNumber((double)nodes));
     return 0;
 }

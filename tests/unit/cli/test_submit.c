@@ -204,7 +204,8 @@ static void test_creates(void **state)
                "take another --name than train, or delete that job");
     /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
     assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
-    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 0, "train submitted", NULL);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img", "-nteam", "--context=c"), 0,
+               "train submitted: kubectl ptj watch train -n team --context c\n", NULL);
     assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
 }
 
