@@ -29,6 +29,7 @@ struct run {
     pid_t pids[PROCESSES_MAX];
     bool ended[PROCESSES_MAX];
     int n, alive;
+    bool succeeded;      /* the first pod: what the others do then no longer counts */
     int status;          /* of the first failure; 0: none yet */
     int64_t deadline_ms; /* of the next signal to those that are left; 0: none is due */
     int signal;          /* that is due then */
@@ -55,10 +56,13 @@ static void note_end(struct run *r, int i, int wait_status)
 
     r->ended[i] = true;
     r->alive--;
-    if (status && !r->status) {
+    if (r->succeeded || r->status)
+        return;
+    if (status) {
         r->status = status;
         end_rest(r);
-    } else if (i == 0 && !r->status) {
+    } else if (i == 0) {
+        r->succeeded = true;
         r->signal = SIGTERM;
         r->deadline_ms = clock_mono_ms() + GRACE_S * 1000;
     }

@@ -168,7 +168,7 @@ const struct verb VERB_RUN = {
         "them. PTJ_JOB_UID is local-NAME; PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
         "Exit status: the program's (127: not found); of several pods the first failure's, which ends the "
         "others. After the "
-        "success of the first pod the others have 30 s.",
+        "success of the first pod the others have 30 s, and 0 is the result.",
     .options = OPTIONS,
     .offline = true,
     .run = run,

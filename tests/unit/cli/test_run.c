@@ -93,6 +93,11 @@ static void test_several_pods(void **state)
     ptj_expect(p, RUN("run", "job.yaml"), 3, NULL, "");
     write_job(2, "test $RANK = 0 || kill -9 $$$$; while :; do sleep 1; done");
     ptj_expect(p, RUN("run", "job.yaml"), 128 + 9, NULL, "");
+    /* The success of the first decides. A process that has not been waited for still takes signals. */
+    write_job(
+        2, "test $RANK = 1 || { echo $$$$ > ended-0; exit 0; }; until test -s ended-0; do sleep 0.01; done; "
+           "while kill -0 `cat ended-0`; do sleep 0.01; done; exit 9");
+    ptj_expect(p, RUN("run", "job.yaml"), 0, NULL, "");
     write_job(17, "true");
     ptj_expect(p, RUN("run", "job.yaml"), 1, NULL, "at most 16 run on one machine");
     ptj_expect(p, RUN("run", "job.yaml", "--index", "16"), 0, NULL, "");
