@@ -122,5 +122,5 @@ if [ "$all" = yes ]; then
 fi
 [ -z "$chart" ] || beside versions-chart chart
 finish_pair
-[ ${#failed[@]} -eq 0 ] || die "failed with Kubernetes ${failed[*]}"
-say "passed with Kubernetes ${minors[*]}${chart:+, and the chart}"
+[ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
+say "passed: ${minors[*]}${chart:+ chart}"
