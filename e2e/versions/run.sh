@@ -91,7 +91,7 @@ while [ $# -gt 0 ]; do
         pytest=("$@")
         break
     fi
-    if [ "$1" = chart ]; then chart=yes; else minors+=("$1"); fi
+    if [ "$1" = chart ]; then chart=chart; else minors+=("$1"); fi
     shift
 done
 cd "$REPO"
@@ -100,7 +100,7 @@ cd "$REPO"
 mapfile -t range < <("$SERVERS" versions | cut -d ' ' -f 1 | sort -V | sed -n '1p;$p')
 newest=${range[-1]}
 if [ ${#minors[@]} -eq 0 ] && [ -z "$chart" ]; then
-    all=yes chart=yes minors=("${range[@]}")
+    all=yes chart=chart minors=("${range[@]}")
 fi
 prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
@@ -123,4 +123,4 @@ fi
 [ -z "$chart" ] || beside versions-chart chart
 finish_pair
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
-say "passed: ${minors[*]}${chart:+ chart}"
+say "passed: ${minors[*]} $chart"

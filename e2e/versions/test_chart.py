@@ -114,22 +114,27 @@ def watched(prometheus, targets, launcher, node):
     """Jobs of all sorts, begun when the operator has been scraped: a rate needs a number from before."""
     wait_for("the operator's first numbers", lambda: prometheus.values("pytorchtrainingjob_jobs or pytorchtrainingjob_created_total"), 60)
     kubectl("create", "namespace", "watched")
-    for name in ("good", "bad", "again", "waits", "trains"):
-        torchrun = {"torchrunConfig": {"enabled": True, "procPerNode": "3", "launcher": "Torchkeeper"}} if name == "trains" else {}
-        apply(jobs.job(name, jobs.replica("true"), **torchrun), namespace="watched")
+    annotated = jobs.replica("true")
+    annotated["template"]["metadata"] = {"annotations": {"prometheus.io/scrape": "true"}}
+    annotated["template"]["spec"]["containers"].append({"name": "sidecar", "image": "none"})
+    apply(*(jobs.job(name, jobs.replica("true")) for name in ("good", "bad", "again", "waits")),
+          jobs.job("trains", jobs.replica("true"),
+                   torchrunConfig={"enabled": True, "procPerNode": "3", "launcher": "Torchkeeper"}),
+          jobs.job("annotated", annotated), namespace="watched")
     for name, code in (("good", 0), ("bad", 1), ("again", 137)):
         first = node.run("watched", f"{name}-node-0")
         wait_phase(name, "watched", "Running")
         node.end("watched", f"{name}-node-0", code)
     wait_for("a new pod", lambda: field("pod", "again-node-0", "watched", "metadata.uid") not in (None, first), 60)
-    node.run("watched", "again-node-0")
-    node.run("watched", "trains-node-0")
-    node.patch("watched", "pod", "trains-node-0", {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]})
+    for name in ("again", "trains", "annotated"):
+        node.run("watched", f"{name}-node-0")
+        node.patch("watched", "pod", f"{name}-node-0", {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]})
     with_address = discovered(get("podmonitor", "torchkeeper-jobs", SYSTEM))
-    assert len(with_address) == 2, "two containers of one pod"
+    assert len(with_address) == 5, "one container, and two pods of two"
     targets.with_suffix(".new").write_text(json.dumps(with_address))
     targets.with_suffix(".new").replace(targets)
-    for name, phase in (("good", "Succeeded"), ("bad", "Failed"), ("again", "Running"), ("waits", "Pending"), ("trains", "Running")):
+    for name, phase in (("good", "Succeeded"), ("bad", "Failed"), ("again", "Running"), ("waits", "Pending"), ("trains", "Running"),
+                        ("annotated", "Running")):
         wait_phase(name, "watched", phase)
     # The one job that is gone again.
     kubectl("-n", "watched", "delete", "ptj", "good")
@@ -191,11 +196,12 @@ def test_each_query_of_the_dashboards_has_data(watched, launcher):
     wait_for(tell, all_have, 120)
 
 
-def test_a_job_has_one_target_with_its_names(watched):
-    (sample,) = watched.values("torchkeeper_training_step")
-    labels = sample["metric"]
-    assert (labels["namespace"], labels["pod"], labels["training_job"]) == ("watched", "trains-node-0", "trains")
-    assert "container" not in labels
+def test_jobs_that_can_answer_have_one_target_with_their_names(watched):
+    """All these pods lead to the one launcher here; the job "again" has no launcher of ours, and is not asked."""
+    labels = [s["metric"] for s in watched.values("torchkeeper_training_step")]
+    names = {("watched", f"{job}-node-0", job) for job in ("trains", "annotated")}
+    assert {(m["namespace"], m["pod"], m["training_job"]) for m in labels} == names
+    assert len(labels) == 2 and not any("container" in m for m in labels)
 
 
 def test_a_jobs_namespace_is_not_the_operators(watched):
