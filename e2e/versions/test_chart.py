@@ -219,8 +219,11 @@ def test_rules_are_evaluated_and_the_failed_job_is_told(watched):
 
 
 def test_upgrade_changes_what_was_asked_for_and_uninstall_keeps_the_jobs(watched):
-    helm("upgrade", "torchkeeper", CHART, "--values", "-", values={"replicas": 2})
+    helm("upgrade", "torchkeeper", CHART, "--values", "-", values={"replicas": 2, "crds": {"install": False}})
     assert field("deployment", "torchkeeper-operator", SYSTEM, "spec.replicas") == 2
+    assert CRD not in helm("get", "manifest", "torchkeeper")
+    helm("upgrade", "torchkeeper", CHART, "--set", "crds.install=true")
+    assert CRD in helm("get", "manifest", "torchkeeper")
     assert get("podmonitor", "torchkeeper-jobs", SYSTEM) is None
     helm("uninstall", "torchkeeper")
     wait_for("the Deployment's end", lambda: get("deployment", "torchkeeper-operator", SYSTEM) is None, 60)
