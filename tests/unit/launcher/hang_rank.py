@@ -40,6 +40,11 @@ def stand():
     elif how == "disk":
         if ctypes.PyDLL(None).vfork() == 0:
             time.sleep(100000)
+    elif how in ("read", "open"):  # of a file server that stops (file_server.py)
+        file = open(f"{folder}/mount/data", "rb", buffering=0)
+        with open(f"{folder}/server") as server:
+            os.kill(int(server.read()), signal.SIGSTOP)
+        os.pread(file.fileno(), 4096, 1 << 19) if how == "read" else open(f"{folder}/mount/data")
     elif how == "left":
         time.sleep(100000)
 

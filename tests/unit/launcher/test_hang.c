@@ -212,12 +212,13 @@ static void test_other_ends(void **state)
 }
 
 /* Python's stacks name the line, of a process that holds the interpreter's lock for ever too. One in uninterruptible sleep leaves
- * none: the parent of a vfork whose child does nothing is in it, and takes no signal but SIGKILL. */
+ * none: the parent of a vfork whose child does nothing is in it, and takes no signal but SIGKILL. Who waits for a file server that
+ * is gone may be in it only after the first signal. */
 static void test_python(void **state)
 {
     static const char script[] =
         "cat >tmp.$RANK <<'E'\n"
-        "import ctypes, os, time\n"
+        "import ctypes, os, signal, time\n"
         "def step(how):\n"
         "    if how == 'loop':\n"
         "        while True: pass\n"
@@ -226,6 +227,9 @@ static void test_python(void **state)
         "        open('fifo').read()\n"
         "    if how == 'lock':\n"
         "        ctypes.PyDLL(None).pause()\n"
+        "    if how == 'late':\n"
+        "        signal.signal(signal.SIGABRT, lambda *_: step('disk'))\n"
+        "        time.sleep(1000)\n"
         "    if ctypes.PyDLL(None).vfork() == 0: time.sleep(1000)\n"
         "def deep(n):\n"
         "    deep(n - 1) if n else step(os.environ['HOW'])\n"
@@ -243,7 +247,8 @@ static void test_python(void **state)
         {"loop", "no progress for 2 s: rank 1 loops in a.py:4 step()"},
         {"fifo", "no progress for 2 s: rank 1 is in a.py:7 step() (S"},
         {"lock", "no progress for 2 s: rank 1 is in a.py:9 step() (S"},
-        {"disk", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"}};
+        {"disk", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"},
+        {"late", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"}};
     struct run runs[ARRAY_LEN(ways)];
 
     (void)state;
