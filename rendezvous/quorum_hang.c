@@ -2,11 +2,6 @@
 #include "rendezvous/quorum_hang.h"
 #include "rendezvous/quorum_slots.h"
 
-static bool of_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase)
-{
-    return s->node.phase == phase && s->node.round == q->state.round;
-}
-
 bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 {
     struct meeting_state *state = &q->state;
@@ -14,7 +9,7 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 
     for (int i = 0; i < q->n && !state->hung; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        const bool runs = of_round(q, s, NODE_RUNNING), ended = of_round(q, s, NODE_DONE);
+        const bool runs = quorum_in_round(q, s, NODE_RUNNING), ended = quorum_in_round(q, s, NODE_DONE);
         if (s->gone || (!runs && !ended) || !quorum_is_member(q, s->ticket))
             continue;
         if (runs && !s->node.quiet)
@@ -40,7 +35,7 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 
 static bool has_suspect(const struct quorum *q, const struct quorum_slot *s)
 {
-    return !s->gone && of_round(q, s, NODE_FAILED) && s->node.cause.strength &&
+    return !s->gone && quorum_in_round(q, s, NODE_FAILED) && s->node.cause.strength &&
            quorum_is_member(q, s->ticket);
 }
 
@@ -48,7 +43,7 @@ bool quorum_hang_told(const struct quorum *q)
 {
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (!s->gone && quorum_is_member(q, s->ticket) && of_round(q, s, NODE_RUNNING))
+        if (!s->gone && quorum_is_member(q, s->ticket) && quorum_in_round(q, s, NODE_RUNNING))
             return false;
     }
     return true;

@@ -7,7 +7,7 @@ Ways of PyTorch over gloo (PYTHON has torch): slow (rank 1 sleeps in its own cod
 validation that prints nothing). Ways of this project's trainer: stopped (rank 1 gets SIGSTOP), launcher (the launcher and both ranks
 do, as in a frozen container). With -nodes each rank has a launcher of its own, and `launcher-nodes` stops one of them. The ways take turns. A run
 is an alarm when a launcher says "no progress", and it fails when PyTorch's does not end with 0 or the trainer's, which gets SIGTERM
-in the end, with 143. The limit has to be longer than torch takes to load."""
+in the end, with 143."""
 
 import argparse
 import concurrent.futures
@@ -84,10 +84,11 @@ def run(way, seed, limit, python):
         if not torch:
             pause_trainer(way, folder, launchers, pauses)
         codes = [p.wait() for p in launchers]
-        said = "".join((folder / f"said.{i}").read_text() for i in range(len(launchers)))
-        alarm = "no progress" in said
+        said = [line for i in range(len(launchers)) for line in (folder / f"said.{i}").read_text().splitlines()
+                if line.startswith("torchrun: ")]
+        alarm = any("no progress" in line for line in said)
         good = not alarm and all(code == (0 if torch else 143) for code in codes)
-        return alarm, "" if good else f"{way}, seed {seed}, exit codes {codes}: {said.strip()}", max(pauses)
+        return alarm, "" if good else f"{way}, seed {seed}, exit codes {codes}: {' | '.join(said)}", max(pauses)
     finally:
         shutil.rmtree(folder)
 
