@@ -61,6 +61,7 @@ void agent_look_again(struct agent *g, int local, int64_t now_ms)
         r->cpu_percent = (int)(used_s * 100000 / (double)(now_ms - g->hang.since_ms));
         r->state = p.state == 'D' ? r->state : p.state;
         evidence_wchan(PROC, r->pid, r->wchan);
+        evidence_unanswered(PROC, r->pid, r->peer);
     }
     if (g->slots) {
         const struct rank_slot *s = &g->slots[local];

@@ -46,4 +46,7 @@ bool evidence_is_python(const char *proc, pid_t pid);
 /* The name of the kernel function in which it sleeps; "" when not known. */
 void evidence_wchan(const char *proc, pid_t pid, char out[static SUSPECT_WCHAN_BYTES]);
 
+/* evidence_net.c: the address of a peer that does not acknowledge what the process sent again and again over TCP; "": none. */
+void evidence_unanswered(const char *proc, pid_t pid, char out[static SUSPECT_PEER_BYTES]);
+
 #endif
