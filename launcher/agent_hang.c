@@ -41,6 +41,7 @@ void agent_hang_begin(struct agent *g)
     h->stage = HANG_WATCHES;
     h->said = false;
     h->ended = 0;
+    h->nodes_ended = 0;
     h->message[0] = '\0';
     for (int i = 0; i < g->round.nproc; i++)
         memset(&h->ranks[i].seen, 0, sizeof(h->ranks[i].seen));
@@ -60,9 +61,11 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
         }
     }
     quiet_sign(&h->quiet, g->tracker.file_ms);
-    if (h->ended != g->round.ended)
+    const int64_t nodes = g->meets ? nodes_ended(&g->nodes) : 0;
+    if (h->ended != g->round.ended || h->nodes_ended != nodes)
         quiet_sign(&h->quiet, now_ms);
     h->ended = g->round.ended;
+    h->nodes_ended = nodes;
 }
 
 /* The last collective call that a rank of this node has begun. */

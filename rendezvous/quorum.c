@@ -27,7 +27,7 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->round++;
     s->version++;
     s->n = 0;
-    s->hung = s->number = s->call = 0;
+    s->hung = s->number = s->call = s->done = 0;
     snprintf(s->why, sizeof(s->why), "%s", why);
     q->nobody_missing = nobody_missing;
     s->here = 0;

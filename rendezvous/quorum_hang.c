@@ -12,7 +12,7 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
         const bool runs = quorum_in_round(q, s, NODE_RUNNING), ended = quorum_in_round(q, s, NODE_DONE);
         if (s->gone || (!runs && !ended) || !quorum_is_member(q, s->ticket))
             continue;
-        if (runs && !s->node.quiet)
+        if (runs && !(s->node.quiet && s->node.done == state->done))
             return false; /* mostly the first one: a look at all members at each step would cost their square */
         done += ended;
         if (!runs)
@@ -25,6 +25,11 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
     }
     if (!quiet || quiet + done < state->n)
         return false;
+    if (done > state->done) { /* the end of a node is a sign: the others count from now on */
+        state->done = done;
+        state->version++;
+        return true;
+    }
     state->hung = 1;
     state->number = number;
     state->call = call;

@@ -76,7 +76,8 @@ def run(way, seed, limit, python):
     drawn = random.Random(seed)
     pauses = [drawn.uniform(0.1, 0.5) * limit for _ in range(PAUSES)]
     torch = way.startswith(("slow", "silent"))
-    steps = [f"{step}:{seconds:.3f}" for step, seconds in zip(drawn.sample(range(1, 101), PAUSES), pauses)]
+    tenths = drawn.sample(range(10), PAUSES)  # each of them ends with a line
+    steps = [f"{10 * tenth + drawn.randint(1, 10)}:{seconds:.3f}" for tenth, seconds in zip(tenths, pauses)]
     who = "1" if way.startswith("slow") else "-1"
     try:
         program = [python, "-u", REPO / "bench/launcher/pausing_rank.py", who, *steps] if torch else trainer(folder)

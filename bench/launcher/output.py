@@ -37,7 +37,7 @@ def writer(kind, size, folder):
 
 def run(torchrun, program, env):
     """Seconds: elapsed, and of the CPU."""
-    plain = {k: v for k, v in os.environ.items() if not k.startswith("TORCHKEEPER_")}
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(("TORCHKEEPER_", "PYTHON"))}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     cat = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     p = subprocess.run([torchrun, "--no-python", "--nproc-per-node=1", *program], stdout=cat.stdin, env={**plain, **env})

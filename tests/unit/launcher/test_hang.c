@@ -284,6 +284,29 @@ static void test_two_nodes(void **state)
     crew_release(&c);
 }
 
+/* Node 1 has been quiet all the time when node 0 ends well, and goes on for half of the limit. */
+static void test_the_end_of_a_node_is_a_sign(void **state)
+{
+    struct crew c;
+    char where[] = "/tmp/test-hang-XXXXXX", file[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(where));
+    snprintf(file, sizeof(file), "%s/ended", where);
+    setenv("FILE", file, 1);
+    setenv(LIMIT, "2", 1);
+    crew_open(&c, 2);
+    crew_start_all(
+        &c, RUN_ARGS("--nnodes=2"),
+        "if [ $NODE = 1 ]; then while [ ! -e $FILE ]; do sleep 0.1; done; exec sleep 1; fi; i=0; while "
+        "[ $i -lt 30 ]; do echo $i; sleep 0.1; i=$((i+1)); done; touch $FILE");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    crew_release(&c);
+    unlink(file);
+    assert_int_equal(rmdir(where), 0);
+}
+
 /* Only node 0 prints; node 1 is quiet all the time. */
 static void test_a_node_that_is_quiet(void **state)
 {
@@ -315,6 +338,7 @@ int main(int argc, char **argv)
         HANG_TEST(test_other_ends),
         HANG_TEST(test_python),
         HANG_TEST(test_two_nodes),
+        HANG_TEST(test_the_end_of_a_node_is_a_sign),
         HANG_TEST(test_a_node_that_is_quiet),
     };
 
