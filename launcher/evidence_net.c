@@ -9,13 +9,8 @@
 #include <string.h>
 
 /* RETRANSMITS: so often in a row the same bytes were sent and not acknowledged, for 1.4 s at least; a packet or two are lost
- * anywhere. SOCKETS_MAX: connections without an answer that are looked at. The states and the timer are the kernel's. */
-enum { RETRANSMITS = 3, SOCKETS_MAX = 64, LINE_BYTES = 512, ESTABLISHED = 1, TIMER_RETRANSMIT = 1 };
-
-struct unanswered {
-    uint64_t inode;
-    char address[SUSPECT_PEER_BYTES];
-};
+ * anywhere. The states and the timer are the kernel's. */
+enum { RETRANSMITS = 3, LINE_BYTES = 512, ESTABLISHED = 1, TIMER_RETRANSMIT = 1 };
 
 /* "0A00620A" or four such words: each is as the machine has it in memory. */
 static bool read_address(const char *hex, char out[static SUSPECT_PEER_BYTES])
@@ -34,7 +29,7 @@ static bool read_address(const char *hex, char out[static SUSPECT_PEER_BYTES])
 }
 
 /* A line of /proc/PID/net/tcp: "0: local:port remote:port state tx:rx timer:when retransmits uid timeout inode ...". */
-static bool read_line(const char *line, struct unanswered *ret)
+static bool read_line(const char *line, struct evidence_connection *ret)
 {
     unsigned state, timer, retransmits;
     char remote[33];
@@ -46,7 +41,7 @@ static bool read_line(const char *line, struct unanswered *ret)
 }
 
 /* Of the process's whole network namespace. */
-static int read_table(const char *proc, pid_t pid, const char *name, struct unanswered *out, int max)
+static int read_table(const char *proc, pid_t pid, const char *name, struct evidence_connection *out, int max)
 {
     char path[PATH_MAX], line[LINE_BYTES];
     int n = 0;
@@ -58,31 +53,37 @@ static int read_table(const char *proc, pid_t pid, const char *name, struct unan
     return n;
 }
 
-static const struct unanswered *find(const struct unanswered *all, int n, uint64_t inode)
+struct evidence_net evidence_net_scan(const char *proc, pid_t pid)
 {
-    for (int i = 0; i < n; i++)
-        if (all[i].inode == inode)
-            return &all[i];
+    struct evidence_net net = {.n = 0};
+
+    net.n = read_table(proc, pid, "tcp", net.connections, EVIDENCE_CONNECTIONS_MAX);
+    net.n += read_table(proc, pid, "tcp6", net.connections + net.n, EVIDENCE_CONNECTIONS_MAX - net.n);
+    return net;
+}
+
+static const char *find(const struct evidence_net *net, uint64_t inode)
+{
+    for (int i = 0; i < net->n; i++)
+        if (net->connections[i].inode == inode)
+            return net->connections[i].address;
     return NULL;
 }
 
-void evidence_unanswered(const char *proc, pid_t pid, char out[static SUSPECT_PEER_BYTES])
+void evidence_unanswered(const struct evidence_net *net, const char *proc, pid_t pid,
+                         char out[static SUSPECT_PEER_BYTES])
 {
-    struct unanswered all[SOCKETS_MAX];
     char path[PATH_MAX], target[64];
     uint64_t inode;
 
     out[0] = '\0';
-    int n = read_table(proc, pid, "tcp", all, SOCKETS_MAX);
-    n += read_table(proc, pid, "tcp6", all + n, SOCKETS_MAX - n);
     snprintf(path, sizeof(path), "%s/%d/fd", proc, (int)pid);
-    cleanup_closedir DIR *d = n ? opendir(path) : NULL;
+    cleanup_closedir DIR *d = net->n ? opendir(path) : NULL;
     for (const struct dirent *e; d && !out[0] && (e = readdir(d));) {
         const ssize_t len = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
         target[len > 0 ? len : 0] = '\0';
-        const struct unanswered *u =
-            sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1 ? find(all, n, inode) : NULL;
-        if (u)
-            snprintf(out, SUSPECT_PEER_BYTES, "%s", u->address);
+        const char *address = sscanf(target, "socket:[%" SCNu64 "]", &inode) == 1 ? find(net, inode) : NULL;
+        if (address)
+            snprintf(out, SUSPECT_PEER_BYTES, "%s", address);
     }
 }

@@ -115,6 +115,15 @@ static void test_one_process(void **state)
     assert_false(evidence_read(root, 10, &p) || evidence_is_python(root, 10));
 }
 
+static const char *peer_of(pid_t pid)
+{
+    static char peer[SUSPECT_PEER_BYTES];
+    const struct evidence_net net = evidence_net_scan(root, pid);
+
+    evidence_unanswered(&net, root, pid, peer);
+    return peer;
+}
+
 static void socket_of(pid_t pid, const char *fd, const char *target)
 {
     char path[200];
@@ -146,7 +155,7 @@ static void test_a_peer_that_does_not_answer(void **state)
 {
     static const char head[] =
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n";
-    char peer[SUSPECT_PEER_BYTES], text[2000];
+    char text[2000];
 
     (void)state;
     snprintf(text, sizeof(text), "%s%s", head,
@@ -161,20 +170,15 @@ static void test_a_peer_that_does_not_answer(void **state)
     for (int i = 0; i < 5; i++)
         socket_of(7, (const char *[]){"3", "4", "5", "6", "7"}[i],
                   (const char *[]){"socket:[51]", "socket:[52]", "socket:[53]", "/dev/null", "pipe:[54]"}[i]);
-    evidence_unanswered(root, 7, peer);
-    assert_string_equal(peer, "");
+    assert_string_equal(peer_of(7), "");
     socket_of(7, "8", "socket:[54]");
-    evidence_unanswered(root, 7, peer);
-    assert_string_equal(peer, "10.98.0.2");
+    assert_string_equal(peer_of(7), "10.98.0.2");
     socket_of(8, "3", "socket:[56]");
-    evidence_unanswered(root, 8, peer);
-    assert_string_equal(peer, "10.98.0.2");
+    assert_string_equal(peer_of(8), "10.98.0.2");
     table(9, "tcp6", TCP("B80D0120000000000000000001000000", "01", "01", "00000005", "55"));
     socket_of(9, "3", "socket:[55]");
-    evidence_unanswered(root, 9, peer);
-    assert_string_equal(peer, "2001:db8::1");
-    evidence_unanswered(root, 10, peer);
-    assert_string_equal(peer, "");
+    assert_string_equal(peer_of(9), "2001:db8::1");
+    assert_string_equal(peer_of(10), "");
 }
 
 /* The real /proc, of a child that is stopped. */
