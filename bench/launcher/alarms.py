@@ -11,6 +11,7 @@ in the end, with 143."""
 
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import random
@@ -48,12 +49,16 @@ def start(way, folder, limit, program):
     return launchers
 
 
+def send(pids, number):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it failed: the exit codes tell
+            os.kill(pid, number)
+
+
 def stop_for(pids, seconds):
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
+    send(pids, signal.SIGSTOP)
     time.sleep(seconds)
-    for pid in pids:
-        os.kill(pid, signal.SIGCONT)
+    send(pids, signal.SIGCONT)
 
 
 def pause_trainer(way, folder, launchers, pauses):

@@ -61,13 +61,16 @@ def file_server(folder):
 
 def watch(launcher, way, folder, limit):
     """Whether it was right, the times of the first line, of the last one about the hang and of the end, and that line."""
-    first, named, word = None, None, "nothing was said"
+    first, named, word, last = None, None, "nothing was said", ""
     for line in launcher.stderr:
+        last = line.strip() or last
         if line.startswith("torchrun: no progress"):
             named = time.time()
             first = first or named
             word = line.strip()
     code, end = launcher.wait(), time.time()
+    if not (folder / "hangs").exists():
+        return False, 0, 0, 0, f"{code}, before a rank hung: {word}; {last}"
     since = (folder / "hangs").stat().st_mtime + limit
     right = code == 138 and ("all ranks wait" if way == "lost" else f"no progress for {limit} s: rank 1 ") in word
     return right, (first or end) - since, (named or end) - since, end - since, f"{code}: {word}"
