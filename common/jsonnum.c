@@ -14,16 +14,11 @@
 
 enum { PLAIN_DIGITS = 15, EXPONENT_MAX = 100000 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static size_t digits(const char *p, size_t len)
 {
     size_t n = 0;
 
-    while (n < len && is_digit(p[n]))
+    while (n < len && sv_is_digit(p[n]))
         n++;
     return n;
 }
@@ -85,7 +80,7 @@ static struct decimal decimal_of(const char *text)
     struct decimal d = {.negative = *text == '-'};
     bool fraction = false;
 
-    for (text += d.negative; is_digit(*text) || *text == '.'; text++) {
+    for (text += d.negative; sv_is_digit(*text) || *text == '.'; text++) {
         if (*text == '.') {
             fraction = true;
             continue;

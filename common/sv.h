@@ -17,6 +17,11 @@ bool sv_starts(struct sv a, const char *prefix);
 bool sv_ends(struct sv a, const char *suffix);
 struct sv sv_trim(struct sv a);
 
+static inline bool sv_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Split at the first `sep`: *part is what is before it, *rest what is behind it. False when *rest was used
  * up. */
 bool sv_next(struct sv *rest, char sep, struct sv *part);

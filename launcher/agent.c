@@ -157,7 +157,8 @@ void agent_turn(struct agent *g)
     g->pfds[n] = (struct pollfd){.fd = g->signals, .events = POLLIN};
     g->pfds[n + 1] = (struct pollfd){.fd = g->meets ? nodes_fd(&g->nodes) : -1, .events = POLLIN};
     poll(g->pfds, (nfds_t)n + 2, wait_ms(g));
-    logs_turn(&g->logs, g->pfds, n);
+    if (logs_turn(&g->logs, g->pfds, n))
+        usleep(LOGS_NAP_US);
     tracker_look(&g->tracker, clock_mono_ms());
     read_signals(g);
     if (g->meets) {

@@ -2,15 +2,11 @@
 #include "common/clock.h"
 #include "common/contract.h"
 #include "launcher/agent_state.h"
-#include "launcher/evidence.h"
-#include "launcher/process.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char PROC[] = "/proc";
 
 /* Without waiting for the console: the other nodes wait for this one's suspect. */
 __attribute__((format(printf, 2, 3))) static void say(struct agent *g, const char *fmt, ...)
@@ -45,6 +41,7 @@ void agent_hang_begin(struct agent *g)
     h->stage = HANG_WATCHES;
     h->said = false;
     h->ended = 0;
+    h->nodes_ended = 0;
     h->message[0] = '\0';
     for (int i = 0; i < g->round.nproc; i++)
         memset(&h->ranks[i].seen, 0, sizeof(h->ranks[i].seen));
@@ -64,9 +61,11 @@ static void look_for_signs(struct agent *g, int64_t now_ms)
         }
     }
     quiet_sign(&h->quiet, g->tracker.file_ms);
-    if (h->ended != g->round.ended)
+    const int64_t nodes = g->meets ? nodes_ended(&g->nodes) : 0;
+    if (h->ended != g->round.ended || h->nodes_ended != nodes)
         quiet_sign(&h->quiet, now_ms);
     h->ended = g->round.ended;
+    h->nodes_ended = nodes;
 }
 
 /* The last collective call that a rank of this node has begun. */
@@ -106,102 +105,6 @@ static bool hangs(struct agent *g, int64_t now_ms)
     return false;
 }
 
-/* The last line that the rank printed, as printable ASCII. */
-static void last_line(const struct log_rank *log, char out[static SUSPECT_LINE_BYTES])
-{
-    const struct log_stream *s = &log->streams[log->streams[1].heard_ms > log->streams[0].heard_ms];
-    const char *text = buf_str(&s->tail);
-    size_t end = s->tail.len, from;
-
-    while (end && strchr("\r\n \t", text[end - 1]))
-        end--;
-    for (from = end; from && text[from - 1] != '\n' && text[from - 1] != '\r'; from--)
-        ;
-    snprintf(out, SUSPECT_LINE_BYTES, "%.*s", (int)(end - from), text + from);
-    for (char *c = out; *c; c++)
-        if (*c < 0x20 || *c > 0x7e)
-            *c = '?';
-}
-
-/* The first look at the ranks' processes. */
-static void look_first(struct agent *g, int64_t now_ms)
-{
-    struct hang *h = &g->hang;
-    cleanup_arena struct arena a = {0};
-    const struct evidence e = evidence_scan(PROC, &a);
-
-    say(g,
-        "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
-        "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
-        h->limit_ms / 1000);
-    for (int i = 0; i < g->round.n; i++) {
-        const struct exit_worker *w = &g->round.workers[i];
-        struct suspect_rank *r = &h->found[i];
-        struct hang_rank *own = &h->ranks[i];
-        struct evidence_process p;
-        *r = (struct suspect_rank){.rank = w->rank, .pid = w->pid, .ended = !w->running, .cpu_percent = -1};
-        own->n = own->at = 0;
-        const pid_t pid = w->running ? evidence_main(&e, PROC, w->pid) : 0;
-        if (!pid || !evidence_read(PROC, pid, &p))
-            continue;
-        r->pid = pid;
-        r->state = p.state;
-        own->ticks = p.ticks;
-        if (evidence_is_python(PROC, pid))
-            own->pids[own->n++] = pid;
-        own->n += evidence_pythons(&e, PROC, w->pid, pid, own->pids + own->n, HANG_PYTHONS_MAX - own->n);
-    }
-    h->since_ms = now_ms;
-    h->due_ms = now_ms + HANG_LOOK_MS;
-    h->stage = HANG_LOOKS;
-}
-
-/* The second look: who used the CPU, and who still is in uninterruptible sleep. */
-static void look_again(struct agent *g, int local, int64_t now_ms)
-{
-    struct suspect_rank *r = &g->hang.found[local];
-    struct evidence_process p;
-    char text[SUSPECT_BYTES];
-
-    if (r->state && evidence_read(PROC, r->pid, &p)) {
-        const double used_s = (double)(p.ticks - g->hang.ranks[local].ticks) / (double)sysconf(_SC_CLK_TCK);
-        r->cpu_percent = (int)(used_s * 100000 / (double)(now_ms - g->hang.since_ms));
-        r->state = p.state == 'D' ? r->state : p.state;
-        evidence_wchan(PROC, r->pid, r->wchan);
-    }
-    if (g->slots) {
-        const struct rank_slot *s = &g->slots[local];
-        r->phase = atomic_load_explicit(&s->phase, memory_order_relaxed);
-        r->call = atomic_load_explicit(&s->call, memory_order_relaxed);
-        r->last = atomic_load_explicit(&s->last, memory_order_relaxed);
-        r->finished = atomic_load_explicit(&s->ended, memory_order_relaxed);
-        r->begun = atomic_load_explicit(&s->begun, memory_order_relaxed);
-    }
-    last_line(&g->logs.ranks[local], r->last_line);
-    suspect_describe(r, text);
-    say(g, "torchrun: %s\n", text);
-}
-
-/* Abort the rank's next Python process once the last one has ended. True: no more are left. */
-static bool abort_next(struct hang_rank *r, pid_t session)
-{
-    struct evidence_process p;
-
-    while (r->at < r->n) {
-        const pid_t pid = r->pids[r->at];
-        const bool aborted = r->at_aborted;
-        if (evidence_read(PROC, pid, &p) && p.session == session) {
-            if (!aborted)
-                process_abort(pid);
-            r->at_aborted = true;
-            return false;
-        }
-        r->at++;
-        r->at_aborted = false;
-    }
-    return true;
-}
-
 static int64_t last_heard_ms(const struct agent *g)
 {
     int64_t last = 0;
@@ -212,13 +115,35 @@ static int64_t last_heard_ms(const struct agent *g)
     return last;
 }
 
-static bool abort_all(struct agent *g)
+static void look_first(struct agent *g, int64_t now_ms)
 {
-    bool over = true;
+    struct hang *h = &g->hang;
 
+    say(g,
+        "torchrun: no progress for %" PRId64 " s: no output of any rank and no other sign of life "
+        "(" CONTRACT_ENV_PROGRESS_TIMEOUT "); looking for the rank that holds up the others\n",
+        h->limit_ms / 1000);
+    agent_look_at_ranks(g);
+    h->since_ms = now_ms;
+    h->due_ms = now_ms + HANG_LOOK_MS;
+    h->stage = HANG_LOOKS;
+}
+
+static void look_again(struct agent *g, int64_t now_ms)
+{
+    struct hang *h = &g->hang;
+    char text[SUSPECT_BYTES];
+
+    for (int i = 0; i < g->round.n; i++) {
+        agent_look_again(g, i, now_ms);
+        suspect_describe(&h->found[i], text);
+        say(g, "torchrun: %s\n", text);
+    }
     for (int i = 0; i < g->round.n; i++)
-        over = abort_next(&g->hang.ranks[i], g->round.workers[i].pid) && over;
-    return over;
+        g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
+    round_hang(&g->round, 2 * HANG_STACK_MS);
+    h->due_ms = clock_mono_ms() + HANG_STACK_MS; /* the looks may take long on a busy machine */
+    h->stage = HANG_ABORTS;
 }
 
 static void tell_nodes(struct agent *g, const struct suspect *s)
@@ -245,6 +170,7 @@ static void tell(struct agent *g)
     for (int i = 0; i < g->round.n; i++) {
         const struct buf *said = &g->logs.ranks[i].streams[1].tail;
         h->found[i].stack = stack_read((struct sv){buf_str(said), said->len});
+        agent_look_last(g, i);
     }
     const struct suspect s = suspect_find(h->found, g->round.n, state ? (uint64_t)state->number : 0,
                                           state ? (uint32_t)state->call : 0);
@@ -267,17 +193,10 @@ void agent_hang_step(struct agent *g)
         h->stage = HANG_WATCHES; /* a rank failed, or a signal came: that ends the round */
     else if (h->stage == HANG_WATCHES && hangs(g, now_ms))
         look_first(g, now_ms);
-    else if (h->stage == HANG_LOOKS && now_ms >= h->due_ms) {
-        for (int i = 0; i < g->round.n; i++)
-            look_again(g, i, now_ms);
-        for (int i = 0; i < g->round.n; i++)
-            g->logs.ranks[i].streams[1].tail.max = HANG_STACK_BYTES;
-        round_hang(&g->round, 2 * HANG_STACK_MS);
-        h->due_ms = now_ms + HANG_STACK_MS;
-        h->stage = HANG_ABORTS;
-    }
+    else if (h->stage == HANG_LOOKS && now_ms >= h->due_ms)
+        look_again(g, now_ms);
     if (h->stage == HANG_ABORTS && g->round.state == ROUND_HUNG) {
-        const bool over = abort_all(g) && now_ms - last_heard_ms(g) >= HANG_SETTLE_MS;
+        const bool over = agent_abort_ranks(g) && now_ms - last_heard_ms(g) >= HANG_SETTLE_MS;
         if (!over && now_ms < h->due_ms)
             return;
         tell(g);

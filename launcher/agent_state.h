@@ -69,6 +69,15 @@ void agent_hang_step(struct agent *g);
 int agent_hang_wait_ms(const struct agent *g);
 bool agent_hang_end(struct agent *g);
 void agent_hang_blame(struct agent *g);
+
+/* agent_ranks.c: fill hang.found. look_at_ranks: the first look. look_again: HANG_LOOK_MS later, at one rank. abort_ranks: abort the
+ * Python processes of each that is not in uninterruptible sleep, one after the other; true when all of them have ended. look_last: at a rank when the stacks have been
+ * read: a Python process that still is there without one is in uninterruptible sleep. */
+void agent_look_at_ranks(struct agent *g);
+void agent_look_again(struct agent *g, int local, int64_t now_ms);
+bool agent_abort_ranks(struct agent *g);
+void agent_look_last(struct agent *g, int local);
+
 /* The file of what the ranks do (rank_state.h): make it and end it, begin a round, and once a second look for a rank that is
  * slower than the others: it is told, and handed to `tracker`. */
 void agent_open_steps(struct agent *g);

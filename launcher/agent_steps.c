@@ -4,8 +4,6 @@
 #include "launcher/agent_state.h"
 #include "launcher/machine.h"
 
-enum { LOOK_MS = 1000 };
-
 void agent_open_steps(struct agent *g)
 {
     const int n = g->options->nproc;
@@ -25,7 +23,7 @@ void agent_begin_steps(struct agent *g)
 {
     rank_state_clear(g->slots, g->options->nproc);
     straggler_begin(&g->straggler, g->identity.first_rank);
-    g->steps_due_ms = clock_mono_ms() + LOOK_MS;
+    g->steps_due_ms = clock_mono_ms() + STRAGGLER_LOOK_MS;
 }
 
 static bool measure(struct agent *g)
@@ -48,8 +46,9 @@ void agent_look_at_steps(struct agent *g)
 
     if (!g->slots || round_over(&g->round) || now_ms < g->steps_due_ms)
         return;
-    g->steps_due_ms = now_ms + LOOK_MS;
-    if (measure(g) && g->meets)
+    const bool closed = measure(g);
+    g->steps_due_ms = now_ms + straggler_wait_ms(s);
+    if (closed && g->meets)
         nodes_say_steps(&g->nodes, &s->steps);
     struct steps run = s->steps;
     if (g->meets && !nodes_steps(&g->nodes, &run))

@@ -22,7 +22,13 @@
 
 #include <poll.h>
 
-enum { LOGS_LINE_BYTES = 64 * 1024, LOGS_SINK_BYTES = 256 * 1024, LOGS_STREAMS = 2, LOGS_TAIL_BYTES = 1024 };
+enum {
+    LOGS_LINE_BYTES = 64 * 1024,
+    LOGS_SINK_BYTES = 256 * 1024,
+    LOGS_STREAMS = 2,
+    LOGS_TAIL_BYTES = 1024,
+    LOGS_NAP_US = 1000
+};
 #define LOGS_PROGRESS_FILE                                                                                   \
     "/progress.json" /* in the run's folder, unless the user names another (progress/tracker.h) */
 
@@ -61,6 +67,8 @@ struct logs {
     struct buf sinks[LOGS_STREAMS]; /* bytes to be written to the console's stdout, stderr */
     bool terminal[LOGS_STREAMS];    /* the console is a terminal that can erase a line */
     bool redrawn;                   /* a line was redrawn there: see tee_out */
+    size_t turn_bytes;              /* read in this turn */
+    int64_t small_ms;               /* monotonic: the last turn that read a little; 0: none */
     bool stuck[LOGS_STREAMS]; /* accepted nothing for a whole timeout; not waited for until it does again */
 };
 
@@ -79,8 +87,9 @@ void logs_started(struct logs *l, int local);
 int logs_poll_max(const struct logs *l);
 int logs_poll(const struct logs *l, struct pollfd *pfds);
 
-/* After poll: read pipes that are readable, write to the console where it is writable. */
-void logs_turn(struct logs *l, const struct pollfd *pfds, int n);
+/* After poll: read pipes that are readable, write to the console where it is writable. True: ranks make many small writes, so wait
+ * for LOGS_NAP_US before the next poll, and read them together. */
+bool logs_turn(struct logs *l, const struct pollfd *pfds, int n);
 
 /* All ranks have exited: read the rest of the pipes, end unfinished lines, and write all to the console. Waits at
  * most timeout_ms for a console that does not accept output. */

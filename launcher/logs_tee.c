@@ -11,7 +11,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 8192, WRITE_US = 20000 };
+/* A turn that read less than SMALL_BYTES, within BURST_MS of the last such one, is one of a burst. */
+enum { READ_BYTES = 8192, WRITE_US = 20000, SMALL_BYTES = 4096, BURST_MS = 10 };
 
 /* Write to a log file. A full disk must not stop the training, so bytes that cannot be written are lost. */
 static void keep(int file, const char *bytes, size_t len)
@@ -54,6 +55,7 @@ static void take(struct logs *l, int local, int s, const struct tee_out *out, co
     struct err full;
 
     stream->heard_ms = clock_mono_ms();
+    l->turn_bytes += len;
     if (l->heard)
         l->heard(l->heard_ctx, local, s, bytes, len);
     remember(&stream->tail, bytes, len);
@@ -181,8 +183,20 @@ int logs_poll(const struct logs *l, struct pollfd *pfds)
     return n;
 }
 
-void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
+/* Whether this turn is one of a burst. */
+static bool bursts(struct logs *l)
 {
+    const int64_t before_ms = l->small_ms, now_ms = clock_mono_ms();
+
+    if (!l->turn_bytes || l->turn_bytes >= SMALL_BYTES)
+        return false;
+    l->small_ms = now_ms;
+    return before_ms && now_ms - before_ms < BURST_MS;
+}
+
+bool logs_turn(struct logs *l, const struct pollfd *pfds, int n)
+{
+    l->turn_bytes = 0;
     for (int s = 0; s < LOGS_STREAMS && s < n; s++)
         if (pfds[s].fd >= 0 && pfds[s].revents && l->sinks[s].len) {
             drain_sink(&l->sinks[s], pfds[s].fd);
@@ -191,6 +205,7 @@ void logs_turn(struct logs *l, const struct pollfd *pfds, int n)
     for (int i = LOGS_STREAMS; i < n; i++)
         if (pfds[i].fd >= 0 && pfds[i].revents)
             pump_turn(l, (i - LOGS_STREAMS) / LOGS_STREAMS, (i - LOGS_STREAMS) % LOGS_STREAMS);
+    return bursts(l);
 }
 
 static void empty_sink(struct logs *l, int s, int64_t deadline_ms)

@@ -209,11 +209,19 @@ void nodes_broken(struct nodes *n, const struct err *why, const char *host)
     say(n, NODE_FAILED);
 }
 
+int64_t nodes_ended(const struct nodes *n)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    return s->stage == STAGE_RUNNING && s->round == n->round ? s->done : 0;
+}
+
 void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call)
 {
     if (n->say.phase != NODE_RUNNING || n->say.quiet == quiet)
         return;
     n->say.quiet = quiet;
+    n->say.done = quiet ? nodes_ended(n) : 0;
     n->say.number = quiet ? number : 0;
     n->say.call = quiet ? call : 0;
     say(n, NODE_RUNNING);

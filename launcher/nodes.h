@@ -56,6 +56,8 @@ void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
 /* Its ranks show no sign of life, or do again; number, call: as in struct meeting_node. */
 void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call);
+/* How many nodes' ends the others have been told as a sign of life, in this node's round. */
+int64_t nodes_ended(const struct nodes *n);
 /* Whether this node's round hangs: then it has to tell its suspect, with what is in *cause (rank, strength, ...). */
 bool nodes_hung(const struct nodes *n);
 void nodes_suspect(struct nodes *n, const struct meeting_cause *cause, const char *host, const char *message);

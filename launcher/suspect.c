@@ -224,6 +224,24 @@ static struct suspect by_looks(const struct suspect_rank *r, int n)
     return s;
 }
 
+/* Nobody is set apart, but the network sets two nodes apart. */
+static void by_network(const struct suspect_rank *r, int n, struct suspect *ret)
+{
+    int i = 0;
+
+    while (i < n && !r[i].peer[0])
+        i++;
+    if (i == n)
+        return;
+    *ret = name(r, i, STRENGTH_UNANSWERED);
+    text_add(ret->text, SUSPECT_BYTES, "rank %d gets no answer from %s", r[i].rank, r[i].peer);
+    if (r[i].begun) {
+        text_add(ret->text, SUSPECT_BYTES, " in ");
+        add_call(r[i].last, r[i].begun, ret->text);
+    }
+    text_add(ret->text, SUSPECT_BYTES, ": the network between them is cut?");
+}
+
 struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reached, uint32_t call)
 {
     struct suspect s;
@@ -233,12 +251,14 @@ struct suspect suspect_find(const struct suspect_rank *r, int n, uint64_t reache
             reached = r[i].begun;
             call = r[i].last;
         }
-    if (by_state(r, n, "T", "stopped", STRENGTH_STOPPED, &s) ||
-        by_state(r, n, "t", "stopped by a debugger", STRENGTH_STOPPED, &s) ||
-        by_disk(r, n, reached, call, &s) || by_call(r, n, reached, call, &s) ||
-        by_last_call(r, n, reached, call, &s) || by_stack(r, n, &s))
-        return s;
-    return by_looks(r, n);
+    if (!by_state(r, n, "T", "stopped", STRENGTH_STOPPED, &s) &&
+        !by_state(r, n, "t", "stopped by a debugger", STRENGTH_STOPPED, &s) &&
+        !by_disk(r, n, reached, call, &s) && !by_call(r, n, reached, call, &s) &&
+        !by_last_call(r, n, reached, call, &s) && !by_stack(r, n, &s))
+        s = by_looks(r, n);
+    if (s.strength == STRENGTH_UNKNOWN)
+        by_network(r, n, &s);
+    return s;
 }
 
 void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTES])
@@ -267,6 +287,8 @@ void suspect_describe(const struct suspect_rank *r, char out[static SUSPECT_BYTE
     }
     if (r->finished >= r->begun && r->call != RANK_CALL_NONE)
         text_add(out, SUSPECT_BYTES, "; in %s", rank_call_name(r->call));
+    if (r->peer[0])
+        text_add(out, SUSPECT_BYTES, "; no answer from %s", r->peer);
     if (r->last_line[0])
         text_add(out, SUSPECT_BYTES, "; last line: %s", r->last_line);
 }

@@ -44,6 +44,7 @@ static const struct field node_fields[] = {
     NUMBER(struct meeting_node, quiet, 0, 1),
     NUMBER(struct meeting_node, number, 0, INT64_MAX / 2),
     NUMBER(struct meeting_node, call, 0, INT_MAX),
+    NUMBER(struct meeting_node, done, 0, MEETING_NODES_MAX),
     NUMBER(struct meeting_node, steps.window, 0, INT64_MAX / 2),
     NUMBER(struct meeting_node, steps.ranks, 0, STEPS_RANKS_MAX),
     NUMBER(struct meeting_node, steps.median_us, 0, STEPS_US_MAX),
@@ -73,6 +74,7 @@ static const struct field state_fields[] = {
     NUMBER(struct meeting_state, hung, 0, 1),
     NUMBER(struct meeting_state, number, 0, INT64_MAX / 2),
     NUMBER(struct meeting_state, call, 0, INT_MAX),
+    NUMBER(struct meeting_state, done, 0, MEETING_NODES_MAX),
     NUMBER(struct meeting_state, n, 0, MEETING_NODES_MAX),
 };
 

@@ -45,13 +45,14 @@ enum node_phase {
 
 /* How much speaks against a rank of a round that hangs, weakest first; these numbers are stored. */
 enum meeting_strength {
-    STRENGTH_NONE,    /* the rank failed by itself */
-    STRENGTH_UNKNOWN, /* nothing sets it apart, or it only waits for others */
-    STRENGTH_ODD,     /* it does not do what the node's other ranks do */
-    STRENGTH_STACK,   /* a Python rank that is not in a call that waits for others */
-    STRENGTH_BEHIND,  /* it has not begun the collective call that others are in */
-    STRENGTH_DISK,    /* uninterruptible sleep */
-    STRENGTH_STOPPED, /* stopped by a signal or a debugger */
+    STRENGTH_NONE,       /* the rank failed by itself */
+    STRENGTH_UNKNOWN,    /* nothing sets it apart, or it only waits for others */
+    STRENGTH_UNANSWERED, /* it waits for a peer that does not acknowledge what it sends */
+    STRENGTH_ODD,        /* it does not do what the node's other ranks do */
+    STRENGTH_STACK,      /* a Python rank that is not in a call that waits for others */
+    STRENGTH_BEHIND,     /* it has not begun the collective call that others are in */
+    STRENGTH_DISK,       /* uninterruptible sleep */
+    STRENGTH_STOPPED,    /* stopped by a signal or a debugger */
     STRENGTHS
 };
 
@@ -84,6 +85,7 @@ struct meeting_node {
     int64_t heard_end;    /* 1: it has read the state STAGE_ENDED */
     int64_t quiet;        /* of NODE_RUNNING: 1: its ranks have shown no sign of life for its limit */
     int64_t number, call; /* with `quiet`: the last collective call of its ranks (rank_state.h); 0: none */
+    int64_t done;         /* with `quiet`: the state's `done` that it knows */
     struct steps steps;   /* of its ranks in `round`; written with the heartbeats only */
     char addr[MEETING_NAME_BYTES]; /* for MASTER_ADDR */
     char role[MEETING_NAME_BYTES]; /* of its ranks; the first MEETING_NAME_BYTES - 1 bytes count */
@@ -125,6 +127,9 @@ struct meeting_state {
     /* Of STAGE_RUNNING: hung: 1: all members are quiet, so the round hangs and each of them is to tell its suspect; number,
      * call: the last collective call that any of their ranks has begun; 0: none. */
     int64_t hung, number, call;
+    /* Of STAGE_RUNNING: members whose ranks have ended well. That is a sign of life of the run: the others are to be quiet for
+     * their limit from then on. Told once all others are quiet. */
+    int64_t done;
     int64_t n; /* members of the round, in the order of their node ranks */
     struct meeting_member members[MEETING_NODES_MAX];
 };

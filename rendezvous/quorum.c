@@ -27,7 +27,7 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->round++;
     s->version++;
     s->n = 0;
-    s->hung = s->number = s->call = 0;
+    s->hung = s->number = s->call = s->done = 0;
     snprintf(s->why, sizeof(s->why), "%s", why);
     q->nobody_missing = nobody_missing;
     s->here = 0;
@@ -237,6 +237,12 @@ static bool failed_by_itself(const struct quorum *q, const struct quorum_slot *s
            s->failed_ms < q->hang_ms - QUORUM_HANG_MS + QUORUM_LOOK_MS;
 }
 
+/* Whether a failure that only says that a peer was lost is to be told: nobody turned up who knows better, or still may. */
+static bool may_be_root(const struct quorum *q, bool others_left, int64_t now_ms)
+{
+    return !others_left && now_ms >= q->unsure_ms && !quorum_owes_word(q, now_ms);
+}
+
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
 {
     const struct quorum_slot *failed = first_failure(q), *newcomer = NULL;
@@ -260,7 +266,7 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
         failed = NULL; /* because others are killed */
     if (failed && failed->node.cause.unsure && !q->unsure_ms)
         q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
-    if (failed && !may_follow && (!failed->node.cause.unsure || (!lost && !going && now_ms >= q->unsure_ms)))
+    if (failed && !may_follow && (!failed->node.cause.unsure || may_be_root(q, lost || going, now_ms)))
         fail(q, failed, now_ms);
     else if (lost)
         lose(q, lost, now_ms);

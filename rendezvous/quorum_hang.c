@@ -2,11 +2,6 @@
 #include "rendezvous/quorum_hang.h"
 #include "rendezvous/quorum_slots.h"
 
-static bool of_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase)
-{
-    return s->node.phase == phase && s->node.round == q->state.round;
-}
-
 bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 {
     struct meeting_state *state = &q->state;
@@ -14,10 +9,10 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 
     for (int i = 0; i < q->n && !state->hung; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        const bool runs = of_round(q, s, NODE_RUNNING), ended = of_round(q, s, NODE_DONE);
+        const bool runs = quorum_in_round(q, s, NODE_RUNNING), ended = quorum_in_round(q, s, NODE_DONE);
         if (s->gone || (!runs && !ended) || !quorum_is_member(q, s->ticket))
             continue;
-        if (runs && !s->node.quiet)
+        if (runs && !(s->node.quiet && s->node.done == state->done))
             return false; /* mostly the first one: a look at all members at each step would cost their square */
         done += ended;
         if (!runs)
@@ -30,6 +25,11 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
     }
     if (!quiet || quiet + done < state->n)
         return false;
+    if (done > state->done) { /* the end of a node is a sign: the others count from now on */
+        state->done = done;
+        state->version++;
+        return true;
+    }
     state->hung = 1;
     state->number = number;
     state->call = call;
@@ -40,7 +40,7 @@ bool quorum_hang_begins(struct quorum *q, int64_t now_ms)
 
 static bool has_suspect(const struct quorum *q, const struct quorum_slot *s)
 {
-    return !s->gone && of_round(q, s, NODE_FAILED) && s->node.cause.strength &&
+    return !s->gone && quorum_in_round(q, s, NODE_FAILED) && s->node.cause.strength &&
            quorum_is_member(q, s->ticket);
 }
 
@@ -48,7 +48,7 @@ bool quorum_hang_told(const struct quorum *q)
 {
     for (int i = 0; i < q->n; i++) {
         const struct quorum_slot *s = &q->slots[i];
-        if (!s->gone && quorum_is_member(q, s->ticket) && of_round(q, s, NODE_RUNNING))
+        if (!s->gone && quorum_is_member(q, s->ticket) && quorum_in_round(q, s, NODE_RUNNING))
             return false;
     }
     return true;

@@ -5,7 +5,8 @@
 
 #include "rendezvous/quorum.h"
 
-/* Whether all members that are not done have become quiet: then say so in the state, once in a round. A lost member is
+/* Whether all members that are not done have become quiet: then say so in the state, once in a round. If members have become done
+ * since the last time, state.done says that first, and the others have to be quiet anew. A lost member is
  * quorum_expire's business. */
 bool quorum_hang_begins(struct quorum *q, int64_t now_ms);
 

@@ -40,6 +40,22 @@ bool quorum_is_member(const struct quorum *q, int64_t ticket)
     return false;
 }
 
+bool quorum_in_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase)
+{
+    return s->node.phase == phase && s->node.round == q->state.round;
+}
+
+bool quorum_owes_word(const struct quorum *q, int64_t now_ms)
+{
+    for (int i = 0; i < q->n; i++) {
+        const struct quorum_slot *s = &q->slots[i];
+        if (!s->gone && quorum_in_round(q, s, NODE_RUNNING) &&
+            now_ms - s->heard_ms > q->config.keep_alive_ms && quorum_is_member(q, s->ticket))
+            return true;
+    }
+    return false;
+}
+
 static struct quorum_slot *add(struct quorum *q, int64_t ticket)
 {
     if (q->n == q->room) {
@@ -236,8 +252,8 @@ bool quorum_tell(struct quorum *q, int64_t now_ms)
 
 static bool has_new_steps(const struct quorum *q, const struct quorum_slot *s)
 {
-    return !s->gone && s->node.phase == NODE_RUNNING && s->node.round == q->state.round &&
-           s->node.steps.ranks && s->node.steps.window != s->steps_window && quorum_is_member(q, s->ticket);
+    return !s->gone && quorum_in_round(q, s, NODE_RUNNING) && s->node.steps.ranks &&
+           s->node.steps.window != s->steps_window && quorum_is_member(q, s->ticket);
 }
 
 bool quorum_steps(struct quorum *q, struct steps *ret)

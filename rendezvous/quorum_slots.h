@@ -11,6 +11,12 @@ bool quorum_joined(const struct quorum *q, const struct quorum_slot *s);
 /* Whether node `ticket` is a member of the round. */
 bool quorum_is_member(const struct quorum *q, int64_t ticket);
 
+/* Whether that was the node's phase in this round, by its last word. */
+bool quorum_in_round(const struct quorum *q, const struct quorum_slot *s, enum node_phase phase);
+
+/* Whether a member whose ranks run owes a heartbeat. */
+bool quorum_owes_word(const struct quorum *q, int64_t now_ms);
+
 /* After how long without a heartbeat a node is lost. */
 int64_t quorum_silence_ms(const struct quorum *q);
 

@@ -11,11 +11,6 @@ static bool has(struct sv text, const char *bytes)
     return text.len && memmem(text.p, text.len, bytes, strlen(bytes));
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* " [00:12" or " [1:00:12" behind the counts of a tqdm bar. */
 static bool is_tqdm_time(struct sv rest)
 {
@@ -24,10 +19,10 @@ static bool is_tqdm_time(struct sv rest)
     rest = sv_trim(rest);
     if (!rest.len || rest.p[0] != '[')
         return false;
-    while (n < rest.len && n < 5 && is_digit(rest.p[n]))
+    while (n < rest.len && n < 5 && sv_is_digit(rest.p[n]))
         n++;
-    return n > 1 && n + 2 < rest.len && rest.p[n] == ':' && is_digit(rest.p[n + 1]) &&
-           is_digit(rest.p[n + 2]);
+    return n > 1 && n + 2 < rest.len && rest.p[n] == ':' && sv_is_digit(rest.p[n + 1]) &&
+           sv_is_digit(rest.p[n + 2]);
 }
 
 static struct sv behind(struct sv line, const char *p)

@@ -15,11 +15,6 @@ static const char *const ASIDE_STEMS[] = {
 static const char *const PLACES[] = {"epoch", "epochs",  "step",      "steps",  "iter", "iters",
                                      "batch", "batches", "iteration", "update", NULL};
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -27,17 +22,17 @@ static bool is_letter(char c)
 
 static bool is_word(char c)
 {
-    return is_letter(c) || is_digit(c) || c == '_' || c == '/';
+    return is_letter(c) || sv_is_digit(c) || c == '_' || c == '/';
 }
 
 static bool next_part(struct sv *rest, struct sv *part)
 {
     size_t n = 0, skip = 0;
 
-    while (skip < rest->len && !is_letter(rest->p[skip]) && !is_digit(rest->p[skip]))
+    while (skip < rest->len && !is_letter(rest->p[skip]) && !sv_is_digit(rest->p[skip]))
         skip++;
     *rest = (struct sv){rest->p + skip, rest->len - skip};
-    while (n < rest->len && (is_letter(rest->p[n]) || is_digit(rest->p[n])))
+    while (n < rest->len && (is_letter(rest->p[n]) || sv_is_digit(rest->p[n])))
         n++;
     *part = (struct sv){rest->p, n};
     *rest = (struct sv){rest->p + n, rest->len - n};
@@ -138,11 +133,11 @@ static int take_digits(struct scan *s, double *v)
 
     *v = 0;
     for (;;) {
-        if (is_digit(at(s, 0))) {
+        if (sv_is_digit(at(s, 0))) {
             *v = *v * 10 + (*s->p++ - '0');
             n++;
-        } else if (n > 0 && n <= 15 && at(s, 0) == ',' && is_digit(at(s, 1)) && is_digit(at(s, 2)) &&
-                   is_digit(at(s, 3)) && !is_digit(at(s, 4)))
+        } else if (n > 0 && n <= 15 && at(s, 0) == ',' && sv_is_digit(at(s, 1)) && sv_is_digit(at(s, 2)) &&
+                   sv_is_digit(at(s, 3)) && !sv_is_digit(at(s, 4)))
             s->p++;
         else
             return n;
@@ -168,9 +163,9 @@ static int take_exponent(struct scan *s)
     const int digits = sign == '-' || sign == '+' ? 2 : 1;
     int e = 0;
 
-    if ((at(s, 0) != 'e' && at(s, 0) != 'E') || !is_digit(at(s, digits)))
+    if ((at(s, 0) != 'e' && at(s, 0) != 'E') || !sv_is_digit(at(s, digits)))
         return 0;
-    for (s->p += digits; is_digit(at(s, 0)); s->p++)
+    for (s->p += digits; sv_is_digit(at(s, 0)); s->p++)
         e = e < 1000 ? e * 10 + (*s->p - '0') : e;
     return sign == '-' ? -e : e;
 }
@@ -196,8 +191,8 @@ static bool take_number(struct scan *s, double *v, bool *whole)
 
     if (!take_digits(s, v))
         return false;
-    const bool digits_only = !(at(s, 0) == '.' && is_digit(at(s, 1)));
-    for (s->p += !digits_only; !digits_only && is_digit(at(s, 0)); s->p++)
+    const bool digits_only = !(at(s, 0) == '.' && sv_is_digit(at(s, 1)));
+    for (s->p += !digits_only; !digits_only && sv_is_digit(at(s, 0)); s->p++)
         if (decimals < 15) {
             fraction = fraction * 10 + (*s->p - '0');
             decimals++;
@@ -285,7 +280,7 @@ static bool take_field(struct scan *s, char in_front, bool negative, struct fiel
     if (take_of(s, &f->of, &f->whole)) {
         /* a date, a path */
         fits = fits && in_front != '/' && at(s, 0) != '/' && !negative;
-        while (at(s, 0) == '/' || is_digit(at(s, 0)))
+        while (at(s, 0) == '/' || sv_is_digit(at(s, 0)))
             s->p++;
     }
     f->value = negative ? -f->value : f->value;
@@ -330,7 +325,7 @@ int fields_scan(struct sv line, struct field out[static FIELDS_MAX])
         if (is_letter(c) || c == '_') {
             take_word(&s);
             in_front = ' ';
-        } else if (is_digit(c)) {
+        } else if (sv_is_digit(c)) {
             const bool negative = in_front == '-';
             if (take_field(&s, in_front, negative, &out[n])) {
                 name(&s, &out[n]);
@@ -340,7 +335,7 @@ int fields_scan(struct sv line, struct field out[static FIELDS_MAX])
             in_front = ' ';
         } else {
             s.p++;
-            if (c == '-' && is_digit(at(&s, 0))) /* "-3", but 3 of "Epoch-3" */
+            if (c == '-' && sv_is_digit(at(&s, 0))) /* "-3", but 3 of "Epoch-3" */
                 in_front = s.p - 1 > line.p && is_word(s.p[-2]) ? ' ' : '-';
             else if (c != ' ' && c != '\t') {
                 in_front = c;

@@ -265,7 +265,7 @@ static size_t plain(struct sv line, char out[static RECOGNISE_LINE_BYTES], bool 
             i += escape_length(line.p + i, len - i);
             continue;
         }
-        *digits = *digits || (line.p[i] >= '0' && line.p[i] <= '9');
+        *digits = *digits || sv_is_digit(line.p[i]);
         out[n++] = line.p[i++];
     }
     return n;

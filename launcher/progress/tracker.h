@@ -16,7 +16,7 @@
 #include "launcher/progress/serve.h"
 
 /* How often the file is looked at; how much of the output is read, of a faster one the rest is passed over. */
-enum { TRACKER_FILE_MS = 1000, TRACKER_BYTES_PER_S = 1 << 20 };
+enum { TRACKER_FILE_MS = 1000, TRACKER_BYTES_PER_S = 256 * 1024 };
 
 struct tracker {
     struct serve *serve;                     /* NULL: nobody can ask */

@@ -4,6 +4,7 @@ Until then a child prints a line ten times a second, so that the launcher's cloc
 takes to load. The file FOLDER/hangs says when that was."""
 
 import ctypes
+import itertools
 import os
 import signal
 import subprocess
@@ -40,6 +41,11 @@ def stand():
     elif how == "disk":
         if ctypes.PyDLL(None).vfork() == 0:
             time.sleep(100000)
+    elif how in ("read", "open"):  # of a file server that stops (file_server.py)
+        file = open(f"{folder}/mount/data", "rb", buffering=0)
+        with open(f"{folder}/server") as server:
+            os.kill(int(server.read()), signal.SIGSTOP)
+        os.pread(file.fileno(), 4096, 1 << 19) if how == "read" else open(f"{folder}/mount/data")
     elif how == "left":
         time.sleep(100000)
 
@@ -47,7 +53,7 @@ def stand():
 def main():
     dist.init_process_group("gloo")
     model = DistributedDataParallel(torch.nn.Linear(8, 1))
-    for step in range(1000):
+    for step in itertools.count() if how == "cut" else range(1000):
         model.zero_grad()
         model(torch.randn(4, 8)).square().mean().backward()
         with torch.no_grad():  # torch.optim would load for another second
@@ -57,7 +63,9 @@ def main():
             dist.barrier()
             say_so()
             dist.recv(torch.zeros(1), (rank + 1) % world)  # which nobody sends: as if the connection had lost it
-        if step == 3 and rank == victim:
+        if step == 3 and how == "cut":  # from outside, once rank 0 says that it trains
+            open(f"{folder}/trains.{rank}", "w").close()
+        elif step == 3 and rank == victim:
             stand()
 
 

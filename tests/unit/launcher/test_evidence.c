@@ -115,6 +115,72 @@ static void test_one_process(void **state)
     assert_false(evidence_read(root, 10, &p) || evidence_is_python(root, 10));
 }
 
+static const char *peer_of(pid_t pid)
+{
+    static char peer[SUSPECT_PEER_BYTES];
+    const struct evidence_net net = evidence_net_scan(root, pid);
+
+    evidence_unanswered(&net, root, pid, peer);
+    return peer;
+}
+
+static void socket_of(pid_t pid, const char *fd, const char *target)
+{
+    char path[200];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%d/fd", root, (int)pid);
+    assert_int_equal(fs_mkdirs(path, &err), 0);
+    snprintf(path, sizeof(path), "%s/%d/fd/%s", root, (int)pid, fd);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void table(pid_t pid, const char *name, const char *text)
+{
+    char path[200];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%d/net", root, (int)pid);
+    assert_int_equal(fs_mkdirs(path, &err), 0);
+    snprintf(path, sizeof(path), "net/%s", name);
+    put(pid, path, text);
+}
+
+/* A line of the process's network: its remote end, state, timer, how often sent again, inode. */
+#define TCP(remote, state, timer, again, inode)                                                              \
+    " 12: 0100620A:C000 " remote ":7339 " state " 00000010:00000000 " timer ":000001A4 " again               \
+    "     0        0 " inode " 2 00000000234dec0f 1600 4 30 10 -1\n"
+
+static void test_a_peer_that_does_not_answer(void **state)
+{
+    static const char head[] =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n";
+    char text[2000];
+
+    (void)state;
+    snprintf(text, sizeof(text), "%s%s", head,
+             TCP("0300620A", "01", "01", "00000002", "51") /* a packet was lost */
+             TCP("0400620A", "01", "04", "00000009", "52") /* its peer has no room */
+             TCP("0500620A", "04", "01", "00000009", "53") /* closing */
+             TCP("0600620A", "01", "01", "00000009", "99") /* another process's */
+             TCP("0200620A", "01", "01", "00000003", "54") "nonsense\n");
+    table(7, "tcp", text);
+    table(7, "tcp6", TCP("B80D0120000000000000000001000000", "01", "01", "00000005", "55"));
+    table(8, "tcp6", TCP("0000000000000000FFFF00000200620A", "01", "01", "00000005", "56"));
+    for (int i = 0; i < 5; i++)
+        socket_of(7, (const char *[]){"3", "4", "5", "6", "7"}[i],
+                  (const char *[]){"socket:[51]", "socket:[52]", "socket:[53]", "/dev/null", "pipe:[54]"}[i]);
+    assert_string_equal(peer_of(7), "");
+    socket_of(7, "8", "socket:[54]");
+    assert_string_equal(peer_of(7), "10.98.0.2");
+    socket_of(8, "3", "socket:[56]");
+    assert_string_equal(peer_of(8), "10.98.0.2");
+    table(9, "tcp6", TCP("B80D0120000000000000000001000000", "01", "01", "00000005", "55"));
+    socket_of(9, "3", "socket:[55]");
+    assert_string_equal(peer_of(9), "2001:db8::1");
+    assert_string_equal(peer_of(10), "");
+}
+
 /* The real /proc, of a child that is stopped. */
 static void test_a_stopped_child(void **state)
 {
@@ -147,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_the_process_of_a_rank, begin, end),
         cmocka_unit_test_setup_teardown(test_one_process, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_peer_that_does_not_answer, begin, end),
         cmocka_unit_test(test_a_stopped_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,12 +212,13 @@ static void test_other_ends(void **state)
 }
 
 /* Python's stacks name the line, of a process that holds the interpreter's lock for ever too. One in uninterruptible sleep leaves
- * none: the parent of a vfork whose child does nothing is in it, and takes no signal but SIGKILL. */
+ * none: the parent of a vfork whose child does nothing is in it, and takes no signal but SIGKILL. Who waits for a file server that
+ * is gone may be in it only after the first signal. */
 static void test_python(void **state)
 {
     static const char script[] =
         "cat >tmp.$RANK <<'E'\n"
-        "import ctypes, os, time\n"
+        "import ctypes, os, signal, time\n"
         "def step(how):\n"
         "    if how == 'loop':\n"
         "        while True: pass\n"
@@ -226,6 +227,9 @@ static void test_python(void **state)
         "        open('fifo').read()\n"
         "    if how == 'lock':\n"
         "        ctypes.PyDLL(None).pause()\n"
+        "    if how == 'late':\n"
+        "        signal.signal(signal.SIGABRT, lambda *_: step('disk'))\n"
+        "        time.sleep(1000)\n"
         "    if ctypes.PyDLL(None).vfork() == 0: time.sleep(1000)\n"
         "def deep(n):\n"
         "    deep(n - 1) if n else step(os.environ['HOW'])\n"
@@ -243,7 +247,8 @@ static void test_python(void **state)
         {"loop", "no progress for 2 s: rank 1 loops in a.py:4 step()"},
         {"fifo", "no progress for 2 s: rank 1 is in a.py:7 step() (S"},
         {"lock", "no progress for 2 s: rank 1 is in a.py:9 step() (S"},
-        {"disk", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"}};
+        {"disk", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"},
+        {"late", "no progress for 2 s: rank 1 is in uninterruptible sleep (D"}};
     struct run runs[ARRAY_LEN(ways)];
 
     (void)state;
@@ -279,6 +284,29 @@ static void test_two_nodes(void **state)
     crew_release(&c);
 }
 
+/* Node 1 has been quiet all the time when node 0 ends well, and goes on for half of the limit. */
+static void test_the_end_of_a_node_is_a_sign(void **state)
+{
+    struct crew c;
+    char where[] = "/tmp/test-hang-XXXXXX", file[64];
+
+    (void)state;
+    assert_non_null(mkdtemp(where));
+    snprintf(file, sizeof(file), "%s/ended", where);
+    setenv("FILE", file, 1);
+    setenv(LIMIT, "2", 1);
+    crew_open(&c, 2);
+    crew_start_all(
+        &c, RUN_ARGS("--nnodes=2"),
+        "if [ $NODE = 1 ]; then while [ ! -e $FILE ]; do sleep 0.1; done; exec sleep 1; fi; i=0; while "
+        "[ $i -lt 30 ]; do echo $i; sleep 0.1; i=$((i+1)); done; touch $FILE");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(crew_wait(&c, i), 0);
+    crew_release(&c);
+    unlink(file);
+    assert_int_equal(rmdir(where), 0);
+}
+
 /* Only node 0 prints; node 1 is quiet all the time. */
 static void test_a_node_that_is_quiet(void **state)
 {
@@ -310,6 +338,7 @@ int main(int argc, char **argv)
         HANG_TEST(test_other_ends),
         HANG_TEST(test_python),
         HANG_TEST(test_two_nodes),
+        HANG_TEST(test_the_end_of_a_node_is_a_sign),
         HANG_TEST(test_a_node_that_is_quiet),
     };
 

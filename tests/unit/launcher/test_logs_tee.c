@@ -75,6 +75,48 @@ static void test_endless_lines_take_turns(void **state)
     assert_int_equal(sink.len, 2 * LOGS_LINE_BYTES);
 }
 
+static bool turns(struct logs *l)
+{
+    struct pollfd pfds[6];
+    const int n = logs_poll(l, pfds);
+
+    assert_true(poll(pfds, (nfds_t)n, 0) >= 0);
+    return logs_turn(l, pfds, n);
+}
+
+/* One small write is read at once, and many soon after each other together; large ones, and no output, never wait. */
+static void test_small_writes(void **state)
+{
+    uint8_t none[1] = {0};
+    bool shown[1] = {true};
+    const struct options o = {.nproc = 1, .role = "default", .redirects = none, .tee = none, .shown = shown};
+    struct logs l;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(logs_open(&l, &o, "run", &err), 0);
+    l.watches = true;
+    assert_int_equal(logs_begin(&l, 0, 0, &err), 0);
+    const int fd = l.ranks[0].streams[1].child;
+    fill(fd, 'a', 10);
+    assert_false(turns(&l));
+    assert_int_equal(l.sinks[1].len, 10);
+    l.small_ms = INT64_MAX / 2; /* however slow this machine is */
+    fill(fd, 'a', 10);
+    assert_true(turns(&l));
+    l.small_ms = INT64_MAX / 2;
+    l.sinks[1].len = 0; /* nobody is to be written to here */
+    assert_false(turns(&l));
+    fill(fd, 'a', LONG_LINE);
+    assert_false(turns(&l));
+    l.small_ms = 1; /* long ago */
+    l.sinks[1].len = 0;
+    fill(fd, 'a', 10);
+    assert_false(turns(&l));
+    l.sinks[1].len = 0;
+    logs_close(&l);
+}
+
 /* Whether `fd` as the console's stderr counts as a terminal. */
 static bool counts_as_terminal(int fd, const char *kind)
 {
@@ -155,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_watched_lines_do_not_mix),
         cmocka_unit_test(test_endless_lines_take_turns),
+        cmocka_unit_test(test_small_writes),
         cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_writes_to_a_terminal),
     };

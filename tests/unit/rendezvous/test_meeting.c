@@ -26,6 +26,7 @@ static struct meeting_node a_node(void)
                                      .place = (1LL << 62) - 1,
                                      .number = 1234};
     n.quiet = 1;
+    n.done = 7;
     n.number = 1235;
     n.call = 2;
     n.steps = (struct steps){5, 8, 20000, 31000, 11, 900};
@@ -57,6 +58,7 @@ static void test_the_largest_state_fits_the_store(void **state)
     s = (struct meeting_state){
         .version = 9, .stage = STAGE_RUNNING, .keep_alive_ms = 5000, .n = MEETING_NODES_MAX};
     s.hung = 1;
+    s.done = 8;
     s.number = s.cause.place = s.cause.number = INT64_MAX / 2;
     s.call = INT32_MAX;
     s.here = MEETING_NODES_MAX;

@@ -19,6 +19,7 @@ static void say(struct quorum *q, int64_t ticket, enum node_phase phase, bool qu
                                    .nproc = 1,
                                    .wanted = -1,
                                    .quiet = quiet,
+                                   .done = q->state.done,
                                    .number = ticket * 10,
                                    .call = ticket,
                                    .cause = cause};
@@ -91,7 +92,7 @@ static void test_only_all_of_them_hang(void **state)
     expect_end(&q, 2, T0 + 11);
 }
 
-/* A node whose ranks have ended well waits for the others; when all have, that is no hang. */
+/* A node whose ranks have ended well waits for the others, and its end is a sign: they are asked anew; when all have, that is no hang. */
 static void test_nodes_that_are_done(void **state)
 {
     struct quorum q;
@@ -100,6 +101,11 @@ static void test_nodes_that_are_done(void **state)
     play_begin(&q, &play_fixed_2, 2);
     play_hear(&q, 1, NODE_DONE, T0);
     assert_false(quorum_step(&q, T0));
+    quiet(&q, 2, true, T0 + 1);
+    const int64_t version = q.state.version;
+    assert_true(quorum_step(&q, T0 + 1));
+    assert_true(q.state.hung == 0 && q.state.done == 1 && q.state.version == version + 1);
+    assert_false(quorum_step(&q, T0 + 1)); /* its word was of before */
     quiet(&q, 2, true, T0 + 1);
     assert_true(quorum_step(&q, T0 + 1));
     assert_int_equal(q.state.hung, 1);

@@ -49,6 +49,34 @@ static void test_a_node_is_lost(void **state)
     quorum_release(&q);
 }
 
+/* A rank noticed that a peer is gone. The node that has not been heard of for a heartbeat decides: it is lost, or it speaks. */
+static void test_a_peer_is_gone(void **state)
+{
+    struct quorum_config c = play_fixed_2;
+    const int64_t at = 30001;
+    struct quorum q;
+
+    (void)state;
+    c.restarts = 0;
+    for (int lost = 0; lost < 2; lost++) {
+        play_begin(&q, &c, 2);
+        play_failure(&q, 2, 140, true, at + 4900);
+        assert_false(quorum_step(&q, at + 4900));
+        for (int64_t now = at + 5001; now < at + 15000; now += 333) {
+            play_failure(&q, 2, 140, true, now); /* its heartbeat */
+            assert_false(quorum_step(&q, now));
+        }
+        if (!lost)
+            play_hear(&q, 1, NODE_RUNNING, at + 14999);
+        assert_true(quorum_step(&q, at + 15000));
+        assert_int_equal(q.state.end, lost ? END_LOST : END_FAILED);
+        assert_int_equal(q.state.blame, lost ? 1 : 2);
+        if (lost)
+            assert_string_equal(q.state.why, "node 10.0.0.1 was lost: nothing was heard of it for too long");
+        quorum_release(&q);
+    }
+}
+
 static void test_a_connection_ends(void **state)
 {
     const int64_t at = 30001;
@@ -269,6 +297,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_node_is_lost),
+        cmocka_unit_test(test_a_peer_is_gone),
         cmocka_unit_test(test_a_connection_ends),
         cmocka_unit_test(test_the_one_that_is_missed_is_named),
         cmocka_unit_test(test_a_loss_while_forming),
