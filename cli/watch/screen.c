@@ -1,0 +1,349 @@
+/* screen.c - lay out the table of jobs for a terminal of a given size. */
+#include "cli/watch/screen.h"
+
+#include "cli/shown.h"
+#include "cli/watch/bars.h"
+#include "cli/watch/span.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum column { NAME, PHASE, READY, BAR, PERCENT, LEFT, LOSS, SPARK, RESTARTS, AGE, EVENT, COLUMNS };
+
+enum {
+    LABEL_MIN = 12,
+    LABEL_MAX = 60,
+    BAR_MAX = 24,
+    EVENT_FROM = 130, /* a terminal so wide has the events beside the jobs */
+    EVENT_MIN = 24,
+};
+
+static const struct {
+    const char *title;
+    int width;
+    int keep; /* what is lower goes first when there is no room; NAME stays */
+} TABLE[COLUMNS] = {
+    [NAME] = {"NAME", LABEL_MIN, 10}, [PHASE] = {"PHASE", 9, 9},
+    [READY] = {"READY", 5, 5},        [BAR] = {"PROGRESS", 10, 7},
+    [PERCENT] = {"", 4, 8},           [LEFT] = {"LEFT", 6, 6},
+    [LOSS] = {"LOSS", 7, 4},          [SPARK] = {"", 8, 3},
+    [RESTARTS] = {"RST", 3, 2},       [AGE] = {"AGE", 6, 1},
+    [EVENT] = {"LAST EVENT", 0, 0},
+};
+
+static const char DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33", CYAN[] = "36";
+
+struct drawing {
+    const struct screen *s;
+    struct buf *out;
+    int width[COLUMNS]; /* 0: left out */
+    bool below;         /* events stand in a line of their own */
+    int used;           /* columns of the present line that are written */
+};
+
+static void add(struct drawing *d, const char *text, size_t len)
+{
+    struct err err;
+
+    (void)buf_append(d->out, text, len, &err); /* a frame beyond SCREEN_BYTES_MAX is cut */
+}
+
+static void spaces(struct drawing *d, int n)
+{
+    for (; n > 0; n--, d->used++)
+        add(d, " ", 1);
+}
+
+/* Text in a field of `width` columns, cut with a mark when it is longer. Negative: aligned to the right. */
+static void field(struct drawing *d, const char *style, const char *text, int width)
+{
+    const struct sv all = sv_from(text);
+    const int w = width < 0 ? -width : width, columns = (int)shown_columns(all);
+    const bool cut = columns > w, paint = style && d->s->colours;
+    const size_t len = cut ? shown_fit(all, w > 0 ? (size_t)w - 1 : 0) : all.len;
+    const int shown = cut ? (int)shown_columns((struct sv){text, len}) + (w > 0) : columns;
+    char code[16];
+
+    if (width < 0)
+        spaces(d, w - shown);
+    if (paint)
+        add(d, code, (size_t)snprintf(code, sizeof(code), "\x1b[%sm", style));
+    add(d, text, len);
+    if (cut && w > 0)
+        add(d, d->s->unicode ? "\xe2\x80\xa6" : "~", d->s->unicode ? 3 : 1);
+    d->used += shown;
+    if (paint)
+        add(d, "\x1b[0m", 4);
+    if (width > 0)
+        spaces(d, w - shown);
+}
+
+static void cell(struct drawing *d, enum column c, const char *style, const char *text)
+{
+    const bool right = c == READY || c == PERCENT || c == LEFT || c == LOSS || c == RESTARTS || c == AGE;
+
+    if (!d->width[c])
+        return;
+    if (d->used)
+        spaces(d, 1);
+    field(d, style, text, right ? -d->width[c] : d->width[c]);
+}
+
+static void line(struct drawing *d)
+{
+    while (d->out->len && d->out->data[d->out->len - 1] == ' ')
+        d->out->data[--d->out->len] = '\0';
+    add(d, "\n", 1);
+    d->used = 0;
+}
+
+/* One text over the columns first..last. */
+static void across(struct drawing *d, enum column first, enum column last, const char *style,
+                   const char *text)
+{
+    int width = -1;
+
+    for (int c = first; c <= (int)last; c++)
+        width += d->width[c] ? d->width[c] + 1 : 0;
+    if (width <= 0)
+        return;
+    if (d->used)
+        spaces(d, 1);
+    field(d, style, text, width);
+}
+
+static const char *style_of(enum job_phase p)
+{
+    static const char *const STYLES[JOB_PHASES] = {
+        [JOB_NONE] = YELLOW,     [JOB_PENDING] = YELLOW, [JOB_RUNNING] = GREEN, [JOB_PAUSED] = DIM,
+        [JOB_RESUMING] = YELLOW, [JOB_SUCCEEDED] = NULL, [JOB_FAILED] = RED,    [JOB_UNKNOWN] = YELLOW};
+
+    return STYLES[p];
+}
+
+/* Its name, cut in the middle: the ends tell jobs of one family apart. */
+static void draw_name(struct drawing *d, const struct board_job *j)
+{
+    char text[sizeof(j->ns) + sizeof(j->name)], head[sizeof(text)];
+    const int w = d->width[NAME];
+    const char *mark = d->s->unicode ? "\xe2\x80\xa6" : "~";
+
+    snprintf(text, sizeof(text), "%s%s%s", d->s->with_ns ? j->ns : "", d->s->with_ns ? "/" : "", j->name);
+    const int len = (int)strlen(text);
+    if (len <= w || len != (int)shown_columns(sv_from(text))) {
+        cell(d, NAME, NULL, text);
+        return;
+    }
+    const int tail = (w - 1) / 2;
+    snprintf(head, sizeof(head), "%.*s%s%s", w - 1 - tail, text, mark, text + len - tail);
+    cell(d, NAME, NULL, head);
+}
+
+static void draw_loss(struct drawing *d, const struct board_job *j)
+{
+    char number[32] = "", spark[BARS_BYTES];
+
+    if (isfinite(j->progress.loss) && j->progress.time_ms)
+        snprintf(number, sizeof(number), "%.4g", j->progress.loss);
+    cell(d, LOSS, NULL, number);
+    cell(d, SPARK, CYAN, bars_spark(j->losses, j->n_losses, d->width[SPARK], d->s->unicode, spark));
+}
+
+static void draw_progress(struct drawing *d, const struct board_job *j)
+{
+    const struct jobprogress *p = &j->progress;
+    const bool ended = j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED;
+    char summary[JOBPROGRESS_SUMMARY_BYTES], bar[BARS_BYTES], left[SPAN_BYTES];
+
+    jobprogress_summary(p, summary);
+    if (p->percent >= 0) {
+        cell(d, BAR, j->phase == JOB_RUNNING ? GREEN : DIM,
+             bars_progress(p->percent, d->width[BAR], d->s->unicode, bar));
+        cell(d, PERCENT, NULL, summary);
+        cell(d, LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, left) : "");
+    } else {
+        across(d, BAR, LEFT, NULL, summary);
+    }
+    draw_loss(d, j);
+}
+
+static void draw_middle(struct drawing *d, const struct board_job *j)
+{
+    const bool told = j->progress.time_ms && (j->progress.percent >= 0 || j->progress.step >= 0);
+    const bool trains = j->phase == JOB_RUNNING || j->phase == JOB_PAUSED || j->phase == JOB_SUCCEEDED;
+
+    if (trains && told)
+        draw_progress(d, j);
+    else if (j->phase == JOB_NONE)
+        across(d, BAR, SPARK, DIM, "no status yet: the operator has not seen it");
+    else if (j->phase == JOB_FAILED)
+        across(d, BAR, SPARK, RED, j->failure[0] ? j->failure : j->reason);
+    else
+        across(d, BAR, SPARK, DIM, j->phase == JOB_SUCCEEDED ? "" : j->reason);
+}
+
+static void event_text(const struct drawing *d, const struct board_job *j, char *to, size_t size)
+{
+    char ago[SPAN_BYTES];
+
+    to[0] = '\0';
+    if (j->event.time_ms)
+        snprintf(to, size, "%s ago %s", span_text((d->s->now_ms - j->event.time_ms) / 1000, ago),
+                 j->event.text);
+}
+
+static void draw_job(struct drawing *d, const struct board_job *j)
+{
+    char restarts[16] = "", age[SPAN_BYTES] = "", event[BOARD_TEXT_BYTES + 64];
+
+    if (j->restarts)
+        snprintf(restarts, sizeof(restarts), "%d", (int)j->restarts);
+    if (j->created_ms)
+        span_text((d->s->now_ms - j->created_ms) / 1000, age);
+    event_text(d, j, event, sizeof(event));
+    draw_name(d, j);
+    cell(d, PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));
+    cell(d, READY, NULL, j->ready);
+    draw_middle(d, j);
+    cell(d, RESTARTS, YELLOW, restarts);
+    cell(d, AGE, NULL, age);
+    cell(d, EVENT, j->event.warning ? YELLOW : DIM, event);
+    line(d);
+    if (d->below) {
+        spaces(d, 2);
+        field(d, j->event.warning ? YELLOW : DIM, event, d->s->columns - 2);
+        line(d);
+    }
+}
+
+static int needed(const struct drawing *d)
+{
+    int sum = -1;
+
+    for (int c = 0; c < COLUMNS; c++)
+        sum += d->width[c] ? d->width[c] + 1 : 0;
+    return sum;
+}
+
+static int longest_name(const struct screen *s, struct board_job *const *jobs, size_t n)
+{
+    int longest = LABEL_MIN;
+
+    for (size_t i = 0; i < n; i++) {
+        const int len = (int)(strlen(jobs[i]->name) + (s->with_ns ? strlen(jobs[i]->ns) + 1 : 0));
+        longest = len > longest ? len : longest;
+    }
+    return longest < LABEL_MAX ? longest : LABEL_MAX;
+}
+
+static void widen(struct drawing *d, enum column c, int to)
+{
+    const int room = d->s->columns - needed(d), more = to - d->width[c];
+
+    if (d->width[c] && room > 0 && more > 0)
+        d->width[c] += more < room ? more : room;
+}
+
+static void lay_out(struct drawing *d, struct board_job *const *jobs, size_t n)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        d->width[c] = TABLE[c].width;
+    for (size_t i = 0; i < n; i++) {
+        const int ready = (int)shown_columns(sv_from(jobs[i]->ready));
+        d->width[READY] = ready > d->width[READY] ? ready : d->width[READY];
+    }
+    for (int keep = 1; keep <= TABLE[PHASE].keep && needed(d) > d->s->columns; keep++)
+        for (int c = 0; c < COLUMNS; c++)
+            if (TABLE[c].keep == keep)
+                d->width[c] = 0;
+    widen(d, NAME, longest_name(d->s, jobs, n));
+    const int room = d->s->columns - needed(d) - 1;
+    if (d->s->columns >= EVENT_FROM && room >= EVENT_MIN) {
+        widen(d, BAR, 16);
+        widen(d, SPARK, 16);
+        d->width[EVENT] = d->s->columns - needed(d) - 1;
+    }
+    widen(d, SPARK, BOARD_LOSSES / 2);
+    widen(d, BAR, BAR_MAX);
+    widen(d, SPARK, BOARD_LOSSES);
+}
+
+static void draw_header(struct drawing *d)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        cell(d, (enum column)c, DIM, TABLE[c].title);
+    line(d);
+}
+
+/* "3 Running, 1 Failed" of these jobs. */
+static void count_phases(struct board_job *const *jobs, size_t n, char *to, size_t size)
+{
+    size_t count[JOB_PHASES] = {0};
+    size_t at = 0;
+
+    to[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        count[jobs[i]->phase]++;
+    for (int i = 1; i <= JOB_PHASES; i++) {
+        const int p = i % JOB_PHASES; /* those without a status last */
+        if (count[p] && at < size)
+            at += (size_t)snprintf(to + at, size - at, "%s%zu %s", at ? ", " : "", count[p],
+                                   p == JOB_NONE ? "without status" : job_phase_name((enum job_phase)p));
+    }
+}
+
+static void draw_title(struct drawing *d, struct board_job *const *jobs, size_t n)
+{
+    char phases[200], text[500];
+
+    count_phases(jobs, n, phases, sizeof(phases));
+    if (d->s->waiting)
+        snprintf(text, sizeof(text), "Asking for the training jobs in %s", d->s->what);
+    else
+        snprintf(text, sizeof(text), "%zu training job%s in %s%s%s", n, n == 1 ? "" : "s", d->s->what,
+                 n ? ": " : "", phases);
+    field(d, BOLD, text, d->s->columns);
+    line(d);
+}
+
+static void draw_cut(struct drawing *d, struct board_job *const *jobs, size_t n)
+{
+    char phases[200], text[300];
+
+    count_phases(jobs, n, phases, sizeof(phases));
+    snprintf(text, sizeof(text), "%zu more: %s", n, phases);
+    field(d, DIM, text, d->s->columns);
+    line(d);
+}
+
+void screen_draw(const struct screen *given, const struct board *b, struct buf *out)
+{
+    struct screen s = *given;
+    struct drawing d = {.s = &s, .out = out};
+    size_t n;
+
+    s.columns = s.columns < SCREEN_COLUMNS_MIN   ? SCREEN_COLUMNS_MIN
+                : s.columns > SCREEN_COLUMNS_MAX ? SCREEN_COLUMNS_MAX
+                                                 : s.columns;
+    s.rows = s.rows < SCREEN_ROWS_MIN ? SCREEN_ROWS_MIN : s.rows > SCREEN_ROWS_MAX ? SCREEN_ROWS_MAX : s.rows;
+    struct board_job **jobs = board_sorted(b, &n);
+    const size_t room = (size_t)(s.rows - 2 - (s.note != NULL));
+    const size_t shown = n <= room ? n : room - 1;
+
+    lay_out(&d, jobs, shown);
+    d.below = !d.width[EVENT] && 2 * n <= room;
+    draw_title(&d, jobs, n);
+    if (n)
+        draw_header(&d);
+    for (size_t i = 0; i < shown; i++)
+        draw_job(&d, jobs[i]);
+    if (shown < n)
+        draw_cut(&d, jobs + shown, n - shown);
+    if (s.note) {
+        field(&d, s.alarm ? RED : DIM, s.note, s.columns);
+        line(&d);
+    }
+    free(jobs);
+}
