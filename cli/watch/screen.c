@@ -14,6 +14,7 @@ enum column { NAME, PHASE, READY, BAR, PERCENT, LEFT, LOSS, SPARK, RESTARTS, AGE
 
 enum {
     LABEL_MIN = 12,
+    LABEL_GOOD = 20, /* rather than cut a name below this, the age is left out */
     LABEL_MAX = 60,
     BAR_MAX = 24,
     EVENT_FROM = 130, /* a terminal so wide has the events beside the jobs */
@@ -52,8 +53,14 @@ static void add(struct drawing *d, const char *text, size_t len)
 
 static void spaces(struct drawing *d, int n)
 {
-    for (; n > 0; n--, d->used++)
-        add(d, " ", 1);
+    static const char BLANKS[] = "                                ";
+
+    while (n > 0) {
+        const int part = n < (int)sizeof(BLANKS) - 1 ? n : (int)sizeof(BLANKS) - 1;
+        add(d, BLANKS, (size_t)part);
+        d->used += part;
+        n -= part;
+    }
 }
 
 /* Text in a field of `width` columns, cut with a mark when it is longer. Negative: aligned to the right. */
@@ -61,7 +68,7 @@ static void field(struct drawing *d, const char *style, const char *text, int wi
 {
     const struct sv all = sv_from(text);
     const int w = width < 0 ? -width : width, columns = (int)shown_columns(all);
-    const bool cut = columns > w, paint = style && d->s->colours;
+    const bool cut = columns > w, paint = style && *text && d->s->colours;
     const size_t len = cut ? shown_fit(all, w > 0 ? (size_t)w - 1 : 0) : all.len;
     const int shown = cut ? (int)shown_columns((struct sv){text, len}) + (w > 0) : columns;
     char code[16];
@@ -141,12 +148,20 @@ static void draw_name(struct drawing *d, const struct board_job *j)
     cell(d, NAME, NULL, head);
 }
 
+/* In 7 columns, 8 where it is negative. */
+static void number_text(double x, char *to, size_t size)
+{
+    const double a = fabs(x);
+
+    snprintf(to, size, a >= 1e5 || (a > 0 && a < 1e-3) ? "%.1e" : "%.4g", x);
+}
+
 static void draw_loss(struct drawing *d, const struct board_job *j)
 {
     char number[32] = "", spark[BARS_BYTES];
 
     if (isfinite(j->progress.loss) && j->progress.time_ms)
-        snprintf(number, sizeof(number), "%.4g", j->progress.loss);
+        number_text(j->progress.loss, number, sizeof(number));
     cell(d, LOSS, NULL, number);
     cell(d, SPARK, CYAN, bars_spark(j->losses, j->n_losses, d->width[SPARK], d->s->unicode, spark));
 }
@@ -211,7 +226,7 @@ static void draw_job(struct drawing *d, const struct board_job *j)
     cell(d, AGE, NULL, age);
     cell(d, EVENT, j->event.warning ? YELLOW : DIM, event);
     line(d);
-    if (d->below) {
+    if (d->below && event[0]) {
         spaces(d, 2);
         field(d, j->event.warning ? YELLOW : DIM, event, d->s->columns - 2);
         line(d);
@@ -248,6 +263,8 @@ static void widen(struct drawing *d, enum column c, int to)
 
 static void lay_out(struct drawing *d, struct board_job *const *jobs, size_t n)
 {
+    const int longest = longest_name(d->s, jobs, n);
+
     for (int c = 0; c < COLUMNS; c++)
         d->width[c] = TABLE[c].width;
     for (size_t i = 0; i < n; i++) {
@@ -258,7 +275,9 @@ static void lay_out(struct drawing *d, struct board_job *const *jobs, size_t n)
         for (int c = 0; c < COLUMNS; c++)
             if (TABLE[c].keep == keep)
                 d->width[c] = 0;
-    widen(d, NAME, longest_name(d->s, jobs, n));
+    if (needed(d) + (longest < LABEL_GOOD ? longest : LABEL_GOOD) - LABEL_MIN > d->s->columns)
+        d->width[AGE] = 0;
+    widen(d, NAME, longest);
     const int room = d->s->columns - needed(d) - 1;
     if (d->s->columns >= EVENT_FROM && room >= EVENT_MIN) {
         widen(d, BAR, 16);
@@ -280,17 +299,19 @@ static void draw_header(struct drawing *d)
 /* "3 Running, 1 Failed" of these jobs. */
 static void count_phases(struct board_job *const *jobs, size_t n, char *to, size_t size)
 {
+    static const enum job_phase ORDER[] = {JOB_RUNNING, JOB_PENDING, JOB_RESUMING, JOB_UNKNOWN,
+                                           JOB_NONE,    JOB_PAUSED,  JOB_FAILED,   JOB_SUCCEEDED};
     size_t count[JOB_PHASES] = {0};
     size_t at = 0;
 
     to[0] = '\0';
     for (size_t i = 0; i < n; i++)
         count[jobs[i]->phase]++;
-    for (int i = 1; i <= JOB_PHASES; i++) {
-        const int p = i % JOB_PHASES; /* those without a status last */
+    for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
+        const enum job_phase p = ORDER[i];
         if (count[p] && at < size)
             at += (size_t)snprintf(to + at, size - at, "%s%zu %s", at ? ", " : "", count[p],
-                                   p == JOB_NONE ? "without status" : job_phase_name((enum job_phase)p));
+                                   p == JOB_NONE ? "without status" : job_phase_name(p));
     }
 }
 
@@ -318,6 +339,15 @@ static void draw_cut(struct drawing *d, struct board_job *const *jobs, size_t n)
     line(d);
 }
 
+static size_t count_events(struct board_job *const *jobs, size_t n)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += jobs[i]->event.time_ms != 0;
+    return count;
+}
+
 void screen_draw(const struct screen *given, const struct board *b, struct buf *out)
 {
     struct screen s = *given;
@@ -333,7 +363,7 @@ void screen_draw(const struct screen *given, const struct board *b, struct buf *
     const size_t shown = n <= room ? n : room - 1;
 
     lay_out(&d, jobs, shown);
-    d.below = !d.width[EVENT] && 2 * n <= room;
+    d.below = !d.width[EVENT] && n + count_events(jobs, n) <= room;
     draw_title(&d, jobs, n);
     if (n)
         draw_header(&d);

@@ -2,7 +2,7 @@
  *
  * One row per job: name, phase, pods ready, progress bar, percent, time left, loss as a number and as a sparkline, restarts,
  * age. The last event is a column where 130 columns are there; else it stands below its job where the rows suffice for all
- * of them. Columns that a narrow terminal has no room for are left out, the least telling first. Jobs that have no row are
+ * jobs and events. Columns that a narrow terminal has no room for are left out, the least telling first. Jobs that have no row are
  * counted in a line.
  *
  * Ownership: the board is borrowed for the call.
