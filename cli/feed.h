@@ -20,7 +20,7 @@ enum {
         500, /* after the first failure, of which nothing is said yet; then twice as long each time */
     FEED_RETRY_MAX_MS = 5000,
     FEED_GOOD_MS = 10000, /* a connection that lasted so long was good: the next failure is a first one */
-    FEED_LATE_MS = 3000,  /* a server that has not answered after so long is slow */
+    FEED_LATE_MS = 2000,  /* a server that has not answered after so long is slow */
 };
 
 struct feed_options {

@@ -1,12 +1,13 @@
-/* pty.c - run kubectl-ptj on a pseudo terminal. */
+/* onpty.c - run kubectl-ptj on a pseudo terminal. */
 #include "test.h"
 
-#include "pty.h"
+#include "onpty.h"
 
 #include "common/clock.h"
 
 #include <poll.h>
 #include <pty.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,16 +17,14 @@
 
 enum { PATIENCE_MS = 60000, ARGS_MAX = 32 };
 
-void pty_start(struct pty *t, const struct ptj *p, const char *const *args, int columns, int rows)
+static void begin(struct onpty *t, const struct ptj *p, const char *program, char **argv, int columns,
+                  int rows)
 {
     const struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
-    char *argv[ARGS_MAX] = {(char *)(uintptr_t) "kubectl-ptj"};
     char config[128];
 
-    *t = (struct pty){0};
+    *t = (struct onpty){0};
     vt_init(&t->vt, columns, rows);
-    for (int i = 0; args[i]; i++)
-        argv[i + 1] = (char *)(uintptr_t)args[i];
     snprintf(config, sizeof(config), "%s/config", p->dir);
     t->pid = forkpty(&t->fd, NULL, NULL, &size);
     assert_true(t->pid >= 0);
@@ -33,12 +32,33 @@ void pty_start(struct pty *t, const struct ptj *p, const char *const *args, int 
         setenv("KUBECONFIG", config, 1);
         setenv("TERM", "xterm-256color", 1);
         setenv("LC_ALL", "C.UTF-8", 1);
-        execv(p->program, argv);
+        setenv("PTJ", p->program, 1);
+        setenv("PS1", "prompt> ", 1);
+        execvp(program, argv);
         _exit(127);
     }
 }
 
-bool pty_read(struct pty *t, int timeout_ms)
+void onpty_start(struct onpty *t, const struct ptj *p, const char *const *args, int columns, int rows)
+{
+    char *argv[ARGS_MAX] = {(char *)(uintptr_t) "kubectl-ptj"};
+
+    for (int i = 0; args[i]; i++)
+        argv[i + 1] = (char *)(uintptr_t)args[i];
+    begin(t, p, p->program, argv, columns, rows);
+}
+
+void onpty_shell(struct onpty *t, const struct ptj *p, int columns, int rows)
+{
+    char *argv[] = {(char *)(uintptr_t) "bash",        (char *)(uintptr_t) "--norc",
+                    (char *)(uintptr_t) "--noprofile", (char *)(uintptr_t) "--noediting",
+                    (char *)(uintptr_t) "-i",          NULL};
+
+    begin(t, p, "bash", argv, columns, rows);
+    onpty_until(t, "prompt>");
+}
+
+bool onpty_read(struct onpty *t, int timeout_ms)
 {
     struct pollfd fd = {.fd = t->fd, .events = POLLIN};
     char bytes[16384];
@@ -54,7 +74,7 @@ bool pty_read(struct pty *t, int timeout_ms)
     return n > 0;
 }
 
-static bool has(const struct pty *t, const char *text)
+static bool has(const struct onpty *t, const char *text)
 {
     char *all = vt_text(&t->vt);
     const bool found = strstr(all, text);
@@ -63,33 +83,33 @@ static bool has(const struct pty *t, const char *text)
     return found && !t->vt.in_update;
 }
 
-static void await(struct pty *t, const char *text, bool there)
+static void await(struct onpty *t, const char *text, bool there)
 {
     const int64_t end_ms = clock_mono_ms() + PATIENCE_MS;
 
     while (has(t, text) != there) {
         if (t->hung_up || clock_mono_ms() > end_ms)
             fail_msg("\"%s\" %s on the screen:\n%s", text, there ? "never came" : "stayed", vt_text(&t->vt));
-        (void)pty_read(t, 100);
+        (void)onpty_read(t, 100);
     }
 }
 
-void pty_until(struct pty *t, const char *text)
+void onpty_until(struct onpty *t, const char *text)
 {
     await(t, text, true);
 }
 
-void pty_while(struct pty *t, const char *text)
+void onpty_while(struct onpty *t, const char *text)
 {
     await(t, text, false);
 }
 
-void pty_keys(struct pty *t, const char *keys)
+void onpty_keys(struct onpty *t, const char *keys)
 {
     assert_int_equal(write(t->fd, keys, strlen(keys)), strlen(keys));
 }
 
-void pty_resize(struct pty *t, int columns, int rows)
+void onpty_resize(struct onpty *t, int columns, int rows)
 {
     const struct winsize size = {.ws_col = (unsigned short)columns, .ws_row = (unsigned short)rows};
 
@@ -97,25 +117,25 @@ void pty_resize(struct pty *t, int columns, int rows)
     assert_int_equal(ioctl(t->fd, TIOCSWINSZ, &size), 0);
 }
 
-bool pty_is_sane(const struct pty *t)
+bool onpty_is_sane(const struct onpty *t)
 {
     struct termios now;
 
     return tcgetattr(t->fd, &now) == 0 && (now.c_lflag & ICANON) && (now.c_lflag & ECHO);
 }
 
-int pty_wait(struct pty *t)
+int onpty_wait(struct onpty *t)
 {
     int status = 0;
 
     while (!t->hung_up)
-        (void)pty_read(t, PATIENCE_MS);
+        (void)onpty_read(t, PATIENCE_MS);
     assert_int_equal(waitpid(t->pid, &status, 0), t->pid);
     t->pid = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void pty_end(struct pty *t)
+void onpty_end(struct onpty *t)
 {
     close(t->fd);
     if (t->pid > 0) {
