@@ -32,8 +32,11 @@ static void draw(struct display *d)
     cleanup_buf struct buf out = BUF_INIT(2 * SCREEN_BYTES_MAX);
 
     d->drawn_ms = kube_loop_now_ms(d->loop);
-    if (!d->tty.active && !tty_begin(&d->tty))
-        return; /* in the background */
+    if (!d->tty.active &&
+        !tty_begin(&d->tty)) { /* nothing tells a running program that it was brought to the foreground */
+        kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_BACKGROUND_MS);
+        return;
+    }
     d->screen.now_ms = wall_ms(d);
     d->screen.alarm = d->note[0];
     d->screen.note = d->note[0] ? d->note : d->tty.in >= 0 ? "q quits" : NULL;

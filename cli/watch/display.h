@@ -11,8 +11,9 @@
 #include "kube/loop.h"
 
 enum {
-    DISPLAY_FRAME_MS = 250,  /* between two frames */
-    DISPLAY_TICK_MS = 15000, /* ages grow by whole minutes: looked at so often */
+    DISPLAY_FRAME_MS = 250,      /* between two frames */
+    DISPLAY_BACKGROUND_MS = 500, /* in the background: between two looks whether it still is */
+    DISPLAY_TICK_MS = 15000,     /* ages grow by whole minutes: looked at so often */
     DISPLAY_NOTE_BYTES = 600,
 };
 
