@@ -45,7 +45,7 @@ struct verb {
 
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
-extern const struct verb VERB_WATCH;
+extern const struct verb VERB_WATCH, VERB_WAIT;
 
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];

@@ -3,7 +3,7 @@
 
 #include "cli/shown.h"
 #include "cli/watch/bars.h"
-#include "cli/watch/span.h"
+#include "cli/span.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* told.c - decide which changes of a job are worth a line, and write it. */
 #include "cli/watch/told.h"
 
-#include "cli/watch/span.h"
+#include "cli/span.h"
 #include "common/clock.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "cli/shown.h"
+#include "cli/span.h"
 #include "cli/watch/bars.h"
-#include "cli/watch/span.h"
 
 #include <math.h>
 
@@ -57,12 +57,35 @@ static void test_spans(void **state)
         assert_string_equal(span_text(ROWS[i].seconds, buf), ROWS[i].want);
 }
 
+static void test_parse_spans(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t want; /* -1: refused */
+    } ROWS[] = {{"0", 0},      {"90", 90},      {"90s", 90},
+                {"5m", 300},   {"1h30m", 5400}, {"1d2h3m4s", 93784},
+                {"", -1},      {"m", -1},       {"5x", -1},
+                {"-5", -1},    {"1m1h", -1},    {"1m1m", -1},
+                {"1m5", -1},   {"1.5h", -1},    {"9999999999999999999", -1},
+                {"3651d", -1}, {"5 m", -1},     {"3650d1s", -1}};
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ROWS) / sizeof(ROWS[0]); i++) {
+        int64_t got = -1;
+        const int rc = span_parse("timeout", ROWS[i].text, &got, &err);
+        if (got != ROWS[i].want || (rc == 0) != (ROWS[i].want >= 0))
+            fail_msg("\"%s\": %lld", ROWS[i].text, (long long)got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_spark),
         cmocka_unit_test(test_spans),
+        cmocka_unit_test(test_parse_spans),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
