@@ -5,7 +5,8 @@
 #include <string.h>
 
 const struct verb *const VERBS[] = {
-    &VERB_WATCH, &VERB_WAIT, &VERB_SUSPEND, &VERB_RESUME, &VERB_SCALE, NULL,
+    &VERB_WATCH,      &VERB_WAIT, &VERB_SUSPEND,  &VERB_RESUME, &VERB_SCALE,
+    &VERB_COMPLETION, &VERB_MAN,  &VERB_COMPLETE, NULL,
 };
 
 const struct verb_option VERB_COMMON_OPTIONS[] = {

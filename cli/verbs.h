@@ -36,6 +36,7 @@ struct verb {
     const char *summary; /* a line of `kubectl ptj --help` */
     const char *about;   /* the paragraphs of its DESCRIPTION, separated by \n */
     const struct verb_option *options;
+    bool hidden;  /* not in --help and the man page */
     bool offline; /* it needs no API server: `session` is NULL */
     /* Everything behind the first operand is operands, options too: the arguments of another program. */
     bool passes_on;
@@ -45,7 +46,7 @@ struct verb {
 
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
-extern const struct verb VERB_WATCH, VERB_WAIT;
+extern const struct verb VERB_WATCH, VERB_WAIT, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
 
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];
