@@ -4,7 +4,7 @@
  * Prints a line per word, with a tab and an explanation, and then a directive of kubectl's: ":4" for nothing else, ":0" for
  * names of files.
  */
-#include "cli/feed.h"
+#include "cli/jobfeed.h"
 
 #include "common/json.h"
 #include "common/memory.h"
@@ -13,8 +13,11 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { PATIENCE_S = 1, PATIENCE_MAX_S = 600 };
 
 static const char ONLY_THESE[] = ":4\n", FILES_TOO[] = ":0\n";
 
@@ -61,6 +64,16 @@ static void on_alarm(int signal)
     _exit(0);
 }
 
+static unsigned patience_s(void)
+{
+    const char *text = getenv("PTJ_COMPLETION_SECONDS");
+    int64_t s = PATIENCE_S;
+
+    if (text && !sv_i64(sv_from(text), 1, PATIENCE_MAX_S, &s))
+        s = PATIENCE_S;
+    return (unsigned)s;
+}
+
 static void on_job(void *ctx, const cJSON *job)
 {
     const char *name = json_str(json_find(job, (const char *[]){"metadata", NULL}), "name");
@@ -100,22 +113,22 @@ static void offer_jobs(struct completion *c)
     if (!freopen("/dev/null", "w", stderr))
         return;
     signal(SIGALRM, on_alarm);
-    alarm(1);
+    alarm(patience_s());
     if (session_open(&s, &c->before, &err) < 0)
         return;
     c->session = &s;
-    struct feed *f = feed_new(&(struct feed_options){.session = &s,
-                                                     .ns = s.ns,
-                                                     .list_begin = on_list,
-                                                     .list_end = on_list_end,
-                                                     .job = on_job,
-                                                     .removed = on_removed,
-                                                     .state = on_list,
-                                                     .failed = on_failed,
-                                                     .ctx = c});
+    struct jobfeed *f = jobfeed_new(&(struct jobfeed_options){.session = &s,
+                                                              .ns = s.ns,
+                                                              .list_begin = on_list,
+                                                              .list_end = on_list_end,
+                                                              .job = on_job,
+                                                              .removed = on_removed,
+                                                              .state = on_list,
+                                                              .failed = on_failed,
+                                                              .ctx = c});
     const int ran = kube_loop_run(s.loop, &err); /* what came is printed */
     (void)ran;
-    feed_free(f);
+    jobfeed_free(f);
     alarm(0);
 }
 

@@ -87,7 +87,8 @@ void manual_print(FILE *out)
           "that have others say "
           "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECONFIG\\fR\nthe kubeconfig, as for "
           "kubectl\n.TP\n\\fBNO_COLOR\\fR\nset to anything: no "
-          "colours\n.SH SEE ALSO\n\\fBkubectl\\fR(1)\n",
+          "colours\n.TP\n\\fBPTJ_COMPLETION_SECONDS\\fR\nhow long completion waits for the API server, 1 to "
+          "600 (default: 1)\n.SH SEE ALSO\n\\fBkubectl\\fR(1)\n",
           out);
 }
 

@@ -1,5 +1,5 @@
 /* wait.c - kubectl ptj wait: for scripts, until a job runs or has ended. */
-#include "cli/feed.h"
+#include "cli/jobfeed.h"
 #include "cli/span.h"
 #include "cli/watch/board.h"
 
@@ -14,7 +14,7 @@ struct wait {
     bool for_running;
     int64_t timeout_s; /* -1: none */
     struct board board;
-    struct feed *feed;
+    struct jobfeed *feed;
     struct kube_loop_timer late;
     bool lost_told, over;
     int status; /* -1: see err */
@@ -98,7 +98,7 @@ static void on_list_end(void *ctx)
 static void on_state(void *ctx)
 {
     struct wait *w = ctx;
-    const struct feed_trouble *t = feed_trouble(w->feed);
+    const struct jobfeed_trouble *t = jobfeed_trouble(w->feed);
 
     if (t->since_ms && !w->lost_told)
         fprintf(stderr, "kubectl ptj wait: %s; trying again\n",
@@ -151,19 +151,19 @@ static int run(struct session *s, const struct args *a, struct err *err)
     w.late = (struct kube_loop_timer){.fire = on_late, .ctx = &w};
     if (w.timeout_s >= 0)
         kube_loop_timer_set(s->loop, &w.late, kube_loop_now_ms(s->loop) + w.timeout_s * 1000);
-    w.feed = feed_new(&(struct feed_options){.session = s,
-                                             .ns = s->ns,
-                                             .name = w.name,
-                                             .list_begin = on_list_begin,
-                                             .list_end = on_list_end,
-                                             .job = on_job,
-                                             .removed = on_removed,
-                                             .state = on_state,
-                                             .failed = on_failed,
-                                             .ctx = &w});
+    w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,
+                                                   .ns = s->ns,
+                                                   .name = w.name,
+                                                   .list_begin = on_list_begin,
+                                                   .list_end = on_list_end,
+                                                   .job = on_job,
+                                                   .removed = on_removed,
+                                                   .state = on_state,
+                                                   .failed = on_failed,
+                                                   .ctx = &w});
     if (kube_loop_run(s->loop, &w.err) < 0)
         w.status = -1;
-    feed_free(w.feed);
+    jobfeed_free(w.feed);
     kube_loop_timer_cancel(s->loop, &w.late);
     board_release(&w.board);
     if (w.status < 0)

@@ -20,16 +20,16 @@ static void measure(struct display *d)
 {
     const struct terminal t = terminal_of(d->tty.out);
 
-    d->screen.columns = t.columns;
-    d->screen.rows = t.rows;
-    d->screen.colours = t.colours;
-    d->screen.unicode = t.unicode;
+    d->table.columns = t.columns;
+    d->table.rows = t.rows;
+    d->table.colours = t.colours;
+    d->table.unicode = t.unicode;
 }
 
 static void draw(struct display *d)
 {
-    cleanup_buf struct buf frame = BUF_INIT(SCREEN_BYTES_MAX);
-    cleanup_buf struct buf out = BUF_INIT(2 * SCREEN_BYTES_MAX);
+    cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
+    cleanup_buf struct buf out = BUF_INIT(2 * TABLE_BYTES_MAX);
 
     d->drawn_ms = kube_loop_now_ms(d->loop);
     if (!d->tty.active &&
@@ -37,11 +37,11 @@ static void draw(struct display *d)
         kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_BACKGROUND_MS);
         return;
     }
-    d->screen.now_ms = wall_ms(d);
-    d->screen.alarm = d->note[0];
-    d->screen.note = d->note[0] ? d->note : d->tty.in >= 0 ? "q quits" : NULL;
-    screen_draw(&d->screen, d->board, &frame);
-    paint_frame(&d->paint, &frame, d->screen.rows, &out);
+    d->table.now_ms = wall_ms(d);
+    d->table.alarm = d->note[0];
+    d->table.note = d->note[0] ? d->note : d->tty.in >= 0 ? "q quits" : NULL;
+    table_draw(&d->table, d->board, &frame);
+    paint_frame(&d->paint, &frame, d->table.rows, &out);
     if (out.len && tty_write(&d->tty, out.data, out.len) < 0)
         d->quit(d->ctx);
 }
@@ -110,11 +110,11 @@ void display_signal(struct display *d, int signal)
 /* Without `note` in the frame: the terminal is the shell's again. */
 static void leave_frame(struct display *d)
 {
-    cleanup_buf struct buf frame = BUF_INIT(SCREEN_BYTES_MAX);
+    cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
 
-    d->screen.note = d->note[0] ? d->note : NULL;
-    d->screen.now_ms = wall_ms(d);
-    screen_draw(&d->screen, d->board, &frame);
+    d->table.note = d->note[0] ? d->note : NULL;
+    d->table.now_ms = wall_ms(d);
+    table_draw(&d->table, d->board, &frame);
     (void)fs_write_all(d->tty.out, buf_str(&frame), frame.len);
 }
 

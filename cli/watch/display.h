@@ -20,7 +20,7 @@ enum {
 struct display {
     struct kube_loop *loop;
     const struct board *board;
-    struct screen screen;
+    struct table table;
     char note[DISPLAY_NOTE_BYTES]; /* "": nothing is wrong */
     void (*quit)(void *ctx);       /* q, or the terminal is gone */
     void *ctx;
@@ -34,7 +34,7 @@ struct display {
     int64_t drawn_ms;
 };
 
-/* Set loop, board, screen.what, screen.with_ns, quit and ctx before. */
+/* Set loop, board, table.what, table.with_ns, quit and ctx before. */
 void display_begin(struct display *d);
 
 /* Something that is shown has changed. */

@@ -7,7 +7,7 @@
 #ifndef TK_CLI_WATCH_PAINT_H
 #define TK_CLI_WATCH_PAINT_H
 
-#include "cli/watch/screen.h"
+#include "cli/watch/table.h"
 
 struct paint {
     struct buf shown; /* the frame that is on the screen */
@@ -16,7 +16,7 @@ struct paint {
 
 #define PAINT_INIT                                                                                           \
     {                                                                                                        \
-        .shown = {.max = SCREEN_BYTES_MAX }                                                                  \
+        .shown = {.max = TABLE_BYTES_MAX }                                                                   \
     }
 
 /* Append to `out` what turns the last frame into `frame`, whose lines end with '\n', at most `rows` of the terminal; nothing

@@ -1,5 +1,5 @@
 /* watch.c - kubectl ptj watch: follow jobs on the terminal, or as lines in a pipe. */
-#include "cli/feed.h"
+#include "cli/jobfeed.h"
 #include "cli/terminal.h"
 #include "cli/watch/display.h"
 #include "cli/watch/told.h"
@@ -19,7 +19,7 @@ struct watch {
     struct session *session;
     const char *name; /* NULL: all jobs */
     struct board board;
-    struct feed *feed;
+    struct jobfeed *feed;
     struct display display;
     bool on_terminal, in_list, lost_told;
     bool seen; /* the job of that name was there */
@@ -56,7 +56,7 @@ static void write_lines(struct watch *w)
     if (w->lines.len && fs_write_all(STDOUT_FILENO, w->lines.data, w->lines.len) < 0) {
         if (errno != EPIPE)
             (void)err_errno(&w->err, ERR_FATAL, errno, "stdout");
-        end(w, errno == EPIPE ? 0 : -1);
+        end(w, errno == EPIPE ? VERB_SIGPIPE : -1);
     }
     buf_clear(&w->lines);
 }
@@ -77,7 +77,7 @@ static void on_job(void *ctx, const cJSON *object)
     if (!j)
         return;
     if (!w->on_terminal)
-        told_job(j, w->display.screen.with_ns, wall_ms(w), &w->lines);
+        told_job(j, w->display.table.with_ns, wall_ms(w), &w->lines);
     changed(w);
     w->seen = true;
     if (w->name && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED))
@@ -89,7 +89,7 @@ static void gone(void *ctx, const struct board_job *j)
     struct watch *w = ctx;
 
     if (!w->on_terminal)
-        told_deleted(j, w->display.screen.with_ns, wall_ms(w), &w->lines);
+        told_deleted(j, w->display.table.with_ns, wall_ms(w), &w->lines);
     if (!w->name)
         return;
     (void)err_set(&w->err, ERR_NOT_FOUND, "%.63s was deleted", j->name);
@@ -129,7 +129,7 @@ static void on_list_end(void *ctx)
     struct watch *w = ctx;
 
     board_list_end(&w->board, gone, w);
-    w->in_list = w->display.screen.waiting = false;
+    w->in_list = w->display.table.waiting = false;
     if (w->name && !w->seen) {
         (void)err_set(&w->err, ERR_NOT_FOUND, "there is no training job \"%.63s\" in namespace %.63s",
                       w->name, w->session->ns);
@@ -140,7 +140,7 @@ static void on_list_end(void *ctx)
 
 static void say_state(const struct watch *w, char *to, size_t size)
 {
-    const struct feed_trouble *t = feed_trouble(w->feed);
+    const struct jobfeed_trouble *t = jobfeed_trouble(w->feed);
     const time_t since = (time_t)(t->since_ms / 1000);
     struct tm tm;
     char at[16] = "";
@@ -160,7 +160,7 @@ static void on_state(void *ctx)
 {
     struct watch *w = ctx;
     char note[DISPLAY_NOTE_BYTES];
-    const bool lost = feed_trouble(w->feed)->since_ms;
+    const bool lost = jobfeed_trouble(w->feed)->since_ms;
 
     say_state(w, note, sizeof(note));
     if (w->on_terminal) {
@@ -198,7 +198,7 @@ static void on_signal(void *ctx, int signal)
 static void on_reader(void *ctx, short revents)
 {
     (void)revents;
-    end(ctx, 0);
+    end(ctx, VERB_SIGPIPE);
 }
 
 static int catch_signals(struct watch *w, struct err *err)
@@ -263,31 +263,31 @@ static int run(struct session *s, const struct args *a, struct err *err)
              labels ? ", " : "", labels ? labels : "");
     w.display.loop = s->loop;
     w.display.board = &w.board;
-    w.display.screen.what = what;
-    w.display.screen.with_ns = all;
-    w.display.screen.waiting = true;
+    w.display.table.what = what;
+    w.display.table.with_ns = all;
+    w.display.table.waiting = true;
     w.display.quit = on_quit;
     w.display.ctx = &w;
     if (catch_signals(&w, err) < 0)
         return -1;
     board_init(&w.board);
-    w.feed = feed_new(&(struct feed_options){.session = s,
-                                             .ns = all ? NULL : s->ns,
-                                             .name = w.name,
-                                             .label_selector = labels,
-                                             .events = w.on_terminal,
-                                             .list_begin = on_list_begin,
-                                             .list_end = on_list_end,
-                                             .job = on_job,
-                                             .removed = on_removed,
-                                             .event = on_event,
-                                             .state = on_state,
-                                             .failed = on_failed,
-                                             .ctx = &w});
+    w.feed = jobfeed_new(&(struct jobfeed_options){.session = s,
+                                                   .ns = all ? NULL : s->ns,
+                                                   .name = w.name,
+                                                   .label_selector = labels,
+                                                   .events = w.on_terminal,
+                                                   .list_begin = on_list_begin,
+                                                   .list_end = on_list_end,
+                                                   .job = on_job,
+                                                   .removed = on_removed,
+                                                   .event = on_event,
+                                                   .state = on_state,
+                                                   .failed = on_failed,
+                                                   .ctx = &w});
     begin_output(&w);
     rc = kube_loop_run(s->loop, &w.err);
     end_output(&w);
-    feed_free(w.feed);
+    jobfeed_free(w.feed);
     board_release(&w.board);
     buf_release(&w.lines);
     if (w.signal)

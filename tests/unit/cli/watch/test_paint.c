@@ -10,8 +10,8 @@
 
 static size_t show(struct paint *p, struct vt *v, const char *text)
 {
-    cleanup_buf struct buf frame = BUF_INIT(SCREEN_BYTES_MAX);
-    cleanup_buf struct buf out = BUF_INIT(SCREEN_BYTES_MAX);
+    cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
+    cleanup_buf struct buf out = BUF_INIT(TABLE_BYTES_MAX);
     struct err err;
 
     assert_int_equal(buf_puts(&frame, text, &err), 0);

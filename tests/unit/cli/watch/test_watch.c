@@ -353,7 +353,7 @@ static void test_reader_gone(void **state)
     onpty_shell(&t, p, 120, ROWS);
     onpty_keys(&t, "$PTJ watch | head -n 1; echo \"status ${PIPESTATUS[0]}\"\n");
     onpty_until(&t, "bert: Running");
-    onpty_until(&t, "status 0");
+    onpty_until(&t, "status 141");
     onpty_end(&t);
 }
 

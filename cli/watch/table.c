@@ -1,9 +1,9 @@
-/* screen.c - lay out the table of jobs for a terminal of a given size. */
-#include "cli/watch/screen.h"
+/* table.c - lay out the table of jobs for a terminal of a given size. */
+#include "cli/watch/table.h"
 
 #include "cli/shown.h"
-#include "cli/watch/bars.h"
 #include "cli/span.h"
+#include "cli/watch/bars.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const struct {
     const char *title;
     int width;
     int keep; /* what is lower goes first when there is no room; NAME stays */
-} TABLE[COLUMNS] = {
+} COLUMN[COLUMNS] = {
     [NAME] = {"NAME", LABEL_MIN, 10}, [PHASE] = {"PHASE", 9, 9},
     [READY] = {"READY", 5, 5},        [BAR] = {"PROGRESS", 10, 7},
     [PERCENT] = {"", 4, 8},           [LEFT] = {"LEFT", 6, 6},
@@ -37,7 +37,7 @@ static const struct {
 static const char DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33", CYAN[] = "36";
 
 struct drawing {
-    const struct screen *s;
+    const struct table *s;
     struct buf *out;
     int width[COLUMNS]; /* 0: left out */
     bool below;         /* events stand in a line of their own */
@@ -48,7 +48,7 @@ static void add(struct drawing *d, const char *text, size_t len)
 {
     struct err err;
 
-    (void)buf_append(d->out, text, len, &err); /* a frame beyond SCREEN_BYTES_MAX is cut */
+    (void)buf_append(d->out, text, len, &err); /* a frame beyond TABLE_BYTES_MAX is cut */
 }
 
 static void spaces(struct drawing *d, int n)
@@ -242,7 +242,7 @@ static int needed(const struct drawing *d)
     return sum;
 }
 
-static int longest_name(const struct screen *s, struct board_job *const *jobs, size_t n)
+static int longest_name(const struct table *s, struct board_job *const *jobs, size_t n)
 {
     int longest = LABEL_MIN;
 
@@ -266,14 +266,14 @@ static void lay_out(struct drawing *d, struct board_job *const *jobs, size_t n)
     const int longest = longest_name(d->s, jobs, n);
 
     for (int c = 0; c < COLUMNS; c++)
-        d->width[c] = TABLE[c].width;
+        d->width[c] = COLUMN[c].width;
     for (size_t i = 0; i < n; i++) {
         const int ready = (int)shown_columns(sv_from(jobs[i]->ready));
         d->width[READY] = ready > d->width[READY] ? ready : d->width[READY];
     }
-    for (int keep = 1; keep <= TABLE[PHASE].keep && needed(d) > d->s->columns; keep++)
+    for (int keep = 1; keep <= COLUMN[PHASE].keep && needed(d) > d->s->columns; keep++)
         for (int c = 0; c < COLUMNS; c++)
-            if (TABLE[c].keep == keep)
+            if (COLUMN[c].keep == keep)
                 d->width[c] = 0;
     if (needed(d) + (longest < LABEL_GOOD ? longest : LABEL_GOOD) - LABEL_MIN > d->s->columns)
         d->width[AGE] = 0;
@@ -292,7 +292,7 @@ static void lay_out(struct drawing *d, struct board_job *const *jobs, size_t n)
 static void draw_header(struct drawing *d)
 {
     for (int c = 0; c < COLUMNS; c++)
-        cell(d, (enum column)c, DIM, TABLE[c].title);
+        cell(d, (enum column)c, DIM, COLUMN[c].title);
     line(d);
 }
 
@@ -348,16 +348,16 @@ static size_t count_events(struct board_job *const *jobs, size_t n)
     return count;
 }
 
-void screen_draw(const struct screen *given, const struct board *b, struct buf *out)
+void table_draw(const struct table *given, const struct board *b, struct buf *out)
 {
-    struct screen s = *given;
+    struct table s = *given;
     struct drawing d = {.s = &s, .out = out};
     size_t n;
 
-    s.columns = s.columns < SCREEN_COLUMNS_MIN   ? SCREEN_COLUMNS_MIN
-                : s.columns > SCREEN_COLUMNS_MAX ? SCREEN_COLUMNS_MAX
-                                                 : s.columns;
-    s.rows = s.rows < SCREEN_ROWS_MIN ? SCREEN_ROWS_MIN : s.rows > SCREEN_ROWS_MAX ? SCREEN_ROWS_MAX : s.rows;
+    s.columns = s.columns < TABLE_COLUMNS_MIN   ? TABLE_COLUMNS_MIN
+                : s.columns > TABLE_COLUMNS_MAX ? TABLE_COLUMNS_MAX
+                                                : s.columns;
+    s.rows = s.rows < TABLE_ROWS_MIN ? TABLE_ROWS_MIN : s.rows > TABLE_ROWS_MAX ? TABLE_ROWS_MAX : s.rows;
     struct board_job **jobs = board_sorted(b, &n);
     const size_t room = (size_t)(s.rows - 2 - (s.note != NULL));
     const size_t shown = n <= room ? n : room - 1;

@@ -1,5 +1,5 @@
-/* feed.c - reflectors for jobs and their events, begun anew when the server is lost. */
-#include "cli/feed.h"
+/* jobfeed.c - reflectors for jobs and their events, begun anew when the server is lost. */
+#include "cli/jobfeed.h"
 
 #include "common/json.h"
 #include "common/memory.h"
@@ -11,7 +11,7 @@
 
 /* One collection. */
 struct stream {
-    struct feed *feed;
+    struct jobfeed *feed;
     struct kube_request what; /* for messages */
     struct kube_watcher_options options;
     struct watcher_sink sink;
@@ -23,22 +23,22 @@ struct stream {
     int64_t synced_ms; /* the last time; monotonic */
 };
 
-struct feed {
-    struct feed_options o;
+struct jobfeed {
+    struct jobfeed_options o;
     struct stream jobs, events;
     char fields[320], event_fields[400];
     struct kube_loop_timer late;
     int64_t failed_ms; /* when the first failure since the last list happened; 0: none did */
-    struct feed_trouble trouble;
+    struct jobfeed_trouble trouble;
     bool over;
 };
 
-static int64_t now_mono(const struct feed *f)
+static int64_t now_mono(const struct jobfeed *f)
 {
     return kube_loop_now_ms(f->o.session->loop);
 }
 
-static int64_t now_wall(const struct feed *f)
+static int64_t now_wall(const struct jobfeed *f)
 {
     struct clock c = kube_loop_clock(f->o.session->loop);
 
@@ -62,11 +62,11 @@ static void begin_later(struct stream *s, int64_t delay_ms)
 /* How long to wait after the n-th failure in a row. */
 static int64_t delay_of(int n)
 {
-    int64_t delay = FEED_RETRY_MS;
+    int64_t delay = JOBFEED_RETRY_MS;
 
-    for (int i = 1; i < n && delay < FEED_RETRY_MAX_MS; i++)
+    for (int i = 1; i < n && delay < JOBFEED_RETRY_MAX_MS; i++)
         delay *= 2;
-    return delay < FEED_RETRY_MAX_MS ? delay : FEED_RETRY_MAX_MS;
+    return delay < JOBFEED_RETRY_MAX_MS ? delay : JOBFEED_RETRY_MAX_MS;
 }
 
 static void drop(void *ctx)
@@ -82,7 +82,7 @@ static void drop(void *ctx)
 static void on_jobs_problem(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
-    struct feed *f = s->feed;
+    struct jobfeed *f = s->feed;
     struct err shown = *err;
 
     if (f->over)
@@ -97,7 +97,7 @@ static void on_jobs_problem(void *ctx, const struct err *err)
     }
     if (!f->failed_ms)
         f->failed_ms = now_wall(f);
-    if (now_mono(f) - s->synced_ms >= FEED_GOOD_MS)
+    if (now_mono(f) - s->synced_ms >= JOBFEED_GOOD_MS)
         s->failures = 0;
     s->synced_ms = INT64_MAX / 2;
     begin_later(s, delay_of(++s->failures));
@@ -113,7 +113,7 @@ static void on_jobs_problem(void *ctx, const struct err *err)
 static void on_events_problem(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
-    struct feed *f = s->feed;
+    struct jobfeed *f = s->feed;
     struct err shown = *err;
 
     s->failures++;
@@ -135,7 +135,7 @@ static void on_begin(void *ctx)
 static void on_end(void *ctx)
 {
     struct stream *s = ctx;
-    struct feed *f = s->feed;
+    struct jobfeed *f = s->feed;
     const bool told = f->trouble.since_ms || (s == &f->events && f->trouble.events[0]);
 
     s->synced_ms = now_mono(f);
@@ -183,13 +183,13 @@ static void on_unreadable(void *ctx, const cJSON *names, const struct err *why)
 
 static void on_late(void *ctx)
 {
-    struct feed *f = ctx;
+    struct jobfeed *f = ctx;
 
-    f->trouble.since_ms = now_wall(f) - FEED_LATE_MS;
+    f->trouble.since_ms = now_wall(f) - JOBFEED_LATE_MS;
     f->o.state(f->o.ctx);
 }
 
-static void prepare(struct stream *s, struct feed *f, const struct kube_resource *resource,
+static void prepare(struct stream *s, struct jobfeed *f, const struct kube_resource *resource,
                     const char *fields, const char *labels, void (*problem)(void *ctx, const struct err *err))
 {
     *s = (struct stream){
@@ -212,9 +212,9 @@ static void prepare(struct stream *s, struct feed *f, const struct kube_resource
     };
 }
 
-struct feed *feed_new(const struct feed_options *options)
+struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
 {
-    struct feed *f = memory_must(calloc(1, sizeof(*f)));
+    struct jobfeed *f = memory_must(calloc(1, sizeof(*f)));
 
     f->o = *options;
     if (f->o.name)
@@ -224,12 +224,12 @@ struct feed *feed_new(const struct feed_options *options)
     prepare(&f->jobs, f, &SESSION_JOBS, f->fields, f->o.label_selector, on_jobs_problem);
     prepare(&f->events, f, &KUBE_EVENTS, f->event_fields, NULL, on_events_problem);
     f->late = (struct kube_loop_timer){.fire = on_late, .ctx = f};
-    kube_loop_timer_set(f->o.session->loop, &f->late, now_mono(f) + FEED_LATE_MS);
+    kube_loop_timer_set(f->o.session->loop, &f->late, now_mono(f) + JOBFEED_LATE_MS);
     begin(&f->jobs);
     return f;
 }
 
-void feed_free(struct feed *f)
+void jobfeed_free(struct jobfeed *f)
 {
     if (!f)
         return;
@@ -242,7 +242,7 @@ void feed_free(struct feed *f)
     free(f);
 }
 
-const struct feed_trouble *feed_trouble(const struct feed *f)
+const struct jobfeed_trouble *jobfeed_trouble(const struct jobfeed *f)
 {
     return &f->trouble;
 }

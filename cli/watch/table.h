@@ -1,4 +1,4 @@
-/* screen.h - the table that `kubectl ptj watch` shows on a terminal, as lines of text. Pure.
+/* table.h - the table that `kubectl ptj watch` shows on a terminal, as lines of text. Pure.
  *
  * One row per job: name, phase, pods ready, progress bar, percent, time left, loss as a number and as a sparkline, restarts,
  * age. The last event is a column where 130 columns are there; else it stands below its job where the rows suffice for all
@@ -8,21 +8,21 @@
  * Ownership: the board is borrowed for the call.
  * Units:     columns and rows of the terminal; milliseconds since the Unix epoch.
  */
-#ifndef TK_CLI_WATCH_SCREEN_H
-#define TK_CLI_WATCH_SCREEN_H
+#ifndef TK_CLI_WATCH_TABLE_H
+#define TK_CLI_WATCH_TABLE_H
 
 #include "cli/watch/board.h"
 #include "common/buf.h"
 
 enum {
-    SCREEN_COLUMNS_MIN = 20, /* smaller terminals are drawn as if they had so many */
-    SCREEN_ROWS_MIN = 4,
-    SCREEN_COLUMNS_MAX = 500,
-    SCREEN_ROWS_MAX = 500,
-    SCREEN_BYTES_MAX = SCREEN_ROWS_MAX * SCREEN_COLUMNS_MAX * 8,
+    TABLE_COLUMNS_MIN = 20, /* smaller terminals are drawn as if they had so many */
+    TABLE_ROWS_MIN = 4,
+    TABLE_COLUMNS_MAX = 500,
+    TABLE_ROWS_MAX = 500,
+    TABLE_BYTES_MAX = TABLE_ROWS_MAX * TABLE_COLUMNS_MAX * 8,
 };
 
-struct screen {
+struct table {
     int columns, rows;
     bool colours;
     bool unicode;     /* bars and sparklines of block characters; else of ASCII ones */
@@ -35,6 +35,6 @@ struct screen {
 };
 
 /* Append at most `rows` lines, each of at most `columns` columns and with a '\n' at its end. */
-void screen_draw(const struct screen *s, const struct board *b, struct buf *out);
+void table_draw(const struct table *s, const struct board *b, struct buf *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* feed.h - follow the jobs of a namespace, or one of them, and the events about them, for verbs that watch. A server that is
+/* jobfeed.h - follow the jobs of a namespace, or one of them, and the events about them, for verbs that watch. A server that is
  * lost is asked again until it answers.
  *
  * Ownership: borrows the session and all strings of the options. Objects given to callbacks are borrowed for the call.
@@ -9,21 +9,21 @@
  * Order:     list_begin, job for each, list_end; then job and removed as they happen. After a lost server the list comes
  *            again. Events come after the first list_end.
  */
-#ifndef TK_CLI_FEED_H
-#define TK_CLI_FEED_H
+#ifndef TK_CLI_JOBFEED_H
+#define TK_CLI_JOBFEED_H
 
 #include "cli/session.h"
 #include "kube/reflector.h"
 
 enum {
-    FEED_RETRY_MS =
+    JOBFEED_RETRY_MS =
         500, /* after the first failure, of which nothing is said yet; then twice as long each time */
-    FEED_RETRY_MAX_MS = 5000,
-    FEED_GOOD_MS = 10000, /* a connection that lasted so long was good: the next failure is a first one */
-    FEED_LATE_MS = 2000,  /* a server that has not answered after so long is slow */
+    JOBFEED_RETRY_MAX_MS = 5000,
+    JOBFEED_GOOD_MS = 10000, /* a connection that lasted so long was good: the next failure is a first one */
+    JOBFEED_LATE_MS = 2000,  /* a server that has not answered after so long is slow */
 };
 
-struct feed_options {
+struct jobfeed_options {
     struct session *session;
     const char *ns;             /* NULL: all namespaces */
     const char *name;           /* NULL: all jobs */
@@ -34,21 +34,21 @@ struct feed_options {
     void (*job)(void *ctx, const cJSON *job);
     void (*removed)(void *ctx, const char *ns, const char *name);
     void (*event)(void *ctx, const cJSON *event); /* may be NULL without `events` */
-    void (*state)(void *ctx);                     /* feed_trouble has changed */
+    void (*state)(void *ctx);                     /* jobfeed_trouble has changed */
     void (*failed)(void *ctx, const struct err *err);
     void *ctx;
 };
 
-struct feed;
+struct jobfeed;
 
-struct feed *feed_new(const struct feed_options *options);
-void feed_free(struct feed *f);
+struct jobfeed *jobfeed_new(const struct jobfeed_options *options);
+void jobfeed_free(struct jobfeed *f);
 
-struct feed_trouble {
+struct jobfeed_trouble {
     int64_t since_ms; /* since when the server is lost, or has not answered the first list; 0: neither */
     char why[240];    /* "" for a server that only has not answered yet */
     char events[240]; /* why there are no events; "": there are */
 };
-const struct feed_trouble *feed_trouble(const struct feed *f);
+const struct jobfeed_trouble *jobfeed_trouble(const struct jobfeed *f);
 
 #endif

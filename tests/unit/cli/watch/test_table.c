@@ -1,8 +1,8 @@
-/* test_screen.c - the table of jobs at several sizes, against tests/golden/watch. WATCH_GOLDEN_UPDATE=1 writes them anew. */
+/* test_table.c - the table of jobs at several sizes, against tests/golden/watch. WATCH_GOLDEN_UPDATE=1 writes them anew. */
 #include "test.h"
 
 #include "cli/shown.h"
-#include "cli/watch/screen.h"
+#include "cli/watch/table.h"
 #include "common/clock.h"
 #include "common/fsutil.h"
 #include "common/json.h"
@@ -51,14 +51,14 @@ static void expect_golden(const char *name, const struct buf *got)
     assert_string_equal(buf_str(got), buf_str(&want));
 }
 
-static void draw_golden(const char *name, struct screen s)
+static void draw_golden(const char *name, struct table s)
 {
     struct board b;
-    cleanup_buf struct buf out = BUF_INIT(SCREEN_BYTES_MAX);
+    cleanup_buf struct buf out = BUF_INIT(TABLE_BYTES_MAX);
 
     s.what = s.what ? s.what : "namespace team";
     s.now_ms = fill(&b);
-    screen_draw(&s, &b, &out);
+    table_draw(&s, &b, &out);
     expect_golden(name, &out);
     board_release(&b);
 }
@@ -66,42 +66,42 @@ static void draw_golden(const char *name, struct screen s)
 static void test_sizes(void **state)
 {
     (void)state;
-    draw_golden("80x24", (struct screen){.columns = 80, .rows = 24, .unicode = true, .note = "q quits"});
-    draw_golden("100x12", (struct screen){.columns = 100, .rows = 12, .unicode = true, .note = "q quits"});
-    draw_golden("160x24", (struct screen){.columns = 160, .rows = 24, .unicode = true});
-    draw_golden("40x8", (struct screen){.columns = 40, .rows = 8, .unicode = true});
-    draw_golden("1x1", (struct screen){.columns = 1, .rows = 1, .unicode = true, .note = "q quits"});
+    draw_golden("80x24", (struct table){.columns = 80, .rows = 24, .unicode = true, .note = "q quits"});
+    draw_golden("100x12", (struct table){.columns = 100, .rows = 12, .unicode = true, .note = "q quits"});
+    draw_golden("160x24", (struct table){.columns = 160, .rows = 24, .unicode = true});
+    draw_golden("40x8", (struct table){.columns = 40, .rows = 8, .unicode = true});
+    draw_golden("1x1", (struct table){.columns = 1, .rows = 1, .unicode = true, .note = "q quits"});
 }
 
 static void test_ways(void **state)
 {
     (void)state;
-    draw_golden("ascii", (struct screen){.columns = 80, .rows = 12});
-    draw_golden("colours", (struct screen){.columns = 80,
-                                           .rows = 14,
-                                           .unicode = true,
-                                           .colours = true,
-                                           .alarm = true,
-                                           .note = "No server since 11:58:01, trying again: API server "
-                                                   "https://example:6443: connection refused"});
+    draw_golden("ascii", (struct table){.columns = 80, .rows = 12});
+    draw_golden("colours", (struct table){.columns = 80,
+                                          .rows = 14,
+                                          .unicode = true,
+                                          .colours = true,
+                                          .alarm = true,
+                                          .note = "No server since 11:58:01, trying again: API server "
+                                                  "https://example:6443: connection refused"});
     draw_golden("namespaces",
-                (struct screen){
+                (struct table){
                     .columns = 110, .rows = 14, .unicode = true, .with_ns = true, .what = "all namespaces"});
 }
 
 static void test_empty(void **state)
 {
     struct board b;
-    cleanup_buf struct buf out = BUF_INIT(SCREEN_BYTES_MAX);
-    struct screen s = {.columns = 80, .rows = 24, .what = "namespace team"};
+    cleanup_buf struct buf out = BUF_INIT(TABLE_BYTES_MAX);
+    struct table s = {.columns = 80, .rows = 24, .what = "namespace team"};
 
     (void)state;
     board_init(&b);
-    screen_draw(&s, &b, &out);
+    table_draw(&s, &b, &out);
     assert_string_equal(buf_str(&out), "0 training jobs in namespace team\n");
     buf_clear(&out);
     s.waiting = true;
-    screen_draw(&s, &b, &out);
+    table_draw(&s, &b, &out);
     assert_string_equal(buf_str(&out), "Asking for the training jobs in namespace team\n");
     board_release(&b);
 }
@@ -113,19 +113,19 @@ static void test_every_size_fits(void **state)
     const int64_t now = fill(&b);
 
     (void)state;
-    for (int columns = SCREEN_COLUMNS_MIN; columns < 220; columns += 7)
-        for (int rows = SCREEN_ROWS_MIN; rows < 30; rows++) {
-            cleanup_buf struct buf out = BUF_INIT(SCREEN_BYTES_MAX);
+    for (int columns = TABLE_COLUMNS_MIN; columns < 220; columns += 7)
+        for (int rows = TABLE_ROWS_MIN; rows < 30; rows++) {
+            cleanup_buf struct buf out = BUF_INIT(TABLE_BYTES_MAX);
             struct sv rest, line;
             int lines = 0;
-            screen_draw(&(struct screen){.columns = columns,
-                                         .rows = rows,
-                                         .unicode = true,
-                                         .with_ns = columns % 2,
-                                         .what = "namespace team",
-                                         .note = rows % 2 ? "q quits" : NULL,
-                                         .now_ms = now},
-                        &b, &out);
+            table_draw(&(struct table){.columns = columns,
+                                       .rows = rows,
+                                       .unicode = true,
+                                       .with_ns = columns % 2,
+                                       .what = "namespace team",
+                                       .note = rows % 2 ? "q quits" : NULL,
+                                       .now_ms = now},
+                       &b, &out);
             rest = (struct sv){buf_str(&out), out.len};
             while (sv_next(&rest, '\n', &line) && rest.p) {
                 lines++;
