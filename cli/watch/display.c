@@ -26,6 +26,21 @@ static void measure(struct display *d)
     d->table.unicode = t.unicode;
 }
 
+/* Keys are looked for in the foreground only: reading from the background would stop the program, and what is typed there is
+ * meant for the shell. */
+static void follow_keys(struct display *d)
+{
+    const bool wanted = d->tty.active && d->tty.in >= 0 && !d->hung_up;
+    struct err err;
+
+    if (d->reads_keys && !wanted) {
+        kube_loop_fd_remove(d->loop, &d->keys);
+        d->reads_keys = false;
+    } else if (!d->reads_keys && wanted) {
+        d->reads_keys = kube_loop_fd_add(d->loop, &d->keys, &err) == 0;
+    }
+}
+
 static void draw(struct display *d)
 {
     cleanup_buf struct buf frame = BUF_INIT(TABLE_BYTES_MAX);
@@ -37,6 +52,7 @@ static void draw(struct display *d)
         kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_BACKGROUND_MS);
         return;
     }
+    follow_keys(d);
     d->table.now_ms = wall_ms(d);
     d->table.alarm = d->note[0];
     d->table.note = d->note[0] ? d->note : d->tty.in >= 0 ? "q quits" : NULL;
@@ -68,8 +84,8 @@ static void on_keys(void *ctx, short revents)
     if (n > 0 && !memchr(keys, 'q', (size_t)n) && !memchr(keys, 'Q', (size_t)n))
         return;
     if (n <= 0) { /* hung up; where that is all, SIGHUP ends us */
-        kube_loop_fd_remove(d->loop, &d->keys);
-        d->reads_keys = false;
+        d->hung_up = true;
+        follow_keys(d);
         return;
     }
     d->quit(d->ctx);
@@ -77,15 +93,12 @@ static void on_keys(void *ctx, short revents)
 
 void display_begin(struct display *d)
 {
-    struct err err;
-
     tty_init(&d->tty);
     d->paint = (struct paint)PAINT_INIT;
     d->frame = (struct kube_loop_timer){.fire = on_frame, .ctx = d};
     d->tick = (struct kube_loop_timer){.fire = on_tick, .ctx = d};
     d->keys = (struct kube_loop_fd){.ready = on_keys, .ctx = d, .fd = d->tty.in, .events = POLLIN};
     measure(d);
-    d->reads_keys = d->tty.in >= 0 && kube_loop_fd_add(d->loop, &d->keys, &err) == 0;
     d->drawn_ms = kube_loop_now_ms(d->loop); /* in a moment there is something to show */
     kube_loop_timer_set(d->loop, &d->tick, kube_loop_now_ms(d->loop) + DISPLAY_TICK_MS);
 }
@@ -102,6 +115,7 @@ void display_signal(struct display *d, int signal)
         tty_stop(&d->tty);
     else if (signal == SIGCONT && d->tty.active)
         (void)tty_begin(&d->tty); /* the shell had the terminal meanwhile */
+    follow_keys(d);
     measure(d);
     paint_forget(&d->paint);
     display_changed(d);

@@ -30,7 +30,7 @@ struct display {
     struct paint paint;
     struct kube_loop_timer frame, tick;
     struct kube_loop_fd keys;
-    bool reads_keys;
+    bool reads_keys, hung_up;
     int64_t drawn_ms;
 };
 

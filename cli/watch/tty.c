@@ -50,8 +50,10 @@ bool tty_begin(struct tty *t)
 {
     struct termios raw;
 
-    if (in_background(t))
+    if (in_background(t)) {
+        t->active = false;
         return false;
+    }
     if (t->in >= 0 && !t->active && tcgetattr(t->in, &t->saved) < 0)
         t->in = -1;
     shown = t;
