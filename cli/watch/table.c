@@ -112,7 +112,7 @@ static void across(struct drawing *d, enum column first, enum column last, const
 {
     int width = -1;
 
-    for (int c = first; c <= (int)last; c++)
+    for (int c = (int)first; c <= (int)last; c++)
         width += d->width[c] ? d->width[c] + 1 : 0;
     if (width <= 0)
         return;
