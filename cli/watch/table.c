@@ -4,35 +4,12 @@
 #include "cli/shown.h"
 #include "cli/span.h"
 #include "cli/watch/bars.h"
+#include "cli/watch/columns.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum column { NAME, PHASE, READY, BAR, PERCENT, LEFT, LOSS, SPARK, RESTARTS, AGE, EVENT, COLUMNS };
-
-enum {
-    LABEL_MIN = 12,
-    LABEL_GOOD = 20, /* rather than cut a name below this, the age is left out */
-    LABEL_MAX = 60,
-    BAR_MAX = 24,
-    EVENT_FROM = 130, /* a terminal so wide has the events beside the jobs */
-    EVENT_MIN = 24,
-};
-
-static const struct {
-    const char *title;
-    int width;
-    int keep; /* what is lower goes first when there is no room; NAME stays */
-} COLUMN[COLUMNS] = {
-    [NAME] = {"NAME", LABEL_MIN, 10}, [PHASE] = {"PHASE", 9, 9},
-    [READY] = {"READY", 5, 5},        [BAR] = {"PROGRESS", 10, 7},
-    [PERCENT] = {"", 4, 8},           [LEFT] = {"LEFT", 6, 6},
-    [LOSS] = {"LOSS", 7, 4},          [SPARK] = {"", 8, 3},
-    [RESTARTS] = {"RST", 3, 2},       [AGE] = {"AGE", 6, 1},
-    [EVENT] = {"LAST EVENT", 0, 0},
-};
 
 static const char DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33", CYAN[] = "36";
 
@@ -89,7 +66,8 @@ static void field(struct drawing *d, const char *style, const char *text, int wi
 
 static void cell(struct drawing *d, enum column c, const char *style, const char *text)
 {
-    const bool right = c == READY || c == PERCENT || c == LEFT || c == LOSS || c == RESTARTS || c == AGE;
+    const bool right = c == COLUMN_READY || c == COLUMN_PERCENT || c == COLUMN_LEFT || c == COLUMN_LOSS ||
+                       c == COLUMN_RESTARTS || c == COLUMN_AGE;
 
     if (!d->width[c])
         return;
@@ -134,18 +112,18 @@ static const char *style_of(enum job_phase p)
 static void draw_name(struct drawing *d, const struct board_job *j)
 {
     char text[sizeof(j->ns) + sizeof(j->name)], head[sizeof(text)];
-    const int w = d->width[NAME];
+    const int w = d->width[COLUMN_NAME];
     const char *mark = d->s->unicode ? "\xe2\x80\xa6" : "~";
 
     snprintf(text, sizeof(text), "%s%s%s", d->s->with_ns ? j->ns : "", d->s->with_ns ? "/" : "", j->name);
     const int len = (int)strlen(text);
     if (len <= w || len != (int)shown_columns(sv_from(text))) {
-        cell(d, NAME, NULL, text);
+        cell(d, COLUMN_NAME, NULL, text);
         return;
     }
     const int tail = (w - 1) / 2;
     snprintf(head, sizeof(head), "%.*s%s%s", w - 1 - tail, text, mark, text + len - tail);
-    cell(d, NAME, NULL, head);
+    cell(d, COLUMN_NAME, NULL, head);
 }
 
 /* In 7 columns, 8 where it is negative. */
@@ -162,8 +140,9 @@ static void draw_loss(struct drawing *d, const struct board_job *j)
 
     if (isfinite(j->progress.loss) && j->progress.time_ms)
         number_text(j->progress.loss, number, sizeof(number));
-    cell(d, LOSS, NULL, number);
-    cell(d, SPARK, CYAN, bars_spark(j->losses, j->n_losses, d->width[SPARK], d->s->unicode, spark));
+    cell(d, COLUMN_LOSS, NULL, number);
+    cell(d, COLUMN_SPARK, CYAN,
+         bars_spark(j->losses, j->n_losses, d->width[COLUMN_SPARK], d->s->unicode, spark));
 }
 
 static void draw_progress(struct drawing *d, const struct board_job *j)
@@ -174,12 +153,12 @@ static void draw_progress(struct drawing *d, const struct board_job *j)
 
     jobprogress_summary(p, summary);
     if (p->percent >= 0) {
-        cell(d, BAR, j->phase == JOB_RUNNING ? GREEN : DIM,
-             bars_progress(p->percent, d->width[BAR], d->s->unicode, bar));
-        cell(d, PERCENT, NULL, summary);
-        cell(d, LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, left) : "");
+        cell(d, COLUMN_BAR, j->phase == JOB_RUNNING ? GREEN : DIM,
+             bars_progress(p->percent, d->width[COLUMN_BAR], d->s->unicode, bar));
+        cell(d, COLUMN_PERCENT, NULL, summary);
+        cell(d, COLUMN_LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, left) : "");
     } else {
-        across(d, BAR, LEFT, NULL, summary);
+        across(d, COLUMN_BAR, COLUMN_LEFT, NULL, summary);
     }
     draw_loss(d, j);
 }
@@ -192,11 +171,11 @@ static void draw_middle(struct drawing *d, const struct board_job *j)
     if (trains && told)
         draw_progress(d, j);
     else if (j->phase == JOB_NONE)
-        across(d, BAR, SPARK, DIM, "no status yet: the operator has not seen it");
+        across(d, COLUMN_BAR, COLUMN_SPARK, DIM, "no status yet: the operator has not seen it");
     else if (j->phase == JOB_FAILED)
-        across(d, BAR, SPARK, RED, j->failure[0] ? j->failure : j->reason);
+        across(d, COLUMN_BAR, COLUMN_SPARK, RED, j->failure[0] ? j->failure : j->reason);
     else
-        across(d, BAR, SPARK, DIM, j->phase == JOB_SUCCEEDED ? "" : j->reason);
+        across(d, COLUMN_BAR, COLUMN_SPARK, DIM, j->phase == JOB_SUCCEEDED ? "" : j->reason);
 }
 
 static void event_text(const struct drawing *d, const struct board_job *j, char *to, size_t size)
@@ -219,12 +198,12 @@ static void draw_job(struct drawing *d, const struct board_job *j)
         span_text((d->s->now_ms - j->created_ms) / 1000, age);
     event_text(d, j, event, sizeof(event));
     draw_name(d, j);
-    cell(d, PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));
-    cell(d, READY, NULL, j->ready);
+    cell(d, COLUMN_PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));
+    cell(d, COLUMN_READY, NULL, j->ready);
     draw_middle(d, j);
-    cell(d, RESTARTS, YELLOW, restarts);
-    cell(d, AGE, NULL, age);
-    cell(d, EVENT, j->event.warning ? YELLOW : DIM, event);
+    cell(d, COLUMN_RESTARTS, YELLOW, restarts);
+    cell(d, COLUMN_AGE, NULL, age);
+    cell(d, COLUMN_EVENT, j->event.warning ? YELLOW : DIM, event);
     line(d);
     if (d->below && event[0]) {
         spaces(d, 2);
@@ -233,66 +212,10 @@ static void draw_job(struct drawing *d, const struct board_job *j)
     }
 }
 
-static int needed(const struct drawing *d)
-{
-    int sum = -1;
-
-    for (int c = 0; c < COLUMNS; c++)
-        sum += d->width[c] ? d->width[c] + 1 : 0;
-    return sum;
-}
-
-static int longest_name(const struct table *s, struct board_job *const *jobs, size_t n)
-{
-    int longest = LABEL_MIN;
-
-    for (size_t i = 0; i < n; i++) {
-        const int len = (int)(strlen(jobs[i]->name) + (s->with_ns ? strlen(jobs[i]->ns) + 1 : 0));
-        longest = len > longest ? len : longest;
-    }
-    return longest < LABEL_MAX ? longest : LABEL_MAX;
-}
-
-static void widen(struct drawing *d, enum column c, int to)
-{
-    const int room = d->s->columns - needed(d), more = to - d->width[c];
-
-    if (d->width[c] && room > 0 && more > 0)
-        d->width[c] += more < room ? more : room;
-}
-
-static void lay_out(struct drawing *d, struct board_job *const *jobs, size_t n)
-{
-    const int longest = longest_name(d->s, jobs, n);
-
-    for (int c = 0; c < COLUMNS; c++)
-        d->width[c] = COLUMN[c].width;
-    for (size_t i = 0; i < n; i++) {
-        const int ready = (int)shown_columns(sv_from(jobs[i]->ready));
-        d->width[READY] = ready > d->width[READY] ? ready : d->width[READY];
-    }
-    for (int keep = 1; keep <= COLUMN[PHASE].keep && needed(d) > d->s->columns; keep++)
-        for (int c = 0; c < COLUMNS; c++)
-            if (COLUMN[c].keep == keep)
-                d->width[c] = 0;
-    if (needed(d) + (longest < LABEL_GOOD ? longest : LABEL_GOOD) - LABEL_MIN > d->s->columns)
-        d->width[AGE] = 0;
-    widen(d, NAME, longest);
-    const int room = d->s->columns - needed(d) - 1;
-    if (d->s->columns >= EVENT_FROM && room >= EVENT_MIN) {
-        widen(d, BAR, 16);
-        widen(d, SPARK, 16);
-        d->width[EVENT] = d->s->columns - needed(d) - 1;
-    }
-    widen(d, SPARK, BOARD_LOSSES / 2);
-    widen(d, BAR, BAR_MAX);
-    widen(d, SPARK, BOARD_LOSSES);
-}
-
 static void draw_header(struct drawing *d)
 {
     for (int c = 0; c < COLUMNS; c++)
-        cell(d, (enum column)c, DIM, COLUMN[c].title);
+        cell(d, (enum column)c, DIM, columns_title((enum column)c));
     line(d);
 }
 
@@ -362,8 +285,8 @@ void table_draw(const struct table *given, const struct board *b, struct buf *ou
     const size_t room = (size_t)(s.rows - 2 - (s.note != NULL));
     const size_t shown = n <= room ? n : room - 1;
 
-    lay_out(&d, jobs, shown);
-    d.below = !d.width[EVENT] && n + count_events(jobs, n) <= room;
+    columns_fit(&s, jobs, shown, d.width);
+    d.below = !d.width[COLUMN_EVENT] && n + count_events(jobs, n) <= room;
     draw_title(&d, jobs, n);
     if (n)
         draw_header(&d);
