@@ -18,6 +18,7 @@ help: ## show this text
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
 	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
+	@printf '  PREFIX=DIR        install: default /usr/local; DESTDIR=DIR is put in front of it\n'
 	@printf '  WITH_CUDA=auto    build, bench, coverage: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
 
@@ -60,6 +61,10 @@ build: ## compile operator, launcher and trainer into build/release/bin
 	@scripts/deps.sh build test
 	@set -o pipefail; cmake --preset release -DWITH_CUDA=$(or $(WITH_CUDA),auto) | sed -n 's/^-- CUDA/CUDA/p'
 	@cmake --build build/release
+
+install: ## kubectl-ptj with its completions and man page below PREFIX (/usr/local) and DESTDIR; after `make build`, as root or not
+	@[ -x build/release/bin/kubectl-ptj ] || { echo 'make install: nothing is built yet; run: make build' >&2; exit 1; }
+	@cmake --install build/release --component cli --prefix '$(or $(PREFIX),/usr/local)'
 
 images: ## build the container images into build/images
 	@scripts/deps.sh images

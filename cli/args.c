@@ -45,6 +45,15 @@ static const struct verb_option *by_letter(const struct verb *verb, char letter)
     return o || !verb ? o : letter_in(verb->options, letter);
 }
 
+const struct verb_option *args_option(const struct verb *verb, const char *word)
+{
+    if (word[0] != '-' || !word[1])
+        return NULL;
+    if (word[1] == '-')
+        return by_name(verb, sv_from(word + 2));
+    return word[2] ? NULL : by_letter(verb, word[1]);
+}
+
 static int no_such_option(const struct args *a, const struct word *w, struct err *err)
 {
     struct nearest near = nearest_to(w->name);

@@ -26,6 +26,10 @@ struct args {
     const char **memory;
 };
 
+/* The option that a word names, as "--for" or "-n", without a value in it. NULL: it is none of the verb's (may be NULL) nor a
+ * common one. */
+const struct verb_option *args_option(const struct verb *verb, const char *word);
+
 int args_parse(struct args *a, int argc, char **argv, struct err *err) MUST_CHECK;
 void args_release(struct args *a);
 

@@ -48,7 +48,8 @@ static void print_program(FILE *out)
           "SYNOPSIS\n    kubectl ptj VERB [OPTIONS] [ARGUMENTS]\n\nVERBS\n",
           out);
     for (int i = 0; VERBS[i]; i++)
-        fprintf(out, "    %-14s %s\n", VERBS[i]->name, VERBS[i]->summary);
+        if (!VERBS[i]->hidden)
+            fprintf(out, "    %-14s %s\n", VERBS[i]->name, VERBS[i]->summary);
     fputs("\nOPTIONS\n", out);
     print_options(out, VERB_COMMON_OPTIONS);
     fputs("\n    `kubectl ptj VERB --help` explains a verb.\n\n"

@@ -107,6 +107,10 @@ int session_explain(const struct session *s, const struct kube_request *r, struc
     if (was.code == 404 && job && r->name)
         return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s: %.100s",
                        r->name, r->ns, was.msg);
+    if (was.code == 404 && job && !r->name)
+        return err_set(err, was.kind,
+                       "API server %.80s knows no %s: is the operator installed there? (%.60s)",
+                       s->config.server, r->resource->kind, was.msg);
     if (!was.code)
         return err_set(err, was.kind, "API server %.80s: %.140s", s->config.server, was.msg);
     return -1;

@@ -7,6 +7,7 @@
 struct terminal {
     bool is_terminal; /* else: no escape sequence is written */
     bool colours;     /* a terminal that can, unless NO_COLOR is set (https://no-color.org) */
+    bool unicode;     /* the locale's characters are UTF-8, or nothing is said of them */
     int columns, rows;
 };
 

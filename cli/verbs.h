@@ -28,6 +28,9 @@ struct verb_option {
 
 enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
 
+/* The exit status when nobody reads the output any more, as in `| head`: that of a program which SIGPIPE ends, without a word. */
+enum { VERB_SIGPIPE = 128 + 13 };
+
 struct verb {
     const char *name;
     const char *operands; /* as in the synopsis: "NAME", "[NAME]"; "" for none */
@@ -36,6 +39,7 @@ struct verb {
     const char *summary; /* a line of `kubectl ptj --help` */
     const char *about;   /* the paragraphs of its DESCRIPTION, separated by \n */
     const struct verb_option *options;
+    bool hidden;  /* not in --help and the man page */
     bool offline; /* it needs no API server: `session` is NULL */
     /* Everything behind the first operand is operands, options too: the arguments of another program. */
     bool passes_on;
@@ -45,6 +49,7 @@ struct verb {
 
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
+extern const struct verb VERB_WATCH, VERB_WAIT, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
 extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_TENSORBOARD;
 
 /* All verbs in the order of --help; NULL ends the list. */

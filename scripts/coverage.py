@@ -13,6 +13,7 @@ PROGRAMS = {
     "operator": ("operator/", "kube/"),
     "launcher": ("launcher/", "rendezvous/"),
     "trainer": ("trainer/", "tools/", "collectives/", "kernels/"),
+    "cli": ("cli/",),
     "common": ("common/",),
 }
 # Benches measure and are no part of a program. The others work on a GPU: their tests have one, or an emulation that is

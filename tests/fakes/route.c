@@ -128,14 +128,18 @@ static bool label_fits(char *req, const cJSON *labels)
     return (have && strcmp(have, want) == 0) != not_equal;
 }
 
-static bool field_fits(char *req, const cJSON *meta)
+/* One requirement of a field selector: path=value, path==value; the path is of members with dots between. */
+static bool field_fits(char *req, const cJSON *object)
 {
     char *eq = strchr(req, '=');
+    const cJSON *at = object;
 
-    if (!eq || strncmp(req, "metadata.", 9) != 0)
+    if (!eq)
         return false;
     *eq = '\0';
-    const char *have = json_str(meta, req + 9);
+    for (char *key = strsep(&req, "."); key; key = strsep(&req, "."))
+        at = cJSON_GetObjectItemCaseSensitive(at, key);
+    const char *have = cJSON_GetStringValue(at);
     return have && strcmp(have, eq + 1 + (eq[1] == '=')) == 0;
 }
 
@@ -153,7 +157,7 @@ bool world_matches(const struct route *r, const cJSON *object)
     copy_to(text, sizeof(text), r->fields);
     rest = text;
     for (char *p = strsep(&rest, ","); p; p = strsep(&rest, ","))
-        if (*p && !field_fits(p, meta))
+        if (*p && !field_fits(p, object))
             return false;
     return true;
 }

@@ -90,6 +90,7 @@ static void test_command_line(void **state)
     struct ptj *p = *state;
 
     ptj_expect(p, RUN("--version"), 0, "kubectl-ptj (Torchkeeper) ", NULL);
+    ptj_expect(p, RUN("--help"), 0, "watch          follow all jobs, or one, as they train", NULL);
     ptj_expect(p, RUN("scale", "--help"), 0, "kubectl ptj scale [OPTIONS] NAME PODS", NULL);
     ptj_expect(p, RUN("sclae"), 2, NULL, "unknown verb; did you mean scale?");
     ptj_expect(p, RUN("scale", "e"), 2, NULL, "expected NAME PODS");

@@ -1,0 +1,205 @@
+/* complete.c - kubectl ptj __complete: what the word under the cursor can become, for the scripts of completion.c and for
+ * kubectl, which calls kubectl_complete-ptj.
+ *
+ * Prints a line per word, with a tab and an explanation, and then a directive of kubectl's: ":4" for nothing else, ":0" for
+ * names of files.
+ */
+#include "cli/jobfeed.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+#include "operator/api/decode.h"
+#include "operator/api/jobstatus.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATIENCE_S = 1, PATIENCE_MAX_S = 600 };
+
+static const char ONLY_THESE[] = ":4\n", FILES_TOO[] = ":0\n";
+
+struct completion {
+    struct args before; /* the words before the one to complete */
+    const char *word;   /* the beginning of it */
+    const char *option; /* in front of the word, with '=': it is printed with each; "" */
+    struct session *session;
+};
+
+static void offer(const struct completion *c, const char *word, const char *about)
+{
+    if (!strncmp(word, c->word, strlen(c->word)))
+        printf("%s%s\t%s\n", c->option, word, about);
+}
+
+static void offer_options(const struct completion *c, const struct verb_option *options)
+{
+    char word[64];
+
+    for (const struct verb_option *o = options; o && o->name; o++) {
+        snprintf(word, sizeof(word), "--%s", o->name);
+        offer(c, word, o->help);
+    }
+}
+
+static void offer_words(const struct completion *c, const char *words)
+{
+    struct sv rest = sv_from(words), one;
+    char word[64];
+
+    while (sv_next(&rest, ' ', &one)) {
+        snprintf(word, sizeof(word), "%.*s", (int)one.len, one.p);
+        offer(c, word, "");
+    }
+}
+
+/* Whatever takes longer, a name server, a proxy, a program for credentials: the shell does not wait for it. */
+static void on_alarm(int signal)
+{
+    ssize_t ignored = write(STDOUT_FILENO, ONLY_THESE, sizeof(ONLY_THESE) - 1);
+
+    (void)signal, (void)ignored;
+    _exit(0);
+}
+
+static unsigned patience_s(void)
+{
+    const char *text = getenv("PTJ_COMPLETION_SECONDS");
+    int64_t s = PATIENCE_S;
+
+    if (text && !sv_i64(sv_from(text), 1, PATIENCE_MAX_S, &s))
+        s = PATIENCE_S;
+    return (unsigned)s;
+}
+
+static void on_job(void *ctx, const cJSON *job)
+{
+    const char *name = json_str(json_find(job, (const char *[]){"metadata", NULL}), "name");
+
+    if (name && decode_is_dns_label(name, DECODE_NAME_BYTES, false))
+        offer(ctx, name, job_phase_name(job_phase_of(json_find(job, (const char *[]){"status", NULL}))));
+}
+
+static void on_list(void *ctx)
+{
+    (void)ctx;
+}
+
+static void on_list_end(void *ctx)
+{
+    const struct completion *c = ctx;
+
+    kube_loop_stop(c->session->loop);
+}
+
+static void on_removed(void *ctx, const char *ns, const char *name)
+{
+    (void)ctx, (void)ns, (void)name;
+}
+
+static void on_failed(void *ctx, const struct err *err)
+{
+    (void)err;
+    on_list_end(ctx);
+}
+
+static void offer_jobs(struct completion *c)
+{
+    cleanup_session struct session s = {0};
+    struct err err;
+
+    if (!freopen("/dev/null", "w", stderr))
+        return;
+    signal(SIGALRM, on_alarm);
+    alarm(patience_s());
+    if (session_open(&s, &c->before, &err) < 0)
+        return;
+    c->session = &s;
+    struct jobfeed *f = jobfeed_new(&(struct jobfeed_options){.session = &s,
+                                                              .ns = s.ns,
+                                                              .list_begin = on_list,
+                                                              .list_end = on_list_end,
+                                                              .job = on_job,
+                                                              .removed = on_removed,
+                                                              .state = on_list,
+                                                              .failed = on_failed,
+                                                              .ctx = c});
+    const int ran = kube_loop_run(s.loop, &err); /* what came is printed */
+    (void)ran;
+    jobfeed_free(f);
+    alarm(0);
+}
+
+/* What may stand there, as in struct verb_option. Whether files may. */
+static bool offer_kind(struct completion *c, const char *words)
+{
+    if (words && !strcmp(words, VERB_FILES))
+        return true;
+    if (words && !strcmp(words, VERB_JOBS))
+        offer_jobs(c);
+    else if (words)
+        offer_words(c, words);
+    return false;
+}
+
+static bool complete(struct completion *c, const char *last)
+{
+    const struct verb *v = c->before.verb;
+    const struct verb_option *waiting = last ? args_option(v, last) : NULL;
+    const char *equals = strchr(c->word, '=');
+    static char option[80];
+
+    if (waiting && waiting->value)
+        return offer_kind(c, waiting->words);
+    if (v && v->passes_on && c->before.n_operands)
+        return true;
+    if (c->word[0] == '-' && equals) {
+        snprintf(option, sizeof(option), "%.*s", (int)(equals - c->word), c->word);
+        waiting = args_option(v, option);
+        snprintf(option, sizeof(option), "%.*s", (int)(equals + 1 - c->word), c->word);
+        c->option = option;
+        c->word = equals + 1;
+        return waiting && waiting->value && offer_kind(c, waiting->words);
+    }
+    if (c->word[0] == '-') {
+        offer_options(c, v ? v->options : NULL);
+        offer_options(c, VERB_COMMON_OPTIONS);
+        return false;
+    }
+    for (int i = 0; !v && VERBS[i]; i++)
+        if (!VERBS[i]->hidden)
+            offer(c, VERBS[i]->name, VERBS[i]->summary);
+    return v && c->before.n_operands < v->operands_max && offer_kind(c, v->words);
+}
+
+static int run(struct session *s, const struct args *a, struct err *err)
+{
+    const int n = a->n_operands;
+    struct completion c = {.word = n ? a->operands[n - 1] : "", .option = ""};
+    char **words = memory_must(calloc((size_t)n + 2, sizeof(*words)));
+    struct err ignored;
+
+    (void)s, (void)err;
+    for (int i = 0; i < n - 1; i++)
+        words[i + 1] = (char *)(uintptr_t)a->operands[i];
+    /* Half a command line is wrong in most cases; as much of it as was right is known then. */
+    const int parsed = args_parse(&c.before, n > 0 ? n : 1, words, &ignored);
+    (void)parsed;
+    fputs(complete(&c, n > 1 ? a->operands[n - 2] : NULL) ? FILES_TOO : ONLY_THESE, stdout);
+    args_release(&c.before);
+    free(words);
+    return 0;
+}
+
+const struct verb VERB_COMPLETE = {
+    .name = "__complete",
+    .operands = "-- [WORD...]",
+    .operands_max = VERB_ANY,
+    .summary = "what the last word can become",
+    .about = "For the scripts of `kubectl ptj completion`, and for kubectl.",
+    .offline = true,
+    .hidden = true,
+    .run = run,
+};

@@ -1,0 +1,54 @@
+/* jobfeed.h - follow the jobs of a namespace, or one of them, and the events about them, for verbs that watch. A server that is
+ * lost is asked again until it answers.
+ *
+ * Ownership: borrows the session and all strings of the options. Objects given to callbacks are borrowed for the call.
+ * Units:     milliseconds since the Unix epoch.
+ * Errors:    `failed` is called, once, when the jobs cannot be listed at the first time: the feed has stopped then. Later
+ *            failures are told by `state` and tried again, every 5 s at most. Events that cannot be read cost the events
+ *            only; so does a missing right.
+ * Order:     list_begin, job for each, list_end; then job and removed as they happen. After a lost server the list comes
+ *            again. Events come after the first list_end.
+ */
+#ifndef TK_CLI_JOBFEED_H
+#define TK_CLI_JOBFEED_H
+
+#include "cli/session.h"
+#include "kube/reflector.h"
+
+enum {
+    JOBFEED_RETRY_MS =
+        500, /* after the first failure, of which nothing is said yet; then twice as long each time */
+    JOBFEED_RETRY_MAX_MS = 5000,
+    JOBFEED_GOOD_MS = 10000, /* a connection that lasted so long was good: the next failure is a first one */
+    JOBFEED_LATE_MS = 2000,  /* a server that has not answered after so long is slow */
+};
+
+struct jobfeed_options {
+    struct session *session;
+    const char *ns;             /* NULL: all namespaces */
+    const char *name;           /* NULL: all jobs */
+    const char *label_selector; /* NULL: all jobs */
+    bool events;
+    void (*list_begin)(void *ctx);
+    void (*list_end)(void *ctx);
+    void (*job)(void *ctx, const cJSON *job);
+    void (*removed)(void *ctx, const char *ns, const char *name);
+    void (*event)(void *ctx, const cJSON *event); /* may be NULL without `events` */
+    void (*state)(void *ctx);                     /* jobfeed_trouble has changed */
+    void (*failed)(void *ctx, const struct err *err);
+    void *ctx;
+};
+
+struct jobfeed;
+
+struct jobfeed *jobfeed_new(const struct jobfeed_options *options);
+void jobfeed_free(struct jobfeed *f);
+
+struct jobfeed_trouble {
+    int64_t since_ms; /* since when the server is lost, or has not answered the first list; 0: neither */
+    char why[240];    /* "" for a server that only has not answered yet */
+    char events[240]; /* why there are no events; "": there are */
+};
+const struct jobfeed_trouble *jobfeed_trouble(const struct jobfeed *f);
+
+#endif

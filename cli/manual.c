@@ -1,0 +1,109 @@
+/* manual.c - write the man page of kubectl-ptj, and the verb that prints it. */
+#include "cli/manual.h"
+
+#include "cli/verbs.h"
+
+#include <string.h>
+
+/* Text of one line, so that roff takes no character of it for a command. */
+static void print_text(FILE *out, const char *text, size_t len)
+{
+    if (len && (text[0] == '.' || text[0] == '\''))
+        fputs("\\&", out);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '-')
+            fputs("\\-", out);
+        else if (text[i] == '\\')
+            fputs("\\e", out);
+        else if (text[i] == '`' || text[i] == '\'')
+            fputs(text[i] == '`' ? "\\(ga" : "\\(aq", out);
+        else
+            putc(text[i], out);
+    }
+}
+
+static void print_word(FILE *out, const char *text)
+{
+    print_text(out, text, strlen(text));
+}
+
+static void print_paragraphs(FILE *out, const char *text)
+{
+    while (*text) {
+        const size_t len = strcspn(text, "\n");
+        print_text(out, text, len);
+        text += len + (text[len] == '\n');
+        fputs(*text ? "\n.PP\n" : "\n", out);
+    }
+}
+
+static void print_options(FILE *out, const struct verb_option *options)
+{
+    for (const struct verb_option *o = options; o && o->name; o++) {
+        fputs(".TP\n", out);
+        if (o->letter)
+            fprintf(out, "\\fB\\-%c\\fR, ", o->letter);
+        fputs("\\fB\\-\\-", out);
+        print_word(out, o->name);
+        fputs("\\fR", out);
+        if (o->value) {
+            fputs("=\\fI", out);
+            print_word(out, o->value);
+            fputs("\\fR", out);
+        }
+        putc('\n', out);
+        print_word(out, o->help);
+        putc('\n', out);
+    }
+}
+
+static void print_verb(FILE *out, const struct verb *v)
+{
+    fputs(".SS \"", out);
+    print_word(out, v->name);
+    if (v->operands[0])
+        putc(' ', out);
+    print_word(out, v->operands);
+    fputs("\"\n", out);
+    print_paragraphs(out, v->about);
+    print_options(out, v->options);
+}
+
+void manual_print(FILE *out)
+{
+    fputs(".TH KUBECTL\\-PTJ 1 \"\" \"Torchkeeper " CLI_VERSION "\" \"User Commands\"\n"
+          ".SH NAME\nkubectl\\-ptj \\- watch, explain and change training jobs (PyTorchTrainingJob)\n"
+          ".SH SYNOPSIS\n\\fBkubectl ptj\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] [\\fIARGUMENTS\\fR]\n"
+          ".SH VERBS\n",
+          out);
+    for (int i = 0; VERBS[i]; i++)
+        if (!VERBS[i]->hidden)
+            print_verb(out, VERBS[i]);
+    fputs(".SH OPTIONS\nEvery verb has these; those of the connection mean nothing to verbs that need no API "
+          "server.\n",
+          out);
+    print_options(out, VERB_COMMON_OPTIONS);
+    fputs(".SH EXIT STATUS\n0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
+          "that have others say "
+          "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECONFIG\\fR\nthe kubeconfig, as for "
+          "kubectl\n.TP\n\\fBNO_COLOR\\fR\nset to anything: no "
+          "colours\n.TP\n\\fBPTJ_COMPLETION_SECONDS\\fR\nhow long completion waits for the API server, 1 to "
+          "600 (default: 1)\n.SH SEE ALSO\n\\fBkubectl\\fR(1)\n",
+          out);
+}
+
+static int run(struct session *s, const struct args *a, struct err *err)
+{
+    (void)s, (void)a, (void)err;
+    manual_print(stdout);
+    return 0;
+}
+
+const struct verb VERB_MAN = {
+    .name = "man",
+    .operands = "",
+    .summary = "print the man page, in roff",
+    .about = "`kubectl ptj man | man -l -` shows it.",
+    .offline = true,
+    .run = run,
+};

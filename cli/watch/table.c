@@ -1,0 +1,302 @@
+/* table.c - lay out the table of jobs for a terminal of a given size. */
+#include "cli/watch/table.h"
+
+#include "cli/shown.h"
+#include "cli/span.h"
+#include "cli/watch/bars.h"
+#include "cli/watch/columns.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char DIM[] = "2", BOLD[] = "1", RED[] = "31", GREEN[] = "32", YELLOW[] = "33", CYAN[] = "36";
+
+struct drawing {
+    const struct table *s;
+    struct buf *out;
+    int width[COLUMNS]; /* 0: left out */
+    bool below;         /* events stand in a line of their own */
+    int used;           /* columns of the present line that are written */
+};
+
+static void add(struct drawing *d, const char *text, size_t len)
+{
+    struct err err;
+
+    (void)buf_append(d->out, text, len, &err); /* a frame beyond TABLE_BYTES_MAX is cut */
+}
+
+static void spaces(struct drawing *d, int n)
+{
+    static const char BLANKS[] = "                                ";
+
+    while (n > 0) {
+        const int part = n < (int)sizeof(BLANKS) - 1 ? n : (int)sizeof(BLANKS) - 1;
+        add(d, BLANKS, (size_t)part);
+        d->used += part;
+        n -= part;
+    }
+}
+
+/* Text in a field of `width` columns, cut with a mark when it is longer. Negative: aligned to the right. */
+static void field(struct drawing *d, const char *style, const char *text, int width)
+{
+    const struct sv all = sv_from(text);
+    const int w = width < 0 ? -width : width, columns = (int)shown_columns(all);
+    const bool cut = columns > w, paint = style && *text && d->s->colours;
+    const size_t len = cut ? shown_fit(all, w > 0 ? (size_t)w - 1 : 0) : all.len;
+    const int shown = cut ? (int)shown_columns((struct sv){text, len}) + (w > 0) : columns;
+    char code[16];
+
+    if (width < 0)
+        spaces(d, w - shown);
+    if (paint)
+        add(d, code, (size_t)snprintf(code, sizeof(code), "\x1b[%sm", style));
+    add(d, text, len);
+    if (cut && w > 0)
+        add(d, d->s->unicode ? "\xe2\x80\xa6" : "~", d->s->unicode ? 3 : 1);
+    d->used += shown;
+    if (paint)
+        add(d, "\x1b[0m", 4);
+    if (width > 0)
+        spaces(d, w - shown);
+}
+
+static void cell(struct drawing *d, enum column c, const char *style, const char *text)
+{
+    const bool right = c == COLUMN_READY || c == COLUMN_PERCENT || c == COLUMN_LEFT || c == COLUMN_LOSS ||
+                       c == COLUMN_RESTARTS || c == COLUMN_AGE;
+
+    if (!d->width[c])
+        return;
+    if (d->used)
+        spaces(d, 1);
+    field(d, style, text, right ? -d->width[c] : d->width[c]);
+}
+
+static void line(struct drawing *d)
+{
+    while (d->out->len && d->out->data[d->out->len - 1] == ' ')
+        d->out->data[--d->out->len] = '\0';
+    add(d, "\n", 1);
+    d->used = 0;
+}
+
+/* One text over the columns first..last. */
+static void across(struct drawing *d, enum column first, enum column last, const char *style,
+                   const char *text)
+{
+    int width = -1;
+
+    for (int c = (int)first; c <= (int)last; c++)
+        width += d->width[c] ? d->width[c] + 1 : 0;
+    if (width <= 0)
+        return;
+    if (d->used)
+        spaces(d, 1);
+    field(d, style, text, width);
+}
+
+static const char *style_of(enum job_phase p)
+{
+    static const char *const STYLES[JOB_PHASES] = {
+        [JOB_NONE] = YELLOW,     [JOB_PENDING] = YELLOW, [JOB_RUNNING] = GREEN, [JOB_PAUSED] = DIM,
+        [JOB_RESUMING] = YELLOW, [JOB_SUCCEEDED] = NULL, [JOB_FAILED] = RED,    [JOB_UNKNOWN] = YELLOW};
+
+    return STYLES[p];
+}
+
+/* Its name, cut in the middle: the ends tell jobs of one family apart. */
+static void draw_name(struct drawing *d, const struct board_job *j)
+{
+    char text[sizeof(j->ns) + sizeof(j->name)], head[sizeof(text)];
+    const int w = d->width[COLUMN_NAME];
+    const char *mark = d->s->unicode ? "\xe2\x80\xa6" : "~";
+
+    snprintf(text, sizeof(text), "%s%s%s", d->s->with_ns ? j->ns : "", d->s->with_ns ? "/" : "", j->name);
+    const int len = (int)strlen(text);
+    if (len <= w || len != (int)shown_columns(sv_from(text))) {
+        cell(d, COLUMN_NAME, NULL, text);
+        return;
+    }
+    const int tail = (w - 1) / 2;
+    snprintf(head, sizeof(head), "%.*s%s%s", w - 1 - tail, text, mark, text + len - tail);
+    cell(d, COLUMN_NAME, NULL, head);
+}
+
+/* In 7 columns, 8 where it is negative. */
+static void number_text(double x, char *to, size_t size)
+{
+    const double a = fabs(x);
+
+    snprintf(to, size, a >= 1e5 || (a > 0 && a < 1e-3) ? "%.1e" : "%.4g", x);
+}
+
+static void draw_loss(struct drawing *d, const struct board_job *j)
+{
+    char number[32] = "", spark[BARS_BYTES];
+
+    if (isfinite(j->progress.loss) && j->progress.time_ms)
+        number_text(j->progress.loss, number, sizeof(number));
+    cell(d, COLUMN_LOSS, NULL, number);
+    cell(d, COLUMN_SPARK, CYAN,
+         bars_spark(j->losses, j->n_losses, d->width[COLUMN_SPARK], d->s->unicode, spark));
+}
+
+static void draw_progress(struct drawing *d, const struct board_job *j)
+{
+    const struct jobprogress *p = &j->progress;
+    const bool ended = j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED;
+    char summary[JOBPROGRESS_SUMMARY_BYTES], bar[BARS_BYTES], left[SPAN_BYTES];
+
+    jobprogress_summary(p, summary);
+    if (p->percent >= 0) {
+        cell(d, COLUMN_BAR, j->phase == JOB_RUNNING ? GREEN : DIM,
+             bars_progress(p->percent, d->width[COLUMN_BAR], d->s->unicode, bar));
+        cell(d, COLUMN_PERCENT, NULL, summary);
+        cell(d, COLUMN_LEFT, NULL, p->eta_s >= 0 && !ended ? span_text(p->eta_s, left) : "");
+    } else {
+        across(d, COLUMN_BAR, COLUMN_LEFT, NULL, summary);
+    }
+    draw_loss(d, j);
+}
+
+static void draw_middle(struct drawing *d, const struct board_job *j)
+{
+    const bool told = j->progress.time_ms && (j->progress.percent >= 0 || j->progress.step >= 0);
+    const bool trains = j->phase == JOB_RUNNING || j->phase == JOB_PAUSED || j->phase == JOB_SUCCEEDED;
+
+    if (trains && told)
+        draw_progress(d, j);
+    else if (j->phase == JOB_NONE)
+        across(d, COLUMN_BAR, COLUMN_SPARK, DIM, "no status yet: the operator has not seen it");
+    else if (j->phase == JOB_FAILED)
+        across(d, COLUMN_BAR, COLUMN_SPARK, RED, j->failure[0] ? j->failure : j->reason);
+    else
+        across(d, COLUMN_BAR, COLUMN_SPARK, DIM, j->phase == JOB_SUCCEEDED ? "" : j->reason);
+}
+
+static void event_text(const struct drawing *d, const struct board_job *j, char *to, size_t size)
+{
+    char ago[SPAN_BYTES];
+
+    to[0] = '\0';
+    if (j->event.time_ms)
+        snprintf(to, size, "%s ago %s", span_text((d->s->now_ms - j->event.time_ms) / 1000, ago),
+                 j->event.text);
+}
+
+static void draw_job(struct drawing *d, const struct board_job *j)
+{
+    char restarts[16] = "", age[SPAN_BYTES] = "", event[BOARD_TEXT_BYTES + 64];
+
+    if (j->restarts)
+        snprintf(restarts, sizeof(restarts), "%d", (int)j->restarts);
+    if (j->created_ms)
+        span_text((d->s->now_ms - j->created_ms) / 1000, age);
+    event_text(d, j, event, sizeof(event));
+    draw_name(d, j);
+    cell(d, COLUMN_PHASE, style_of(j->phase), j->phase == JOB_NONE ? "-" : job_phase_name(j->phase));
+    cell(d, COLUMN_READY, NULL, j->ready);
+    draw_middle(d, j);
+    cell(d, COLUMN_RESTARTS, YELLOW, restarts);
+    cell(d, COLUMN_AGE, NULL, age);
+    cell(d, COLUMN_EVENT, j->event.warning ? YELLOW : DIM, event);
+    line(d);
+    if (d->below && event[0]) {
+        spaces(d, 2);
+        field(d, j->event.warning ? YELLOW : DIM, event, d->s->columns - 2);
+        line(d);
+    }
+}
+
+static void draw_header(struct drawing *d)
+{
+    for (int c = 0; c < COLUMNS; c++)
+        cell(d, (enum column)c, DIM, columns_title((enum column)c));
+    line(d);
+}
+
+/* "3 Running, 1 Failed" of these jobs. */
+static void count_phases(struct board_job *const *jobs, size_t n, char *to, size_t size)
+{
+    static const enum job_phase ORDER[] = {JOB_RUNNING, JOB_PENDING, JOB_RESUMING, JOB_UNKNOWN,
+                                           JOB_NONE,    JOB_PAUSED,  JOB_FAILED,   JOB_SUCCEEDED};
+    size_t count[JOB_PHASES] = {0};
+    size_t at = 0;
+
+    to[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        count[jobs[i]->phase]++;
+    for (size_t i = 0; i < ARRAY_LEN(ORDER); i++) {
+        const enum job_phase p = ORDER[i];
+        if (count[p] && at < size)
+            at += (size_t)snprintf(to + at, size - at, "%s%zu %s", at ? ", " : "", count[p],
+                                   p == JOB_NONE ? "without status" : job_phase_name(p));
+    }
+}
+
+static void draw_title(struct drawing *d, struct board_job *const *jobs, size_t n)
+{
+    char phases[200], text[500];
+
+    count_phases(jobs, n, phases, sizeof(phases));
+    if (d->s->waiting)
+        snprintf(text, sizeof(text), "Asking for the training jobs in %s", d->s->what);
+    else
+        snprintf(text, sizeof(text), "%zu training job%s in %s%s%s", n, n == 1 ? "" : "s", d->s->what,
+                 n ? ": " : "", phases);
+    field(d, BOLD, text, d->s->columns);
+    line(d);
+}
+
+static void draw_cut(struct drawing *d, struct board_job *const *jobs, size_t n)
+{
+    char phases[200], text[300];
+
+    count_phases(jobs, n, phases, sizeof(phases));
+    snprintf(text, sizeof(text), "%zu more: %s", n, phases);
+    field(d, DIM, text, d->s->columns);
+    line(d);
+}
+
+static size_t count_events(struct board_job *const *jobs, size_t n)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += jobs[i]->event.time_ms != 0;
+    return count;
+}
+
+void table_draw(const struct table *given, const struct board *b, struct buf *out)
+{
+    struct table s = *given;
+    struct drawing d = {.s = &s, .out = out};
+    size_t n;
+
+    s.columns = s.columns < TABLE_COLUMNS_MIN   ? TABLE_COLUMNS_MIN
+                : s.columns > TABLE_COLUMNS_MAX ? TABLE_COLUMNS_MAX
+                                                : s.columns;
+    s.rows = s.rows < TABLE_ROWS_MIN ? TABLE_ROWS_MIN : s.rows > TABLE_ROWS_MAX ? TABLE_ROWS_MAX : s.rows;
+    struct board_job **jobs = board_sorted(b, &n);
+    const size_t room = (size_t)(s.rows - 2 - (s.note != NULL));
+    const size_t shown = n <= room ? n : room - 1;
+
+    columns_fit(&s, jobs, shown, d.width);
+    d.below = !d.width[COLUMN_EVENT] && n + count_events(jobs, n) <= room;
+    draw_title(&d, jobs, n);
+    if (n)
+        draw_header(&d);
+    for (size_t i = 0; i < shown; i++)
+        draw_job(&d, jobs[i]);
+    if (shown < n)
+        draw_cut(&d, jobs + shown, n - shown);
+    if (s.note) {
+        field(&d, s.alarm ? RED : DIM, s.note, s.columns);
+        line(&d);
+    }
+    free(jobs);
+}

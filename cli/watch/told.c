@@ -1,0 +1,111 @@
+/* told.c - decide which changes of a job are worth a line, and write it. */
+#include "cli/watch/told.h"
+
+#include "cli/span.h"
+#include "common/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static void first_word(const char *text, char *to, size_t size)
+{
+    snprintf(to, size, "%.*s", (int)strcspn(text, " :"), text);
+}
+
+/* The reason that counts: a running job's changes with each pod that starts. */
+static void reason_of(const struct board_job *j, char *to, size_t size)
+{
+    first_word(j->phase == JOB_RUNNING ? "" : j->reason, to, size);
+}
+
+static bool progress_is_news(const struct board_job *j)
+{
+    const struct jobprogress *p = &j->progress;
+
+    if (j->phase != JOB_RUNNING || !p->time_ms || (p->percent < 0 && p->step < 0) ||
+        p->time_ms == j->told.progress_ms)
+        return false;
+    return !j->told.progress_ms || p->time_ms - j->told.progress_ms >= TOLD_MS ||
+           p->time_ms < j->told.progress_ms ||
+           (p->percent >= 0 &&
+            (p->percent < j->told.percent || p->percent / TOLD_POINTS > j->told.percent / TOLD_POINTS));
+}
+
+static void begin_line(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
+{
+    char time[CLOCK_RFC3339_BYTES];
+    struct err err;
+
+    clock_rfc3339(now_ms, false, time);
+    (void)buf_printf(out, &err, "%s %s%s%s: ", time, with_ns ? j->ns : "", with_ns ? "/" : "", j->name);
+}
+
+static void add_progress(const struct board_job *j, struct buf *out)
+{
+    const struct jobprogress *p = &j->progress;
+    char left[SPAN_BYTES];
+    struct err err;
+
+    if (p->percent >= 0)
+        (void)buf_printf(out, &err, ", %lld%%", (long long)p->percent);
+    if (p->step >= 0)
+        (void)buf_printf(out, &err, ", step %lld", (long long)p->step);
+    if (p->step >= 0 && p->total_steps > 0)
+        (void)buf_printf(out, &err, "/%lld", (long long)p->total_steps);
+    if (p->eta_s >= 0)
+        (void)buf_printf(out, &err, ", %s left", span_text(p->eta_s, left));
+    if (isfinite(p->loss))
+        (void)buf_printf(out, &err, ", loss %.4g", p->loss);
+}
+
+static void write_line(const struct board_job *j, bool with_ns, bool progress, int64_t now_ms,
+                       struct buf *out)
+{
+    char span[SPAN_BYTES];
+    struct err err;
+
+    begin_line(j, with_ns, now_ms, out);
+    (void)buf_puts(out, j->phase == JOB_NONE ? "no status yet" : job_phase_name(j->phase), &err);
+    if (j->phase != JOB_RUNNING && j->reason[0])
+        (void)buf_printf(out, &err, " (%s)", j->reason);
+    if (j->phase == JOB_RUNNING && j->ready[0])
+        (void)buf_printf(out, &err, ", %s pods", j->ready);
+    if (progress)
+        add_progress(j, out);
+    if (j->restarts)
+        (void)buf_printf(out, &err, ", restarts %d", (int)j->restarts);
+    if (j->completion_ms && j->created_ms && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED))
+        (void)buf_printf(out, &err, ", after %s", span_text((j->completion_ms - j->created_ms) / 1000, span));
+    if (j->failure[0] && (j->phase == JOB_FAILED || j->restarts > j->told.restarts))
+        (void)buf_printf(out, &err, "; %s", j->failure);
+    (void)buf_puts(out, "\n", &err);
+}
+
+void told_job(struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
+{
+    const bool progress = progress_is_news(j);
+    char reason[BOARD_REASON_BYTES];
+
+    reason_of(j, reason, sizeof(reason));
+    if (j->told.begun && !progress && j->phase == j->told.phase && j->restarts == j->told.restarts &&
+        !strcmp(reason, j->told.reason))
+        return;
+    write_line(j, with_ns, progress, now_ms, out);
+    j->told.begun = true;
+    j->told.phase = j->phase;
+    j->told.restarts = j->restarts;
+    memcpy(j->told.reason, reason, sizeof(reason));
+    if (progress) {
+        j->told.percent = j->progress.percent;
+        j->told.progress_ms = j->progress.time_ms;
+    }
+}
+
+void told_deleted(const struct board_job *j, bool with_ns, int64_t now_ms, struct buf *out)
+{
+    struct err err;
+
+    begin_line(j, with_ns, now_ms, out);
+    (void)buf_puts(out, "deleted\n", &err);
+}

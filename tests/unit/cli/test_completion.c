@@ -1,0 +1,173 @@
+/* test_completion.c - completion as the shells and kubectl ask for it, and the man page.
+ *
+ * usage: test_completion <kubectl-ptj> <kubectl_complete-ptj>
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *program, *plugin;
+
+enum { OUT_MAX = 1 << 16 };
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define COMPLETE(...) RUN("__complete", "--", __VA_ARGS__)
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    /* A machine that is busy may take longer than a person would wait. */
+    assert_int_equal(setenv("PTJ_COMPLETION_SECONDS", "600", 1), 0);
+    ptj_put_job(&p, "bert", "{}", "{\"phase\":\"Running\"}");
+    ptj_put_job(&p, "bart", "{}", "{}");
+    ptj_put_job(&p, "llama", "{}", "{\"phase\":\"Failed\"}");
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static void expect(struct ptj *p, const char *const *args, const char *want)
+{
+    struct ptj_result r = ptj_run(p, args);
+
+    assert_string_equal(r.out, want);
+    assert_string_equal(r.err, "");
+    assert_int_equal(r.status, 0);
+    ptj_forget(&r);
+}
+
+static void test_words(void **state)
+{
+    struct ptj *p = *state;
+
+    expect(p, COMPLETE("susp"), "suspend\ttake a job's pods away, and keep the job\n:4\n");
+    expect(p, COMPLETE("wait", "--fo"), "--for\trunning, or finished (default): succeeded or failed\n:4\n");
+    expect(p, COMPLETE("wait", "--for", "r"), "running\t\n:4\n");
+    expect(p, COMPLETE("wait", "--for=f"), "--for=finished\t\n:4\n");
+    expect(p, COMPLETE("wait", "--for=x"), ":4\n");
+    expect(p, COMPLETE("--kubeconfig", "/e"), ":0\n");
+    expect(p, COMPLETE("nonsense", "--unknown", "x"), ":4\n");
+    expect(p, COMPLETE("__com"), ":4\n");
+    assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);
+}
+
+static void test_jobs(void **state)
+{
+    struct ptj *p = *state;
+
+    expect(p, COMPLETE("wait", "ber"), "bert\tRunning\n:4\n");
+    expect(p, COMPLETE("suspend", "-n", "team", "l"), "llama\tFailed\n:4\n");
+    expect(p, COMPLETE("wait", "-n", "other", ""), ":4\n");
+    expect(p, COMPLETE("wait", "bert", ""), ":4\n");
+}
+
+/* Nobody who presses a key reads an error, or waits for a server. */
+static void test_quiet(void **state)
+{
+    struct ptj *p = *state;
+
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_STATUS, .status = 403});
+    expect(p, COMPLETE("wait", ""), ":4\n");
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
+    assert_int_equal(unsetenv("PTJ_COMPLETION_SECONDS"), 0);
+    expect(p, COMPLETE("wait", ""), ":4\n");
+    expect(p, COMPLETE("wait", "--context", "none", ""), ":4\n");
+}
+
+/* What a shell prints that has both programs in its PATH. */
+static void expect_shell(const struct ptj *p, const char *shell, const char *script, const char *want)
+{
+    char line[4096], out[OUT_MAX], of_program[512], of_plugin[512];
+
+    snprintf(of_program, sizeof(of_program), "%s", program);
+    snprintf(of_plugin, sizeof(of_plugin), "%s", plugin);
+    snprintf(line, sizeof(line), "PATH='%s:%s':$PATH KUBECONFIG=%s/config %s 2>&1 <<'END'\n%s\nEND\n",
+             dirname(of_program), dirname(of_plugin), p->dir, shell, script);
+    FILE *f = popen(line, "r");
+    assert_non_null(f);
+    const size_t n = fread(out, 1, sizeof(out) - 1, f);
+    out[n] = '\0';
+    assert_int_equal(pclose(f), 0);
+    assert_string_equal(out, want);
+}
+
+#define BASH(words, at)                                                                                      \
+    "source <(kubectl-ptj completion bash); COMP_WORDS=(kubectl-ptj " words "); COMP_CWORD=" at              \
+    "; _kubectl_ptj; printf '%s\\n' \"${COMPREPLY[@]}\" | sort"
+
+static void test_bash(void **state)
+{
+    struct ptj *p = *state;
+
+    expect_shell(p, "bash --norc", BASH("wai", "1"), "wait\n");
+    expect_shell(p, "bash --norc", BASH("suspend b", "2"), "bart\nbert\n");
+    expect_shell(p, "bash --norc", BASH("wait --for = f", "4"), "finished\n");
+    expect_shell(p, "bash --norc", BASH("wait --for = ''", "4"), "finished\nrunning\n");
+    expect_shell(p, "bash --norc", BASH("wait bert --timeout 5 --for r x", "6"), "running\n");
+    expect_shell(p, "bash --norc", "cd /; " BASH("--kubeconfig et", "2"), "etc\n");
+    expect_shell(p, "bash --norc", "source <(kubectl-ptj completion bash); complete -p kubectl-ptj",
+                 "complete -F _kubectl_ptj kubectl-ptj\n");
+}
+
+#define ZSH(line, at)                                                                                        \
+    "source <(kubectl-ptj completion zsh); _describe() { print -l -- ${(P)2} }; _files() { print files };"   \
+    "compset() { }; words=(kubectl-ptj " line "); CURRENT=" at "; _kubectl_ptj"
+
+static void test_zsh(void **state)
+{
+    struct ptj *p = *state;
+
+    if (system("zsh -c true >/dev/null 2>&1") != 0)
+        skip();
+    expect_shell(p, "zsh -f", ZSH("susp", "2"), "suspend:take a job's pods away, and keep the job\n");
+    expect_shell(p, "zsh -f", ZSH("suspend ber", "3"), "bert:Running\n");
+    expect_shell(p, "zsh -f", ZSH("--kubeconfig et", "3"), "files\n");
+}
+
+static void test_kubectl(void **state)
+{
+    expect_shell(*state, "sh", "kubectl_complete-ptj wait ''; kubectl_complete-ptj -n",
+                 "bart\t\nbert\tRunning\nllama\tFailed\n:4\n:4\n");
+}
+
+static void test_man(void **state)
+{
+    struct ptj *p = *state;
+
+    expect_shell(p, "sh", "kubectl-ptj man | groff -man -ww -Tutf8 >/dev/null", "");
+    expect_shell(p, "sh",
+                 "kubectl-ptj man | groff -man -Tascii -P-cbou | grep -c -e '--timeout=TIME' -e '^NAME'",
+                 "2\n");
+    ptj_expect(p, RUN("completion", "fish"), 1, NULL, "expected bash or zsh, got \"fish\"");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_words, begin, end),
+        cmocka_unit_test_setup_teardown(test_jobs, begin, end),
+        cmocka_unit_test_setup_teardown(test_quiet, begin, end),
+        cmocka_unit_test_setup_teardown(test_bash, begin, end),
+        cmocka_unit_test_setup_teardown(test_zsh, begin, end),
+        cmocka_unit_test_setup_teardown(test_kubectl, begin, end),
+        cmocka_unit_test_setup_teardown(test_man, begin, end),
+    };
+
+    if (argc < 3)
+        return 2;
+    program = argv[1];
+    plugin = argv[2];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

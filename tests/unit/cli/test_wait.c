@@ -1,0 +1,136 @@
+/* test_wait.c - kubectl ptj wait: how it ends for each end of a job, and that it outlives a lost API server.
+ *
+ * usage: test_wait <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *program;
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static void test_ended_before(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "ok", "{}", "{\"phase\":\"Succeeded\"}");
+    ptj_put_job(p, "runs", "{}", "{\"phase\":\"Running\"}");
+    ptj_put_job(p, "bad", "{}",
+                "{\"phase\":\"Failed\",\"reason\":\"BackoffLimitExceeded\",\"lastFailure\":{\"rank\":3,"
+                "\"exitCode\":42,"
+                "\"message\":\"exit code 42: boom\"}}");
+    ptj_put_job(p, "late", "{}", "{\"phase\":\"Failed\",\"reason\":\"DeadlineExceeded\"}");
+    ptj_expect(p, RUN("wait", "ok"), 0, "ok succeeded\n", NULL);
+    ptj_expect(p, RUN("wait", "ok", "--for=running"), 0, "ok succeeded\n", NULL);
+    ptj_expect(p, RUN("wait", "runs", "--for=running"), 0, "runs is running\n", NULL);
+    ptj_expect(p, RUN("wait", "bad"), 42, NULL,
+               "bad failed (BackoffLimitExceeded): rank 3: exit code 42: boom\n");
+    ptj_expect(p, RUN("wait", "bad", "--for=running"), 42, NULL, "bad failed");
+    ptj_expect(p, RUN("wait", "late"), 1, NULL, "late failed (DeadlineExceeded)\n");
+    ptj_expect(p, RUN("wait", "runs", "--timeout=0s"), 124, NULL, "timed out: ");
+    ptj_expect(p, RUN("wait", "none"), 1, NULL,
+               "there is no training job \"none\" in namespace team; with --timeout");
+    ptj_expect(p, RUN("wait", "ok", "--for=lunch"), 1, NULL, "--for: expected running or finished");
+    ptj_expect(p, RUN("wait", "ok", "--timeout=soon"), 1, NULL, "--timeout: expected a time");
+}
+
+/* Wait until its watch of jobs is open. */
+static void await_watch(const struct ptj *p)
+{
+    while (!fake_open_watches(p->server))
+        usleep(1000);
+}
+
+static void test_ends_later(void **state)
+{
+    static const struct fake_fault_plan ALL = {.fault = FAKE_DROP_BEFORE};
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "a", "{}", "{\"phase\":\"Pending\"}");
+    const pid_t pid = ptj_start(p, RUN("wait", "a", "--timeout=10m"));
+    await_watch(p);
+    ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
+    fake_plan_fault(p->server, &ALL);
+    fake_close_watches(p->server);
+    while (fake_faults_done(p->server) < 2)
+        usleep(1000);
+    ptj_put_job(p, "a", "{}", "{\"phase\":\"Failed\",\"lastFailure\":{\"exitCode\":3}}");
+    fake_plan_fault(p->server, NULL);
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 3);
+    assert_non_null(strstr(r.err, "trying again"));
+    assert_non_null(strstr(r.err, "answers again"));
+    assert_string_equal(r.out, "");
+    ptj_forget(&r);
+}
+
+static void test_comes_later(void **state)
+{
+    struct ptj *p = *state;
+
+    const pid_t pid = ptj_start(p, RUN("wait", "a", "--for=running", "--timeout=10m"));
+    await_watch(p);
+    ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.out, "a is running\n");
+    ptj_forget(&r);
+}
+
+static void test_is_deleted(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "a", "{}", "{\"phase\":\"Running\"}");
+    const pid_t pid = ptj_start(p, RUN("wait", "a"));
+    await_watch(p);
+    assert_true(fake_remove(p->server, PTJ_JOBS "/a"));
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.err, "a was deleted"));
+    ptj_forget(&r);
+}
+
+static void test_times_out(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "a", "{}", "{\"phase\":\"Pending\",\"reason\":\"ImagePullBackOff\"}");
+    ptj_expect(p, RUN("wait", "a", "--timeout=1"), 124, NULL, "timed out: a is Pending (ImagePullBackOff)\n");
+    ptj_expect(p, RUN("wait", "b", "--timeout=1"), 124, NULL, "timed out: there is no training job \"b\"");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_ended_before, begin, end),
+        cmocka_unit_test_setup_teardown(test_ends_later, begin, end),
+        cmocka_unit_test_setup_teardown(test_comes_later, begin, end),
+        cmocka_unit_test_setup_teardown(test_is_deleted, begin, end),
+        cmocka_unit_test_setup_teardown(test_times_out, begin, end),
+    };
+
+    if (argc < 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,428 @@
+/* test_watch.c - kubectl ptj watch on a pseudo terminal and in a pipe, against the fake API server.
+ *
+ * usage: test_watch <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "onpty.h"
+
+#include "cli/watch/display.h"
+#include "common/fsutil.h"
+#include "common/memory.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *program;
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define RUNNING(percent)                                                                                     \
+    "{\"phase\":\"Running\",\"ready\":\"2/"                                                                  \
+    "2\",\"progress\":{\"time\":\"2026-11-24T11:59:50Z\",\"percent\":" percent ",\"loss\":0.5}}"
+
+enum { IDLE_MS = 700, COLUMNS = 90, ROWS = 12 };
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    ptj_put_job(&p, "bert", "{}", RUNNING("47"));
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static void expect_given_back(const struct onpty *t, const char *last)
+{
+    char *text = vt_text(&t->vt);
+
+    assert_int_equal(t->vt.page, 0);
+    assert_true(t->vt.cursor && t->vt.wraps);
+    assert_true(onpty_is_sane(t));
+    if (!strstr(text, last))
+        fail_msg("expected \"%s\" in:\n%s", last, text);
+    free(text);
+}
+
+static void test_terminal(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    assert_int_equal(t.vt.page, 1);
+    assert_false(t.vt.cursor);
+    assert_false(onpty_is_sane(&t));
+    ptj_put_job(p, "second", "{}", "{\"phase\":\"Pending\",\"reason\":\"PodsStarting 0/4\"}");
+    onpty_until(&t, "PodsStarting 0/4");
+    ptj_put_job(p, "bert", "{}", RUNNING("48"));
+    onpty_until(&t, "48%");
+    assert_true(t.vt.updates >= 3);
+    assert_int_equal(t.vt.cleared, 0);
+    assert_true(fake_put(
+        p->server, "/api/v1/namespaces/team/events/e1",
+        "{\"metadata\":{\"name\":\"e1\",\"namespace\":\"team\"},\"reason\":\"Restarting\",\"message\":"
+        "\"rank 3 failed\",\"lastTimestamp\":\"2026-11-24T11:59:50Z\",\"involvedObject\":{\"kind\":"
+        "\"PyTorchTrainingJob\",\"namespace\":\"team\",\"name\":\"bert\"}}"));
+    onpty_until(&t, "ago Restarting: rank 3 failed");
+    assert_true(fake_remove(p->server, PTJ_JOBS "/second"));
+    onpty_while(&t, "second");
+    onpty_keys(&t, "xyq");
+    assert_int_equal(onpty_wait(&t), 0);
+    expect_given_back(&t, "48%");
+    onpty_end(&t);
+}
+
+/* Frames come a few times a second however often something changes, and not at all when nothing does. */
+static void test_frames(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    const long before = t.vt.updates;
+    const int64_t begin_ms = clock_mono_ms();
+    for (int i = 0; i < 60; i++) {
+        char percent[256];
+        snprintf(percent, sizeof(percent), "{\"phase\":\"Running\",\"restarts\":%d}", i);
+        ptj_put_job(p, "bert", "{}", percent);
+        fake_settle(p->server);
+        (void)onpty_read(&t, 3);
+    }
+    onpty_until(&t, " 59 ");
+    assert_true(t.vt.updates - before <= (clock_mono_ms() - begin_ms) / DISPLAY_FRAME_MS + 2);
+    fake_settle(p->server);
+    while (onpty_read(&t, IDLE_MS))
+        ;
+    const long reads = t.reads;
+    ptj_put_job(p, "bert", "{\"some\":\"thing that is not shown\"}", "{}");
+    fake_settle(p->server);
+    assert_false(onpty_read(&t, IDLE_MS));
+    assert_int_equal(t.reads, reads);
+    onpty_end(&t);
+}
+
+static void test_resize(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    for (int i = 0; i < 20; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "job-%02d", i);
+        ptj_put_job(p, name, "{}", "{\"phase\":\"Running\"}");
+    }
+    onpty_start(&t, p, RUN("watch"), COLUMNS, 30);
+    onpty_until(&t, "job-19");
+    onpty_resize(&t, 50, 8);
+    onpty_until(&t, "17 more: 17 Running");
+    onpty_until(&t, "q quits");
+    onpty_resize(&t, 120, 40);
+    onpty_until(&t, "job-19");
+    onpty_while(&t, " more: ");
+    onpty_keys(&t, "q");
+    assert_int_equal(onpty_wait(&t), 0);
+    onpty_end(&t);
+}
+
+static void expect_death(struct ptj *p, int signal)
+{
+    struct onpty t;
+
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    kill(t.pid, signal);
+    assert_int_equal(onpty_wait(&t), 128 + signal);
+    if (signal != SIGHUP)
+        expect_given_back(&t, signal == SIGTERM ? "47%" : "");
+    onpty_end(&t);
+}
+
+static void test_signals(void **state)
+{
+    struct onpty t;
+
+    expect_death(*state, SIGTERM);
+    expect_death(*state, SIGSEGV);
+    expect_death(*state, SIGABRT);
+    onpty_start(&t, *state, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    onpty_keys(&t, "\x03");
+    assert_int_equal(onpty_wait(&t), 128 + SIGINT);
+    expect_given_back(&t, "47%");
+    onpty_end(&t);
+}
+
+/* Under a shell: Ctrl-Z gives the terminal back, fg takes it again. */
+static void test_stop_and_go_on(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    onpty_shell(&t, p, COLUMNS, ROWS);
+    onpty_keys(&t, "$PTJ watch\n");
+    onpty_until(&t, "47%");
+    onpty_keys(&t, "\x1a");
+    onpty_until(&t, "Stopped");
+    assert_int_equal(t.vt.page, 0);
+    assert_true(t.vt.cursor && onpty_is_sane(&t));
+    ptj_put_job(p, "bert", "{}", RUNNING("48"));
+    onpty_keys(&t, "bg\necho in back$((2 * 3))ground\n");
+    onpty_until(&t, "in back6ground");
+    for (int i = 0; i < 5; i++) { /* what is typed is the shell's */
+        char keys[64], want[64];
+        snprintf(keys, sizeof(keys), "echo line$((%d * 7))\n", i + 1);
+        snprintf(want, sizeof(want), "line%d\n", (i + 1) * 7);
+        onpty_keys(&t, keys);
+        onpty_until(&t, want);
+    }
+    assert_int_equal(t.vt.page, 0);
+    onpty_keys(&t, "fg\n");
+    onpty_until(&t, "48%");
+    assert_int_equal(t.vt.page, 1);
+    onpty_keys(&t, "q");
+    onpty_until(&t, "1 Running");
+    while (t.vt.page)
+        (void)onpty_read(&t, 100);
+    onpty_keys(&t, "echo status $?\n");
+    onpty_until(&t, "status 0");
+    onpty_end(&t);
+}
+
+static void lose(struct ptj *p)
+{
+    static const struct fake_fault_plan ALL = {.fault = FAKE_DROP_BEFORE};
+
+    fake_plan_fault(p->server, &ALL);
+    fake_close_watches(p->server);
+}
+
+static void test_lost_server(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    fake_settle(p->server);
+    lose(p);
+    onpty_until(&t, "No server since ");
+    onpty_until(&t, "47%");
+    ptj_put_job(p, "bert", "{}", RUNNING("60"));
+    fake_plan_fault(p->server, NULL);
+    onpty_while(&t, "No server since ");
+    onpty_until(&t, "60%");
+    onpty_until(&t, "q quits");
+    onpty_end(&t);
+}
+
+static void test_slow_server(void **state)
+{
+    static const struct fake_fault_plan HANGS = {.request = 1, .fault = FAKE_HANG_BEFORE};
+    struct ptj *p = *state;
+    struct onpty t;
+
+    fake_plan_fault(p->server, &HANGS);
+    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "Asking for the training jobs in namespace team");
+    onpty_until(&t, "No answer since ");
+    onpty_keys(&t, "q");
+    assert_int_equal(onpty_wait(&t), 0);
+    onpty_end(&t);
+}
+
+static void test_rights(void **state)
+{
+    static const struct fake_fault_plan JOBS = {
+        .path_part = "pytorchtrainingjobs", .fault = FAKE_STATUS, .status = 403};
+    static const struct fake_fault_plan EVENTS = {.path_part = "events", .fault = FAKE_STATUS, .status = 403};
+    static const struct fake_fault_plan NONE = {
+        .path_part = "pytorchtrainingjobs", .fault = FAKE_STATUS, .status = 404};
+    struct ptj *p = *state;
+    struct onpty t;
+
+    fake_plan_fault(p->server, &JOBS);
+    onpty_start(&t, p, RUN("watch"), 200, ROWS);
+    assert_int_equal(onpty_wait(&t), 1);
+    expect_given_back(
+        &t, "you lack the right to watch pytorchtrainingjobs.batch.tensorstack.dev in namespace team");
+    onpty_end(&t);
+    fake_plan_fault(p->server, &NONE);
+    ptj_expect(p, RUN("watch"), 1, NULL, "is the operator installed");
+    fake_plan_fault(p->server, &EVENTS);
+    onpty_start(&t, p, RUN("watch"), 200, ROWS);
+    onpty_until(&t, "No events: you lack the right to watch events in namespace team");
+    onpty_until(&t, "47%");
+    onpty_end(&t);
+}
+
+static void test_one_job_on_a_terminal(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    ptj_put_job(p, "other", "{}", RUNNING("11"));
+    onpty_start(&t, p, RUN("watch", "bert"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    ptj_put_job(p, "bert", "{}", "{\"phase\":\"Failed\",\"reason\":\"BackoffLimitExceeded\"}");
+    assert_int_equal(onpty_wait(&t), 1);
+    expect_given_back(&t, "BackoffLimitExceeded");
+    char *text = vt_text(&t.vt);
+    assert_null(strstr(text, "other"));
+    free(text);
+    onpty_end(&t);
+}
+
+/* Wait until stdout of the program that writes to a file has this. */
+static void await_line(const struct ptj *p, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/out", p->dir);
+    for (int i = 0; i < 6000; i++) {
+        cleanup_buf struct buf out = BUF_INIT(1 << 20);
+        struct err err;
+        if (fs_read(path, &out, &err) == 0 && strstr(buf_str(&out), text))
+            return;
+        usleep(10000);
+    }
+    fail_msg("\"%s\" never came", text);
+}
+
+static void test_pipe(void **state)
+{
+    struct ptj *p = *state;
+    struct ptj_result r;
+
+    const pid_t pid = ptj_start(p, RUN("watch", "bert"));
+    await_line(p, " bert: Running, 2/2 pods, 47%, loss 0.5\n");
+    ptj_put_job(p, "bert", "{}", RUNNING("49"));
+    ptj_put_job(p, "bert", "{}", "{\"phase\":\"Running\",\"restarts\":1}");
+    await_line(p, "restarts 1\n");
+    lose(p);
+    ptj_put_job(p, "bert", "{}", "{\"phase\":\"Succeeded\"}");
+    usleep(1);
+    fake_plan_fault(p->server, NULL);
+    r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.out, " bert: Succeeded, restarts 1\n"));
+    assert_null(strstr(r.out, "49%"));
+    assert_null(strchr(r.out, '\x1b'));
+    ptj_forget(&r);
+}
+
+static void test_pipe_of_all(void **state)
+{
+    struct ptj *p = *state;
+
+    const pid_t pid = ptj_start(p, RUN("watch", "-A"));
+    await_line(p, " team/bert: Running");
+    assert_true(fake_remove(p->server, PTJ_JOBS "/bert"));
+    await_line(p, " team/bert: deleted\n");
+    kill(pid, SIGTERM);
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 128 + SIGTERM);
+    ptj_forget(&r);
+}
+
+/* A connection that is cut and made again at once, as proxies do, is nobody's trouble. */
+static void test_cut_once(void **state)
+{
+    struct ptj *p = *state;
+
+    const pid_t pid = ptj_start(p, RUN("watch"));
+    await_line(p, "47%");
+    fake_settle(p->server);
+    fake_close_watches(p->server);
+    ptj_put_job(p, "bert", "{}", "{\"phase\":\"Pending\"}");
+    await_line(p, "Pending");
+    kill(pid, SIGTERM);
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_string_equal(r.err, "");
+    ptj_forget(&r);
+}
+
+static void test_ends(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_expect(p, RUN("watch", "none"), 1, NULL, "there is no training job \"none\" in namespace team");
+    ptj_expect(p, RUN("watch", "bert", "-A"), 1, NULL, "NAME goes with neither");
+    ptj_put_job(p, "bad", "{}",
+                "{\"phase\":\"Failed\",\"lastFailure\":{\"rank\":1,\"message\":\"exit code 7\"}}");
+    ptj_expect(p, RUN("watch", "bad"), 1, "bad: Failed; rank 1: exit code 7", NULL);
+    const pid_t pid = ptj_start(p, RUN("watch", "bert"));
+    await_line(p, "47%");
+    assert_true(fake_remove(p->server, PTJ_JOBS "/bert"));
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 1);
+    assert_non_null(strstr(r.err, "bert was deleted"));
+    ptj_forget(&r);
+}
+
+/* Nobody reads on: it ends by itself, without a word. */
+static void test_reader_gone(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    onpty_shell(&t, p, 120, ROWS);
+    onpty_keys(&t, "$PTJ watch | head -n 1; echo \"status ${PIPESTATUS[0]}\"\n");
+    onpty_until(&t, "bert: Running");
+    onpty_until(&t, "status 141");
+    onpty_end(&t);
+}
+
+static void test_selector(void **state)
+{
+    struct ptj *p = *state;
+
+    assert_true(
+        fake_put(p->server, PTJ_JOBS "/red",
+                 "{\"metadata\":{\"name\":\"red\",\"namespace\":\"team\",\"labels\":{\"colour\":\"red\"}},"
+                 "\"status\":{\"phase\":\"Pending\"}}"));
+    const pid_t pid = ptj_start(p, RUN("watch", "-l", "colour=red"));
+    await_line(p, " red: Pending\n");
+    kill(pid, SIGKILL);
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_null(strstr(r.out, "bert"));
+    ptj_forget(&r);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_terminal, begin, end),
+        cmocka_unit_test_setup_teardown(test_frames, begin, end),
+        cmocka_unit_test_setup_teardown(test_resize, begin, end),
+        cmocka_unit_test_setup_teardown(test_signals, begin, end),
+        cmocka_unit_test_setup_teardown(test_stop_and_go_on, begin, end),
+        cmocka_unit_test_setup_teardown(test_lost_server, begin, end),
+        cmocka_unit_test_setup_teardown(test_slow_server, begin, end),
+        cmocka_unit_test_setup_teardown(test_rights, begin, end),
+        cmocka_unit_test_setup_teardown(test_one_job_on_a_terminal, begin, end),
+        cmocka_unit_test_setup_teardown(test_pipe, begin, end),
+        cmocka_unit_test_setup_teardown(test_pipe_of_all, begin, end),
+        cmocka_unit_test_setup_teardown(test_cut_once, begin, end),
+        cmocka_unit_test_setup_teardown(test_ends, begin, end),
+        cmocka_unit_test_setup_teardown(test_reader_gone, begin, end),
+        cmocka_unit_test_setup_teardown(test_selector, begin, end),
+    };
+
+    if (argc < 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
