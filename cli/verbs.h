@@ -28,6 +28,9 @@ struct verb_option {
 
 enum { VERB_ANY = 1 << 20 }; /* as operands_max: as many as are given */
 
+/* The exit status when nobody reads the output any more, as in `| head`: that of a program which SIGPIPE ends, without a word. */
+enum { VERB_SIGPIPE = 128 + 13 };
+
 struct verb {
     const char *name;
     const char *operands; /* as in the synopsis: "NAME", "[NAME]"; "" for none */
@@ -44,7 +47,7 @@ struct verb {
 };
 
 /* Each is defined beside its `run`, in a file of its name. */
-extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
+extern const struct verb VERB_LOGS, VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
 
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];
