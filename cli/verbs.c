@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct verb *const VERBS[] = {
-    &VERB_LOGS, &VERB_SUSPEND, &VERB_RESUME, &VERB_SCALE, NULL,
+    &VERB_WHY, &VERB_LOGS, &VERB_SUSPEND, &VERB_RESUME, &VERB_SCALE, NULL,
 };
 
 const struct verb_option VERB_COMMON_OPTIONS[] = {

@@ -2,7 +2,7 @@
  * on demand.
  *
  * It knows objects by path, resourceVersion, uid, generation, the status subresource, merge patch,
- * preconditions, finalizers, label selectors, metadata.name and metadata.namespace as field selectors,
+ * preconditions, finalizers, label selectors, field selectors such as metadata.name,
  * paging, watches with bookmarks and expiry, watches that begin with all there is (WatchList). It does not validate, default, collect garbage, schedule
  * or run anything: tests that need that use a real one.
  * Ownership: what a function returns as char * is freed by the caller.

@@ -128,14 +128,15 @@ static bool label_fits(char *req, const cJSON *labels)
     return (have && strcmp(have, want) == 0) != not_equal;
 }
 
-static bool field_fits(char *req, const cJSON *meta)
+/* metadata.name=a, involvedObject.name=a */
+static bool field_fits(char *req, const cJSON *object)
 {
-    char *eq = strchr(req, '=');
+    char *eq = strchr(req, '='), *dot = strchr(req, '.');
 
-    if (!eq || strncmp(req, "metadata.", 9) != 0)
+    if (!eq || !dot || dot > eq)
         return false;
-    *eq = '\0';
-    const char *have = json_str(meta, req + 9);
+    *eq = *dot = '\0';
+    const char *have = json_str(json_find(object, (const char *[]){req, NULL}), dot + 1);
     return have && strcmp(have, eq + 1 + (eq[1] == '=')) == 0;
 }
 
@@ -153,7 +154,7 @@ bool world_matches(const struct route *r, const cJSON *object)
     copy_to(text, sizeof(text), r->fields);
     rest = text;
     for (char *p = strsep(&rest, ","); p; p = strsep(&rest, ","))
-        if (*p && !field_fits(p, meta))
+        if (*p && !field_fits(p, object))
             return false;
     return true;
 }
