@@ -4,6 +4,7 @@
 #include "cli/shown.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/text.h"
 #include "kube/reflector.h"
 #include "operator/api/pod.h"
 
@@ -33,7 +34,8 @@ struct follow {
     bool unread;     /* nobody reads stdout any more */
     bool is_lost;    /* the API server, as was told */
     int32_t attempt;
-    char waits[DECODE_REASON_BYTES]; /* what was last said to be waited for */
+    bool has_pods;   /* of the present attempt */
+    char waits[512]; /* what was said to be waited for: each reason once in an attempt */
     struct err err;
 };
 
@@ -167,31 +169,39 @@ static void begin_feed(struct follow *f, const struct pod *pod, bool ended)
     snprintf(feed->uid, sizeof(feed->uid), "%s", pod->uid);
     snprintf(feed->container, sizeof(feed->container), "%s", pod->training.name);
     snprintf(f->labels[i], sizeof(f->labels[i]), "%s", pod->name + (has_prefix ? job_len + 1 : 0));
-    f->waits[0] = '\0';
+    f->has_pods = true;
     feed_begin(feed);
 }
 
-static void note_waiting(struct follow *f, const char *reason, const char *what, const char *message)
+static void note_waiting(struct follow *f, const char *what, const char *reason, const char *message)
 {
-    if (!f->options->follow || f->finished || !strcmp(f->waits, reason))
+    char mark[DECODE_REASON_BYTES + 3];
+
+    snprintf(mark, sizeof(mark), "/%s/", reason);
+    if (!f->options->follow || f->finished || strstr(f->waits, mark))
         return;
-    snprintf(f->waits, sizeof(f->waits), "%s", reason);
+    text_add(f->waits, sizeof(f->waits), "%s", mark);
     note("waiting for %s: %s%s%s", what, reason, message && message[0] ? ": " : "", message ? message : "");
 }
 
 static void wait_for_pod(struct follow *f, const struct pod *pod)
 {
-    const struct pod_container *init = &pod->init, *c = init->reason[0] ? init : &pod->training;
+    static const char *const STARTS[] = {"", "ContainerCreating", "PodInitializing"};
+    const struct pod_container *c = pod->init.reason[0] ? &pod->init : &pod->training;
+    const char *reason = c->reason;
     char what[DECODE_NAME_BYTES + 8];
 
+    f->has_pods = true;
     for (int i = 0; i < MERGE_STREAMS; i++)
         if (f->feeds[i].used && !f->feeds[i].done)
             return; /* something is shown: that another pod is late shows in `kubectl ptj why` */
+    for (size_t i = 0; i < ARRAY_LEN(STARTS); i++)
+        reason = strcmp(c->reason, STARTS[i]) == 0 ? "it is being started" : reason;
     snprintf(what, sizeof(what), "pod %s", pod->name);
     if (pod->unschedulable[0])
-        note_waiting(f, "Unschedulable", what, pod->unschedulable);
+        note_waiting(f, what, "Unschedulable", pod->unschedulable);
     else
-        note_waiting(f, c->reason[0] ? c->reason : "Pending", what, c->message);
+        note_waiting(f, what, reason, c->message);
 }
 
 static bool is_ours(const struct follow *f, const struct pod *pod)
@@ -253,12 +263,11 @@ static void wait_for_job(struct follow *f)
     const struct jobstatus *st = &f->job->status;
     const struct condition *running = &st->conditions[COND_RUNNING];
     const struct condition *invalid = &st->conditions[COND_INVALID_SPEC];
+    const char *phase = st->phase == JOB_NONE ? "the job has no status yet" : job_phase_name(st->phase);
 
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        if (f->feeds[i].used)
-            return;
-    note_waiting(f, st->reason ? st->reason : job_phase_name(st->phase), "pods",
-                 invalid->state == COND_TRUE ? invalid->message : running->message);
+    if (!f->has_pods)
+        note_waiting(f, "pods", st->reason ? st->reason : phase,
+                     invalid->state == COND_TRUE ? invalid->message : running->message);
 }
 
 static void on_pods_end(void *ctx)
@@ -270,8 +279,7 @@ static void on_pods_end(void *ctx)
             pod_is_gone(f, &f->feeds[i]);
     f->synced = true;
     f->is_lost = false;
-    if (!f->waits[0])
-        wait_for_job(f);
+    wait_for_job(f);
     print_soon(f);
 }
 
@@ -302,6 +310,7 @@ static void see_attempt(struct follow *f)
         return;
     f->attempt = st->attempt;
     f->waits[0] = '\0';
+    f->has_pods = false;
     if (f->options->follow && !f->finished)
         note("attempt %d of %s begins%s%s", st->attempt, f->job->name,
              why->state == COND_TRUE && why->message && why->message[0] ? ": " : "",

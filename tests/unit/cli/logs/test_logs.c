@@ -169,7 +169,7 @@ static void test_follow(void **state)
     pid_t pid = ptj_start(p, RUN("logs", "j"));
     await(p, "err", "waiting for pods: PodsStarting");
     put_pod(p, 0, 0, "Pending", WAITS);
-    await(p, "err", "waiting for pod j-node-0: ContainerCreating");
+    await(p, "err", "waiting for pod j-node-0: it is being started");
     prints(p, 0, T "01.100000000Z one\n" T "01.100000000Z twin\n");
     put_pod(p, 0, 0, "Running", RUNS);
     await(p, "out", "twin");
