@@ -65,6 +65,9 @@ images: ## build the container images into build/images
 	@scripts/deps.sh images
 	@deploy/images/build.sh all
 
+pictures: ## the pictures of README and docs anew, from running programs (root)
+	@scripts/pictures/make.sh
+
 cluster-up: ## start the local one-node Kubernetes (root); idempotent
 	@scripts/deps.sh cluster
 	@deploy/local/cluster up

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test coverage cuda cluster images e2e servers bench peers
+#   scripts/deps.sh build test coverage cuda cluster images e2e servers bench peers pictures
 set -euo pipefail
 
 packages() {
@@ -17,8 +17,9 @@ packages() {
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
+    pictures) echo chromium fonts-dejavu-core tmux python3-venv ;;
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, bench or peers" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, bench, peers or pictures" >&2 && exit 2 ;;
     esac
 }
 

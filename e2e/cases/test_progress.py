@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from kube import kubectl, status, wait_for, wait_phase
-from torchjobs import OURS, logs, replica, torch_job
+import yaml
+from kube import REPO, apply, kubectl, status, wait_for, wait_phase
+from torchjobs import OURS, logs, replica, template, torch_job
 
 
 def column(name, ns):
@@ -45,3 +46,19 @@ def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
     failed = end["lastFailure"]
     assert (failed["pod"], failed["exitCode"], failed["rank"]) == ("hangs-node-1", 138, 3), failed
     assert "no progress for 60 s: rank 3" in failed["message"], failed
+
+
+def test_the_sample_with_a_stock_script(ns):
+    """deploy/samples/pytorch.yaml as it is, but for the image, in whose place this machine's PyTorch is borrowed."""
+    script, job = yaml.safe_load_all((REPO / "deploy" / "samples" / "pytorch.yaml").read_text())
+    pod = job["spec"]["replicaSpecs"][0]["template"]["spec"]
+    theirs, ours = pod["containers"][0], template([])["spec"]
+    theirs.update(image=ours["containers"][0]["image"], env=ours["containers"][0]["env"],
+                  securityContext=ours["containers"][0]["securityContext"])
+    kept = [v for v in ours["volumes"] if "hostPath" in v]
+    theirs["volumeMounts"] += [m for m in ours["containers"][0]["volumeMounts"] if m["name"] in {v["name"] for v in kept}]
+    pod["volumes"] += kept
+    apply(script, job, namespace=ns)
+    end = wait_phase("pytorch", ns, "Succeeded", "Failed", timeout=600)
+    assert (end["phase"], end["restarts"], end["progress"]["percent"]) == ("Succeeded", 0, 100), logs("pytorch-node-0", ns)
+    assert (end["progress"]["epoch"], end["progress"]["totalEpochs"]) == (10, 10)
