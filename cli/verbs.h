@@ -47,7 +47,8 @@ struct verb {
 };
 
 /* Each is defined beside its `run`, in a file of its name. */
-extern const struct verb VERB_WHY, VERB_LOGS, VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
+extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
+extern const struct verb VERB_WHY, VERB_LOGS;
 
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];

@@ -4,9 +4,10 @@
 #include "kube/status.h"
 
 enum {
-    FAILURES_MAX = 2,     /* of a log that is read once */
+    FAILURES_MAX = 3,     /* of a log that is read once */
     REOPEN_MS = 250,      /* after a follow that ended in order, doubling while nothing comes */
     REOPEN_DOUBLINGS = 4, /* up to 4 s */
+    AT_ONCE_MS = 100,     /* after the first failure in a row: mostly only the connection was lost */
     GONE_MS = 5000,       /* for the rest of a deleted pod's log */
     TOLD_FAILURE = 2, /* the first failure in a row that is told: a lost connection is mostly back at once */
 };
@@ -105,7 +106,7 @@ static void failed(struct feed *f, const struct err *err)
     /* 400: the container is about to start. */
     if (f->failures == TOLD_FAILURE && err->code != 400)
         f->sink->trouble(f->sink->ctx, f, &told);
-    request_in(f, backoff_failed(&f->backoff, now_ms(f), 0));
+    request_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0));
 }
 
 static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)

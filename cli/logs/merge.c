@@ -2,7 +2,6 @@
 #include "cli/logs/merge.h"
 
 #include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
@@ -10,21 +9,25 @@
 #include <string.h>
 
 static const char CUT[] = " [cut: a longer line]";
-enum { NS_PER_S = 1000000000, MS_PER_S = 1000 };
+enum {
+    NS_PER_S = 1000000000,
+    MS_PER_S = 1000,
+    QUEUE_MAX = 64 << 20, /* callers that go on feeding a full stream */
+};
 static const int64_t YEAR_2255_MS = 9000000000 * MS_PER_S; /* later than that nanoseconds do not fit */
 
-struct line {
-    struct line *next;
+/* In front of each line of a queue; behind it the time and the text. */
+struct head {
     int64_t ns, came_ms;
-    size_t time_len, len;
-    char bytes[]; /* the time, then the text */
+    uint32_t time_len, len;
 };
 
 struct stream {
     bool used, closed, live;
-    struct line *first, **end;
-    size_t queued_bytes;
-    struct buf part; /* the unfinished line */
+    struct buf queue;  /* lines, one behind the other */
+    size_t taken;      /* so many of its bytes are no longer wanted */
+    struct head first; /* of the first line that is wanted, if there is any */
+    struct buf part;   /* the unfinished line */
     bool part_cut;
     int64_t byte_ms;
     /* The last line that came, and how many came with its time: those are passed over when they come again. */
@@ -37,7 +40,7 @@ struct stream {
 
 struct merge {
     struct stream streams[MERGE_STREAMS];
-    struct line *taken;
+    struct buf taken; /* the line that was given last */
 };
 
 struct merge *merge_new(void)
@@ -47,13 +50,14 @@ struct merge *merge_new(void)
 
 static void forget(struct stream *s)
 {
-    while (s->first) {
-        struct line *l = s->first;
-        s->first = l->next;
-        free(l);
-    }
+    buf_release(&s->queue);
     buf_release(&s->part);
     *s = (struct stream){0};
+}
+
+static bool has_line(const struct stream *s)
+{
+    return s->queue.len > s->taken;
 }
 
 void merge_free(struct merge *m)
@@ -62,7 +66,7 @@ void merge_free(struct merge *m)
         return;
     for (int i = 0; i < MERGE_STREAMS; i++)
         forget(&m->streams[i]);
-    free(m->taken);
+    buf_release(&m->taken);
     free(m);
 }
 
@@ -72,8 +76,10 @@ int merge_open(struct merge *m, int64_t mono_ms)
         struct stream *s = &m->streams[i];
         if (s->used)
             continue;
-        *s = (struct stream){.used = true, .byte_ms = mono_ms, .part = BUF_INIT(MERGE_LINE_BYTES)};
-        s->end = &s->first;
+        *s = (struct stream){.used = true,
+                             .byte_ms = mono_ms,
+                             .part = BUF_INIT(MERGE_LINE_BYTES),
+                             .queue = BUF_INIT(QUEUE_MAX)};
         return i;
     }
     return -1;
@@ -112,17 +118,29 @@ static bool came_before(struct stream *s, int64_t ns)
     return false;
 }
 
+/* Which line is the first one now; what is before it is dropped from time to time. */
+static void look_at_first(struct stream *s)
+{
+    if (!has_line(s) && s->queue.cap > MERGE_QUEUE_BYTES)
+        buf_release(&s->queue);
+    if (!has_line(s) || s->taken > MERGE_QUEUE_BYTES / 2) {
+        buf_consume(&s->queue, s->queue.len < s->taken ? s->queue.len : s->taken);
+        s->taken = 0;
+    }
+    if (has_line(s))
+        memcpy(&s->first, s->queue.data + s->taken, sizeof(s->first));
+}
+
 static void put(struct stream *s, int64_t ns, size_t time_len, struct sv whole, int64_t mono_ms)
 {
     const size_t cut = s->part_cut ? sizeof(CUT) - 1 : 0;
-    struct line *l = memory_must(malloc(sizeof(*l) + whole.len + cut));
+    const struct head h = {ns, mono_ms, (uint32_t)time_len, (uint32_t)(whole.len + cut)};
+    struct err impossible;
 
-    *l = (struct line){.ns = ns, .came_ms = mono_ms, .time_len = time_len, .len = whole.len + cut};
-    memcpy(l->bytes, whole.p, whole.len);
-    memcpy(l->bytes + whole.len, CUT, cut);
-    *s->end = l;
-    s->end = &l->next;
-    s->queued_bytes += sizeof(*l) + l->len;
+    (void)buf_append(&s->queue, &h, sizeof(h), &impossible);
+    (void)buf_append(&s->queue, whole.p, whole.len, &impossible);
+    (void)buf_append(&s->queue, CUT, cut, &impossible);
+    look_at_first(s);
 }
 
 static void take_line(struct stream *s, struct sv line, int64_t mono_ms)
@@ -198,7 +216,7 @@ void merge_end(struct merge *m, int stream, bool whole, int64_t mono_ms)
 
 static void free_if_used_up(struct stream *s)
 {
-    if (s->used && s->closed && !s->first)
+    if (s->used && s->closed && !has_line(s))
         forget(s);
 }
 
@@ -210,7 +228,7 @@ void merge_close(struct merge *m, int stream)
 
 bool merge_is_full(const struct merge *m, int stream)
 {
-    return m->streams[stream].queued_bytes >= MERGE_QUEUE_BYTES;
+    return m->streams[stream].queue.len - m->streams[stream].taken >= MERGE_QUEUE_BYTES;
 }
 
 /* Which stream has the oldest line; -1: none has any. *ret_hold_ms: until when it has to wait for the others. */
@@ -222,10 +240,10 @@ static int oldest(const struct merge *m, int64_t mono_ms, int64_t *ret_hold_ms)
 
     for (int i = 0; i < MERGE_STREAMS; i++) {
         const struct stream *s = &m->streams[i];
-        if (s->first && (first < 0 || s->first->ns < m->streams[first].first->ns))
+        if (has_line(s) && (first < 0 || s->first.ns < m->streams[first].first.ns))
             first = i;
         full |= s->used && merge_is_full(m, i);
-        if (!s->used || s->closed || s->first)
+        if (!s->used || s->closed || has_line(s))
             continue;
         silent |= s->live;
         if (!s->live && s->byte_ms + MERGE_PATIENCE_MS > mono_ms && s->byte_ms + MERGE_PATIENCE_MS > patience)
@@ -233,7 +251,7 @@ static int oldest(const struct merge *m, int64_t mono_ms, int64_t *ret_hold_ms)
     }
     *ret_hold_ms = patience;
     if (first >= 0 && patience == INT64_MIN && silent && !full)
-        *ret_hold_ms = m->streams[first].first->came_ms + MERGE_WINDOW_MS;
+        *ret_hold_ms = m->streams[first].first.came_ms + MERGE_WINDOW_MS;
     return first;
 }
 
@@ -242,17 +260,19 @@ bool merge_next(struct merge *m, int64_t mono_ms, struct merge_line *ret)
     int64_t hold_ms;
     const int i = oldest(m, mono_ms, &hold_ms);
 
-    free(TAKE(m->taken));
     if (i < 0 || hold_ms > mono_ms)
         return false;
     struct stream *s = &m->streams[i];
-    struct line *l = s->first;
-    const size_t skip = l->time_len + (l->time_len && l->len > l->time_len); /* the space behind it */
-    s->first = l->next;
-    s->end = s->first ? s->end : &s->first;
-    s->queued_bytes -= sizeof(*l) + l->len;
-    m->taken = l;
-    *ret = (struct merge_line){i, l->ns, {l->bytes, l->time_len}, {l->bytes + skip, l->len - skip}};
+    const struct head h = s->first;
+    const size_t skip = h.time_len + (h.time_len && h.len > h.time_len); /* the space behind it */
+    struct err impossible;
+    m->taken.max = QUEUE_MAX;
+    buf_clear(&m->taken);
+    (void)buf_append(&m->taken, s->queue.data + s->taken + sizeof(h), h.len, &impossible);
+    s->taken += sizeof(h) + h.len;
+    look_at_first(s);
+    *ret = (struct merge_line){
+        i, h.ns, {buf_str(&m->taken), h.time_len}, {buf_str(&m->taken) + skip, h.len - skip}};
     free_if_used_up(s);
     return true;
 }
@@ -267,7 +287,7 @@ int64_t merge_due_ms(const struct merge *m, int64_t mono_ms)
 bool merge_is_empty(const struct merge *m)
 {
     for (int i = 0; i < MERGE_STREAMS; i++)
-        if (m->streams[i].first)
+        if (has_line(&m->streams[i]))
             return false;
     return true;
 }

@@ -17,7 +17,7 @@
 enum {
     MERGE_STREAMS = 128, /* twice as many as are read: those of an attempt that ended, and of the next */
     MERGE_LINE_BYTES = 64 << 10, /* of a longer line the beginning is kept */
-    MERGE_QUEUE_BYTES = 128 << 10,
+    MERGE_QUEUE_BYTES = 64 << 10,
     MERGE_WINDOW_MS = 500,
     MERGE_PATIENCE_MS = 10000,
     MERGE_SINCE_BYTES = 32,

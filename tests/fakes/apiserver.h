@@ -2,9 +2,9 @@
  * on demand.
  *
  * It knows objects by path, resourceVersion, uid, generation, the status subresource, merge patch,
- * preconditions, finalizers, label selectors, field selectors such as metadata.name,
- * paging, watches with bookmarks and expiry, watches that begin with all there is (WatchList). It does not validate, default, collect garbage, schedule
- * or run anything: tests that need that use a real one.
+ * preconditions, finalizers, label selectors, field selectors of any path, paging, watches with bookmarks and
+ * expiry, watches that begin with all there is (WatchList). It does not validate, default, collect garbage,
+ * schedule or run anything: tests that need that use a real one.
  * Ownership: what a function returns as char * is freed by the caller.
  * Order:     it runs in a thread of its own; every function may be called at any time.
  */

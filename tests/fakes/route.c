@@ -128,15 +128,18 @@ static bool label_fits(char *req, const cJSON *labels)
     return (have && strcmp(have, want) == 0) != not_equal;
 }
 
-/* metadata.name=a, involvedObject.name=a */
+/* One requirement of a field selector: path=value, path==value; the path is of members with dots between. */
 static bool field_fits(char *req, const cJSON *object)
 {
-    char *eq = strchr(req, '='), *dot = strchr(req, '.');
+    char *eq = strchr(req, '=');
+    const cJSON *at = object;
 
-    if (!eq || !dot || dot > eq)
+    if (!eq)
         return false;
-    *eq = *dot = '\0';
-    const char *have = json_str(json_find(object, (const char *[]){req, NULL}), dot + 1);
+    *eq = '\0';
+    for (char *key = strsep(&req, "."); key; key = strsep(&req, "."))
+        at = cJSON_GetObjectItemCaseSensitive(at, key);
+    const char *have = cJSON_GetStringValue(at);
     return have && strcmp(have, eq + 1 + (eq[1] == '=')) == 0;
 }
 
