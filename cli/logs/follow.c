@@ -102,7 +102,8 @@ static bool print_lines(struct follow *f, int64_t now_ms)
     while (merge_next(f->merge, now_ms, &line)) {
         buf_clear(&out);
         (void)view_line(&out, &f->options->view, f->labels[line.stream], line.stream, &line, &impossible);
-        if (fwrite(out.data, 1, out.len, stdout) != out.len)
+        /* Of a line-buffered stream fwrite may count what it failed to write. */
+        if (fwrite(out.data, 1, out.len, stdout) != out.len || ferror(stdout))
             return false;
     }
     return fflush(stdout) == 0;

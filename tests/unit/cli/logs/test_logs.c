@@ -303,6 +303,17 @@ static void test_previous(void **state)
     ptj_expect(p, RUN("logs", "j", "-p"), 0, NULL, "no attempt of j has failed");
 }
 
+static void expect_file(struct ptj *p, const char *file, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    char path[128];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
+    assert_int_equal(fs_read(path, &text, &err), 0);
+    assert_string_equal(buf_str(&text), want);
+}
+
 /* `kubectl ptj logs j | head -n 1` */
 static void test_broken_pipe(void **state)
 {
@@ -320,11 +331,9 @@ static void test_broken_pipe(void **state)
              "{ KUBECONFIG=%s/config '%s' logs j 2>%s/err; echo $? >%s/out; } | head -n 1 >/dev/null", p->dir,
              program, p->dir, p->dir);
     assert_int_equal(system(command), 0);
-    await(p, "out", "141\n");
-    cleanup_buf struct buf text = BUF_INIT(1 << 20);
-    snprintf(command, sizeof(command), "%s/err", p->dir);
-    assert_int_equal(fs_read(command, &text, &err), 0);
-    assert_string_equal(buf_str(&text), "");
+    await(p, "out", "\n"); /* that its status is there */
+    expect_file(p, "err", "");
+    expect_file(p, "out", "141\n");
 }
 
 int main(int argc, char **argv)
