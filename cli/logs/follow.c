@@ -1,12 +1,9 @@
-/* follow.c - two watches, one feed for each pod, and a printer that is run after each of them moved. */
+/* follow.c - one feed for each pod that the watch shows, and a printer that is run after any of them moved. */
 #include "cli/logs/follow.h"
 
-#include "cli/shown.h"
-#include "common/json.h"
+#include "cli/logs/jobwatch.h"
+#include "cli/logs/notes.h"
 #include "common/memory.h"
-#include "common/text.h"
-#include "kube/reflector.h"
-#include "operator/api/pod.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +11,6 @@
 
 enum {
     OUT_BYTES = MERGE_LINE_BYTES + 1024,
-    NOTE_BYTES = 8 << 10,
     LINGER_MS = 40000, /* after the job's end its other pods have 30 s to end */
 };
 
@@ -22,7 +18,7 @@ struct follow {
     struct session *session;
     const struct follow_options *options;
     struct trainjob *job;
-    struct reflector *job_watch, *pod_watch;
+    struct jobwatch *watch;
     struct merge *merge;
     struct feed feeds[MERGE_STREAMS]; /* by the number of their stream */
     char labels[MERGE_STREAMS][DECODE_NAME_BYTES + 1];
@@ -34,31 +30,10 @@ struct follow {
     bool unread;     /* nobody reads stdout any more */
     bool is_lost;    /* the API server, as was told */
     int32_t attempt;
-    bool has_pods;   /* of the present attempt */
-    char waits[512]; /* what was said to be waited for: each reason once in an attempt */
+    bool has_pods; /* of the present attempt */
+    struct notes notes;
     struct err err;
 };
-
-/* A line of our own, on stderr: stdout has the lines of the pods alone. */
-static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static void note(const char *fmt, ...)
-{
-    cleanup_buf struct buf shown = BUF_INIT(2 * NOTE_BYTES);
-    char text[NOTE_BYTES];
-    struct err ignored;
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    for (char *p = text; *p; p++)
-        if (*p == '\n' || *p == '\r')
-            *p = ' ';
-    (void)shown_line(&shown, sv_from(text), &ignored);
-    fflush(stdout);
-    fprintf(stderr, "kubectl ptj logs: %s\n", buf_str(&shown));
-}
 
 static void print_soon(struct follow *f)
 {
@@ -84,7 +59,7 @@ static void on_moved(void *ctx, struct feed *feed)
 static void on_trouble(void *ctx, struct feed *feed, const struct err *err)
 {
     (void)ctx;
-    note("pod %s: %s%s", feed->pod, err->msg, feed->failed ? "" : "; trying again");
+    notes_say("pod %s: %s%s", feed->pod, err->msg, feed->failed ? "" : "; trying again");
 }
 
 static void on_fatal(void *ctx, const struct err *err)
@@ -146,15 +121,24 @@ static struct feed *feed_of(struct follow *f, const char *uid)
     return NULL;
 }
 
-/* A stream's number may come again when all its lines were printed. */
+/* A free number. That of a pod that exists stays its own, lest its log be read again. */
+static int free_stream(struct follow *f)
+{
+    for (int i = 0; i < MERGE_STREAMS; i++)
+        if ((!f->feeds[i].used || (f->feeds[i].done && f->feeds[i].gone)) &&
+            merge_open(f->merge, i, kube_loop_now_ms(f->session->loop)))
+            return i;
+    return -1;
+}
+
 static void begin_feed(struct follow *f, const struct pod *pod, bool ended)
 {
     const size_t job_len = strlen(f->job->name);
     const bool has_prefix = !strncmp(pod->name, f->job->name, job_len) && pod->name[job_len] == '-';
-    const int i = merge_open(f->merge, kube_loop_now_ms(f->session->loop));
+    const int i = free_stream(f);
 
     if (i < 0) {
-        note("pod %s: not shown: %d logs are read already", pod->name, MERGE_STREAMS);
+        notes_say("pod %s: not shown: %d logs are read already", pod->name, MERGE_STREAMS);
         return;
     }
     struct feed *feed = &f->feeds[i];
@@ -174,35 +158,27 @@ static void begin_feed(struct follow *f, const struct pod *pod, bool ended)
     feed_begin(feed);
 }
 
-static void note_waiting(struct follow *f, const char *what, const char *reason, const char *message)
+static bool waits(const struct follow *f)
 {
-    char mark[DECODE_REASON_BYTES + 3];
-
-    snprintf(mark, sizeof(mark), "/%s/", reason);
-    if (!f->options->follow || f->finished || strstr(f->waits, mark))
-        return;
-    text_add(f->waits, sizeof(f->waits), "%s", mark);
-    note("waiting for %s: %s%s%s", what, reason, message && message[0] ? ": " : "", message ? message : "");
+    return f->options->follow && !f->finished;
 }
 
+/* Beside logs that are shown it is not said that another pod is late. */
 static void wait_for_pod(struct follow *f, const struct pod *pod)
 {
-    static const char *const STARTS[] = {"", "ContainerCreating", "PodInitializing"};
-    const struct pod_container *c = pod->init.reason[0] ? &pod->init : &pod->training;
-    const char *reason = c->reason;
-    char what[DECODE_NAME_BYTES + 8];
+    bool shows = false;
 
     f->has_pods = true;
     for (int i = 0; i < MERGE_STREAMS; i++)
-        if (f->feeds[i].used && !f->feeds[i].done)
-            return; /* something is shown: that another pod is late shows in `kubectl ptj why` */
-    for (size_t i = 0; i < ARRAY_LEN(STARTS); i++)
-        reason = strcmp(c->reason, STARTS[i]) == 0 ? "it is being started" : reason;
-    snprintf(what, sizeof(what), "pod %s", pod->name);
-    if (pod->unschedulable[0])
-        note_waiting(f, what, "Unschedulable", pod->unschedulable);
-    else
-        note_waiting(f, what, reason, c->message);
+        shows |= f->feeds[i].used && !f->feeds[i].done;
+    if (!shows && waits(f))
+        notes_wait_for_pod(&f->notes, pod);
+}
+
+static void wait_for_job(struct follow *f)
+{
+    if (f->synced && !f->has_pods && waits(f))
+        notes_wait_for_job(&f->notes, &f->job->status);
 }
 
 static bool is_ours(const struct follow *f, const struct pod *pod)
@@ -211,16 +187,12 @@ static bool is_ours(const struct follow *f, const struct pod *pod)
            ranks_have_pod(&f->options->ranks, &f->job->spec, pod->type, pod->index);
 }
 
-static void on_pod(void *ctx, const cJSON *object)
+static void on_pod(void *ctx, const struct pod *pod)
 {
     struct follow *f = ctx;
-    struct err err;
-    struct pod *pod = pod_decode(object, &err);
-
-    if (!pod)
-        return;
     struct feed *feed = feed_of(f, pod->uid);
     const bool ended = pod->training.state == CONTAINER_TERMINATED;
+
     if (feed) {
         feed->listed = true;
         feed->ended |= ended;
@@ -230,7 +202,6 @@ static void on_pod(void *ctx, const cJSON *object)
     } else if (is_ours(f, pod) && !pod_ended(pod)) {
         wait_for_pod(f, pod);
     }
-    pod_free(pod);
     print_soon(f);
 }
 
@@ -241,11 +212,10 @@ static void pod_is_gone(struct follow *f, struct feed *feed)
     print_soon(f);
 }
 
-static void on_pod_removed(void *ctx, const cJSON *object)
+static void on_pod_gone(void *ctx, const char *uid)
 {
     struct follow *f = ctx;
-    const char *uid = json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
-    struct feed *feed = uid ? feed_of(f, uid) : NULL;
+    struct feed *feed = feed_of(f, uid);
 
     if (feed)
         pod_is_gone(f, feed);
@@ -259,24 +229,12 @@ static void on_pods_begin(void *ctx)
         f->feeds[i].listed = false;
 }
 
-static void wait_for_job(struct follow *f)
-{
-    const struct jobstatus *st = &f->job->status;
-    const struct condition *running = &st->conditions[COND_RUNNING];
-    const struct condition *invalid = &st->conditions[COND_INVALID_SPEC];
-    const char *phase = st->phase == JOB_NONE ? "the job has no status yet" : job_phase_name(st->phase);
-
-    if (!f->has_pods)
-        note_waiting(f, "pods", st->reason ? st->reason : phase,
-                     invalid->state == COND_TRUE ? invalid->message : running->message);
-}
-
 static void on_pods_end(void *ctx)
 {
     struct follow *f = ctx;
 
     for (int i = 0; i < MERGE_STREAMS; i++)
-        if (f->feeds[i].used && !f->feeds[i].done && !f->feeds[i].listed)
+        if (f->feeds[i].used && !f->feeds[i].gone && !f->feeds[i].listed)
             pod_is_gone(f, &f->feeds[i]);
     f->synced = true;
     f->is_lost = false;
@@ -310,22 +268,18 @@ static void see_attempt(struct follow *f)
     if (st->attempt <= f->attempt)
         return;
     f->attempt = st->attempt;
-    f->waits[0] = '\0';
+    notes_forget(&f->notes);
     f->has_pods = false;
     if (f->options->follow && !f->finished)
-        note("attempt %d of %s begins%s%s", st->attempt, f->job->name,
-             why->state == COND_TRUE && why->message && why->message[0] ? ": " : "",
-             why->state == COND_TRUE && why->message ? why->message : "");
+        notes_say("attempt %d of %s begins%s%s", st->attempt, f->job->name,
+                  why->state == COND_TRUE && why->message && why->message[0] ? ": " : "",
+                  why->state == COND_TRUE && why->message ? why->message : "");
 }
 
-static void on_job(void *ctx, const cJSON *object)
+static void on_job(void *ctx, struct trainjob *job)
 {
     struct follow *f = ctx;
-    struct err err;
-    struct trainjob *job = trainjob_decode(cJSON_Duplicate(object, true), &err);
 
-    if (!job)
-        return;
     f->deleted |= strcmp(job->uid, f->job->uid) != 0; /* another of the same name */
     if (f->deleted) {
         trainjob_free(job);
@@ -334,84 +288,26 @@ static void on_job(void *ctx, const cJSON *object)
         f->job = job;
         see_attempt(f);
         see_end(f);
-        if (f->synced)
-            wait_for_job(f);
+        wait_for_job(f);
     }
     print_soon(f);
 }
 
-static void on_job_removed(void *ctx, const cJSON *object)
+static void on_job_gone(void *ctx)
 {
     struct follow *f = ctx;
 
-    (void)object;
     f->deleted = true;
     print_soon(f);
 }
 
-static void on_problem(struct follow *f, const struct kube_resource *resource, const struct err *why)
+static void on_lost(void *ctx, const struct err *err)
 {
-    const struct kube_request right = {.verb = KUBE_WATCH, .resource = resource, .ns = f->session->ns};
-    struct err err = *why;
+    struct follow *f = ctx;
 
-    if (err.code == 403) {
-        (void)session_explain(f->session, &right, &err);
-        end_with(f, &err);
-    } else if (!f->is_lost) {
-        f->is_lost = true;
-        note("%s; trying again", err.msg);
-    }
-}
-
-static void on_job_problem(void *ctx, const struct err *err)
-{
-    on_problem(ctx, &SESSION_JOBS, err);
-}
-
-static void on_pod_problem(void *ctx, const struct err *err)
-{
-    on_problem(ctx, &KUBE_PODS, err);
-}
-
-static void ignore_list(void *ctx)
-{
-    (void)ctx;
-}
-
-static void ignore_unreadable(void *ctx, const cJSON *names, const struct err *why)
-{
-    (void)ctx, (void)names;
-    note("%s", why->msg);
-}
-
-static void watch(struct follow *f)
-{
-    const struct watcher_sink jobs = {.ctx = f,
-                                      .replace_begin = ignore_list,
-                                      .replace_end = ignore_list,
-                                      .upsert = on_job,
-                                      .removed = on_job_removed,
-                                      .unreadable = ignore_unreadable,
-                                      .problem = on_job_problem};
-    const struct watcher_sink pods = {.ctx = f,
-                                      .replace_begin = on_pods_begin,
-                                      .replace_end = on_pods_end,
-                                      .upsert = on_pod,
-                                      .removed = on_pod_removed,
-                                      .unreadable = ignore_unreadable,
-                                      .problem = on_pod_problem};
-    struct kube_watcher_options o = {.resource = SESSION_JOBS, .ns = f->session->ns, .seed = 1};
-    char selector[sizeof(LABEL_JOB) + 2 * DECODE_NAME_BYTES];
-
-    snprintf(selector, sizeof(selector), "metadata.name=%s", f->job->name);
-    o.field_selector = selector;
-    f->job_watch = reflector_new(f->session->loop, &f->session->api, &o, &jobs);
-    snprintf(selector, sizeof(selector), LABEL_JOB "=%s", f->job->name);
-    o = (struct kube_watcher_options){
-        .resource = KUBE_PODS, .ns = f->session->ns, .seed = 2, .label_selector = selector};
-    f->pod_watch = reflector_new(f->session->loop, &f->session->api, &o, &pods);
-    reflector_start(f->job_watch);
-    reflector_start(f->pod_watch);
+    if (!f->is_lost)
+        notes_say("%s; trying again", err->msg);
+    f->is_lost = true;
 }
 
 static int status_of(const struct follow *f, struct err *err)
@@ -438,14 +334,22 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};
-    watch(f);
+    f->watch = jobwatch_new(s, job->name,
+                            &(struct jobwatch_sink){.ctx = f,
+                                                    .job = on_job,
+                                                    .job_gone = on_job_gone,
+                                                    .pods_begin = on_pods_begin,
+                                                    .pods_end = on_pods_end,
+                                                    .pod = on_pod,
+                                                    .pod_gone = on_pod_gone,
+                                                    .lost = on_lost,
+                                                    .fatal = on_fatal});
     int status = kube_loop_run(s->loop, err);
     if (status == 0)
         status = status_of(f, err);
     for (int i = 0; i < MERGE_STREAMS; i++)
         feed_close(&f->feeds[i]);
-    reflector_free(f->job_watch);
-    reflector_free(f->pod_watch);
+    jobwatch_free(f->watch);
     kube_loop_timer_cancel(s->loop, &f->print_again);
     kube_loop_timer_cancel(s->loop, &f->lingering);
     kube_loop_task_cancel(s->loop, &f->printing);

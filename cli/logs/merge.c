@@ -70,19 +70,15 @@ void merge_free(struct merge *m)
     free(m);
 }
 
-int merge_open(struct merge *m, int64_t mono_ms)
+bool merge_open(struct merge *m, int stream, int64_t mono_ms)
 {
-    for (int i = 0; i < MERGE_STREAMS; i++) {
-        struct stream *s = &m->streams[i];
-        if (s->used)
-            continue;
-        *s = (struct stream){.used = true,
-                             .byte_ms = mono_ms,
-                             .part = BUF_INIT(MERGE_LINE_BYTES),
-                             .queue = BUF_INIT(QUEUE_MAX)};
-        return i;
-    }
-    return -1;
+    struct stream *s = &m->streams[stream];
+
+    if (s->used)
+        return false;
+    *s = (struct stream){
+        .used = true, .byte_ms = mono_ms, .part = BUF_INIT(MERGE_LINE_BYTES), .queue = BUF_INIT(QUEUE_MAX)};
+    return true;
 }
 
 /* "2026-01-01T00:00:00.000000001Z" at the beginning of the line, with its length. */

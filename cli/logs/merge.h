@@ -12,6 +12,7 @@
 #ifndef TK_CLI_LOGS_MERGE_H
 #define TK_CLI_LOGS_MERGE_H
 
+#include "common/cleanup.h"
 #include "common/sv.h"
 
 enum {
@@ -35,8 +36,8 @@ struct merge_line {
 struct merge *merge_new(void);
 void merge_free(struct merge *m);
 
-/* The number of a new stream; -1: there are MERGE_STREAMS. */
-int merge_open(struct merge *m, int64_t mono_ms);
+/* Begin the stream of this number, below MERGE_STREAMS. False: it is in use, or lines of it were not taken yet. */
+bool merge_open(struct merge *m, int stream, int64_t mono_ms) MUST_CHECK;
 
 /* An answer begins, the first one or one after a break: lines that came already are passed over. */
 void merge_begin(struct merge *m, int stream, bool live, int64_t mono_ms);

@@ -215,6 +215,25 @@ static void test_restart(void **state)
     expect_result(p, pid, 1, "[node-0] first attempt\n[node-0] second attempt\n", "attempt 1 of j begins");
 }
 
+/* A pod that has ended stays in the lists; its log is not read again when another pod began after it. */
+static void test_each_pod_once(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 2, "{\"phase\":\"Running\"}");
+    prints(p, 0, T "01.000000000Z first pod\n");
+    ends(p, 0);
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "out", "first pod");
+    prints(p, 1, T "02.000000000Z second pod\n");
+    put_pod(p, 1, 0, "Running", RUNS);
+    await(p, "out", "second pod");
+    put_pod(p, 0, 0, "Succeeded", "{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\"}}");
+    ends(p, 1);
+    put_job(p, 2, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] first pod\n[node-1] second pod\n", "");
+}
+
 /* The server dies in the middle of an answer, and does not answer for a while. */
 static void test_lost_server(void **state)
 {
@@ -342,6 +361,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_ended_job, begin, end),
         cmocka_unit_test_setup_teardown(test_follow, begin, end),
         cmocka_unit_test_setup_teardown(test_restart, begin, end),
+        cmocka_unit_test_setup_teardown(test_each_pod_once, begin, end),
         cmocka_unit_test_setup_teardown(test_lost_server, begin, end),
         cmocka_unit_test_setup_teardown(test_refused, begin, end),
         cmocka_unit_test_setup_teardown(test_many, begin, end),
