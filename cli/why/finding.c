@@ -1,20 +1,14 @@
 /* finding.c - look through status, pods, events and nodes for what keeps the job from going on. */
-#include "cli/why/finding.h"
+#include "cli/why/podwait.h"
 
-#include "common/clock.h"
 #include "operator/plan/exitcode.h"
 
 #include <string.h>
 
-enum { NO_STATUS_MS = 10000, EVENTS_SHOWN = 8, TEXT_LOG_LINES = 25 };
+enum { NO_STATUS_MS = 10000, TEXT_LOG_LINES = 25 };
 
-static const struct finding NOTHING = {
+const struct finding FINDING_NONE = {
     .message = "", .text = "", .rank = -1, .exit_code = -1, .attempt = -1, .judged = true};
-
-static bool is(const char *a, const char *b)
-{
-    return a && !strcmp(a, b);
-}
 
 static const cJSON *metadata(const cJSON *object)
 {
@@ -25,7 +19,8 @@ const cJSON *finding_object(const cJSON *list, const char *name)
 {
     const cJSON *object;
 
-    cJSON_ArrayForEach(object, list) if (name && is(json_str(metadata(object), "name"), name)) return object;
+    cJSON_ArrayForEach(object,
+                       list) if (name && same_text(json_str(metadata(object), "name"), name)) return object;
     return NULL;
 }
 
@@ -50,57 +45,9 @@ static struct sv last_lines(struct sv text, int n)
     return (struct sv){text.p + at, text.len - at};
 }
 
-/* What an event is about. */
-static bool is_about(const cJSON *event, const char *kind, const char *name)
-{
-    const cJSON *object = json_find(event, (const char *[]){"involvedObject", NULL});
-
-    return is(json_str(object, "kind"), kind) && name && is(json_str(object, "name"), name);
-}
-
-/* Message, beginning so, of the pod's newest Warning event of this reason; NULL: there is none. Lists are by name, not by time, and the server
- * counts repeated events up. */
-static const char *warning(const struct why_facts *f, const char *pod, const char *reason, const char *begins)
-{
-    const char *newest = "", *message = NULL;
-    const cJSON *e;
-
-    cJSON_ArrayForEach(e, f->events)
-    {
-        const char *when = json_str(e, "lastTimestamp");
-        when = when ? when : json_str(e, "eventTime");
-        when = when ? when : "";
-        const char *words = json_str(e, "message");
-        if (!is_about(e, "Pod", pod) || !is(json_str(e, "type"), "Warning") ||
-            !is(json_str(e, "reason"), reason) || strcmp(when, newest) < 0 || !words ||
-            strncmp(words, begins, strlen(begins)) != 0)
-            continue;
-        newest = when;
-        message = words;
-    }
-    return message;
-}
-
-/* All warnings about the pod, a line each. */
-static const char *warnings(const struct why_facts *f, const char *pod, struct arena *a)
-{
-    const char *all = "";
-    const cJSON *e;
-    int n = 0;
-
-    cJSON_ArrayForEach(e, f->events)
-    {
-        const char *message = json_str(e, "message");
-        if (n < EVENTS_SHOWN && message && is_about(e, "Pod", pod) && is(json_str(e, "type"), "Warning") &&
-            ++n)
-            all = arena_printf(a, "%s\n%.2000s", all, message);
-    }
-    return all;
-}
-
 static struct finding about_job(const char *reason, const char *message)
 {
-    struct finding g = NOTHING;
+    struct finding g = FINDING_NONE;
 
     g.kind = WHY_JOB;
     g.reason = reason;
@@ -125,7 +72,7 @@ static struct finding of_failure(const struct why_facts *f, struct arena *a)
     const struct failure *last = st->last_failure;
     const struct condition *failed = &st->conditions[COND_FAILED];
     struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
-    struct finding g = NOTHING;
+    struct finding g = FINDING_NONE;
 
     g.kind = WHY_FAILURE;
     g.reason = last->reason ? last->reason : "";
@@ -138,7 +85,7 @@ static struct finding of_failure(const struct why_facts *f, struct arena *a)
     g.signal = last->signal;
     g.attempt = last->attempt;
     g.since_ms = last->time_ms;
-    g.init = is(last->reason, "InitContainerFailed");
+    g.init = same_text(last->reason, "InitContainerFailed");
     g.container = g.init ? init_container(st, a) : NULL;
     g.text = arena_printf(a, "%s\n%s\n%.*s", g.message,
                           failed->state == COND_TRUE && failed->message ? failed->message : "", (int)log.len,
@@ -151,7 +98,7 @@ static struct finding of_ended_pod(const struct why_facts *f, const struct pod *
 {
     const struct verdict v = exitcode_verdict(pod, &f->job->spec.run_policy);
     struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
-    struct finding g = NOTHING;
+    struct finding g = FINDING_NONE;
 
     if (v.class <= VERDICT_SUCCESS)
         return g;
@@ -173,130 +120,10 @@ static struct finding of_ended_pod(const struct why_facts *f, const struct pod *
     return g;
 }
 
-static const char *condition_of(const cJSON *object, const char *type, const char *member)
-{
-    const cJSON *c;
-
-    cJSON_ArrayForEach(c, json_find(object, (const char *[]){"status", "conditions",
-                                                             NULL})) if (is(json_str(c, "type"),
-                                                                            type)) return json_str(c, member);
-    return NULL;
-}
-
-static bool node_is_lost(const struct why_facts *f, const char *node)
-{
-    const char *ready = condition_of(finding_object(f->nodes, node), "Ready", "status");
-
-    return ready && strcmp(ready, "True") != 0;
-}
-
-/* What a container waits for that has no reason of its own: a mount, a sandbox. */
-static const char *starting_problem(const struct why_facts *f, const char *pod, const char **ret_reason)
-{
-    static const char *const REASONS[] = {"FailedAttachVolume", "FailedMount", "FailedCreatePodSandBox",
-                                          "FailedScheduling", "NodeNotReady"};
-
-    for (size_t i = 0; i < ARRAY_LEN(REASONS); i++) {
-        const char *message = warning(f, pod, REASONS[i], "");
-        if (message) {
-            *ret_reason = REASONS[i];
-            return message;
-        }
-    }
-    return NULL;
-}
-
-/* Why this pod waits, as reason and message; false: it just starts. */
-static bool waits_for(const struct why_facts *f, const struct pod *pod, const cJSON *object,
-                      const char **reason, const char **message)
-{
-    const bool init = pod->init.state == CONTAINER_WAITING;
-    const struct pod_container *c = init ? &pod->init : &pod->training;
-    const char *scheduled = condition_of(object, "PodScheduled", "reason");
-
-    *message = NULL;
-    if (pod_is_running(pod)) {
-        *reason = node_is_lost(f, pod->node) ? "NodeLost" : NULL;
-        *message = *reason ? condition_of(finding_object(f->nodes, pod->node), "Ready", "message") : NULL;
-    } else if (pod->deletion_ms) {
-        *reason = f->now_ms > pod->deletion_ms + NO_STATUS_MS ? "PodStuckTerminating" : NULL;
-    } else if (is(scheduled, "SchedulingGated")) {
-        *reason = scheduled;
-        *message = condition_of(object, "PodScheduled", "message");
-    } else if (pod->unschedulable[0]) {
-        *reason = "Unschedulable";
-        *message = pod->unschedulable;
-    } else if (c->state == CONTAINER_WAITING && c->reason[0] && strcmp(c->reason, "ContainerCreating") != 0 &&
-               strcmp(c->reason, "PodInitializing") != 0) {
-        *reason = c->reason;
-        *message =
-            is(c->reason, "ImagePullBackOff") ? warning(f, pod->name, "Failed", "Failed to pull") : NULL;
-        *message = *message ? *message : c->message; /* which of a back-off says nothing but that */
-    } else {
-        *reason = NULL;
-        *message = starting_problem(f, pod->name, reason);
-    }
-    return *reason != NULL;
-}
-
-/* Why the pod's claims have no volume, in the words of their events. */
-static const char *unbound_claims(const struct why_facts *f, struct arena *a)
-{
-    const char *all = "";
-    const cJSON *claim, *e;
-
-    cJSON_ArrayForEach(claim, f->claims)
-    {
-        const char *name = json_str(metadata(claim), "name"), *message = NULL;
-        const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
-        const char *class = json_str(json_find(claim, (const char *[]){"spec", NULL}), "storageClassName");
-        if (!name || is(phase, "Bound"))
-            continue;
-        cJSON_ArrayForEach(e, f->events) if (is_about(e, "PersistentVolumeClaim", name)) message =
-            json_str(e, "message");
-        all = arena_printf(a, "%s Claim %s (storage class %s)%s%.500s.", all, name,
-                           class && class[0] ? class : "none", message ? ": " : " is not bound",
-                           message ? message : "");
-    }
-    return all;
-}
-
-static struct finding of_waiting_pod(const struct why_facts *f, const struct pod *pod, const cJSON *object,
-                                     struct arena *a)
-{
-    const bool init = pod->init.state == CONTAINER_WAITING;
-    const char *reason, *message;
-    struct finding g = NOTHING;
-
-    if (!waits_for(f, pod, object, &reason, &message))
-        return g;
-    g.kind = WHY_WAITING;
-    g.reason = arena_strdup(a, reason);
-    /* What the scheduler says of preemption tells nothing more. */
-    g.message = message ? message : "";
-    const char *preemption = strstr(g.message, " preemption: ");
-    g.message =
-        arena_strndup(a, g.message, preemption ? (size_t)(preemption - g.message) : strlen(g.message));
-    g.pod = arena_strdup(a, pod->name);
-    g.uid = arena_strdup(a, pod->uid);
-    g.node = pod->node[0] ? arena_strdup(a, pod->node) : NULL;
-    g.container = arena_strdup(a, init ? pod->init.name : pod->training.name);
-    g.init = init;
-    g.attempt = pod->attempt;
-    g.since_ms = pod->created_ms;
-    const char *lost = condition_of(finding_object(f->nodes, g.node), "Ready", "lastTransitionTime");
-    if (is(g.reason, "NodeLost") && lost)
-        (void)clock_parse_rfc3339(lost, &g.since_ms);
-    g.text = arena_printf(a, "%s%s", g.message, warnings(f, g.pod, a));
-    if (strstr(g.text, "PersistentVolumeClaim"))
-        g.message = arena_printf(a, "%s%s", g.message, unbound_claims(f, a));
-    return g;
-}
-
 /* The most telling pod: one that failed, else the first one that waits. */
 static struct finding of_pods(const struct why_facts *f, struct arena *a)
 {
-    struct finding best = NOTHING;
+    struct finding best = FINDING_NONE;
     const cJSON *object;
 
     cJSON_ArrayForEach(object, f->pods)
@@ -305,14 +132,14 @@ static struct finding of_pods(const struct why_facts *f, struct arena *a)
         struct pod *pod = pod_decode(object, &ignored);
         if (!pod)
             continue;
-        struct finding g = NOTHING;
+        struct finding g = FINDING_NONE;
         if (!strcmp(pod->owner_uid, f->job->uid) && pod->attempt == f->job->status.attempt) {
             g = of_ended_pod(f, pod, a);
-            g = g.kind ? g : of_waiting_pod(f, pod, object, a);
+            g = g.kind ? g : podwait_of(f, pod, object, a);
         }
         if (g.kind > best.kind)
             best = g;
-        else if (g.kind == WHY_WAITING && g.kind == best.kind && is(best.reason, g.reason))
+        else if (g.kind == WHY_WAITING && g.kind == best.kind && same_text(best.reason, g.reason))
             best.others++;
         pod_free(pod);
     }
@@ -330,18 +157,18 @@ static struct finding of_reason(const struct why_facts *f, struct arena *a)
     struct finding g = about_job(word, st->conditions[COND_RUNNING].message);
 
     for (size_t i = 0; i < ARRAY_LEN(NORMAL); i++)
-        if (!word[0] || is(word, NORMAL[i]))
-            return NOTHING;
+        if (!word[0] || same_text(word, NORMAL[i]))
+            return FINDING_NONE;
     for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++)
-        if (is(word, REFUSED[i]))
+        if (same_text(word, REFUSED[i]))
             g.kind = WHY_REFUSED;
     for (size_t i = 0; i < ARRAY_LEN(JOB); i++)
-        if (is(word, JOB[i]))
+        if (same_text(word, JOB[i]))
             return g;
     if (g.kind == WHY_REFUSED)
         return g;
     g.kind = WHY_WAITING; /* of a pod that could not be read */
-    return st->phase == JOB_PENDING ? g : NOTHING;
+    return st->phase == JOB_PENDING ? g : FINDING_NONE;
 }
 
 static bool restarts_now(const struct jobstatus *st)
@@ -364,7 +191,7 @@ static struct finding of_live_job(const struct why_facts *f, struct arena *a)
         return g;
     if (!f->pods && by_reason.kind)
         return by_reason;
-    return restarts_now(st) ? of_failure(f, a) : NOTHING;
+    return restarts_now(st) ? of_failure(f, a) : FINDING_NONE;
 }
 
 static struct finding of_status(const struct why_facts *f, struct arena *a)
@@ -375,11 +202,11 @@ static struct finding of_status(const struct why_facts *f, struct arena *a)
 
     if (manager && strcmp(manager, TRAINJOB_MANAGED_BY) != 0)
         return about_job("ManagedBy", arena_printf(a, "spec.runPolicy.managedBy is %.200s", manager));
-    if (is(st->reason, "Unreadable"))
+    if (same_text(st->reason, "Unreadable"))
         return about_job("Unreadable", st->conditions[COND_RUNNING].message);
     if (st->phase == JOB_SUCCEEDED)
-        return NOTHING;
-    if (st->phase == JOB_FAILED && is(st->reason, "DeadlineExceeded"))
+        return FINDING_NONE;
+    if (st->phase == JOB_FAILED && same_text(st->reason, "DeadlineExceeded"))
         return about_job("JobDeadline", st->conditions[COND_FAILED].message);
     if (st->phase == JOB_FAILED)
         return st->last_failure ? of_failure(f, a)
@@ -387,9 +214,9 @@ static struct finding of_status(const struct why_facts *f, struct arena *a)
     if (invalid->state == COND_TRUE)
         return about_job("InvalidSpec", invalid->message);
     if (st->phase == JOB_NONE)
-        return f->now_ms - f->job->created_ms < NO_STATUS_MS ? NOTHING : about_job("NoStatus", "");
-    if (st->phase == JOB_PAUSED || is(st->reason, JOBSTATUS_PAUSING))
-        return NOTHING;
+        return f->now_ms - f->job->created_ms < NO_STATUS_MS ? FINDING_NONE : about_job("NoStatus", "");
+    if (st->phase == JOB_PAUSED || same_text(st->reason, JOBSTATUS_PAUSING))
+        return FINDING_NONE;
     return of_live_job(f, a);
 }
 

@@ -12,6 +12,8 @@
 #include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 
+#include <string.h>
+
 enum { WHY_GAPS_MAX = 8, WHY_LOG_LINES = 80, WHY_LOG_BYTES = 64 << 10 };
 
 struct why_facts {
@@ -45,6 +47,14 @@ struct finding {
     int others;                               /* so many other pods wait for the same reason */
     bool judged;                              /* the operator's status has this failure */
 };
+
+extern const struct finding FINDING_NONE; /* WHY_FINE, and nothing known */
+
+/* Both are there and equal. */
+static inline bool same_text(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
 
 struct finding finding_of(const struct why_facts *f, struct arena *a);
 
