@@ -158,6 +158,9 @@ static void test_ended_job(void **state)
     put_job(p, 2, "{\"phase\":\"Failed\"}");
     expect_out(p, RUN("logs", "j", "-r0"), 1, "[node-0] a1\n[node-0] a2\n");
     expect_out(p, RUN("logs", "j", "-r0", "--no-follow"), 0, "[node-0] a1\n[node-0] a2\n");
+    assert_int_equal(fake_log_count(p->server, NULL, "since"), 0);
+    expect_out(p, RUN("logs", "j", "--since=1h30m", "-r0"), 1, "[node-0] a1\n[node-0] a2\n");
+    assert_int_equal(fake_log_count(p->server, NULL, "sinceSeconds=5400"), 1);
 }
 
 /* Waits for the pod, follows it over a lost connection, ends with the job: each line once. */
