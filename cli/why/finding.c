@@ -100,7 +100,8 @@ static struct finding of_ended_pod(const struct why_facts *f, const struct pod *
     struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
     struct finding g = FINDING_NONE;
 
-    if (v.class <= VERDICT_SUCCESS)
+    /* One that is being deleted may be so by the operator: of others the status tells soon. */
+    if (v.class <= VERDICT_SUCCESS || (pod->deletion_ms && !pod->disruption[0]))
         return g;
     g.kind = WHY_FAILURE;
     g.judged = false;

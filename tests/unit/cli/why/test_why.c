@@ -128,7 +128,7 @@ static void test_log(void **state)
 
     put_failed(p);
     expect(p, RUN("why", "j"),
-           RUN("Failed: rank of the pod ended with an exception\n", "pod j-node-0, node n1, exit code 1,",
+           RUN("Failed: a rank ended with an exception\n", "pod j-node-0, node n1, exit code 1,",
                "Last lines of j-node-0:\n  first\n  KeyError: 'lr'\n",
                "\nOperator: nothing: ", "\nDo:       "));
     assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=80"), 1);
