@@ -88,6 +88,7 @@ STAGED = {
                       spec(volumes=claim("slow")), {}, "a PersistentVolumeClaim has no volume"),
     "quota": ([quota()], spec(), {}, "a resource quota of namespace"),
     "limit-range": ([limits()], spec(), {}, "a LimitRange of namespace"),
+    "pod-security": ([], spec(), {}, "Pod Security forbids the job's pods"),
     "service-account": ([], spec(serviceAccountName="nobody"), {}, "the pods' service account does not exist"),
     "priority-class": ([], spec(priorityClassName="nothing"), {}, "the pods' priority class does not exist"),
     "gpus": ([], spec(**gpus(99)), {}, "no node has enough free GPUs"),
@@ -123,6 +124,8 @@ def test_why_names_the_cause_first(ns, name):
     others, made, more, causes = STAGED[name]
     if others:
         apply(*others, namespace=ns)
+    if name == "pod-security":
+        kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
     if name == "quota":
         wait_for("the quota to count", lambda: field("resourcequota", "few", ns, "status.hard"), 60)
     apply(job("staged", made, **more), namespace=ns)
