@@ -69,9 +69,14 @@ static int no_such_verb(const char *given, struct err *err)
                    nearest_hint(&near, "", hint));
 }
 
+static bool repeats(const struct verb_option *o)
+{
+    return o->value && sv_ends(sv_from(o->value), "...");
+}
+
 static int keep(struct args *a, const struct verb_option *o, const char *value, struct err *err)
 {
-    int i = 0;
+    int i = repeats(o) ? a->n_set : 0;
 
     while (i < a->n_set && a->set[i].option != o)
         i++;
@@ -184,6 +189,15 @@ const char *args_text(const struct args *a, const char *option, const char *fall
     const char *value = value_of(a, option);
 
     return value ? value : fallback;
+}
+
+const char *args_each(const struct args *a, const char *option, int i)
+{
+    assert(by_name(a->verb, sv_from(option)));
+    for (int k = 0; k < a->n_set; k++)
+        if (!strcmp(a->set[k].option->name, option) && i-- == 0)
+            return a->set[k].value;
+    return NULL;
 }
 
 int args_i64(const struct args *a, const char *option, int64_t min, int64_t max, int64_t *ret,

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-enum { ARGS_OPTIONS_MAX = 32 };
+enum { ARGS_OPTIONS_MAX = 256 };
 
 struct args {
     const struct verb *verb; /* NULL: none was given */
@@ -21,7 +21,7 @@ struct args {
     struct {
         const struct verb_option *option;
         const char *value;
-    } set[ARGS_OPTIONS_MAX]; /* each option once: the last one given counts */
+    } set[ARGS_OPTIONS_MAX]; /* each option once: the last one given counts; but for those that repeat */
     int n_set;
     const char **memory;
 };
@@ -32,6 +32,9 @@ void args_release(struct args *a);
 /* Values of the verb's own options and of the common ones; the name must be in one of the tables. */
 bool args_has(const struct args *a, const char *option);
 const char *args_text(const struct args *a, const char *option, const char *fallback);
+
+/* The i-th value (from 0) of an option that repeats; NULL: there are no more. */
+const char *args_each(const struct args *a, const char *option, int i);
 
 /* An integer option; absent: *ret is unchanged. */
 int args_i64(const struct args *a, const char *option, int64_t min, int64_t max, int64_t *ret,

@@ -1,6 +1,7 @@
 /* main.c - kubectl-ptj: parse the command line, open the connection, run the verb. */
 #include "cli/help.h"
 #include "cli/session.h"
+#include "cli/shown.h"
 
 #include "common/json.h"
 
@@ -22,6 +23,16 @@ static int flushed(int status)
     return status ? status : 1;
 }
 
+/* A message may hold others' text: names in files, the server's words. */
+static void tell(const char *verb, const char *message)
+{
+    cleanup_buf struct buf safe = BUF_INIT(4 * ERR_MSG_BYTES);
+    struct err full;
+
+    (void)shown_line(&safe, sv_from(message), &full);
+    fprintf(stderr, "kubectl ptj%s%s: %s\n", verb ? " " : "", verb ? verb : "", buf_str(&safe));
+}
+
 static int run(const struct args *a, struct err *err)
 {
     cleanup_session struct session s = {0};
@@ -40,7 +51,7 @@ int main(int argc, char **argv)
     json_memory_must();
     signal(SIGPIPE, SIG_IGN);
     if (args_parse(&a, argc, argv, &err) < 0) {
-        fprintf(stderr, "kubectl ptj: %s\n", err.msg);
+        tell(NULL, err.msg);
         return 2;
     }
     if (a.version)
@@ -54,7 +65,7 @@ int main(int argc, char **argv)
     status = run(&a, &err);
     if (status < 0) {
         fflush(stdout);
-        fprintf(stderr, "kubectl ptj %s: %s\n", a.verb->name, err.msg);
+        tell(a.verb->name, err.msg);
         status = 1;
     }
     return flushed(status);

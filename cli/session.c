@@ -41,7 +41,7 @@ void session_close(struct session *s)
 struct answer {
     struct kube_loop *loop;
     cJSON *object;
-    bool done;
+    bool wanted, done;
     struct err err;
 };
 
@@ -52,7 +52,7 @@ static void on_answer(void *ctx, struct kube_reply *reply)
     a->done = true;
     if (reply->err)
         a->err = *reply->err;
-    else if (reply->unreadable)
+    else if (reply->unreadable && a->wanted)
         a->err = *reply->unreadable;
     else
         a->object = TAKE(reply->object);
@@ -61,7 +61,7 @@ static void on_answer(void *ctx, struct kube_reply *reply)
 
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err)
 {
-    struct answer a = {.loop = s->loop};
+    struct answer a = {.loop = s->loop, .wanted = ret != NULL};
     struct kube_call *call = kube_call_start(&s->api, r, on_answer, &a, err);
 
     if (!call)

@@ -28,7 +28,8 @@ struct session {
 int session_open(struct session *s, const struct args *a, struct err *err) MUST_CHECK;
 void session_close(struct session *s);
 
-/* Send one request and wait for its answer; *ret (may be NULL) is the object, to be freed with cJSON_Delete. */
+/* Send one request and wait for its answer; *ret is the object, to be freed with cJSON_Delete. With NULL an object that is too
+ * large to be read back is no error. */
 int session_call(struct session *s, const struct kube_request *r, cJSON **ret, struct err *err) MUST_CHECK;
 
 /* GET the job of this name in the session's namespace. */

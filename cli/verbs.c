@@ -5,7 +5,8 @@
 #include <string.h>
 
 const struct verb *const VERBS[] = {
-    &VERB_WHY, &VERB_LOGS, &VERB_SUSPEND, &VERB_RESUME, &VERB_SCALE, NULL,
+    &VERB_WHY, &VERB_LOGS,   &VERB_SUSPEND, &VERB_RESUME,      &VERB_SCALE, &VERB_CONVERT,
+    &VERB_RUN, &VERB_SUBMIT, &VERB_DEBUG,   &VERB_TENSORBOARD, NULL,
 };
 
 const struct verb_option VERB_COMMON_OPTIONS[] = {

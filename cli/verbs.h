@@ -16,7 +16,7 @@ struct session;
 struct verb_option {
     const char *name;  /* "namespace" for --namespace; NULL ends a list */
     char letter;       /* 'n' for -n; 0: none */
-    const char *value; /* "NAME" in --help; NULL: a flag */
+    const char *value; /* "NAME" in --help; "NAME...": it may be given several times; NULL: a flag */
     const char *help;
     /* What may stand there, for completion: VERB_JOBS and so on, or words separated by spaces; NULL: anything. */
     const char *words;
@@ -49,6 +49,7 @@ struct verb {
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
 extern const struct verb VERB_WHY, VERB_LOGS;
+extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_TENSORBOARD;
 
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];

@@ -147,27 +147,66 @@ static int expect_event(struct reader *r, yaml_event_type_t type, const char *wh
     return event.type == type ? 0 : refuse(r, &event, err, what);
 }
 
+static int begin(struct reader *r, const char *text, size_t len, struct err *err)
+{
+    if (len > YAML_TREE_BYTES_MAX)
+        return err_set(err, ERR_INVALID, "%s: %zu bytes, expected at most %d", r->file, len,
+                       YAML_TREE_BYTES_MAX);
+    if (!yaml_parser_initialize(&r->parser))
+        return err_memory(err, "%s: no memory to read YAML", r->file);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
+    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+    return expect_event(r, YAML_STREAM_START_EVENT, "not YAML", err);
+}
+
+/* From behind the document's start to behind its end. */
+static int read_document(struct reader *r, struct yaml_tree **ret, struct err *err)
+{
+    cleanup_event yaml_event_t root = {0};
+
+    if (next_event(r, &root, err) || read_node(r, &root, 1, ret, err))
+        return -1;
+    return expect_event(r, YAML_DOCUMENT_END_EVENT, "expected the end of the document", err);
+}
+
 int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
                     struct err *err)
 {
-    if (len > YAML_TREE_BYTES_MAX)
-        return err_set(err, ERR_INVALID, "%s: %zu bytes, expected at most %d", file, len,
-                       YAML_TREE_BYTES_MAX);
-
     cleanup_reader struct reader r = {.file = file, .arena = a};
-    cleanup_event yaml_event_t root = {0};
     struct yaml_tree *tree;
 
-    if (!yaml_parser_initialize(&r.parser))
-        return err_memory(err, "%s: no memory to read YAML", file);
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-    yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-    if (expect_event(&r, YAML_STREAM_START_EVENT, "not YAML", err) ||
+    if (begin(&r, text, len, err) ||
         expect_event(&r, YAML_DOCUMENT_START_EVENT, "expected a YAML document, found none", err) ||
-        next_event(&r, &root, err) || read_node(&r, &root, 1, &tree, err) ||
-        expect_event(&r, YAML_DOCUMENT_END_EVENT, "expected the end of the document", err) ||
+        read_document(&r, &tree, err) ||
         expect_event(&r, YAML_STREAM_END_EVENT, "expected one YAML document, found another", err))
         return -1;
     *ret = tree;
+    return 0;
+}
+
+int yaml_documents(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
+                   struct err *err)
+{
+    cleanup_reader struct reader r = {.file = file, .arena = a};
+    struct yaml_tree *first = NULL;
+    struct yaml_tree **tail = &first;
+
+    if (begin(&r, text, len, err))
+        return -1;
+    for (;;) {
+        cleanup_event yaml_event_t event = {0};
+        struct yaml_tree *tree;
+        if (next_event(&r, &event, err))
+            return -1;
+        if (event.type == YAML_STREAM_END_EVENT)
+            break;
+        if (read_document(&r, &tree, err))
+            return -1;
+        if (yaml_is_null(tree))
+            continue;
+        *tail = tree;
+        tail = &tree->next;
+    }
+    *ret = first;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* yaml.h - a small YAML document as a tree, read with places in the errors.
  *
- * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags, duplicate
- * keys and several documents in one file are refused, as is what exceeds the bounds below.
+ * What is read is YAML's plain data: mappings, sequences, scalars. Anchors, aliases, explicit tags and duplicate
+ * keys are refused, as is what exceeds the bounds below; several documents in one file are, but by yaml_documents.
  *
  * Ownership: the tree lives in the arena given; a `struct yaml_at` borrows node, parent and key on the
  *            reader's stack.
@@ -40,11 +40,17 @@ struct yaml_tree {
 int yaml_tree_parse(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
                     struct err *err) MUST_CHECK;
 
+/* All documents of a file that separates them with "---", in a list by `next`; empty ones are left out, NULL: there is none.
+ * The bounds are those of one document, for all together. */
+int yaml_documents(const char *file, const char *text, size_t len, struct arena *a, struct yaml_tree **ret,
+                   struct err *err) MUST_CHECK;
+
 /* A plain scalar that is empty, ~ or null. */
 bool yaml_is_null(const struct yaml_tree *node);
 
-/* The same data as JSON, to be freed with cJSON_Delete: plain true, false, null and decimal numbers are typed, every other
- * scalar is a string. */
+/* The same data as JSON, to be freed with cJSON_Delete. Typed are plain null, decimal numbers, and what kubectl also takes for
+ * booleans (true, yes, on and their opposites, in lower case, capitalised or in capitals) and octal numbers (0644, 0o644);
+ * every other scalar is a string. */
 cJSON *yaml_json(const struct yaml_tree *node);
 
 /* A place in the document. node NULL: absent. */

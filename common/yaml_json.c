@@ -5,6 +5,44 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
+
+/* Whether `s` is this word in lower case, capitalised or in capitals: a tRUE is text. */
+static bool is_word(const char *s, const char *word)
+{
+    const char *rest = s[0] ? s + 1 : s;
+    const size_t len = strlen(word);
+
+    if (strlen(s) != len || strcasecmp(s, word) != 0)
+        return false;
+    return strcmp(rest, word + 1) == 0 || strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == len;
+}
+
+/* 1 or 0; -1: it is no boolean. */
+static int boolean(const char *s)
+{
+    static const char *const WORDS[] = {"false", "no", "off", "true", "yes", "on"};
+
+    for (int i = 0; i < 6; i++)
+        if (is_word(s, WORDS[i]))
+            return i / 3;
+    return -1;
+}
+
+/* 0644 and 0o644: how people write the mode of a file. -1: it is none. */
+static double octal(const char *s)
+{
+    double number = 0;
+
+    if (s[0] != '0' || !s[1])
+        return -1;
+    s += s[1] == 'o' ? 2 : 1;
+    if (!s[0] || strspn(s, "01234567") != strlen(s) || strlen(s) > 17)
+        return -1;
+    for (; *s; s++)
+        number = number * 8 + (*s - '0');
+    return number;
+}
 
 static cJSON *scalar(const struct yaml_tree *node)
 {
@@ -15,8 +53,10 @@ static cJSON *scalar(const struct yaml_tree *node)
         return cJSON_CreateString(s);
     if (yaml_is_null(node))
         return cJSON_CreateNull();
-    if (strcmp(s, "true") == 0 || strcmp(s, "false") == 0)
-        return cJSON_CreateBool(*s == 't');
+    if (boolean(s) >= 0)
+        return cJSON_CreateBool(boolean(s));
+    if (octal(s) >= 0)
+        return cJSON_CreateNumber(octal(s));
     /* Hexadecimal, infinities and the like stay text. */
     if (strspn(s, "+-.0123456789eE") == strlen(s) && sv_f64(sv_from(s), &number) && isfinite(number))
         return cJSON_CreateNumber(number);

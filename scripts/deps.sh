@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test coverage cuda cluster images e2e servers bench peers pictures
+#   scripts/deps.sh build test coverage cuda cluster images e2e servers metrics bench peers pictures
 set -euo pipefail
 
 packages() {
     case $1 in
     build) echo build-essential cmake ninja-build pkg-config libcurl4-openssl-dev libcjson-dev libyaml-dev zlib1g-dev ;;
     test)
-        echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist python3 valgrind musl-dev
+        echo libcmocka-dev openssl clang clang-format libclang-rt-14-dev shellcheck codespell dataset-fashion-mnist python3 python3-yaml valgrind musl-dev
         [ "$(id -u)" -ne 0 ] || echo iptables iproute2 # tests whose packets vanish need root anyway
         ;;
     coverage) echo llvm python3 ;;
@@ -18,8 +18,9 @@ packages() {
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
     pictures) echo chromium fonts-dejavu-core tmux python3-venv ;;
+    metrics) echo prometheus ;; # and promtool; Debian starts a server on port 9090, which nothing here uses
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, bench, peers or pictures" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, metrics, bench, peers or pictures" >&2 && exit 2 ;;
     esac
 }
 

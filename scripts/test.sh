@@ -11,7 +11,7 @@ cd "$REPO"
 style() {
     say "style"
     git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cc' | xargs clang-format --dry-run -Werror
-    git ls-files '*.sh' .ci/run deploy/local/cluster deploy/local/servers | xargs shellcheck -x
+    git ls-files '*.sh' .ci/run deploy/local/cluster deploy/local/servers deploy/local/helm | xargs shellcheck -x
     git ls-files | xargs codespell
     deploy/generate.sh --check
 }
@@ -55,7 +55,7 @@ begin_preparing() {
 }
 
 prepare_kubernetes() {
-    deploy/local/servers build && bench/operator/kwok.sh && { [ "$(id -u)" -ne 0 ] || deploy/local/cluster build; }
+    deploy/local/helm && deploy/local/servers build && bench/operator/kwok.sh && { [ "$(id -u)" -ne 0 ] || deploy/local/cluster build; }
 }
 
 faults() {
@@ -110,7 +110,7 @@ table() {
 
 trap stop_begun EXIT
 export WITH_CUDA=${WITH_CUDA:-on}
-stage packages scripts/deps.sh build test coverage cuda
+stage packages scripts/deps.sh build test coverage cuda metrics
 [ "${1:-}" = --unit ] || stage "more packages" begin_preparing
 stage style style
 stage "build: release" compile

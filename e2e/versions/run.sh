@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# run.sh - the operator against API servers of other Kubernetes versions than the local cluster's; no root, no node.
-#   e2e/versions/run.sh [MINOR]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
-# Without MINOR: the oldest and the newest that deploy/local/servers has, and the oldest also without streamed lists.
+# run.sh - the operator against API servers of other Kubernetes versions than the local cluster's, and the chart with what it
+# brings for Prometheus against the newest; no root, no node.
+#   e2e/versions/run.sh [MINOR | chart]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
+# Without MINOR: the oldest and the newest that deploy/local/servers has, the oldest also without streamed lists, and the chart.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -9,17 +10,29 @@ set -euo pipefail
 SERVERS=$REPO/deploy/local/servers
 VENV=$REPO/build/venv-versions
 REQUIREMENTS=$REPO/e2e/versions/requirements.txt
+MONITORS_MODULE=github.com/prometheus-operator/prometheus-operator@v0.85.0
 BUILD_GB=10 # three versions of Kubernetes, with what the Go compiler keeps of them
 
 build_operator() {
     cmake --preset release >"$LOGS/cmake-release.log" 2>&1 || die "cmake --preset release failed: build/logs/cmake-release.log"
-    cmake --build build/release --target ptj-operator >"$LOGS/build-operator.log" 2>&1 ||
-        die "compiling the operator failed: build/logs/build-operator.log"
+    cmake --build build/release --target ptj-operator torchrun >"$LOGS/build-operator.log" 2>&1 ||
+        die "compiling the operator and the launcher failed: build/logs/build-operator.log"
 }
 
 release_of() {
     "$SERVERS" versions | awk -v minor="$1" '$1 == minor { print $2 }'
 }
+
+# find_monitors: the folder with the definitions of PodMonitor and PrometheusRule, from the Prometheus operator's Go module.
+find_monitors() (
+    HERE=$REPO/deploy/local
+    for file in basics say tools; do
+        # shellcheck source=/dev/null
+        . "$HERE/lib/$file.sh"
+    done
+    require_go
+    go mod download -json "$MONITORS_MODULE" | sed -n 's|^.*"Dir": "\(.*\)".*|\1/example/prometheus-operator-crd|p'
+)
 
 # cases MINOR [SERVER-OPTION...]: all cases against this version, in a folder that is gone afterwards.
 cases() {
@@ -29,10 +42,24 @@ cases() {
     say "Kubernetes $release ${*:2}"
     "$SERVERS" up "$folder" --version "$1" --controller-manager "${@:2}" || return 1
     (cd "$REPO/e2e" && RELEASE=$release TORCHKEEPER_STATE=$folder KUBECONFIG=$folder/admin.conf PATH=$REPO/build/tools:$PATH \
-        "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_versions.py versions/test_admission.py \
-        "${pytest[@]}") || result=1
+        "$VENV/bin/python" -m pytest -p no:cacheprovider "${files[@]}" "${pytest[@]}") || result=1
     "$SERVERS" down "$folder" || result=1
     return "$result"
+}
+
+# The chart's cases, which need servers of their own.
+chart() {
+    local files=(versions/test_chart.py)
+    cases "$newest"
+}
+
+prepare_chart() {
+    "$REPO/scripts/deps.sh" metrics
+    "$SERVERS" build "$newest"
+    "$REPO/deploy/local/helm"
+    MONITORS=$(find_monitors)
+    [ -d "$MONITORS" ] || die "Go has not fetched $MONITORS_MODULE"
+    export MONITORS
 }
 
 # Two at a time: half of their time they wait.
@@ -56,28 +83,33 @@ stop_all() {
     rmdir "$folders" 2>/dev/null || true
 }
 
-minors=() pytest=() all=
+files=(versions/test_versions.py versions/test_admission.py)
+minors=() pytest=() all='' chart=''
 while [ $# -gt 0 ]; do
     if [ "$1" = -- ]; then
         shift
         pytest=("$@")
         break
     fi
-    minors+=("$1")
+    if [ "$1" = chart ]; then chart=chart; else minors+=("$1"); fi
     shift
 done
 cd "$REPO"
 "$REPO/scripts/deps.sh" build servers
 [ -d "$REPO/build/tools" ] || need_disk "$BUILD_GB"
-if [ ${#minors[@]} -eq 0 ]; then
-    all=yes
-    mapfile -t minors < <("$SERVERS" versions | cut -d ' ' -f 1 | sort -V | sed -n '1p;$p')
+mapfile -t range < <("$SERVERS" versions | cut -d ' ' -f 1 | sort -V | sed -n '1p;$p')
+newest=${range[-1]}
+if [ ${#minors[@]} -eq 0 ] && [ -z "$chart" ]; then
+    all=yes chart=chart minors=("${range[@]}")
 fi
 prepare_venv "$VENV" "$REQUIREMENTS" "pytest (build/venv-versions)"
 build_operator
-"$SERVERS" build "${minors[@]}"
-say "deploy/local/servers"
-(cd "$REPO/e2e" && "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_servers.py)
+[ ${#minors[@]} -eq 0 ] || "$SERVERS" build "${minors[@]}"
+[ -z "$chart" ] || prepare_chart
+if [ ${#minors[@]} -gt 0 ]; then
+    say "deploy/local/servers"
+    (cd "$REPO/e2e" && "$VENV/bin/python" -m pytest -p no:cacheprovider versions/test_servers.py)
+fi
 folders=$(mktemp -d)
 trap stop_all EXIT
 failed=() pair=()
@@ -88,6 +120,7 @@ done
 if [ "$all" = yes ]; then
     beside "versions-${minors[0]}-without-WatchList" cases "${minors[0]}" --apiserver-arg --feature-gates=WatchList=false
 fi
+[ -z "$chart" ] || beside versions-chart chart
 finish_pair
-[ ${#failed[@]} -eq 0 ] || die "failed with Kubernetes ${failed[*]}"
-say "passed with Kubernetes ${minors[*]}"
+[ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
+say "passed: ${minors[*]} $chart"

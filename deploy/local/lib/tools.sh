@@ -112,6 +112,27 @@ build_tool() {
     say "built $name in $(seconds_since "$started") s"
 }
 
+# install_go_program NAME PACKAGE VERSION WHAT: one whose module builds as it is; its own go.sum fixes its parts. The caller
+# holds the lock.
+install_go_program() {
+    local name=$1 wanted=$2@$3 started=$EPOCHREALTIME log=$TOOLS/$1.log
+    go_program_is_current "$@" && return
+    require_go
+    say "building $4"
+    if ! GOBIN=$TOOLS/$name.new GOFLAGS='' CGO_ENABLED=0 nice go install -trimpath -ldflags "-s -w" "$wanted" >"$log" 2>&1; then
+        tail -n 8 -- "$log" >&2
+        die "building $name failed; log: $log"
+    fi
+    mv -f -- "$TOOLS/$name.new/$name" "$TOOLS/$name"
+    rm -rf -- "$TOOLS/$name.new"
+    printf '%s\n' "$wanted" | write_file "$TOOLS/$name.stamp"
+    say "built $name in $(seconds_since "$started") s"
+}
+
+go_program_is_current() {
+    [ -x "$TOOLS/$1" ] && [ "$(cat -- "$TOOLS/$1.stamp" 2>/dev/null)" = "$2@$3" ]
+}
+
 # A Go that is older than the module wants fetches the newer one itself; one that is new enough
 # must not, so that it also works without a network.
 toolchain() {

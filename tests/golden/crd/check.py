@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """check.py - send every manifest of this folder to an API server that has the CRD, and look at what it answers.
 
-  good-*.yaml    must be admitted, and come back with every field they were sent with
+  good-*.yaml    must be admitted, and come back with every field they were sent with; so must what `kubectl ptj convert` made of
+                 Kubeflow's jobs (../convert/*/out.yaml)
   bad-*.yaml     must be refused with the text behind each "# want:"; one of them names the path of the field
   update-*.yaml  the first document is created and gets the status behind "# status:"; then the second replaces it: the
                  answer must hold the text behind each "# want:", or be an admission when that is "ok"
@@ -219,6 +220,8 @@ def check_scale(api, job, wants, status, numbers):
 def main():
     names = {kind: sorted(path.name for path in HERE.glob(f"{kind}-*.yaml")) for kind in ("good", "bad", "update", "scale")}
     names["good"].append("../tutorial/job.yaml")
+    names["good"] += [f"../convert/{path.parent.name}/out.yaml" for path in sorted(HERE.glob("../convert/*/out.yaml"))
+                      if path.read_text().count("apiVersion: batch") == 1]
     read = documents([CRD, *names["good"], *names["bad"], *names["update"], *names["scale"]])
     bad = 0
 

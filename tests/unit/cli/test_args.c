@@ -49,6 +49,22 @@ static void test_where_options_stand(void **state)
     expect_namespace(LINE(W("-n"), W("old"), W("scale"), W("job"), W("3"), W("-n"), W("team")));
 }
 
+static void test_options_that_repeat(void **state)
+{
+    (void)state;
+    cleanup_args struct args a = {0};
+    struct err err;
+    char **argv =
+        LINE(W("submit"), W("s"), W("-e"), W("A=1"), W("--image=i"), W("--env=B=2"), W("--image=j"));
+
+    assert_int_equal(args_parse(&a, 8, argv, &err), 0);
+    assert_string_equal(args_each(&a, "env", 0), "A=1");
+    assert_string_equal(args_each(&a, "env", 1), "B=2");
+    assert_null(args_each(&a, "env", 2));
+    assert_null(args_each(&a, "claim", 0));
+    assert_string_equal(args_text(&a, "image", NULL), "j");
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -76,6 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_where_options_stand),
+        cmocka_unit_test(test_options_that_repeat),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_help_needs_no_operands),
     };

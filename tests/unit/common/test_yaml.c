@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "common/buf.h"
+#include "common/json.h"
 #include "common/yaml.h"
 
 #include <string.h>
@@ -160,6 +161,45 @@ static void errors_name_the_place(void **state)
     assert_int_equal(i, 0);
 }
 
+static void reads_several_documents(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *tree;
+    struct err err;
+    const char *text = "# first\na: 1\n---\n# nothing\n---\n\nb: 2\n...\n---\n- c\n";
+
+    assert_int_equal(yaml_documents("f.yaml", text, strlen(text), &a, &tree, &err), 0);
+    assert_string_equal(tree->first->key, "a");
+    assert_int_equal(tree->next->first->line, 7);
+    assert_string_equal(tree->next->first->key, "b");
+    assert_int_equal(tree->next->next->line, 10);
+    assert_null(tree->next->next->next);
+    assert_int_equal(yaml_documents("f.yaml", "# none\n", 7, &a, &tree, &err), 0);
+    assert_null(tree);
+    text = "a: 1\n---\nb: [\n---\n";
+    assert_int_equal(yaml_documents("f.yaml", text, strlen(text), &a, &tree, &err), -1);
+    assert_memory_equal(err.msg, "f.yaml:4: ", 10);
+}
+
+static void types_scalars_as_kubectl_does(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena a = {0};
+    struct yaml_tree *tree;
+    struct err err;
+    cleanup_buf struct buf out = BUF_INIT(1 << 10);
+
+    assert_int_equal(
+        parse("[0644, 0o17, 0, 08, 0x1f, 1e3, yes, Off, TRUE, tRUE, 'no', null, ~, y, 0.5, 1.2.3]", &a, &tree,
+              &err),
+        0);
+    cleanup_json cJSON *json = yaml_json(tree);
+    assert_int_equal(json_write(json, &out, &err), 0);
+    assert_string_equal(buf_str(&out), "[420,15,0,8,\"0x1f\",1000,true,false,true,\"tRUE\",\"no\",null,null,"
+                                       "\"y\",0.5,\"1.2.3\"]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +208,8 @@ int main(void)
         cmocka_unit_test(has_limits),
         cmocka_unit_test(survives_every_cut),
         cmocka_unit_test(errors_name_the_place),
+        cmocka_unit_test(reads_several_documents),
+        cmocka_unit_test(types_scalars_as_kubectl_does),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static void default_text(cJSON *o, const char *key, const char *value)
 }
 
 /* job.yaml with its bases merged. */
-static cJSON *read_job(const char *folder, struct err *err)
+cJSON *plancase_job(const char *folder, struct err *err)
 {
     char path[512];
 
@@ -336,7 +336,7 @@ cJSON *plancase_run(const char *folder, struct err *err)
 
     snprintf(path, sizeof(path), "%s/pods.yaml", folder);
     cleanup_json cJSON *doc = yamldoc_read(path, err);
-    cleanup_json cJSON *job = doc ? read_job(folder, err) : NULL;
+    cleanup_json cJSON *job = doc ? plancase_job(folder, err) : NULL;
     if (!job || make_plan(job, doc, &a, &plan, &now_ms, err) < 0)
         return NULL;
     cleanup_json cJSON *first = first_conditions(now_ms);

@@ -11,6 +11,9 @@
 
 #include "common/json.h"
 
+/* The job of the case in `folder`, with what the API server would have added to its metadata. */
+cJSON *plancase_job(const char *folder, struct err *err) MUST_CHECK;
+
 /* `folder` holds the case. The plan as it would stand in want.yaml. */
 cJSON *plancase_run(const char *folder, struct err *err) MUST_CHECK;
 

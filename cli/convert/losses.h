@@ -1,0 +1,37 @@
+/* losses.h - what a conversion could not say: a line for each field, with its path and the reason. Pure.
+ *
+ * Ownership: the text is the caller's buffer; the subject is borrowed.
+ * Errors:    none: a line that does not fit into the buffer is counted, and missing from the text.
+ */
+#ifndef TK_CLI_CONVERT_LOSSES_H
+#define TK_CLI_CONVERT_LOSSES_H
+
+#include "common/json.h"
+
+struct losses {
+    struct buf *text;    /* "TrainJob a: spec.x: reason\n" */
+    const char *subject; /* "TrainJob a" */
+    int lost;            /* fields that were not converted */
+};
+
+/* The field at this place was not converted, or not as it is meant. */
+void losses_add(struct losses *l, const struct json_at *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Something to know that loses nothing. */
+void losses_note(struct losses *l, const struct json_at *at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A member of an object and what is lost with it; NULL: nothing, it is converted elsewhere or does not matter. */
+struct losses_field {
+    const char *key;
+    const char *reason;
+};
+
+/* Add each member of the object that is set and that the table (ended by key NULL) does not name, or names with a reason. */
+void losses_members(struct losses *l, const struct json_at *at, const struct losses_field *fields);
+
+/* Whether the node says anything: it is there, and neither null nor an empty text, list or object. */
+bool losses_is_set(const cJSON *node);
+
+#endif

@@ -1,0 +1,61 @@
+/* parts.h - one conversion under way; shared by the files of convert/ only.
+ *
+ * Ownership: the result lives in `job` until convert_job hands it over; the rest is borrowed.
+ */
+#ifndef TK_CLI_CONVERT_PARTS_H
+#define TK_CLI_CONVERT_PARTS_H
+
+#include "cli/convert/convert.h"
+#include "operator/api/trainjob.h"
+
+struct conversion {
+    const struct json_at *root; /* the manifest */
+    const cJSON *entries;
+    struct losses *losses;
+    cJSON *job; /* the result; its parts: */
+    cJSON *metadata, *spec;
+    cJSON *known_runtime; /* one that was not among the entries; freed by convert_job */
+    struct arena *arena;
+};
+
+/* The two kinds. */
+int convert_pytorchjob(struct conversion *c, struct err *err) MUST_CHECK;
+int convert_trainjob(struct conversion *c, struct err *err) MUST_CHECK;
+
+/* A PyTorchJob's elasticPolicy; after replicaSpecs and procPerNode have been made. */
+int convert_elastic(struct conversion *c, const struct json_at *policy, struct err *err) MUST_CHECK;
+
+/* Where torchrun's options begin in command and args of a container, as one list; -1: it runs no torchrun. */
+int convert_torchrun_at(const cJSON *container);
+
+/* Move the torchrun command of a container into spec.torchrunConfig and the container's args. `at`: the container's place in
+ * the manifest. */
+void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container);
+
+/* The runtime that a TrainJob's runtimeRef names: among the entries, or the well-known torch-distributed. NULL: see err. */
+const cJSON *convert_find_runtime(struct conversion *c, const struct json_at *ref,
+                                  struct err *err) MUST_CHECK;
+
+/* Merge a pod template's or pod spec's patch as the API server's strategic merge does: containers, volumes, variables and the
+ * like by name, objects by member, other lists as a whole. */
+void convert_merge(cJSON *to, const cJSON *patch);
+
+/* A member of the manifest itself; paths begin with it. */
+struct json_at convert_top(const struct json_at *root, const char *key);
+
+/* Return the member; an absent one is added as an empty object. */
+cJSON *convert_object(cJSON *parent, const char *key);
+
+/* Copy a member that is set, under another name. */
+void convert_copy(cJSON *to, const char *key, const struct json_at *from);
+
+/* The variable in a container's env; NULL: there is none. */
+cJSON *convert_variable(const cJSON *container, const char *name);
+
+/* Add the variable to a container, unless it is there. */
+void convert_add_variable(cJSON *container, const char *name, const char *value);
+
+/* A pod template of the manifest as ours: labels and annotations, and the spec without restartPolicy. */
+cJSON *convert_template(struct conversion *c, const struct json_at *template);
+
+#endif

@@ -1,0 +1,136 @@
+/* torchrun.c - take a container's own torchrun command apart: torchrunConfig says the same. */
+#include "cli/convert/parts.h"
+
+#include "common/sv.h"
+
+#include <string.h>
+
+/* The words of command and args, as the kernel would get them. */
+static int words_of(const cJSON *container, const cJSON **ret, int max)
+{
+    static const char *const KEYS[] = {"command", "args"};
+    const cJSON *w;
+    int n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(KEYS); i++)
+        cJSON_ArrayForEach(w, cJSON_GetObjectItemCaseSensitive(container, KEYS[i]))
+        {
+            if (!cJSON_IsString(w) || n == max)
+                return -1;
+            ret[n++] = w;
+        }
+    return n;
+}
+
+enum { WORDS_MAX = 1024 };
+
+static bool is_program(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+
+    return strncmp(base, name, strlen(name)) == 0 &&
+           strspn(base + strlen(name), ".0123456789") == strlen(base + strlen(name));
+}
+
+/* torchrun, or python [-u] -m torch.distributed.run (or its old name launch). */
+static int options_at(const cJSON *const *words, int n)
+{
+    int i = 1;
+
+    if (n > 0 && is_program(words[0]->valuestring, "torchrun"))
+        return 1;
+    if (n == 0 || !is_program(words[0]->valuestring, "python"))
+        return -1;
+    while (i < n && strcmp(words[i]->valuestring, "-u") == 0)
+        i++;
+    if (i + 1 < n && strcmp(words[i]->valuestring, "-m") == 0 &&
+        (strcmp(words[i + 1]->valuestring, "torch.distributed.run") == 0 ||
+         strcmp(words[i + 1]->valuestring, "torch.distributed.launch") == 0))
+        return i + 2;
+    return -1;
+}
+
+int convert_torchrun_at(const cJSON *container)
+{
+    const cJSON *words[WORDS_MAX];
+    const int n = words_of(container, words, WORDS_MAX);
+
+    return n < 0 ? -1 : options_at(words, n);
+}
+
+/* An option without dashes, with '-' for '_'. */
+static struct sv option_name(struct conversion *c, const char *word)
+{
+    char *name = arena_strdup(c->arena, word + strspn(word, "-"));
+
+    name[strcspn(name, "=")] = '\0';
+    for (char *p = name; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    return sv_from(name);
+}
+
+static bool one_of(struct sv name, const char *const *list)
+{
+    for (; *list; list++)
+        if (sv_eq(name, *list))
+            return true;
+    return false;
+}
+
+/* An option with its value (NULL: a flag) goes into torchrunConfig. */
+static void take_option(struct conversion *c, const struct json_at *at, const char *word, struct sv name,
+                        const char *value)
+{
+    static const char *const OPERATORS[] = {"nnodes",      "rdzv-endpoint", "rdzv-id",
+                                            "node-rank",   "local-addr",    "master-addr",
+                                            "master-port", "standalone",    NULL};
+    static const char *const KEYS[][2] = {
+        {"nproc-per-node", "procPerNode"}, {"rdzv-backend", "rdzvBackend"}, {"max-restarts", "maxRestarts"}};
+    cJSON *torchrun = convert_object(c->spec, "torchrunConfig");
+    int64_t n;
+
+    if (one_of(name, OPERATORS)) {
+        losses_add(c->losses, at, "torchrun's option %.40s is left out: the operator sets it", word);
+        return;
+    }
+    for (size_t i = 0; value && i < ARRAY_LEN(KEYS); i++)
+        if (sv_eq(name, KEYS[i][0])) {
+            cJSON_DeleteItemFromObjectCaseSensitive(torchrun, KEYS[i][1]);
+            if (i == 2 && sv_i64(sv_from(value), 0, INT32_MAX, &n))
+                cJSON_AddNumberToObject(torchrun, KEYS[i][1], (double)n);
+            else
+                cJSON_AddStringToObject(torchrun, KEYS[i][1], value);
+            return;
+        }
+    cJSON *extra = cJSON_GetObjectItemCaseSensitive(torchrun, "extraOptions");
+    extra = extra ? extra : cJSON_AddArrayToObject(torchrun, "extraOptions");
+    cJSON_AddItemToArray(extra, cJSON_CreateString(word));
+    if (value && !strchr(word, '='))
+        cJSON_AddItemToArray(extra, cJSON_CreateString(value));
+}
+
+void convert_torchrun(struct conversion *c, const struct json_at *at, cJSON *container)
+{
+    static const char *const FLAGS[] = {
+        "m", "module", "no-python", "run-path", "standalone", "virtual-local-rank", NULL};
+    const cJSON *words[WORDS_MAX];
+    const int n = words_of(container, words, WORDS_MAX);
+    cJSON *args = cJSON_CreateArray();
+    int i = n < 0 ? n : options_at(words, n);
+
+    while (i >= 0 && i < n && words[i]->valuestring[0] == '-') {
+        const char *word = words[i++]->valuestring;
+        const struct sv name = option_name(c, word);
+        const char *equals = strchr(word, '=');
+        const char *value = equals                          ? equals + 1
+                            : !one_of(name, FLAGS) && i < n ? words[i++]->valuestring
+                                                            : NULL;
+        take_option(c, at, word, name, value);
+    }
+    for (; i >= 0 && i < n; i++)
+        cJSON_AddItemToArray(args, cJSON_CreateString(words[i]->valuestring));
+    cJSON_DeleteItemFromObjectCaseSensitive(container, "command");
+    cJSON_DeleteItemFromObjectCaseSensitive(container, "args");
+    cJSON_AddItemToObject(container, "args", args);
+}

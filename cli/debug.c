@@ -1,0 +1,136 @@
+/* debug.c - kubectl ptj debug: a shell or a command in the training container of a rank. */
+#include "cli/kubectl.h"
+
+#include "common/json.h"
+#include "operator/api/trainjob.h"
+#include "operator/plan/naming.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { COMMAND_MAX = 512 };
+
+/* Processes in each pod; 0: only the pod knows. */
+static int64_t procs_of(const struct trainjob_spec *spec)
+{
+    const cJSON *pod = json_find(spec->replica_specs[0].template, (const char *[]){"spec", NULL});
+    int64_t n = 1;
+    bool some;
+
+    if (!spec->torchrun.enabled || spec->debug.enabled)
+        return 1;
+    if (sv_i64(sv_from(spec->torchrun.proc_per_node), 1, INT32_MAX, &n))
+        return n;
+    return strcmp(spec->torchrun.proc_per_node, "cpu") == 0
+               ? 0
+               : trainjob_gpus(trainjob_training_container(pod), &some);
+}
+
+struct place {
+    const char *pod, *container;
+};
+
+static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, struct place *ret,
+                     struct err *err)
+{
+    const int64_t procs = rank ? procs_of(&job->spec) : 1;
+    int64_t order = procs ? rank / procs : 0;
+
+    if (!procs)
+        return err_set(
+            err, ERR_INVALID,
+            "--rank: procPerNode is %s, so which pod a rank is in is not known here: use kubectl exec POD",
+            job->spec.torchrun.proc_per_node);
+    for (int i = 0; i < job->spec.n_replica_specs; i++) {
+        const struct replica_spec *r = &job->spec.replica_specs[i];
+        const cJSON *pod = json_find(r->template, (const char *[]){"spec", NULL});
+        if (order < r->replicas) {
+            ret->pod = naming_pod(a, job->name, r->type, (int)order);
+            ret->container = json_str(trainjob_training_container(pod), "name");
+            return 0;
+        }
+        order -= r->replicas;
+    }
+    return err_set(err, ERR_INVALID, "--rank: expected 0..%lld, got %lld",
+                   (long long)(job->spec.pods * procs - 1), (long long)rank);
+}
+
+/* exec into a pod that does not run says little; this says what is the matter. */
+static int check_runs(struct session *s, const char *pod, struct err *err)
+{
+    const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
+    cleanup_json cJSON *object = NULL;
+
+    if (session_call(s, &r, &object, err) < 0)
+        return err->kind == ERR_NOT_FOUND
+                   ? err_set(err, ERR_NOT_FOUND,
+                             "the pod %s does not exist now: kubectl ptj watch shows the job", pod)
+                   : -1;
+    const char *phase = json_str(json_find(object, (const char *[]){"status", NULL}), "phase");
+    if (!phase || strcmp(phase, "Running") != 0)
+        return err_set(err, ERR_INVALID,
+                       "the pod %s does not run, its phase is %.20s: kubectl ptj why explains it; to look "
+                       "around in a pod "
+                       "that trains nothing, set spec.runMode.debug.enabled: true",
+                       pod, phase ? phase : "unknown");
+    return 0;
+}
+
+static int enter(struct session *s, const struct args *a, const struct place *at, struct err *err)
+{
+    static const char *const SHELL[] = {"sh", "-c", "command -v bash >/dev/null && exec bash || exec sh"};
+    const char *words[COMMAND_MAX + 16] = {"exec", "-i"};
+    int n = 2;
+
+    if (a->n_operands - 1 > COMMAND_MAX)
+        return err_set(err, ERR_INVALID, "a command of more than %d words", COMMAND_MAX);
+    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+        words[n++] = "-t";
+    words[n++] = at->pod;
+    words[n++] = "-c";
+    words[n++] = at->container;
+    words[n++] = "--";
+    for (int i = 1; i < a->n_operands; i++)
+        words[n++] = a->operands[i];
+    for (size_t i = 0; a->n_operands == 1 && i < ARRAY_LEN(SHELL); i++)
+        words[n++] = SHELL[i];
+    return kubectl_become(s, a, words, err);
+}
+
+static int run(struct session *s, const struct args *a, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    cJSON *object = NULL;
+    struct place at = {0};
+    int64_t rank = 0;
+
+    if (args_i64(a, "rank", 0, INT32_MAX, &rank, err) < 0 || session_job(s, a->operands[0], &object, err) < 0)
+        return -1;
+    cleanup_trainjob struct trainjob *job = trainjob_decode(object, err);
+    if (!job)
+        return -1;
+    if (job->spec_error)
+        return err_set(err, ERR_INVALID, "the job's spec is invalid: %s", job->spec_error);
+    if (find_rank(job, rank, &arena, &at, err) < 0 || check_runs(s, at.pod, err) < 0)
+        return -1;
+    return enter(s, a, &at, err);
+}
+
+static const struct verb_option OPTIONS[] = {
+    {"rank", 'r', "N", "the rank whose pod is entered (default: 0)", NULL},
+    {0},
+};
+
+const struct verb VERB_DEBUG = {
+    .name = "debug",
+    .operands = "NAME [-- COMMAND...]",
+    .operands_min = 1,
+    .operands_max = VERB_ANY,
+    .words = VERB_JOBS,
+    .summary = "a shell in the pod of a rank",
+    .about = "Runs `kubectl exec` in the training container of the rank's pod: bash or else sh, or the "
+             "command. Needs kubectl in "
+             "$PATH and the right to create pods/exec.",
+    .options = OPTIONS,
+    .run = run,
+};

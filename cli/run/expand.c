@@ -1,0 +1,50 @@
+/* expand.c - expand $(NAME) as the kubelet does. */
+#include "cli/run/expand.h"
+
+#include "common/buf.h"
+
+#include <string.h>
+
+static const char *too_long(struct err *err)
+{
+    err_set(err, ERR_INVALID, "a word of the command or of the environment is longer than %d bytes",
+            EXPAND_BYTES_MAX);
+    return NULL;
+}
+
+const char *expand(struct arena *a, const char *text, const struct expand_scope *scope, struct err *err)
+{
+    cleanup_buf struct buf out = BUF_INIT(EXPAND_BYTES_MAX);
+    const char *from = text; /* what is not in `out` yet */
+    const char *last = strrchr(text, ')');
+
+    for (const char *p = strchr(text, '$'); p; p = strchr(p, '$')) {
+        const char *end = p[1] == '(' && last && p < last ? strchr(p, ')') : NULL;
+        const char *value =
+            end ? scope->value(scope->ctx, arena_strndup(a, p + 2, (size_t)(end - p - 2))) : NULL;
+        const char *next = end ? end + 1 : p + 1;
+        if (p[1] == '$') {
+            value = "$";
+            next = p + 2;
+        }
+        if (value) {
+            if (buf_append(&out, from, (size_t)(p - from), err) < 0 || buf_puts(&out, value, err) < 0)
+                return too_long(err);
+            from = next;
+        }
+        p = next;
+    }
+    return buf_puts(&out, from, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
+}
+
+const char *expand_replace(struct arena *a, const char *text, const char *what, const char *by,
+                           struct err *err)
+{
+    cleanup_buf struct buf out = BUF_INIT(EXPAND_BYTES_MAX);
+    const char *at;
+
+    for (; (at = strstr(text, what)); text = at + strlen(what))
+        if (buf_append(&out, text, (size_t)(at - text), err) < 0 || buf_puts(&out, by, err) < 0)
+            return too_long(err);
+    return buf_puts(&out, text, err) < 0 ? too_long(err) : arena_strdup(a, buf_str(&out));
+}

@@ -1,0 +1,175 @@
+/* verb.c - kubectl ptj run: run a job's manifest on this machine, without a cluster. */
+#include "cli/files.h"
+#include "cli/jobfile.h"
+#include "cli/run/processes.h"
+#include "cli/session.h"
+#include "cli/shown.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 16 << 20 };
+
+static const char *of_shell(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name);
+}
+
+/* The one job in the file, or the one of this name. */
+static struct trainjob *read_job(const struct args *a, struct err *err)
+{
+    cleanup_json cJSON *entries = cJSON_CreateArray();
+    const char *name = args_text(a, "name", NULL);
+    const cJSON *entry, *found = NULL;
+    int n = 0;
+
+    if (files_objects(a->operands[0], entries, err) < 0)
+        return NULL;
+    cJSON_ArrayForEach(entry, entries)
+    {
+        const cJSON *o = jobfile_object(entry);
+        const char *kind = json_str(o, "kind");
+        const char *own = json_str(json_find(o, (const char *[]){"metadata", NULL}), "name");
+        if (kind && !strcmp(kind, TRAINJOB_KIND) && (!name || (own && !strcmp(own, name)))) {
+            found = entry;
+            n++;
+        }
+    }
+    if (n != 1) {
+        err_set(err, ERR_INVALID, "%.100s: expected one " TRAINJOB_KIND "%s%.63s, found %d%s", a->operands[0],
+                name ? " named " : "", name ? name : "", n,
+                n ? ": choose with --name" : " (kubectl ptj convert makes one of Kubeflow's jobs)");
+        return NULL;
+    }
+    struct trainjob *job = jobfile_decode(jobfile_object(found), args_text(a, "namespace", "default"), err);
+    if (!job)
+        err_wrap(err, "%.100s", jobfile_place(found));
+    return job;
+}
+
+static void tell(const char *text)
+{
+    cleanup_buf struct buf safe = BUF_INIT(4096);
+    struct err full;
+
+    (void)shown_line(&safe, sv_from(text), &full);
+    fprintf(stderr, "kubectl ptj run: %s\n", buf_str(&safe));
+}
+
+/* What is not as in the cluster. */
+static void tell_differences(const struct localpod *pod, struct arena *a)
+{
+    for (int i = 0; i < pod->n_env; i++) {
+        const struct localpod_variable *v = &pod->env[i];
+        if (v->from)
+            tell(arena_printf(a, "%s comes from %s: %s", v->name, v->from,
+                              v->value ? "taken from this shell" : "not set; export it before"));
+    }
+    if (pod->working_dir)
+        tell(arena_printf(a, "the working folder %s is not used: it runs in this one", pod->working_dir));
+    if (pod->mounts)
+        tell("volumes are not mounted: paths are this machine's");
+}
+
+/* One after the other: a thousand pods need not be in memory. */
+static int print_all(const struct trainjob *job, int first, int n, struct err *err)
+{
+    for (int i = 0; i < n; i++) {
+        cleanup_buf struct buf text = BUF_INIT(TEXT_MAX);
+        cleanup_arena struct arena arena = {0};
+        const struct expand_scope shell = {of_shell, NULL};
+        struct localpod pod;
+        if (localpod_make(job, first + i, &shell, &arena, &pod, err) < 0)
+            return -1;
+        if (i == 0)
+            tell_differences(&pod, &arena);
+        if (localpod_print(&pod, &text, err) < 0)
+            return -1;
+        printf("# pod %s\n%s", pod.name, buf_str(&text));
+    }
+    return 0;
+}
+
+static int start_all(const struct trainjob *job, int first, int n, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    const struct expand_scope shell = {of_shell, NULL};
+    struct localpod *pods = arena_array(&arena, (size_t)n, struct localpod);
+
+    for (int i = 0; i < n; i++)
+        if (localpod_make(job, first + i, &shell, &arena, &pods[i], err) < 0)
+            return -1;
+    tell_differences(&pods[0], &arena);
+    if (n > 1)
+        return processes_run(pods, n, err);
+    fflush(NULL);
+    const int status = processes_become(&pods[0], err);
+    tell(err->msg);
+    return status;
+}
+
+static int run_pods(const struct args *a, const struct trainjob *job, struct err *err)
+{
+    int64_t index = 0;
+    int first = 0;
+    int n = job->spec.pods;
+
+    if (args_i64(a, "index", 0, TRAINJOB_PODS_MAX, &index, err) < 0)
+        return -1;
+    if (args_has(a, "type") || args_has(a, "index")) {
+        first = localpod_order(job, args_text(a, "type", NULL), index, err);
+        n = 1;
+    }
+    if (first < 0)
+        return -1;
+    if (n > PROCESSES_MAX && !args_has(a, "dry-run"))
+        return err_set(
+            err, ERR_INVALID,
+            "the job has %d pods, at most %d run on one machine: choose one with --type and --index", n,
+            PROCESSES_MAX);
+    return args_has(a, "dry-run") ? print_all(job, first, n, err) : start_all(job, first, n, err);
+}
+
+static int run(struct session *s, const struct args *a, struct err *err)
+{
+    (void)s;
+    cleanup_trainjob struct trainjob *job = read_job(a, err);
+    return job ? run_pods(a, job, err) : -1;
+}
+
+static const struct verb_option OPTIONS[] = {
+    {"name", 0, "NAME", "which of several jobs in the file", NULL},
+    {"type", 0, "TYPE", "run one pod: of this type (default: the first)", NULL},
+    {"index", 0, "N", "run one pod: its index within the type (default: 0)", NULL},
+    {"dry-run", 0, NULL, "print the commands for a shell, and run nothing", NULL},
+    {0},
+};
+
+const struct verb VERB_RUN = {
+    .name = "run",
+    .operands = "FILE",
+    .operands_min = 1,
+    .operands_max = 1,
+    .words = VERB_FILES,
+    .summary = "run a job's manifest on this machine, without a cluster",
+    .about =
+        "Starts what the training containers of the job's pods would run, with the same arguments and "
+        "environment, in the "
+        "current folder and with this shell's environment below the job's. FILE may be - for stdin.\n"
+        "All pods run side by side, at most 16, and meet on 127.0.0.1; they share the machine's GPUs. With "
+        "--type or --index "
+        "one pod runs alone: the others may be started in other terminals.\n"
+        "Not as in the cluster: torchrun is the one in $PATH; no image, volumes, limits, init containers and "
+        "sidecars; "
+        "nothing is restarted. Variables from secrets and config maps are taken from this shell, and named "
+        "where it lacks "
+        "them. PTJ_JOB_UID is local-NAME; PTJ_TERMINATION_LOG and TORCHKEEPER_PROGRESS_PORT are not set.\n"
+        "Exit status: the program's (127: not found); of several pods the first failure's, which ends the "
+        "others. After the "
+        "success of the first pod the others have 30 s, and 0 is the result.",
+    .options = OPTIONS,
+    .offline = true,
+    .run = run,
+};

@@ -1,0 +1,130 @@
+/* code.c - read a script or a folder, within the bounds of a ConfigMap. */
+#include "cli/submit/code.h"
+
+#include "common/fsutil.h"
+#include "common/text.h"
+#include "kube/auth/base64.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct reading {
+    struct arena *a;
+    struct code *ret;
+    const char *root;
+    size_t bytes;
+};
+
+static int too_large(const struct reading *r, struct err *err)
+{
+    return err_set(err, ERR_INVALID,
+                   "%.80s: more than %d bytes, which a ConfigMap holds: put it into the image or on a claim, "
+                   "and submit a "
+                   "small script that runs it (--claim)",
+                   r->root, CODE_BYTES_MAX);
+}
+
+static bool is_text(const char *bytes, size_t len, struct arena *a)
+{
+    if (memchr(bytes, '\0', len))
+        return false;
+    char *copy = arena_strndup(a, bytes, len);
+    text_mend(copy);
+    return memcmp(copy, bytes, len) == 0;
+}
+
+static int add_file(struct reading *r, const char *at, const char *path, struct err *err)
+{
+    cleanup_buf struct buf bytes = BUF_INIT(CODE_BYTES_MAX);
+    cleanup_buf struct buf base64 = BUF_INIT(CODE_BYTES_MAX * 2);
+    struct code_file *f = &r->ret->files[r->ret->n];
+
+    if (r->ret->n == CODE_FILES_MAX)
+        return err_set(err, ERR_INVALID,
+                       "%.100s: more than %d files: put them into the image or on a claim (--claim)", r->root,
+                       CODE_FILES_MAX);
+    if (fs_read_regular(at, &bytes, err) < 0)
+        return err->kind == ERR_INVALID ? too_large(r, err) : -1; /* it is a regular file */
+    r->bytes += bytes.len;
+    if (r->bytes > CODE_BYTES_MAX)
+        return too_large(r, err);
+    f->path = arena_strdup(r->a, path);
+    f->binary = !is_text(buf_str(&bytes), bytes.len, r->a);
+    if (f->binary && base64_encode(bytes.data, bytes.len, &base64, err) < 0)
+        return -1;
+    f->content = arena_strdup(r->a, buf_str(f->binary ? &base64 : &bytes));
+    r->ret->n++;
+    return 0;
+}
+
+static int add_folder(struct reading *r, const char *at, const char *path, int depth, struct err *err);
+
+static int add_entry(struct reading *r, const char *at, const char *path, int depth, struct err *err)
+{
+    struct stat st;
+
+    if (lstat(at, &st) < 0)
+        return err_errno(err, ERR_FATAL, errno, "%.120s", at);
+    if (S_ISREG(st.st_mode))
+        return add_file(r, at, path, err);
+    if (S_ISDIR(st.st_mode))
+        return add_folder(r, at, path, depth + 1, err);
+    if (r->ret->n_skipped < CODE_FILES_MAX)
+        r->ret->skipped[r->ret->n_skipped++] = arena_strdup(r->a, path);
+    return 0;
+}
+
+static int wanted(const struct dirent *e)
+{
+    return e->d_name[0] != '.' && strcmp(e->d_name, "__pycache__") != 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int add_folder(struct reading *r, const char *at, const char *path, int depth, struct err *err)
+{
+    struct dirent **entries = NULL;
+    const int n = scandir(at, &entries, wanted, by_name);
+    int failed = 0;
+
+    if (n < 0)
+        return err_errno(err, ERR_FATAL, errno, "%.120s", at);
+    if (depth > CODE_DEPTH_MAX)
+        failed = err_set(err, ERR_INVALID, "%.120s: folders nested over %d levels", at, CODE_DEPTH_MAX);
+    for (int i = 0; i < n; i++) {
+        const char *below = arena_printf(r->a, "%s%s%s", path, path[0] ? "/" : "", entries[i]->d_name);
+        if (!failed && strlen(below) > CODE_PATH_BYTES)
+            failed = err_set(err, ERR_INVALID, "%.120s: a path of more than %d bytes", at, CODE_PATH_BYTES);
+        if (!failed)
+            failed = add_entry(r, arena_printf(r->a, "%s/%s", at, entries[i]->d_name), below, depth, err);
+        free(entries[i]);
+    }
+    free(entries);
+    return failed;
+}
+
+int code_read(const char *path, struct arena *a, struct code *ret, struct err *err)
+{
+    struct reading r = {.a = a, .ret = ret, .root = path};
+    const char *slash = strrchr(path, '/');
+    struct stat st;
+
+    *ret = (struct code){.files = arena_array(a, CODE_FILES_MAX, struct code_file),
+                         .skipped = arena_array(a, CODE_FILES_MAX, const char *)};
+    if (stat(path, &st) < 0)
+        return err_errno(err, ERR_INVALID, errno, "%.120s", path);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%.120s: expected a script or a folder", path);
+    ret->folder = S_ISDIR(st.st_mode);
+    if (!ret->folder)
+        return add_file(&r, path, slash ? slash + 1 : path, err);
+    if (add_folder(&r, path, "", 1, err) < 0)
+        return -1;
+    return ret->n ? 0 : err_set(err, ERR_INVALID, "%.120s: no files in it", path);
+}

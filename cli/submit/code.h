@@ -1,0 +1,39 @@
+/* code.h - the user's script or folder, read to become a ConfigMap. For the verb submit.
+ *
+ * Ownership: everything lives in the arena.
+ * Errors:    ERR_INVALID: too much for a ConfigMap, or no regular file; those of reading.
+ */
+#ifndef TK_CLI_SUBMIT_CODE_H
+#define TK_CLI_SUBMIT_CODE_H
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/err.h"
+
+#include <stdbool.h>
+
+enum {
+    CODE_BYTES_MAX = 1 << 20, /* of all files: what a ConfigMap may hold */
+    CODE_FILES_MAX = 256,
+    CODE_DEPTH_MAX = 16,
+    CODE_PATH_BYTES = 512,
+};
+
+struct code_file {
+    const char *path;    /* below the folder, "a/b.py"; of a script its base name */
+    const char *content; /* text, or base64 of what is no text */
+    bool binary;
+};
+
+struct code {
+    bool folder;
+    struct code_file *files; /* sorted by path */
+    int n;
+    const char **skipped; /* links, and what is no regular file */
+    int n_skipped;
+};
+
+/* A file, or the regular files of a folder. Left out are names that begin with a dot, __pycache__, and `skipped`. */
+int code_read(const char *path, struct arena *a, struct code *ret, struct err *err) MUST_CHECK;
+
+#endif

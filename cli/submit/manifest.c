@@ -1,0 +1,209 @@
+/* manifest.c - build the job and the ConfigMap of a submission. */
+#include "cli/submit/manifest.h"
+
+#include "common/sv.h"
+#include "operator/api/trainjob.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MODE = 0555 };
+
+static void add_text(cJSON *o, const char *key, const char *value)
+{
+    cJSON_AddStringToObject(o, key, value);
+}
+
+static cJSON *add_item(cJSON *list)
+{
+    cJSON *o = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(list, o);
+    return o;
+}
+
+/* Keys of a ConfigMap have no slashes and few signs; the volume gives the files their own names. */
+static const char *key_of(const struct code_file *f, int i, char buf[static 32])
+{
+    const size_t len = strlen(f->path);
+
+    if (len <= 128 &&
+        strspn(f->path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == len)
+        return f->path;
+    snprintf(buf, 32, ".file-%d", i); /* the names of a folder's files do not begin with a dot */
+    return buf;
+}
+
+static void add_names(cJSON *o, const char *api_version, const char *kind, const char *name, const char *ns)
+{
+    add_text(o, "apiVersion", api_version);
+    add_text(o, "kind", kind);
+    cJSON *meta = cJSON_AddObjectToObject(o, "metadata");
+    add_text(meta, "name", name);
+    if (ns)
+        add_text(meta, "namespace", ns);
+}
+
+static void code_name(const struct submission *s, char ret[static 128])
+{
+    snprintf(ret, 128, "%.100s-code%.20s", s->name, s->suffix);
+}
+
+cJSON *manifest_code(const struct submission *s, const char *owner_uid)
+{
+    cJSON *o = cJSON_CreateObject();
+    char name[128], key[32];
+
+    code_name(s, name);
+    add_names(o, "v1", "ConfigMap", name, s->ns);
+    if (owner_uid) {
+        cJSON *meta = cJSON_GetObjectItemCaseSensitive(o, "metadata");
+        cJSON *ref = add_item(cJSON_AddArrayToObject(meta, "ownerReferences"));
+        add_text(ref, "apiVersion", TRAINJOB_API_VERSION);
+        add_text(ref, "kind", TRAINJOB_KIND);
+        add_text(ref, "name", s->name);
+        add_text(ref, "uid", owner_uid);
+    }
+    cJSON_AddBoolToObject(o, "immutable", true);
+    for (int i = 0; i < s->code->n; i++) {
+        const struct code_file *f = &s->code->files[i];
+        const char *list = f->binary ? "binaryData" : "data";
+        cJSON *data = cJSON_GetObjectItemCaseSensitive(o, list);
+        add_text(data ? data : cJSON_AddObjectToObject(o, list), key_of(f, i, key), f->content);
+    }
+    return o;
+}
+
+static void add_volumes(const struct submission *s, cJSON *pod, cJSON *container)
+{
+    cJSON *volumes = cJSON_AddArrayToObject(pod, "volumes");
+    cJSON *mounts = cJSON_AddArrayToObject(container, "volumeMounts");
+    char name[128], key[32];
+
+    cJSON *m = add_item(mounts);
+    add_text(m, "name", "code");
+    add_text(m, "mountPath", MANIFEST_CODE_FOLDER);
+    cJSON_AddBoolToObject(m, "readOnly", true);
+    cJSON *v = add_item(volumes);
+    add_text(v, "name", "code");
+    cJSON *map = cJSON_AddObjectToObject(v, "configMap");
+    code_name(s, name);
+    add_text(map, "name", name);
+    cJSON_AddNumberToObject(map, "defaultMode", MODE);
+    cJSON *items = cJSON_AddArrayToObject(map, "items");
+    for (int i = 0; i < s->code->n; i++) {
+        cJSON *item = add_item(items);
+        add_text(item, "key", key_of(&s->code->files[i], i, key));
+        add_text(item, "path", s->code->files[i].path);
+    }
+    for (int i = 0; i < s->n_claims; i++) {
+        snprintf(name, sizeof(name), "claim-%d", i);
+        m = add_item(mounts);
+        add_text(m, "name", name);
+        add_text(m, "mountPath", s->claims[i].value);
+        v = add_item(volumes);
+        add_text(v, "name", name);
+        add_text(cJSON_AddObjectToObject(v, "persistentVolumeClaim"), "claimName", s->claims[i].name);
+    }
+    if (!s->gpus)
+        return;
+    m = add_item(mounts); /* 64 MiB of shared memory are soon full */
+    add_text(m, "name", "dshm");
+    add_text(m, "mountPath", "/dev/shm");
+    v = add_item(volumes);
+    add_text(v, "name", "dshm");
+    add_text(cJSON_AddObjectToObject(v, "emptyDir"), "medium", "Memory");
+}
+
+static void add_resources(const struct submission *s, cJSON *container)
+{
+    if (!s->cpu && !s->memory && !s->gpus)
+        return;
+    cJSON *limits = cJSON_AddObjectToObject(cJSON_AddObjectToObject(container, "resources"), "limits");
+    if (s->cpu)
+        add_text(limits, "cpu", s->cpu);
+    if (s->memory)
+        add_text(limits, "memory", s->memory);
+    if (s->gpus)
+        cJSON_AddNumberToObject(limits, "nvidia.com/gpu", (double)s->gpus);
+}
+
+static void add_container(const struct submission *s, cJSON *pod)
+{
+    cJSON *c = add_item(cJSON_AddArrayToObject(pod, "containers"));
+    char program[CODE_PATH_BYTES + sizeof(MANIFEST_CODE_FOLDER) + 2];
+
+    add_text(c, "name", "pytorch");
+    add_text(c, "image", s->image);
+    cJSON *args = cJSON_AddArrayToObject(c, "args");
+    snprintf(program, sizeof(program), MANIFEST_CODE_FOLDER "/%s", s->program);
+    cJSON_AddItemToArray(args, cJSON_CreateString(program));
+    for (int i = 0; i < s->n_args; i++)
+        cJSON_AddItemToArray(args, cJSON_CreateString(s->args[i]));
+    cJSON *env = s->n_env ? cJSON_AddArrayToObject(c, "env") : NULL;
+    for (int i = 0; i < s->n_env; i++) {
+        cJSON *e = add_item(env);
+        add_text(e, "name", s->env[i].name);
+        add_text(e, "value", s->env[i].value);
+    }
+    add_resources(s, c);
+    add_volumes(s, pod, c);
+}
+
+cJSON *manifest_job(const struct submission *s)
+{
+    const bool image = strcmp(s->launcher, "Image") == 0;
+    cJSON *o = cJSON_CreateObject();
+
+    add_names(o, TRAINJOB_API_VERSION, TRAINJOB_KIND, s->name, s->ns);
+    cJSON *spec = cJSON_AddObjectToObject(o, "spec");
+    cJSON *torchrun = cJSON_AddObjectToObject(spec, "torchrunConfig");
+    cJSON_AddBoolToObject(torchrun, "enabled", true);
+    add_text(torchrun, "launcher", s->launcher);
+    cJSON_AddNumberToObject(torchrun, "procPerNode", s->gpus ? (double)s->gpus : 1);
+    cJSON_AddNumberToObject(torchrun, "maxRestarts", (double)s->max_restarts);
+    /* PyTorch's launcher takes every program for a Python script. */
+    if (image && !sv_ends(sv_from(s->program), ".py"))
+        cJSON_AddItemToArray(cJSON_AddArrayToObject(torchrun, "extraOptions"),
+                             cJSON_CreateString("--no-python"));
+    cJSON *replica = add_item(cJSON_AddArrayToObject(spec, "replicaSpecs"));
+    add_text(replica, "type", "node");
+    cJSON_AddNumberToObject(replica, "replicas", (double)s->nodes);
+    add_text(replica, "restartPolicy", "ExitCode");
+    cJSON *template = cJSON_AddObjectToObject(replica, "template");
+    add_container(s, cJSON_AddObjectToObject(template, "spec"));
+    return o;
+}
+
+void manifest_name(const char *path, char ret[static MANIFEST_NAME_MAX + 1])
+{
+    size_t end = strlen(path);
+    size_t n = 0;
+
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/')
+        begin--;
+    for (size_t i = end; i > begin + 1; i--) /* without its ending */
+        if (path[i - 1] == '.') {
+            end = i - 1;
+            break;
+        }
+    for (size_t i = begin; i < end && n < MANIFEST_NAME_MAX; i++) {
+        const unsigned char c = (unsigned char)path[i];
+        if (c < 0x80 && isalnum(c))
+            ret[n++] = (char)tolower(c);
+        else if (n && ret[n - 1] != '-')
+            ret[n++] = '-';
+    }
+    while (n && ret[n - 1] == '-')
+        n--;
+    ret[n] = '\0';
+    if (!n || !(ret[0] >= 'a' && ret[0] <= 'z')) {
+        char rest[MANIFEST_NAME_MAX + 1];
+        snprintf(rest, sizeof(rest), "%s", ret);
+        snprintf(ret, MANIFEST_NAME_MAX + 1, "job%s%s", rest[0] ? "-" : "", rest);
+    }
+}

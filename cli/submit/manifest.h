@@ -1,0 +1,49 @@
+/* manifest.h - the objects that `kubectl ptj submit` creates: a job, and a ConfigMap with its code. Pure.
+ *
+ * Ownership: what is returned is freed with cJSON_Delete.
+ */
+#ifndef TK_CLI_SUBMIT_MANIFEST_H
+#define TK_CLI_SUBMIT_MANIFEST_H
+
+#include "cli/submit/code.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+/* Where the code lies in the containers. */
+#define MANIFEST_CODE_FOLDER "/ptj/code"
+
+enum { MANIFEST_LIST_MAX = 128, MANIFEST_NAME_MAX = 40 };
+
+struct manifest_pair {
+    const char *name, *value;
+};
+
+struct submission {
+    const char *name;
+    const char *ns; /* NULL: none is written */
+    const char *image;
+    int64_t nodes, gpus, max_restarts;
+    const char *cpu, *memory; /* NULL: no limit */
+    const char *launcher;     /* "Torchkeeper", "Image" */
+    struct manifest_pair env[MANIFEST_LIST_MAX];
+    int n_env;
+    struct manifest_pair claims[MANIFEST_LIST_MAX]; /* claim, path */
+    int n_claims;
+    const char *program; /* the path of one of the code's files */
+    const char *const *args;
+    int n_args;
+    const struct code *code;
+    const char *
+        suffix; /* "-x7k2p": tells this ConfigMap from that of a job of the same name that is being deleted; "": none */
+};
+
+cJSON *manifest_job(const struct submission *s);
+
+/* `owner_uid`: of the job, which takes the ConfigMap with it when it is deleted; NULL: no owner. */
+cJSON *manifest_code(const struct submission *s, const char *owner_uid);
+
+/* A name for a job made from a path: its last part, as a DNS label. */
+void manifest_name(const char *path, char ret[static MANIFEST_NAME_MAX + 1]);
+
+#endif

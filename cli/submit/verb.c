@@ -1,0 +1,217 @@
+/* verb.c - kubectl ptj submit: make a job of a script or a folder. */
+#include "cli/jobfile.h"
+#include "cli/session.h"
+#include "cli/shown.h"
+#include "cli/submit/manifest.h"
+
+#include "common/yaml_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { YAML_MAX = 8 << 20, BODY_MAX = 12 << 20 };
+
+/* NAME=VALUE or CLAIM:PATH, cut at the first of `sign`. */
+static int read_pairs(const struct args *a, const char *option, char sign, struct arena *arena,
+                      struct manifest_pair *ret, int *ret_n, struct err *err)
+{
+    const char *text;
+
+    for (int i = 0; (text = args_each(a, option, i)); i++) {
+        const char *at = strchr(text, sign);
+        if (!at || at == text || (sign == ':' && at[1] != '/'))
+            return err_set(err, ERR_INVALID, "--%s: expected %s, got \"%.60s\"", option,
+                           sign == ':' ? "CLAIM:/PATH" : "NAME=VALUE", text);
+        if (i == MANIFEST_LIST_MAX)
+            return err_set(err, ERR_INVALID, "--%s: more than %d", option, MANIFEST_LIST_MAX);
+        ret[(*ret_n)++] = (struct manifest_pair){arena_strndup(arena, text, (size_t)(at - text)), at + 1};
+    }
+    return 0;
+}
+
+/* A script runs itself; of a folder the first argument is the program. */
+static int choose_program(const struct args *a, struct submission *s, struct err *err)
+{
+    s->args = a->operands + 1;
+    s->n_args = a->n_operands - 1;
+    if (!s->code->folder) {
+        s->program = s->code->files[0].path;
+        return 0;
+    }
+    if (s->n_args < 1)
+        return err_set(err, ERR_INVALID, "%.80s is a folder: say which of its files runs: -- FILE ARGS...",
+                       a->operands[0]);
+    for (int i = 0; i < s->code->n; i++)
+        if (strcmp(s->code->files[i].path, s->args[0]) == 0) {
+            s->program = s->args[0];
+            s->args++;
+            s->n_args--;
+            return 0;
+        }
+    return err_set(err, ERR_INVALID, "%.80s has no file %.80s (links and hidden files are left out)",
+                   a->operands[0], s->args[0]);
+}
+
+static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX + 1], struct arena *arena,
+                        struct submission *s, struct err *err)
+{
+    manifest_name(a->operands[0], name);
+    s->name = args_text(a, "name", name);
+    s->ns = args_text(a, "namespace", NULL);
+    s->image = args_text(a, "image", "");
+    s->cpu = args_text(a, "cpu", NULL);
+    s->memory = args_text(a, "memory", NULL);
+    s->launcher = args_text(a, "launcher", "Torchkeeper");
+    s->nodes = 1;
+    if (!s->image[0])
+        return err_set(err, ERR_INVALID, "--image: expected the image that the script runs in");
+    if (args_i64(a, "nodes", 1, TRAINJOB_PODS_MAX, &s->nodes, err) < 0 ||
+        args_i64(a, "gpus", 0, 1024, &s->gpus, err) < 0 ||
+        args_i64(a, "max-restarts", 0, INT32_MAX, &s->max_restarts, err) < 0 ||
+        read_pairs(a, "env", '=', arena, s->env, &s->n_env, err) < 0 ||
+        read_pairs(a, "claim", ':', arena, s->claims, &s->n_claims, err) < 0)
+        return -1;
+    return choose_program(a, s, err);
+}
+
+static void tell_skipped(const struct code *code)
+{
+    for (int i = 0; i < code->n_skipped; i++) {
+        cleanup_buf struct buf safe = BUF_INIT(4096);
+        struct err full;
+        (void)shown_line(&safe, sv_from(code->skipped[i]), &full);
+        fprintf(stderr, "kubectl ptj submit: %s is left out: it is no regular file\n", buf_str(&safe));
+    }
+}
+
+static int print_yaml(const struct submission *s, const cJSON *job, struct err *err)
+{
+    cleanup_json cJSON *code = manifest_code(s, NULL);
+    cleanup_buf struct buf text = BUF_INIT(YAML_MAX);
+
+    if (yaml_write(code, &text, err) < 0 || buf_puts(&text, "---\n", err) < 0 ||
+        yaml_write(job, &text, err) < 0)
+        return -1;
+    fwrite(text.data, 1, text.len, stdout);
+    return 0;
+}
+
+static int create(struct session *session, const struct kube_resource *resource, const cJSON *object,
+                  cJSON **ret, struct err *err)
+{
+    cleanup_buf struct buf body = BUF_INIT(BODY_MAX);
+
+    if (json_write(object, &body, err) < 0)
+        return -1;
+    const struct kube_request r = {.verb = KUBE_CREATE,
+                                   .resource = resource,
+                                   .ns = session->ns,
+                                   .field_manager = "kubectl-ptj",
+                                   .body = {body.data, body.len}};
+    return session_call(session, &r, ret, err);
+}
+
+/* The job first: it owns the ConfigMap, and a job that is refused leaves nothing. Its pods wait for the ConfigMap. */
+static int send(struct session *session, const struct submission *s, const cJSON *job, struct err *err)
+{
+    cleanup_json cJSON *made = NULL;
+    cleanup_arena struct arena a = {0};
+    struct err why;
+
+    if (create(session, &SESSION_JOBS, job, &made, err) < 0)
+        return err->code == 409 ? err_wrap(err, "take another --name than %s, or delete that job", s->name)
+                                : -1;
+    const char *uid = json_str(json_find(made, (const char *[]){"metadata", NULL}), "uid");
+    cleanup_json cJSON *code = manifest_code(s, uid);
+    if (create(session, &KUBE_CONFIGMAPS, code, NULL, err) == 0)
+        return 0;
+    const struct kube_request undo = {.verb = KUBE_DELETE,
+                                      .resource = &SESSION_JOBS,
+                                      .ns = session->ns,
+                                      .name = s->name,
+                                      .body = kube_delete_options(&a, uid, NULL, "Background", -1)};
+    if (session_call(session, &undo, NULL, &why) < 0)
+        return err_wrap(err, "the job %s is left without its code and could not be deleted (%.60s)", s->name,
+                        why.msg);
+    return err_wrap(err, "the job %s is deleted again", s->name);
+}
+
+static void draw_suffix(char ret[static 7])
+{
+    static const char SIGNS[] = "bcdfghjklmnpqrstvwxz2456789";
+    unsigned char bytes[5] = {0};
+
+    (void)!getrandom(bytes, sizeof(bytes), 0); /* a name that is taken is refused anyway */
+    ret[0] = '-';
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        ret[i + 1] = SIGNS[bytes[i] % (sizeof(SIGNS) - 1)];
+    ret[6] = '\0';
+}
+
+static int run(struct session *session, const struct args *a, struct err *err)
+{
+    cleanup_arena struct arena arena = {0};
+    struct submission s = {0};
+    struct code code;
+    char name[MANIFEST_NAME_MAX + 1], suffix[7] = "";
+
+    if (code_read(a->operands[0], &arena, &code, err) < 0)
+        return -1;
+    s.code = &code;
+    if (!args_has(a, "dry-run"))
+        draw_suffix(suffix);
+    s.suffix = suffix;
+    if (read_options(a, name, &arena, &s, err) < 0)
+        return -1;
+    cleanup_json cJSON *job = manifest_job(&s);
+    cleanup_trainjob struct trainjob *valid = jobfile_decode(job, "default", err);
+    if (!valid)
+        return -1;
+    tell_skipped(&code);
+    if (args_has(a, "dry-run"))
+        return print_yaml(&s, job, err);
+    if (send(session, &s, job, err) < 0)
+        return -1;
+    const char *context = args_text(a, "context", NULL);
+    printf("%s submitted: kubectl ptj watch %s%s%s%s%s\n", s.name, s.name, s.ns ? " -n " : "",
+           s.ns ? s.ns : "", context ? " --context " : "", context ? context : "");
+    return 0;
+}
+
+static const struct verb_option OPTIONS[] = {
+    {"image", 0, "IMAGE", "the image to run in (required)", NULL},
+    {"nodes", 0, "N", "pods (default: 1)", NULL},
+    {"gpus", 0, "N", "GPUs of each pod, and processes in it (default: none, and one process)", NULL},
+    {"name", 0, "NAME", "of the job (default: made from the path)", NULL},
+    {"cpu", 0, "QUANTITY", "CPUs of each pod, as \"4\" or \"500m\"", NULL},
+    {"memory", 0, "QUANTITY", "memory of each pod, as \"16Gi\"", NULL},
+    {"env", 'e', "NAME=VALUE...", "an environment variable; may be repeated", NULL},
+    {"claim", 0, "CLAIM:/PATH...", "mount a PersistentVolumeClaim there; may be repeated", NULL},
+    {"max-restarts", 0, "N", "how often torchrun starts failed processes anew (default: 0)", NULL},
+    {"launcher", 0, "NAME", "whose torchrun: Torchkeeper (default) or Image", "Torchkeeper Image"},
+    {"dry-run", 0, NULL, "print the manifests, and create nothing", NULL},
+    {0},
+};
+
+const struct verb VERB_SUBMIT = {
+    .name = "submit",
+    .operands = "SCRIPT|FOLDER [-- ARGS...]",
+    .operands_min = 1,
+    .operands_max = VERB_ANY,
+    .words = VERB_FILES,
+    .summary = "make a training job of a script or a folder",
+    .about =
+        "Creates a job whose pods run the script by torchrun, with these arguments. Of a folder the first of "
+        "ARGS names the file "
+        "that runs. What needs more than these options is a manifest: --dry-run prints one to begin with.\n"
+        "The code goes into a ConfigMap, NAME-code-XXXXX, which belongs to the job and is deleted with it: "
+        "at "
+        "most 1 MiB and 256 "
+        "files, mounted read-only at " MANIFEST_CODE_FOLDER
+        ". Names that begin with a dot, __pycache__ and links are left out. The "
+        "program starts in the image's own working folder.",
+    .options = OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,69 @@
+/* tensorboard.c - kubectl ptj tensorboard: reach a job's TensorBoard from this machine. */
+#include "cli/kubectl.h"
+
+#include "common/json.h"
+
+#include <stdio.h>
+
+enum { TENSORBOARD_PORT = 6006 };
+
+static const cJSON *find(const cJSON *o, const char *a, const char *b)
+{
+    return json_find(o, (const char *[]){a, b, NULL});
+}
+
+/* port-forward would wait, or say only that there are no pods. */
+static int check_ready(const cJSON *job, const char *name, struct err *err)
+{
+    const cJSON *spec = find(job, "spec", "tensorboardSpec");
+    const cJSON *status = find(job, "status", "tensorboard");
+    const char *reason = json_str(status, "reason");
+    const char *note = json_str(status, "note");
+
+    if (!cJSON_IsObject(spec))
+        return err_set(err, ERR_INVALID, "%.63s has no TensorBoard: set spec.tensorboardSpec.logDir.pvc",
+                       name);
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(spec, "suspend")))
+        return err_set(err, ERR_INVALID,
+                       "the TensorBoard of %.63s is suspended: set spec.tensorboardSpec.suspend to false",
+                       name);
+    if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(status, "ready")))
+        return err_set(err, ERR_INVALID, "the TensorBoard of %.63s is not ready yet%s%.60s%s%.100s", name,
+                       reason ? ": " : "", reason ? reason : "", note ? ": " : "", note ? note : "");
+    return 0;
+}
+
+static int run(struct session *s, const struct args *a, struct err *err)
+{
+    const char *name = a->operands[0];
+    cleanup_json cJSON *job = NULL;
+    int64_t port = TENSORBOARD_PORT;
+    char service[128], ports[32];
+
+    if (args_i64(a, "port", 1, 65535, &port, err) < 0 || session_job(s, name, &job, err) < 0 ||
+        check_ready(job, name, err) < 0)
+        return -1;
+    snprintf(service, sizeof(service), "service/%.63s-tensorboard", name);
+    snprintf(ports, sizeof(ports), "%lld:%d", (long long)port, TENSORBOARD_PORT);
+    printf("TensorBoard of %s: http://localhost:%lld/ (Ctrl-C ends it)\n", name, (long long)port);
+    return kubectl_become(s, a, (const char *const[]){"port-forward", service, ports, NULL}, err);
+}
+
+static const struct verb_option OPTIONS[] = {
+    {"port", 'p', "PORT", "of this machine (default: 6006)", NULL},
+    {0},
+};
+
+const struct verb VERB_TENSORBOARD = {
+    .name = "tensorboard",
+    .operands = "NAME",
+    .operands_min = 1,
+    .operands_max = 1,
+    .words = VERB_JOBS,
+    .summary = "reach a job's TensorBoard from this machine",
+    .about = "Runs `kubectl port-forward` to the job's TensorBoard, until Ctrl-C. Says what is missing where "
+             "there is none, it is "
+             "suspended or not ready. Needs kubectl in $PATH and the right to create pods/portforward.",
+    .options = OPTIONS,
+    .run = run,
+};

@@ -1,0 +1,103 @@
+/* test_convert.c - kubectl ptj convert: golden cases in tests/golden/convert, and files that are none.
+ *
+ * in.yaml is converted; out.yaml is what it prints, said.txt what it says on stderr and its exit status.
+ *
+ * usage: test_convert <kubectl-ptj>      CONVERT_GOLDEN_UPDATE=1 in the environment writes what is there
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include "common/fsutil.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GOLDEN TK_SOURCE_DIR "/tests/golden/convert"
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static const char *program;
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static int differs(const char *name, const char *file, const char *got)
+{
+    cleanup_buf struct buf want = BUF_INIT(1 << 20);
+    struct err err;
+
+    if (getenv("CONVERT_GOLDEN_UPDATE")) {
+        assert_int_equal(fs_write_atomic(file, got, strlen(got), &err), 0);
+        return 0;
+    }
+    if (fs_read(file, &want, &err) == 0 && !strcmp(buf_str(&want), got))
+        return 0;
+    print_error("%s/%s: expected:\n%s\ngot:\n%s\n", name, file, buf_str(&want), got);
+    return 1;
+}
+
+static void test_golden(void **state)
+{
+    struct ptj *p = *state;
+    struct dirent *e;
+    int cases = 0, bad = 0;
+    DIR *d = opendir(GOLDEN);
+
+    assert_non_null(d);
+    while ((e = readdir(d))) {
+        char at[512];
+        snprintf(at, sizeof(at), GOLDEN "/%s", e->d_name);
+        if (e->d_name[0] == '.' || chdir(at) < 0)
+            continue;
+        struct ptj_result r = ptj_run(p, RUN("convert", "in.yaml"));
+        cleanup_buf struct buf said = BUF_INIT(1 << 20);
+        struct err err;
+        assert_int_equal(buf_printf(&said, &err, "%sexit %d\n", r.err, r.status), 0);
+        bad += differs(e->d_name, "out.yaml", r.out) + differs(e->d_name, "said.txt", buf_str(&said));
+        cases++;
+        ptj_forget(&r);
+    }
+    closedir(d);
+    assert_int_equal(bad, 0);
+    assert_true(cases >= 10);
+}
+
+static void test_files(void **state)
+{
+    struct ptj *p = *state;
+
+    assert_int_equal(chdir(GOLDEN), 0);
+    ptj_expect(p, RUN("convert", "trainjob-older/in.yaml", "trainjob/in.yaml"), 3, "name: small", "older");
+    ptj_expect(p, RUN("convert", "none.yaml"), 1, NULL, "none.yaml");
+    ptj_expect(p, RUN("convert", "/dev/null"), 1, NULL, "found none");
+    ptj_expect(p, RUN("convert", p->dir), 1, NULL, p->dir);
+    ptj_expect(p, RUN("convert"), 2, NULL, "expected FILE...");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_golden, begin, end),
+        cmocka_unit_test_setup_teardown(test_files, begin, end),
+    };
+
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,344 @@
+/* test_submit.c - kubectl ptj submit, debug and tensorboard: what they create, what they hand to kubectl, and what they refuse.
+ *
+ * usage: test_submit <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include "cli/submit/manifest.h"
+#include "common/fsutil.h"
+#include "common/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CONFIGMAPS "/api/v1/namespaces/team/configmaps"
+#define PODS "/api/v1/namespaces/team/pods"
+
+static const char *program;
+static char folder[64];
+
+static void put(const char *path, const char *text, size_t len)
+{
+    struct err err;
+
+    assert_int_equal(fs_write_atomic(path, text, len, &err), 0);
+}
+
+static int begin(void **state)
+{
+    static struct ptj p;
+    static const char KUBECTL[] = "#!/bin/sh\necho kubectl \"$@\"\n";
+    char path[256];
+
+    ptj_begin(&p, program);
+    snprintf(folder, sizeof(folder), "/tmp/ptj-submit.XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(mkdir("bin", 0755), 0);
+    put("bin/kubectl", KUBECTL, strlen(KUBECTL));
+    assert_int_equal(chmod("bin/kubectl", 0755), 0);
+    snprintf(path, sizeof(path), "%s/bin:/usr/bin:/bin", folder);
+    setenv("PATH", path, 1);
+    put("train.py", "import torch\nprint('hi')\n", 25);
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    char command[128];
+
+    assert_int_equal(chdir("/"), 0);
+    snprintf(command, sizeof(command), "/bin/rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    ptj_end(*state);
+    return 0;
+}
+
+static const char SMALL[] = "apiVersion: v1\n"
+                            "kind: ConfigMap\n"
+                            "metadata:\n"
+                            "  name: train-code\n"
+                            "immutable: true\n"
+                            "data:\n"
+                            "  train.py: |\n"
+                            "    import torch\n"
+                            "    print('hi')\n"
+                            "---\n"
+                            "apiVersion: batch.tensorstack.dev/v1beta1\n"
+                            "kind: PyTorchTrainingJob\n"
+                            "metadata:\n"
+                            "  name: train\n"
+                            "spec:\n"
+                            "  torchrunConfig:\n"
+                            "    enabled: true\n"
+                            "    launcher: Torchkeeper\n"
+                            "    procPerNode: 1\n"
+                            "    maxRestarts: 0\n"
+                            "  replicaSpecs:\n"
+                            "  - type: node\n"
+                            "    replicas: 1\n"
+                            "    restartPolicy: ExitCode\n"
+                            "    template:\n"
+                            "      spec:\n"
+                            "        containers:\n"
+                            "        - name: pytorch\n"
+                            "          image: img\n"
+                            "          args:\n"
+                            "          - /ptj/code/train.py\n"
+                            "          - --lr\n"
+                            "          - '0.1'\n"
+                            "          volumeMounts:\n"
+                            "          - name: code\n"
+                            "            mountPath: /ptj/code\n"
+                            "            readOnly: true\n"
+                            "        volumes:\n"
+                            "        - name: code\n"
+                            "          configMap:\n"
+                            "            name: train-code\n"
+                            "            defaultMode: 365\n"
+                            "            items:\n"
+                            "            - key: train.py\n"
+                            "              path: train.py\n";
+
+static void test_a_script(void **state)
+{
+    struct ptj *p = *state;
+    struct ptj_result r =
+        ptj_run(p, RUN("submit", "train.py", "--image=img", "--dry-run", "--", "--lr", "0.1"));
+
+    assert_string_equal(r.err, "");
+    assert_string_equal(r.out, SMALL);
+    assert_int_equal(r.status, 0);
+    ptj_forget(&r);
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
+}
+
+static void test_all_options(void **state)
+{
+    static const char *const WANT[] = {
+        "  name: big-code\n  namespace: team\n",
+        "procPerNode: 8\n",
+        "maxRestarts: 3\n",
+        "replicas: 2\n",
+        "launcher: Image\n",
+        "- name: A\n            value: b=c\n          - name: D\n            value: ''\n",
+        "limits:\n              cpu: 500m\n              memory: 2Gi\n              nvidia.com/gpu: 8\n",
+        "- name: claim-1\n            mountPath: /out\n",
+        "claimName: data\n",
+        "mountPath: /dev/shm\n",
+        "emptyDir:\n            medium: Memory\n"};
+    struct ptj *p = *state;
+    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img", "--nodes=2", "--gpus=8",
+                                         "--name=big", "--cpu=500m", "--memory=2Gi", "-e", "A=b=c",
+                                         "--env=D=", "--claim=data:/data", "--claim", "out:/out",
+                                         "--max-restarts=3", "--launcher=Image", "-n", "team", "--dry-run"));
+
+    for (size_t i = 0; i < ARRAY_LEN(WANT); i++)
+        if (!strstr(r.out, WANT[i]))
+            fail_msg("expected \"%s\" in:\n%s", WANT[i], r.out);
+    assert_int_equal(r.status, 0);
+    ptj_forget(&r);
+}
+
+static void test_a_folder(void **state)
+{
+    static const char BYTES[] = {0, 1, 2, (char)0xff};
+    struct ptj *p = *state;
+
+    assert_int_equal(mkdir("My_Code.v2", 0755), 0);
+    assert_int_equal(mkdir("My_Code.v2/pkg", 0755), 0);
+    assert_int_equal(mkdir("My_Code.v2/.git", 0755), 0);
+    assert_int_equal(mkdir("My_Code.v2/__pycache__", 0755), 0);
+    put("My_Code.v2/run.sh", "echo\n", 5);
+    put("My_Code.v2/pkg/a b.py", "", 0);
+    put("My_Code.v2/weights.bin", BYTES, sizeof(BYTES));
+    put("My_Code.v2/.git/config", "secret", 6);
+    put("My_Code.v2/.env", "secret", 6);
+    put("My_Code.v2/__pycache__/x.pyc", "x", 1);
+    assert_int_equal(symlink("/etc/passwd", "My_Code.v2/passwd"), 0);
+    struct ptj_result r = ptj_run(
+        p, RUN("submit", "My_Code.v2/", "--image=img", "--launcher=Image", "--dry-run", "--", "run.sh"));
+    assert_string_equal(r.err, "kubectl ptj submit: passwd is left out: it is no regular file\n");
+    assert_non_null(strstr(r.out, "  name: my-code-code\n"));
+    assert_non_null(
+        strstr(r.out, "data:\n  .file-0: ''\n  run.sh: |\n    echo\nbinaryData:\n  weights.bin: AAEC/w==\n"));
+    assert_non_null(strstr(r.out, "- key: .file-0\n              path: pkg/a b.py\n"));
+    assert_non_null(strstr(r.out, "extraOptions:\n    - --no-python\n"));
+    assert_non_null(strstr(r.out, "- /ptj/code/run.sh\n"));
+    assert_null(strstr(r.out, "secret"));
+    assert_null(strstr(r.out, "pyc"));
+    ptj_forget(&r);
+    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img"), 1, NULL,
+               "say which of its files runs: -- FILE");
+    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "../train.py"), 1, NULL,
+               "has no file ../train.py");
+    ptj_expect(p, RUN("submit", "My_Code.v2", "--image=img", "--", "passwd"), 1, NULL, "has no file passwd");
+}
+
+static void test_creates(void **state)
+{
+    static const char *const UID[] = {"metadata", "uid", NULL};
+    struct ptj *p = *state;
+
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 0, "train submitted: kubectl ptj watch train\n",
+               NULL);
+    cJSON *job = fake_json(p->server, PTJ_JOBS "/train");
+    cJSON *code = fake_nth_json(p->server, CONFIGMAPS, 0);
+    const cJSON *map = json_find(job, (const char *[]){"spec", "replicaSpecs", NULL})->child;
+    map = json_find(map, (const char *[]){"template", "spec", "volumes", NULL})->child;
+    assert_string_equal(json_str(json_find(map, (const char *[]){"configMap", NULL}), "name"),
+                        json_str(json_find(code, (const char *[]){"metadata", NULL}), "name"));
+    const cJSON *owner = json_find(code, (const char *[]){"metadata", "ownerReferences", NULL})->child;
+    assert_string_equal(json_str(owner, "uid"), json_find(job, UID)->valuestring);
+    assert_string_equal(json_str(owner, "kind"), "PyTorchTrainingJob");
+    cJSON_Delete(job);
+    cJSON_Delete(code);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+               "take another --name than train, or delete that job");
+    /* The garbage collector takes its time with the ConfigMap of a job that was deleted. */
+    assert_true(fake_remove(p->server, PTJ_JOBS "/train"));
+    ptj_expect(p, RUN("submit", "train.py", "--image=img", "-nteam", "--context=c"), 0,
+               "train submitted: kubectl ptj watch train -n team --context c\n", NULL);
+    assert_int_equal(fake_count(p->server, CONFIGMAPS), 2);
+}
+
+static void test_nothing_is_left_half_made(void **state)
+{
+    struct ptj *p = *state;
+    struct fake_fault_plan refuse = {
+        .method = "POST", .path_part = "pytorchtrainingjobs", .fault = FAKE_STATUS, .status = 422};
+
+    fake_plan_fault(p->server, &refuse);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL, "");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
+    assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
+    refuse.path_part = "configmaps";
+    refuse.status = 403;
+    fake_plan_fault(p->server, &refuse);
+    ptj_expect(p, RUN("submit", "train.py", "--image=img"), 1, NULL,
+               "the job train is deleted again: you lack the right to create configmaps in namespace team");
+    assert_int_equal(fake_count(p->server, PTJ_JOBS), 0);
+    assert_int_equal(fake_count(p->server, CONFIGMAPS), 0);
+    fake_plan_fault(p->server, NULL);
+}
+
+static void test_refused(void **state)
+{
+    struct ptj *p = *state;
+    char *large = test_malloc((1 << 20) + 1);
+
+    memset(large, 'a', (1 << 20) + 1);
+    put("large.py", large, (1 << 20) + 1);
+    put("largest.py", large, 1 << 20);
+    test_free(large);
+    ptj_expect(p, RUN("submit", "large.py", "--image=img"), 1, NULL,
+               "more than 1048576 bytes, which a ConfigMap holds");
+    ptj_expect(p, RUN("submit", "largest.py", "--image=img"), 0, "largest submitted", NULL);
+    ptj_expect(p, RUN("submit", "none.py", "--image=img"), 1, NULL, "none.py: No such file");
+    ptj_expect(p, RUN("submit", "/dev/null", "--image=img"), 1, NULL, "expected a script or a folder");
+    ptj_expect(p, RUN("submit", "train.py"), 1, NULL, "--image: expected the image");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--env", "A"), 1, NULL,
+               "--env: expected NAME=VALUE, got \"A\"");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--claim", "a:b"), 1, NULL,
+               "--claim: expected CLAIM:/PATH");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--cpu", "many"), 1, NULL, "limits.cpu");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--name", "Bad"), 1, NULL,
+               "metadata.name: expected lower-case");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--launcher", "Mine"), 1, NULL,
+               "launcher: expected one of Image, Torchkeeper");
+    ptj_expect(p, RUN("submit", "train.py", "--image=i", "--nodes", "0"), 1, NULL,
+               "--nodes: expected an integer 1..1024");
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const CASES[][2] = {{"train.py", "train"},
+                                           {"a/b/My Script.py", "my-script"},
+                                           {"7.py", "job-7"},
+                                           {"...", "job"},
+                                           {"./x_y.tar.gz", "x-y-tar"},
+                                           {"dir/", "dir"},
+                                           {"-é-.py", "job"},
+                                           {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.py",
+                                            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}};
+    char name[MANIFEST_NAME_MAX + 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(CASES); i++) {
+        manifest_name(CASES[i][0], name);
+        assert_string_equal(name, CASES[i][1]);
+    }
+}
+
+#define TWO_PODS                                                                                             \
+    "{\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":2},\"replicaSpecs\":[{\"type\":\"node\","         \
+    "\"replicas\":2,\"template\":{\"spec\":{\"containers\":[{\"name\":\"side\",\"image\":\"i\"},"            \
+    "{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}"
+
+static void test_debug(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "a", TWO_PODS, "{}");
+    fake_put(p->server, PODS "/a-node-0",
+             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"status\":{\"phase\":\"Running\"}}");
+    ptj_expect(p, RUN("debug", "a"), 0,
+               "kubectl --namespace team exec -i a-node-0 -c pytorch -- sh -c command -v bash", NULL);
+    ptj_expect(p, RUN("debug", "a", "--context=c", "--", "ls", "-l"), 0,
+               "kubectl --context c --namespace team exec -i a-node-0 -c pytorch -- ls -l\n", NULL);
+    ptj_expect(p, RUN("debug", "a", "--rank=3"), 1, NULL, "the pod a-node-1 does not exist now");
+    ptj_expect(p, RUN("debug", "a", "-r4"), 1, NULL, "--rank: expected 0..3, got 4");
+    fake_put(p->server, PODS "/a-node-1",
+             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"status\":{\"phase\":\"Pending\"}}");
+    ptj_expect(p, RUN("debug", "a", "--rank=2"), 1, NULL,
+               "the pod a-node-1 does not run, its phase is Pending");
+    ptj_expect(p, RUN("debug", "none"), 1, NULL, "there is no training job \"none\"");
+    unlink("bin/kubectl");
+    setenv("PATH", "bin", 1);
+    ptj_expect(p, RUN("debug", "a"), 1, NULL, "kubectl, which this needs: No such file");
+}
+
+static void test_tensorboard(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "none", "{}", "{}");
+    ptj_put_job(p, "off", "{\"tensorboardSpec\":{\"suspend\":true}}", "{}");
+    ptj_put_job(p, "soon", "{\"tensorboardSpec\":{}}",
+                "{\"tensorboard\":{\"ready\":false,\"reason\":\"WaitsForPod\",\"note\":\"\\u001b[31mx\"}}");
+    ptj_put_job(p, "on", "{\"tensorboardSpec\":{}}", "{\"tensorboard\":{\"ready\":true}}");
+    ptj_expect(p, RUN("tensorboard", "none"), 1, NULL, "none has no TensorBoard: set spec.tensorboardSpec");
+    ptj_expect(p, RUN("tensorboard", "off"), 1, NULL, "the TensorBoard of off is suspended");
+    ptj_expect(p, RUN("tensorboard", "soon"), 1, NULL, "is not ready yet: WaitsForPod: x\n");
+    ptj_expect(p, RUN("tensorboard", "on", "--port", "7000"), 0,
+               "TensorBoard of on: http://localhost:7000/ (Ctrl-C ends it)\n"
+               "kubectl --namespace team port-forward service/on-tensorboard 7000:6006\n",
+               NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_script, begin, end),
+        cmocka_unit_test_setup_teardown(test_all_options, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_folder, begin, end),
+        cmocka_unit_test_setup_teardown(test_creates, begin, end),
+        cmocka_unit_test_setup_teardown(test_nothing_is_left_half_made, begin, end),
+        cmocka_unit_test_setup_teardown(test_refused, begin, end),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test_setup_teardown(test_debug, begin, end),
+        cmocka_unit_test_setup_teardown(test_tensorboard, begin, end),
+    };
+
+    if (argc != 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+"""chart.py TREE - deploy/chart: the objects that Helm makes of it are those of install.yaml and install-namespaced.yaml, field by
+field; each value changes what it says and nothing else; wrong values are refused by name. Skipped (77) where Helm is not built.
+"""
+
+import functools
+import json
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import yaml
+
+TREE = Path(sys.argv[1])
+CHART = TREE / "deploy" / "chart"
+HELM = TREE / "build" / "tools" / "helm"
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SYSTEM, JOBS = "torchkeeper-system", "torchkeeper-jobs"
+CRD = "CustomResourceDefinition/pytorchtrainingjobs.batch.tensorstack.dev"
+OPERATOR = f"Deployment/{SYSTEM}/torchkeeper-operator"
+CONTAINER = ("spec", "template", "spec", "containers", 0)
+DIGEST = "sha256:" + "a" * 64
+# Flags that the chart sets itself, or that make no sense in its Deployment.
+OWN_FLAGS = {"namespace", "kubeconfig", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
+             "leader-elect-namespace", "tensorboard-image", "launcher-image", "log-level", "version", "help"}
+
+
+def helm(*args, values=None):
+    return subprocess.run([HELM, *map(str, args)], input=json.dumps(values or {}), text=True, capture_output=True)
+
+
+def by_name(text):
+    objects = [o for o in yaml.load_all(text, Loader=LOADER) if o]
+    named = {"/".join(filter(None, [o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]])): o for o in objects}
+    assert len(named) == len(objects), "two objects of one name"
+    return named
+
+
+@functools.cache
+def rendered(values, namespace):
+    done = helm("template", "torchkeeper", CHART, "--namespace", namespace, "--values", "-", values=json.loads(values))
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def template(values=None, namespace=SYSTEM):
+    return by_name(rendered(json.dumps(values or {}), namespace))
+
+
+def installed(file):
+    return by_name((TREE / "deploy" / file).read_text())
+
+
+def differences(a, b, path=""):
+    """The paths at which two values differ, each with both values."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return [d for key in sorted(a.keys() | b.keys()) for d in differences(a.get(key), b.get(key), f"{path}.{key}")]
+    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        return [d for i, (x, y) in enumerate(zip(a, b)) for d in differences(x, y, f"{path}[{i}]")]
+    return [] if a == b and type(a) is type(b) else [f"{path}: {a!r} is {b!r}"]
+
+
+def same(wanted, got):
+    assert wanted.keys() == got.keys(), wanted.keys() ^ got.keys()
+    found = {name: differences(wanted[name], got[name]) for name in wanted}
+    assert not any(found.values()), json.dumps({name: d for name, d in found.items() if d}, indent=1)
+
+
+def as_helm_has_it(objects):
+    """But for the namespace, which Helm makes (--create-namespace), and the annotation by which it keeps the CRD."""
+    del objects[f"Namespace/{SYSTEM}"]
+    objects[CRD]["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
+    return objects
+
+
+def test_default_is_install_yaml():
+    same(as_helm_has_it(installed("install.yaml")), template())
+
+
+def test_one_namespace_is_install_namespaced_yaml():
+    same(installed("install-namespaced.yaml"), template({"watchNamespace": JOBS}, JOBS))
+
+
+def test_a_namespace_that_is_not_the_operators_own():
+    """Rights in the one, the rest in the other; the binding names the account where it is."""
+    got = template({"watchNamespace": JOBS}, "ops")
+    assert {n for n in got if f"/{JOBS}/" in n} == {f"{k}/{JOBS}/torchkeeper-operator" for k in ("Role", "RoleBinding")}
+    assert not any(k.startswith(("Cluster", "CustomResource")) for k in got)
+    binding = got[f"RoleBinding/{JOBS}/torchkeeper-operator"]
+    assert binding["roleRef"]["kind"] == "Role" and binding["subjects"][0]["namespace"] == "ops"
+
+
+def test_the_clusters_rights_follow_the_namespace_of_the_release():
+    got = template(namespace="ops")
+    assert got["ClusterRoleBinding/torchkeeper-operator"]["subjects"][0]["namespace"] == "ops"
+    assert not any(SYSTEM in json.dumps(o) for o in got.values())
+
+
+def put(objects, name, path, value):
+    """Change one field of one of the objects; None removes it."""
+    at = objects[name]
+    for key in path[:-1]:
+        at = at[key]
+    if value is None:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+
+
+def test_values_change_their_fields_and_nothing_else():
+    pod, container = CONTAINER[:3], CONTAINER
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}
+    values = {
+        "replicas": 2, "resources": {"limits": {"memory": "1Gi"}}, "nodeSelector": {"disk": "ssd"}, "affinity": affinity,
+        "tolerations": [{"key": "k", "operator": "Exists"}], "logLevel": "debug", "crds": {"keep": False},
+        "flags": {"watch-list": False, "kube-api-qps": 1000000, "kube-api-burst": 7},
+        "images": {"operator": {"repository": "r.example:5000/op", "tag": "v1", "digest": DIGEST}, "tensorboard": {"tag": "v2"},
+                   "launcher": {"digest": DIGEST}, "pullPolicy": "Always", "pullSecrets": [{"name": "r"}]},
+    }
+    wanted = template()
+    args = wanted[OPERATOR]["spec"]["template"]["spec"]["containers"][0]["args"]
+    for path, value in (
+            (("spec", "replicas"), 2), ((*container, "resources", "limits", "memory"), "1Gi"),
+            ((*pod, "nodeSelector"), {"disk": "ssd"}), ((*pod, "affinity"), affinity), ((*pod, "tolerations"), values["tolerations"]),
+            ((*container, "image"), f"r.example:5000/op@{DIGEST}"), ((*container, "imagePullPolicy"), "Always"),
+            ((*pod, "imagePullSecrets"), [{"name": "r"}]),
+            ((*container, "args"),
+             [a.replace("board:dev", "board:v2").replace("launcher:dev", f"launcher@{DIGEST}") for a in args]
+             + ["--log-level=debug", "--kube-api-burst=7", "--kube-api-qps=1000000", "--watch-list=false"])):
+        put(wanted, OPERATOR, path, value)
+    put(wanted, CRD, ("metadata", "annotations"), None)
+    same(wanted, template(values))
+
+
+def test_parts_can_be_left_out():
+    left_out = {CRD, f"NetworkPolicy/{SYSTEM}/torchkeeper-operator"}
+    got = template({"crds": {"install": False}, "networkPolicy": {"enabled": False}})
+    assert template().keys() > left_out
+    same({n: o for n, o in template().items() if n not in left_out}, got)
+
+
+def test_metrics():
+    enabled = {"enabled": True}
+    more = {"labels": {"release": "prom"}}
+    got = template({"metrics": {"service": enabled, "podMonitor": {**enabled, **more}, "dashboards": enabled,
+                                "prometheusRule": {**enabled, **more, "runbookPrefix": "https://git.example/"}}})
+    before = template()
+    added = {n: o for n, o in got.items() if n not in before}
+    assert added.keys() == {f"{kind}/{SYSTEM}/{name}" for kind, name in (
+        ("Service", "torchkeeper-operator-metrics"), ("PodMonitor", "torchkeeper-operator"), ("PodMonitor", "torchkeeper-jobs"),
+        ("PrometheusRule", "torchkeeper"), ("ConfigMap", "torchkeeper-dashboards"))}
+    for name, o in added.items():
+        assert o["metadata"]["labels"].get("release") == ("prom" if name.startswith("P") else None), name
+    pods = got[OPERATOR]["spec"]["template"]
+    named = {p["name"]: p["containerPort"] for p in pods["spec"]["containers"][0]["ports"]}
+    service = added[f"Service/{SYSTEM}/torchkeeper-operator-metrics"]["spec"]
+    monitor = added[f"PodMonitor/{SYSTEM}/torchkeeper-operator"]["spec"]
+    assert added[f"PodMonitor/{SYSTEM}/torchkeeper-jobs"]["spec"]["namespaceSelector"] == {"any": True}
+    assert service["selector"] == monitor["selector"]["matchLabels"]
+    assert service["selector"].items() <= pods["metadata"]["labels"].items()
+    assert service["ports"][0]["targetPort"] in named and monitor["podMetricsEndpoints"][0]["port"] in named
+    rules = yaml.safe_load((CHART / "rules.yaml").read_text())
+    for rule in (r for g in rules["groups"] for r in g["rules"]):
+        rule["annotations"]["runbook_url"] = "https://git.example/" + rule["annotations"]["runbook_url"]
+    assert differences(rules, added[f"PrometheusRule/{SYSTEM}/torchkeeper"]["spec"]) == []
+    boards = added[f"ConfigMap/{SYSTEM}/torchkeeper-dashboards"]
+    assert boards["metadata"]["labels"]["grafana_dashboard"] == "1"
+    files = {f"torchkeeper-{p.name}": p.read_text() for p in (CHART / "dashboards").glob("*.json")}
+    assert {k: v.strip() for k, v in boards["data"].items()} == {k: v.strip() for k, v in files.items()} and len(files) == 2
+    assert f"PodMonitor/{SYSTEM}/torchkeeper-jobs" not in template({"metrics": {"podMonitor": {"enabled": True, "jobs": False}}})
+
+
+def test_jobs_of_one_namespace_are_scraped_there_alone():
+    got = template({"watchNamespace": JOBS, "metrics": {"podMonitor": {"enabled": True}}})
+    assert got[f"PodMonitor/{SYSTEM}/torchkeeper-jobs"]["spec"]["namespaceSelector"] == {"matchNames": [JOBS]}
+
+
+def test_wrong_values_are_refused_by_name():
+    """All at once, Helm names each."""
+    wrong = {
+        "replica": 2, "replicas": "2", "watchNamespace": "Not_A_Namespace", "logLevel": "trace", "crds": {"install": "no"},
+        "images": {"operator": {"tga": "v1"}, "launcher": {"digest": "sha256:12"}, "tensorboard": {"repository": "a b"},
+                   "pullPolicy": "always"},
+        "flags": {"kube-api-qp": 1, "namespace": "x", "kube-api-burst": 0}, "affinity": {"node": {}}, "resources": {"limit": {}},
+        "metrics": {"podMonitor": {"interval": "often"}, "prometheusRule": {"runbookPrefix": "docs"}},
+    }
+    done = helm("template", "torchkeeper", CHART, "--values", "-", values=wrong)
+    assert done.returncode != 0
+    lines = done.stderr.splitlines()
+    for words in (["'replica'"], ["/replicas", "integer"], ["/watchNamespace"], ["/logLevel", "debug"], ["/crds/install", "boolean"],
+                  ["/images/operator", "tga"], ["/images/launcher/digest"], ["/images/tensorboard/repository"],
+                  ["/images/pullPolicy", "IfNotPresent"], ["/flags'", "kube-api-qp"], ["/flags'", "namespace"],
+                  ["/flags/kube-api-burst"], ["/affinity", "'node'"], ["/resources", "'limit'"],
+                  ["/metrics/podMonitor/interval"], ["/metrics/prometheusRule/runbookPrefix"]):
+        assert any(all(w in line for w in words) for line in lines), f"{words}: {done.stderr}"
+
+
+def test_flags_are_those_of_the_operator():
+    table = (TREE / "operator" / "options.c").read_text().split("FLAGS[] = {", 1)[1].split("};", 1)[0]
+    known = set(re.findall(r'\{"([a-z-]+)"', table))
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert known > OWN_FLAGS and set(schema["properties"]["flags"]["properties"]) == known - OWN_FLAGS
+
+
+def test_lint_and_package():
+    done = helm("lint", "--strict", CHART)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with tempfile.TemporaryDirectory() as folder:
+        done = helm("package", CHART, "--destination", folder, "--version", "1.2.3", "--app-version", "v1.2.3")
+        assert done.returncode == 0, done.stderr
+        archive = Path(folder) / "torchkeeper-1.2.3.tgz"
+        # A release's Secret holds the chart and its objects, compressed; 1 MiB is the most that a Secret may have.
+        assert archive.stat().st_size < 200_000
+        with tarfile.open(archive) as tar:
+            assert all(member.isfile() or member.isdir() for member in tar), "links do not leave this tree"
+        done = helm("template", "torchkeeper", archive, "--namespace", SYSTEM)
+    wanted = re.sub(r"(localhost/torchkeeper/\w+):dev", r"\1:v1.2.3", (TREE / "deploy" / "install.yaml").read_text())
+    same(as_helm_has_it(by_name(wanted)), by_name(done.stdout))
+
+
+def main():
+    if not HELM.exists():
+        print("Helm is not built: deploy/local/helm")
+        return 77
+    for name, test in sorted(globals().items()):
+        if name.startswith("test_"):
+            test()
+            print(f"{name}: ok")
+    return 0
+
+
+sys.exit(main())
