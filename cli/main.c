@@ -5,14 +5,20 @@
 
 #include "common/json.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
 /* Output that cannot be written is a failure: what reads it must not take half of it for the whole. */
 static int flushed(int status)
 {
+    errno = 0;
+    if (status == VERB_SIGPIPE)
+        return status;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
+    if (errno == EPIPE)
+        return VERB_SIGPIPE;
     perror("kubectl ptj: stdout");
     return status ? status : 1;
 }

@@ -92,7 +92,7 @@ static const char *verb_of(const struct kube_request *r)
 }
 
 /* The server's own text of a 403 is long and begins with what the user knows. */
-int session_explain(const struct session *s, const struct kube_request *r, struct err *err)
+static int explain(const struct session *s, const struct kube_request *r, struct err *err)
 {
     const bool job = r->resource == &SESSION_JOBS;
     const struct err was = *err;
@@ -103,7 +103,10 @@ int session_explain(const struct session *s, const struct kube_request *r, struc
             "you lack the right to %s %s%s%s%s%s in %s%s: ask for it, or try `kubectl auth can-i --list`",
             verb_of(r), r->resource->plural, r->resource->group[0] ? "." : "", r->resource->group,
             r->subresource ? "/" : "", r->subresource ? r->subresource : "",
-            r->ns ? "namespace " : "all namespaces", r->ns ? r->ns : "");
+            r->ns                         ? "namespace "
+            : r->resource->cluster_scoped ? "the cluster"
+                                          : "all namespaces",
+            r->ns ? r->ns : "");
     if (was.code == 404 && job && r->name)
         return err_set(err, was.kind, "there is no training job \"%.63s\" in namespace %.63s: %.100s",
                        r->name, r->ns, was.msg);
@@ -113,6 +116,15 @@ int session_explain(const struct session *s, const struct kube_request *r, struc
                        s->config.server, r->resource->kind, was.msg);
     if (!was.code)
         return err_set(err, was.kind, "API server %.80s: %.140s", s->config.server, was.msg);
+    return -1;
+}
+
+int session_explain(const struct session *s, const struct kube_request *r, struct err *err)
+{
+    const int code = err->code;
+
+    (void)explain(s, r, err);
+    err->code = code;
     return -1;
 }
 

@@ -39,7 +39,7 @@ int session_job(struct session *s, const char *name, cJSON **ret, struct err *er
 int session_patch_job(struct session *s, const char *name, const char *patch, const char *what,
                       struct err *err) MUST_CHECK;
 
-/* Make an error of `r` fit for people: see Errors. Always -1. */
+/* Make an error of `r` fit for people: see Errors. Its kind and code stay. Always -1. */
 int session_explain(const struct session *s, const struct kube_request *r, struct err *err);
 
 #define cleanup_session __attribute__((cleanup(session_close)))

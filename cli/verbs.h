@@ -50,6 +50,7 @@ struct verb {
 /* Each is defined beside its `run`, in a file of its name. */
 extern const struct verb VERB_SUSPEND, VERB_RESUME, VERB_SCALE;
 extern const struct verb VERB_WATCH, VERB_WAIT, VERB_COMPLETION, VERB_MAN, VERB_COMPLETE;
+extern const struct verb VERB_WHY, VERB_LOGS;
 extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_TENSORBOARD;
 
 /* All verbs in the order of --help; NULL ends the list. */

@@ -142,7 +142,7 @@ static void deliver(void *ctx)
 {
     struct kube_http_call *c = ctx;
 
-    if (c->in_chunks && c->body.len && !deliver_chunk(c))
+    if (c->held || (c->in_chunks && c->body.len && !deliver_chunk(c)) || c->held)
         return;
     if (c->finished) {
         finish(c);
@@ -150,6 +150,13 @@ static void deliver(void *ctx)
         c->paused = false;
         curl_easy_pause(c->easy, CURLPAUSE_CONT);
     }
+}
+
+void call_hold(struct kube_http_call *c, bool held)
+{
+    c->held = held;
+    if (!held && (c->finished || c->paused || c->body.len))
+        kube_loop_task_add(c->loop, &c->deliver);
 }
 
 static void end_call(struct kube_http_call *c)

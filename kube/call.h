@@ -48,6 +48,7 @@ struct kube_http_call {
     bool running;
     bool in_chunks; /* a 2xx answer to a handler with chunk */
     bool paused;
+    bool held; /* see transport.h */
     bool finished, again;
     bool idled, over, shut;
     bool *gone; /* NULL, or set to true when the handler frees the call */
@@ -62,6 +63,7 @@ struct kube_http_call *call_new(struct kube_loop *l, const struct endpoint *e,
 void call_launch(struct kube_http_call *c, int64_t idle_max_s);
 /* Send it again from its beginning, after the server refused it without processing it (401, TLS). */
 void call_again(struct kube_http_call *c, int64_t idle_max_s);
+void call_hold(struct kube_http_call *c, bool held);
 /* Instead of call_launch: end it with this error. */
 void call_refuse(struct kube_http_call *c, const struct err *why);
 void call_free(struct kube_http_call *c);

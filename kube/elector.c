@@ -79,7 +79,8 @@ static bool is_full(void *ctx, const char *ns)
 
 struct kube_transport elector_transport(struct elector *e)
 {
-    return (struct kube_transport){fenced_start, fenced_cancel, e, is_full};
+    return (struct kube_transport){
+        .start = fenced_start, .cancel = fenced_cancel, .ctx = e, .is_full = is_full};
 }
 
 /* The lease's own requests: behind nothing, and over before the next one is due. */
@@ -161,7 +162,7 @@ static void send_step(struct elector *e, enum lease_step step)
                                            [LEASE_CREATE] = KUBE_CREATE,
                                            [LEASE_WRITE] = KUBE_UPDATE};
     cleanup_arena struct arena a = {0};
-    struct kube_transport own = {lease_start, fenced_cancel, e, NULL};
+    struct kube_transport own = {.start = lease_start, .cancel = fenced_cancel, .ctx = e};
     struct clock clock = kube_loop_clock(e->loop);
     struct kube_request r = {.verb = VERBS[step], .resource = &KUBE_LEASES, .ns = e->ns};
     struct err err;

@@ -271,7 +271,13 @@ static bool is_full(void *ctx, const char *ns)
     return fairqueue_is_full(h->turns, ns);
 }
 
+static void hold(void *ctx, struct kube_http_call *call, bool held)
+{
+    (void)ctx;
+    call_hold(call, held);
+}
+
 struct kube_transport http_transport(struct http *h)
 {
-    return (struct kube_transport){http_start, http_cancel, h, is_full};
+    return (struct kube_transport){http_start, http_cancel, h, is_full, hold};
 }

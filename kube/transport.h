@@ -74,6 +74,8 @@ struct kube_transport {
     void (*cancel)(void *ctx, struct kube_http_call *call);
     void *ctx;
     bool (*is_full)(void *ctx, const char *ns); /* NULL: never */
+    /* NULL: calls cannot be held. */
+    void (*hold)(void *ctx, struct kube_http_call *call, bool held);
 };
 
 static inline struct kube_http_call *kube_transport_start(const struct kube_transport *t,
@@ -87,6 +89,14 @@ static inline struct kube_http_call *kube_transport_start(const struct kube_tran
 static inline void kube_transport_cancel(const struct kube_transport *t, struct kube_http_call *call)
 {
     t->cancel(t->ctx, call);
+}
+
+/* While a call is held none of its callbacks is called, and the peer waits once about 80 KiB are pending. `chunk` may hold its
+ * own call. */
+static inline void kube_transport_hold(const struct kube_transport *t, struct kube_http_call *call, bool held)
+{
+    if (t->hold)
+        t->hold(t->ctx, call, held);
 }
 
 /* Whether one more request of this namespace would wait for others that are out. Requests that can wait had

@@ -169,11 +169,17 @@ void server_handle(struct fake_apiserver *s, struct conn *c, const struct http_m
         start_watch(s, c, &r, f);
         return;
     }
+    struct outcome o = {0};
+    if (known && strcmp(r.sub, "log") == 0 && strcmp(m->method, "GET") == 0) {
+        s->log[entry].status = podlog_answer(s, c, &r, m->target, f, &o);
+        if (o.status)
+            answer_json(c, o, 0, FAKE_STATUS, false);
+        return;
+    }
     uint64_t version = s->world.version;
-    struct outcome o = !known
-                           ? world_error(404, "NotFound", "the server could not find the requested resource")
-                       : refused ? world_error(422, "Invalid", "sendInitialEvents: Forbidden")
-                                 : world_do(server_shown(s, m->method, &r), m->method, &r, body);
+    o = !known    ? world_error(404, "NotFound", "the server could not find the requested resource")
+        : refused ? world_error(422, "Invalid", "sendInitialEvents: Forbidden")
+                  : world_do(server_shown(s, m->method, &r), m->method, &r, body);
     s->log[entry].changed = s->world.version != version;
     if (f && (f->fault == FAKE_DROP_AFTER || f->fault == FAKE_HANG_AFTER)) {
         c->closing = f->fault == FAKE_DROP_AFTER;
@@ -199,7 +205,8 @@ static void read_conn(struct fake_apiserver *s, struct conn *c)
         return;
     }
     int rc = 0;
-    while (c->fd >= 0 && !c->closing && !c->hanging && !c->watching && (rc = conn_parse(c, &m)) > 0) {
+    while (c->fd >= 0 && !c->closing && !c->hanging && !c->watching && !c->podlog &&
+           (rc = conn_parse(c, &m)) > 0) {
         server_handle(s, c, &m);
         buf_consume(&c->in, m.total);
     }
@@ -256,6 +263,7 @@ static void turn(struct fake_apiserver *s, const struct pollfd *fds, const size_
             continue;
         if (!conn_due(c, &s->world) || !server_holds(s, c))
             conn_pump(c, &s->world);
+        podlog_pump(c);
         write_conn(c);
     }
 }

@@ -81,6 +81,16 @@ struct fake_change {
 /* The i-th (from 0) change since the beginning, false beyond the end. What it points to lives as long as the server. */
 bool fake_change_at(struct fake_apiserver *s, int i, struct fake_change *ret);
 
+/* --- logs of pods; paths as those of their objects ------------------------------------------------------ */
+
+/* Whole lines, each with its time in front as the server gives it: "2026-01-01T00:00:00.5Z text\n". A pod that printed nothing has
+ * not started: a request for its log is answered with 400. */
+void fake_pod_prints(struct fake_apiserver *s, const char *path, const char *lines);
+void fake_pod_log_ends(struct fake_apiserver *s, const char *path);        /* who follows it is told so */
+void fake_pod_log_begins_anew(struct fake_apiserver *s, const char *path); /* of a new pod of that name */
+void fake_cut_pod_logs(struct fake_apiserver *s); /* the connections of all that are followed close */
+int fake_open_pod_logs(struct fake_apiserver *s); /* how many are followed */
+
 /* --- faults ------------------------------------------------------------------------------------------- */
 
 enum fake_fault {

@@ -11,6 +11,8 @@ enum { CONN_BARE_FD = 1 << 30 };
 
 enum { CONNS_MAX = 128, CONN_IN_MAX_BYTES = 8 << 20, CONN_OUT_MAX_BYTES = 256 << 20 };
 
+struct podlog;
+
 struct conn {
     int fd; /* -1: this place is free */
     struct buf in, out;
@@ -18,6 +20,9 @@ struct conn {
     bool closing;           /* after what is in out */
     struct route route;     /* of the watch */
     size_t next_change;
+    struct podlog *podlog; /* that is being sent; NULL: none */
+    size_t told;           /* bytes of it */
+    bool podlog_follow, podlog_times;
     bool bare, cut;
     bool drips; /* what is in out comes slowly; bare ones only */
     int client; /* of bare ones */

@@ -51,6 +51,7 @@ void fake_apiserver_stop(struct fake_apiserver *s)
     for (size_t i = 0; i < CONNS_MAX; i++)
         conn_close(&s->conns[i]);
     fake_log_clear(s);
+    podlog_release(s);
     world_release(&s->world);
     if (s->frozen)
         world_release(&s->past);

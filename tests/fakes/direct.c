@@ -268,7 +268,7 @@ void fake_direct_fill(struct fake_direct *d, bool full)
 
 struct kube_transport fake_direct_transport(struct fake_direct *d)
 {
-    return (struct kube_transport){start, cancel, d, is_full};
+    return (struct kube_transport){.start = start, .cancel = cancel, .ctx = d, .is_full = is_full};
 }
 
 unsigned long fake_direct_told(const struct fake_direct *d)

@@ -7,6 +7,14 @@
 
 #include <pthread.h>
 
+enum { PODLOGS_MAX = 256 };
+
+struct podlog {
+    char ns[256], name[256];
+    struct buf text; /* each line with its time */
+    bool ended;
+};
+
 /* Everything but the thread, the url and the descriptors is read and written under the lock. */
 struct fake_apiserver {
     pthread_t thread;
@@ -28,6 +36,8 @@ struct fake_apiserver {
     int clients; /* of direct.h, ever */
     struct fake_request *log;
     int n_log, cap_log;
+    struct podlog podlogs[PODLOGS_MAX];
+    int n_podlogs;
 };
 
 /* Carry one request out and leave the answer in the connection. */
@@ -38,6 +48,12 @@ struct world *server_shown(struct fake_apiserver *s, const char *method, const s
 
 /* Whether what this watch would be told next is kept from it. */
 bool server_holds(const struct fake_apiserver *s, const struct conn *c);
+
+/* Begin to answer a request for a pod's log; returns the status. Of an error *ret is the answer. */
+int podlog_answer(struct fake_apiserver *s, struct conn *c, const struct route *r, const char *target,
+                  const struct fake_fault_plan *f, struct outcome *ret);
+void podlog_pump(struct conn *c); /* send what is new */
+void podlog_release(struct fake_apiserver *s);
 
 /* Note a request; its place in the log. */
 int server_remember(struct fake_apiserver *s, const struct http_message *m, const char *verb);

@@ -14,7 +14,7 @@ struct plain {
     bool over, cut;
     struct rig *rig;
     struct kube_http_call *call;
-    bool cancel_at_chunk;
+    bool cancel_at_chunk, hold_at_chunk;
     int64_t due_ms;
 };
 
@@ -37,6 +37,8 @@ static void on_chunk(void *ctx, struct sv bytes)
 
     p->n_chunks++;
     p->bytes += bytes.len;
+    if (p->hold_at_chunk)
+        kube_transport_hold(&p->rig->api, p->call, true);
     if (!p->cancel_at_chunk)
         return;
     kube_transport_cancel(&p->rig->api, p->call);
@@ -82,7 +84,7 @@ static void test_timeouts(void **ctx)
     assert_non_null(strstr(b.err.msg, "no data for 100 ms"));
 }
 
-static bool after_two_seconds(void *ctx)
+static bool after_due(void *ctx)
 {
     struct plain *p = ctx;
 
@@ -105,7 +107,7 @@ static void test_silence_takes_the_idle_connections_along(void **ctx)
         for (int i = 0; i < 3; i++)
             rig_until(r->loop, plain_over, &p[i]);
         p[0].due_ms = kube_loop_now_ms(r->loop) + 2100; /* libcurl counts how long they are idle in seconds */
-        rig_until(r->loop, after_two_seconds, &p[0]);
+        rig_until(r->loop, after_due, &p[0]);
         fake_plan_fault(r->server, &(struct fake_fault_plan){.fault = FAKE_HANG_BEFORE});
         p[3] = (struct plain){0};
         start_plain(r, &p[3], cancel ? &get : &brief, false);
@@ -200,6 +202,36 @@ static void test_large_stream_is_whole(void **ctx)
     assert_int_equal(whole.err.kind, ERR_NONE);
     assert_int_equal(stream.bytes, whole.bytes);
     assert_true(whole.bytes > 3000000);
+}
+
+/* A stream that is held delivers nothing, keeps little, and goes on where it was. */
+static void test_hold(void **ctx)
+{
+    struct rig *r = *ctx;
+    struct kube_http_request req = {.method = "GET", .path = "/api/v1/configmaps", .own_connection = true};
+    static char body[200000];
+    struct plain stream = {0}, whole = {0};
+    char path[80];
+
+    size_t n = (size_t)snprintf(body, sizeof(body), "{\"data\":{\"x\":\"");
+    memset(body + n, 'y', 100000);
+    snprintf(body + n + 100000, sizeof(body) - n - 100000, "\"}}");
+    for (int i = 0; i < 10; i++) {
+        snprintf(path, sizeof(path), "/api/v1/namespaces/ns/configmaps/c%d", i);
+        assert_true(fake_put(r->server, path, body));
+    }
+    start_plain(r, &whole, &req, false);
+    rig_until(r->loop, plain_over, &whole);
+    stream.hold_at_chunk = true;
+    start_plain(r, &stream, &req, true);
+    stream.due_ms = kube_loop_now_ms(r->loop) + 200;
+    rig_until(r->loop, after_due, &stream);
+    assert_int_equal(stream.n_chunks, 1);
+    assert_int_equal(stream.n_done, 0);
+    stream.hold_at_chunk = false;
+    kube_transport_hold(&r->api, stream.call, false);
+    rig_until(r->loop, plain_over, &stream);
+    assert_int_equal(stream.bytes, whole.bytes);
 }
 
 static void test_cancel(void **ctx)
@@ -466,6 +498,7 @@ int main(void)
         T(test_watch_goes_quiet),
         T(test_answer_over_its_limit),
         T(test_large_stream_is_whole),
+        T(test_hold),
         T(test_cancel),
         T(test_gate_that_closes_while_it_connects),
         T(test_a_crowd),

@@ -1,0 +1,178 @@
+/* feed.c - one request after the other for a container's log. */
+#include "cli/logs/feed.h"
+
+#include "kube/status.h"
+
+enum {
+    FAILURES_MAX = 3,     /* of a log that is read once */
+    REOPEN_MS = 250,      /* after a follow that ended in order, doubling while nothing comes */
+    REOPEN_DOUBLINGS = 4, /* up to 4 s */
+    AT_ONCE_MS = 100,     /* after the first failure in a row: mostly only the connection was lost */
+    GONE_MS = 5000,       /* for the rest of a deleted pod's log */
+    TOLD_FAILURE = 2, /* the first failure in a row that is told: a lost connection is mostly back at once */
+};
+
+static void request(void *ctx);
+
+static int64_t now_ms(const struct feed *f)
+{
+    return kube_loop_now_ms(f->session->loop);
+}
+
+static void request_in(struct feed *f, int64_t ms)
+{
+    f->again = (struct kube_loop_timer){.fire = request, .ctx = f, .node = f->again.node};
+    kube_loop_timer_set(f->session->loop, &f->again, now_ms(f) + ms);
+}
+
+static void stop(struct feed *f)
+{
+    if (f->call)
+        kube_transport_cancel(&f->session->api, TAKE(f->call));
+    kube_loop_timer_cancel(f->session->loop, &f->again);
+}
+
+void feed_close(struct feed *f)
+{
+    if (!f->used || f->done)
+        return;
+    stop(f);
+    f->done = true;
+    merge_end(f->merge, f->stream, true, now_ms(f));
+    merge_close(f->merge, f->stream);
+}
+
+static void finish(struct feed *f)
+{
+    feed_close(f);
+    f->sink->moved(f->sink->ctx, f);
+}
+
+static void on_chunk(void *ctx, struct sv bytes)
+{
+    struct feed *f = ctx;
+
+    f->got_bytes = true;
+    f->failures = f->quiet = 0;
+    merge_feed(f->merge, f->stream, bytes, now_ms(f));
+    f->held = merge_is_full(f->merge, f->stream);
+    if (f->held)
+        kube_transport_hold(&f->session->api, f->call, true);
+    f->sink->moved(f->sink->ctx, f);
+}
+
+void feed_release(struct feed *f)
+{
+    if (!f->used || f->done || !f->held || merge_is_full(f->merge, f->stream))
+        return;
+    f->held = false;
+    if (f->call)
+        kube_transport_hold(&f->session->api, f->call, false);
+}
+
+static void came_to_its_end(struct feed *f)
+{
+    const bool was_live = f->live;
+
+    if (f->final) {
+        finish(f);
+        return;
+    }
+    f->has_read = true;
+    f->quiet = f->got_bytes ? 0 : f->quiet + (f->quiet < REOPEN_DOUBLINGS);
+    request_in(f, was_live ? REOPEN_MS << f->quiet : 0);
+    f->sink->moved(f->sink->ctx, f);
+}
+
+static void failed(struct feed *f, const struct err *err)
+{
+    const struct podlog log = {.pod = f->pod};
+    const struct kube_request right = podlog_right(f->session, &log);
+    struct err told = *err;
+
+    if (err->code == 403) {
+        (void)session_explain(f->session, &right, &told);
+        f->sink->fatal(f->sink->ctx, &told);
+        return;
+    }
+    f->failures++;
+    if ((err->code == 404 && (f->gone || f->final)) || (f->once && f->failures == FAILURES_MAX)) {
+        f->failed = err->code != 404;
+        if (f->failed)
+            f->sink->trouble(f->sink->ctx, f, &told);
+        finish(f);
+        return;
+    }
+    /* 400: the container is about to start. */
+    if (f->failures == TOLD_FAILURE && err->code != 400)
+        f->sink->trouble(f->sink->ctx, f, &told);
+    request_in(f, f->failures == 1 ? AT_ONCE_MS : backoff_failed(&f->backoff, now_ms(f), 0));
+}
+
+static void on_done(void *ctx, const struct kube_http_response *r, const struct err *err)
+{
+    struct feed *f = ctx;
+    struct kube_status status;
+    struct err why;
+
+    f->call = NULL;
+    if (err)
+        why = *err;
+    const bool whole = !err && kube_status_check(r, &status, &why) == 0;
+    merge_end(f->merge, f->stream, whole, now_ms(f));
+    if (whole)
+        came_to_its_end(f);
+    else
+        failed(f, &why);
+}
+
+/* What is there is read without following: that has an end, and so an order. */
+static void request(void *ctx)
+{
+    struct feed *f = ctx;
+    const struct kube_http_handler handler = {.ctx = f, .chunk = on_chunk, .done = on_done};
+    char since[MERGE_SINCE_BYTES];
+    cleanup_arena struct arena a = {0};
+    struct kube_http_request r;
+    struct err err;
+
+    f->final = f->once || f->ended || f->gone;
+    f->live = f->has_read && !f->final;
+    f->got_bytes = f->held = false;
+    const struct podlog log = {.pod = f->pod,
+                               .container = f->container,
+                               .since = merge_since(f->merge, f->stream, since) ? since : NULL,
+                               .since_s = f->options->since_s,
+                               .tail = f->options->tail,
+                               .times = true,
+                               .follow = f->live};
+    merge_begin(f->merge, f->stream, f->live, now_ms(f));
+    if (podlog_request(f->session, &log, &a, &r, &err) < 0 ||
+        !(f->call = kube_transport_start(&f->session->api, &r, &handler, &err)))
+        f->sink->fatal(f->sink->ctx, &err);
+}
+
+void feed_begin(struct feed *f)
+{
+    f->used = true;
+    f->backoff.random = (uint64_t)f->stream + 1;
+    request(f);
+}
+
+static void give_up(void *ctx)
+{
+    finish(ctx);
+}
+
+void feed_update(struct feed *f)
+{
+    if (!f->used || f->done)
+        return;
+    /* Nobody answers for a pod that is gone: what has not come in time does not come. */
+    if (f->gone && f->call) {
+        f->again = (struct kube_loop_timer){.fire = give_up, .ctx = f, .node = f->again.node};
+        kube_loop_timer_set(f->session->loop, &f->again, now_ms(f) + GONE_MS);
+    } else if (!f->call && (f->gone || ((f->ended || f->once) && f->failures == 0))) {
+        request_in(f, 0);
+    }
+}

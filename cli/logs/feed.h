@@ -1,0 +1,64 @@
+/* feed.h - read the log of one container, over breaks and lost servers, into a stream of a merge. For `kubectl ptj logs`.
+ *
+ * First what is there is read to its end, then the log is followed. When the container has ended, or the feed is to read `once`, a
+ * request that was sent after that ends it: nothing is lost between the last line and the end.
+ *
+ * Ownership: borrows session and merge. feed_close cancels what is under way.
+ * Errors:    a missing right and nothing else is fatal; all else is tried again, with backoff.
+ */
+#ifndef TK_CLI_LOGS_FEED_H
+#define TK_CLI_LOGS_FEED_H
+
+#include "cli/logs/merge.h"
+#include "cli/podlog.h"
+#include "kube/backoff.h"
+#include "operator/api/decode.h"
+
+struct feed;
+
+struct feed_sink {
+    void *ctx;
+    void (*moved)(void *ctx, struct feed *f); /* bytes came, or it is done */
+    void (*trouble)(void *ctx, struct feed *f, const struct err *err);
+    void (*fatal)(void *ctx, const struct err *err);
+};
+
+struct feed_options {
+    int64_t tail, since_s; /* as in podlog.h */
+};
+
+struct feed {
+    struct session *session;
+    struct merge *merge;
+    const struct feed_options *options;
+    const struct feed_sink *sink;
+    char pod[DECODE_NAME_BYTES + 1], uid[DECODE_UID_BYTES + 1], container[DECODE_LABEL_BYTES + 1];
+    int stream; /* of the merge */
+    bool used, done;
+    bool failed; /* it gave up */
+    bool once;   /* not to be followed */
+    bool ended;  /* the container has ended */
+    bool gone;   /* the pod does not exist any more */
+    bool listed; /* the caller's */
+
+    /* Internal to feed.c. */
+    struct kube_http_call *call;
+    bool final, live, held, has_read, got_bytes;
+    int failures, quiet;
+    struct backoff backoff;
+    struct kube_loop_timer again;
+};
+
+/* f->session to f->container, stream and once are set. */
+void feed_begin(struct feed *f);
+
+/* After a change of ended, gone or once. */
+void feed_update(struct feed *f);
+
+/* Let it go on if its stream has room again. */
+void feed_release(struct feed *f);
+
+/* No more lines of it. */
+void feed_close(struct feed *f);
+
+#endif

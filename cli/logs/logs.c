@@ -1,0 +1,136 @@
+/* logs.c - kubectl ptj logs: the logs of all pods of a job as one, in order of time. */
+#include "cli/logs/earlier.h"
+#include "cli/logs/follow.h"
+#include "cli/terminal.h"
+
+#include "common/json.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { SINCE_MAX_S = 10 * 365 * 86400, TAIL_MAX = 1000000000, EARLIER_BYTES = 1 << 20 };
+
+/* "90s", "5m", "1h30m", "2d". */
+static int parse_since(const char *text, int64_t *ret, struct err *err)
+{
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } UNITS[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    int64_t n = 0, sum = 0;
+    bool digits = false;
+
+    for (const char *p = text; *p; p++) {
+        size_t u = 0;
+        if (*p >= '0' && *p <= '9') {
+            n = n * 10 + *p - '0';
+            digits = true;
+        } else {
+            while (u < ARRAY_LEN(UNITS) && UNITS[u].unit != *p)
+                u++;
+            sum += digits && u < ARRAY_LEN(UNITS) ? n * UNITS[u].seconds : SINCE_MAX_S + 1;
+            n = 0;
+            digits = false;
+        }
+        if (n > SINCE_MAX_S || sum > SINCE_MAX_S)
+            break;
+    }
+    if (digits || n || sum < 1 || sum > SINCE_MAX_S)
+        return err_set(err, ERR_INVALID, "--since: expected a time such as 90s, 5m or 1h30m, got \"%.40s\"",
+                       text);
+    *ret = sum;
+    return 0;
+}
+
+static int read_options(const struct args *a, struct follow_options *o, struct err *err)
+{
+    const struct terminal t = terminal_of(STDOUT_FILENO);
+
+    *o = (struct follow_options){.feed.tail = -1,
+                                 .follow = !args_has(a, "no-follow"),
+                                 .view = {t.colours, t.is_terminal, args_has(a, "timestamps")}};
+    if (args_has(a, "follow") && args_has(a, "no-follow"))
+        return err_set(err, ERR_INVALID, "--follow and --no-follow exclude each other");
+    if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
+        return -1;
+    if (args_has(a, "since") && parse_since(args_text(a, "since", ""), &o->feed.since_s, err) < 0)
+        return -1;
+    return args_i64(a, "tail", 0, TAIL_MAX, &o->feed.tail, err);
+}
+
+static int print_earlier(const struct trainjob *job, struct err *err)
+{
+    cleanup_buf struct buf out = BUF_INIT(EARLIER_BYTES);
+
+    if (earlier_print(&job->status, &out, err) < 0)
+        return -1;
+    if (!out.len)
+        fprintf(stderr, "kubectl ptj logs: no attempt of %s has failed\n", job->name);
+    fputs(buf_str(&out), stdout);
+    return 0;
+}
+
+static int check_count(const struct trainjob *job, const struct ranks *r, struct err *err)
+{
+    const int pods = ranks_count_pods(r, &job->spec);
+
+    if (pods > FOLLOW_PODS_MAX)
+        return err_set(err, ERR_INVALID,
+                       "%s has %d pods, and the logs of %d can be read at once: choose some with --rank",
+                       job->name, pods, FOLLOW_PODS_MAX);
+    if (!pods && r->n && !job->spec_error)
+        return err_set(err, ERR_INVALID, "--rank: %s has no such rank: it has %d pods", job->name,
+                       job->spec.pods);
+    return 0;
+}
+
+static int run_logs(struct session *s, const struct args *a, struct err *err)
+{
+    cleanup_trainjob struct trainjob *job = NULL;
+    struct follow_options o;
+    cJSON *tree;
+
+    if (read_options(a, &o, err) < 0 || session_job(s, a->operands[0], &tree, err) < 0)
+        return -1;
+    job = trainjob_decode(tree, err);
+    if (!job)
+        return -1;
+    if (args_has(a, "previous"))
+        return print_earlier(job, err);
+    return check_count(job, &o.ranks, err) < 0 ? -1 : follow_job(s, TAKE(job), &o, err);
+}
+
+static const struct verb_option OPTIONS[] = {
+    {"rank", 'r', "N,M-K", "only the pods that have these ranks, pod 0 having the first ones", NULL},
+    {"follow", 'f', NULL, "go on until the job has ended (this is the default)", NULL},
+    {"no-follow", 0, NULL, "print what is there now, and end", NULL},
+    {"tail", 0, "LINES", "begin with the last so many lines of each pod", NULL},
+    {"since", 0, "TIME", "begin with the lines of the last 90s, 5m, 1h30m", NULL},
+    {"timestamps", 0, NULL, "print the time of each line", NULL},
+    {"previous", 'p', NULL, "print what the status kept of attempts that failed, and end", NULL},
+    {0},
+};
+
+const struct verb VERB_LOGS = {
+    .name = "logs",
+    .operands = "NAME",
+    .operands_min = 1,
+    .operands_max = 1,
+    .words = VERB_JOBS,
+    .options = OPTIONS,
+    .summary = "print the logs of all pods of a job, merged in order of time",
+    .about =
+        "Lines of the training containers, with the pod in front. Waits for pods that do not run yet, goes "
+        "on over "
+        "restarts and over a lost API server, and ends when the job has ended: with 0 if it succeeded, with "
+        "1 if it "
+        "failed; with --no-follow the exit status is 0 when all was read.\n"
+        "Up to 64 pods are read at once; of a larger job --rank chooses some. Under a rendezvous ranks are "
+        "given as "
+        "pods join, so a pod may run other ranks than --rank takes it for; the launcher's own prefix and "
+        "`kubectl ptj why` tell which.\n"
+        "Pods of an earlier attempt are deleted with their logs. What the job's status kept of them "
+        "--previous "
+        "prints.",
+    .run = run_logs,
+};

@@ -1,0 +1,71 @@
+/* notes.c - say on stderr what is waited for, and what went wrong. */
+#include "cli/logs/notes.h"
+
+#include "cli/shown.h"
+#include "common/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NOTE_BYTES = 8 << 10 };
+
+void notes_say(const char *fmt, ...)
+{
+    cleanup_buf struct buf shown = BUF_INIT(2 * NOTE_BYTES);
+    char text[NOTE_BYTES];
+    struct err ignored;
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    for (char *p = text; *p; p++)
+        if (*p == '\n' || *p == '\r')
+            *p = ' ';
+    (void)shown_line(&shown, sv_from(text), &ignored);
+    fflush(stdout);
+    fprintf(stderr, "kubectl ptj logs: %s\n", buf_str(&shown));
+}
+
+static void say_waiting(struct notes *n, const char *what, const char *reason, const char *message)
+{
+    char mark[DECODE_REASON_BYTES + 3];
+
+    snprintf(mark, sizeof(mark), "/%s/", reason);
+    if (strstr(n->said, mark))
+        return;
+    text_add(n->said, sizeof(n->said), "%s", mark);
+    notes_say("waiting for %s: %s%s%s", what, reason, message && message[0] ? ": " : "",
+              message ? message : "");
+}
+
+void notes_wait_for_pod(struct notes *n, const struct pod *pod)
+{
+    static const char *const STARTS[] = {"", "ContainerCreating", "PodInitializing"};
+    const struct pod_container *c = pod->init.reason[0] ? &pod->init : &pod->training;
+    const char *reason = c->reason;
+    char what[DECODE_NAME_BYTES + 8];
+
+    for (size_t i = 0; i < ARRAY_LEN(STARTS); i++)
+        reason = strcmp(c->reason, STARTS[i]) == 0 ? "it is being started" : reason;
+    snprintf(what, sizeof(what), "pod %s", pod->name);
+    if (pod->unschedulable[0])
+        say_waiting(n, what, "Unschedulable", pod->unschedulable);
+    else
+        say_waiting(n, what, reason, c->message);
+}
+
+void notes_wait_for_job(struct notes *n, const struct jobstatus *st)
+{
+    const struct condition *running = &st->conditions[COND_RUNNING];
+    const struct condition *invalid = &st->conditions[COND_INVALID_SPEC];
+    const char *phase = st->phase == JOB_NONE ? "the job has no status yet" : job_phase_name(st->phase);
+
+    say_waiting(n, "pods", st->reason ? st->reason : phase,
+                invalid->state == COND_TRUE ? invalid->message : running->message);
+}
+
+void notes_forget(struct notes *n)
+{
+    n->said[0] = '\0';
+}

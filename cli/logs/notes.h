@@ -1,0 +1,24 @@
+/* notes.h - lines of `kubectl ptj logs` itself, on stderr: stdout has the lines of the pods alone.
+ *
+ * What is waited for is said once for each reason, until notes_forget.
+ */
+#ifndef TK_CLI_LOGS_NOTES_H
+#define TK_CLI_LOGS_NOTES_H
+
+#include "operator/api/pod.h"
+#include "operator/api/trainjob.h"
+
+struct notes {
+    char said[512];
+};
+
+/* One line, safe for a terminal. */
+void notes_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Why this pod does not run yet; why the job has no pods. */
+void notes_wait_for_pod(struct notes *n, const struct pod *pod);
+void notes_wait_for_job(struct notes *n, const struct jobstatus *st);
+
+void notes_forget(struct notes *n);
+
+#endif

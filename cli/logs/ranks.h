@@ -1,0 +1,31 @@
+/* ranks.h - choose a job's pods by ranks, for `kubectl ptj logs --rank`. Pure.
+ *
+ * Errors:    ERR_INVALID naming the text and what was expected.
+ */
+#ifndef TK_CLI_LOGS_RANKS_H
+#define TK_CLI_LOGS_RANKS_H
+
+#include "common/cleanup.h"
+#include "common/err.h"
+#include "operator/api/trainjob.h"
+
+enum { RANKS_RANGES_MAX = 64, RANKS_RANK_MAX = 1 << 20 };
+
+struct ranks {
+    struct {
+        int64_t first, last;
+    } ranges[RANKS_RANGES_MAX];
+    int n; /* 0: all ranks */
+};
+
+/* "0", "0,2,5-7". */
+int ranks_parse(const char *text, struct ranks *ret, struct err *err) MUST_CHECK;
+
+/* Whether some of the ranks run in this pod: the pod at place i, in the order of replicaSpecs and indices, has ranks i * n to
+ * i * n + n - 1, n being its processes. */
+bool ranks_have_pod(const struct ranks *r, const struct trainjob_spec *spec, const char *type, int32_t index);
+
+/* The number of pods that are wanted. */
+int ranks_count_pods(const struct ranks *r, const struct trainjob_spec *spec);
+
+#endif

@@ -1,0 +1,20 @@
+/* view.h - one line of `kubectl ptj logs`: "[node-0] text". Pure.
+ *
+ * Errors:    those of buf.h.
+ */
+#ifndef TK_CLI_LOGS_VIEW_H
+#define TK_CLI_LOGS_VIEW_H
+
+#include "cli/logs/merge.h"
+#include "common/buf.h"
+
+struct view {
+    bool colours, safe; /* safe: for a terminal, see shown.h; else the bytes as they are */
+    bool times;
+};
+
+/* `label` names the pod, `place` chooses its colour. With its line feed. */
+int view_line(struct buf *out, const struct view *v, const char *label, int place,
+              const struct merge_line *line, struct err *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* collect.c - the job, its pods, then what belongs to the pod in question: events, claims, node, log. */
+#include "cli/why/collect.h"
+
+#include "cli/podlog.h"
+#include "common/text.h"
+
+#include <string.h>
+
+enum { PAGE = 500, CLAIMS_MAX = 4, NODES_MAX = 4 };
+
+static const struct kube_resource CLAIMS = {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
+                                            false};
+static const struct kube_resource NODES = {"", "v1", "nodes", "Node", true};
+
+static void add_gap(struct collected *g, const char *what, const struct err *err)
+{
+    if (g->facts.n_gaps == WHY_GAPS_MAX)
+        return;
+    char *gap = g->facts.gaps[g->facts.n_gaps++];
+    gap[0] = '\0';
+    if (err->code == 403) /* the sentence says what */
+        text_add(gap, ERR_MSG_BYTES, "%s", err->msg);
+    else
+        text_add(gap, ERR_MSG_BYTES, "%s: %s", what, err->msg);
+}
+
+/* Move the items of the answer to a list into the array. False: it could not be read. */
+static bool list(struct collected *g, const struct kube_request *r, cJSON **array)
+{
+    cleanup_json cJSON *answer = NULL;
+    struct err err;
+
+    if (session_call(g->session, r, &answer, &err) < 0) {
+        add_gap(g, r->resource->plural, &err);
+        return false;
+    }
+    cJSON *items = cJSON_GetObjectItemCaseSensitive(answer, "items");
+    if (!*array)
+        *array = cJSON_CreateArray();
+    while (cJSON_IsArray(items) && items->child)
+        cJSON_AddItemToArray(*array, cJSON_DetachItemViaPointer(items, items->child));
+    return true;
+}
+
+/* Add the object; one that is not there is left out. False: the right is missing. */
+static bool get(struct collected *g, const struct kube_resource *resource, const char *name, cJSON **array)
+{
+    const struct kube_request r = {.verb = KUBE_GET,
+                                   .resource = resource,
+                                   .ns = resource->cluster_scoped ? NULL : g->session->ns,
+                                   .name = name};
+    cJSON *object = NULL;
+    struct err err;
+
+    if (session_call(g->session, &r, &object, &err) == 0) {
+        if (!*array)
+            *array = cJSON_CreateArray();
+        cJSON_AddItemToArray(*array, object);
+        return true;
+    }
+    if (err.kind != ERR_NOT_FOUND)
+        add_gap(g, resource->plural, &err);
+    return err.kind == ERR_NOT_FOUND;
+}
+
+static bool events_of(struct collected *g, const char *name)
+{
+    char selector[DECODE_NAME_BYTES + 32];
+    const struct kube_request r = {.verb = KUBE_LIST,
+                                   .resource = &KUBE_EVENTS,
+                                   .ns = g->session->ns,
+                                   .field_selector = selector,
+                                   .limit = PAGE};
+
+    snprintf(selector, sizeof(selector), "involvedObject.name=%.*s", DECODE_NAME_BYTES, name);
+    return list(g, &r, &g->events);
+}
+
+static void read_pods(struct collected *g)
+{
+    char selector[sizeof(LABEL_JOB) + DECODE_NAME_BYTES + 2];
+    const struct kube_request r = {.verb = KUBE_LIST,
+                                   .resource = &KUBE_PODS,
+                                   .ns = g->session->ns,
+                                   .label_selector = selector,
+                                   .limit = PAGE};
+
+    snprintf(selector, sizeof(selector), LABEL_JOB "=%s", g->job->name);
+    (void)list(g, &r, &g->pods);
+}
+
+/* A node matters when a pod on it should run and is not ready, or does not end. */
+static void read_nodes(struct collected *g)
+{
+    static const char *const CONDITIONS[] = {"status", "conditions", NULL};
+    const cJSON *object, *c;
+    int n = 0;
+
+    cJSON_ArrayForEach(object, g->pods)
+    {
+        const char *node = json_str(json_find(object, (const char *[]){"spec", NULL}), "nodeName");
+        bool suspect = json_str(json_find(object, (const char *[]){"metadata", NULL}), "deletionTimestamp");
+        cJSON_ArrayForEach(c, json_find(object, CONDITIONS))
+        {
+            const char *type = json_str(c, "type"), *status = json_str(c, "status");
+            suspect |= type && status && !strcmp(type, "Ready") && strcmp(status, "True") != 0;
+        }
+        if (!node || !suspect || n == NODES_MAX || finding_object(g->nodes, node))
+            continue;
+        n++;
+        if (!get(g, &NODES, node, &g->nodes))
+            return;
+    }
+}
+
+static void read_claims(struct collected *g, const cJSON *pod)
+{
+    const cJSON *volume, *claim;
+    int n = 0;
+
+    cJSON_ArrayForEach(volume, json_find(pod, (const char *[]){"spec", "volumes", NULL}))
+    {
+        const char *name =
+            json_str(json_find(volume, (const char *[]){"persistentVolumeClaim", NULL}), "claimName");
+        if (name && n++ < CLAIMS_MAX && !get(g, &CLAIMS, name, &g->claims))
+            return;
+    }
+    cJSON_ArrayForEach(claim, g->claims)
+    {
+        const char *phase = json_str(json_find(claim, (const char *[]){"status", NULL}), "phase");
+        const char *name = json_str(json_find(claim, (const char *[]){"metadata", NULL}), "name");
+        if (name && phase && strcmp(phase, "Bound") != 0 && !events_of(g, name))
+            return;
+    }
+}
+
+/* The pod that the finding is about; of a job that just starts, the first that does not run. */
+static const cJSON *pod_in_question(const struct collected *g, const struct finding *f)
+{
+    const cJSON *named = finding_object(g->pods, f->pod), *object;
+
+    if (named)
+        return named;
+    cJSON_ArrayForEach(object, g->pods)
+    {
+        const char *phase = json_str(json_find(object, (const char *[]){"status", NULL}), "phase");
+        if (phase && !strcmp(phase, "Pending"))
+            return object;
+    }
+    return NULL;
+}
+
+/* A pod of that name may be another one by now. */
+static void read_log(struct collected *g, const struct finding *f, const cJSON *pod)
+{
+    const char *uid = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "uid");
+    const char *container =
+        json_str(trainjob_training_container(json_find(pod, (const char *[]){"spec", NULL})), "name");
+    struct podlog log = {.pod = f->pod,
+                         .container = f->container ? f->container : container,
+                         .tail = WHY_LOG_LINES,
+                         .limit = WHY_LOG_BYTES};
+    struct err err;
+
+    if (f->kind != WHY_FAILURE || !uid || !f->uid || strcmp(uid, f->uid) != 0 || !log.container)
+        return;
+    if (podlog_read(g->session, &log, &g->log, &err) == 0)
+        g->facts.log = buf_str(&g->log);
+    else if (err.code != 404 && err.code != 400) /* the container never started, or its log is gone */
+        add_gap(g, "the pod's log", &err);
+}
+
+static void set_facts(struct collected *g)
+{
+    g->facts.pods = g->pods;
+    g->facts.events = g->events;
+    g->facts.claims = g->claims;
+    g->facts.nodes = g->nodes;
+}
+
+int collect(struct collected *g, struct session *s, const char *job, struct err *err)
+{
+    const struct clock clock = clock_system();
+    cleanup_arena struct arena a = {0};
+    cJSON *tree;
+
+    *g = (struct collected){.session = s, .log = BUF_INIT(KUBE_TRANSPORT_BODY_MAX_BYTES)};
+    if (session_job(s, job, &tree, err) < 0 || !(g->job = trainjob_decode(tree, err)))
+        return -1;
+    g->facts.job = g->job;
+    g->facts.now_ms = clock.wall_ms(clock.ctx);
+    read_pods(g);
+    read_nodes(g);
+    set_facts(g);
+    const struct finding first = finding_of(&g->facts, &a);
+    const cJSON *pod = pod_in_question(g, &first);
+    const char *name = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "name");
+    if (events_of(g, g->job->name) && name && events_of(g, name) &&
+        jobstatus_finished(&g->job->status) == false)
+        read_claims(g, pod);
+    if (pod)
+        read_log(g, &first, pod);
+    set_facts(g);
+    return 0;
+}
+
+void collect_release(struct collected *g)
+{
+    trainjob_free(g->job);
+    cJSON_Delete(g->pods);
+    cJSON_Delete(g->events);
+    cJSON_Delete(g->claims);
+    cJSON_Delete(g->nodes);
+    buf_release(&g->log);
+}

@@ -1,0 +1,24 @@
+/* collect.h - ask the API server for what `kubectl ptj why` looks at.
+ *
+ * Errors:    only of the job itself; what else cannot be read costs that part and becomes a gap.
+ */
+#ifndef TK_CLI_WHY_COLLECT_H
+#define TK_CLI_WHY_COLLECT_H
+
+#include "cli/session.h"
+#include "cli/why/finding.h"
+
+struct collected {
+    struct session *session;
+    struct trainjob *job;
+    cJSON *pods, *events, *claims, *nodes; /* arrays */
+    struct buf log;
+    struct why_facts facts; /* of all these */
+};
+
+int collect(struct collected *g, struct session *s, const char *job, struct err *err) MUST_CHECK;
+void collect_release(struct collected *g);
+
+#define cleanup_collected __attribute__((cleanup(collect_release)))
+
+#endif

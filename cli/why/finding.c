@@ -1,0 +1,236 @@
+/* finding.c - look through status, pods, events and nodes for what keeps the job from going on. */
+#include "cli/why/podwait.h"
+
+#include "operator/plan/exitcode.h"
+
+#include <string.h>
+
+enum { NO_STATUS_MS = 10000, TEXT_LOG_LINES = 25 };
+
+const struct finding FINDING_NONE = {
+    .message = "", .text = "", .rank = -1, .exit_code = -1, .attempt = -1, .judged = true};
+
+static const cJSON *metadata(const cJSON *object)
+{
+    return json_find(object, (const char *[]){"metadata", NULL});
+}
+
+const cJSON *finding_object(const cJSON *list, const char *name)
+{
+    const cJSON *object;
+
+    cJSON_ArrayForEach(object,
+                       list) if (name && same_text(json_str(metadata(object), "name"), name)) return object;
+    return NULL;
+}
+
+struct sv finding_own_log(const char *log)
+{
+    struct sv all = sv_from(log ? log : "");
+    const char *report = strstr(all.p, "] failed (exitcode: ");
+
+    while (report && report > all.p && report[-1] != '\n')
+        report--;
+    if (report && report > all.p)
+        all.len = (size_t)(report - all.p);
+    return all;
+}
+
+static struct sv last_lines(struct sv text, int n)
+{
+    size_t at = text.len;
+
+    while (at > 0 && (text.p[at - 1] != '\n' || at == text.len || n-- > 1))
+        at--;
+    return (struct sv){text.p + at, text.len - at};
+}
+
+static struct finding about_job(const char *reason, const char *message)
+{
+    struct finding g = FINDING_NONE;
+
+    g.kind = WHY_JOB;
+    g.reason = reason;
+    g.message = g.text = message ? message : "";
+    return g;
+}
+
+/* "pod a on node b: init container prepare: exit code 1": the status has its name in the words of the condition only. */
+static const char *init_container(const struct jobstatus *st, struct arena *a)
+{
+    static const char BEFORE[] = "init container ";
+    const char *message = st->conditions[COND_REPLICA_FAILURE].message;
+    const char *name = message ? strstr(message, BEFORE) : NULL;
+
+    return name ? arena_strndup(a, name + strlen(BEFORE), strcspn(name + strlen(BEFORE), ":")) : NULL;
+}
+
+/* Of a job that ended the last failure is the cause, and what the condition says besides it belongs to it. */
+static struct finding of_failure(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const struct failure *last = st->last_failure;
+    const struct condition *failed = &st->conditions[COND_FAILED];
+    struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
+    struct finding g = FINDING_NONE;
+
+    g.kind = WHY_FAILURE;
+    g.reason = last->reason ? last->reason : "";
+    g.message = last->message ? last->message : "";
+    g.pod = last->pod;
+    g.uid = last->uid;
+    g.node = last->node && last->node[0] ? last->node : NULL;
+    g.rank = last->rank;
+    g.exit_code = last->exit_code;
+    g.signal = last->signal;
+    g.attempt = last->attempt;
+    g.since_ms = last->time_ms;
+    g.init = same_text(last->reason, "InitContainerFailed");
+    g.container = g.init ? init_container(st, a) : NULL;
+    g.text = arena_printf(a, "%s\n%s\n%.*s", g.message,
+                          failed->state == COND_TRUE && failed->message ? failed->message : "", (int)log.len,
+                          log.p);
+    return g;
+}
+
+/* A pod that failed, of which the status does not tell yet. */
+static struct finding of_ended_pod(const struct why_facts *f, const struct pod *pod, struct arena *a)
+{
+    const struct verdict v = exitcode_verdict(pod, &f->job->spec.run_policy);
+    struct sv log = last_lines(finding_own_log(f->log), TEXT_LOG_LINES);
+    struct finding g = FINDING_NONE;
+
+    /* One that is being deleted may be so by the operator: of others the status tells soon. */
+    if (v.class <= VERDICT_SUCCESS || (pod->deletion_ms && !pod->disruption[0]))
+        return g;
+    g.kind = WHY_FAILURE;
+    g.judged = false;
+    g.reason = arena_strdup(a, v.reason);
+    g.message = arena_strdup(a, v.message);
+    g.pod = arena_strdup(a, pod->name);
+    g.uid = arena_strdup(a, pod->uid);
+    g.node = pod->node[0] ? arena_strdup(a, pod->node) : NULL;
+    g.container = arena_strdup(a, v.init ? v.init : pod->training.name);
+    g.init = v.init != NULL;
+    g.rank = v.rank;
+    g.exit_code = v.exit_code;
+    g.signal = v.signal;
+    g.attempt = pod->attempt;
+    g.since_ms = v.finished_ms;
+    g.text = arena_printf(a, "%s\n%.*s", g.message, (int)log.len, log.p);
+    return g;
+}
+
+/* The most telling pod: one that failed, else the first one that waits. */
+static struct finding of_pods(const struct why_facts *f, struct arena *a)
+{
+    struct finding best = FINDING_NONE;
+    const cJSON *object;
+
+    cJSON_ArrayForEach(object, f->pods)
+    {
+        struct err ignored;
+        struct pod *pod = pod_decode(object, &ignored);
+        if (!pod)
+            continue;
+        struct finding g = FINDING_NONE;
+        if (!strcmp(pod->owner_uid, f->job->uid) && pod->attempt == f->job->status.attempt) {
+            g = of_ended_pod(f, pod, a);
+            g = g.kind ? g : podwait_of(f, pod, object, a);
+        }
+        if (g.kind > best.kind)
+            best = g;
+        else if (g.kind == WHY_WAITING && g.kind == best.kind && same_text(best.reason, g.reason))
+            best.others++;
+        pod_free(pod);
+    }
+    return best;
+}
+
+/* Reasons of the job whose message is in the condition Running. */
+static struct finding of_reason(const struct why_facts *f, struct arena *a)
+{
+    static const char *const REFUSED[] = {"PodRefused", "CreateFailed"};
+    static const char *const JOB[] = {"NameConflict", "PodStuckTerminating"};
+    static const char *const NORMAL[] = {"PodsStarting", "Restarting", "Pausing", "PodsPending", "Resuming"};
+    const struct jobstatus *st = &f->job->status;
+    const char *word = st->reason ? arena_strndup(a, st->reason, strcspn(st->reason, " ")) : "";
+    struct finding g = about_job(word, st->conditions[COND_RUNNING].message);
+
+    for (size_t i = 0; i < ARRAY_LEN(NORMAL); i++)
+        if (!word[0] || same_text(word, NORMAL[i]))
+            return FINDING_NONE;
+    for (size_t i = 0; i < ARRAY_LEN(REFUSED); i++)
+        if (same_text(word, REFUSED[i]))
+            g.kind = WHY_REFUSED;
+    for (size_t i = 0; i < ARRAY_LEN(JOB); i++)
+        if (same_text(word, JOB[i]))
+            return g;
+    if (g.kind == WHY_REFUSED)
+        return g;
+    g.kind = WHY_WAITING; /* of a pod that could not be read */
+    return st->phase == JOB_PENDING ? g : FINDING_NONE;
+}
+
+static bool restarts_now(const struct jobstatus *st)
+{
+    const struct failure *last = st->last_failure;
+
+    return last && st->phase != JOB_RUNNING &&
+           (last->attempt == st->attempt - 1 || last->attempt == st->attempt);
+}
+
+static struct finding of_live_job(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    struct finding by_reason = of_reason(f, a);
+    struct finding g = of_pods(f, a);
+
+    if (by_reason.kind == WHY_JOB || by_reason.kind == WHY_REFUSED)
+        return by_reason;
+    if (g.kind)
+        return g;
+    if (!f->pods && by_reason.kind)
+        return by_reason;
+    return restarts_now(st) ? of_failure(f, a) : FINDING_NONE;
+}
+
+static struct finding of_status(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const struct condition *invalid = &st->conditions[COND_INVALID_SPEC];
+    const char *manager = f->job->spec.run_policy.managed_by;
+
+    if (manager && strcmp(manager, TRAINJOB_MANAGED_BY) != 0)
+        return about_job("ManagedBy", arena_printf(a, "spec.runPolicy.managedBy is %.200s", manager));
+    if (same_text(st->reason, "Unreadable"))
+        return about_job("Unreadable", st->conditions[COND_RUNNING].message);
+    if (st->phase == JOB_SUCCEEDED)
+        return FINDING_NONE;
+    if (st->phase == JOB_FAILED && same_text(st->reason, "DeadlineExceeded"))
+        return about_job("JobDeadline", st->conditions[COND_FAILED].message);
+    if (st->phase == JOB_FAILED)
+        return st->last_failure ? of_failure(f, a)
+                                : about_job(st->reason, st->conditions[COND_FAILED].message);
+    if (invalid->state == COND_TRUE)
+        return about_job("InvalidSpec", invalid->message);
+    if (st->phase == JOB_NONE)
+        return f->now_ms - f->job->created_ms < NO_STATUS_MS ? FINDING_NONE : about_job("NoStatus", "");
+    if (st->phase == JOB_PAUSED || same_text(st->reason, JOBSTATUS_PAUSING))
+        return FINDING_NONE;
+    return of_live_job(f, a);
+}
+
+struct finding finding_of(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    struct finding g = of_status(f, a);
+
+    if (!g.since_ms && st->completion_ms)
+        g.since_ms = st->completion_ms;
+    else if (!g.since_ms && g.kind == WHY_REFUSED)
+        g.since_ms = st->conditions[COND_RUNNING].transition_ms;
+    if (!g.since_ms)
+        g.since_ms = f->job->created_ms;
+    return g;
+}

@@ -1,0 +1,88 @@
+/* next.c - what the operator does next, from the counters and times of the job's status. */
+#include "cli/why/next.h"
+
+#include "common/clock.h"
+#include "operator/plan/backoff.h"
+#include "operator/plan/exitcode.h"
+
+#include <string.h>
+
+enum { ADMISSIONS_MAX = 10 };
+
+const char *next_span(int64_t ms, struct arena *a)
+{
+    const int64_t s = ms > 0 ? ms / 1000 : 0;
+
+    if (s < 60)
+        return arena_printf(a, "%llds", (long long)s);
+    if (s < 3600)
+        return arena_printf(a, "%lldm", (long long)s / 60);
+    if (s < 86400)
+        return arena_printf(a, s / 60 % 60 ? "%lldh%lldm" : "%lldh", (long long)s / 3600,
+                            (long long)s / 60 % 60);
+    return arena_printf(a, s / 3600 % 24 ? "%lldd%lldh" : "%lldd", (long long)s / 86400,
+                        (long long)s / 3600 % 24);
+}
+
+static const char *when(const struct why_facts *f, int64_t due_ms, struct arena *a)
+{
+    char time[CLOCK_RFC3339_BYTES];
+
+    if (due_ms <= f->now_ms)
+        return "now";
+    clock_rfc3339(due_ms, false, time);
+    return arena_printf(a, "in %s (%s)", next_span(due_ms - f->now_ms + 999, a), time);
+}
+
+static bool is_admission(const struct finding *g)
+{
+    return g->exit_code < 0 && !exitcode_is_disruption(g->reason);
+}
+
+static const char *restart(const struct why_facts *f, const struct finding *g, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const bool alone = g->attempt == st->attempt; /* restartScope Replica */
+    const int64_t due_ms = alone ? backoff_slot_due_ms(st, g->pod) : backoff_due_ms(st);
+    const char *what = alone ? arena_printf(a, "pod %.253s is made again %s", g->pod, when(f, due_ms, a))
+                             : arena_printf(a, "attempt %d begins %s", st->attempt, when(f, due_ms, a));
+
+    if (exitcode_is_disruption(g->reason))
+        return arena_printf(a, "%s. Disruptions do not count to backoffLimit (%d so far).", what,
+                            st->disruption_count);
+    if (is_admission(g))
+        return arena_printf(a, "%s. Not started or refused by a node %d of %d times.", what,
+                            st->admission_count, ADMISSIONS_MAX);
+    return arena_printf(a, "restart %d of %d: %s.", st->backoff_count, f->job->spec.run_policy.backoff_limit,
+                        what);
+}
+
+static const char *ended(const struct why_facts *f, struct arena *a)
+{
+    const struct jobstatus *st = &f->job->status;
+    const int32_t limit = f->job->spec.run_policy.backoff_limit;
+
+    if (st->reason && !strcmp(st->reason, "BackoffLimitExceeded"))
+        return arena_printf(a, "nothing: the job has ended, all %d restarts of backoffLimit are used up.",
+                            limit);
+    return arena_printf(a, "nothing: the job has ended%s.",
+                        st->last_failure && st->backoff_count < limit ? ", and this is not restarted" : "");
+}
+
+const char *next_of(const struct why_facts *f, const struct finding *g, const struct cause *c,
+                    struct arena *a)
+{
+    const struct opt_i64 *deadline = &f->job->spec.run_policy.start_deadline_s;
+
+    if (jobstatus_finished(&f->job->status))
+        return ended(f, a);
+    if (c->next && g->kind == WHY_WAITING && deadline->set)
+        return arena_printf(
+            a, "%s After startDeadlineSeconds (%lld) it gives the room back and tries again later.", c->next,
+            (long long)deadline->v);
+    if (c->next)
+        return c->next;
+    if (g->kind == WHY_FAILURE && !g->judged)
+        return "judges this within 30 s: pods of the same attempt may tell more.";
+    return g->kind == WHY_FAILURE ? restart(f, g, a) : "nothing.";
+}

@@ -1,0 +1,11 @@
+/* podwait.h - find why a pod does not start, or does not go on. Pure. */
+#ifndef TK_CLI_WHY_PODWAIT_H
+#define TK_CLI_WHY_PODWAIT_H
+
+#include "cli/why/finding.h"
+
+/* `object` is the pod as the API server gives it. WHY_FINE: it just starts, or runs. */
+struct finding podwait_of(const struct why_facts *f, const struct pod *pod, const cJSON *object,
+                          struct arena *a);
+
+#endif

@@ -1,0 +1,18 @@
+/* screen.h - `kubectl ptj why` as text that fits a screen: what, where, the last lines, what the operator does, what to do. Pure.
+ *
+ * Errors:    those of buf.h.
+ */
+#ifndef TK_CLI_WHY_SCREEN_H
+#define TK_CLI_WHY_SCREEN_H
+
+#include "cli/why/finding.h"
+#include "common/buf.h"
+
+struct screen_size {
+    int columns; /* 0: lines are not wrapped */
+    int rows;    /* 0: as many as there are */
+};
+
+int screen_print(const struct why_facts *f, struct screen_size size, struct buf *out, struct err *err);
+
+#endif

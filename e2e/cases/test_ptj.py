@@ -1,0 +1,178 @@
+"""kubectl ptj logs and why, against real pods: what the API server and the kubelet say, not what a fake does."""
+
+import json
+import subprocess
+
+import pytest
+from jobs import container, job, replica
+from kube import REPO, apply, field, kubectl, status, wait_for, wait_phase
+
+PTJ = REPO / "build" / "release" / "bin" / "kubectl-ptj"
+
+
+def ptj(*args, namespace):
+    return subprocess.run([PTJ, *args, "-n", namespace], text=True, capture_output=True, timeout=300)
+
+
+def follow(*args, namespace):
+    return subprocess.Popen([PTJ, *args, "-n", namespace], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_logs_waits_merges_and_goes_on_over_a_restart(ns):
+    """Begun before there is a pod. Rank 1's pod is killed in the first attempt; each line of both attempts comes once, in order."""
+    script = """for i in 1 2 3 4 5 6; do echo "attempt $ATTEMPT line $i"; sleep 0.5; done
+                [ $ATTEMPT != 0 ] || { [ $RANK = 0 ] && sleep 600; exit 137; }"""
+    apply(job("merged", replica(script, replicas=2), suspend=True), namespace=ns)
+    wait_phase("merged", ns, "Paused")
+    reader = follow("logs", "merged", "--timestamps", namespace=ns)
+    kubectl("-n", ns, "patch", "ptj", "merged", "--type=merge", "-p", '{"spec":{"suspend":false}}')
+    out, err = reader.communicate(timeout=300)
+    end = status("merged", ns)
+    assert (end["phase"], end["backoffCount"], reader.returncode) == ("Succeeded", 1, 0), (end, err)
+    assert "waiting for " in err and "begins: rank 1" in err, err
+    lines = [line.split(" ", 2) for line in out.splitlines()]
+    last = end["attempt"]
+    for pod in "[node-0]", "[node-1]":
+        said = [text for at, _, text in lines if at == pod]
+        again = [f"attempt {last} line {i}" for i in range(1, 7)]
+        assert said[-6:] == again, said
+        assert said[:-6] == [f"attempt {last - 1} line {i}" for i in range(1, len(said) - 5)], said
+    times = [time for _, time, _ in lines]
+    assert times == sorted(times), "\n".join(times)
+    ended = ptj("logs", "merged", namespace=ns)
+    assert (ended.returncode, ended.stdout.count("line")) == (0, 12), ended
+    assert ptj("logs", "merged", "--rank=1", "--tail=1", namespace=ns).stdout == f"[node-1] attempt {last} line 6\n"
+    kept = ptj("logs", "merged", "--previous", namespace=ns).stdout
+    assert f"attempt {last - 1}, " in kept and "exit code 137" in kept, kept
+
+
+def spec(script="true", **pod):
+    """A job of one pod whose pod spec has these members, too."""
+    made = replica(script, **pod.pop("container", {}))
+    made["template"]["spec"].update(pod)
+    return made
+
+
+def claim(name):
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+
+
+def quota():
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}, "spec": {"hard": {"pods": "0"}}}
+
+
+def limits():
+    return {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"},
+            "spec": {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]}}
+
+
+def gpus(n):
+    return {"container": {"resources": {"limits": {"nvidia.com/gpu": n}}}}
+
+
+# name: objects beside the job, its one replicaSpec, members of its spec, and what the first three lines say.
+STAGED = {
+    "exception": ([], spec("echo 'ValueError: seven' >&2; exit 1"), {},
+                  "ended with an exception"),
+    "exit-3": ([], spec("exit 3"), {}, "a program ended with exit code 3"),
+    "signal": ([], spec("exit 139"), {}, "segmentation fault"),
+    "oom": ([], spec("x=$(head -c 300m /dev/zero | tr '\\0' x); echo $x | wc -c"), {}, "out of memory"),
+    "image": ([], spec(container={"image": "localhost/no-such/image:1"}), {}, "image"),
+    "image-never": ([], spec(container={"image": "localhost/no-such/image:1", "imagePullPolicy": "Never"}), {},
+                    "imagePullPolicy Never forbids to pull it"),
+    "image-name": ([], spec(container={"image": "No/Such:Image:1"}), {}, "the image's name is not valid"),
+    "claim-missing": ([], spec(volumes=claim("nowhere")), {}, "a PersistentVolumeClaim does not exist: nowhere"),
+    "claim-unbound": ([{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "slow"},
+                        "spec": {"storageClassName": "no-such-class", "accessModes": ["ReadWriteOnce"],
+                                 "resources": {"requests": {"storage": "1Mi"}}}}],
+                      spec(volumes=claim("slow")), {}, "a PersistentVolumeClaim has no volume"),
+    "quota": ([quota()], spec(), {}, "a resource quota of namespace"),
+    "limit-range": ([limits()], spec(), {}, "a LimitRange of namespace"),
+    "pod-security": ([], spec(), {}, "Pod Security forbids the job's pods"),
+    "service-account": ([], spec(serviceAccountName="nobody"), {}, "the pods' service account does not exist"),
+    "priority-class": ([], spec(priorityClassName="nothing"), {}, "the pods' priority class does not exist"),
+    "gpus": ([], spec(**gpus(99)), {}, "no node has enough free GPUs"),
+    "memory": ([], spec(container={"resources": {"requests": {"memory": "64Ti"}}}), {}, "no node has room for the pod"),
+    "selector": ([], spec(nodeSelector={"no-such": "label"}), {}, "no node matches the pod's node selector"),
+    "gate": ([], spec(schedulingGates=[{"name": "example.com/wait"}]), {}, "a scheduling gate holds the pod"),
+    "config-map": ([], spec(container={"envFrom": [{"configMapRef": {"name": "absent"}}]}), {},
+                   "a ConfigMap or a key of it does not exist: absent"),
+    "secret": ([], spec(container={"envFrom": [{"secretRef": {"name": "absent"}}]}), {},
+               "a Secret or a key of it does not exist: absent"),
+    "config-map-volume": ([], spec(volumes=[{"name": "c", "configMap": {"name": "absent"}}],
+                                     container={"volumeMounts": [{"name": "c", "mountPath": "/c"}]}), {},
+                          "a ConfigMap or a key of it does not exist: absent"),
+    "no-command": ([], spec(container={"command": ["no-such-program"]}), {},
+                   "the command was not found in the image"),
+    "no-command-127": ([], spec("no-such-program"), {}, "the command was not found in the image"),
+    "missing-data": ([], spec("cat /data/nowhere"), {}, "a file or folder is missing"),
+    "bad-option": ([], spec("torchrun --nprocs=1 train.py"), {}, "a program refused its options"),
+    "deadline": ([], spec("sleep 600"), {"runPolicy": {"activeDeadlineSeconds": 2}},
+                 "longer than activeDeadlineSeconds"),
+    "start-deadline": ([], spec(**gpus(99)), {"runPolicy": {"startDeadlineSeconds": 2, "backoffLimit": 0}},
+                       "no node has enough free GPUs|not all pods started within startDeadlineSeconds"),
+    "evicted": ([], spec("head -c 40m /dev/zero >/tmp/x; sleep 600",
+                         container={"resources": {"limits": {"ephemeral-storage": "10Mi", "memory": "128Mi"}}}), {},
+                "evicted: the pod used more disk"),
+    "init": ([], spec(initContainers=[{**container("exit 4"), "name": "fetch"}]), {}, "init container fetch failed"),
+    "managed-by": ([], spec(), {"runPolicy": {"managedBy": "example.com/other"}}, "another controller manages this job"),
+}
+
+
+@pytest.mark.parametrize("name", STAGED)
+def test_why_names_the_cause_first(ns, name):
+    others, made, more, causes = STAGED[name]
+    if others:
+        apply(*others, namespace=ns)
+    if name == "pod-security":
+        kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
+    if name == "quota":
+        wait_for("the quota to count", lambda: field("resourcequota", "few", ns, "status.hard"), 60)
+    apply(job("staged", made, **more), namespace=ns)
+    seen = []
+
+    def told():
+        found = ptj("why", "staged", namespace=ns)
+        seen[:] = [found.stdout + found.stderr]
+        rows = found.stdout.splitlines()
+        assert len(rows) < 24 and max(map(len, rows), default=0) <= 80, found.stdout
+        first = " ".join(line.strip() for line in rows[:3])
+        return any(cause in first for cause in causes.split("|"))
+
+    wait_for(lambda: f"{causes} in:\n{seen[0]}", told, 120)
+    assert "\nOperator: " in seen[0] and "\nDo:       " in seen[0], seen[0]
+
+
+def test_why_of_jobs_that_are_fine(ns):
+    apply(job("runs", replica("sleep 600")), job("ends", replica("true")), job("rests", replica("true"), suspend=True),
+          namespace=ns)
+    for name, phase in ("runs", "Running"), ("ends", "Succeeded"), ("rests", "Paused"):
+        wait_phase(name, ns, phase)
+        found = ptj("why", name, namespace=ns)
+        assert found.returncode == 0 and found.stdout.startswith(phase) and len(found.stdout.splitlines()) <= 4, found
+    assert ptj("why", "none", namespace=ns).returncode == 1
+
+
+def test_a_missing_right_costs_its_part_only(ns):
+    """The right to look at jobs alone: the cause from the status, and the rights that would tell more."""
+    user = f"reader-{ns}"
+    apply({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "jobs"},
+           "rules": [{"apiGroups": ["batch.tensorstack.dev"], "resources": ["pytorchtrainingjobs"], "verbs": ["get"]}]},
+          {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "jobs"},
+           "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "jobs"},
+           "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}, namespace=ns)
+    apply(job("fails", replica("exit 3")), namespace=ns)
+    wait_phase("fails", ns, "Failed")
+    config = json.loads(kubectl("config", "view", "--raw", "--flatten", "-o", "json"))
+    config["users"][0]["user"]["as"] = user
+    path = REPO / "build" / f"{ns}.conf"
+    path.write_text(json.dumps(config))
+    path.chmod(0o600)
+    try:
+        found = ptj("why", "fails", f"--kubeconfig={path}", "--all", namespace=ns)
+        read = ptj("logs", "fails", f"--kubeconfig={path}", namespace=ns)
+    finally:
+        path.unlink()
+    assert found.stdout.startswith("Failed: a program ended with exit code 3"), found
+    assert f"you lack the right to list pods in namespace {ns}" in found.stdout, found
+    assert read.returncode == 1 and "you lack the right to watch " in read.stderr, read

@@ -1,0 +1,379 @@
+/* test_logs.c - kubectl ptj logs as a process: merged, followed over breaks and restarts, ended with the job.
+ *
+ * usage: test_logs <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include "common/fsutil.h"
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const char *program;
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define PODS "/api/v1/namespaces/team/pods"
+#define T "2026-01-01T00:00:"
+
+enum { PATIENCE = 3000, STEP_MS = 10, MANY = 64 };
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static void put_job(struct ptj *p, int replicas, const char *status)
+{
+    char spec[256];
+
+    snprintf(spec, sizeof(spec),
+             "{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":%d,\"template\":{\"spec\":{\"containers\":[{"
+             "\"name\":"
+             "\"main\",\"image\":\"i\"}]}}}]}",
+             replicas);
+    ptj_put_job(p, "j", spec, status);
+}
+
+static const char *pod_path(int index)
+{
+    static char path[128];
+
+    snprintf(path, sizeof(path), PODS "/j-node-%d", index);
+    return path;
+}
+
+/* `state` as in containerStatuses[].state. */
+static void put_pod(struct ptj *p, int index, int attempt, const char *phase, const char *state)
+{
+    cleanup_json cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
+    char text[2048];
+
+    snprintf(
+        text, sizeof(text),
+        "{\"metadata\":{\"name\":\"j-node-%d\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
+        "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"%d\","
+        "\"batch.tensorstack.dev/attempt\":\"%d\"},\"ownerReferences\":[{\"apiVersion\":"
+        "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
+        "\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"main\"}]},\"status\":{\"phase\":\"%s\","
+        "\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}}",
+        index, index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), phase,
+        state);
+    assert_true(fake_put(p->server, pod_path(index), text));
+}
+
+#define WAITS "{\"running\":null,\"terminated\":null,\"waiting\":{\"reason\":\"ContainerCreating\"}}"
+#define RUNS "{\"running\":{},\"terminated\":null,\"waiting\":null}"
+#define ENDED "{\"running\":null,\"terminated\":{\"exitCode\":0},\"waiting\":null}"
+
+static void prints(struct ptj *p, int index, const char *lines)
+{
+    fake_pod_prints(p->server, pod_path(index), lines);
+}
+
+static void ends(struct ptj *p, int index)
+{
+    fake_pod_log_ends(p->server, pod_path(index));
+    put_pod(p, index, 0, "Succeeded", ENDED);
+}
+
+/* Until the file "out" or "err" has this. */
+static void await(struct ptj *p, const char *file, const char *part)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
+    for (int i = 0;; i++) {
+        cleanup_buf struct buf text = BUF_INIT(1 << 20);
+        struct err err;
+        if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), part))
+            return;
+        if (i == PATIENCE)
+            fail_msg("%s never had \"%s\":\n%s", file, part, buf_str(&text));
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
+}
+
+static void await_followed(struct ptj *p, int n)
+{
+    for (int i = 0; fake_open_pod_logs(p->server) != n; i++) {
+        assert_true(i < PATIENCE);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
+}
+
+static void expect_result(struct ptj *p, pid_t pid, int status, const char *out, const char *err)
+{
+    struct ptj_result r = ptj_wait(p, pid);
+
+    if (err ? !strstr(r.err, err) : r.err[0] != 0)
+        fail_msg("stderr: expected \"%s\" in:\n%s", err ? err : "nothing", r.err);
+    assert_string_equal(r.out, out);
+    assert_int_equal(r.status, status);
+    ptj_forget(&r);
+}
+
+static void expect_out(struct ptj *p, const char *const *args, int status, const char *out)
+{
+    expect_result(p, ptj_start(p, args), status, out, NULL);
+}
+
+static void put_ended(struct ptj *p, const char *phase)
+{
+    char status[64];
+
+    snprintf(status, sizeof(status), "{\"phase\":\"%s\"}", phase);
+    put_job(p, 2, status);
+    prints(p, 0, T "01.000000000Z a1\n" T "03.000000000Z a2\n");
+    prints(p, 1, T "02.000000000Z b1\n" T "04.000000000Z \x1b[2J[default0]:b2\n");
+    ends(p, 0);
+    ends(p, 1);
+}
+
+static void test_ended_job(void **state)
+{
+    struct ptj *p = *state;
+
+    put_ended(p, "Succeeded");
+    expect_out(p, RUN("logs", "j"), 0,
+               "[node-0] a1\n[node-1] b1\n[node-0] a2\n[node-1] \x1b[2J[default0]:b2\n");
+    expect_out(p, RUN("logs", "j", "--rank=1", "--timestamps"), 0,
+               "[node-1] " T "02.000000000Z b1\n[node-1] " T "04.000000000Z \x1b[2J[default0]:b2\n");
+    expect_out(p, RUN("logs", "j", "--tail=1", "-r", "0"), 0, "[node-0] a2\n");
+    put_job(p, 2, "{\"phase\":\"Failed\"}");
+    expect_out(p, RUN("logs", "j", "-r0"), 1, "[node-0] a1\n[node-0] a2\n");
+    expect_out(p, RUN("logs", "j", "-r0", "--no-follow"), 0, "[node-0] a1\n[node-0] a2\n");
+    assert_int_equal(fake_log_count(p->server, NULL, "since"), 0);
+    expect_out(p, RUN("logs", "j", "--since=1h30m", "-r0"), 1, "[node-0] a1\n[node-0] a2\n");
+    assert_int_equal(fake_log_count(p->server, NULL, "sinceSeconds=5400"), 1);
+}
+
+/* Waits for the pod, follows it over a lost connection, ends with the job: each line once. */
+static void test_follow(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "err", "waiting for pods: PodsStarting");
+    put_pod(p, 0, 0, "Pending", WAITS);
+    await(p, "err", "waiting for pod j-node-0: it is being started");
+    prints(p, 0, T "01.100000000Z one\n" T "01.100000000Z twin\n");
+    put_pod(p, 0, 0, "Running", RUNS);
+    await(p, "out", "twin");
+    await_followed(p, 1);
+    prints(p, 0, T "01.200000000Z two\n");
+    await(p, "out", "two");
+    fake_cut_pod_logs(p->server);
+    prints(p, 0, T "01.200000000Z three\n");
+    await(p, "out", "three");
+    await_followed(p, 1);
+    prints(p, 0, T "02.000000000Z last\n");
+    ends(p, 0);
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] one\n[node-0] twin\n[node-0] two\n[node-0] three\n[node-0] last\n",
+                  "waiting for pod j-node-0");
+}
+
+/* A pod that fails is deleted, and another one of its name goes on. */
+static void test_restart(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Running\",\"attempt\":0}");
+    prints(p, 0, T "01.000000000Z first attempt\n");
+    put_pod(p, 0, 0, "Running", RUNS);
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "out", "first attempt");
+    await_followed(p, 1);
+    put_job(p, 1,
+            "{\"phase\":\"Pending\",\"reason\":\"Restarting\",\"attempt\":1,\"conditions\":[{\"type\":"
+            "\"ReplicaFailure\",\"status\":\"True\",\"reason\":\"Killed\",\"message\":\"rank 0: exit code "
+            "137\"}]}");
+    await(p, "err", "attempt 1 of j begins: rank 0: exit code 137");
+    fake_pod_log_ends(p->server, pod_path(0));
+    assert_true(fake_remove(p->server, pod_path(0)));
+    await_followed(p, 0);
+    fake_pod_log_begins_anew(p->server, pod_path(0));
+    prints(p, 0, T "01.000000000Z second attempt\n");
+    put_pod(p, 0, 1, "Running", RUNS);
+    await(p, "out", "second attempt");
+    ends(p, 0);
+    put_job(p, 1, "{\"phase\":\"Failed\"}");
+    expect_result(p, pid, 1, "[node-0] first attempt\n[node-0] second attempt\n", "attempt 1 of j begins");
+}
+
+/* A pod that has ended stays in the lists; its log is not read again when another pod began after it. */
+static void test_each_pod_once(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 2, "{\"phase\":\"Running\"}");
+    prints(p, 0, T "01.000000000Z first pod\n");
+    ends(p, 0);
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "out", "first pod");
+    prints(p, 1, T "02.000000000Z second pod\n");
+    put_pod(p, 1, 0, "Running", RUNS);
+    await(p, "out", "second pod");
+    put_pod(p, 0, 0, "Succeeded", "{\"terminated\":{\"exitCode\":0,\"reason\":\"Completed\"}}");
+    ends(p, 1);
+    put_job(p, 2, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] first pod\n[node-1] second pod\n", "");
+}
+
+/* The server dies in the middle of an answer, and does not answer for a while. */
+static void test_lost_server(void **state)
+{
+    struct ptj *p = *state;
+
+    put_ended(p, "Succeeded");
+    fake_plan_fault(p->server,
+                    &(struct fake_fault_plan){.request = 1, .path_part = "/log", .fault = FAKE_RESET_BODY});
+    expect_out(p, RUN("logs", "j"), 0,
+               "[node-0] a1\n[node-1] b1\n[node-0] a2\n[node-1] \x1b[2J[default0]:b2\n");
+    fake_plan_fault(p->server,
+                    &(struct fake_fault_plan){.path_part = "node-1/log", .fault = FAKE_DROP_BEFORE});
+    expect_result(p, ptj_start(p, RUN("logs", "j", "--no-follow")), 1, "[node-0] a1\n[node-0] a2\n",
+                  "pod j-node-1: ");
+    fake_plan_fault(p->server, NULL);
+}
+
+static void test_refused(void **state)
+{
+    struct ptj *p = *state;
+
+    put_ended(p, "Succeeded");
+    fake_plan_fault(p->server,
+                    &(struct fake_fault_plan){.path_part = "/log", .fault = FAKE_STATUS, .status = 403});
+    ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the right to get pods/log in namespace team");
+    fake_plan_fault(p->server,
+                    &(struct fake_fault_plan){.path_part = "/pods", .fault = FAKE_STATUS, .status = 403});
+    ptj_expect(p, RUN("logs", "j"), 1, NULL, "you lack the right to watch pods in namespace team");
+    fake_plan_fault(p->server, NULL);
+    ptj_expect(p, RUN("logs", "none"), 1, NULL, "there is no training job \"none\"");
+    ptj_expect(p, RUN("logs", "j", "--rank=2"), 1, NULL, "--rank: j has no such rank: it has 2 pods");
+    ptj_expect(p, RUN("logs", "j", "--since=5"), 1, NULL, "--since: expected a time such as 90s");
+    ptj_expect(p, RUN("logs", "j", "-f", "--no-follow"), 1, NULL, "exclude each other");
+    put_job(p, 65, "{}");
+    ptj_expect(p, RUN("logs", "j"), 1, NULL, "j has 65 pods, and the logs of 64 can be read at once");
+}
+
+static void test_many(void **state)
+{
+    struct ptj *p = *state;
+    char want[MANY * 32] = "", line[64];
+    size_t len = 0;
+
+    put_job(p, MANY, "{\"phase\":\"Running\"}");
+    for (int i = 0; i < MANY; i++) {
+        snprintf(line, sizeof(line), T "%02d.000000000Z %d\n", (i * 37) % MANY % 60, i);
+        prints(p, i, line);
+        put_pod(p, i, 0, "Running", RUNS);
+    }
+    for (int at = 0; at < 60; at++)
+        for (int i = 0; i < MANY; i++)
+            if ((i * 37) % MANY % 60 == at)
+                len += (size_t)snprintf(want + len, sizeof(want) - len, "[node-%d] %d\n", i, i);
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await_followed(p, MANY);
+    for (int i = 0; i < MANY; i++)
+        ends(p, i);
+    put_job(p, MANY, "{\"phase\":\"Succeeded\"}");
+    struct ptj_result r = ptj_wait(p, pid);
+    assert_int_equal(r.status, 0);
+    assert_int_equal(strlen(r.out), len);
+    /* Of equal times the order is that in which the pods were met. */
+    for (char *got = r.out, *end; *got; got = end + 1) {
+        end = strchr(got, '\n');
+        *end = '\0';
+        assert_non_null(strstr(want, got));
+    }
+    ptj_forget(&r);
+}
+
+static void test_previous(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1,
+            "{\"phase\":\"Running\",\"attempt\":1,\"failures\":[{\"pod\":\"j-node-0\",\"uid\":\"u\",\"node\":"
+            "\"n1\","
+            "\"rank\":3,\"exitCode\":1,\"reason\":\"PermanentExitCode\",\"message\":\"Traceback\\nValueError:"
+            " \\u001b[2Jbad\","
+            "\"time\":\"2026-01-01T00:00:00Z\",\"attempt\":0}]}");
+    expect_out(
+        p, RUN("logs", "j", "--previous"), 0,
+        "attempt 0, 2026-01-01T00:00:00Z, pod j-node-0 on node n1, rank 3, exit code 1: PermanentExitCode\n"
+        "  Traceback\n  ValueError: bad\n");
+    put_job(p, 1, "{\"failures\":null}");
+    ptj_expect(p, RUN("logs", "j", "-p"), 0, NULL, "no attempt of j has failed");
+}
+
+static void expect_file(struct ptj *p, const char *file, const char *want)
+{
+    cleanup_buf struct buf text = BUF_INIT(1 << 20);
+    char path[128];
+    struct err err;
+
+    snprintf(path, sizeof(path), "%s/%s", p->dir, file);
+    assert_int_equal(fs_read(path, &text, &err), 0);
+    assert_string_equal(buf_str(&text), want);
+}
+
+/* `kubectl ptj logs j | head -n 1` */
+static void test_broken_pipe(void **state)
+{
+    struct ptj *p = *state;
+    cleanup_buf struct buf lines = BUF_INIT(4 << 20);
+    char command[512];
+    struct err err;
+
+    for (int i = 0; i < 20000; i++)
+        assert_int_equal(buf_puts(&lines, T "01.000000000Z some line of the log of a pod\n", &err), 0);
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    prints(p, 0, buf_str(&lines));
+    ends(p, 0);
+    snprintf(command, sizeof(command),
+             "{ KUBECONFIG=%s/config '%s' logs j 2>%s/err; echo $? >%s/out; } | head -n 1 >/dev/null", p->dir,
+             program, p->dir, p->dir);
+    assert_int_equal(system(command), 0);
+    await(p, "out", "\n"); /* that its status is there */
+    expect_file(p, "err", "");
+    expect_file(p, "out", "141\n");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_ended_job, begin, end),
+        cmocka_unit_test_setup_teardown(test_follow, begin, end),
+        cmocka_unit_test_setup_teardown(test_restart, begin, end),
+        cmocka_unit_test_setup_teardown(test_each_pod_once, begin, end),
+        cmocka_unit_test_setup_teardown(test_lost_server, begin, end),
+        cmocka_unit_test_setup_teardown(test_refused, begin, end),
+        cmocka_unit_test_setup_teardown(test_many, begin, end),
+        cmocka_unit_test_setup_teardown(test_previous, begin, end),
+        cmocka_unit_test_setup_teardown(test_broken_pipe, begin, end),
+    };
+
+    if (argc < 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* test_why.c - kubectl ptj why as a process: what it reads, and what a missing right costs.
+ *
+ * usage: test_why <kubectl-ptj>
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include "common/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *program;
+
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define CORE "/api/v1/namespaces/team"
+
+static int begin(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, program);
+    fake_add_kind(p.server, "/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim");
+    fake_add_kind(p.server, "/api/v1", "nodes", "Node");
+    *state = &p;
+    return 0;
+}
+
+static int end(void **state)
+{
+    ptj_end(*state);
+    return 0;
+}
+
+static const char SPEC[] = "{\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"spec\":{\"containers\":[{"
+                           "\"name\":\"main\",\"image\":\"i\"}]}}}]}";
+
+static char *uid_of(struct ptj *p, const char *path)
+{
+    cleanup_json cJSON *object = fake_json(p->server, path);
+
+    return strdup(json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid"));
+}
+
+/* The job's pod, with these volumes, conditions and container state. */
+static void put_pod(struct ptj *p, const char *volumes, const char *status)
+{
+    cleanup_free char *uid = uid_of(p, PTJ_JOBS "/j");
+    cleanup_free char *text = NULL;
+
+    assert_true(
+        asprintf(
+            &text,
+            "{\"metadata\":{\"name\":\"j-node-0\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
+            "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"0\","
+            "\"batch.tensorstack.dev/attempt\":\"0\"},\"ownerReferences\":[{\"apiVersion\":"
+            "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
+            "\"controller\":true}]},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"main\"}],"
+            "\"volumes\":%s},\"status\":%s}",
+            uid, volumes, status) > 0);
+    assert_true(fake_put(p->server, CORE "/pods/j-node-0", text));
+}
+
+static void put_event(struct ptj *p, const char *name, const char *kind, const char *about,
+                      const char *reason, const char *message)
+{
+    char path[128], text[1024];
+
+    snprintf(path, sizeof(path), CORE "/events/%s", name);
+    snprintf(text, sizeof(text),
+             "{\"involvedObject\":{\"kind\":\"%s\",\"name\":\"%s\"},\"type\":\"Warning\",\"reason\":\"%s\","
+             "\"message\":\"%s\","
+             "\"lastTimestamp\":\"2026-01-01T00:00:00Z\"}",
+             kind, about, reason, message);
+    assert_true(fake_put(p->server, path, text));
+}
+
+static void expect(struct ptj *p, const char *const *args, const char *const *parts)
+{
+    struct ptj_result r = ptj_run(p, args);
+
+    assert_string_equal(r.err, "");
+    assert_int_equal(r.status, 0);
+    for (; *parts; parts++)
+        if (!strstr(r.out, *parts))
+            fail_msg("expected \"%s\" in:\n%s", *parts, r.out);
+    ptj_forget(&r);
+}
+
+static void refuse(struct ptj *p, const char *part)
+{
+    static struct fake_fault_plan plan;
+
+    plan = (struct fake_fault_plan){.path_part = part, .fault = FAKE_STATUS, .status = 403};
+    fake_plan_fault(p->server, &plan);
+}
+
+static void put_failed(struct ptj *p)
+{
+    cleanup_free char *status = NULL;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Running\"}");
+    put_pod(p, "[]",
+            "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
+            "\"exitCode\":1,"
+            "\"reason\":\"Error\"}}}]}");
+    cleanup_free char *uid = uid_of(p, CORE "/pods/j-node-0");
+    assert_true(
+        asprintf(
+            &status,
+            "{\"phase\":\"Failed\",\"reason\":\"PermanentExitCode\",\"completionTime\":\"2026-01-01T00:00:"
+            "00Z\","
+            "\"lastFailure\":{\"pod\":\"j-node-0\",\"uid\":\"%s\",\"node\":\"n1\",\"exitCode\":1,\"reason\":"
+            "\"PermanentExitCode\",\"time\":\"2026-01-01T00:00:00Z\",\"attempt\":0}}",
+            uid) > 0);
+    ptj_put_job(p, "j", SPEC, status);
+    fake_pod_prints(p->server, CORE "/pods/j-node-0",
+                    "2026-01-01T00:00:00Z first\n2026-01-01T00:00:00Z KeyError: 'lr'\n");
+    fake_pod_log_ends(p->server, CORE "/pods/j-node-0");
+}
+
+/* The status has no message: the log of the rank is read. */
+static void test_log(void **state)
+{
+    struct ptj *p = *state;
+
+    put_failed(p);
+    expect(p, RUN("why", "j"),
+           RUN("Failed: a rank ended with an exception\n", "pod j-node-0, node n1, exit code 1,",
+               "Last lines of j-node-0:\n  first\n  KeyError: 'lr'\n",
+               "\nOperator: nothing: ", "\nDo:       "));
+    assert_int_equal(fake_log_count(p->server, "GET", "/log?container=main&tailLines=80"), 1);
+}
+
+static void test_rights(void **state)
+{
+    struct ptj *p = *state;
+
+    put_failed(p);
+    refuse(p, "/log");
+    expect(p, RUN("why", "j", "--all"),
+           RUN("Failed: a program ended with exit code 1",
+               "Not read: you lack the right to get pods/log in namespace team"));
+    refuse(p, "/pods");
+    expect(p, RUN("why", "j", "--all"),
+           RUN("Failed: a program ended with exit code 1",
+               "Not read: you lack the right to list pods in namespace team"));
+    refuse(p, "/events");
+    expect(p, RUN("why", "j", "--all"),
+           RUN("KeyError: 'lr'", "Not read: you lack the right to list events in namespace team"));
+    refuse(p, "/pytorchtrainingjobs");
+    ptj_expect(p, RUN("why", "j"), 1, NULL, "you lack the right to get pytorchtrainingjobs");
+    fake_plan_fault(p->server, NULL);
+    ptj_expect(p, RUN("why", "none"), 1, NULL, "there is no training job \"none\"");
+}
+
+static void test_claims_and_events(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"ClaimNotBound data\"}");
+    put_pod(
+        p, "[{\"name\":\"d\",\"persistentVolumeClaim\":{\"claimName\":\"data\"}}]",
+        "{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+        "\"Unschedulable\",\"message\":\"pod has unbound immediate PersistentVolumeClaims.\"}]}");
+    assert_true(fake_put(p->server, CORE "/persistentvolumeclaims/data",
+                         "{\"spec\":{\"storageClassName\":\"fast\"},\"status\":{\"phase\":\"Pending\"}}"));
+    put_event(p, "e1", "PersistentVolumeClaim", "data", "ProvisioningFailed", "no class fast");
+    expect(p, RUN("why", "j", "--all"),
+           RUN("a PersistentVolumeClaim has no volume", "Claim data (storage class fast): no class fast",
+               "Event:    data: ProvisioningFailed: no class fast"));
+    refuse(p, "/persistentvolumeclaims");
+    expect(p, RUN("why", "j", "--all"),
+           RUN("a PersistentVolumeClaim has no volume", "you lack the right to get persistentvolumeclaims"));
+    fake_plan_fault(p->server, NULL);
+}
+
+static void test_node(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Running\",\"ready\":\"1/1\"}");
+    put_pod(p, "[]",
+            "{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}],"
+            "\"containerStatuses\":[{\"name\":"
+            "\"main\",\"state\":{\"running\":{}}}]}");
+    assert_true(fake_put(p->server, "/api/v1/nodes/n1",
+                         "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\","
+                         "\"message\":\"silent\"}]}}"));
+    expect(p, RUN("why", "j"), RUN("Running: the node n1 is lost", "silent"));
+    refuse(p, "/nodes");
+    expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the right to get nodes"));
+    fake_plan_fault(p->server, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_log, begin, end),
+        cmocka_unit_test_setup_teardown(test_rights, begin, end),
+        cmocka_unit_test_setup_teardown(test_claims_and_events, begin, end),
+        cmocka_unit_test_setup_teardown(test_node, begin, end),
+    };
+
+    if (argc < 2)
+        return 2;
+    program = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
