@@ -7,7 +7,8 @@ help: ## show this text
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@printf '\nvariables\n'
 	@printf '  CLUSTER=current   demo: use the current kubectl context, not the local Kubernetes (needs REGISTRY=)\n'
-	@printf '  REGISTRY=host/me  demo: push the images there first\n'
+	@printf '  REGISTRY=host/me  demo, release: push the images there first\n'
+	@printf '  VERSION=v1.2.3    release: as CMakeLists.txt and CHANGELOG.md have it\n'
 	@printf '  GPUS=8            cluster-up, demo: how many pretend GPUs the local node claims\n'
 	@printf '  EPOCHS=10         demo: epochs to train\n'
 	@printf '  SMALL=1           bench-operator: a minute, and only what does not depend on the machine is judged\n'
@@ -72,6 +73,10 @@ images: ## build the container images into build/images
 
 pictures: ## the pictures of README and docs anew, from running programs (root)
 	@scripts/pictures/make.sh
+
+release: ## images by digest, manifests, launchers and sums into build/release-VERSION; VERSION=v1.2.3 REGISTRY=host/me (root)
+	@scripts/deps.sh images
+	@scripts/release.sh '$(VERSION)' '$(REGISTRY)'
 
 cluster-up: ## start the local one-node Kubernetes (root); idempotent
 	@scripts/deps.sh cluster

@@ -39,7 +39,10 @@ cd "$REPO/e2e"
 # cases PYTEST-ARGUMENT...: 5 says that none was selected.
 cases() { "$VENV/bin/python" -m pytest -p no:cacheprovider "$@" || { [ $? -eq 5 ] && none=$((none + 1)); }; }
 none=0 which="not long"
-[ "${1:-}" != --long ] || { which=long && shift; }
+if [ "${1:-}" = --long ]; then
+    which=long && shift
+    "$REPO/scripts/deps.sh" registry
+fi
 cases -m "$which and not serial" -n "$AT_ONCE" --dist worksteal "$@"
 cases -m "$which and serial" "$@"
 [ "$none" -lt 2 ] || die "no case is called: $*"

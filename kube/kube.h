@@ -13,7 +13,7 @@
 #include "kube/reconciler.h"
 #include "kube/recorder.h"
 
-#define KUBE_VERSION "0.1.0"
-#define KUBE_VERSION_NUMBER 0x000100 /* 0xMMmmpp: major, minor, patch */
+#define KUBE_VERSION "0.2.0"
+#define KUBE_VERSION_NUMBER 0x000200 /* 0xMMmmpp: major, minor, patch */
 
 #endif

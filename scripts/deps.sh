@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # deps.sh - install what is missing, by group; without root print the one line to run.
-#   scripts/deps.sh build test coverage cuda cluster images e2e servers metrics bench peers pictures
+#   scripts/deps.sh build test coverage cuda cluster images registry e2e servers metrics bench peers pictures
 set -euo pipefail
 
 packages() {
@@ -14,13 +14,14 @@ packages() {
     cuda) echo python3 python3-venv ;; # scripts/cuda-kit.py fetches the rest
     cluster) echo containerd runc containernetworking-plugins iptables iproute2 openssl socat curl gcc libc6-dev ca-certificates ;;
     images) echo buildah mmdebstrap dataset-fashion-mnist ;;
+    registry) echo docker-registry ;; # Debian starts a server on port 5000, which nothing here uses
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
     pictures) echo chromium fonts-dejavu-core tmux python3-venv ;;
     metrics) echo prometheus ;; # and promtool; Debian starts a server on port 9090, which nothing here uses
     servers) echo openssl curl iproute2 python3 python3-venv ;;
-    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, e2e, servers, metrics, bench, peers or pictures" >&2 && exit 2 ;;
+    *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, registry, e2e, servers, metrics, bench, peers or pictures" >&2 && exit 2 ;;
     esac
 }
 

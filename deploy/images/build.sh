@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # build.sh - build the container images, with Docker where it answers and with buildah elsewhere.
 #
-#   deploy/images/build.sh [operator|trainer|launcher|tensorboard|all|trainer-cuda|launcher-amd64|launcher-arm64]...
+#   deploy/images/build.sh [NAME]...                 default all
+#     NAME: operator, trainer, launcher, tensorboard, all, trainer-cuda, launcher-amd64, launcher-arm64, kubectl-ptj
 #   deploy/images/build.sh push NAME DESTINATION     e.g. push operator registry.example.org/training/operator:dev
+#   deploy/images/build.sh store WORD...             buildah in the store of these images, e.g. store images
 #   deploy/images/build.sh clean
 #
 # Each image becomes localhost/torchkeeper/NAME:dev and a docker-archive in build/images/NAME.tar, which
 # `deploy/local/cluster load` takes. An image whose sources did not change is left as it is; `push` builds one first. The
 # prefix localhost belongs to no registry: a node without the image says so instead of asking a stranger for it. `clean`
 # removes everything this script ever made; a build after it takes in Debian's newer packages. `all` leaves out trainer-cuda,
-# which downloads 900 MB, and the launcher for a given architecture: launcher is for this machine's.
+# which downloads 900 MB, the launcher for a given architecture (launcher is for this machine's) and kubectl-ptj, which is no
+# image to run: a release takes the program out of it.
 #
 # Environment:
 #   ENGINE    docker or buildah; default: docker when a daemon answers, else buildah (needs root, no registry)
@@ -20,7 +23,8 @@ set -euo pipefail
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 REPO=$(cd -- "$HERE/../.." && pwd)
 readonly HERE REPO
-readonly OUT=$REPO/build/images
+OUT=$(realpath -m -- "$REPO/build/images") # as mounts below it are told
+readonly OUT
 readonly STORE=$OUT/store
 readonly PREFIX=localhost/torchkeeper
 readonly TAG=${TAG:-dev}
@@ -36,7 +40,11 @@ die() {
 
 # recipe NAME: the Dockerfile. architecture NAME: Debian's word for what its programs run on.
 recipe() {
-    case $1 in launcher-*) echo "$HERE/launcher.Dockerfile" ;; *) echo "$HERE/$1.Dockerfile" ;; esac
+    case $1 in
+    launcher-*) echo "$HERE/launcher.Dockerfile" ;;
+    kubectl-ptj) echo "$HERE/operator.Dockerfile" ;;
+    *) echo "$HERE/$1.Dockerfile" ;;
+    esac
 }
 architecture() {
     case $1:$(uname -m) in
@@ -161,6 +169,7 @@ make_base() {
 common_arguments() {
     printf '%s\n' "--file=$(recipe "$1")"
     ! grep -q '^ARG ARCH' "$(recipe "$1")" || printf -- '--build-arg=ARCH=%s\n' "$(architecture "$1")"
+    [ "$1" != kubectl-ptj ] || printf -- '--build-arg=PROGRAM=%s\n' "$1"
     [ -z "${PIP_INDEX_URL:-}" ] || printf -- '--build-arg=PIP_INDEX_URL=%s\n' "$PIP_INDEX_URL"
     [ ! -r "$HOST_CA" ] || printf -- '--secret=id=ca,src=%s\n' "$HOST_CA"
 }
@@ -186,7 +195,7 @@ build_with_buildah() {
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
     # Nothing in them goes by dates, and so they have none: the same image from the same tree and the same packages.
-    case $name in operator | trainer | launcher*) common+=(--timestamp 0) ;; esac
+    case $name in operator | trainer | launcher* | kubectl-ptj) common+=(--timestamp 0) ;; esac
     # One layer: the base's apt settings (mirror, proxy) are this machine's, and a removed file stays in its layer.
     in_store bud "${common[@]}" "${arguments[@]}" --squash --tag "$PREFIX/$name:$TAG" "$REPO" &&
         in_store push --quiet "$PREFIX/$name:$TAG" "docker-archive:$OUT/$name.tar.new:$PREFIX/$name:$TAG" &&
@@ -226,6 +235,17 @@ sizes() {
     done
 }
 
+# One at a time; at the end nothing is left mounted.
+take_lock() {
+    mkdir -p -- "$OUT"
+    exec 9>"$OUT/.lock"
+    flock -n 9 || {
+        say "another build is at work; waiting for it"
+        flock 9
+    }
+    trap tidy_store EXIT
+}
+
 clean() {
     [ ! -d "$STORE" ] || tidy_store
     rm -rf -- "$OUT"
@@ -242,6 +262,13 @@ main() {
         sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//p}' -- "${BASH_SOURCE[0]}"
         return
         ;;
+    store)
+        ENGINE=buildah
+        choose_engine
+        take_lock
+        in_store "${@:2}"
+        return
+        ;;
     push)
         if [ $# -ne 3 ] || [ "$2" = all ]; then die "push: expected NAME and DESTINATION"; fi
         destination=$3
@@ -250,19 +277,13 @@ main() {
     esac
     for name in "${@:-all}"; do
         case $name in
-        operator | trainer | launcher | tensorboard | trainer-cuda | launcher-amd64 | launcher-arm64) names+=("$name") ;;
+        operator | trainer | launcher | tensorboard | trainer-cuda | launcher-amd64 | launcher-arm64 | kubectl-ptj) names+=("$name") ;;
         all) names+=("${ALL[@]}") ;;
-        *) die "unknown image \"$name\": expected operator, trainer, launcher, tensorboard, trainer-cuda, launcher-amd64, launcher-arm64 or all" ;;
+        *) die "unknown image \"$name\": expected operator, trainer, launcher, tensorboard, trainer-cuda, launcher-amd64, launcher-arm64, kubectl-ptj or all" ;;
         esac
     done
     choose_engine
-    mkdir -p -- "$OUT"
-    exec 9>"$OUT/.lock"
-    flock -n 9 || {
-        say "another build is at work; waiting for it"
-        flock 9
-    }
-    trap tidy_store EXIT
+    take_lock
     for name in "${names[@]}"; do build "$name"; done
     if [ -n "$destination" ]; then push "${names[0]}" "$destination"; else sizes "${names[@]}"; fi
 }

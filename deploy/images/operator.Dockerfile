@@ -1,5 +1,7 @@
-# The operator: one static, position-independent program in an empty image, and beside it what it was made of (SPDX).
+# The operator: one static, position-independent program in an empty image, and beside it what it was made of (SPDX). With
+# PROGRAM=kubectl-ptj that program instead, in an image to be unpacked.
 ARG BASE=debian:bookworm-slim
+ARG PROGRAM=ptj-operator
 
 # Debian has no static libcurl without Kerberos and LDAP, and no static cJSON: both are built here from Debian's own
 # sources, so its security fixes are in them.
@@ -30,16 +32,18 @@ RUN if [ -f /etc/apt/sources.list.d/debian.sources ]; then \
  && rm -rf /src /var/lib/apt/lists/* /var/cache/apt/*
 
 FROM libraries AS build
+ARG PROGRAM
 COPY . /source
 RUN cmake -S /source -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF -DTK_STATIC=ON \
         -DCMAKE_EXE_LINKER_FLAGS=-Wl,-Map=/build/map \
- && cmake --build /build --target ptj-operator \
- && strip /build/bin/ptj-operator \
- && version=$(/build/bin/ptj-operator --version) \
- && /source/deploy/images/sbom.sh /build/bin/ptj-operator "${version##* }" /build/map /build /usr/local/share/sources >/build/sbom.spdx.json
+ && cmake --build /build --target "$PROGRAM" \
+ && strip "/build/bin/$PROGRAM" \
+ && version=$("/build/bin/$PROGRAM" --version) \
+ && /source/deploy/images/sbom.sh "/build/bin/$PROGRAM" "${version##* }" /build/map /build /usr/local/share/sources >/build/sbom.spdx.json
 
 FROM scratch
-COPY --from=build /build/bin/ptj-operator /build/sbom.spdx.json /
+ARG PROGRAM
+COPY --from=build /build/bin/${PROGRAM} /build/sbom.spdx.json /
 USER 65534:65534
 EXPOSE 8080 8081
 ENTRYPOINT ["/ptj-operator"]

@@ -11,7 +11,7 @@ trap 'rm -rf "$dir"' EXIT
 # build SOURCE OUT FOLDER: OUT and OUT.stripped, by way of SOURCE/FOLDER.
 build() {
     mkdir -p "$1"
-    (cd "$tree" && cp -R CMakeLists.txt cmake common kube operator "$1")
+    (cd "$tree" && cp -R CMakeLists.txt cmake common kube operator cli "$1")
     if ! cmake -S "$1" -B "$1/$3" -G Ninja -DCMAKE_C_COMPILER="$cc" -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF \
         -DTK_TESTS=OFF >"$dir/log" 2>&1 || ! cmake --build "$1/$3" --target ptj-operator >"$dir/log" 2>&1; then
         tail -n 20 "$dir/log" >&2

@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# release.sh - make a release: push its images to a registry, and put all that users install from into one folder.
+#
+#   scripts/release.sh VERSION REGISTRY      e.g. v0.2.0 registry.example.org/training
+#
+# VERSION is "v" and the version in CMakeLists.txt, and CHANGELOG.md has a heading for it. No change is uncommitted. REGISTRY is
+# HOST/PATH, with `buildah login HOST` before where it wants a password; plain http is spoken to loopback only. The images are
+# those of deploy/images/build.sh, with version and commit as labels; buildah makes them (root), because Docker dates what it builds.
+#
+# build/release-VERSION appears when all of it is done, in place of an earlier one:
+#   install.yaml, install-namespaced.yaml     the operator with all images by digest; the second needs the next two beforehand
+#   pytorchtrainingjob.yaml, user-roles.yaml  the resource, and roles for users
+#   torchkeeper-VERSION.tgz                   the Helm chart, its images by digest
+#   torchrun-linux-amd64, -arm64              the launcher, static
+#   kubectl-ptj-linux-ARCHITECTURE            kubectl's plug-in, static, for machines like this one
+#   images.txt                                each image by digest; that of the launcher is for both architectures
+#   images/NAME.tar                           the same images as OCI archives, for clusters that reach no registry
+#   sbom/NAME.spdx.json                       what each image was made of
+#   SHA256SUMS                                `sha256sum -c SHA256SUMS` checks all of it
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$REPO"
+
+# image, architectures (none: this machine's). The launcher is small and goes first: a registry that refuses is known early.
+readonly IMAGES=("launcher amd64 arm64" operator trainer tensorboard)
+# image, the program in it, its name in the release
+readonly PROGRAMS=(
+    "launcher-amd64 torchrun torchrun-linux-amd64"
+    "launcher-arm64 torchrun torchrun-linux-arm64"
+    "kubectl-ptj kubectl-ptj kubectl-ptj-linux-$(dpkg --print-architecture)"
+)
+
+# --- what is refused
+
+check_arguments() {
+    [[ $VERSION =~ ^v(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*)){2}$ ]] || die "VERSION \"$VERSION\": expected one like v1.2.3"
+    [[ $REGISTRY =~ ^[a-z0-9][a-z0-9.-]*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$ ]] ||
+        die "REGISTRY \"$REGISTRY\": expected HOST/PATH or HOST:PORT/PATH in lower case, e.g. registry.example.org/training"
+}
+
+check_tree() {
+    local version changed
+    version=$(sed -n 's/^project(torchkeeper VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+    [ "$VERSION" = "v$version" ] || die "VERSION $VERSION: CMakeLists.txt says $version; set it there (and in kube/kube.h), or release v$version"
+    grep -q "^## ${version//./\\.}\( \|\$\)" CHANGELOG.md || die "CHANGELOG.md has no heading \"## $version\": say what is new in it"
+    deploy/generate.sh --check || die "the manifests in deploy are not what their parts give"
+    changed=$(git status --porcelain) || die "a release is made from a git checkout, which $REPO is not"
+    [ -z "$changed" ] || die "$(wc -l <<<"$changed") uncommitted changes, the first: ${changed%%$'\n'*}; commit or stash them"
+}
+
+# --- images
+
+# attempt WHAT COMMAND...: the command's words go to the log, and the last of them into the one message of its failure.
+attempt() {
+    "${@:2}" >>"$LOG" 2>&1 || die "$1 failed: $(tail -n 1 "$LOG"); log: $LOG"
+}
+
+store() { deploy/images/build.sh store "$@"; }
+
+# variants "IMAGE ARCHITECTURE...": the names that build.sh has for it.
+variants() {
+    local name=${1%% *} architecture
+    [ "$name" != "$1" ] || echo "$name"
+    for architecture in ${1#"$name"}; do echo "$name-$architecture"; done
+}
+
+# label NAME: the image that build.sh made, with version and commit and nothing else changed.
+label() {
+    local word arguments=(--quiet --pull-never --timestamp 0)
+    for word in "version=$VERSION" "revision=$REVISION"; do
+        arguments+=(--label "org.opencontainers.image.$word" --annotation "org.opencontainers.image.$word")
+    done
+    case $1 in *-amd64 | *-arm64) arguments+=(--platform "linux/${1##*-}") ;; esac
+    printf 'FROM %s\n' "$IMAGE_PREFIX/$1:dev" >"$WORK/Dockerfile"
+    attempt "labelling the image $1" store bud "${arguments[@]}" --tag "$IMAGE_PREFIX/$1:$VERSION" --file "$WORK/Dockerfile" "$WORK"
+}
+
+# push "IMAGE ARCHITECTURE...": under the release's version; several architectures as one list. Sets DIGEST.
+push() {
+    local name=${1%% *} local_name variant arguments=(--quiet) destination=docker://$REGISTRY/${1%% *}:$VERSION
+    local_name=$IMAGE_PREFIX/$name:$VERSION
+    say "pushing $REGISTRY/$name:$VERSION"
+    [[ ! $REGISTRY =~ ^(127(\.[0-9]+){3}|localhost)[:/] ]] || arguments+=(--tls-verify=false)
+    if [ "$name" = "$1" ]; then
+        arguments=(push "${arguments[@]}")
+    else
+        store manifest rm "$local_name" >/dev/null 2>&1 || true # of an earlier run
+        attempt "a list of $1" store manifest create "$local_name"
+        for variant in $(variants "$1"); do
+            attempt "a list of $1" store manifest add "$local_name" "containers-storage:$IMAGE_PREFIX/$variant:$VERSION"
+        done
+        arguments=(manifest push --all "${arguments[@]}")
+    fi
+    # Again for the digest: where buildah 1.28 writes a list's digest, it forgets the error.
+    attempt "pushing to $REGISTRY/$name:$VERSION" store "${arguments[@]}" "$local_name" "$destination"
+    attempt "pushing to $REGISTRY/$name:$VERSION" store "${arguments[@]}" --digestfile "$WORK/digest" "$local_name" "$destination"
+    [ "$name" = "$1" ] || attempt "removing the list of $1" store manifest rm "$local_name"
+    DIGEST=$(<"$WORK/digest")
+    [[ $DIGEST =~ ^sha256:[0-9a-f]{64}$ ]] || die "pushing $name gave no digest but \"$DIGEST\""
+}
+
+# publish "IMAGE ARCHITECTURE...": builds and pushes it; images.txt has its reference by digest.
+publish() {
+    local name=${1%% *} variant
+    # shellcheck disable=SC2046  # a list of names
+    ENGINE=buildah deploy/images/build.sh $(variants "$1") || exit 1 # it has said why
+    for variant in $(variants "$1"); do label "$variant"; done
+    push "$1"
+    printf '%s %s\n' "$name" "$REGISTRY/$name@$DIGEST" >>"$NEW/images.txt"
+}
+
+# pack PARENT FOLDER FILE: a tar whose bytes depend on names and contents alone.
+pack() {
+    tar --create --file="$3" --directory="$1" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX -- "$2"
+}
+
+# take PATH FILE: one file out of the image in $WORK/layout.
+take() {
+    local blob
+    for blob in "$WORK"/layout/blobs/sha256/*; do
+        if tar --extract --gzip --to-stdout --file="$blob" -- "$1" >"$2" 2>/dev/null; then return; fi
+    done
+    die "an image has no file $1"
+}
+
+# unpack NAME TAG: the image as an OCI layout in $WORK/layout; of it its list of parts and its programs.
+unpack() {
+    local image path file
+    rm -rf -- "$WORK/layout"
+    attempt "writing the image $1" store push --quiet "$IMAGE_PREFIX/$1:$2" "oci:$WORK/layout:$2"
+    take sbom.spdx.json "$NEW/sbom/$1.spdx.json"
+    for file in "${PROGRAMS[@]}"; do
+        read -r image path file <<<"$file"
+        [ "$image" != "$1" ] || { take "$path" "$NEW/$file" && chmod 755 "$NEW/$file"; }
+    done
+}
+
+# unload NAME: all files that a published image gives; then the store needs it no more.
+unload() {
+    unpack "$1" "$VERSION"
+    pack "$WORK/layout" . "$NEW/images/$1.tar"
+    attempt "removing $1 from the store" store rmi "$IMAGE_PREFIX/$1:$VERSION"
+}
+
+# The plug-in is no image that anyone runs.
+plugin() {
+    ENGINE=buildah deploy/images/build.sh kubectl-ptj || exit 1
+    unpack kubectl-ptj dev
+}
+
+# --- files
+
+# referring FILE...: these as they are in the tree, but with the images of this release.
+referring() {
+    local name reference expressions=()
+    while read -r name reference; do
+        expressions+=(-e "s|$IMAGE_PREFIX/$name:dev|$reference|")
+    done <"$NEW/images.txt"
+    sed "${expressions[@]}" "$@"
+}
+
+manifests() {
+    local file
+    for file in install.yaml install-namespaced.yaml; do
+        referring "deploy/$file" >"$NEW/$file"
+        ! grep -q "$IMAGE_PREFIX" "$NEW/$file" || die "$file names an image that is not released: $(grep -m 1 "$IMAGE_PREFIX" "$NEW/$file")"
+    done
+    cp -- crds/pytorchtrainingjob.yaml deploy/rbac/user-roles.yaml "$NEW"
+}
+
+# The chart with these images as its defaults, each by digest.
+chart() {
+    local name reference chart=$WORK/torchkeeper expressions=() left
+    cp -RL -- deploy/chart "$chart"
+    sed -i -e "s/^version: .*/version: ${VERSION#v}/" -e "s/^appVersion: .*/appVersion: $VERSION/" "$chart/Chart.yaml"
+    while read -r name reference; do
+        expressions+=(-e "s|{repository: $IMAGE_PREFIX/$name, tag: \"\", digest: \"\"}|{repository: ${reference%@*}, tag: \"\", digest: \"${reference#*@}\"}|")
+    done <"$NEW/images.txt"
+    sed -i "${expressions[@]}" "$chart/values.yaml"
+    referring deploy/manager/deployment.yaml >"$chart/parts/deployment.yaml"
+    left=$(grep -rn "$IMAGE_PREFIX" "$chart" || true)
+    [ -z "$left" ] || die "the chart names an image that is not released: ${left%%$'\n'*}"
+    pack "$WORK" torchkeeper "$WORK/chart.tar"
+    gzip --no-name --best <"$WORK/chart.tar" >"$NEW/torchkeeper-${VERSION#v}.tgz"
+}
+
+sums() {
+    (cd "$NEW" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >"$WORK/sums" && cp "$WORK/sums" SHA256SUMS)
+}
+
+[ $# -eq 2 ] || die "expected VERSION and REGISTRY, as in: make release VERSION=v1.2.3 REGISTRY=registry.example.org/training"
+VERSION=$1 REGISTRY=$2
+readonly VERSION REGISTRY LOG=build/logs/release.log
+check_arguments
+check_tree
+REVISION=$(git rev-parse HEAD)
+WORK=$(mktemp -d "$REPO/build/release.XXXXXX")
+trap 'rm -rf -- "$WORK"' EXIT
+NEW=$WORK/new
+mkdir -p -- "$NEW/images" "$NEW/sbom"
+: >"$LOG"
+for image in "${IMAGES[@]}"; do publish "$image"; done
+for image in "${IMAGES[@]}"; do
+    for variant in $(variants "$image"); do unload "$variant"; done
+done
+plugin
+manifests
+chart
+sums
+chmod -R u=rwX,go=rX -- "$NEW"
+rm -rf -- "build/release-$VERSION"
+mv -- "$NEW" "build/release-$VERSION"
+say "build/release-$VERSION: $(wc -l <"build/release-$VERSION/SHA256SUMS") files; images by digest:"
+cat -- "build/release-$VERSION/images.txt"
