@@ -110,7 +110,7 @@ int main(int argc, char **argv)
         memory_tell(error_file_exhausted, error_file);
     json_memory_must(); /* a lack of memory is not to look like a damaged manifest */
     env.started_ms = env.clock.mono_ms(env.clock.ctx);
-    env.terminal = isatty(STDOUT_FILENO);
+    env.bar = isatty(STDERR_FILENO) ? stderr : NULL;
     if (argc < 2 || is_help(argv[1])) {
         help_program(argc < 2 ? stderr : stdout, tools);
         return argc < 2 ? EXIT_CODE_USAGE : EXIT_CODE_OK;

@@ -121,7 +121,8 @@ static const struct option_row OPTIONS[] = {
      .help = "What the device of a rank can do at most: with it, --log_dir gets mfu, the share of it that is "
              "used."},
     {"log_format", "text|json", OPTION_LOG_FORMAT, AT(log_format),
-     .help = "text: plain lines, and a progress line on a terminal. json: one object per line."},
+     .help = "text: plain lines. json: one object per line. Where stderr is a terminal, rank 0 shows a bar "
+             "there, with the loss and the time that is left."},
     {"log_dir", "DIR", OPTION_TEXT, AT(log_dir),
      .help =
          "Write TensorBoard events there; a fresh start removes the event files of an earlier run from it."},

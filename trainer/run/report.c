@@ -1,4 +1,4 @@
-/* report.c - print a run's progress: text or JSON lines, a progress line on a terminal, TensorBoard scalars. */
+/* report.c - print a run's progress: text or JSON lines, a bar on a terminal, TensorBoard scalars. */
 #include "trainer/run/report_state.h"
 
 #include "trainer/events/events.h"
@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { PROGRESS_MS = 200, RATE_MS = 2000 };
 
 struct report *report_open(const struct report_options *o, struct err *err)
 {
@@ -19,6 +17,7 @@ struct report *report_open(const struct report_options *o, struct err *err)
         return NULL;
     }
     r->o = *o;
+    r->bar.out = o->bar;
     if (o->log_dir) {
         char host[256] = "localhost";
         gethostname(host, sizeof(host) - 1);
@@ -38,11 +37,10 @@ struct report *report_open(const struct report_options *o, struct err *err)
     return TAKE(r);
 }
 
-static void clear_progress(struct report *r)
+void report_hide(struct report *r)
 {
-    if (r->progress_shown)
-        fputs("\r\033[K", r->o.out);
-    r->progress_shown = false;
+    if (r)
+        bar_hide(&r->bar);
 }
 
 /* The beginning of a JSON line: {"time":"...","event":"train" */
@@ -62,7 +60,7 @@ void report_end(struct report *r)
 
 bool report_begin_json(struct report *r, const char *event)
 {
-    clear_progress(r);
+    bar_hide(&r->bar);
     if (r->o.format == LOG_FORMAT_JSON)
         json_begin(r, event);
     return r->o.format == LOG_FORMAT_JSON;
@@ -123,9 +121,8 @@ void report_line(struct report *r, FILE *out, enum log_format format, const char
 {
     if (!text)
         return;
+    report_hide(r);
     if (format != LOG_FORMAT_JSON) {
-        if (r)
-            clear_progress(r);
         lines_print(out, text, v);
     } else if (r) {
         json_begin(r, event);
@@ -164,32 +161,15 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
         return;
     if (r->events && events_tick(r->events, &err) && !r->events_err.kind)
         r->events_err = err;
-    if (!r->o.terminal || r->o.format == LOG_FORMAT_JSON)
-        return;
-    int64_t now = r->o.clock.mono_ms(r->o.clock.ctx);
-    int64_t done = report_global_step(r, epoch, step);
-    if (!r->rate_ms) {
-        r->rate_ms = now;
-        r->rate_step = done;
-    }
-    if (now - r->progress_ms < PROGRESS_MS || now == r->rate_ms)
-        return;
-    double rate =
-        (double)(done - r->rate_step) * (double)r->o.samples_per_step * 1000 / (double)(now - r->rate_ms);
-    if (now - r->rate_ms > RATE_MS || r->rate <= 0) {
-        r->rate = rate;
-        r->rate_ms = now;
-        r->rate_step = done;
-    }
-    int64_t left =
-        (report_steps_of(r, epoch) - step + (r->o.epochs - epoch) * r->o.steps) * r->o.samples_per_step;
-    int64_t eta_s = r->rate > 0 ? (int64_t)((double)left / r->rate) : 0;
-    fprintf(r->o.out, "\r\033[Kepoch %lld/%lld  step %lld/%lld  loss %.4f  %.0f samples/s  %lld:%02lld left",
-            (long long)epoch, (long long)r->o.epochs, (long long)step, (long long)report_steps_of(r, epoch),
-            loss, r->rate, (long long)(eta_s / 60), (long long)(eta_s % 60));
-    fflush(r->o.out);
-    r->progress_shown = true;
-    r->progress_ms = now;
+    const struct bar_view v = {.epoch = epoch,
+                               .epochs = r->o.epochs,
+                               .step = step,
+                               .steps = report_steps_of(r, epoch),
+                               .loss = loss};
+    const int64_t done = report_global_step(r, epoch, step);
+    const int64_t all = done + v.steps - step + (r->o.epochs - epoch) * r->o.steps;
+    bar_step(&r->bar, r->o.clock.mono_ms(r->o.clock.ctx), &v, done,
+             r->o.max_steps && r->o.max_steps < all ? r->o.max_steps : all, r->o.samples_per_step);
 }
 
 void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step)
@@ -266,7 +246,7 @@ int report_close(struct report *r, struct err *err)
 
     if (!r)
         return 0;
-    clear_progress(r);
+    bar_hide(&r->bar);
     fflush(r->o.out);
     if (r->events && events_close(r->events, err))
         rc = err_wrap(err, "--log_dir");

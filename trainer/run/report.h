@@ -1,7 +1,7 @@
-/* report.h - write a run's output: text or JSON lines, a progress line on a terminal, TensorBoard scalars.
+/* report.h - write a run's output: text or JSON lines, a bar on a terminal (bar.h), TensorBoard scalars.
  *
  * Rank 0 has one; on the others it is NULL, and every function accepts NULL and does nothing.
- * Ownership: report_open makes, report_close flushes and frees. The stream is borrowed.
+ * Ownership: report_open makes, report_close flushes and frees. The streams are borrowed.
  * Order:     nothing here is called inside a step.
  * Errors:    ERR_FATAL from report_open and report_close when the event file cannot be written. In between a
  *            full disk does not stop the training: events wait in memory and report_close tries again.
@@ -21,13 +21,14 @@ struct report;
 
 struct report_options {
     FILE *out;
-    bool terminal; /* `out` is one: show progress */
+    FILE *bar; /* a terminal; NULL: no bar */
     enum log_format format;
     bool own_lines;      /* the preset's own: none here about the start, and steps only when asked for */
     bool steps_asked;    /* ... by --log_interval */
     const char *log_dir; /* NULL: no events */
     int64_t epochs;
     int64_t steps;            /* of an epoch */
+    int64_t max_steps;        /* of the run; 0: those of its epochs */
     int64_t samples_per_step; /* of all ranks */
     int64_t resumed_step; /* of the run, where it goes on; -1: a fresh start, which removes old event files */
     struct clock clock;
@@ -71,8 +72,11 @@ void report_speed(struct report *r, int64_t epoch, int64_t step, const struct re
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
                  const struct lines_values *v);
 
-/* After every step: redraws the progress line and writes out events, when either is due. */
+/* After every step: redraws the bar and writes out events, when either is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
+
+/* The bar goes, until the next step: something else is to be written to the terminal. */
+void report_hide(struct report *r);
 
 /* Report a validation or test after a step; accuracy NaN: there is none. */
 void report_val(struct report *r, int64_t epoch, int64_t step, double loss, double accuracy);

@@ -2,16 +2,14 @@
 #ifndef TK_TRAINER_RUN_REPORT_STATE_H
 #define TK_TRAINER_RUN_REPORT_STATE_H
 
+#include "trainer/run/bar.h"
 #include "trainer/run/report.h"
 
 struct report {
     struct report_options o;
     struct events *events; /* NULL: none */
     struct err events_err; /* the first failure; kind ERR_NONE: none */
-    bool progress_shown;
-    int64_t progress_ms;        /* when the line was last drawn */
-    int64_t rate_ms, rate_step; /* where the window of samples/s began */
-    double rate;
+    struct bar bar;
     int64_t epoch;      /* of report_epoch; 0: none */
     int64_t first_step; /* steps of the run before that epoch */
     int64_t steps;      /* of it */

@@ -176,6 +176,7 @@ int run(const struct config *cfg, const struct run_env *env, struct run_result *
 
     *ret = (struct run_result){.rank = -1};
     int rc = run_with(&s, cfg, env, ret, err);
+    report_hide(s.report);
     if (rc && env->failed)
         env->failed(env, ret, err);
     session_leave(&s);

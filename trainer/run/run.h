@@ -25,7 +25,7 @@ struct run_env {
     struct clock clock;
     int64_t started_ms; /* clock.mono_ms when the program began */
     FILE *out;
-    bool terminal; /* `out` is one */
+    FILE *bar; /* where rank 0 shows how far it is: a terminal; NULL: nowhere */
     struct gpu_where
         gpu; /* a program's: {.dev = "/dev"}; zeros: no GPU, unless --backend nccl asks for one */
     /* Called when the run has failed, before it waits for a checkpoint that is being written. NULL: not. */

@@ -177,13 +177,14 @@ static int make_report(struct session *s, struct err *err)
     const struct config *cfg = s->cfg;
     struct report_options o = {
         .out = s->env->out,
-        .terminal = s->env->terminal,
+        .bar = s->env->bar,
         .format = (enum log_format)cfg->log_format,
         .own_lines = cfg->own_lines,
         .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
         .epochs = cfg->epochs,
         .steps = session_steps(s),
+        .max_steps = cfg->max_steps,
         .samples_per_step = cfg->batch_size * s->pipeline.at.replicas,
         .resumed_step = s->resumed.resumed ? s->cursor.step : -1,
         .clock = s->env->clock,

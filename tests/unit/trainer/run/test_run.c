@@ -386,6 +386,50 @@ static void nor_may_an_evaluation_be_not_finite(void **state)
     assert_int_equal(access(f->cfg.save_path, F_OK), -1);
 }
 
+static FILE *bar;
+
+static void say_why(const struct run_env *env, const struct run_result *result, const struct err *err)
+{
+    (void)env;
+    (void)result;
+    (void)err;
+    fputs("why", bar);
+}
+
+static char *alone(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static int64_t hurried_ms(void *ms)
+{
+    return *(int64_t *)ms += 1000;
+}
+
+/* What ends a run is said behind no bar. The rate of the second epoch is what spoils this one. */
+static void a_failure_is_said_where_the_bar_was(void **state)
+{
+    struct fixture *f = *state;
+    int64_t ms = 0;
+    char *text;
+    size_t len;
+    FILE *out = fopen("/dev/null", "w");
+
+    bar = open_memstream(&text, &len);
+    struct run_env env = {.get = alone, .clock = clock_system(), .out = out, .bar = bar, .failed = say_why};
+    env.clock.mono_ms = hurried_ms;
+    env.clock.ctx = &ms;
+    f->cfg.optimizer.type = OPTIMIZER_SGD;
+    f->cfg.schedule.gamma = 1e30;
+    assert_int_equal(run(&f->cfg, &env, &f->result, &f->err), -1);
+    assert_non_null(strstr(f->err.msg, "in epoch 2, batch "));
+    fclose(bar);
+    fclose(out);
+    assert_string_equal(strstr(text, " left\r\033[Kwhy"), " left\r\033[Kwhy");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +448,7 @@ int main(void)
         TEST(refuses_what_cannot_be_trained),
         TEST(a_loss_that_is_not_finite_ends_the_run),
         TEST(nor_may_an_evaluation_be_not_finite),
+        TEST(a_failure_is_said_where_the_bar_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
