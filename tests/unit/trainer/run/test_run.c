@@ -426,7 +426,9 @@ static void a_failure_is_said_where_the_bar_was(void **state)
     assert_non_null(strstr(f->err.msg, "in epoch 2, batch "));
     fclose(bar);
     fclose(out);
-    assert_string_equal(strstr(text, " left\r\033[Kwhy"), " left\r\033[Kwhy");
+    const char *end = strstr(text, " left\r\033[Kwhy");
+    assert_non_null(end);
+    assert_string_equal(end, " left\r\033[Kwhy");
     free(text);
 }
 
