@@ -155,6 +155,7 @@ static void deliver(void *ctx)
 void call_hold(struct kube_http_call *c, bool held)
 {
     c->held = held;
+    c->last_byte_ms = kube_loop_now_ms(c->loop);
     if (!held && (c->finished || c->paused || c->body.len))
         kube_loop_task_add(c->loop, &c->deliver);
 }
@@ -177,8 +178,10 @@ static void on_transfer_done(void *ctx, int curl_code)
 static void on_idle(void *ctx)
 {
     struct kube_http_call *c = ctx;
-    int64_t due = c->last_byte_ms + c->idle_timeout_ms;
 
+    if (c->held) /* the peer waits for us */
+        c->last_byte_ms = kube_loop_now_ms(c->loop);
+    int64_t due = c->last_byte_ms + c->idle_timeout_ms;
     if (kube_loop_now_ms(c->loop) < due) {
         kube_loop_timer_set(c->loop, &c->idle, due);
         return;

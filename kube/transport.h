@@ -41,7 +41,7 @@ struct kube_http_request {
     /* Namespace of the request: namespaces are served in turn. NULL: none, which counts as one more. */
     const char *ns;
     int64_t timeout_ms;      /* for the whole exchange; 0: none, for watches */
-    int64_t idle_timeout_ms; /* without a byte for so long: ERR_TIMEOUT; 0: none */
+    int64_t idle_timeout_ms; /* without a byte for so long, and not held: ERR_TIMEOUT; 0: none */
     size_t body_max_bytes;   /* a collected answer is cut there; 0: KUBE_TRANSPORT_BODY_MAX_BYTES */
     bool own_connection;     /* for watches: a connection outside of the pool */
     bool urgent;             /* bypasses the queue and the rate limit */

@@ -22,11 +22,20 @@ static int64_t fast_ms(void *ctx)
     return c.mono_ms(c.ctx) * 20;
 }
 
+static int64_t jumping_ms(void *ctx)
+{
+    struct clock c = clock_system();
+
+    return c.mono_ms(c.ctx) + *(int64_t *)ctx;
+}
+
 static int setup(void **ctx, struct clock clock, int hurry)
 {
     struct rig *r = calloc(1, sizeof(*r));
     struct err err;
 
+    if (clock.mono_ms == jumping_ms)
+        clock.ctx = &r->jumped_ms;
     r->server = fake_apiserver_start();
     rig_config(&r->config, fake_apiserver_url(r->server));
     r->loop = kube_loop_new(clock, &err);
@@ -52,6 +61,11 @@ int rig_setup_hurry(void **ctx, int hurry)
 int rig_setup_fast(void **ctx)
 {
     return setup(ctx, (struct clock){fast_ms, fast_ms, NULL}, 0);
+}
+
+int rig_setup_jumps(void **ctx)
+{
+    return setup(ctx, (struct clock){jumping_ms, jumping_ms, NULL}, 0);
 }
 
 int rig_teardown(void **ctx)

@@ -13,12 +13,14 @@ struct rig {
     struct kube_config config;
     struct http *http;
     struct kube_transport api;
+    int64_t jumped_ms; /* added to its clock, after rig_setup_jumps */
 };
 
 int rig_setup(void **ctx);
 int rig_setup_hurry(void **ctx, int hurry); /* see http_options */
 int rig_setup_fast(
     void **ctx); /* its clock runs 20 times too fast, so that back-offs do not take their time */
+int rig_setup_jumps(void **ctx);
 int rig_teardown(void **ctx);
 
 /* The configuration for a server at this address, with a token. */

@@ -204,11 +204,16 @@ static void test_large_stream_is_whole(void **ctx)
     assert_true(whole.bytes > 3000000);
 }
 
-/* A stream that is held delivers nothing, keeps little, and goes on where it was. */
+enum { HELD_MS = 600000 };
+
+/* A stream that is held delivers nothing, keeps little, and goes on where it was: the silence is not the peer's. */
 static void test_hold(void **ctx)
 {
     struct rig *r = *ctx;
-    struct kube_http_request req = {.method = "GET", .path = "/api/v1/configmaps", .own_connection = true};
+    struct kube_http_request req = {.method = "GET",
+                                    .path = "/api/v1/configmaps",
+                                    .own_connection = true,
+                                    .idle_timeout_ms = HELD_MS / 2};
     static char body[200000];
     struct plain stream = {0}, whole = {0};
     char path[80];
@@ -228,9 +233,15 @@ static void test_hold(void **ctx)
     rig_until(r->loop, after_due, &stream);
     assert_int_equal(stream.n_chunks, 1);
     assert_int_equal(stream.n_done, 0);
+    for (int i = 0; i < 2; i++) {
+        r->jumped_ms += HELD_MS;
+        stream.due_ms = kube_loop_now_ms(r->loop) + HELD_MS;
+        rig_until(r->loop, after_due, &stream);
+    }
     stream.hold_at_chunk = false;
     kube_transport_hold(&r->api, stream.call, false);
     rig_until(r->loop, plain_over, &stream);
+    assert_int_equal(stream.err.kind, ERR_NONE);
     assert_int_equal(stream.bytes, whole.bytes);
 }
 
@@ -498,7 +509,7 @@ int main(void)
         T(test_watch_goes_quiet),
         T(test_answer_over_its_limit),
         T(test_large_stream_is_whole),
-        T(test_hold),
+        cmocka_unit_test_setup_teardown(test_hold, rig_setup_jumps, rig_teardown),
         T(test_cancel),
         T(test_gate_that_closes_while_it_connects),
         T(test_a_crowd),
