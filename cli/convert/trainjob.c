@@ -214,5 +214,9 @@ int convert_trainjob(struct conversion *c, struct err *err)
         convert_numbers(c, &trainer, &rt, replica, container, err) < 0 ||
         convert_patches(c, &spec, &rt, template, err) < 0)
         return -1;
+    /* A patch may have put something else in place of the list. */
+    container = node_container(cJSON_GetObjectItemCaseSensitive(template, "spec"));
+    if (!container)
+        return json_err(&spec, err, "expected patches that leave the container named node");
     return put_first(&ref, cJSON_GetObjectItemCaseSensitive(template, "spec"), container, err);
 }
