@@ -1,6 +1,7 @@
 /* jobfeed.c - reflectors for jobs and their events, begun anew when the server is lost. */
 #include "cli/jobfeed.h"
 
+#include "cli/shown.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "operator/api/trainjob.h"
@@ -105,7 +106,7 @@ static void on_jobs_problem(void *ctx, const struct err *err)
     if (s->failures < 2)
         return;
     f->trouble.since_ms = f->failed_ms;
-    snprintf(f->trouble.why, sizeof(f->trouble.why), "%s", shown.msg);
+    shown_text(f->trouble.why, sizeof(f->trouble.why), shown.msg);
     f->o.state(f->o.ctx);
 }
 
@@ -120,7 +121,7 @@ static void on_events_problem(void *ctx, const struct err *err)
     if (err->code != 403)
         return;
     (void)session_explain(f->o.session, &s->what, &shown);
-    snprintf(f->trouble.events, sizeof(f->trouble.events), "%s", shown.msg);
+    shown_text(f->trouble.events, sizeof(f->trouble.events), shown.msg);
     f->o.state(f->o.ctx);
 }
 

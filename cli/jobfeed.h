@@ -46,7 +46,7 @@ void jobfeed_free(struct jobfeed *f);
 
 struct jobfeed_trouble {
     int64_t since_ms; /* since when the server is lost, or has not answered the first list; 0: neither */
-    char why[240];    /* "" for a server that only has not answered yet */
+    char why[240];    /* safe to print, as `events`; "" for a server that only has not answered yet */
     char events[240]; /* why there are no events; "": there are */
 };
 const struct jobfeed_trouble *jobfeed_trouble(const struct jobfeed *f);

@@ -26,11 +26,10 @@ static int flushed(int status)
 /* A message may hold others' text: names in files, the server's words. */
 static void tell(const char *verb, const char *message)
 {
-    cleanup_buf struct buf safe = BUF_INIT(4 * ERR_MSG_BYTES);
-    struct err full;
+    char safe[ERR_MSG_BYTES];
 
-    (void)shown_line(&safe, sv_from(message), &full);
-    fprintf(stderr, "kubectl ptj%s%s: %s\n", verb ? " " : "", verb ? verb : "", buf_str(&safe));
+    shown_text(safe, sizeof(safe), message);
+    fprintf(stderr, "kubectl ptj%s%s: %s\n", verb ? " " : "", verb ? verb : "", safe);
 }
 
 static int run(const struct args *a, struct err *err)

@@ -1,9 +1,13 @@
 /* shown.c - make text that others wrote safe to print on a terminal. */
 #include "cli/shown.h"
 
-#include <stdint.h>
+#include "common/text.h"
 
-enum { ESC = 0x1b, BEL = 0x07 };
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ESC = 0x1b, BEL = 0x07, TEXT_BYTES = 8192 };
 
 /* One character of valid UTF-8 at s[0..len), len > 0; its length, or 0 when the bytes there are none. */
 static size_t character(const char *s, size_t len, uint32_t *ret)
@@ -80,6 +84,22 @@ int shown_line(struct buf *out, struct sv text, struct err *err)
         t = (struct sv){t.p + n, t.len - n};
     }
     return 0;
+}
+
+void shown_text(char *to, size_t size, const char *text)
+{
+    cleanup_buf struct buf line = BUF_INIT(TEXT_BYTES);
+    struct err full;
+    const size_t len = text ? text_head(text, TEXT_BYTES / 2) : 0;
+
+    for (size_t at = 0, n; at < len; at += n + 1) {
+        n = strcspn(text + at, "\n");
+        n = n < len - at ? n : len - at;
+        if ((at && buf_append(&line, " ", 1, &full) < 0) ||
+            shown_line(&line, (struct sv){text + at, n}, &full) < 0)
+            break;
+    }
+    snprintf(to, size, "%.*s", (int)text_head(buf_str(&line), size - 1), buf_str(&line));
 }
 
 /* Unicode's East Asian Width W and F in blocks, and the emoji that terminals draw in two columns. */

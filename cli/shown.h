@@ -13,6 +13,9 @@
  * C1 ones too, and bytes that are not UTF-8 become '?'. */
 int shown_line(struct buf *out, struct sv text, struct err *err);
 
+/* Text of any number of lines as one, with a space between them, cut to `size` bytes with its NUL. */
+void shown_text(char *to, size_t size, const char *text);
+
 /* How many columns a text that shown_line made takes: one per character, none for combining marks, two for East Asian wide
  * characters and emoji. */
 size_t shown_columns(struct sv text);

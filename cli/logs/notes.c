@@ -7,24 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NOTE_BYTES = 8 << 10 };
+enum { NOTE_BYTES = 4 << 10 };
 
 void notes_say(const char *fmt, ...)
 {
-    cleanup_buf struct buf shown = BUF_INIT(2 * NOTE_BYTES);
-    char text[NOTE_BYTES];
-    struct err ignored;
+    char text[NOTE_BYTES], shown[NOTE_BYTES];
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    for (char *p = text; *p; p++)
-        if (*p == '\n' || *p == '\r')
-            *p = ' ';
-    (void)shown_line(&shown, sv_from(text), &ignored);
+    shown_text(shown, sizeof(shown), text);
     fflush(stdout);
-    fprintf(stderr, "kubectl ptj logs: %s\n", buf_str(&shown));
+    fprintf(stderr, "kubectl ptj logs: %s\n", shown);
 }
 
 static void say_waiting(struct notes *n, const char *what, const char *reason, const char *message)

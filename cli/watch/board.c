@@ -21,33 +21,17 @@ void board_release(struct board *b)
     *b = (struct board){0};
 }
 
-/* Text of others, as one line that is safe to print, cut to the size. */
-static void take_text(char *to, size_t size, const char *text)
-{
-    cleanup_buf struct buf line = BUF_INIT(8 * BOARD_TEXT_BYTES);
-    struct err err;
-    const size_t len = text ? text_head(text, 2 * BOARD_TEXT_BYTES) : 0;
-
-    for (size_t at = 0, n; at < len; at += n + 1) {
-        n = strcspn(text + at, "\n");
-        n = n < len - at ? n : len - at;
-        if ((at && buf_append(&line, " ", 1, &err) < 0) ||
-            shown_line(&line, (struct sv){text + at, n}, &err) < 0)
-            break;
-    }
-    snprintf(to, size, "%.*s", (int)text_head(buf_str(&line), size - 1), buf_str(&line));
-}
-
-static struct board_job *entry(struct board *b, const char *ns, const char *name)
+/* The job, a new one if there are fewer than `max`. */
+static struct board_job *entry(struct board *b, const char *ns, const char *name, size_t max)
 {
     struct board_job *j = board_find(b, ns, name);
 
     if (j || !ns || !name || !*name || strlen(ns) >= sizeof(j->ns) || strlen(name) >= sizeof(j->name) ||
-        kube_store_count(b->jobs) >= BOARD_JOBS_MAX)
+        kube_store_count(b->jobs) >= max)
         return j;
     j = memory_must(calloc(1, sizeof(*j)));
-    take_text(j->ns, sizeof(j->ns), ns);
-    take_text(j->name, sizeof(j->name), name);
+    shown_text(j->ns, sizeof(j->ns), ns);
+    shown_text(j->name, sizeof(j->name), name);
     j->exit_code = -1;
     kube_store_put(b->jobs, ns, name, NULL, NULL, j);
     return j;
@@ -92,7 +76,7 @@ static void take_failure(struct board_job *j, const cJSON *status)
         text_add(text, sizeof(text), "exit code %d", (int)j->exit_code);
     else if (reason)
         text_add(text, sizeof(text), "%.*s", (int)text_head(reason, BOARD_REASON_BYTES), reason);
-    take_text(j->failure, sizeof(j->failure), f ? text : "");
+    shown_text(j->failure, sizeof(j->failure), f ? text : "");
 }
 
 static void take_progress(struct board_job *j, const cJSON *status)
@@ -115,21 +99,21 @@ struct board_job *board_put(struct board *b, const cJSON *object)
     const cJSON *status = json_find(object, (const char *[]){"status", NULL});
     const char *ns = json_str(meta, "namespace"), *name = json_str(meta, "name"),
                *uid = json_str(meta, "uid");
-    struct board_job *j = entry(b, ns, name);
+    struct board_job *j = entry(b, ns, name, BOARD_JOBS_MAX);
 
     if (!j)
         return NULL;
     if (j->listed && uid && strcmp(j->uid, uid)) { /* another job of that name */
         board_remove(b, ns, name);
-        if (!(j = entry(b, ns, name)))
+        if (!(j = entry(b, ns, name, BOARD_JOBS_MAX)))
             return NULL;
     }
     kube_store_unmark_one(kube_store_get(b->jobs, ns, name));
     j->listed = true;
-    take_text(j->uid, sizeof(j->uid), uid);
+    shown_text(j->uid, sizeof(j->uid), uid);
     j->phase = job_phase_of(status);
-    take_text(j->ready, sizeof(j->ready), json_str(status, "ready"));
-    take_text(j->reason, sizeof(j->reason), json_str(status, "reason"));
+    shown_text(j->ready, sizeof(j->ready), json_str(status, "ready"));
+    shown_text(j->reason, sizeof(j->reason), json_str(status, "reason"));
     const int64_t restarts = json_i64(status, "restarts", 0);
     j->restarts = restarts > 0 && restarts <= COUNT_MAX ? (int32_t)restarts : 0;
     j->created_ms = instant(meta, "creationTimestamp");
@@ -150,7 +134,8 @@ void board_event(struct board *b, const cJSON *event)
 
     if (!kind || strcmp(kind, TRAINJOB_KIND))
         return;
-    struct board_job *j = entry(b, json_str(about, "namespace"), json_str(about, "name"));
+    /* Anybody may write events about jobs that do not exist: room for those that do is left. */
+    struct board_job *j = entry(b, json_str(about, "namespace"), json_str(about, "name"), BOARD_JOBS_MAX / 2);
     at = at ? at : instant(event, "eventTime");
     if (!j || at < j->event.time_ms || (j->listed && uid && strcmp(uid, j->uid)))
         return;
@@ -158,7 +143,7 @@ void board_event(struct board *b, const cJSON *event)
     j->event.warning = type && !strcmp(type, "Warning");
     snprintf(text, sizeof(text), "%.60s: %.*s", reason ? reason : "?",
              message ? (int)text_head(message, BOARD_TEXT_BYTES) : 0, message ? message : "");
-    take_text(j->event.text, sizeof(j->event.text), text);
+    shown_text(j->event.text, sizeof(j->event.text), text);
 }
 
 void board_list_begin(struct board *b)

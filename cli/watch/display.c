@@ -47,6 +47,7 @@ static void draw(struct display *d)
     cleanup_buf struct buf out = BUF_INIT(2 * TABLE_BYTES_MAX);
 
     d->drawn_ms = kube_loop_now_ms(d->loop);
+    d->begun = true;
     if (!d->tty.active &&
         !tty_begin(&d->tty)) { /* nothing tells a running program that it was brought to the foreground */
         kube_loop_timer_set(d->loop, &d->frame, d->drawn_ms + DISPLAY_BACKGROUND_MS);
@@ -132,16 +133,16 @@ static void leave_frame(struct display *d)
     (void)fs_write_all(d->tty.out, buf_str(&frame), frame.len);
 }
 
-void display_end(struct display *d)
+void display_end(struct display *d, bool complete)
 {
-    const bool was = d->tty.active;
+    const bool leaves = d->tty.active || (complete && !d->begun);
 
     kube_loop_timer_cancel(d->loop, &d->frame);
     kube_loop_timer_cancel(d->loop, &d->tick);
     if (d->reads_keys)
         kube_loop_fd_remove(d->loop, &d->keys);
     tty_end(&d->tty);
-    if (was)
+    if (leaves)
         leave_frame(d);
     paint_release(&d->paint);
 }

@@ -31,6 +31,7 @@ struct display {
     struct kube_loop_timer frame, tick;
     struct kube_loop_fd keys;
     bool reads_keys, hung_up;
+    bool begun; /* a frame was due */
     int64_t drawn_ms;
 };
 
@@ -43,7 +44,8 @@ void display_changed(struct display *d);
 /* SIGWINCH, SIGTSTP or SIGCONT came. */
 void display_signal(struct display *d, int signal);
 
-/* Leave the last frame, without its hint on keys, on the screen as it was before. */
-void display_end(struct display *d);
+/* Leave the last frame, without its hint on keys, on the screen as it was before. `complete`: what was to be shown is on the
+ * board; then that is left even where it ended before the first frame. */
+void display_end(struct display *d, bool complete);
 
 #endif

@@ -11,7 +11,8 @@
 /* Alternate screen, no cursor, no wrapping of long lines; and back. */
 static const char BEGIN[] = "\x1b[?1049h\x1b[?25l\x1b[?7l", END[] = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+/* And Ctrl-\, by which people end what does not answer. */
+static const int CRASHES[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGQUIT};
 
 /* For on_crash only: a handler gets no argument of ours. */
 static struct tty *volatile shown;

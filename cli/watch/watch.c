@@ -80,8 +80,10 @@ static void on_job(void *ctx, const cJSON *object)
         told_job(j, w->display.table.with_ns, wall_ms(w), &w->lines);
     changed(w);
     w->seen = true;
-    if (w->name && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED))
+    if (w->name && (j->phase == JOB_SUCCEEDED || j->phase == JOB_FAILED)) {
+        w->display.table.waiting = false;
         end(w, j->phase == JOB_FAILED);
+    }
 }
 
 static void gone(void *ctx, const struct board_job *j)
@@ -228,7 +230,7 @@ static void begin_output(struct watch *w)
 static void end_output(struct watch *w)
 {
     if (w->on_terminal)
-        display_end(&w->display);
+        display_end(&w->display, w->status >= 0 && !w->signal);
     else
         write_lines(w);
     if (w->has_reader)

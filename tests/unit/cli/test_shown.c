@@ -59,6 +59,19 @@ static void test_columns(void **state)
     assert_int_equal(shown_fit(sv_from("abc"), 0), 0);
 }
 
+static void test_text(void **state)
+{
+    char out[16];
+
+    (void)state;
+    shown_text(out, sizeof(out), "a\x1b[2J\r\nb");
+    assert_string_equal(out, "a b");
+    shown_text(out, sizeof(out), "0123456789abc\xe6\xbc\xa2");
+    assert_string_equal(out, "0123456789abc");
+    shown_text(out, sizeof(out), NULL);
+    assert_string_equal(out, "");
+}
+
 /* Whatever the bytes are, what comes out has no control character, and the same text comes out of it again. */
 static void test_any_bytes(void **state)
 {
@@ -88,6 +101,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_text),
         cmocka_unit_test(test_any_bytes),
     };
 

@@ -122,6 +122,19 @@ static void test_events(void **state)
     assert_string_equal(j->event.text, "Same: m");
 }
 
+/* Events about jobs that do not exist leave room for those that do. */
+static void test_many_events(void **state)
+{
+    struct board *b = *state;
+    char name[32];
+
+    for (int i = 0; i < BOARD_JOBS_MAX; i++) {
+        snprintf(name, sizeof(name), "none-%d", i);
+        put_event(b, name, "u", "2026-01-01T00:00:02Z", "Made");
+    }
+    assert_non_null(put(b, "a", "u", "{}"));
+}
+
 static void test_order(void **state)
 {
     static const char *const WANT[] = {"b", "c", "none", "pending", "paused", "failed2", "failed1", "ok"};
@@ -176,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_losses, begin, end),
         cmocka_unit_test_setup_teardown(test_lists, begin, end),
         cmocka_unit_test_setup_teardown(test_events, begin, end),
+        cmocka_unit_test_setup_teardown(test_many_events, begin, end),
         cmocka_unit_test_setup_teardown(test_order, begin, end),
         cmocka_unit_test_setup_teardown(test_strange, begin, end),
     };

@@ -163,6 +163,12 @@ static void test_signals(void **state)
     assert_int_equal(onpty_wait(&t), 128 + SIGINT);
     expect_given_back(&t, "47%");
     onpty_end(&t);
+    onpty_start(&t, *state, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&t, "47%");
+    onpty_keys(&t, "\x1c");
+    assert_int_equal(onpty_wait(&t), 128 + SIGQUIT);
+    expect_given_back(&t, "");
+    onpty_end(&t);
 }
 
 /* Under a shell: Ctrl-Z gives the terminal back, fg takes it again. */
@@ -282,6 +288,12 @@ static void test_one_job_on_a_terminal(void **state)
     char *text = vt_text(&t.vt);
     assert_null(strstr(text, "other"));
     free(text);
+    onpty_end(&t);
+    /* One that had ended before is shown, too. */
+    onpty_start(&t, p, RUN("watch", "bert"), COLUMNS, ROWS);
+    assert_int_equal(onpty_wait(&t), 1);
+    expect_given_back(&t, "1 training job in namespace team: 1 Failed");
+    expect_given_back(&t, "BackoffLimitExceeded");
     onpty_end(&t);
 }
 
