@@ -48,10 +48,14 @@ static void finish(struct feed *f)
     f->sink->moved(f->sink->ctx, f);
 }
 
+static void give_up_later(struct feed *f);
+
 static void on_chunk(void *ctx, struct sv bytes)
 {
     struct feed *f = ctx;
 
+    if (f->gone)
+        give_up_later(f);
     f->got_bytes = true;
     f->failures = f->quiet = 0;
     merge_feed(f->merge, f->stream, bytes, now_ms(f));
@@ -96,7 +100,7 @@ static void failed(struct feed *f, const struct err *err)
         return;
     }
     f->failures++;
-    if ((err->code == 404 && (f->gone || f->final)) || (f->once && f->failures == FAILURES_MAX)) {
+    if ((err->code == 404 && (f->gone || f->final)) || (f->once && f->failures >= FAILURES_MAX)) {
         f->failed = err->code != 404;
         if (f->failed)
             f->sink->trouble(f->sink->ctx, f, &told);
@@ -159,20 +163,46 @@ void feed_begin(struct feed *f)
     request(f);
 }
 
+/* Nobody answers for a pod that is gone: what has not come in time does not come. What is held up by who reads our output has
+ * come. */
 static void give_up(void *ctx)
 {
-    finish(ctx);
+    struct feed *f = ctx;
+
+    if (f->held)
+        give_up_later(f);
+    else
+        finish(f);
+}
+
+static void give_up_later(struct feed *f)
+{
+    f->again = (struct kube_loop_timer){.fire = give_up, .ctx = f, .node = f->again.node};
+    kube_loop_timer_set(f->session->loop, &f->again, now_ms(f) + GONE_MS);
 }
 
 void feed_update(struct feed *f)
 {
     if (!f->used || f->done)
         return;
-    /* Nobody answers for a pod that is gone: what has not come in time does not come. */
     if (f->gone && f->call) {
-        f->again = (struct kube_loop_timer){.fire = give_up, .ctx = f, .node = f->again.node};
-        kube_loop_timer_set(f->session->loop, &f->again, now_ms(f) + GONE_MS);
+        give_up_later(f);
     } else if (!f->call && (f->gone || ((f->ended || f->once) && f->failures == 0))) {
         request_in(f, 0);
     }
+}
+
+void feed_read_out(struct feed *f)
+{
+    if (!f->used || f->done)
+        return;
+    f->once = true;
+    /* These end by themselves: nobody answers for the pod, a request to the end is under way, or the next try is one. */
+    if (f->gone || (f->call && !f->live) || (!f->call && f->failures))
+        return;
+    if (f->call) {
+        kube_transport_cancel(&f->session->api, TAKE(f->call));
+        merge_end(f->merge, f->stream, false, now_ms(f));
+    }
+    request_in(f, 0);
 }

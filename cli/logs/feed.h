@@ -55,6 +55,9 @@ void feed_begin(struct feed *f);
 /* After a change of ended, gone or once. */
 void feed_update(struct feed *f);
 
+/* Follow it no longer: what it has by now is read, then it is done. */
+void feed_read_out(struct feed *f);
+
 /* Let it go on if its stream has room again. */
 void feed_release(struct feed *f);
 

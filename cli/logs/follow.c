@@ -247,7 +247,7 @@ static void linger_no_more(void *ctx)
     struct follow *f = ctx;
 
     for (int i = 0; i < MERGE_STREAMS; i++)
-        feed_close(&f->feeds[i]);
+        feed_read_out(&f->feeds[i]);
     print_soon(f);
 }
 

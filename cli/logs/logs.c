@@ -1,6 +1,7 @@
 /* logs.c - kubectl ptj logs: the logs of all pods of a job as one, in order of time. */
 #include "cli/logs/earlier.h"
 #include "cli/logs/follow.h"
+#include "cli/span.h"
 #include "cli/terminal.h"
 
 #include "common/json.h"
@@ -8,39 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { SINCE_MAX_S = 10 * 365 * 86400, TAIL_MAX = 1000000000, EARLIER_BYTES = 1 << 20 };
-
-/* "90s", "5m", "1h30m", "2d". */
-static int parse_since(const char *text, int64_t *ret, struct err *err)
-{
-    static const struct {
-        char unit;
-        int64_t seconds;
-    } UNITS[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    int64_t n = 0, sum = 0;
-    bool digits = false;
-
-    for (const char *p = text; *p; p++) {
-        size_t u = 0;
-        if (*p >= '0' && *p <= '9') {
-            n = n * 10 + *p - '0';
-            digits = true;
-        } else {
-            while (u < ARRAY_LEN(UNITS) && UNITS[u].unit != *p)
-                u++;
-            sum += digits && u < ARRAY_LEN(UNITS) ? n * UNITS[u].seconds : SINCE_MAX_S + 1;
-            n = 0;
-            digits = false;
-        }
-        if (n > SINCE_MAX_S || sum > SINCE_MAX_S)
-            break;
-    }
-    if (digits || n || sum < 1 || sum > SINCE_MAX_S)
-        return err_set(err, ERR_INVALID, "--since: expected a time such as 90s, 5m or 1h30m, got \"%.40s\"",
-                       text);
-    *ret = sum;
-    return 0;
-}
+enum { TAIL_MAX = 1000000000, EARLIER_BYTES = 1 << 20 };
 
 static int read_options(const struct args *a, struct follow_options *o, struct err *err)
 {
@@ -48,12 +17,12 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
 
     *o = (struct follow_options){.feed.tail = -1,
                                  .follow = !args_has(a, "no-follow"),
-                                 .view = {t.colours, t.is_terminal, args_has(a, "timestamps")}};
+                                 .view = {t.colours, isatty(STDOUT_FILENO), args_has(a, "timestamps")}};
     if (args_has(a, "follow") && args_has(a, "no-follow"))
         return err_set(err, ERR_INVALID, "--follow and --no-follow exclude each other");
     if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
         return -1;
-    if (args_has(a, "since") && parse_since(args_text(a, "since", ""), &o->feed.since_s, err) < 0)
+    if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->feed.since_s, err) < 0)
         return -1;
     return args_i64(a, "tail", 0, TAIL_MAX, &o->feed.tail, err);
 }

@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "ptj.h"
+#include "onpty.h"
 
 #include "common/fsutil.h"
 #include "common/json.h"
@@ -268,7 +268,7 @@ static void test_refused(void **state)
     fake_plan_fault(p->server, NULL);
     ptj_expect(p, RUN("logs", "none"), 1, NULL, "there is no training job \"none\"");
     ptj_expect(p, RUN("logs", "j", "--rank=2"), 1, NULL, "--rank: j has no such rank: it has 2 pods");
-    ptj_expect(p, RUN("logs", "j", "--since=5"), 1, NULL, "--since: expected a time such as 90s");
+    ptj_expect(p, RUN("logs", "j", "--since=soon"), 1, NULL, "--since: expected a time such as 90s");
     ptj_expect(p, RUN("logs", "j", "-f", "--no-follow"), 1, NULL, "exclude each other");
     put_job(p, 65, "{}");
     ptj_expect(p, RUN("logs", "j"), 1, NULL, "j has 65 pods, and the logs of 64 can be read at once");
@@ -358,6 +358,21 @@ static void test_broken_pipe(void **state)
     expect_file(p, "out", "141\n");
 }
 
+/* A terminal of which nothing is known is one all the same: no escape sequence of others reaches it. */
+static void test_dumb_terminal(void **state)
+{
+    struct ptj *p = *state;
+    struct onpty t;
+
+    put_ended(p, "Succeeded");
+    onpty_shell(&t, p, 80, 24);
+    onpty_keys(&t, "TERM=dumb $PTJ logs j; echo status $?\n");
+    onpty_until(&t, "[node-1] [default0]:b2");
+    onpty_until(&t, "status 0");
+    assert_int_equal(t.vt.cleared, 0);
+    onpty_end(&t);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +385,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_many, begin, end),
         cmocka_unit_test_setup_teardown(test_previous, begin, end),
         cmocka_unit_test_setup_teardown(test_broken_pipe, begin, end),
+        cmocka_unit_test_setup_teardown(test_dumb_terminal, begin, end),
     };
 
     if (argc < 2)

@@ -1,0 +1,150 @@
+/* test_slow_reader.c - kubectl ptj logs into a pager: what is read late, after the job's end, is still all there.
+ *
+ * A process of its own follows the job by a clock that the test moves.
+ */
+#include "test.h"
+
+#include "ptj.h"
+
+#include "cli/logs/follow.h"
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define POD "/api/v1/namespaces/team/pods/j-node-0"
+#define SPEC                                                                                                 \
+    "{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1,\"template\":{\"spec\":{\"containers\":[{"         \
+    "\"name\":\"main\",\"image\":\"i\"}]}}}]}"
+
+enum { LINES = 30000, FIRST_BYTES = 64 << 10, SEEN_BYTES = 768 << 10, LATER_MS = 120000 };
+
+static int64_t *moved_ms; /* shared with the process that follows */
+
+static int64_t moving_ms(void *ctx)
+{
+    const struct clock c = clock_system();
+
+    (void)ctx;
+    return c.mono_ms(c.ctx) + __atomic_load_n(moved_ms, __ATOMIC_SEQ_CST);
+}
+
+static void put_pod(struct ptj *p, const char *phase, const char *state)
+{
+    cleanup_json cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
+    char text[2048];
+
+    snprintf(
+        text, sizeof(text),
+        "{\"metadata\":{\"name\":\"j-node-0\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
+        "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"0\","
+        "\"batch.tensorstack.dev/attempt\":\"0\"},\"ownerReferences\":[{\"apiVersion\":"
+        "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
+        "\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"main\"}]},\"status\":{\"phase\":"
+        "\"%s\",\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}}",
+        json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), phase, state);
+    assert_true(fake_put(p->server, POD, text));
+}
+
+static void print_log(struct ptj *p)
+{
+    cleanup_buf struct buf lines = BUF_INIT(8 << 20);
+    struct err err;
+
+    for (int i = 0; i < LINES; i++)
+        assert_int_equal(buf_printf(&lines, &err, "2026-01-01T%02d:%02d:%02d.5Z some line, number %05d\n",
+                                    i / 3600, i / 60 % 60, i % 60, i),
+                         0);
+    fake_pod_prints(p->server, POD, buf_str(&lines));
+}
+
+/* In the child. */
+static int follow(const struct ptj *p)
+{
+    const struct follow_options o = {.feed = {.tail = -1}, .follow = true};
+    struct session s = {.ns = "team"};
+    struct err err;
+    char config[128];
+    cJSON *job;
+
+    snprintf(config, sizeof(config), "%s/config", p->dir);
+    if (kube_config_read(&s.config, config, NULL, &err) < 0)
+        return 100;
+    s.loop = kube_loop_new((struct clock){moving_ms, moving_ms, NULL}, &err);
+    s.http = s.loop ? http_new(s.loop, &s.config, &(struct http_options){.user_agent = "test"}, &err) : NULL;
+    if (!s.http)
+        return 101;
+    s.api = http_transport(s.http);
+    if (session_job(&s, "j", &job, &err) < 0)
+        return 102;
+    struct trainjob *decoded = trainjob_decode(job, &err);
+    return decoded ? follow_job(&s, decoded, &o, &err) : 103;
+}
+
+/* Until so many bytes are there, or the end. */
+static void read_until(int fd, struct buf *out, size_t bytes)
+{
+    char piece[4096];
+    struct err err;
+
+    while (out->len < bytes) {
+        const ssize_t n = read(fd, piece, sizeof(piece));
+        assert_true(n >= 0);
+        if (n == 0)
+            return;
+        assert_int_equal(buf_append(out, piece, (size_t)n, &err), 0);
+    }
+}
+
+static void test_all_lines_come(void **state)
+{
+    cleanup_buf struct buf got = BUF_INIT(8 << 20);
+    struct ptj p;
+    int ends[2], status, n = 0;
+
+    (void)state;
+    ptj_begin(&p, "");
+    moved_ms = mmap(NULL, sizeof(*moved_ms), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(moved_ms != MAP_FAILED);
+    ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Running\"}");
+    print_log(&p);
+    put_pod(&p, "Running", "{\"running\":{}}");
+    assert_int_equal(pipe(ends), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        _exit(follow(&p));
+    }
+    close(ends[1]);
+    read_until(ends[0], &got, FIRST_BYTES);
+    fake_pod_log_ends(p.server, POD);
+    put_pod(&p, "Succeeded", "{\"running\":null,\"terminated\":{\"exitCode\":0}}");
+    ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Succeeded\"}");
+    fake_settle(p.server);
+    read_until(ends[0], &got, SEEN_BYTES); /* it has seen the end of the job meanwhile */
+    __atomic_store_n(moved_ms, LATER_MS, __ATOMIC_SEQ_CST);
+    read_until(ends[0], &got, SIZE_MAX);
+    for (const char *at = buf_str(&got); (at = strstr(at, "number ")); n++)
+        assert_int_equal(strtol(at += strlen("number "), NULL, 10), n);
+    assert_int_equal(n, LINES);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(ends[0]);
+    munmap(moved_ms, sizeof(*moved_ms));
+    ptj_end(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_lines_come)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
