@@ -239,7 +239,8 @@ static void add_log(struct lines *l, const struct why_facts *f, const struct fin
     if (!n || rows < 3)
         return;
     add(l, "");
-    add(l, arena_printf(l->a, "Last lines%s%s:", g->pod ? " of " : "", g->pod ? g->pod : ""));
+    add_cut(l, "",
+            sv_from(arena_printf(l->a, "Last lines%s%s:", g->pod ? " of " : "", g->pod ? g->pod : "")));
     skip = n - (rows - 2);
     for (rest = text; rest.len && sv_next(&rest, '\n', &line);)
         if (skip-- <= 0)
