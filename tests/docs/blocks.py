@@ -5,13 +5,15 @@ usage: blocks.py check FILE...          every ```sh block says where it is tried
        blocks.py run PLACE FILE...      the blocks that are tried there, in order, in one shell each file
 
 A block says so in a comment in front of it, which Markdown does not show: `<!-- tried: trainer -->`. The places:
-    trainer  by ctest (unit/docs), without a cluster: PATH has the programs, the folder is empty but for tests/golden
+    trainer  by ctest (unit/docs), without a cluster: PATH has the programs, the folder is empty but for tests/golden; in the place
+             of port 29402, which may have another owner, is a free one
     cluster  by e2e/cases/test_docs.py, on the local cluster after the demo
     gate     the block is a part of `make test`, or calls it
     by hand  it needs what a test has not (another cluster, a GPU); the comment goes on with the reason, behind a colon
 """
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -33,9 +35,17 @@ def check(files):
     return 1 if bad else 0
 
 
+def free_port():
+    with socket.socket() as s:
+        s.bind(("", 0))
+        return str(s.getsockname()[1])
+
+
 def run(place, files):
     for file in files:
         script = "".join(text for where, text in blocks(file) if where == place)
+        if place == "trainer":
+            script = script.replace("29402", free_port())
         print(f"{file}:\n{script}", flush=True)
         if not script:
             print(f"{file}: no block is tried here: expected <!-- tried: {place} -->")

@@ -74,7 +74,6 @@ static void test_a_slow_rank_is_named_for_as_long_as_it_is_slow(void **state)
     end(&n);
 }
 
-/* At the bound it is not, above it is. */
 /* Programs that are not ours never tell a step, and are left in peace. */
 static void test_looks(void **state)
 {
@@ -101,6 +100,7 @@ static void test_looks(void **state)
     end(&n);
 }
 
+/* At the bound it is not, above it is. */
 static void test_the_bound(void **state)
 {
     static const int64_t at[2] = {900, 1200}, above[2] = {900, 1201};
