@@ -127,7 +127,8 @@ def free_port():
 
 FRESH_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16}"
 HOSTS = {socket.gethostname(), socket.getfqdn(socket.gethostname()), "localhost", "127.0.0.1"}
-KEPT_DATA = " $TORCHKEEPER_KEPT_DATA"
+# Memory of our launcher that a rank may open, as PID/NUMBER: decoded data, and /RANK more: where it tells its state.
+OF_OURS = {" $TORCHKEEPER_KEPT_DATA": r"\d+/\d+", " $TORCHKEEPER_RANK_STATE": r"\d+/\d+/\d+"}
 TESTERS = ("notes", "out", "err", "given", "tmp")
 
 
@@ -201,11 +202,11 @@ def see(launch, ports=()):
 
 def differences(ours, theirs):
     """What differs: {fact: (ours, theirs)}, None for what one has not. Two differences all cases share: under our launcher worker
-    rank 0 serves the store, and ranks are told of memory that outlives them, as PID/NUMBER."""
+    rank 0 serves the store, and ranks are told of memory (OF_OURS)."""
     return {fact: (ours.facts.get(fact), theirs.facts.get(fact)) for fact in {**ours.facts, **theirs.facts}
             if ours.facts.get(fact) != theirs.facts.get(fact)
             and not (fact.endswith(" $TORCHELASTIC_USE_AGENT_STORE") and ours.facts.get(fact) == "False")
-            and not (fact.endswith(KEPT_DATA) and re.fullmatch(r"\d+/\d+", ours.facts.get(fact) or ""))}
+            and not any(fact.endswith(name) and re.fullmatch(form, ours.facts.get(fact) or "") for name, form in OF_OURS.items())}
 
 
 def alive(pid):

@@ -12,7 +12,7 @@ import sys
 
 import pytest
 from launcher_cases import CASES
-from launchers import (BOUND_S, KEPT_DATA, RANKS, TORCHRUN, Launch, Ours, Theirs, alive, differences, end_all, environment,
+from launchers import (BOUND_S, OF_OURS, RANKS, TORCHRUN, Launch, Ours, Theirs, alive, differences, end_all, environment,
                        free_port, see, stay)
 
 PROGRAMS = {"ours": [str(TORCHRUN)], "theirs": [sys.executable, "-m", "torch.distributed.run"]}
@@ -139,7 +139,7 @@ def test_several_nodes(common, own, both, tmp_path):
         seen = [see(launch, (str(port),)) for launch in launches]
         assert [s.status for s in seen] == [0] * len(own), "\n".join(s.told for s in seen)
         of_ranks.append({fact: value for s in seen for fact, value in s.facts.items() if fact.startswith("rank ") and
-                         not fact.endswith(("USE_AGENT_STORE", "$TORCHELASTIC_ERROR_FILE", KEPT_DATA))})
+                         not fact.endswith(("USE_AGENT_STORE", "$TORCHELASTIC_ERROR_FILE", *OF_OURS))})
     assert of_ranks[0] == of_ranks[1]
     assert len([fact for fact in of_ranks[0] if fact.endswith("$RANK")]) == sum(
         int((re.findall(r"nproc-per-node=(\d)", more) or ["1"])[0]) for more in own)
