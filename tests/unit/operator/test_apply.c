@@ -121,7 +121,7 @@ static void begin(struct bench *b, int pods)
 {
     struct err err;
 
-    *b = (struct bench){.transport = {start, cancel, b, NULL}};
+    *b = (struct bench){.transport = {.start = start, .cancel = cancel, .ctx = b}};
     b->loop = kube_loop_new(clock_system(), &err);
     assert_non_null(b->loop);
     b->recorder = kube_recorder_new(b->loop, &b->transport, "test", NULL);
