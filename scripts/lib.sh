@@ -7,7 +7,10 @@ IMAGE_PREFIX=localhost/torchkeeper
 IMAGE_NAMES=(operator trainer launcher tensorboard)
 export NEEDED_GB=15
 
-say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+# Bold for people; a file or a pipe gets the words alone.
+say() {
+    if [ -t 1 ]; then printf '\033[1m==> %s\033[0m\n' "$*"; else printf '==> %s\n' "$*"; fi
+}
 die() {
     printf '%s: %s\n' "$(basename "$0")" "$*" >&2
     exit 1

@@ -35,3 +35,5 @@ for word in one two; do
     [ "$(cat -- "$LOGS/said")" = "$word" ] || wrong "begun anew, it printed: $(cat -- "$LOGS/said")"
 done
 [ ! -e "$LOGS/second" ] || wrong "the second ran all the same"
+
+[ "$(say word | cat)" = "==> word" ] || wrong "say writes escapes into a pipe: $(say word | cat -v)"
