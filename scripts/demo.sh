@@ -12,11 +12,19 @@ pids=()
 stop_children() {
     local pid
     stop_images
+    stop_begun
     for pid in "${pids[@]}"; do
         kill "$pid" 2>/dev/null || true
     done
 }
 trap stop_children EXIT
+
+# kubectl's plugin, beside the kubectl of the local cluster.
+build_cli() {
+    cmake -S "$REPO" -B "$REPO/build/cli" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF &&
+        cmake --build "$REPO/build/cli" --target kubectl-ptj && mkdir -p "$REPO/build/tools" &&
+        install "$REPO/build/cli/bin/kubectl-ptj" "$REPO/build/tools/"
+}
 
 prepare_cluster() {
     case ${CLUSTER:-local} in
@@ -26,10 +34,12 @@ prepare_cluster() {
         "$REPO/scripts/deps.sh" build cluster images
         say "images and Kubernetes (compiled the first time: ten minutes on two cores)"
         start_images
+        begin cli build_cli
         use_local_cluster
         say "waiting for the images (log: build/logs/images.log)"
         wait_images
         load_images
+        finish cli >/dev/null || die "building kubectl-ptj failed: build/logs/cli.log"
         ;;
     current)
         command -v kubectl >/dev/null || die "CLUSTER=current needs kubectl in PATH"
@@ -89,6 +99,7 @@ show_result() {
     the job:      kubectl get ptj $JOB -o wide; kubectl describe ptj $JOB
 END
     [ "${CLUSTER:-local}" = current ] || cat <<END
+    more:         kubectl ptj why $JOB; kubectl ptj logs $JOB; kubectl ptj --help
     kubectl here: export PATH=$REPO/build/tools:\$PATH KUBECONFIG=$KUBECONFIG
     stop it all:  make cluster-down
 END
