@@ -40,7 +40,7 @@ until_() {
     done
     die "waited ten minutes for \"$what\" of: $*"
 }
-past_half() { [ "$(percent "$1")" -lt 55 ] 2>/dev/null || echo yes; }
+past_half() { [ "$(percent "$1")" -ge 55 ] 2>/dev/null && echo yes; }
 
 screen() { # screen NAME TITLE ROWS COMMAND: what the command shows, once it has shown anything
     tmux -L torchkeeper-pictures -f /dev/null new-session -d -s "$1" -x "$COLUMNS_WATCH" -y "$3" "$4; sleep 60"
