@@ -77,6 +77,6 @@ kubectl -n "$NS" rollout status deployment mnist-tensorboard --timeout=300s >/de
 kubectl -n "$NS" port-forward svc/mnist-tensorboard "$PORT:6006" >"$LOGS/pictures-forward.log" &
 forward=$!
 until_ 200 curl -so /dev/null -w '%{http_code}' "http://127.0.0.1:$PORT/"
-chromium --headless --no-sandbox --disable-gpu --window-size=1280,800 --virtual-time-budget=30000 \
-    --screenshot="$OUT/tensorboard.png" "http://127.0.0.1:$PORT/#timeseries" 2>"$LOGS/pictures-browser.log"
+chromium --headless --no-sandbox --disable-gpu --window-size=1280,700 --virtual-time-budget=30000 \
+    --screenshot="$OUT/tensorboard.png" "http://127.0.0.1:$PORT/#scalars&_smoothingWeight=0&tagFilter=train%7Cval" 2>"$LOGS/pictures-browser.log"
 ls -l "$OUT"
