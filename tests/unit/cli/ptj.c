@@ -15,6 +15,8 @@
 
 enum { OUTPUT_MAX = 4 << 20, ARGS_MAX = 32 };
 
+const char *ptj_program;
+
 static const char *path(const struct ptj *p, const char *name, char buf[static 128])
 {
     snprintf(buf, 128, "%s/%s", p->dir, name);
@@ -49,6 +51,21 @@ void ptj_end(struct ptj *p)
     for (size_t i = 0; i < ARRAY_LEN(FILES); i++)
         unlink(path(p, FILES[i], at));
     rmdir(p->dir);
+}
+
+int ptj_setup(void **state)
+{
+    static struct ptj p;
+
+    ptj_begin(&p, ptj_program);
+    *state = &p;
+    return 0;
+}
+
+int ptj_teardown(void **state)
+{
+    ptj_end(*state);
+    return 0;
 }
 
 void ptj_put_job(struct ptj *p, const char *name, const char *spec, const char *status)

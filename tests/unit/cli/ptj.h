@@ -25,6 +25,14 @@ struct ptj_result {
 void ptj_begin(struct ptj *p, const char *program);
 void ptj_end(struct ptj *p);
 
+/* The program that is tested: main sets it. Set-up and tear-down of a case, whose state is a struct ptj of it. */
+extern const char *ptj_program;
+int ptj_setup(void **state);
+int ptj_teardown(void **state);
+
+/* The words of a command line, for the functions below. */
+#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
+
 /* Put a job named NAME whose spec and status are these (JSON). */
 void ptj_put_job(struct ptj *p, const char *name, const char *spec, const char *status);
 

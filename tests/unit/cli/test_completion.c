@@ -11,30 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *program, *plugin;
+static const char *plugin;
 
 enum { OUT_MAX = 1 << 16 };
 
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define COMPLETE(...) RUN("__complete", "--", __VA_ARGS__)
 
 static int begin(void **state)
 {
     static struct ptj p;
 
-    ptj_begin(&p, program);
+    ptj_begin(&p, ptj_program);
     /* A machine that is busy may take longer than a person would wait. */
     assert_int_equal(setenv("PTJ_COMPLETION_SECONDS", "600", 1), 0);
     ptj_put_job(&p, "bert", "{}", "{\"phase\":\"Running\"}");
     ptj_put_job(&p, "bart", "{}", "{}");
     ptj_put_job(&p, "llama", "{}", "{\"phase\":\"Failed\"}");
     *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
     return 0;
 }
 
@@ -91,7 +84,7 @@ static void expect_shell(const struct ptj *p, const char *shell, const char *scr
 {
     char line[4096], out[OUT_MAX], of_program[512], of_plugin[512];
 
-    snprintf(of_program, sizeof(of_program), "%s", program);
+    snprintf(of_program, sizeof(of_program), "%s", ptj_program);
     snprintf(of_plugin, sizeof(of_plugin), "%s", plugin);
     snprintf(line, sizeof(line), "PATH='%s:%s':$PATH KUBECONFIG=%s/config %s 2>&1 <<'END'\n%s\nEND\n",
              dirname(of_program), dirname(of_plugin), p->dir, shell, script);
@@ -156,18 +149,18 @@ static void test_man(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_words, begin, end),
-        cmocka_unit_test_setup_teardown(test_jobs, begin, end),
-        cmocka_unit_test_setup_teardown(test_quiet, begin, end),
-        cmocka_unit_test_setup_teardown(test_bash, begin, end),
-        cmocka_unit_test_setup_teardown(test_zsh, begin, end),
-        cmocka_unit_test_setup_teardown(test_kubectl, begin, end),
-        cmocka_unit_test_setup_teardown(test_man, begin, end),
+        cmocka_unit_test_setup_teardown(test_words, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_jobs, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_quiet, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_bash, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_zsh, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_kubectl, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_man, begin, ptj_teardown),
     };
 
     if (argc < 3)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     plugin = argv[2];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

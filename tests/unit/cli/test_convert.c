@@ -17,24 +17,6 @@
 #include <unistd.h>
 
 #define GOLDEN TK_SOURCE_DIR "/tests/golden/convert"
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static const char *program;
-
-static int begin(void **state)
-{
-    static struct ptj p;
-
-    ptj_begin(&p, program);
-    *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
-    return 0;
-}
 
 static int differs(const char *name, const char *file, const char *got)
 {
@@ -92,12 +74,12 @@ static void test_files(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_golden, begin, end),
-        cmocka_unit_test_setup_teardown(test_files, begin, end),
+        cmocka_unit_test_setup_teardown(test_golden, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_files, ptj_setup, ptj_teardown),
     };
 
     if (argc != 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

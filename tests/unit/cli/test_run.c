@@ -14,16 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static const char *program;
 static char folder[64];
 
 static int begin(void **state)
 {
     static struct ptj p;
 
-    ptj_begin(&p, program);
+    ptj_begin(&p, ptj_program);
     snprintf(folder, sizeof(folder), "/tmp/ptj-run.XXXXXX");
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
@@ -165,6 +162,6 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,11 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CONFIGMAPS "/api/v1/namespaces/team/configmaps"
 #define PODS "/api/v1/namespaces/team/pods"
 
-static const char *program;
 static char folder[64];
 
 static void put(const char *path, const char *text, size_t len)
@@ -36,7 +34,7 @@ static int begin(void **state)
     static const char KUBECTL[] = "#!/bin/sh\necho kubectl \"$@\"\n";
     char path[256];
 
-    ptj_begin(&p, program);
+    ptj_begin(&p, ptj_program);
     snprintf(folder, sizeof(folder), "/tmp/ptj-submit.XXXXXX");
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
@@ -339,6 +337,6 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

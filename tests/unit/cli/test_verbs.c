@@ -8,25 +8,6 @@
 
 #include <string.h>
 
-static const char *program;
-
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static int begin(void **state)
-{
-    static struct ptj p;
-
-    ptj_begin(&p, program);
-    *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
-    return 0;
-}
-
 static bool is_suspended(struct ptj *p)
 {
     cJSON *job = fake_json(p->server, PTJ_JOBS "/a");
@@ -100,14 +81,14 @@ static void test_command_line(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_suspend_and_resume, begin, end),
-        cmocka_unit_test_setup_teardown(test_scale, begin, end),
-        cmocka_unit_test_setup_teardown(test_failures, begin, end),
-        cmocka_unit_test_setup_teardown(test_command_line, begin, end),
+        cmocka_unit_test_setup_teardown(test_suspend_and_resume, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_scale, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_failures, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_command_line, ptj_setup, ptj_teardown),
     };
 
     if (argc < 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

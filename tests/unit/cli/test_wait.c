@@ -9,25 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *program;
-
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static int begin(void **state)
-{
-    static struct ptj p;
-
-    ptj_begin(&p, program);
-    *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
-    return 0;
-}
-
 static void test_ended_before(void **state)
 {
     struct ptj *p = *state;
@@ -122,15 +103,15 @@ static void test_times_out(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_ended_before, begin, end),
-        cmocka_unit_test_setup_teardown(test_ends_later, begin, end),
-        cmocka_unit_test_setup_teardown(test_comes_later, begin, end),
-        cmocka_unit_test_setup_teardown(test_is_deleted, begin, end),
-        cmocka_unit_test_setup_teardown(test_times_out, begin, end),
+        cmocka_unit_test_setup_teardown(test_ended_before, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_ends_later, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_comes_later, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_is_deleted, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_times_out, ptj_setup, ptj_teardown),
     };
 
     if (argc < 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

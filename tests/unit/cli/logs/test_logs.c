@@ -15,28 +15,10 @@
 #include <string.h>
 #include <time.h>
 
-static const char *program;
-
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define PODS "/api/v1/namespaces/team/pods"
 #define T "2026-01-01T00:00:"
 
 enum { PATIENCE = 3000, STEP_MS = 10, MANY = 64 };
-
-static int begin(void **state)
-{
-    static struct ptj p;
-
-    ptj_begin(&p, program);
-    *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
-    return 0;
-}
 
 static void put_job(struct ptj *p, int replicas, const char *status)
 {
@@ -351,7 +333,7 @@ static void test_broken_pipe(void **state)
     ends(p, 0);
     snprintf(command, sizeof(command),
              "{ KUBECONFIG=%s/config '%s' logs j 2>%s/err; echo $? >%s/out; } | head -n 1 >/dev/null", p->dir,
-             program, p->dir, p->dir);
+             ptj_program, p->dir, p->dir);
     assert_int_equal(system(command), 0);
     await(p, "out", "\n"); /* that its status is there */
     expect_file(p, "err", "");
@@ -376,20 +358,20 @@ static void test_dumb_terminal(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_ended_job, begin, end),
-        cmocka_unit_test_setup_teardown(test_follow, begin, end),
-        cmocka_unit_test_setup_teardown(test_restart, begin, end),
-        cmocka_unit_test_setup_teardown(test_each_pod_once, begin, end),
-        cmocka_unit_test_setup_teardown(test_lost_server, begin, end),
-        cmocka_unit_test_setup_teardown(test_refused, begin, end),
-        cmocka_unit_test_setup_teardown(test_many, begin, end),
-        cmocka_unit_test_setup_teardown(test_previous, begin, end),
-        cmocka_unit_test_setup_teardown(test_broken_pipe, begin, end),
-        cmocka_unit_test_setup_teardown(test_dumb_terminal, begin, end),
+        cmocka_unit_test_setup_teardown(test_ended_job, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_follow, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_each_pod_once, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_lost_server, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_refused, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_many, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_previous, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_broken_pipe, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_dumb_terminal, ptj_setup, ptj_teardown),
     };
 
     if (argc < 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *program;
-
 enum { SCREEN_MAX = 16384, PATIENCE = 1200 /* looks, each of which takes longer than its 50 ms */ };
 
 /* Run tmux on a server of this test's own; *ret gets what it prints. */
@@ -39,15 +37,6 @@ static void until(const struct ptj *p, const char *text)
         usleep(50000);
     }
     fail_msg("\"%s\" never came on the screen:\n%s", text, screen);
-}
-
-static int begin(void **state)
-{
-    static struct ptj p;
-
-    ptj_begin(&p, program);
-    *state = &p;
-    return 0;
 }
 
 static int end(void **state)
@@ -96,7 +85,7 @@ static void test_screen(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_screen, begin, end)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_screen, ptj_setup, end)};
 
     if (argc < 2)
         return 2;
@@ -104,6 +93,6 @@ int main(int argc, char **argv)
         puts("skipped: tmux is not installed");
         return 77;
     }
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *program;
-
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define RUNNING(percent)                                                                                     \
     "{\"phase\":\"Running\",\"ready\":\"2/"                                                                  \
     "2\",\"progress\":{\"time\":\"2026-11-24T11:59:50Z\",\"percent\":" percent ",\"loss\":0.5}}"
@@ -30,15 +27,9 @@ static int begin(void **state)
 {
     static struct ptj p;
 
-    ptj_begin(&p, program);
+    ptj_begin(&p, ptj_program);
     ptj_put_job(&p, "bert", "{}", RUNNING("47"));
     *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
     return 0;
 }
 
@@ -416,25 +407,25 @@ static void test_selector(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_terminal, begin, end),
-        cmocka_unit_test_setup_teardown(test_frames, begin, end),
-        cmocka_unit_test_setup_teardown(test_resize, begin, end),
-        cmocka_unit_test_setup_teardown(test_signals, begin, end),
-        cmocka_unit_test_setup_teardown(test_stop_and_go_on, begin, end),
-        cmocka_unit_test_setup_teardown(test_lost_server, begin, end),
-        cmocka_unit_test_setup_teardown(test_slow_server, begin, end),
-        cmocka_unit_test_setup_teardown(test_rights, begin, end),
-        cmocka_unit_test_setup_teardown(test_one_job_on_a_terminal, begin, end),
-        cmocka_unit_test_setup_teardown(test_pipe, begin, end),
-        cmocka_unit_test_setup_teardown(test_pipe_of_all, begin, end),
-        cmocka_unit_test_setup_teardown(test_cut_once, begin, end),
-        cmocka_unit_test_setup_teardown(test_ends, begin, end),
-        cmocka_unit_test_setup_teardown(test_reader_gone, begin, end),
-        cmocka_unit_test_setup_teardown(test_selector, begin, end),
+        cmocka_unit_test_setup_teardown(test_terminal, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_frames, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_resize, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_signals, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_stop_and_go_on, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_lost_server, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_slow_server, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_one_job_on_a_terminal, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_pipe_of_all, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_cut_once, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_ends, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_reader_gone, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_selector, begin, ptj_teardown),
     };
 
     if (argc < 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,25 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *program;
-
-#define RUN(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CORE "/api/v1/namespaces/team"
 
 static int begin(void **state)
 {
     static struct ptj p;
 
-    ptj_begin(&p, program);
+    ptj_begin(&p, ptj_program);
     fake_add_kind(p.server, "/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim");
     fake_add_kind(p.server, "/api/v1", "nodes", "Node");
     *state = &p;
-    return 0;
-}
-
-static int end(void **state)
-{
-    ptj_end(*state);
     return 0;
 }
 
@@ -198,14 +189,14 @@ static void test_node(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_log, begin, end),
-        cmocka_unit_test_setup_teardown(test_rights, begin, end),
-        cmocka_unit_test_setup_teardown(test_claims_and_events, begin, end),
-        cmocka_unit_test_setup_teardown(test_node, begin, end),
+        cmocka_unit_test_setup_teardown(test_log, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),
     };
 
     if (argc < 2)
         return 2;
-    program = argv[1];
+    ptj_program = argv[1];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
