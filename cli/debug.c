@@ -1,5 +1,6 @@
 /* debug.c - kubectl ptj debug: a shell or a command in the training container of a rank. */
 #include "cli/kubectl.h"
+#include "cli/ranks.h"
 
 #include "common/json.h"
 #include "operator/api/trainjob.h"
@@ -10,22 +11,6 @@
 
 enum { COMMAND_MAX = 512 };
 
-/* Processes in each pod; 0: only the pod knows. */
-static int64_t procs_of(const struct trainjob_spec *spec)
-{
-    const cJSON *pod = json_find(spec->replica_specs[0].template, (const char *[]){"spec", NULL});
-    int64_t n = 1;
-    bool some;
-
-    if (!spec->torchrun.enabled || spec->debug.enabled)
-        return 1;
-    if (sv_i64(sv_from(spec->torchrun.proc_per_node), 1, INT32_MAX, &n))
-        return n;
-    return strcmp(spec->torchrun.proc_per_node, "cpu") == 0
-               ? 0
-               : trainjob_gpus(trainjob_training_container(pod), &some);
-}
-
 struct place {
     const char *pod, *container;
 };
@@ -33,26 +18,28 @@ struct place {
 static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, struct place *ret,
                      struct err *err)
 {
-    const int64_t procs = rank ? procs_of(&job->spec) : 1;
-    int64_t order = procs ? rank / procs : 0;
+    int64_t before = 0; /* ranks of the replicaSpecs in front */
 
-    if (!procs)
-        return err_set(
-            err, ERR_INVALID,
-            "--rank: procPerNode is %s, so which pod a rank is in is not known here: use kubectl exec POD",
-            job->spec.torchrun.proc_per_node);
     for (int i = 0; i < job->spec.n_replica_specs; i++) {
         const struct replica_spec *r = &job->spec.replica_specs[i];
         const cJSON *pod = json_find(r->template, (const char *[]){"spec", NULL});
-        if (order < r->replicas) {
-            ret->pod = naming_pod(a, job->name, r->type, (int)order);
+        const int64_t n =
+            rank ? ranks_per_pod(&job->spec, r) : 1; /* rank 0 is in the first pod, whatever n is */
+        if (!n)
+            return err_set(
+                err, ERR_INVALID,
+                "--rank: procPerNode is %s, so which pod a rank is in is not known here: use kubectl "
+                "exec POD",
+                job->spec.torchrun.proc_per_node);
+        if (rank < before + r->replicas * n) {
+            ret->pod = naming_pod(a, job->name, r->type, (int)((rank - before) / n));
             ret->container = json_str(trainjob_training_container(pod), "name");
             return 0;
         }
-        order -= r->replicas;
+        before += r->replicas * n;
     }
-    return err_set(err, ERR_INVALID, "--rank: expected 0..%lld, got %lld",
-                   (long long)(job->spec.pods * procs - 1), (long long)rank);
+    return err_set(err, ERR_INVALID, "--rank: expected 0..%lld, got %lld", (long long)(before - 1),
+                   (long long)rank);
 }
 
 /* exec into a pod that does not run says little; this says what is the matter. */

@@ -56,7 +56,7 @@ extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_T
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];
 
-/* Options that every verb has; those of the connection are not shown for offline ones. */
+/* Options that every verb has; those of the connection mean nothing to offline ones. */
 extern const struct verb_option VERB_COMMON_OPTIONS[];
 
 const struct verb *verb_find(const char *name); /* NULL: there is none */

@@ -9,7 +9,7 @@
 #define TK_CLI_LOGS_FOLLOW_H
 
 #include "cli/logs/feed.h"
-#include "cli/logs/ranks.h"
+#include "cli/ranks.h"
 #include "cli/logs/view.h"
 
 enum { FOLLOW_PODS_MAX = MERGE_STREAMS / 2 };

@@ -280,6 +280,14 @@ static void test_names(void **state)
     "\"replicas\":2,\"template\":{\"spec\":{\"containers\":[{\"name\":\"side\",\"image\":\"i\"},"            \
     "{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}"
 
+#define OF_GPUS(type, replicas, gpus)                                                                        \
+    "{\"type\":\"" type "\",\"replicas\":" replicas                                                          \
+    ",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":"                \
+    "{\"limits\":{\"nvidia.com/gpu\":" gpus "}}}]}}}"
+#define GPU_PODS(procs)                                                                                      \
+    "{\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":\"" procs                                         \
+    "\"},\"replicaSpecs\":[" OF_GPUS("master", "1", "4") "," OF_GPUS("worker", "2", "2") "]}"
+
 static void test_debug(void **state)
 {
     struct ptj *p = *state;
@@ -297,6 +305,14 @@ static void test_debug(void **state)
              "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"status\":{\"phase\":\"Pending\"}}");
     ptj_expect(p, RUN("debug", "a", "--rank=2"), 1, NULL,
                "the pod a-node-1 does not run, its phase is Pending");
+    ptj_put_job(p, "b", GPU_PODS("gpu"), "{}"); /* ranks 0 to 3 in the master, 4 and 5 in the first worker */
+    ptj_expect(p, RUN("debug", "b", "--rank=3"), 1, NULL, "the pod b-master-0 does not exist now");
+    ptj_expect(p, RUN("debug", "b", "--rank=5"), 1, NULL, "the pod b-worker-0 does not exist now");
+    ptj_expect(p, RUN("debug", "b", "--rank=6"), 1, NULL, "the pod b-worker-1 does not exist now");
+    ptj_expect(p, RUN("debug", "b", "--rank=8"), 1, NULL, "--rank: expected 0..7, got 8");
+    ptj_put_job(p, "c", GPU_PODS("cpu"), "{}");
+    ptj_expect(p, RUN("debug", "c", "--rank=1"), 1, NULL, "procPerNode is cpu");
+    ptj_expect(p, RUN("debug", "c"), 1, NULL, "the pod c-master-0 does not exist now");
     ptj_expect(p, RUN("debug", "none"), 1, NULL, "there is no training job \"none\"");
     unlink("bin/kubectl");
     setenv("PATH", "bin", 1);

@@ -1,7 +1,7 @@
 /* test_ranks.c - which pods `--rank` chooses. */
 #include "test.h"
 
-#include "cli/logs/ranks.h"
+#include "cli/ranks.h"
 #include "common/json.h"
 
 #include <stdio.h>
@@ -56,6 +56,11 @@ static void test_pods(void **ctx)
     expect("", "4", "");
     expect("\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":\"2\"},", "1-3", "m0");
     expect("\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":\"gpu\"},", "4,5", "01");
+    expect("\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":\"cpu\"},", "1,3",
+           "02"); /* GPUs do not count */
+    expect("\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":\"4\"},\"runMode\":{\"debug\":{\"enabled\":"
+           "true}},",
+           "1,3", "02");
 }
 
 static void test_refused(void **ctx)

@@ -1,9 +1,9 @@
-/* ranks.h - choose a job's pods by ranks, for `kubectl ptj logs --rank`. Pure.
+/* ranks.h - which pod of a job has which ranks, for --rank of `kubectl ptj logs` and `debug`. Pure.
  *
  * Errors:    ERR_INVALID naming the text and what was expected.
  */
-#ifndef TK_CLI_LOGS_RANKS_H
-#define TK_CLI_LOGS_RANKS_H
+#ifndef TK_CLI_RANKS_H
+#define TK_CLI_RANKS_H
 
 #include "common/cleanup.h"
 #include "common/err.h"
@@ -18,11 +18,15 @@ struct ranks {
     int n; /* 0: all ranks */
 };
 
+/* How many ranks each pod of this replicaSpec has: processes of torchrun, and one without it and in debug mode. 0: only the pod knows
+ * ("cpu", or "gpu" and "auto" where its limits name no GPU). */
+int64_t ranks_per_pod(const struct trainjob_spec *spec, const struct replica_spec *r);
+
 /* "0", "0,2,5-7". */
 int ranks_parse(const char *text, struct ranks *ret, struct err *err) MUST_CHECK;
 
 /* Whether some of the ranks run in this pod: the pod at place i, in the order of replicaSpecs and indices, has ranks i * n to
- * i * n + n - 1, n being its processes. */
+ * i * n + n - 1, n being ranks_per_pod, or 1 where only the pod knows it. */
 bool ranks_have_pod(const struct ranks *r, const struct trainjob_spec *spec, const char *type, int32_t index);
 
 /* The number of pods that are wanted. */

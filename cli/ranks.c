@@ -1,6 +1,7 @@
 /* ranks.c - parse a list of ranks, and which pod each of them is in. */
-#include "cli/logs/ranks.h"
+#include "cli/ranks.h"
 
+#include "common/json.h"
 #include "common/sv.h"
 
 #include <string.h>
@@ -32,18 +33,26 @@ int ranks_parse(const char *text, struct ranks *ret, struct err *err)
     return 0;
 }
 
-/* Of a count that the pod decides ("gpu", "auto", "cpu") the GPUs are known, and nothing else. */
-static int64_t processes(const struct trainjob_spec *spec, const struct replica_spec *r)
+int64_t ranks_per_pod(const struct trainjob_spec *spec, const struct replica_spec *r)
 {
-    static const char *const POD[] = {"spec", NULL};
+    const char *procs = spec->torchrun.proc_per_node;
+    const cJSON *pod = json_find(r->template, (const char *[]){"spec", NULL});
+    const cJSON *container = trainjob_training_container(pod);
     int64_t n = 1;
     bool some;
 
-    if (!spec->torchrun.enabled || sv_i64(sv_from(spec->torchrun.proc_per_node), 1, RANKS_RANK_MAX, &n))
+    if (!spec->torchrun.enabled || spec->debug.enabled || sv_i64(sv_from(procs), 1, RANKS_RANK_MAX, &n))
         return n;
-    const cJSON *container = trainjob_training_container(json_find(r->template, POD));
-    n = container ? trainjob_gpus(container, &some) : 1;
-    return n > 0 && n < RANKS_RANK_MAX ? n : 1;
+    n = container && strcmp(procs, "cpu") != 0 ? trainjob_gpus(container, &some) : 0;
+    return n <= RANKS_RANK_MAX ? n : 0;
+}
+
+/* The same, with a guess where only the pod knows. */
+static int64_t processes(const struct trainjob_spec *spec, const struct replica_spec *r)
+{
+    const int64_t n = ranks_per_pod(spec, r);
+
+    return n > 0 ? n : 1;
 }
 
 static bool wanted(const struct ranks *r, int64_t first, int64_t last)
