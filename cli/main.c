@@ -1,7 +1,7 @@
 /* main.c - kubectl-ptj: parse the command line, open the connection, run the verb. */
 #include "cli/help.h"
+#include "cli/say.h"
 #include "cli/session.h"
-#include "cli/shown.h"
 
 #include "common/json.h"
 
@@ -23,15 +23,6 @@ static int flushed(int status)
     return status ? status : 1;
 }
 
-/* A message may hold others' text: names in files, the server's words. */
-static void tell(const char *verb, const char *message)
-{
-    char safe[ERR_MSG_BYTES];
-
-    shown_text(safe, sizeof(safe), message);
-    fprintf(stderr, "kubectl ptj%s%s: %s\n", verb ? " " : "", verb ? verb : "", safe);
-}
-
 static int run(const struct args *a, struct err *err)
 {
     cleanup_session struct session s = {0};
@@ -44,13 +35,14 @@ static int run(const struct args *a, struct err *err)
 int main(int argc, char **argv)
 {
     cleanup_args struct args a = {0};
+    char who[64];
     struct err err;
     int status;
 
     json_memory_must();
     signal(SIGPIPE, SIG_IGN);
     if (args_parse(&a, argc, argv, &err) < 0) {
-        tell(NULL, err.msg);
+        say("kubectl ptj", "%s", err.msg);
         return 2;
     }
     if (a.version)
@@ -64,7 +56,8 @@ int main(int argc, char **argv)
     status = run(&a, &err);
     if (status < 0) {
         fflush(stdout);
-        tell(a.verb->name, err.msg);
+        snprintf(who, sizeof(who), "kubectl ptj %s", a.verb->name);
+        say(who, "%s", err.msg);
         status = 1;
     }
     return flushed(status);

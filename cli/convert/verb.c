@@ -4,7 +4,7 @@
 #include "cli/jobfile.h"
 #include "cli/session.h"
 
-#include "cli/shown.h"
+#include "cli/say.h"
 #include "common/yaml_write.h"
 
 #include <stdio.h>
@@ -17,12 +17,8 @@ static void print_lines(const char *place, struct sv text)
     struct sv line;
 
     while (sv_next(&text, '\n', &line))
-        if (line.len) {
-            cleanup_buf struct buf safe = BUF_INIT(1 << 12);
-            struct err full;
-            (void)shown_line(&safe, line, &full);
-            fprintf(stderr, "%s: %s\n", place, buf_str(&safe));
-        }
+        if (line.len)
+            say(place, "%.*s", (int)line.len, line.p);
 }
 
 struct result {

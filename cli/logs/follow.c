@@ -3,6 +3,7 @@
 
 #include "cli/logs/jobwatch.h"
 #include "cli/logs/notes.h"
+#include "cli/say.h"
 #include "common/memory.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static void on_moved(void *ctx, struct feed *feed)
 static void on_trouble(void *ctx, struct feed *feed, const struct err *err)
 {
     (void)ctx;
-    notes_say("pod %s: %s%s", feed->pod, err->msg, feed->failed ? "" : "; trying again");
+    say("kubectl ptj logs", "pod %s: %s%s", feed->pod, err->msg, feed->failed ? "" : "; trying again");
 }
 
 static void on_fatal(void *ctx, const struct err *err)
@@ -138,7 +139,7 @@ static void begin_feed(struct follow *f, const struct pod *pod, bool ended)
     const int i = free_stream(f);
 
     if (i < 0) {
-        notes_say("pod %s: not shown: %d logs are read already", pod->name, MERGE_STREAMS);
+        say("kubectl ptj logs", "pod %s: not shown: %d logs are read already", pod->name, MERGE_STREAMS);
         return;
     }
     struct feed *feed = &f->feeds[i];
@@ -271,9 +272,9 @@ static void see_attempt(struct follow *f)
     notes_forget(&f->notes);
     f->has_pods = false;
     if (f->options->follow && !f->finished)
-        notes_say("attempt %d of %s begins%s%s", st->attempt, f->job->name,
-                  why->state == COND_TRUE && why->message && why->message[0] ? ": " : "",
-                  why->state == COND_TRUE && why->message ? why->message : "");
+        say("kubectl ptj logs", "attempt %d of %s begins%s%s", st->attempt, f->job->name,
+            why->state == COND_TRUE && why->message && why->message[0] ? ": " : "",
+            why->state == COND_TRUE && why->message ? why->message : "");
 }
 
 static void on_job(void *ctx, struct trainjob *job)
@@ -306,7 +307,7 @@ static void on_lost(void *ctx, const struct err *err)
     struct follow *f = ctx;
 
     if (!f->is_lost)
-        notes_say("%s; trying again", err->msg);
+        say("kubectl ptj logs", "%s; trying again", err->msg);
     f->is_lost = true;
 }
 

@@ -9,8 +9,8 @@
 #define TK_CLI_LOGS_FOLLOW_H
 
 #include "cli/logs/feed.h"
-#include "cli/ranks.h"
 #include "cli/logs/view.h"
+#include "cli/ranks.h"
 
 enum { FOLLOW_PODS_MAX = MERGE_STREAMS / 2 };
 

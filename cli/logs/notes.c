@@ -1,26 +1,11 @@
 /* notes.c - say on stderr what is waited for, and what went wrong. */
 #include "cli/logs/notes.h"
 
-#include "cli/shown.h"
+#include "cli/say.h"
 #include "common/text.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { NOTE_BYTES = 4 << 10 };
-
-void notes_say(const char *fmt, ...)
-{
-    char text[NOTE_BYTES], shown[NOTE_BYTES];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    shown_text(shown, sizeof(shown), text);
-    fflush(stdout);
-    fprintf(stderr, "kubectl ptj logs: %s\n", shown);
-}
 
 static void say_waiting(struct notes *n, const char *what, const char *reason, const char *message)
 {
@@ -30,8 +15,8 @@ static void say_waiting(struct notes *n, const char *what, const char *reason, c
     if (strstr(n->said, mark))
         return;
     text_add(n->said, sizeof(n->said), "%s", mark);
-    notes_say("waiting for %s: %s%s%s", what, reason, message && message[0] ? ": " : "",
-              message ? message : "");
+    say("kubectl ptj logs", "waiting for %s: %s%s%s", what, reason, message && message[0] ? ": " : "",
+        message ? message : "");
 }
 
 void notes_wait_for_pod(struct notes *n, const struct pod *pod)

@@ -12,9 +12,6 @@ struct notes {
     char said[512];
 };
 
-/* One line, safe for a terminal. */
-void notes_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
 /* Why this pod does not run yet; why the job has no pods. */
 void notes_wait_for_pod(struct notes *n, const struct pod *pod);
 void notes_wait_for_job(struct notes *n, const struct jobstatus *st);

@@ -2,8 +2,8 @@
 #include "cli/files.h"
 #include "cli/jobfile.h"
 #include "cli/run/processes.h"
+#include "cli/say.h"
 #include "cli/session.h"
-#include "cli/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,28 +49,19 @@ static struct trainjob *read_job(const struct args *a, struct err *err)
     return job;
 }
 
-static void tell(const char *text)
-{
-    cleanup_buf struct buf safe = BUF_INIT(4096);
-    struct err full;
-
-    (void)shown_line(&safe, sv_from(text), &full);
-    fprintf(stderr, "kubectl ptj run: %s\n", buf_str(&safe));
-}
-
 /* What is not as in the cluster. */
-static void tell_differences(const struct localpod *pod, struct arena *a)
+static void tell_differences(const struct localpod *pod)
 {
     for (int i = 0; i < pod->n_env; i++) {
         const struct localpod_variable *v = &pod->env[i];
         if (v->from)
-            tell(arena_printf(a, "%s comes from %s: %s", v->name, v->from,
-                              v->value ? "taken from this shell" : "not set; export it before"));
+            say("kubectl ptj run", "%s comes from %s: %s", v->name, v->from,
+                v->value ? "taken from this shell" : "not set; export it before");
     }
     if (pod->working_dir)
-        tell(arena_printf(a, "the working folder %s is not used: it runs in this one", pod->working_dir));
+        say("kubectl ptj run", "the working folder %s is not used: it runs in this one", pod->working_dir);
     if (pod->mounts)
-        tell("volumes are not mounted: paths are this machine's");
+        say("kubectl ptj run", "volumes are not mounted: paths are this machine's");
 }
 
 /* One after the other: a thousand pods need not be in memory. */
@@ -84,7 +75,7 @@ static int print_all(const struct trainjob *job, int first, int n, struct err *e
         if (localpod_make(job, first + i, &shell, &arena, &pod, err) < 0)
             return -1;
         if (i == 0)
-            tell_differences(&pod, &arena);
+            tell_differences(&pod);
         if (localpod_print(&pod, &text, err) < 0)
             return -1;
         printf("# pod %s\n%s", pod.name, buf_str(&text));
@@ -101,12 +92,12 @@ static int start_all(const struct trainjob *job, int first, int n, struct err *e
     for (int i = 0; i < n; i++)
         if (localpod_make(job, first + i, &shell, &arena, &pods[i], err) < 0)
             return -1;
-    tell_differences(&pods[0], &arena);
+    tell_differences(&pods[0]);
     if (n > 1)
         return processes_run(pods, n, err);
     fflush(NULL);
     const int status = processes_become(&pods[0], err);
-    tell(err->msg);
+    say("kubectl ptj run", "%s", err->msg);
     return status;
 }
 

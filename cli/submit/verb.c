@@ -1,7 +1,7 @@
 /* verb.c - kubectl ptj submit: make a job of a script or a folder. */
 #include "cli/jobfile.h"
+#include "cli/say.h"
 #include "cli/session.h"
-#include "cli/shown.h"
 #include "cli/submit/manifest.h"
 
 #include "common/yaml_write.h"
@@ -78,12 +78,8 @@ static int read_options(const struct args *a, char name[static MANIFEST_NAME_MAX
 
 static void tell_skipped(const struct code *code)
 {
-    for (int i = 0; i < code->n_skipped; i++) {
-        cleanup_buf struct buf safe = BUF_INIT(4096);
-        struct err full;
-        (void)shown_line(&safe, sv_from(code->skipped[i]), &full);
-        fprintf(stderr, "kubectl ptj submit: %s is left out: it is no regular file\n", buf_str(&safe));
-    }
+    for (int i = 0; i < code->n_skipped; i++)
+        say("kubectl ptj submit", "%s is left out: it is no regular file", code->skipped[i]);
 }
 
 static int print_yaml(const struct submission *s, const cJSON *job, struct err *err)
