@@ -19,13 +19,6 @@ stop_children() {
 }
 trap stop_children EXIT
 
-# kubectl's plugin, beside the kubectl of the local cluster.
-build_cli() {
-    cmake -S "$REPO" -B "$REPO/build/cli" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF &&
-        cmake --build "$REPO/build/cli" --target kubectl-ptj && mkdir -p "$REPO/build/tools" &&
-        install "$REPO/build/cli/bin/kubectl-ptj" "$REPO/build/tools/"
-}
-
 prepare_cluster() {
     case ${CLUSTER:-local} in
     local)

@@ -76,6 +76,13 @@ use_local_cluster() { # tools, servers, kubectl and KUBECONFIG of the one-node K
     export PATH="$REPO/build/tools:$PATH"
 }
 
+# kubectl's plugin, beside the kubectl of the local cluster.
+build_cli() {
+    cmake -S "$REPO" -B "$REPO/build/cli" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTK_TRAINER=OFF -DTK_TESTS=OFF &&
+        cmake --build "$REPO/build/cli" --target kubectl-ptj && mkdir -p "$REPO/build/tools" &&
+        install "$REPO/build/cli/bin/kubectl-ptj" "$REPO/build/tools/"
+}
+
 # Builds in the background, as a process group of its own; sets IMAGES_PID.
 start_images() {
     setsid "$REPO/deploy/images/build.sh" all >"$LOGS/images.log" 2>&1 &

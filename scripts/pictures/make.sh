@@ -14,6 +14,7 @@ PORT=16006
 
 stop() {
     stop_images
+    stop_begun
     tmux -L torchkeeper-pictures kill-server 2>/dev/null || true
     [ -z "${forward:-}" ] || kill "$forward" 2>/dev/null || true
     "$REPO/deploy/local/cluster" down
@@ -55,11 +56,10 @@ need_root
 prepare_venv "$VENV" "$REPO/scripts/pictures/requirements.txt" "what draws a terminal"
 trap stop EXIT
 start_images
-cmake --preset release >"$LOGS/cmake-release.log"
-cmake --build "$REPO/build/release" --target kubectl-ptj >"$LOGS/build-cli.log"
-export PATH=$REPO/build/release/bin:$PATH
+begin cli build_cli
 use_local_cluster
 wait_images
+finish cli >/dev/null || die "building kubectl-ptj failed: build/logs/cli.log"
 load_images
 install_operator
 kubectl create namespace "$NS" >/dev/null
