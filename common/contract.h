@@ -41,7 +41,7 @@ static inline const char *contract_job_mark(const char *uid)
 /* Set by the operator in every training container. */
 #define CONTRACT_ENV_JOB_UID "PTJ_JOB_UID" /* identity of the run, the same in all attempts */
 #define CONTRACT_ENV_TERMINATION_LOG                                                                         \
-    "PTJ_TERMINATION_LOG" /* file in which the launcher writes why it failed */
+    "PTJ_TERMINATION_LOG" /* file in which the launcher writes why it failed, or its last progress */
 
 /* Set by a launcher for every worker (torchrun's names). */
 #define CONTRACT_ENV_RANK "RANK"

@@ -244,6 +244,8 @@ int agent_run(const struct options *o, char *const *env)
     }
     if (rc < 0)
         agent_say(&g, "torchrun: %s\n", err.msg);
+    else if (status == EXIT_CODE_OK)
+        agent_leave_progress(&g);
     tracker_close(&g.tracker);
     logs_close(&g.logs);
     release_port(&g);

@@ -1,5 +1,5 @@
-/* agent_report.c - what the launcher's main loop leaves of a failed run: the failure block, and what the ranks left in their
- * error files, for Kubernetes and for a launcher that started this one. */
+/* agent_report.c - what the launcher's main loop leaves of a run that has ended: of a failed one the failure block, and what the
+ * ranks left in their error files, for Kubernetes and for a launcher that started this one; else the last progress. */
 #include "common/contract.h"
 #include "launcher/agent_state.h"
 #include "launcher/error_file.h"
@@ -21,19 +21,34 @@ void agent_read_messages(struct agent *g)
     }
 }
 
+static void write_message(struct agent *g, const struct buf *text)
+{
+    struct err err;
+
+    if (report_write(g->report, text, &err) < 0)
+        agent_say(g, "torchrun: no report (" CONTRACT_ENV_TERMINATION_LOG "): %s\n", err.msg);
+}
+
+void agent_leave_progress(struct agent *g)
+{
+    cleanup_buf struct buf text = BUF_INIT(ANSWER_BYTES);
+
+    tracker_last(&g->tracker, &text);
+    if (g->report && text.len)
+        write_message(g, &text);
+}
+
 /* Write the termination report, unless the rank left neither a message nor output: Kubernetes then uses the end
  * of the container's log, which says more. */
 static void leave_report(struct agent *g, const struct exit_worker *w)
 {
     cleanup_buf struct buf text = BUF_INIT(REPORT_BYTES);
     const char *tail = buf_str(&g->logs.ranks[w->local_rank].streams[1].tail);
-    struct err err;
 
     if (!g->report || (!*tail && !w->message))
         return;
     report_encode(w, g->host, tail, &text);
-    if (report_write(g->report, &text, &err) < 0)
-        agent_say(g, "torchrun: no report (" CONTRACT_ENV_TERMINATION_LOG "): %s\n", err.msg);
+    write_message(g, &text);
 }
 
 /* As PyTorch's launcher: one that was started by another leaves the root cause's exception in its own error file. */

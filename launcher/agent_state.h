@@ -39,7 +39,7 @@ struct agent {
     struct waiting waiting; /* messages while waiting for other nodes */
     struct hang hang;
     char host[HOST_NAME_MAX + 1];
-    const char *report; /* path of the termination report (report.h); NULL: none is written */
+    const char *report; /* path of the termination message; NULL: none is written */
 };
 
 /* Print to stderr; waits at most AGENT_FLUSH_MS, because the signals that end the run are blocked. */
@@ -48,6 +48,9 @@ void agent_say(struct agent *g, const char *fmt, ...) __attribute__((format(prin
 /* Print torchrun's block for a failed run (exit_report) of the n workers with root cause `root`. When w is this
  * node's own ranks, also write the termination report. */
 void agent_report(struct agent *g, const struct exit_worker *w, int n, int root);
+
+/* The run succeeded: leave the last progress (answer.h) as the termination message, since whoever polls has seen an earlier one. */
+void agent_leave_progress(struct agent *g);
 
 /* Set the messages of the ranks that have ended from their error files. */
 void agent_read_messages(struct agent *g);

@@ -18,7 +18,7 @@ enum { REPORT_BYTES = 1024 };
  * it, or is that message itself if no line does. */
 void report_encode(const struct exit_worker *w, const char *host, const char *tail, struct buf *out);
 
-/* Write the report to `path`, unless the file has content already. Other programs of the container may have
+/* Write the report, or what else is to be the termination message, to `path`, unless the file has content already. Other programs of the container may have
  * replaced the file, so symbolic links are not followed (ERR_FATAL, code = errno) and only a regular file is
  * written (ERR_INVALID). */
 int report_write(const char *path, const struct buf *text, struct err *err) MUST_CHECK;

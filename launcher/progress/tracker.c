@@ -154,6 +154,13 @@ void tracker_look(struct tracker *t, int64_t now_ms)
         t->file_ms = now_ms;
 }
 
+void tracker_last(struct tracker *t, struct buf *out)
+{
+    tracker_look(t, INT64_MAX - TRACKER_FILE_MS);
+    if (t->serve && t->has_rank0 && t->answer.progress.wall_ms)
+        answer_progress(&t->answer, out);
+}
+
 int tracker_wait_ms(const struct tracker *t, int64_t now_ms)
 {
     if (!looks(t))

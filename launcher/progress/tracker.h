@@ -47,6 +47,10 @@ void tracker_look(struct tracker *t, int64_t now_ms);
 /* How long until the next look; -1: none is due. */
 int tracker_wait_ms(const struct tracker *t, int64_t now_ms);
 
+/* The round has ended: look at the progress file once more, and write what GET /progress would answer to *out; nothing where nobody
+ * can ask, rank 0 was another node's, or nothing is known. */
+void tracker_last(struct tracker *t, struct buf *out);
+
 /* Which rank is slow, and its step time to the median's; rank -1: none. */
 void tracker_straggler(struct tracker *t, int64_t rank, double ratio);
 

@@ -7,21 +7,29 @@
 
 #include <string.h>
 
-const struct pod *progress_pod(const struct plan_input *in)
+/* Pod 0 of this attempt, whose launcher has rank 0. NULL: there is none, or the job runs no torchrun. */
+static const struct pod *first_pod(const struct plan_input *in)
 {
     const struct trainjob_spec *spec = &in->job->spec;
     cleanup_arena struct arena a = {0};
 
-    if (in->job->status.phase != JOB_RUNNING || in->job->deleting || in->job->spec_error ||
-        !planner_is_ours(in->job) || spec->paused || !spec->torchrun.enabled || spec->debug.enabled)
+    if (in->job->spec_error || !spec->torchrun.enabled || spec->debug.enabled)
         return NULL;
     const char *name = naming_pod(&a, in->job->name, spec->replica_specs[0].type, 0);
-    for (int i = 0; i < in->n_pods; i++) {
-        const struct pod *pod = in->pods[i];
-        if (strcmp(pod->name, name) == 0 && pod->attempt == in->job->status.attempt)
-            return pod_is_running(pod) && pod->ip[0] && !pod->host_network ? pod : NULL;
-    }
+    for (int i = 0; i < in->n_pods; i++)
+        if (strcmp(in->pods[i]->name, name) == 0 && in->pods[i]->attempt == in->job->status.attempt)
+            return in->pods[i];
     return NULL;
+}
+
+const struct pod *progress_pod(const struct plan_input *in)
+{
+    const struct trainjob *job = in->job;
+
+    if (job->status.phase != JOB_RUNNING || job->deleting || !planner_is_ours(job) || job->spec.paused)
+        return NULL;
+    const struct pod *pod = first_pod(in);
+    return pod && pod_is_running(pod) && pod->ip[0] && !pod->host_network ? pod : NULL;
 }
 
 /* A clock that was set back counts as time that has passed. */
@@ -66,16 +74,35 @@ static const struct plan_progress *answer_of(const struct planner *p)
     return in->attempt == p->job->status.attempt ? in : NULL;
 }
 
+static void take(struct planner *p, const struct jobprogress *from)
+{
+    if (!from->time_ms)
+        return;
+    p->st.progress = *from;
+    p->st.progress.time_ms = mend_time(p, from->time_ms);
+}
+
+/* What pod 0's launcher left when it ended, which is later than any answer. */
+static void take_last(struct planner *p)
+{
+    const struct pod *pod = first_pod(p->in);
+    struct jobprogress_answer left;
+
+    if (pod && !jobstatus_finished(&p->job->status) &&
+        jobprogress_answer(sv_from(pod->training.message), p->job->uid, pod->attempt, &left) ==
+            JOBPROGRESS_OK)
+        take(p, &left.progress);
+}
+
 void progress_observe(struct planner *p)
 {
     const struct plan_progress *in = answer_of(p);
     struct jobprogress *to = &p->st.progress;
 
-    if (in && in->answer.progress.time_ms) {
-        *to = in->answer.progress;
-        to->time_ms = mend_time(p, to->time_ms);
-    }
-    if (p->st.phase == JOB_SUCCEEDED && to->time_ms) {
+    if (in)
+        take(p, &in->answer.progress);
+    if (p->st.phase == JOB_SUCCEEDED) {
+        take_last(p);
         to->percent = to->percent >= 0 ? 100 : -1;
         to->eta_s = -1;
     }

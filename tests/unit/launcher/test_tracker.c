@@ -37,6 +37,7 @@ static int clean(void **state)
     unsetenv("TORCHKEEPER_PROGRESS_FILE");
     unsetenv("PTJ_JOB_UID");
     unsetenv("PTJ_ATTEMPT");
+    unsetenv("PTJ_TERMINATION_LOG");
     return 0;
 }
 
@@ -160,6 +161,39 @@ static void test_file(void **state)
     *strrchr(left.data, '/') = '\0';
     assert_int_not_equal(access(left.data, F_OK), 0); /* the folder */
     run_release(&r);
+}
+
+/* A run that succeeds leaves where it ended as the termination message, though nobody has asked since; one that fails does not, and
+ * what the program itself left there stays. */
+static void test_last(void **state)
+{
+    static const struct {
+        const char *script, *want; /* NULL: none is left */
+        int code;
+    } rows[] = {
+        {"echo step 3/10 loss: 0.5; echo step 10/10 loss: 0.25",
+         "\"step\": 10, \"totalSteps\": 10, \"percent\": 100", 0},
+        {"echo '{\"step\": 7}' >$TORCHKEEPER_PROGRESS_FILE", "\"step\": 7", 0},
+        {"[ $RANK = 0 ] || echo step 3/10; echo fine", NULL, 0},
+        {"echo step 3/10; exit 1", NULL, 1},
+        {"echo step 3/10; echo of my own >report", "of my own\n", 0},
+    };
+
+    (void)state;
+    setenv("PTJ_TERMINATION_LOG", "report", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cleanup_buf struct buf left = BUF_INIT(4096);
+        char path[128];
+        struct err err;
+        struct run r;
+        set_port();
+        assert_int_equal(run_once(RUN_ARGS("--nproc-per-node=2"), rows[i].script, &r), rows[i].code);
+        snprintf(path, sizeof(path), "%s/report", r.dir);
+        const bool there = fs_read(path, &left, &err) == 0;
+        if (there != (rows[i].want != NULL) || (there && !strstr(buf_str(&left), rows[i].want)))
+            fail_msg("%s: left \"%s\"", rows[i].script, there ? buf_str(&left) : "");
+        run_release(&r);
+    }
 }
 
 /* One that the user names is passed on, and stays. */
@@ -410,6 +444,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(test_lines, clean),
         cmocka_unit_test_teardown(test_restart, clean),
         cmocka_unit_test_teardown(test_file, clean),
+        cmocka_unit_test_teardown(test_last, clean),
         cmocka_unit_test_teardown(test_own_file, clean),
         cmocka_unit_test_teardown(test_no_service, clean),
         cmocka_unit_test_teardown(test_bytes_pass_unchanged, clean),
