@@ -252,12 +252,20 @@ static void linger_no_more(void *ctx)
     print_soon(f);
 }
 
+/* The two watches are not in step: of pods that ran, nothing may have been heard when the job's end is. */
+static void see_all_pods(struct follow *f)
+{
+    f->synced = false;
+    jobwatch_list_pods(f->watch);
+}
+
 /* The logs of a job that ended are read to their ends, those of pods that go on for a while. */
 static void see_end(struct follow *f)
 {
     if (f->finished || !jobstatus_finished(&f->job->status))
         return;
     f->finished = true;
+    see_all_pods(f);
     kube_loop_timer_set(f->session->loop, &f->lingering, kube_loop_now_ms(f->session->loop) + LINGER_MS);
 }
 
@@ -277,13 +285,20 @@ static void see_attempt(struct follow *f)
             why->state == COND_TRUE && why->message ? why->message : "");
 }
 
+static void see_deleted(struct follow *f)
+{
+    if (!f->deleted)
+        see_all_pods(f);
+    f->deleted = true;
+}
+
 static void on_job(void *ctx, struct trainjob *job)
 {
     struct follow *f = ctx;
 
-    f->deleted |= strcmp(job->uid, f->job->uid) != 0; /* another of the same name */
-    if (f->deleted) {
+    if (f->deleted || strcmp(job->uid, f->job->uid)) { /* another of the same name */
         trainjob_free(job);
+        see_deleted(f);
     } else {
         trainjob_free(f->job);
         f->job = job;
@@ -298,7 +313,7 @@ static void on_job_gone(void *ctx)
 {
     struct follow *f = ctx;
 
-    f->deleted = true;
+    see_deleted(f);
     print_soon(f);
 }
 

@@ -10,6 +10,7 @@
 struct jobwatch {
     struct session *session;
     struct jobwatch_sink sink;
+    char by_label[sizeof(LABEL_JOB) + DECODE_NAME_BYTES + 2];
     struct reflector *job, *pods;
 };
 
@@ -98,6 +99,25 @@ static void ignore_unreadable(void *ctx, const cJSON *names, const struct err *w
     (void)ctx, (void)names, (void)why;
 }
 
+void jobwatch_list_pods(struct jobwatch *w)
+{
+    struct session *s = w->session;
+    const struct watcher_sink pods = {.ctx = w,
+                                      .replace_begin = on_pods_begin,
+                                      .replace_end = on_pods_end,
+                                      .upsert = on_pod,
+                                      .removed = on_pod_gone,
+                                      .unreadable = ignore_unreadable,
+                                      .problem = on_pod_problem};
+
+    reflector_free(w->pods);
+    w->pods = reflector_new(s->loop, &s->api,
+                            &(struct kube_watcher_options){
+                                .resource = KUBE_PODS, .ns = s->ns, .label_selector = w->by_label, .seed = 2},
+                            &pods);
+    reflector_start(w->pods);
+}
+
 struct jobwatch *jobwatch_new(struct session *s, const char *job, const struct jobwatch_sink *sink)
 {
     struct jobwatch *w = memory_must(calloc(1, sizeof(*w)));
@@ -108,28 +128,17 @@ struct jobwatch *jobwatch_new(struct session *s, const char *job, const struct j
                                       .removed = on_job_gone,
                                       .unreadable = ignore_unreadable,
                                       .problem = on_job_problem};
-    const struct watcher_sink pods = {.ctx = w,
-                                      .replace_begin = on_pods_begin,
-                                      .replace_end = on_pods_end,
-                                      .upsert = on_pod,
-                                      .removed = on_pod_gone,
-                                      .unreadable = ignore_unreadable,
-                                      .problem = on_pod_problem};
-    char by_name[DECODE_NAME_BYTES + 32], by_label[sizeof(LABEL_JOB) + DECODE_NAME_BYTES + 2];
+    char by_name[DECODE_NAME_BYTES + 32];
 
     *w = (struct jobwatch){.session = s, .sink = *sink};
     snprintf(by_name, sizeof(by_name), "metadata.name=%s", job);
-    snprintf(by_label, sizeof(by_label), LABEL_JOB "=%s", job);
+    snprintf(w->by_label, sizeof(w->by_label), LABEL_JOB "=%s", job);
     w->job = reflector_new(s->loop, &s->api,
                            &(struct kube_watcher_options){
                                .resource = SESSION_JOBS, .ns = s->ns, .field_selector = by_name, .seed = 1},
                            &jobs);
-    w->pods = reflector_new(s->loop, &s->api,
-                            &(struct kube_watcher_options){
-                                .resource = KUBE_PODS, .ns = s->ns, .label_selector = by_label, .seed = 2},
-                            &pods);
     reflector_start(w->job);
-    reflector_start(w->pods);
+    jobwatch_list_pods(w);
     return w;
 }
 

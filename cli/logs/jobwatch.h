@@ -26,6 +26,9 @@ struct jobwatch_sink {
 };
 
 struct jobwatch *jobwatch_new(struct session *s, const char *job, const struct jobwatch_sink *sink);
+
+/* List the pods anew: what comes next is pods_begin, and the state is not older than this call. Not from a callback of a pod. */
+void jobwatch_list_pods(struct jobwatch *w);
 void jobwatch_free(struct jobwatch *w);
 
 #endif

@@ -172,6 +172,30 @@ static void test_follow(void **state)
                   "waiting for pod j-node-0");
 }
 
+/* The end of the job is known before anything of its pod, which the first list did not have. */
+static void test_end_comes_first(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    fake_watchlist(p->server, FAKE_WATCHLIST_REFUSE);
+    fake_plan_fault(p->server, &(struct fake_fault_plan){.request = 2, /* the first is refused */
+                                                         .method = "WATCH",
+                                                         .path_part = "/pods",
+                                                         .fault = FAKE_HANG_BEFORE});
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "err", "waiting for pods: PodsStarting");
+    for (int i = 0; fake_faults_done(p->server) == 0; i++) {
+        assert_true(i < PATIENCE);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
+    prints(p, 0, T "01.000000000Z all it had to say\n");
+    ends(p, 0);
+    put_job(p, 1, "{\"phase\":\"Succeeded\"}");
+    expect_result(p, pid, 0, "[node-0] all it had to say\n", "waiting for pods: PodsStarting");
+    fake_plan_fault(p->server, NULL);
+}
+
 /* A pod that fails is deleted, and another one of its name goes on. */
 static void test_restart(void **state)
 {
@@ -360,6 +384,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_ended_job, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_follow, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_end_comes_first, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_each_pod_once, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_lost_server, ptj_setup, ptj_teardown),
