@@ -1,13 +1,13 @@
-/* jobfeed.h - follow the jobs of a namespace, or one of them, and the events about them, for verbs that watch. A server that is
- * lost is asked again until it answers.
+/* jobfeed.h - follow the jobs of a namespace, or one of them, the events about them and the pods of one, for verbs that watch. A
+ * server that is lost is asked again until it answers.
  *
  * Ownership: borrows the session and all strings of the options. Objects given to callbacks are borrowed for the call.
  * Units:     milliseconds since the Unix epoch.
- * Errors:    `failed` is called, once, when the jobs cannot be listed at the first time: the feed has stopped then. Later
+ * Errors:    `failed` is called, once, when jobs or pods cannot be listed at the first time: the feed has stopped then. Later
  *            failures are told by `state` and tried again, every 5 s at most. Events that cannot be read cost the events
  *            only; so does a missing right.
  * Order:     list_begin, job for each, list_end; then job and removed as they happen. After a lost server the list comes
- *            again. Events come after the first list_end.
+ *            again. Events come after the first list_end. Pods come as jobs do, in no order with them.
  */
 #ifndef TK_CLI_JOBFEED_H
 #define TK_CLI_JOBFEED_H
@@ -23,12 +23,20 @@ enum {
     JOBFEED_LATE_MS = 2000,  /* a server that has not answered after so long is slow */
 };
 
+struct jobfeed_pods {
+    void (*list_begin)(void *ctx);
+    void (*list_end)(void *ctx);
+    void (*pod)(void *ctx, const cJSON *pod);
+    void (*removed)(void *ctx, const cJSON *pod); /* as it was */
+};
+
 struct jobfeed_options {
     struct session *session;
     const char *ns;             /* NULL: all namespaces */
     const char *name;           /* NULL: all jobs */
     const char *label_selector; /* NULL: all jobs */
     bool events;
+    const struct jobfeed_pods *pods; /* those with the job's label; NULL: none; only with a name */
     void (*list_begin)(void *ctx);
     void (*list_end)(void *ctx);
     void (*job)(void *ctx, const cJSON *job);
@@ -43,6 +51,10 @@ struct jobfeed;
 
 struct jobfeed *jobfeed_new(const struct jobfeed_options *options);
 void jobfeed_free(struct jobfeed *f);
+
+/* List the pods anew: what comes next of them is list_begin, and no state that is older than this call. Not from a callback of
+ * struct jobfeed_pods. */
+void jobfeed_list_pods(struct jobfeed *f);
 
 struct jobfeed_trouble {
     int64_t since_ms; /* since when the server is lost, or has not answered the first list; 0: neither */

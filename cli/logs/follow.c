@@ -1,9 +1,10 @@
 /* follow.c - one feed for each pod that the watch shows, and a printer that is run after any of them moved. */
 #include "cli/logs/follow.h"
 
-#include "cli/logs/jobwatch.h"
+#include "cli/jobfeed.h"
 #include "cli/logs/notes.h"
 #include "cli/say.h"
+#include "common/json.h"
 #include "common/memory.h"
 
 #include <errno.h>
@@ -19,7 +20,8 @@ struct follow {
     struct session *session;
     const struct follow_options *options;
     struct trainjob *job;
-    struct jobwatch *watch;
+    char *name; /* outlives each decoded job */
+    struct jobfeed *watch;
     struct merge *merge;
     struct feed feeds[MERGE_STREAMS]; /* by the number of their stream */
     char labels[MERGE_STREAMS][DECODE_NAME_BYTES + 1];
@@ -30,6 +32,7 @@ struct follow {
     bool has_failed; /* some log was not read */
     bool unread;     /* nobody reads stdout any more */
     bool is_lost;    /* the API server, as was told */
+    bool listed;     /* the job, in the present list */
     int32_t attempt;
     bool has_pods; /* of the present attempt */
     struct notes notes;
@@ -52,7 +55,6 @@ static void on_moved(void *ctx, struct feed *feed)
 {
     struct follow *f = ctx;
 
-    f->is_lost = false;
     f->has_failed |= feed->failed;
     print_soon(f);
 }
@@ -188,9 +190,8 @@ static bool is_ours(const struct follow *f, const struct pod *pod)
            ranks_have_pod(&f->options->ranks, &f->job->spec, pod->type, pod->index);
 }
 
-static void on_pod(void *ctx, const struct pod *pod)
+static void see_pod(struct follow *f, const struct pod *pod)
 {
-    struct follow *f = ctx;
     struct feed *feed = feed_of(f, pod->uid);
     const bool ended = pod->training.state == CONTAINER_TERMINATED;
 
@@ -206,6 +207,16 @@ static void on_pod(void *ctx, const struct pod *pod)
     print_soon(f);
 }
 
+static void on_pod(void *ctx, const cJSON *object)
+{
+    struct err unreadable;
+    struct pod *pod = pod_decode(object, &unreadable);
+
+    if (pod)
+        see_pod(ctx, pod);
+    pod_free(pod);
+}
+
 static void pod_is_gone(struct follow *f, struct feed *feed)
 {
     feed->gone = feed->ended = true;
@@ -213,10 +224,11 @@ static void pod_is_gone(struct follow *f, struct feed *feed)
     print_soon(f);
 }
 
-static void on_pod_gone(void *ctx, const char *uid)
+static void on_pod_gone(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
-    struct feed *feed = feed_of(f, uid);
+    const char *uid = json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
+    struct feed *feed = uid ? feed_of(f, uid) : NULL;
 
     if (feed)
         pod_is_gone(f, feed);
@@ -238,7 +250,6 @@ static void on_pods_end(void *ctx)
         if (f->feeds[i].used && !f->feeds[i].gone && !f->feeds[i].listed)
             pod_is_gone(f, &f->feeds[i]);
     f->synced = true;
-    f->is_lost = false;
     wait_for_job(f);
     print_soon(f);
 }
@@ -256,7 +267,7 @@ static void linger_no_more(void *ctx)
 static void see_all_pods(struct follow *f)
 {
     f->synced = false;
-    jobwatch_list_pods(f->watch);
+    jobfeed_list_pods(f->watch);
 }
 
 /* The logs of a job that ended are read to their ends, those of pods that go on for a while. */
@@ -292,10 +303,8 @@ static void see_deleted(struct follow *f)
     f->deleted = true;
 }
 
-static void on_job(void *ctx, struct trainjob *job)
+static void see_job(struct follow *f, struct trainjob *job)
 {
-    struct follow *f = ctx;
-
     if (f->deleted || strcmp(job->uid, f->job->uid)) { /* another of the same name */
         trainjob_free(job);
         see_deleted(f);
@@ -309,22 +318,55 @@ static void on_job(void *ctx, struct trainjob *job)
     print_soon(f);
 }
 
-static void on_job_gone(void *ctx)
+static void on_job(void *ctx, const cJSON *object)
+{
+    struct follow *f = ctx;
+    struct err unreadable;
+    /* Of a job that is too large to be read only its names are there. */
+    struct trainjob *job = json_find(object, (const char *[]){"spec", NULL})
+                               ? trainjob_decode(cJSON_Duplicate(object, true), &unreadable)
+                               : NULL;
+
+    f->listed = true;
+    if (job)
+        see_job(f, job);
+}
+
+static void on_job_gone(void *ctx, const char *ns, const char *name)
+{
+    (void)ns, (void)name;
+    see_deleted(ctx);
+    print_soon(ctx);
+}
+
+static void on_list_begin(void *ctx)
 {
     struct follow *f = ctx;
 
-    see_deleted(f);
+    f->listed = false;
+}
+
+static void on_list_end(void *ctx)
+{
+    struct follow *f = ctx;
+
+    if (!f->listed)
+        see_deleted(f);
     print_soon(f);
 }
 
-static void on_lost(void *ctx, const struct err *err)
+static void on_state(void *ctx)
 {
     struct follow *f = ctx;
+    const struct jobfeed_trouble *t = jobfeed_trouble(f->watch);
 
-    if (!f->is_lost)
-        say("kubectl ptj logs", "%s; trying again", err->msg);
-    f->is_lost = true;
+    if (t->since_ms && !f->is_lost)
+        say("kubectl ptj logs", "%s; trying again", t->why[0] ? t->why : "the API server does not answer");
+    f->is_lost = t->since_ms;
 }
+
+static const struct jobfeed_pods PODS = {
+    .list_begin = on_pods_begin, .list_end = on_pods_end, .pod = on_pod, .removed = on_pod_gone};
 
 static int status_of(const struct follow *f, struct err *err)
 {
@@ -350,27 +392,30 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};
-    f->watch = jobwatch_new(s, job->name,
-                            &(struct jobwatch_sink){.ctx = f,
-                                                    .job = on_job,
-                                                    .job_gone = on_job_gone,
-                                                    .pods_begin = on_pods_begin,
-                                                    .pods_end = on_pods_end,
-                                                    .pod = on_pod,
-                                                    .pod_gone = on_pod_gone,
-                                                    .lost = on_lost,
-                                                    .fatal = on_fatal});
+    f->name = memory_strdup(job->name);
+    f->watch = jobfeed_new(&(struct jobfeed_options){.session = s,
+                                                     .ns = s->ns,
+                                                     .name = f->name,
+                                                     .pods = &PODS,
+                                                     .list_begin = on_list_begin,
+                                                     .list_end = on_list_end,
+                                                     .job = on_job,
+                                                     .removed = on_job_gone,
+                                                     .state = on_state,
+                                                     .failed = on_fatal,
+                                                     .ctx = f});
     int status = kube_loop_run(s->loop, err);
     if (status == 0)
         status = status_of(f, err);
     for (int i = 0; i < MERGE_STREAMS; i++)
         feed_close(&f->feeds[i]);
-    jobwatch_free(f->watch);
+    jobfeed_free(f->watch);
     kube_loop_timer_cancel(s->loop, &f->print_again);
     kube_loop_timer_cancel(s->loop, &f->lingering);
     kube_loop_task_cancel(s->loop, &f->printing);
     merge_free(f->merge);
     trainjob_free(f->job);
+    free(f->name);
     free(f);
     return status;
 }

@@ -99,6 +99,14 @@ static void await_followed(struct ptj *p, int n)
     }
 }
 
+static void await_fault(struct ptj *p)
+{
+    for (int i = 0; fake_faults_done(p->server) == 0; i++) {
+        assert_true(i < PATIENCE);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
+    }
+}
+
 static void expect_result(struct ptj *p, pid_t pid, int status, const char *out, const char *err)
 {
     struct ptj_result r = ptj_wait(p, pid);
@@ -185,10 +193,7 @@ static void test_end_comes_first(void **state)
                                                          .fault = FAKE_HANG_BEFORE});
     pid_t pid = ptj_start(p, RUN("logs", "j"));
     await(p, "err", "waiting for pods: PodsStarting");
-    for (int i = 0; fake_faults_done(p->server) == 0; i++) {
-        assert_true(i < PATIENCE);
-        nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000}, NULL);
-    }
+    await_fault(p);
     prints(p, 0, T "01.000000000Z all it had to say\n");
     ends(p, 0);
     put_job(p, 1, "{\"phase\":\"Succeeded\"}");
@@ -258,6 +263,28 @@ static void test_lost_server(void **state)
     expect_result(p, ptj_start(p, RUN("logs", "j", "--no-follow")), 1, "[node-0] a1\n[node-0] a2\n",
                   "pod j-node-1: ");
     fake_plan_fault(p->server, NULL);
+}
+
+/* The server does not answer, and when it does the job is gone: of the watch that was lost nobody tells it. */
+static void test_deleted_unseen(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 1, "{\"phase\":\"Running\"}");
+    prints(p, 0, T "01.000000000Z one\n");
+    ends(p, 0);
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "out", "one");
+    fake_settle(p->server);
+    fake_plan_fault(
+        p->server, &(struct fake_fault_plan){.path_part = "/pytorchtrainingjobs", .fault = FAKE_DROP_BEFORE});
+    fake_close_watches(p->server);
+    await_fault(p);
+    assert_true(fake_remove(p->server, PTJ_JOBS "/j"));
+    fake_compact(p->server);
+    fake_plan_fault(p->server, NULL);
+    await(p, "err", "the job j was deleted");
+    expect_result(p, pid, 1, "[node-0] one\n", "the job j was deleted");
 }
 
 static void test_refused(void **state)
@@ -388,6 +415,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_each_pod_once, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_lost_server, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_deleted_unseen, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_refused, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_many, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_previous, ptj_setup, ptj_teardown),
