@@ -2,11 +2,12 @@
 #include "cli/why/collect.h"
 
 #include "cli/podlog.h"
+#include "common/memory.h"
 #include "common/text.h"
 
 #include <string.h>
 
-enum { PAGE = 500, CLAIMS_MAX = 4, NODES_MAX = 4 };
+enum { CLAIMS_MAX = 4, NODES_MAX = 4 };
 
 static const struct kube_resource CLAIMS = {"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim",
                                             false};
@@ -24,21 +25,45 @@ static void add_gap(struct collected *g, const char *what, const struct err *err
         text_add(gap, ERR_MSG_BYTES, "%s: %s", what, err->msg);
 }
 
-/* Move the items of the answer to a list into the array. False: it could not be read. */
-static bool list(struct collected *g, const struct kube_request *r, cJSON **array)
+/* Move the items of one page into the array; *more: the token of the next page, to be freed, or NULL. */
+static int read_page(struct collected *g, const struct kube_request *r, cJSON **array, char **more,
+                     struct err *err)
 {
     cleanup_json cJSON *answer = NULL;
-    struct err err;
 
-    if (session_call(g->session, r, &answer, &err) < 0) {
-        add_gap(g, r->resource->plural, &err);
-        return false;
-    }
+    if (session_call(g->session, r, &answer, err) < 0)
+        return -1;
     cJSON *items = cJSON_GetObjectItemCaseSensitive(answer, "items");
     if (!*array)
         *array = cJSON_CreateArray();
     while (cJSON_IsArray(items) && items->child)
         cJSON_AddItemToArray(*array, cJSON_DetachItemViaPointer(items, items->child));
+    const char *token = json_str(json_find(answer, (const char *[]){"metadata", NULL}), "continue");
+    *more = token && token[0] ? memory_strdup(token) : NULL;
+    return 0;
+}
+
+/* Move the items of all pages into the array; what could not be read is a gap. False: nothing was read. */
+static bool list(struct collected *g, struct kube_request r, cJSON **array)
+{
+    struct err err;
+    char *token = NULL;
+
+    r.limit = WHY_PAGE;
+    for (int i = 0; i < WHY_PAGES_MAX; i++) {
+        cleanup_free char *from = TAKE(token);
+        r.continue_token = from;
+        if (read_page(g, &r, array, &token, &err) < 0) {
+            add_gap(g, r.resource->plural, &err);
+            return i > 0;
+        }
+        if (!token)
+            return true;
+    }
+    free(token);
+    (void)err_set(&err, ERR_INVALID, "there are more than %d: the others were not looked at",
+                  WHY_PAGES_MAX * WHY_PAGE);
+    add_gap(g, r.resource->plural, &err);
     return true;
 }
 
@@ -66,27 +91,21 @@ static bool get(struct collected *g, const struct kube_resource *resource, const
 static bool events_of(struct collected *g, const char *name)
 {
     char selector[DECODE_NAME_BYTES + 32];
-    const struct kube_request r = {.verb = KUBE_LIST,
-                                   .resource = &KUBE_EVENTS,
-                                   .ns = g->session->ns,
-                                   .field_selector = selector,
-                                   .limit = PAGE};
+    const struct kube_request r = {
+        .verb = KUBE_LIST, .resource = &KUBE_EVENTS, .ns = g->session->ns, .field_selector = selector};
 
     snprintf(selector, sizeof(selector), "involvedObject.name=%.*s", DECODE_NAME_BYTES, name);
-    return list(g, &r, &g->events);
+    return list(g, r, &g->events);
 }
 
 static void read_pods(struct collected *g)
 {
     char selector[sizeof(LABEL_JOB) + DECODE_NAME_BYTES + 2];
-    const struct kube_request r = {.verb = KUBE_LIST,
-                                   .resource = &KUBE_PODS,
-                                   .ns = g->session->ns,
-                                   .label_selector = selector,
-                                   .limit = PAGE};
+    const struct kube_request r = {
+        .verb = KUBE_LIST, .resource = &KUBE_PODS, .ns = g->session->ns, .label_selector = selector};
 
     snprintf(selector, sizeof(selector), LABEL_JOB "=%s", g->job->name);
-    (void)list(g, &r, &g->pods);
+    (void)list(g, r, &g->pods);
 }
 
 /* A node matters when a pod on it should run and is not ready, or does not end. */

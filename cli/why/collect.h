@@ -8,6 +8,9 @@
 #include "cli/session.h"
 #include "cli/why/finding.h"
 
+/* Of a list at most WHY_PAGES_MAX pages are read, 2500 objects: pods of two attempts of the largest job. */
+enum { WHY_PAGE = 250, WHY_PAGES_MAX = 10 };
+
 struct collected {
     struct session *session;
     struct trainjob *job;

@@ -6,6 +6,7 @@
 
 #include "ptj.h"
 
+#include "cli/why/collect.h"
 #include "common/json.h"
 
 #include <stdio.h>
@@ -35,23 +36,30 @@ static char *uid_of(struct ptj *p, const char *path)
     return strdup(json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid"));
 }
 
-/* The job's pod, with these volumes, conditions and container state. */
-static void put_pod(struct ptj *p, const char *volumes, const char *status)
+/* The job's pod of this index, with these volumes, conditions and container state. */
+static void put_pod_of(struct ptj *p, int index, const char *volumes, const char *status)
 {
     cleanup_free char *uid = uid_of(p, PTJ_JOBS "/j");
     cleanup_free char *text = NULL;
+    char path[128];
 
     assert_true(
         asprintf(
             &text,
-            "{\"metadata\":{\"name\":\"j-node-0\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
-            "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"0\","
+            "{\"metadata\":{\"name\":\"j-node-%d\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
+            "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"%d\","
             "\"batch.tensorstack.dev/attempt\":\"0\"},\"ownerReferences\":[{\"apiVersion\":"
             "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
             "\"controller\":true}]},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"main\"}],"
             "\"volumes\":%s},\"status\":%s}",
-            uid, volumes, status) > 0);
-    assert_true(fake_put(p->server, CORE "/pods/j-node-0", text));
+            index, index, uid, volumes, status) > 0);
+    snprintf(path, sizeof(path), CORE "/pods/j-node-%d", index);
+    assert_true(fake_put(p->server, path, text));
+}
+
+static void put_pod(struct ptj *p, const char *volumes, const char *status)
+{
+    put_pod_of(p, 0, volumes, status);
 }
 
 static void put_event(struct ptj *p, const char *name, const char *kind, const char *about,
@@ -186,6 +194,40 @@ static void test_node(void **state)
     fake_plan_fault(p->server, NULL);
 }
 
+/* The pod that waits stands behind two full pages of pods that run. */
+static void test_pages(void **state)
+{
+    static const char RUNS[] =
+        "{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"running\":{}}}]}";
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    for (int i = 0; i < 2 * WHY_PAGE; i++)
+        put_pod_of(p, i, "[]", RUNS);
+    put_pod_of(
+        p, 9999, "[]",
+        "{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":"
+        "\"Unschedulable\",\"message\":\"0/1 nodes are available: 1 Insufficient nvidia.com/gpu.\"}]}");
+    expect(p, RUN("why", "j", "--all"), RUN("j-node-9999", "Insufficient nvidia.com/gpu"));
+    assert_int_equal(fake_log_count(p->server, "LIST", "/pods"), 3);
+}
+
+/* So many pods are no job's: a server that always has more does not keep it going. */
+static void test_endless_list(void **state)
+{
+    struct ptj *p = *state;
+    char path[128];
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Running\"}");
+    for (int i = 0; i <= WHY_PAGES_MAX * WHY_PAGE; i++) {
+        snprintf(path, sizeof(path), CORE "/pods/%d", i);
+        assert_true(
+            fake_put(p->server, path, "{\"metadata\":{\"labels\":{\"batch.tensorstack.dev/job\":\"j\"}}}"));
+    }
+    expect(p, RUN("why", "j", "--all"), RUN("Not read: pods: there are more than 2500"));
+    assert_int_equal(fake_log_count(p->server, "LIST", "/pods"), WHY_PAGES_MAX);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +235,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_pages, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_endless_list, begin, ptj_teardown),
     };
 
     if (argc < 2)
