@@ -1,6 +1,7 @@
 /* session.c - open the connection by the kubeconfig, send single requests and wait for their answers. */
 #include "cli/session.h"
 
+#include "cli/say.h"
 #include "common/json.h"
 #include "kube/client.h"
 #include "kube/object.h"
@@ -20,7 +21,7 @@ int session_open(struct session *s, const struct args *a, struct err *err)
         0)
         return -1;
     if (kube_config_warning(&s->config))
-        fprintf(stderr, "kubectl ptj: warning: %s\n", kube_config_warning(&s->config));
+        say("kubectl ptj", "warning: %s", kube_config_warning(&s->config));
     s->ns = args_text(a, "namespace", s->config.namespace_name);
     s->loop = kube_loop_new(clock_system(), err);
     s->http = s->loop ? http_new(s->loop, &s->config, &options, err) : NULL;

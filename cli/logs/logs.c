@@ -1,6 +1,7 @@
 /* logs.c - kubectl ptj logs: the logs of all pods of a job as one, in order of time. */
 #include "cli/logs/earlier.h"
 #include "cli/logs/follow.h"
+#include "cli/say.h"
 #include "cli/span.h"
 #include "cli/terminal.h"
 
@@ -34,7 +35,7 @@ static int print_earlier(const struct trainjob *job, struct err *err)
     if (earlier_print(&job->status, &out, err) < 0)
         return -1;
     if (!out.len)
-        fprintf(stderr, "kubectl ptj logs: no attempt of %s has failed\n", job->name);
+        say("kubectl ptj logs", "no attempt of %s has failed", job->name);
     fputs(buf_str(&out), stdout);
     return 0;
 }

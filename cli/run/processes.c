@@ -1,6 +1,7 @@
 /* processes.c - start a process for each pod, and wait for all of them. */
 #include "cli/run/processes.h"
 
+#include "cli/say.h"
 #include "common/clock.h"
 
 #include <errno.h>
@@ -123,7 +124,7 @@ static int start(struct run *r, const struct localpod *pod, const sigset_t *old,
             _exit(126);
         sigprocmask(SIG_SETMASK, old, NULL);
         const int status = processes_become(pod, &why);
-        fprintf(stderr, "kubectl ptj run: %s\n", why.msg);
+        say("kubectl ptj run", "%s", why.msg);
         _exit(status);
     }
     r->pids[r->n++] = pid;

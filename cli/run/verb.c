@@ -4,10 +4,12 @@
 #include "cli/run/processes.h"
 #include "cli/say.h"
 #include "cli/session.h"
+#include "cli/shown.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TEXT_MAX = 16 << 20 };
 
@@ -64,9 +66,28 @@ static void tell_differences(const struct localpod *pod)
         say("kubectl ptj run", "volumes are not mounted: paths are this machine's");
 }
 
+/* The text of a pod. Into a pipe or file as it is, since it is pasted; a terminal would obey what stands in the manifest of a
+ * stranger. *cut: it is not all. */
+static int print_text(const struct buf *text, bool on_terminal, bool *cut, struct err *err)
+{
+    cleanup_buf struct buf shown = BUF_INIT(TEXT_MAX);
+    struct sv rest = {text->data, text->len}, line;
+
+    while (on_terminal && rest.len && sv_next(&rest, '\n', &line))
+        if (shown_line(&shown, line, err) < 0 || buf_puts(&shown, "\n", err) < 0)
+            return -1;
+    const struct buf *out = on_terminal ? &shown : text;
+    *cut |= out->len != text->len || memcmp(out->data, text->data, out->len) != 0;
+    fwrite(out->data, 1, out->len, stdout);
+    return 0;
+}
+
 /* One after the other: a thousand pods need not be in memory. */
 static int print_all(const struct trainjob *job, int first, int n, struct err *err)
 {
+    const bool on_terminal = isatty(STDOUT_FILENO);
+    bool cut = false;
+
     for (int i = 0; i < n; i++) {
         cleanup_buf struct buf text = BUF_INIT(TEXT_MAX);
         cleanup_arena struct arena arena = {0};
@@ -76,10 +97,13 @@ static int print_all(const struct trainjob *job, int first, int n, struct err *e
             return -1;
         if (i == 0)
             tell_differences(&pod);
-        if (localpod_print(&pod, &text, err) < 0)
+        if (buf_printf(&text, err, "# pod %s\n", pod.name) < 0 || localpod_print(&pod, &text, err) < 0 ||
+            print_text(&text, on_terminal, &cut, err) < 0)
             return -1;
-        printf("# pod %s\n%s", pod.name, buf_str(&text));
     }
+    if (cut)
+        say("kubectl ptj run",
+            "values with control characters: not all of it is shown; in a file or a pipe they are whole");
     return 0;
 }
 

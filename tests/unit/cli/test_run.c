@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "ptj.h"
+#include "onpty.h"
 
 #include "common/fsutil.h"
 
@@ -151,6 +151,54 @@ static void test_mistakes(void **state)
     ptj_expect(p, RUN("run", "job.yaml"), 127, NULL, "no-such-program: No such file or directory");
 }
 
+#define HOSTILE                                                                                              \
+    "\x1b[2J\x1b]0;title\a\xc2\x9b"                                                                          \
+    "2J"
+
+/* A manifest of others: into a pipe it comes as it is, since that is pasted; no terminal gets its escape sequences. */
+static void test_hostile_values(void **state)
+{
+    static const char JOB[] =
+        "apiVersion: batch.tensorstack.dev/v1beta1\nkind: PyTorchTrainingJob\nmetadata: {name: j}\n"
+        "spec: {replicaSpecs: [{type: node, template: {spec: {containers: [{name: c, image: i, "
+        "command: [\"\\e[2Jno-such\", \"a\\tb\"], env: [{name: X, value: "
+        "\"first\\n<\\e[2J\\e]0;title\\a\\x9b2J>\"}]}]}}}]}\n";
+    struct ptj *p = *state;
+    struct onpty t;
+    struct err err;
+
+    assert_int_equal(fs_write_atomic("job.yaml", JOB, strlen(JOB), &err), 0);
+    struct ptj_result r = ptj_run(p, RUN("run", "job.yaml", "--dry-run"));
+    assert_int_equal(r.status, 0);
+    assert_string_equal(r.err, "");
+    assert_non_null(strstr(r.out, "'X=first\n<" HOSTILE ">'"));
+    ptj_forget(&r);
+    onpty_shell(&t, p, 120, 40);
+    onpty_keys(&t, "$PTJ run job.yaml --dry-run; echo status $?\n");
+    onpty_until(&t, "status 0");
+    onpty_until(&t, "<?2J>'");
+    onpty_until(&t, "'no-such' 'a b'");
+    onpty_until(&t, "not all of it is shown");
+    onpty_keys(&t, "$PTJ run job.yaml; echo second $?\n");
+    onpty_until(&t, "second 127");
+    assert_int_equal(t.vt.cleared, 0);
+    onpty_end(&t);
+}
+
+/* So does the message of a pod that does not start beside another. */
+static void test_hostile_program(void **state)
+{
+    static const char JOB[] =
+        "apiVersion: batch.tensorstack.dev/v1beta1\nkind: PyTorchTrainingJob\nmetadata: {name: j}\n"
+        "spec: {replicaSpecs: [{type: node, replicas: 2, template: {spec: {containers: [{name: c, image: i, "
+        "command: [\"<\\e[2J>no-such\"]}]}}}]}\n";
+    struct ptj *p = *state;
+    struct err err;
+
+    assert_int_equal(fs_write_atomic("job.yaml", JOB, strlen(JOB), &err), 0);
+    ptj_expect(p, RUN("run", "job.yaml"), 127, NULL, "<>no-such: No such file or directory");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +206,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_several_pods, begin, end),
         cmocka_unit_test_setup_teardown(test_signals_are_passed_on, begin, end),
         cmocka_unit_test_setup_teardown(test_mistakes, begin, end),
+        cmocka_unit_test_setup_teardown(test_hostile_values, begin, end),
+        cmocka_unit_test_setup_teardown(test_hostile_program, begin, end),
     };
 
     if (argc != 2)
