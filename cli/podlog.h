@@ -23,11 +23,11 @@ struct podlog {
 /* The right that it needs, for session_explain. */
 struct kube_request podlog_right(const struct session *s, const struct podlog *l);
 
-/* Of a follow neither the whole nor a silence is timed. */
+/* Of a follow neither the whole nor a silence is timed, of others a silence is: who reads the output may be slow. */
 int podlog_request(const struct session *s, const struct podlog *l, struct arena *a,
                    struct kube_http_request *out, struct err *err) MUST_CHECK;
 
-/* Send it and wait for its end. */
+/* Send it and wait for its end, for KUBE_TRANSPORT_TIMEOUT_MS at most. */
 int podlog_read(struct session *s, const struct podlog *l, struct buf *ret, struct err *err) MUST_CHECK;
 
 #endif

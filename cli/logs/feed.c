@@ -50,10 +50,39 @@ static void finish(struct feed *f)
 
 static void give_up_later(struct feed *f);
 
+/* How long the rest of a deleted pod's log has taken. */
+static void count_rest(struct feed *f)
+{
+    const int64_t now = now_ms(f) - f->sink->blocked_ms;
+
+    if (f->counting && !f->held)
+        f->rest_ms += now - f->counted_ms;
+    f->counting = f->gone;
+    f->counted_ms = now;
+}
+
+/* The pod is gone for so long that its log is none of it. */
+static bool is_endless(struct feed *f)
+{
+    struct err err;
+
+    count_rest(f);
+    if (f->rest_ms < FEED_GONE_MS)
+        return false;
+    f->failed = true;
+    (void)err_set(&err, ERR_TIMEOUT, "its log goes on %d s after the pod was deleted: the rest is left out",
+                  FEED_GONE_MS / 1000);
+    f->sink->trouble(f->sink->ctx, f, &err);
+    finish(f);
+    return true;
+}
+
 static void on_chunk(void *ctx, struct sv bytes)
 {
     struct feed *f = ctx;
 
+    if (is_endless(f))
+        return;
     if (f->gone)
         give_up_later(f);
     f->got_bytes = true;
@@ -69,6 +98,7 @@ void feed_release(struct feed *f)
 {
     if (!f->used || f->done || !f->held || merge_is_full(f->merge, f->stream))
         return;
+    count_rest(f);
     f->held = false;
     if (f->call)
         kube_transport_hold(&f->session->api, f->call, false);
@@ -140,6 +170,8 @@ static void request(void *ctx)
     struct kube_http_request r;
     struct err err;
 
+    if (is_endless(f))
+        return;
     f->final = f->once || f->ended || f->gone;
     f->live = f->has_read && !f->final;
     f->got_bytes = f->held = false;
@@ -185,6 +217,7 @@ void feed_update(struct feed *f)
 {
     if (!f->used || f->done)
         return;
+    count_rest(f);
     if (f->gone && f->call) {
         give_up_later(f);
     } else if (!f->call && (f->gone || ((f->ended || f->once) && f->failures == 0))) {

@@ -1,7 +1,9 @@
 /* feed.h - read the log of one container, over breaks and lost servers, into a stream of a merge. For `kubectl ptj logs`.
  *
  * First what is there is read to its end, then the log is followed. When the container has ended, or the feed is to read `once`, a
- * request that was sent after that ends it: nothing is lost between the last line and the end.
+ * request that was sent after that ends it: nothing is lost between the last line and the end. When the pod is gone, what is under
+ * way is waited for through silences of 5 s, and for FEED_GONE_MS in all, in which neither the merge nor who reads our output held
+ * it up; what comes later is left out, as trouble.
  *
  * Ownership: borrows session and merge. feed_close cancels what is under way.
  * Errors:    a missing right and nothing else is fatal; all else is tried again, with backoff.
@@ -16,8 +18,11 @@
 
 struct feed;
 
+enum { FEED_GONE_MS = 60000 };
+
 struct feed_sink {
     void *ctx;
+    int64_t blocked_ms; /* so long the process was stopped by who reads its output, since it began */
     void (*moved)(void *ctx, struct feed *f); /* bytes came, or it is done */
     void (*trouble)(void *ctx, struct feed *f, const struct err *err);
     void (*fatal)(void *ctx, const struct err *err);
@@ -46,6 +51,8 @@ struct feed {
     bool final, live, held, has_read, got_bytes;
     int failures, quiet;
     struct backoff backoff;
+    bool counting; /* since the pod is gone: */
+    int64_t counted_ms, rest_ms;
     struct kube_loop_timer again;
 };
 

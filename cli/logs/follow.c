@@ -99,6 +99,8 @@ static void print(void *ctx)
 {
     struct follow *f = ctx;
     const int64_t now_ms = kube_loop_now_ms(f->session->loop);
+    const struct clock clock = kube_loop_clock(f->session->loop);
+    const int64_t began_ms = clock.mono_ms(clock.ctx);
     struct err err;
 
     if (!print_lines(f, now_ms)) {
@@ -109,6 +111,7 @@ static void print(void *ctx)
     }
     for (int i = 0; i < MERGE_STREAMS; i++)
         feed_release(&f->feeds[i]);
+    f->sink.blocked_ms += clock.mono_ms(clock.ctx) - began_ms;
     const int64_t due_ms = merge_due_ms(f->merge, now_ms);
     if (due_ms != INT64_MAX)
         kube_loop_timer_set(f->session->loop, &f->print_again, due_ms);
@@ -388,7 +391,7 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     *f = (struct follow){.session = s, .options = o, .job = job, .merge = merge_new()};
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
-    f->sink = (struct feed_sink){f, on_moved, on_trouble, on_fatal};
+    f->sink = (struct feed_sink){.ctx = f, .moved = on_moved, .trouble = on_trouble, .fatal = on_fatal};
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};

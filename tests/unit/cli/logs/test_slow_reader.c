@@ -1,4 +1,5 @@
-/* test_slow_reader.c - kubectl ptj logs into a pager: what is read late, after the job's end, is still all there.
+/* test_slow_reader.c - kubectl ptj logs into a pager: what is read late, after the job's end, is still all there; a log that never
+ * ends is not waited for.
  *
  * A process of its own follows the job by a clock that the test moves.
  */
@@ -22,7 +23,14 @@
     "{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1,\"template\":{\"spec\":{\"containers\":[{"         \
     "\"name\":\"main\",\"image\":\"i\"}]}}}]}"
 
-enum { LINES = 30000, FIRST_BYTES = 64 << 10, SEEN_BYTES = 768 << 10, LATER_MS = 120000 };
+enum {
+    LINES = 30000,
+    FIRST_BYTES = 64 << 10,
+    SEEN_BYTES = 768 << 10,
+    LATER_MS = 120000,
+    STEP_MS = 4000,
+    ENDLESS = 55
+};
 
 static int64_t *moved_ms; /* shared with the process that follows */
 
@@ -101,19 +109,13 @@ static void read_until(int fd, struct buf *out, size_t bytes)
     }
 }
 
-static void test_all_lines_come(void **state)
+/* A process that follows the job, and the pipe that its output comes through. */
+static pid_t begin(struct ptj *p, int *ret_fd)
 {
-    cleanup_buf struct buf got = BUF_INIT(8 << 20);
-    struct ptj p;
-    int ends[2], status, n = 0;
+    int ends[2];
 
-    (void)state;
-    ptj_begin(&p, "");
     moved_ms = mmap(NULL, sizeof(*moved_ms), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(moved_ms != MAP_FAILED);
-    ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Running\"}");
-    print_log(&p);
-    put_pod(&p, "Running", "{\"running\":{}}");
     assert_int_equal(pipe(ends), 0);
     const pid_t pid = fork();
     assert_true(pid >= 0);
@@ -121,30 +123,127 @@ static void test_all_lines_come(void **state)
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        _exit(follow(&p));
+        _exit(follow(p));
     }
     close(ends[1]);
-    read_until(ends[0], &got, FIRST_BYTES);
+    *ret_fd = ends[0];
+    return pid;
+}
+
+static void expect_end(struct ptj *p, pid_t pid, int fd, int want)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), want);
+    close(fd);
+    munmap(moved_ms, sizeof(*moved_ms));
+    ptj_end(p);
+}
+
+static void move_clock(int64_t ms)
+{
+    __atomic_add_fetch(moved_ms, ms, __ATOMIC_SEQ_CST);
+}
+
+static void all_lines_come(bool deleted)
+{
+    cleanup_buf struct buf got = BUF_INIT(8 << 20);
+    struct ptj p;
+    int fd, n = 0;
+
+    ptj_begin(&p, "");
+    ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Running\"}");
+    print_log(&p);
+    put_pod(&p, "Running", "{\"running\":{}}");
+    const pid_t pid = begin(&p, &fd);
+    read_until(fd, &got, FIRST_BYTES);
     fake_pod_log_ends(p.server, POD);
-    put_pod(&p, "Succeeded", "{\"running\":null,\"terminated\":{\"exitCode\":0}}");
+    if (deleted)
+        assert_true(fake_remove(p.server, POD));
+    else
+        put_pod(&p, "Succeeded", "{\"running\":null,\"terminated\":{\"exitCode\":0}}");
     ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Succeeded\"}");
     fake_settle(p.server);
-    read_until(ends[0], &got, SEEN_BYTES); /* it has seen the end of the job meanwhile */
-    __atomic_store_n(moved_ms, LATER_MS, __ATOMIC_SEQ_CST);
-    read_until(ends[0], &got, SIZE_MAX);
+    read_until(fd, &got, SEEN_BYTES); /* it has seen the end of the job meanwhile */
+    if (!deleted)
+        move_clock(LATER_MS);
+    read_until(fd, &got, SIZE_MAX);
     for (const char *at = buf_str(&got); (at = strstr(at, "number ")); n++)
         assert_int_equal(strtol(at += strlen("number "), NULL, 10), n);
     assert_int_equal(n, LINES);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(status, 0);
-    close(ends[0]);
-    munmap(moved_ms, sizeof(*moved_ms));
-    ptj_end(&p);
+    expect_end(&p, pid, fd, 0);
+}
+
+static void test_all_lines_come(void **state)
+{
+    (void)state;
+    all_lines_come(false);
+}
+
+static void test_lines_of_a_deleted_pod(void **state)
+{
+    (void)state;
+    all_lines_come(true);
+}
+
+/* Until it has written what it had, and waits for the server: its clock is not looked at any more then. */
+static void await_sleep(pid_t pid)
+{
+    char path[64], text[512];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    for (;;) {
+        FILE *f = fopen(path, "re");
+        assert_non_null(f);
+        const size_t n = fread(text, 1, sizeof(text) - 1, f);
+        fclose(f);
+        text[n] = '\0';
+        const char *state = strrchr(text, ')'); /* behind the program's name */
+        if (state && (state[2] == 'S' || state[2] == 'Z'))
+            return;
+        usleep(200);
+    }
+}
+
+/* The pod is deleted, and its kubelet sends on: a line within each silence that is waited for. */
+static void test_endless_log(void **state)
+{
+    cleanup_buf struct buf got = BUF_INIT(8 << 20);
+    char line[80];
+    struct ptj p;
+    int fd, n = 0;
+
+    (void)state;
+    ptj_begin(&p, "");
+    ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Running\"}");
+    fake_pod_prints(p.server, POD, "2026-01-01T00:00:00Z first\n");
+    put_pod(&p, "Running", "{\"running\":{}}");
+    const pid_t pid = begin(&p, &fd);
+    read_until(fd, &got, strlen("[node-0] first\n"));
+    while (fake_open_pod_logs(p.server) != 1)
+        usleep(1000);
+    assert_true(fake_remove(p.server, POD));
+    ptj_put_job(&p, "j", SPEC, "{\"phase\":\"Succeeded\"}");
+    fake_settle(p.server);
+    for (size_t before = 0; before != got.len && n < ENDLESS; n++) {
+        before = got.len;
+        snprintf(line, sizeof(line), "2026-01-01T00:01:%02dZ on\n", n % 60);
+        fake_pod_prints(p.server, POD, line);
+        read_until(fd, &got, got.len + 1); /* or its end */
+        await_sleep(pid);
+        move_clock(STEP_MS);
+    }
+    assert_in_range(n, 2, ENDLESS - 1);
+    expect_end(&p, pid, fd, 1);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_lines_come)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all_lines_come),
+                                       cmocka_unit_test(test_lines_of_a_deleted_pod),
+                                       cmocka_unit_test(test_endless_log)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
