@@ -25,9 +25,12 @@ static const struct verb_option *in_table(const struct verb_option *table, struc
 
 static const struct verb_option *by_name(const struct verb *verb, struct sv name)
 {
-    const struct verb_option *o = in_table(VERB_COMMON_OPTIONS, name);
+    const struct verb_options all = verb_options(verb);
+    const struct verb_option *o = NULL;
 
-    return o || !verb ? o : in_table(verb->options, name);
+    for (size_t i = 0; i < ARRAY_LEN(all.lists) && !o; i++)
+        o = in_table(all.lists[i], name);
+    return o;
 }
 
 static const struct verb_option *letter_in(const struct verb_option *table, char letter)
@@ -40,9 +43,12 @@ static const struct verb_option *letter_in(const struct verb_option *table, char
 
 static const struct verb_option *by_letter(const struct verb *verb, char letter)
 {
-    const struct verb_option *o = letter_in(VERB_COMMON_OPTIONS, letter);
+    const struct verb_options all = verb_options(verb);
+    const struct verb_option *o = NULL;
 
-    return o || !verb ? o : letter_in(verb->options, letter);
+    for (size_t i = 0; i < ARRAY_LEN(all.lists) && !o; i++)
+        o = letter_in(all.lists[i], letter);
+    return o;
 }
 
 const struct verb_option *args_option(const struct verb *verb, const char *word)
@@ -56,13 +62,13 @@ const struct verb_option *args_option(const struct verb *verb, const char *word)
 
 static int no_such_option(const struct args *a, const struct word *w, struct err *err)
 {
+    const struct verb_options all = verb_options(a->verb);
     struct nearest near = nearest_to(w->name);
     char hint[NEAREST_HINT_BYTES];
 
-    for (const struct verb_option *o = VERB_COMMON_OPTIONS; o->name; o++)
-        nearest_offer(&near, o->name);
-    for (const struct verb_option *o = a->verb ? a->verb->options : NULL; o && o->name; o++)
-        nearest_offer(&near, o->name);
+    for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
+        for (const struct verb_option *o = all.lists[i]; o && o->name; o++)
+            nearest_offer(&near, o->name);
     return err_set(err, ERR_INVALID, "%.80s: unknown option%s (kubectl ptj %s%s--help)", w->text,
                    nearest_hint(&near, "--", hint), a->verb ? a->verb->name : "", a->verb ? " " : "");
 }

@@ -164,8 +164,9 @@ static bool complete(struct completion *c, const char *last)
         return waiting && waiting->value && offer_kind(c, waiting->words);
     }
     if (c->word[0] == '-') {
-        offer_options(c, v ? v->options : NULL);
-        offer_options(c, VERB_COMMON_OPTIONS);
+        const struct verb_options all = verb_options(v);
+        for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
+            offer_options(c, all.lists[i]);
         return false;
     }
     for (int i = 0; !v && VERBS[i]; i++)

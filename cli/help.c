@@ -1,6 +1,7 @@
 /* help.c - print the manual of kubectl-ptj, or of one verb. */
 #include "cli/help.h"
 
+#include "common/cleanup.h"
 #include "common/wrap.h"
 
 #include <string.h>
@@ -31,15 +32,22 @@ static void print_options(FILE *out, const struct verb_option *options)
     }
 }
 
+static void print_all_options(FILE *out, const struct verb *v)
+{
+    const struct verb_options all = verb_options(v);
+
+    fputs("\nOPTIONS\n", out);
+    for (size_t i = 0; i < ARRAY_LEN(all.lists); i++)
+        print_options(out, all.lists[i]);
+}
+
 static void print_verb(FILE *out, const struct verb *v)
 {
     fprintf(out,
             "NAME\n    kubectl ptj %s - %s\n\nSYNOPSIS\n    kubectl ptj %s [OPTIONS]%s%s\n\nDESCRIPTION\n",
             v->name, v->summary, v->name, v->operands[0] ? " " : "", v->operands);
     print_paragraphs(out, v->about);
-    fputs("\nOPTIONS\n", out);
-    print_options(out, v->options);
-    print_options(out, VERB_COMMON_OPTIONS);
+    print_all_options(out, v);
 }
 
 static void print_program(FILE *out)
@@ -50,8 +58,7 @@ static void print_program(FILE *out)
     for (int i = 0; VERBS[i]; i++)
         if (!VERBS[i]->hidden)
             fprintf(out, "    %-14s %s\n", VERBS[i]->name, VERBS[i]->summary);
-    fputs("\nOPTIONS\n", out);
-    print_options(out, VERB_COMMON_OPTIONS);
+    print_all_options(out, NULL);
     fputs("\n    `kubectl ptj VERB --help` explains a verb.\n\n"
           "EXIT STATUS\n    0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
           "that have others "

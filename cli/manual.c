@@ -79,10 +79,10 @@ void manual_print(FILE *out)
     for (int i = 0; VERBS[i]; i++)
         if (!VERBS[i]->hidden)
             print_verb(out, VERBS[i]);
-    fputs(".SH OPTIONS\nEvery verb has these; those of the connection mean nothing to verbs that need no API "
-          "server.\n",
-          out);
+    fputs(".SH OPTIONS\nEvery verb has these:\n", out);
     print_options(out, VERB_COMMON_OPTIONS);
+    fputs(".PP\nVerbs that need the API server have these, too:\n", out);
+    print_options(out, VERB_CONNECTION_OPTIONS);
     fputs(".SH EXIT STATUS\n0 when it worked, 1 when it did not, 2 for a command line that is wrong. Verbs "
           "that have others say "
           "so.\n.SH ENVIRONMENT\n.TP\n\\fBKUBECONFIG\\fR\nthe kubeconfig, as for "

@@ -56,8 +56,15 @@ extern const struct verb VERB_CONVERT, VERB_RUN, VERB_SUBMIT, VERB_DEBUG, VERB_T
 /* All verbs in the order of --help; NULL ends the list. */
 extern const struct verb *const VERBS[];
 
-/* Options that every verb has; those of the connection mean nothing to offline ones. */
-extern const struct verb_option VERB_COMMON_OPTIONS[];
+/* Options that every verb has, and those of the connection, which offline verbs lack. */
+extern const struct verb_option VERB_COMMON_OPTIONS[], VERB_CONNECTION_OPTIONS[];
+
+/* All options of a verb, in the order of --help: its own, those of the connection, the common ones. Of NULL, the program: all but the
+ * first. A list that it lacks is NULL. */
+struct verb_options {
+    const struct verb_option *lists[3];
+};
+struct verb_options verb_options(const struct verb *verb);
 
 const struct verb *verb_find(const char *name); /* NULL: there is none */
 

@@ -158,6 +158,7 @@ static const struct verb_option OPTIONS[] = {
     {"name", 0, "NAME", "which of several jobs in the file", NULL},
     {"type", 0, "TYPE", "run one pod: of this type (default: the first)", NULL},
     {"index", 0, "N", "run one pod: its index within the type (default: 0)", NULL},
+    {"namespace", 'n', "NAME", "the job's namespace where the file has none (default: default)", NULL},
     {"dry-run", 0, NULL, "print the commands for a shell, and run nothing", NULL},
     {0},
 };

@@ -6,6 +6,8 @@
 
 #include "ptj.h"
 
+#include "common/cleanup.h"
+
 #include <string.h>
 
 static bool is_suspended(struct ptj *p)
@@ -78,6 +80,37 @@ static void test_command_line(void **state)
     assert_int_equal(fake_log_count(p->server, NULL, NULL), 0);
 }
 
+static void expect_lists(struct ptj *p, const char *const *args, bool connection, bool ns)
+{
+    struct ptj_result r = ptj_run(p, args);
+
+    assert_int_equal(r.status, 0);
+    assert_non_null(strstr(r.out, "--version"));
+    assert_int_equal(strstr(r.out, "--kubeconfig") != NULL, connection);
+    assert_int_equal(strstr(r.out, "--context") != NULL, connection);
+    assert_int_equal(strstr(r.out, "--namespace") != NULL, ns);
+    ptj_forget(&r);
+}
+
+/* What needs no API server has no options of a connection: not in the help, not for Tab, not on the command line. */
+static void test_without_connection(void **state)
+{
+    static const char *const OFFLINE[] = {"convert", "completion", "man"};
+    struct ptj *p = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(OFFLINE); i++) {
+        expect_lists(p, RUN(OFFLINE[i], "--help"), false, false);
+        expect_lists(p, RUN("__complete", "--", OFFLINE[i], "--"), false, false);
+        ptj_expect(p, RUN(OFFLINE[i], "--context=c"), 2, NULL, "--context=c: unknown option (kubectl ptj ");
+    }
+    expect_lists(p, RUN("run", "--help"), false, true);
+    expect_lists(p, RUN("watch", "--help"), true, true);
+    expect_lists(p, RUN("--help"), true, true);
+    expect_lists(p, RUN("__complete", "--", "watch", "--"), true, true);
+    ptj_expect(p, RUN("--context=c", "-n", "team", "convert", "/nowhere/f"), 1, NULL, "/nowhere/f");
+    ptj_expect(p, RUN("man"), 0, "Verbs that need the API server have these, too:", NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +118,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_scale, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_failures, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_command_line, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_without_connection, ptj_setup, ptj_teardown),
     };
 
     if (argc < 2)
