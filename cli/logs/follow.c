@@ -1,7 +1,8 @@
-/* follow.c - one feed for each pod that the watch shows, and a printer that is run after any of them moved. */
+/* follow.c - what the watch shows of job and pods, and a printer that is run after any feed moved. */
 #include "cli/logs/follow.h"
 
 #include "cli/jobfeed.h"
+#include "cli/logs/feeds.h"
 #include "cli/logs/notes.h"
 #include "cli/say.h"
 #include "common/json.h"
@@ -23,8 +24,7 @@ struct follow {
     char *name; /* outlives each decoded job */
     struct jobfeed *watch;
     struct merge *merge;
-    struct feed feeds[MERGE_STREAMS]; /* by the number of their stream */
-    char labels[MERGE_STREAMS][DECODE_NAME_BYTES + 1];
+    struct feeds feeds;
     struct feed_sink sink;
     struct kube_loop_task printing;
     struct kube_loop_timer print_again, lingering;
@@ -79,20 +79,13 @@ static bool print_lines(struct follow *f, int64_t now_ms)
 
     while (merge_next(f->merge, now_ms, &line)) {
         buf_clear(&out);
-        (void)view_line(&out, &f->options->view, f->labels[line.stream], line.stream, &line, &impossible);
+        (void)view_line(&out, &f->options->view, feeds_label(&f->feeds, line.stream), line.stream, &line,
+                        &impossible);
         /* Of a line-buffered stream fwrite may count what it failed to write. */
         if (fwrite(out.data, 1, out.len, stdout) != out.len || ferror(stdout))
             return false;
     }
     return fflush(stdout) == 0;
-}
-
-static bool all_done(const struct follow *f)
-{
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        if (f->feeds[i].used && !f->feeds[i].done)
-            return false;
-    return merge_is_empty(f->merge);
 }
 
 static void print(void *ctx)
@@ -109,59 +102,14 @@ static void print(void *ctx)
         end_with(f, &err);
         return;
     }
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        feed_release(&f->feeds[i]);
+    feeds_release(&f->feeds);
     f->sink.blocked_ms += clock.mono_ms(clock.ctx) - began_ms;
     const int64_t due_ms = merge_due_ms(f->merge, now_ms);
     if (due_ms != INT64_MAX)
         kube_loop_timer_set(f->session->loop, &f->print_again, due_ms);
-    if (f->synced && (f->finished || f->deleted || !f->options->follow) && all_done(f))
+    if (f->synced && (f->finished || f->deleted || !f->options->follow) && feeds_done(&f->feeds) &&
+        merge_is_empty(f->merge))
         kube_loop_stop(f->session->loop);
-}
-
-static struct feed *feed_of(struct follow *f, const char *uid)
-{
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        if (f->feeds[i].used && !strcmp(f->feeds[i].uid, uid))
-            return &f->feeds[i];
-    return NULL;
-}
-
-/* A free number. That of a pod that exists stays its own, lest its log be read again. */
-static int free_stream(struct follow *f)
-{
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        if ((!f->feeds[i].used || (f->feeds[i].done && f->feeds[i].gone)) &&
-            merge_open(f->merge, i, kube_loop_now_ms(f->session->loop)))
-            return i;
-    return -1;
-}
-
-static void begin_feed(struct follow *f, const struct pod *pod, bool ended)
-{
-    const size_t job_len = strlen(f->job->name);
-    const bool has_prefix = !strncmp(pod->name, f->job->name, job_len) && pod->name[job_len] == '-';
-    const int i = free_stream(f);
-
-    if (i < 0) {
-        say("kubectl ptj logs", "pod %s: not shown: %d logs are read already", pod->name, MERGE_STREAMS);
-        return;
-    }
-    struct feed *feed = &f->feeds[i];
-    *feed = (struct feed){.session = f->session,
-                          .merge = f->merge,
-                          .options = &f->options->feed,
-                          .sink = &f->sink,
-                          .stream = i,
-                          .once = !f->options->follow || f->finished,
-                          .ended = ended,
-                          .listed = true};
-    snprintf(feed->pod, sizeof(feed->pod), "%s", pod->name);
-    snprintf(feed->uid, sizeof(feed->uid), "%s", pod->uid);
-    snprintf(feed->container, sizeof(feed->container), "%s", pod->training.name);
-    snprintf(f->labels[i], sizeof(f->labels[i]), "%s", pod->name + (has_prefix ? job_len + 1 : 0));
-    f->has_pods = true;
-    feed_begin(feed);
 }
 
 static bool waits(const struct follow *f)
@@ -172,12 +120,8 @@ static bool waits(const struct follow *f)
 /* Beside logs that are shown it is not said that another pod is late. */
 static void wait_for_pod(struct follow *f, const struct pod *pod)
 {
-    bool shows = false;
-
     f->has_pods = true;
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        shows |= f->feeds[i].used && !f->feeds[i].done;
-    if (!shows && waits(f))
+    if (feeds_done(&f->feeds) && waits(f))
         notes_wait_for_pod(&f->notes, pod);
 }
 
@@ -195,19 +139,18 @@ static bool is_ours(const struct follow *f, const struct pod *pod)
 
 static void see_pod(struct follow *f, const struct pod *pod)
 {
-    struct feed *feed = feed_of(f, pod->uid);
-    const bool ended = pod->training.state == CONTAINER_TERMINATED;
+    const bool begun =
+        pod->training.state == CONTAINER_TERMINATED || pod->training.state == CONTAINER_RUNNING;
 
-    if (feed) {
-        feed->listed = true;
-        feed->ended |= ended;
-        feed_update(feed);
-    } else if (is_ours(f, pod) && (ended || pod->training.state == CONTAINER_RUNNING)) {
-        begin_feed(f, pod, ended);
-    } else if (is_ours(f, pod) && !pod_ended(pod)) {
+    print_soon(f);
+    if (feeds_update(&f->feeds, pod) || !is_ours(f, pod))
+        return;
+    if (begun) {
+        f->has_pods = true;
+        feeds_begin(&f->feeds, pod, f->job->name, !waits(f));
+    } else if (!pod_ended(pod)) {
         wait_for_pod(f, pod);
     }
-    print_soon(f);
 }
 
 static void on_pod(void *ctx, const cJSON *object)
@@ -220,38 +163,28 @@ static void on_pod(void *ctx, const cJSON *object)
     pod_free(pod);
 }
 
-static void pod_is_gone(struct follow *f, struct feed *feed)
-{
-    feed->gone = feed->ended = true;
-    feed_update(feed);
-    print_soon(f);
-}
-
 static void on_pod_gone(void *ctx, const cJSON *object)
 {
     struct follow *f = ctx;
     const char *uid = json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid");
-    struct feed *feed = uid ? feed_of(f, uid) : NULL;
 
-    if (feed)
-        pod_is_gone(f, feed);
+    if (uid)
+        feeds_gone(&f->feeds, uid);
+    print_soon(f);
 }
 
 static void on_pods_begin(void *ctx)
 {
     struct follow *f = ctx;
 
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        f->feeds[i].listed = false;
+    feeds_list_begin(&f->feeds);
 }
 
 static void on_pods_end(void *ctx)
 {
     struct follow *f = ctx;
 
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        if (f->feeds[i].used && !f->feeds[i].gone && !f->feeds[i].listed)
-            pod_is_gone(f, &f->feeds[i]);
+    feeds_list_end(&f->feeds);
     f->synced = true;
     wait_for_job(f);
     print_soon(f);
@@ -261,8 +194,7 @@ static void linger_no_more(void *ctx)
 {
     struct follow *f = ctx;
 
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        feed_read_out(&f->feeds[i]);
+    feeds_read_out(&f->feeds);
     print_soon(f);
 }
 
@@ -293,7 +225,7 @@ static void see_attempt(struct follow *f)
     f->attempt = st->attempt;
     notes_forget(&f->notes);
     f->has_pods = false;
-    if (f->options->follow && !f->finished)
+    if (waits(f))
         say("kubectl ptj logs", "attempt %d of %s begins%s%s", st->attempt, f->job->name,
             why->state == COND_TRUE && why->message && why->message[0] ? ": " : "",
             why->state == COND_TRUE && why->message ? why->message : "");
@@ -392,6 +324,10 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     f->attempt = job->status.attempt;
     f->finished = jobstatus_finished(&job->status);
     f->sink = (struct feed_sink){.ctx = f, .moved = on_moved, .trouble = on_trouble, .fatal = on_fatal};
+    f->feeds.session = s;
+    f->feeds.merge = f->merge;
+    f->feeds.options = &o->feed;
+    f->feeds.sink = &f->sink;
     f->printing = (struct kube_loop_task){.run = print, .ctx = f};
     f->print_again = (struct kube_loop_timer){.fire = print, .ctx = f};
     f->lingering = (struct kube_loop_timer){.fire = linger_no_more, .ctx = f};
@@ -410,8 +346,7 @@ int follow_job(struct session *s, struct trainjob *job, const struct follow_opti
     int status = kube_loop_run(s->loop, err);
     if (status == 0)
         status = status_of(f, err);
-    for (int i = 0; i < MERGE_STREAMS; i++)
-        feed_close(&f->feeds[i]);
+    feeds_close(&f->feeds);
     jobfeed_free(f->watch);
     kube_loop_timer_cancel(s->loop, &f->print_again);
     kube_loop_timer_cancel(s->loop, &f->lingering);
