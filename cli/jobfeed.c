@@ -1,7 +1,8 @@
-/* jobfeed.c - reflectors for jobs, their events and pods, begun anew when the server is lost. */
+/* jobfeed.c - the streams of jobs, of their events and of pods, and what is said of a server that is lost. */
 #include "cli/jobfeed.h"
 
 #include "cli/shown.h"
+#include "cli/stream.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "operator/api/pod.h"
@@ -10,22 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One collection. */
-struct stream {
-    struct jobfeed *feed;
-    struct kube_request what; /* for messages */
-    struct kube_watcher_options options;
-    struct watcher_sink sink;
-    struct reflector *reflector;
-    struct kube_loop_task drop; /* a reflector is not freed inside its own callback */
-    struct kube_loop_timer again;
-    int failures;      /* in a row */
-    int64_t failed_ms; /* when the first failure since the last list happened; 0: none did */
-    bool lost;         /* as was told */
-    bool synced;       /* a list was complete, ever */
-    int64_t synced_ms; /* the last time; monotonic */
-};
 
 struct jobfeed {
     struct jobfeed_options o;
@@ -36,9 +21,9 @@ struct jobfeed {
     bool over;
 };
 
-static int64_t now_mono(const struct jobfeed *f)
+static const struct jobfeed *owner_of(const struct stream *s)
 {
-    return kube_loop_now_ms(f->o.session->loop);
+    return s->owner;
 }
 
 static int64_t now_wall(const struct jobfeed *f)
@@ -48,49 +33,15 @@ static int64_t now_wall(const struct jobfeed *f)
     return c.wall_ms(c.ctx);
 }
 
-static void begin(void *ctx)
-{
-    struct stream *s = ctx;
-
-    reflector_free(s->reflector);
-    s->reflector = reflector_new(s->feed->o.session->loop, &s->feed->o.session->api, &s->options, &s->sink);
-    reflector_start(s->reflector);
-}
-
-static void begin_later(struct stream *s, int64_t delay_ms)
-{
-    kube_loop_timer_set(s->feed->o.session->loop, &s->again, now_mono(s->feed) + delay_ms);
-}
-
-/* How long to wait after the n-th failure in a row. */
-static int64_t delay_of(int n)
-{
-    int64_t delay = JOBFEED_RETRY_MS;
-
-    for (int i = 1; i < n && delay < JOBFEED_RETRY_MAX_MS; i++)
-        delay *= 2;
-    return delay < JOBFEED_RETRY_MAX_MS ? delay : JOBFEED_RETRY_MAX_MS;
-}
-
-static void drop(void *ctx)
-{
-    struct stream *s = ctx;
-
-    reflector_free(s->reflector);
-    s->reflector = NULL;
-}
-
-/* A reflector waits up to a minute between tries, and after a short loss it resumes a watch on which nothing need come for as
- * long: nobody would know that the server is back. A new list tells at once. */
 static void on_lost(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->feed;
+    struct jobfeed *f = s->owner;
     struct err shown = *err;
 
     if (f->over)
         return;
-    kube_loop_task_add(f->o.session->loop, &s->drop);
+    stream_failed(s);
     (void)session_explain(f->o.session, &s->what, &shown);
     if (!s->synced) {
         f->over = true;
@@ -98,16 +49,9 @@ static void on_lost(void *ctx, const struct err *err)
         f->o.failed(f->o.ctx, &shown);
         return;
     }
-    if (!s->failed_ms)
-        s->failed_ms = now_wall(f);
-    if (now_mono(f) - s->synced_ms >= JOBFEED_GOOD_MS)
-        s->failures = 0;
-    s->synced_ms = INT64_MAX / 2;
-    begin_later(s, delay_of(++s->failures));
     /* Connections that are cut and made again at once are nobody's trouble. */
-    if (s->failures < 2)
+    if (!s->lost)
         return;
-    s->lost = true;
     if (!f->trouble.since_ms)
         f->trouble.since_ms = s->failed_ms;
     shown_text(f->trouble.why, sizeof(f->trouble.why), shown.msg);
@@ -118,7 +62,7 @@ static void on_lost(void *ctx, const struct err *err)
 static void on_events_problem(void *ctx, const struct err *err)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->feed;
+    struct jobfeed *f = s->owner;
     struct err shown = *err;
 
     s->failures++;
@@ -132,13 +76,10 @@ static void on_events_problem(void *ctx, const struct err *err)
 /* A list is complete. */
 static void found(struct stream *s)
 {
-    struct jobfeed *f = s->feed;
+    struct jobfeed *f = s->owner;
     const bool told = f->trouble.since_ms;
 
-    s->synced_ms = now_mono(f);
-    s->failed_ms = 0;
-    s->lost = false;
-    s->synced = true;
+    stream_found(s);
     if (f->jobs.lost || f->pods.lost || !f->jobs.synced)
         return;
     f->trouble.since_ms = 0;
@@ -151,19 +92,19 @@ static void on_jobs_begin(void *ctx)
 {
     const struct stream *s = ctx;
 
-    s->feed->o.list_begin(s->feed->o.ctx);
+    owner_of(s)->o.list_begin(owner_of(s)->o.ctx);
 }
 
 static void on_jobs_end(void *ctx)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->feed;
+    struct jobfeed *f = s->owner;
     const bool is_first = !s->synced;
 
     kube_loop_timer_cancel(f->o.session->loop, &f->late);
     f->o.list_end(f->o.ctx);
     if (f->o.events && (is_first || f->events.failures))
-        begin_later(&f->events, 0);
+        stream_begin_later(&f->events, 0);
     found(s);
 }
 
@@ -171,7 +112,7 @@ static void on_job(void *ctx, const cJSON *object)
 {
     const struct stream *s = ctx;
 
-    s->feed->o.job(s->feed->o.ctx, object);
+    owner_of(s)->o.job(owner_of(s)->o.ctx, object);
 }
 
 static void on_job_removed(void *ctx, const cJSON *object)
@@ -179,7 +120,7 @@ static void on_job_removed(void *ctx, const cJSON *object)
     const struct stream *s = ctx;
     const cJSON *meta = json_find(object, (const char *[]){"metadata", NULL});
 
-    s->feed->o.removed(s->feed->o.ctx, json_str(meta, "namespace"), json_str(meta, "name"));
+    owner_of(s)->o.removed(owner_of(s)->o.ctx, json_str(meta, "namespace"), json_str(meta, "name"));
 }
 
 /* Its names are all that can be shown. */
@@ -192,7 +133,7 @@ static void on_job_unreadable(void *ctx, const cJSON *names, const struct err *w
 static void on_events_end(void *ctx)
 {
     struct stream *s = ctx;
-    struct jobfeed *f = s->feed;
+    struct jobfeed *f = s->owner;
     const bool told = f->trouble.events[0];
 
     s->failures = 0;
@@ -205,21 +146,21 @@ static void on_event(void *ctx, const cJSON *object)
 {
     const struct stream *s = ctx;
 
-    s->feed->o.event(s->feed->o.ctx, object);
+    owner_of(s)->o.event(owner_of(s)->o.ctx, object);
 }
 
 static void on_pods_begin(void *ctx)
 {
     const struct stream *s = ctx;
 
-    s->feed->o.pods->list_begin(s->feed->o.ctx);
+    owner_of(s)->o.pods->list_begin(owner_of(s)->o.ctx);
 }
 
 static void on_pods_end(void *ctx)
 {
     struct stream *s = ctx;
 
-    s->feed->o.pods->list_end(s->feed->o.ctx);
+    owner_of(s)->o.pods->list_end(owner_of(s)->o.ctx);
     found(s);
 }
 
@@ -227,14 +168,14 @@ static void on_pod(void *ctx, const cJSON *object)
 {
     const struct stream *s = ctx;
 
-    s->feed->o.pods->pod(s->feed->o.ctx, object);
+    owner_of(s)->o.pods->pod(owner_of(s)->o.ctx, object);
 }
 
 static void on_pod_removed(void *ctx, const cJSON *object)
 {
     const struct stream *s = ctx;
 
-    s->feed->o.pods->removed(s->feed->o.ctx, object);
+    owner_of(s)->o.pods->removed(owner_of(s)->o.ctx, object);
 }
 
 static void pass_over(void *ctx)
@@ -282,19 +223,13 @@ static void on_late(void *ctx)
 static void prepare(struct stream *s, struct jobfeed *f, const struct kube_resource *resource,
                     const char *fields, const char *labels, const struct watcher_sink *sink)
 {
-    *s = (struct stream){
-        .feed = f,
-        .what = {.verb = KUBE_WATCH, .resource = resource, .ns = f->o.ns},
-        .options = {.resource = *resource,
-                    .ns = f->o.ns,
-                    .label_selector = labels,
-                    .field_selector = fields && fields[0] ? fields : NULL,
-                    .seed = (uint64_t)now_wall(f)},
-        .sink = *sink,
-        .drop = {.run = drop, .ctx = s},
-        .again = {.fire = begin, .ctx = s},
-    };
-    s->sink.ctx = s;
+    const struct kube_request what = {.verb = KUBE_WATCH,
+                                      .resource = resource,
+                                      .ns = f->o.ns,
+                                      .label_selector = labels,
+                                      .field_selector = fields && fields[0] ? fields : NULL};
+
+    stream_init(s, f->o.session, f, &what, sink);
 }
 
 struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
@@ -312,24 +247,17 @@ struct jobfeed *jobfeed_new(const struct jobfeed_options *options)
     prepare(&f->events, f, &KUBE_EVENTS, f->event_fields, NULL, &EVENTS);
     prepare(&f->pods, f, &KUBE_PODS, NULL, f->pod_labels, &PODS);
     f->late = (struct kube_loop_timer){.fire = on_late, .ctx = f};
-    kube_loop_timer_set(f->o.session->loop, &f->late, now_mono(f) + JOBFEED_LATE_MS);
-    begin(&f->jobs);
+    kube_loop_timer_set(f->o.session->loop, &f->late, kube_loop_now_ms(f->o.session->loop) + JOBFEED_LATE_MS);
+    stream_begin(&f->jobs);
     if (f->o.pods)
-        begin(&f->pods);
+        stream_begin(&f->pods);
     return f;
-}
-
-static void end(struct stream *s)
-{
-    kube_loop_task_cancel(s->feed->o.session->loop, &s->drop);
-    kube_loop_timer_cancel(s->feed->o.session->loop, &s->again);
-    reflector_free(TAKE(s->reflector));
 }
 
 void jobfeed_list_pods(struct jobfeed *f)
 {
-    end(&f->pods);
-    begin(&f->pods);
+    stream_end(&f->pods);
+    stream_begin(&f->pods);
 }
 
 void jobfeed_free(struct jobfeed *f)
@@ -337,9 +265,9 @@ void jobfeed_free(struct jobfeed *f)
     if (!f)
         return;
     kube_loop_timer_cancel(f->o.session->loop, &f->late);
-    end(&f->jobs);
-    end(&f->events);
-    end(&f->pods);
+    stream_end(&f->jobs);
+    stream_end(&f->events);
+    stream_end(&f->pods);
     free(f);
 }
 

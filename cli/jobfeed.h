@@ -13,14 +13,9 @@
 #define TK_CLI_JOBFEED_H
 
 #include "cli/session.h"
-#include "kube/reflector.h"
 
 enum {
-    JOBFEED_RETRY_MS =
-        500, /* after the first failure, of which nothing is said yet; then twice as long each time */
-    JOBFEED_RETRY_MAX_MS = 5000,
-    JOBFEED_GOOD_MS = 10000, /* a connection that lasted so long was good: the next failure is a first one */
-    JOBFEED_LATE_MS = 2000,  /* a server that has not answered after so long is slow */
+    JOBFEED_LATE_MS = 2000, /* a server that has not answered after so long is slow */
 };
 
 struct jobfeed_pods {
