@@ -97,7 +97,7 @@ static void test_times_out(void **state)
 
     ptj_put_job(p, "a", "{}", "{\"phase\":\"Pending\",\"reason\":\"ImagePullBackOff\"}");
     ptj_expect(p, RUN("wait", "a", "--timeout=1"), 124, NULL, "timed out: a is Pending (ImagePullBackOff)\n");
-    ptj_expect(p, RUN("wait", "b", "--timeout=1"), 124, NULL, "timed out: there is no training job \"b\"");
+    ptj_expect(p, RUN("wait", "b", "--timeout=0s"), 124, NULL, "timed out: there is no training job \"b\"");
 }
 
 int main(int argc, char **argv)

@@ -21,7 +21,7 @@
     "{\"phase\":\"Running\",\"ready\":\"2/"                                                                  \
     "2\",\"progress\":{\"time\":\"2026-11-24T11:59:50Z\",\"percent\":" percent ",\"loss\":0.5}}"
 
-enum { IDLE_MS = 700, COLUMNS = 90, ROWS = 12 };
+enum { COLUMNS = 90, ROWS = 12 };
 
 static int begin(void **state)
 {
@@ -94,14 +94,14 @@ static void test_frames(void **state)
     }
     onpty_until(&t, " 59 ");
     assert_true(t.vt.updates - before <= (clock_mono_ms() - begin_ms) / DISPLAY_FRAME_MS + 2);
-    fake_settle(p->server);
-    while (onpty_read(&t, IDLE_MS))
-        ;
-    const long reads = t.reads;
+    const long updates = t.vt.updates;
+    assert_false(onpty_read(&t, DISPLAY_FRAME_MS)); /* what comes next may be drawn at once */
     ptj_put_job(p, "bert", "{\"some\":\"thing that is not shown\"}", "{}");
     fake_settle(p->server);
-    assert_false(onpty_read(&t, IDLE_MS));
-    assert_int_equal(t.reads, reads);
+    assert_false(onpty_read(&t, DISPLAY_FRAME_MS));
+    ptj_put_job(p, "bert", "{}", "{\"restarts\":60}");
+    onpty_until(&t, " 60 ");
+    assert_int_equal(t.vt.updates, updates + 1);
     onpty_end(&t);
 }
 
@@ -128,38 +128,30 @@ static void test_resize(void **state)
     onpty_end(&t);
 }
 
-static void expect_death(struct ptj *p, int signal)
-{
-    struct onpty t;
-
-    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
-    onpty_until(&t, "47%");
-    kill(t.pid, signal);
-    assert_int_equal(onpty_wait(&t), 128 + signal);
-    if (signal != SIGHUP)
-        expect_given_back(&t, signal == SIGTERM ? "47%" : "");
-    onpty_end(&t);
-}
-
+/* Each of these ends it; the terminal is given back. All at once, since each waits for its first frame. */
 static void test_signals(void **state)
 {
-    struct onpty t;
+    static const struct {
+        int signal;
+        const char *key;  /* that sends it; NULL: kill does */
+        const char *last; /* what is left on the screen; NULL: nobody looks */
+    } ENDS[] = {{SIGTERM, NULL, "47%"}, {SIGSEGV, NULL, ""},     {SIGABRT, NULL, ""},
+                {SIGHUP, NULL, NULL},   {SIGINT, "\x03", "47%"}, {SIGQUIT, "\x1c", ""}};
+    static struct onpty t[ARRAY_LEN(ENDS)];
 
-    expect_death(*state, SIGTERM);
-    expect_death(*state, SIGSEGV);
-    expect_death(*state, SIGABRT);
-    onpty_start(&t, *state, RUN("watch"), COLUMNS, ROWS);
-    onpty_until(&t, "47%");
-    onpty_keys(&t, "\x03");
-    assert_int_equal(onpty_wait(&t), 128 + SIGINT);
-    expect_given_back(&t, "47%");
-    onpty_end(&t);
-    onpty_start(&t, *state, RUN("watch"), COLUMNS, ROWS);
-    onpty_until(&t, "47%");
-    onpty_keys(&t, "\x1c");
-    assert_int_equal(onpty_wait(&t), 128 + SIGQUIT);
-    expect_given_back(&t, "");
-    onpty_end(&t);
+    for (size_t i = 0; i < ARRAY_LEN(ENDS); i++)
+        onpty_start(&t[i], *state, RUN("watch"), COLUMNS, ROWS);
+    for (size_t i = 0; i < ARRAY_LEN(ENDS); i++) {
+        onpty_until(&t[i], "47%");
+        if (ENDS[i].key)
+            onpty_keys(&t[i], ENDS[i].key);
+        else
+            kill(t[i].pid, ENDS[i].signal);
+        assert_int_equal(onpty_wait(&t[i]), 128 + ENDS[i].signal);
+        if (ENDS[i].last)
+            expect_given_back(&t[i], ENDS[i].last);
+        onpty_end(&t[i]);
+    }
 }
 
 /* Under a shell: Ctrl-Z gives the terminal back, fg takes it again. */
@@ -206,11 +198,17 @@ static void lose(struct ptj *p)
     fake_close_watches(p->server);
 }
 
-static void test_lost_server(void **state)
+/* Beside each other, since each takes the program's own time: a server that is lost and comes back, and one that never answers. */
+static void test_lost_and_slow_server(void **state)
 {
-    struct ptj *p = *state;
-    struct onpty t;
+    static const struct fake_fault_plan HANGS = {.request = 1, .fault = FAKE_HANG_BEFORE};
+    struct ptj *p = *state, slow;
+    struct onpty t, waiting;
 
+    ptj_begin(&slow, ptj_program);
+    fake_plan_fault(slow.server, &HANGS);
+    onpty_start(&waiting, &slow, RUN("watch"), COLUMNS, ROWS);
+    onpty_until(&waiting, "Asking for the training jobs in namespace team");
     onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
     onpty_until(&t, "47%");
     fake_settle(p->server);
@@ -223,21 +221,11 @@ static void test_lost_server(void **state)
     onpty_until(&t, "60%");
     onpty_until(&t, "q quits");
     onpty_end(&t);
-}
-
-static void test_slow_server(void **state)
-{
-    static const struct fake_fault_plan HANGS = {.request = 1, .fault = FAKE_HANG_BEFORE};
-    struct ptj *p = *state;
-    struct onpty t;
-
-    fake_plan_fault(p->server, &HANGS);
-    onpty_start(&t, p, RUN("watch"), COLUMNS, ROWS);
-    onpty_until(&t, "Asking for the training jobs in namespace team");
-    onpty_until(&t, "No answer since ");
-    onpty_keys(&t, "q");
-    assert_int_equal(onpty_wait(&t), 0);
-    onpty_end(&t);
+    onpty_until(&waiting, "No answer since ");
+    onpty_keys(&waiting, "q");
+    assert_int_equal(onpty_wait(&waiting), 0);
+    onpty_end(&waiting);
+    ptj_end(&slow);
 }
 
 static void test_rights(void **state)
@@ -412,8 +400,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_resize, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_signals, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_stop_and_go_on, begin, ptj_teardown),
-        cmocka_unit_test_setup_teardown(test_lost_server, begin, ptj_teardown),
-        cmocka_unit_test_setup_teardown(test_slow_server, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_lost_and_slow_server, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_one_job_on_a_terminal, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_pipe, begin, ptj_teardown),
