@@ -1,91 +1,18 @@
 /* screen.c - lay a finding out: the parts that must be there first, then as much of the log as there is room. */
 #include "cli/why/screen.h"
 
-#include "cli/shown.h"
 #include "cli/why/fine.h"
+#include "cli/why/lines.h"
 #include "cli/why/next.h"
 #include "operator/plan/rootcause.h"
 
 #include <string.h>
 
 enum {
-    LINES_MAX = 400,
-    TEXT_BYTES = 16 << 10, /* of one line before it is wrapped */
-    INDENT = 10,
     MESSAGE_ROWS = 4,
     GAP_ROWS = 2,
     LOG_LINES_ALL = WHY_LOG_LINES,
 };
-
-struct lines {
-    struct arena *a;
-    int columns;
-    const char *at[LINES_MAX];
-    int n;
-};
-
-static void add(struct lines *l, const char *line)
-{
-    if (l->n < LINES_MAX)
-        l->at[l->n++] = line;
-}
-
-/* The text, safe for a terminal. */
-static const char *safe(struct arena *a, struct sv text)
-{
-    cleanup_buf struct buf shown = BUF_INIT(TEXT_BYTES);
-    struct err ignored;
-
-    if (text.len > TEXT_BYTES / 2)
-        text.len = TEXT_BYTES / 2;
-    (void)shown_line(&shown, text, &ignored);
-    return arena_strdup(a, buf_str(&shown));
-}
-
-/* How much of the text goes into one line: to the last space that fits, if there is any. */
-static size_t line_length(struct sv text, size_t columns)
-{
-    const size_t fit = shown_fit(text, columns);
-    size_t at = fit;
-
-    if (fit == text.len || text.p[fit] == ' ')
-        return fit;
-    while (at > 0 && text.p[at - 1] != ' ')
-        at--;
-    return at ? at : fit ? fit : 1;
-}
-
-/* Add text behind `before`, further lines below its end; `rows` at most, of which the last ends with "...". 0: all. */
-static void add_wrapped(struct lines *l, const char *before, const char *text, int rows)
-{
-    struct sv rest = sv_from(safe(l->a, sv_from(text)));
-    const size_t indent = strlen(before);
-    const size_t columns = l->columns ? (size_t)l->columns - indent : TEXT_BYTES;
-
-    for (int row = 1; rest.len || row == 1; row++) {
-        const bool cut = row == rows && shown_columns(rest) > columns;
-        size_t len = cut ? shown_fit(rest, columns - 3) : line_length(rest, columns);
-        size_t end = len;
-        while (end > 0 && rest.p[end - 1] == ' ')
-            end--;
-        add(l, arena_printf(l->a, "%*s%.*s%s", (int)indent, row == 1 ? before : "", (int)end, rest.p,
-                            cut ? "..." : ""));
-        if (cut)
-            return;
-        while (len < rest.len && rest.p[len] == ' ')
-            len++;
-        rest = (struct sv){rest.p + len, rest.len - len};
-    }
-}
-
-/* A line of a log is cut, not wrapped: its beginning tells most. */
-static void add_cut(struct lines *l, const char *before, struct sv text)
-{
-    const char *shown = safe(l->a, text);
-    const size_t columns = l->columns ? (size_t)l->columns - strlen(before) : TEXT_BYTES;
-
-    add(l, arena_printf(l->a, "%s%.*s", before, (int)shown_fit(sv_from(shown), columns), shown));
-}
 
 static const cJSON *template_container(const struct trainjob *job, const char *pod)
 {
@@ -178,12 +105,12 @@ static void add_head(struct lines *l, const struct why_facts *f, const struct fi
         headline = arena_printf(l->a, "%s: %s", headline, subject);
     if (reason && strstr(reason, "LimitExceeded")) /* of backoffLimit, disruptions, admissions */
         headline = arena_printf(l->a, "%s, at last: %s", reason, headline);
-    add_wrapped(l, arena_printf(l->a, "%s: ", state[0] ? state : "New"), headline, 2);
-    add_wrapped(l, "  ", where(f, g, l->a), all ? 0 : 2);
+    lines_wrapped(l, arena_printf(l->a, "%s: ", state[0] ? state : "New"), headline, 2);
+    lines_wrapped(l, "  ", where(f, g, l->a), all ? 0 : 2);
     if (g->kind == WHY_FAILURE)
         message = all ? message : rootcause_line(message, l->a);
     if (message[0])
-        add_wrapped(l, "  ", message, all ? 0 : MESSAGE_ROWS);
+        lines_wrapped(l, "  ", message, all ? 0 : MESSAGE_ROWS);
 }
 
 /* Earlier failures of the job, the newest first: how often which. */
@@ -203,7 +130,7 @@ static void add_before(struct lines *l, const struct why_facts *f, const struct 
                             next_span(f->now_ms - e->time_ms, l->a));
     }
     if (n)
-        add_wrapped(l, "Before:   ", text, all ? 0 : 2);
+        lines_wrapped(l, "Before:   ", text, all ? 0 : 2);
 }
 
 /* What the events say, each once. */
@@ -212,15 +139,15 @@ static void add_events(struct lines *l, const struct why_facts *f)
     const cJSON *e;
 
     if (cJSON_GetArraySize(f->events))
-        add(l, "");
+        lines_add(l, "");
     cJSON_ArrayForEach(e, f->events)
     {
         const char *reason = json_str(e, "reason"), *message = json_str(e, "message");
         const char *name = json_str(json_find(e, (const char *[]){"involvedObject", NULL}), "name");
-        add_wrapped(l, "Event:    ",
-                    arena_printf(l->a, "%s: %s: %s", name ? name : "-", reason ? reason : "-",
-                                 message ? message : ""),
-                    0);
+        lines_wrapped(l, "Event:    ",
+                      arena_printf(l->a, "%s: %s: %s", name ? name : "-", reason ? reason : "-",
+                                   message ? message : ""),
+                      0);
     }
 }
 
@@ -238,13 +165,13 @@ static void add_log(struct lines *l, const struct why_facts *f, const struct fin
         n++;
     if (!n || rows < 3)
         return;
-    add(l, "");
-    add_cut(l, "",
-            sv_from(arena_printf(l->a, "Last lines%s%s:", g->pod ? " of " : "", g->pod ? g->pod : "")));
+    lines_add(l, "");
+    lines_cut(l, "",
+              sv_from(arena_printf(l->a, "Last lines%s%s:", g->pod ? " of " : "", g->pod ? g->pod : "")));
     skip = n - (rows - 2);
     for (rest = text; rest.len && sv_next(&rest, '\n', &line);)
         if (skip-- <= 0)
-            add_cut(l, "  ", line);
+            lines_cut(l, "  ", line);
 }
 
 static void add_note(struct lines *l, const struct why_facts *f)
@@ -252,33 +179,25 @@ static void add_note(struct lines *l, const struct why_facts *f)
     const struct jobstatus *st = &f->job->status;
 
     if (st->phase != JOB_NONE && st->observed_generation < f->job->generation)
-        add_wrapped(
+        lines_wrapped(
             l, "Note:     ", "the operator has not seen the newest spec yet: this is about an older one.", 0);
 }
 
 static void add_tail(struct lines *l, const struct why_facts *f, const struct finding *g,
                      const struct cause *c, bool all)
 {
-    add(l, "");
+    lines_add(l, "");
     add_before(l, f, g, all);
     for (int i = 0; i < f->n_gaps && (all || i < GAP_ROWS); i++)
-        add_wrapped(l, "Not read: ", f->gaps[i], all ? 0 : 1);
+        lines_wrapped(l, "Not read: ", f->gaps[i], all ? 0 : 1);
     add_note(l, f);
-    add_wrapped(l, "Operator: ", fill(f, g, c, next_of(f, g, c, l->a), l->a), 0);
-    add_wrapped(l, "Do:       ", fill(f, g, c, c->todo, l->a), 0);
+    lines_wrapped(l, "Operator: ", fill(f, g, c, next_of(f, g, c, l->a), l->a), 0);
+    lines_wrapped(l, "Do:       ", fill(f, g, c, c->todo, l->a), 0);
     if (jobstatus_finished(&f->job->status))
-        add_wrapped(l, "          ",
-                    arena_printf(l->a, "Then kubectl delete ptj %s -n %s, and apply the corrected job.",
-                                 f->job->name, f->job->ns),
-                    0);
-}
-
-static int print(const struct lines *l, struct buf *out, struct err *err)
-{
-    for (int i = 0; i < l->n; i++)
-        if (buf_puts(out, l->at[i], err) < 0 || buf_puts(out, "\n", err) < 0)
-            return -1;
-    return 0;
+        lines_wrapped(l, "          ",
+                      arena_printf(l->a, "Then kubectl delete ptj %s -n %s, and apply the corrected job.",
+                                   f->job->name, f->job->ns),
+                      0);
 }
 
 int screen_print(const struct why_facts *f, struct screen_size size, struct buf *out, struct err *err)
@@ -291,15 +210,15 @@ int screen_print(const struct why_facts *f, struct screen_size size, struct buf 
     *head = *tail = (struct lines){.a = &a, .columns = size.columns};
     if (g.kind == WHY_FINE) {
         const struct fine fine = fine_of(f, &a);
-        add_wrapped(head, "", fine.state, 0);
+        lines_wrapped(head, "", fine.state, 0);
         if (fine.detail[0])
-            add_wrapped(head, "  ", fine.detail, 0);
+            lines_wrapped(head, "  ", fine.detail, 0);
         add_before(head, f, &g, all);
         add_note(head, f);
         for (int i = 0; i < f->n_gaps && (all || i < GAP_ROWS); i++)
-            add_wrapped(head, "Not read: ", f->gaps[i], all ? 0 : 1);
-        add_wrapped(head, "Do:       ", fine.todo, 0);
-        return print(head, out, err);
+            lines_wrapped(head, "Not read: ", f->gaps[i], all ? 0 : 1);
+        lines_wrapped(head, "Do:       ", fine.todo, 0);
+        return lines_print(head, out, err);
     }
     const struct cause *c = cause_of(&g);
     add_head(head, f, &g, c, all);
@@ -307,5 +226,5 @@ int screen_print(const struct why_facts *f, struct screen_size size, struct buf 
     add_log(head, f, &g, all ? LOG_LINES_ALL : size.rows - 1 - head->n - tail->n);
     if (all)
         add_events(head, f);
-    return print(head, out, err) < 0 ? -1 : print(tail, out, err);
+    return lines_print(head, out, err) < 0 ? -1 : lines_print(tail, out, err);
 }
