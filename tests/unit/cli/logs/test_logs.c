@@ -18,7 +18,7 @@
 #define PODS "/api/v1/namespaces/team/pods"
 #define T "2026-01-01T00:00:"
 
-enum { PATIENCE = 3000, STEP_MS = 10, MANY = 64 };
+enum { PATIENCE = 60000, STEP_MS = 10, MANY = 64 };
 
 static void put_job(struct ptj *p, int replicas, const char *status)
 {
