@@ -15,7 +15,7 @@ STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
 IMAGE = "localhost/torchkeeper/trainer:dev"
 SYSTEM = "torchkeeper-system"
 GROUP = "batch.tensorstack.dev"
-BOUND_S = 600  # bounds a hang of whatever is waited for; judges no speed
+BOUND_S = 1800  # bounds a hang of whatever is waited for; judges no speed: a busy machine may be twenty times slower
 
 
 class KubectlError(Exception):
