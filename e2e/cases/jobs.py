@@ -33,7 +33,8 @@ def until(file):
 
 
 def mounted(data, job):
-    """The job; its pods share a folder of this machine as /data."""
+    """The job; its pods share a folder of this machine as /data, whoever they run as."""
+    data.chmod(0o777)
     for replica in job["spec"]["replicaSpecs"]:
         pod = replica["template"]["spec"]
         pod["volumes"] = [{"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}]

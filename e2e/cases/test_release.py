@@ -114,7 +114,6 @@ def told(ns, names):
 
 def test_upgrade_restarts_no_job(ns, data, server, release, nothing_installed, tmp_path):
     """Jobs of 0.1.0 under the new operator and the new CRD: the same pods, no restart, and each ends as it must."""
-    data.chmod(0o777)
     install(registry.first_edition(tmp_path / "old", server))
     made = [jobs.mounted(data, job) for job in started(images(release)["trainer"])]
     names = [job["metadata"]["name"] for job in made]
