@@ -140,7 +140,11 @@ static void request(void *ctx)
     struct kube_http_request r;
     struct err err;
 
-    f->final = f->once || f->ended || f->gone;
+    if (f->gone) { /* its successor would answer, by the same name */
+        finish(f);
+        return;
+    }
+    f->final = f->once || f->ended;
     f->live = f->has_read && !f->final;
     f->got_bytes = f->held = false;
     const struct podlog log = {.pod = f->pod,
