@@ -42,10 +42,11 @@ PODS = ("[node-0]", "[node-1]")
 
 def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
     """Begun before there is a pod. Rank 1's pod is killed in the first attempt; each line of both attempts comes once, in order.
-    The pods go on when it has shown a line of both."""
+    The pods go on when it has shown a line of both, and the first one, whose success is the job's, waits for the other's end."""
     script = f"""echo "attempt $ATTEMPT line 1"; {until('read-$ATTEMPT')}
                 for i in 2 3 4 5 6; do echo "attempt $ATTEMPT line $i"; sleep 0.5; done
-                [ $ATTEMPT != 0 ] || {{ [ $RANK = 0 ] && sleep 600; exit 137; }}"""
+                [ $ATTEMPT != 0 ] || {{ [ $RANK = 0 ] && sleep 600; exit 137; }}
+                [ $RANK = 1 ] || {until('end')}"""
     apply(mounted(data, job("merged", replica(script, replicas=2), suspend=True)), namespace=ns)
     wait_phase("merged", ns, "Paused")
     reader = Follow("logs", "merged", "--timestamps", namespace=ns)
@@ -54,6 +55,8 @@ def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
         wait_for(lambda: f"attempt {attempt} of both pods: {reader.lines}", lambda n=attempt: reader.process.poll() is not None or all(
             any(line.startswith(pod) and line.endswith(f"attempt {n} line 1") for line in reader.lines) for pod in PODS))
         (data / f"read-{attempt}").touch()
+    wait_for(lambda: f"the end of pod 1: {reader.lines}", lambda: field("pod", "merged-node-1", ns, "status.phase") == "Succeeded")
+    (data / "end").touch()
     code, err = reader.end()
     end = status("merged", ns)
     assert (end["phase"], end["attempt"], end["backoffCount"], code) == ("Succeeded", 1, 1, 0), (end, err)
