@@ -5,14 +5,17 @@ import ctypes
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REPO = HERE.parent.parent
+sys.path.append(str(REPO / "tests"))
+import ports  # noqa: E402, F401 - for those who start a program of their own beside this
+
 OPERATOR_ACCOUNT = ("torchkeeper-system", "torchkeeper-operator")
 # Only what the operator asks for is written down: the log must not cost what is measured.
 AUDIT_POLICY = f"""apiVersion: audit.k8s.io/v1
@@ -23,23 +26,12 @@ rules:
 - {{level: None}}
 """
 PR_SET_PDEATHSIG = 1
-READY_S = 120
-STOP_S = 10
+READY_S = 600  # bounds a hang
+STOP_S = 60
 
 
 class RigError(Exception):
     pass
-
-
-def free_ports(n):
-    """Ports that nobody listens on now; all are held until all are known, so no two are the same."""
-    sockets = [socket.socket() for _ in range(n)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def _end_with_parent():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import measure
 from api import GROUP, Api, ApiError, Watch, head
-from rig import OPERATOR_ACCOUNT, REPO, Rig, RigError, free_ports
+from rig import OPERATOR_ACCOUNT, REPO, Rig, RigError, ports
 
 IN_FLIGHT = 8  # as many as the operator's own pool
 SETTLE_S = 3
@@ -109,7 +109,7 @@ class Bench:
                    n.get("status", {}).get("conditions", [])) for n in nodes)
 
     def start_operator(self):
-        port = free_ports(1)[0]
+        port = ports.take()
         self.operator = self.rig.start("ptj-operator", [
             *self.args.wrap, self.args.operator, f"--kubeconfig={self.config}",
             f"--metrics-bind-address=127.0.0.1:{port}", "--health-probe-bind-address=0",

@@ -170,9 +170,11 @@ static void request(void *ctx)
     struct kube_http_request r;
     struct err err;
 
-    if (is_endless(f))
+    if (f->gone) { /* its successor would answer, by the same name */
+        finish(f);
         return;
-    f->final = f->once || f->ended || f->gone;
+    }
+    f->final = f->once || f->ended;
     f->live = f->has_read && !f->final;
     f->got_bytes = f->held = false;
     const struct podlog log = {.pod = f->pod,

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from kube import SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
+from kube import BOUND_S, SYSTEM, OperatorKiller, kubectl, namespace_told, wait_for
 
 
 def make_namespace():
@@ -46,13 +46,13 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(params=["calm", "operator-killed"])
 def weather(request):
     """Each case that uses it runs twice; the second time the operator is killed again and again meanwhile."""
-    kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=60s")
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", "torchkeeper-operator", "--timeout=600s")
     if request.param == "calm":
         yield None
         return
     killer = OperatorKiller()
     killer.start()
     yield killer
-    killer.join(timeout=120)
+    killer.join(timeout=BOUND_S)
     assert killer.killed == killer.times, "the operator was not killed as often as planned"
-    wait_for("the operator to be back", lambda: "1/1" in kubectl("-n", SYSTEM, "get", "deployment", "--no-headers"), 60)
+    wait_for("the operator to be back", lambda: "1/1" in kubectl("-n", SYSTEM, "get", "deployment", "--no-headers"))

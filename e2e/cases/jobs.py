@@ -27,6 +27,21 @@ def job(name, *replicas, **spec):
     }
 
 
+def until(file):
+    """A script that ends when the test makes this file; for a job that is `mounted`."""
+    return f"until [ -e /data/{file} ]; do sleep 0.2; done"
+
+
+def mounted(data, job):
+    """The job; its pods share a folder of this machine as /data, whoever they run as."""
+    data.chmod(0o777)
+    for replica in job["spec"]["replicaSpecs"]:
+        pod = replica["template"]["spec"]
+        pod["volumes"] = [{"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}]
+        pod["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return job
+
+
 def pod(name, script):
     """One that no job has made."""
     return {

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[2]
@@ -13,6 +15,7 @@ STATE = Path(os.environ.get("TORCHKEEPER_STATE", "/var/lib/torchkeeper"))
 IMAGE = "localhost/torchkeeper/trainer:dev"
 SYSTEM = "torchkeeper-system"
 GROUP = "batch.tensorstack.dev"
+BOUND_S = 900  # bounds a hang of whatever is waited for; judges no speed: a busy machine may be ten times slower
 
 
 class KubectlError(Exception):
@@ -49,14 +52,14 @@ def apply(*objects, namespace):
     return kubectl("-n", namespace, "apply", "-f", "-", stdin=text)
 
 
-def wait_for(what, condition, timeout):
-    """Poll until condition() is true and return its value; the timeout bounds a hang, it judges no speed."""
-    deadline = time.monotonic() + timeout
+def wait_for(what, condition):
+    """Poll until condition() is true and return its value."""
+    deadline = time.monotonic() + BOUND_S
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < deadline, f"not within {timeout} s: {what() if callable(what) else what}"
+        assert time.monotonic() < deadline, f"not within {BOUND_S} s: {what() if callable(what) else what}"
         time.sleep(0.3)
 
 
@@ -64,11 +67,11 @@ def status(job, namespace):
     return (get("ptj", job, namespace) or {}).get("status", {})
 
 
-def wait_phase(job, namespace, *phases, timeout=180):
+def wait_phase(job, namespace, *phases):
     def show():
         return f"phase in {phases}: {json.dumps(status(job, namespace))}"
 
-    wait_for(show, lambda: status(job, namespace).get("phase") in phases, timeout)
+    wait_for(show, lambda: status(job, namespace).get("phase") in phases)
     return status(job, namespace)
 
 
@@ -89,6 +92,26 @@ def namespace_told(namespace):
     told += [f"--- {pod}\n" + kubectl("-n", namespace, "logs", pod, "--tail=60", check=False)[-6000:]
              for pod in kubectl("-n", namespace, "get", "pods", "-o", "name", check=False).split()[:8]]
     return "\n".join(told)
+
+
+@contextmanager
+def forwarded(namespace, what, *ports):
+    """Local ports, which kubectl chooses, for ports of a service or of a deployment's pod."""
+    process = subprocess.Popen(["kubectl", "-n", namespace, "port-forward", what, *(f":{p}" for p in ports)],
+                               stdout=subprocess.PIPE, text=True)
+    try:
+        local = {}
+        while len(local) < len(ports):
+            line = process.stdout.readline()
+            assert line, "kubectl port-forward ended"
+            found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)", line)
+            if found:
+                local[int(found[2])] = int(found[1])
+        yield local
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
 
 
 def audit(verb, resource, namespace, user="torchkeeper"):
@@ -139,9 +162,9 @@ class OperatorKiller(threading.Thread):
         self.times, self.pause, self.start_when, self.killed = times, pause, start, 0
 
     def run(self):
-        wait_for("the moment to begin killing", self.start_when, 120)
+        wait_for("the moment to begin killing", self.start_when)
         for _ in range(self.times):
-            wait_for("an operator to kill", operator_pids, 60)
+            wait_for("an operator to kill", operator_pids)
             time.sleep(self.pause)
             kill_operator()
             self.killed += 1

@@ -53,7 +53,7 @@ CASES = [
     Case("test_run: nproc gpu, none", "--nproc-per-node=gpu PROBE", long=True),
     Case("test_run: nproc xpu, none", "--nproc-per-node=xpu PROBE", long=True),
     Case("test_run: launch_elastic", "--nnodes=1:2 --nproc-per-node=2 --rdzv-backend=c10d --rdzv-endpoint=localhost:{port} "
-         "--rdzv-conf=\"'join_timeout=5,last_call_timeout=1,timeout=5'\" --rdzv-id=run7 PROBE"),
+         "--rdzv-conf=\"'join_timeout=600,last_call_timeout=1,timeout=600'\" --rdzv-id=run7 PROBE"),
     Case("test_run: launch_elastic_worker_raise_exception", "--nnodes=1:2 --nproc-per-node=2 --rdzv-backend=c10d "
          "--rdzv-endpoint=localhost:{port} --rdzv-conf=last_call_timeout=1 --rdzv-id=run7 PROBE raise=bad@1 wait", code=1),
     Case("test_run: standalone", "--nnodes=1 --nproc-per-node=2 --standalone PROBE"),

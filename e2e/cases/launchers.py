@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from kube import REPO
+from kube import BOUND_S, REPO
 
 TORCHRUN = REPO / "build/release/bin/torchrun"
 RANKS = REPO / "e2e/ranks"
-BOUND_S = 120  # no launch takes so long; it bounds a hang
 MODULES = {"torchrun": "torch.distributed.run", "launch": "torch.distributed.launch"}
 
 
@@ -118,11 +117,6 @@ class Theirs:
         self.process.wait()
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
-
-
 # ---- what is seen of a launch ----
 
 FRESH_ID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16}"
@@ -218,8 +212,8 @@ def alive(pid):
 
 
 def stay(pids):
-    """Wait until they are gone; those that are not after a while."""
-    give_up = time.monotonic() + 10
+    """Wait until they are gone; those that are not in the end."""
+    give_up = time.monotonic() + BOUND_S
     while (left_over := [pid for pid in pids if alive(pid)]) and time.monotonic() < give_up:
         time.sleep(0.02)
     return left_over

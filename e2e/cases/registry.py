@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
 
-from kube import REPO
+import ports
+from kube import BOUND_S, REPO
 
 FIRST_EDITION = "e057a9bc"  # the last commit of 0.1.0
 
@@ -42,14 +42,12 @@ class Registry:
     """A process with a folder of its own, on a free port of loopback: container runtimes speak plain http there."""
 
     def __init__(self, folder):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+        self.address = f"127.0.0.1:{ports.take()}"
         self.prefix, self.log = f"{self.address}/torchkeeper", folder / "registry.log"
         (folder / "registry.yml").write_text(CONFIG.format(folder=folder / "blobs", address=self.address))
         with self.log.open("w") as log:
             self.process = subprocess.Popen(["docker-registry", "serve", folder / "registry.yml"], stdout=log, stderr=log)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + BOUND_S
         while not answers(self.address):
             assert self.process.poll() is None and time.monotonic() < deadline, self.log.read_text()[-2000:]
             time.sleep(0.1)

@@ -27,7 +27,7 @@ def pid_of(part):
 def pod(ns):
     """A running pod; its restart count and UID tell whether it lived through a case."""
     apply(jobs.pod("witness", "sleep 600"), namespace=ns)
-    wait_for("the pod runs", lambda: field("pod", "witness", ns, "status.phase") == "Running", 60)
+    wait_for("the pod runs", lambda: field("pod", "witness", ns, "status.phase") == "Running")
     return ns
 
 
@@ -49,7 +49,7 @@ def test_up_mends_any_killed_part(pod):
         os.kill(pid_of(part), signal.SIGKILL)
         assert cluster("up").returncode == 0, part
         assert cluster("status").returncode == 0, part
-        wait_for(part, lambda: witness(pod) == before, 60)
+        wait_for(part, lambda: witness(pod) == before)
     assert kubectl("-n", pod, "exec", "witness", "--", "echo", "alive").strip() == "alive"
 
 

@@ -1,16 +1,14 @@
 """`make demo`, twice: the sample trains, succeeds, shows its curves, and its model is a real PyTorch state dict."""
 
-import contextlib
 import json
 import os
 import re
-import socket
 import subprocess
 import urllib.request
 from pathlib import Path
 
 import pytest
-from kube import REPO, OperatorKiller, get, items, kubectl, operator_pids, wait_for
+from kube import BOUND_S, REPO, OperatorKiller, forwarded, get, items, kubectl, operator_pids, wait_for
 
 pytestmark = pytest.mark.serial
 
@@ -67,33 +65,20 @@ def test_model_is_a_state_dict_that_torch_loads(trained):
     assert abs(reference_mnist.accuracy_of(path) - trained["accuracy"]) < 0.0006  # 10,000 images, 4 digits printed
 
 
-@contextlib.contextmanager
-def port_forward(service, port):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        local = free.getsockname()[1]
-    forward = subprocess.Popen(["kubectl", "port-forward", f"svc/{service}", f"{local}:{port}"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield f"http://127.0.0.1:{local}"
-    finally:
-        forward.terminate()
-        forward.wait()
-
-
 def fetch(url):
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return json.load(answer)
     except OSError:
         return None
 
 
 def test_tensorboard_shows_the_five_series(trained):
-    kubectl("rollout", "status", "deployment/mnist-tensorboard", "--timeout=120s")
-    with port_forward("mnist-tensorboard", 6006) as url:
+    kubectl("rollout", "status", "deployment/mnist-tensorboard", "--timeout=600s")
+    with forwarded("default", "svc/mnist-tensorboard", 6006) as local:
+        url = f"http://127.0.0.1:{local[6006]}"
         tags = wait_for("the five tags", lambda: (t := fetch(f"{url}/data/plugin/scalars/tags")) and any(
-            SCALARS <= set(run) for run in t.values()) and t, 90)
+            SCALARS <= set(run) for run in t.values()) and t)
         run = next(name for name, has in tags.items() if SCALARS <= set(has))
         points = {tag: fetch(f"{url}/data/plugin/scalars/scalars?run={run}&tag={tag}") for tag in SCALARS}
     assert len(points["val/loss"]) == len(points["val/accuracy"]) == 10
@@ -115,7 +100,7 @@ def test_second_demo_trains_again_though_the_operator_is_killed(trained):
     killer = OperatorKiller(start=second_job)
     killer.start()
     out = demo(3)
-    killer.join(timeout=60)
+    killer.join(timeout=BOUND_S)
     assert killer.killed == killer.times
     job = get("ptj", "mnist", "default")
     assert (job["status"]["attempt"], job["status"]["backoffCount"]) == (0, 0)

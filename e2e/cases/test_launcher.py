@@ -78,7 +78,7 @@ def exit_code(pod, ns):
         (container,) = (get("pod", pod, ns) or {}).get("status", {}).get("containerStatuses") or [{}]
         return container.get("state", {}).get("terminated")
 
-    return wait_for(f"the end of {pod}", terminated, 120)["exitCode"]
+    return wait_for(f"the end of {pod}", terminated)["exitCode"]
 
 
 @pytest.mark.parametrize(("image", "args", "code"), [(DEBIAN, ["--no_python", "python3", "-c", PYTHON], 1),
@@ -111,7 +111,7 @@ def test_a_launcher_that_is_not_executed_is_named(ns, scratch, data):
         states = [c["state"] for c in pod.get("status", {}).get("initContainerStatuses", [])]
         return len(states) == 2 and "running" in states[1] and pod
 
-    uid = wait_for("the second init container", held, 90)["metadata"]["uid"]
+    uid = wait_for("the second init container", held)["metadata"]["uid"]
     (program,) = STATE.glob(f"kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/torchkeeper-launcher/torchrun")
     assert program.stat().st_mode & 0o7777 == 0o555
     program.chmod(0o444)

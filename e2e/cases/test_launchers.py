@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 
+import ports
 import pytest
+from kube import BOUND_S
 from launcher_cases import CASES
-from launchers import (BOUND_S, OF_OURS, RANKS, TORCHRUN, Launch, Ours, Theirs, alive, differences, end_all, environment,
-                       free_port, see, stay)
+from launchers import (OF_OURS, RANKS, TORCHRUN, Launch, Ours, Theirs, alive, differences, end_all, environment, see,
+                       stay)
 
 PROGRAMS = {"ours": [str(TORCHRUN)], "theirs": [sys.executable, "-m", "torch.distributed.run"]}
 
@@ -49,7 +51,7 @@ def parse(line, folder, port):
 
 
 def observe(launcher, line, folder):
-    port = free_port()
+    port = ports.take()
     program, words, variables = parse(line, folder, port)
     return see(launcher.start(folder, words, variables, program), (str(port),))
 
@@ -118,7 +120,7 @@ def test_a_case_that_fails_leaves_nothing(both, tmp_path):
 
 NODES = [  # per node its own words; the rest is common
     ("--nnodes=1:2 --rdzv-backend=c10d --rdzv-endpoint=localhost:{port} --rdzv-id=7 "
-     "--rdzv-conf=last_call_timeout=100,is_host={host}",
+     "--rdzv-conf=last_call_timeout=600,is_host={host}",
      ["--nproc-per-node=2"] * 2),
     ("--nnodes=3 --master-port={port} --node-rank={node}", ["--nproc-per-node=1", "--nproc-per-node=2", "--nproc-per-node=3"]),
     ("--nnodes=3 --master-port={port} --node-rank={node}", ["--role=b", "--role=a --nproc-per-node=2", "--role=b"]),
@@ -131,7 +133,7 @@ def test_several_nodes(common, own, both, tmp_path):
     """Each rank of all nodes is started alike, whichever node it is on."""
     of_ranks = []
     for launcher in both:
-        port, launches = free_port(), []
+        port, launches = ports.take(), []
         for node, more in enumerate(own):
             line = f"{common} {more} {RANKS / 'probe.py'} out=here"
             words = line.format(port=port, node=node, host="true" if node == 0 else "false").split()
@@ -164,7 +166,7 @@ def test_a_stock_ddp_script(how, both, tmp_path):
     """test_run: init_method_env and init_method_tcp_with_torchelastic. Both train the same."""
     said = []
     for launcher in both:
-        seen = see(launcher.start(tmp_path / launcher.name, ["--nproc-per-node=2", f"--master-port={free_port()}",
+        seen = see(launcher.start(tmp_path / launcher.name, ["--nproc-per-node=2", f"--master-port={ports.take()}",
                                                              str(RANKS / "ddp.py"), how]))
         assert seen.status == 0, seen.told
         said.append(seen.facts["out"])

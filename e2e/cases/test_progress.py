@@ -22,30 +22,29 @@ def test_percent_moves_and_ends_at_100(ns):
         found = status("moves", ns).get("progress", {})
         return 0 < found.get("percent", 0) < 100 and found
 
-    first = wait_for("a percent", seen, 300)
+    first = wait_for("a percent", seen)
     assert (first["totalSteps"], first["percent"]) == (600, first["step"] * 100 // 600), first
     assert first["loss"] == pytest.approx(1 / first["step"], abs=1e-4)
     second = wait_for("another percent", lambda: status("moves", ns)["progress"]["step"] > first["step"]
-                      and status("moves", ns)["progress"], 120)
+                      and status("moves", ns)["progress"])
     assert second["percent"] >= first["percent"]
     assert column("moves", ns).endswith("%")
-    end = wait_phase("moves", ns, "Succeeded", "Failed", timeout=600)
+    end = wait_phase("moves", ns, "Succeeded", "Failed")
     assert (end["phase"], end["progress"]["percent"]) == ("Succeeded", 100), logs("moves-node-0", ns)
     assert "etaSeconds" not in end["progress"]
 
 
 @pytest.mark.parametrize("how", ["loop", "stopped"])
 def test_the_rank_that_hangs_is_named_and_the_job_goes_on(ns, data, how):
-    """Rank 3 hangs in pod 1. Its pod ends with 138, the job restarts, counted, and trains through. The limit is longer than
-    PyTorch takes to load on a busy machine, since that is silent."""
+    """Rank 3 hangs in pod 1. Its pod ends with 138, the job restarts, counted, and trains through."""
     data.chmod(0o777)
     torch_job("hangs", replica("progress.py", "40", replicas=2, data=data, env={"HANG": f"3:20:{how}", "DATA": "/data"}),
-              torchrun={"procPerNode": 2, **OURS}, runPolicy={"progressTimeoutSeconds": 60}, namespace=ns)
-    end = wait_phase("hangs", ns, "Succeeded", "Failed", timeout=600)
+              torchrun={"procPerNode": 2, **OURS}, runPolicy={"progressTimeoutSeconds": 30}, namespace=ns)
+    end = wait_phase("hangs", ns, "Succeeded", "Failed")
     assert (end["phase"], end["backoffCount"], end["attempt"]) == ("Succeeded", 1, 1), json.dumps(end)
     failed = end["lastFailure"]
     assert (failed["pod"], failed["exitCode"], failed["rank"]) == ("hangs-node-1", 138, 3), failed
-    assert "no progress for 60 s: rank 3" in failed["message"], failed
+    assert "no progress for 30 s: rank 3" in failed["message"], failed
 
 
 def test_the_sample_with_a_stock_script(ns):
@@ -59,6 +58,6 @@ def test_the_sample_with_a_stock_script(ns):
     theirs["volumeMounts"] += [m for m in ours["containers"][0]["volumeMounts"] if m["name"] in {v["name"] for v in kept}]
     pod["volumes"] += kept
     apply(script, job, namespace=ns)
-    end = wait_phase("pytorch", ns, "Succeeded", "Failed", timeout=600)
+    end = wait_phase("pytorch", ns, "Succeeded", "Failed")
     assert (end["phase"], end["restarts"], end["progress"]["percent"]) == ("Succeeded", 0, 100), logs("pytorch-node-0", ns)
     assert (end["progress"]["epoch"], end["progress"]["totalEpochs"]) == (10, 10)

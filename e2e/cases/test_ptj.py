@@ -2,51 +2,77 @@
 
 import json
 import subprocess
+import tempfile
+import threading
 
 import pytest
-from jobs import container, job, replica
-from kube import REPO, apply, field, kubectl, status, wait_for, wait_phase
+from jobs import container, job, mounted, replica, until
+from kube import BOUND_S, REPO, apply, field, kubectl, status, wait_for, wait_phase
 
 PTJ = REPO / "build" / "release" / "bin" / "kubectl-ptj"
 
 
 def ptj(*args, namespace):
-    return subprocess.run([PTJ, *args, "-n", namespace], text=True, capture_output=True, timeout=300)
+    return subprocess.run([PTJ, *args, "-n", namespace], text=True, capture_output=True, timeout=BOUND_S)
 
 
-def follow(*args, namespace):
-    return subprocess.Popen([PTJ, *args, "-n", namespace], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+class Follow(threading.Thread):
+    """kubectl ptj at work; `lines` has what it has printed so far."""
+
+    def __init__(self, *args, namespace):
+        super().__init__(daemon=True)
+        self.lines, self.err = [], tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([PTJ, *args, "-n", namespace], text=True, stdout=subprocess.PIPE, stderr=self.err)
+        self.start()
+
+    def run(self):
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def end(self):
+        """(exit code, stderr)"""
+        code = self.process.wait(timeout=BOUND_S)
+        self.join()
+        self.err.seek(0)
+        return code, self.err.read()
 
 
-def test_logs_waits_merges_and_goes_on_over_a_restart(ns):
-    """Begun before there is a pod. Rank 1's pod is killed in the first attempt; each line of both attempts comes once, in order."""
-    script = """for i in 1 2 3 4 5 6; do echo "attempt $ATTEMPT line $i"; sleep 0.5; done
-                [ $ATTEMPT != 0 ] || { [ $RANK = 0 ] && sleep 600; exit 137; }"""
-    apply(job("merged", replica(script, replicas=2), suspend=True), namespace=ns)
+PODS = ("[node-0]", "[node-1]")
+
+
+def test_logs_waits_merges_and_goes_on_over_a_restart(ns, data):
+    """Begun before there is a pod. Rank 1's pod is killed in the first attempt; each line of both attempts comes once, in order.
+    The pods go on when it has shown a line of both, and the first one, whose success is the job's, waits for the other's end."""
+    script = f"""echo "attempt $ATTEMPT line 1"; {until('read-$ATTEMPT')}
+                for i in 2 3 4 5 6; do echo "attempt $ATTEMPT line $i"; sleep 0.5; done
+                [ $ATTEMPT != 0 ] || {{ [ $RANK = 0 ] && sleep 600; exit 137; }}
+                [ $RANK = 1 ] || {until('end')}"""
+    apply(mounted(data, job("merged", replica(script, replicas=2), suspend=True)), namespace=ns)
     wait_phase("merged", ns, "Paused")
-    reader = follow("logs", "merged", "--timestamps", namespace=ns)
+    reader = Follow("logs", "merged", "--timestamps", namespace=ns)
     kubectl("-n", ns, "patch", "ptj", "merged", "--type=merge", "-p", '{"spec":{"suspend":false}}')
-    out, err = reader.communicate(timeout=300)
+    for attempt in 0, 1:
+        wait_for(lambda: f"attempt {attempt} of both pods: {reader.lines}", lambda n=attempt: reader.process.poll() is not None or all(
+            any(line.startswith(pod) and line.endswith(f"attempt {n} line 1") for line in reader.lines) for pod in PODS))
+        (data / f"read-{attempt}").touch()
+    wait_for(lambda: f"the end of pod 1: {reader.lines}", lambda: field("pod", "merged-node-1", ns, "status.phase") == "Succeeded")
+    (data / "end").touch()
+    code, err = reader.end()
     end = status("merged", ns)
-    assert (end["phase"], end["backoffCount"], reader.returncode) == ("Succeeded", 1, 0), (end, err)
+    assert (end["phase"], end["attempt"], end["backoffCount"], code) == ("Succeeded", 1, 1, 0), (end, err)
     assert "waiting for " in err and "begins: rank 1" in err, err
-    lines = [line.split(" ", 2) for line in out.splitlines()]
-    last = end["attempt"]
-    for pod in "[node-0]", "[node-1]":
+    lines = [line.split(" ", 2) for line in reader.lines]
+    for pod in PODS:
         said = [text for at, _, text in lines if at == pod]
-        again = [f"attempt {last} line {i}" for i in range(1, 7)]
-        assert said[-6:] == again, said
-        assert said[:-6] == [f"attempt {last - 1} line {i}" for i in range(1, len(said) - 5)], said
-    for attempt in last - 1, last:  # a pod that is seen to run late begins late: from then on the order holds
-        of = [(at, time) for at, time, text in lines if text.startswith(f"attempt {attempt} ")]
-        both = next(i for i, (at, _) in enumerate(of) if at != of[0][0])
-        times = [time for _, time in of[both:]]
-        assert times == sorted(times) and len(times) > 6, "\n".join(times)
-    ended = ptj("logs", "merged", namespace=ns)
-    assert (ended.returncode, ended.stdout.count("line")) == (0, 12), ended
-    assert ptj("logs", "merged", "--rank=1", "--tail=1", namespace=ns).stdout == f"[node-1] attempt {last} line 6\n"
+        assert said[-6:] == [f"attempt 1 line {i}" for i in range(1, 7)], said
+        assert said[:-6] == [f"attempt 0 line {i}" for i in range(1, len(said) - 5)], said
+    # What is there is merged by time, however late a kubelet answers; a line that is followed waits for half a second.
+    ended = ptj("logs", "merged", "--timestamps", namespace=ns)
+    times = [line.split(" ", 2)[1] for line in ended.stdout.splitlines()]
+    assert (ended.returncode, times, len(times)) == (0, sorted(times), 12), ended
+    assert ptj("logs", "merged", "--rank=1", "--tail=1", namespace=ns).stdout == "[node-1] attempt 1 line 6\n"
     kept = ptj("logs", "merged", "--previous", namespace=ns).stdout
-    assert f"attempt {last - 1}, " in kept and "exit code 137" in kept, kept
+    assert "attempt 0, " in kept and "exit code 137" in kept, kept
 
 
 def spec(script="true", **pod):
@@ -130,7 +156,7 @@ def test_why_names_the_cause_first(ns, name):
     if name == "pod-security":
         kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
     if name == "quota":
-        wait_for("the quota to count", lambda: field("resourcequota", "few", ns, "status.hard"), 60)
+        wait_for("the quota to count", lambda: field("resourcequota", "few", ns, "status.hard"))
     apply(job("staged", made, **more), namespace=ns)
     seen = []
 
@@ -142,7 +168,7 @@ def test_why_names_the_cause_first(ns, name):
         first = " ".join(line.strip() for line in rows[:3])
         return any(cause in first for cause in causes.split("|"))
 
-    wait_for(lambda: f"{causes} in:\n{seen[0]}", told, 120)
+    wait_for(lambda: f"{causes} in:\n{seen[0]}", told)
     assert "\nOperator: " in seen[0] and "\nDo:       " in seen[0], seen[0]
 
 

@@ -41,12 +41,12 @@ def images(release):
 
 def install(text):
     kubectl("apply", "-f", "-", stdin=text)
-    kubectl("-n", SYSTEM, "rollout", "status", "deployment", DEPLOYMENT, "--timeout=180s")
-    wait_for("the resource to be served", lambda: GROUP in kubectl("api-resources", f"--api-group={GROUP}", check=False), 60)
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", DEPLOYMENT, "--timeout=600s")
+    wait_for("the resource to be served", lambda: GROUP in kubectl("api-resources", f"--api-group={GROUP}", check=False))
 
 
 def uninstall(text):
-    kubectl("delete", "--ignore-not-found", "--timeout=180s", "-f", "-", stdin=text)
+    kubectl("delete", "--ignore-not-found", "--timeout=600s", "-f", "-", stdin=text)
 
 
 def left():
@@ -73,25 +73,13 @@ def torchrun(name, image, script, config=None, **spec):
     return jobs.job(name, one, torchrunConfig={"enabled": True, **(config or {})}, **spec)
 
 
-def until(file):
-    return f"until [ -e /data/{file} ]; do sleep 0.2; done"
-
-
-def mounted(data, job):
-    for replica in job["spec"]["replicaSpecs"]:
-        pod = replica["template"]["spec"]
-        pod["volumes"] = [{"name": "data", "hostPath": {"path": str(data), "type": "Directory"}}]
-        pod["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-    return job
-
-
 def started(image):
     """Jobs in each state in which an upgrade may find them: all but the last wait for the file "end"."""
-    return [jobs.job("plain", jobs.replica(until("end"), replicas=2, image=image)),
-            jobs.job("paused", jobs.replica(until("end"), image=image), suspend=True),
-            jobs.job("again", jobs.replica(f'[ "$ATTEMPT" = 0 ] && exit 137; {until("end")}', image=image)),
-            torchrun("torch", image, until("end")),
-            torchrun("elastic", image, until("end"), {"maxRestarts": 1},
+    return [jobs.job("plain", jobs.replica(jobs.until("end"), replicas=2, image=image)),
+            jobs.job("paused", jobs.replica(jobs.until("end"), image=image), suspend=True),
+            jobs.job("again", jobs.replica(f'[ "$ATTEMPT" = 0 ] && exit 137; {jobs.until("end")}', image=image)),
+            torchrun("torch", image, jobs.until("end")),
+            torchrun("elastic", image, jobs.until("end"), {"maxRestarts": 1},
                      elastic={"enabled": True, "minReplicas": 1, "maxReplicas": 3})]
 
 
@@ -126,21 +114,20 @@ def told(ns, names):
 
 def test_upgrade_restarts_no_job(ns, data, server, release, nothing_installed, tmp_path):
     """Jobs of 0.1.0 under the new operator and the new CRD: the same pods, no restart, and each ends as it must."""
-    data.chmod(0o777)
     install(registry.first_edition(tmp_path / "old", server))
-    made = [mounted(data, job) for job in started(images(release)["trainer"])]
+    made = [jobs.mounted(data, job) for job in started(images(release)["trainer"])]
     names = [job["metadata"]["name"] for job in made]
     apply(*made, namespace=ns)
-    wait_for("the restart", lambda: status("again", ns).get("backoffCount") == 1, 120)
+    wait_for("the restart", lambda: status("again", ns).get("backoffCount") == 1)
     for name in names:
         wait_phase(name, ns, "Paused" if name == "paused" else "Running")
     pods, jobs_told = uids(ns), told(ns, names)
     install((release / "install.yaml").read_text())
-    wait_for("the new operator to lead", lambda: operator(release), 120)
+    wait_for("the new operator to lead", lambda: operator(release))
     # It has seen all jobs when it acts on one that is newer.
     apply(jobs.job("newer", jobs.replica("true", image=images(release)["trainer"])), namespace=ns)
     wait_phase("newer", ns, "Succeeded")
-    wait_for(lambda: f"{jobs_told} to be {told(ns, names)}", lambda: told(ns, names) == jobs_told, 60)
+    wait_for(lambda: f"{jobs_told} to be {told(ns, names)}", lambda: told(ns, names) == jobs_told)
     now = uids(ns)
     assert {name: now.get(name) for name in pods} == pods
     (data / "end").touch()
@@ -149,8 +136,8 @@ def test_upgrade_restarts_no_job(ns, data, server, release, nothing_installed, t
         assert wait_phase(name, ns, "Succeeded", "Failed")["phase"] == "Succeeded", status(name, ns)
     train(ns, release, server)
     uninstall((release / "install.yaml").read_text())
-    wait_for(left, lambda: not left(), 60)
-    wait_for("the jobs' pods to go", lambda: not items("pods,services", ns), 60)
+    wait_for(left, lambda: not left())
+    wait_for("the jobs' pods to go", lambda: not items("pods,services", ns))
 
 
 @pytest.fixture(scope="module")
@@ -162,11 +149,11 @@ def helm():
 
 def test_chart_installs_what_its_release_pushed(ns, server, release, helm, nothing_installed):
     (chart,) = release.glob("torchkeeper-*.tgz")
-    registry.run(helm, "install", "torchkeeper", chart, "-n", SYSTEM, "--create-namespace", "--wait", "--timeout=180s",
+    registry.run(helm, "install", "torchkeeper", chart, "-n", SYSTEM, "--create-namespace", "--wait", "--timeout=600s",
                  "--set", "crds.keep=false")
-    wait_for("the operator to lead", lambda: operator(release), 120)
+    wait_for("the operator to lead", lambda: operator(release))
     train(ns, release, server)
-    registry.run(helm, "uninstall", "torchkeeper", "-n", SYSTEM, "--wait", "--timeout=180s")
+    registry.run(helm, "uninstall", "torchkeeper", "-n", SYSTEM, "--wait", "--timeout=600s")
     kubectl("delete", "namespace", SYSTEM)
-    wait_for(left, lambda: not left(), 60)
-    wait_for("the job's pods to go", lambda: not items("pods,services", ns), 60)
+    wait_for(left, lambda: not left())
+    wait_for("the job's pods to go", lambda: not items("pods,services", ns))

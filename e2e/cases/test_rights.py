@@ -7,12 +7,11 @@ import json
 import re
 import subprocess
 import urllib.request
-from contextlib import contextmanager
 
 import jobs
 import pytest
 from auditlog import OPERATOR, account, audited, forbidden, used
-from kube import GROUP, REPO, SYSTEM, apply, events, field, get, items, kubectl, status, wait_for, wait_phase
+from kube import GROUP, REPO, SYSTEM, apply, events, field, forwarded, get, items, kubectl, status, wait_for, wait_phase
 
 pytestmark = pytest.mark.serial
 
@@ -63,20 +62,20 @@ def tensorboard(**more):
 
 def test_ttl_deletes_the_job(ns):
     apply(jobs.job("brief", jobs.replica("true"), runPolicy={"ttlSecondsAfterFinished": 2}), namespace=ns)
-    wait_for("the job's deletion", lambda: did("delete", "pytorchtrainingjobs", ns), 120)
-    wait_for("nothing to be left", lambda: not get("ptj", "brief", ns) and not items("pods", ns), 60)
+    wait_for("the job's deletion", lambda: did("delete", "pytorchtrainingjobs", ns))
+    wait_for("nothing to be left", lambda: not get("ptj", "brief", ns) and not items("pods", ns))
 
 
 def test_tensorboard_comes_and_goes(ns):
     apply(jobs.job("board", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
     wait_phase("board", ns, "Running")
-    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
-    wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1, 60)
+    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns))
+    wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1)
     patch("board", ns, {"tensorboardSpec": {"suspend": True}})
-    wait_for("no replicas", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 0, 60)
+    wait_for("no replicas", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 0)
     patch("board", ns, {"tensorboardSpec": None})
     for kind in ("deployment", "service"):
-        wait_for(f"the {kind} to go", lambda k=kind: not get(k, "board-tensorboard", ns), 60)
+        wait_for(f"the {kind} to go", lambda k=kind: not get(k, "board-tensorboard", ns))
     assert status("board", ns)["phase"] == "Running"
 
 
@@ -91,12 +90,12 @@ def test_services_and_deployments_of_others_are_looked_at(ns):
     theirs = {kind: get(kind, name, ns)["metadata"]["uid"]
               for kind, name in (("service", "taken-rdzv"), ("deployment", "taken-tensorboard"))}
     apply(jobs.job("taken", jobs.replica("sleep 600"), tensorboardSpec=tensorboard()), namespace=ns)
-    wait_for(lambda: status("taken", ns), lambda: events("taken", ns, "NameConflict"), 60)
+    wait_for(lambda: status("taken", ns), lambda: events("taken", ns, "NameConflict"))
     assert get("service", "taken-rdzv", ns)["metadata"]["uid"] == theirs["service"]
     kubectl("-n", ns, "delete", "service", "taken-rdzv")
     wait_phase("taken", ns, "Running")
     wait_for(lambda: status("taken", ns),
-             lambda: status("taken", ns).get("tensorboard", {}).get("reason") == "NameConflict", 60)
+             lambda: status("taken", ns).get("tensorboard", {}).get("reason") == "NameConflict")
     assert get("deployment", "taken-tensorboard", ns)["metadata"]["uid"] == theirs["deployment"]
     assert did("get", "services", ns) and did("get", "deployments", ns)
 
@@ -105,7 +104,7 @@ def test_pods_of_others_are_looked_at(ns):
     apply(jobs.pod("held-node-0", "sleep 600"), namespace=ns)
     uid = get("pod", "held-node-0", ns)["metadata"]["uid"]
     apply(jobs.job("held", jobs.replica("sleep 600")), namespace=ns)
-    wait_for(lambda: status("held", ns), lambda: events("held", ns, "NameConflict"), 60)
+    wait_for(lambda: status("held", ns), lambda: events("held", ns, "NameConflict"))
     assert get("pod", "held-node-0", ns)["metadata"]["uid"] == uid
     assert did("get", "pods", ns)
 
@@ -115,10 +114,10 @@ def test_an_old_status_is_not_believed(ns):
     wait_phase("old", ns, "Running")
     kubectl("-n", ns, "delete", "pod", "old-node-0", "--force", "--grace-period=0")
     wait_for(lambda: status("old", ns),
-             lambda: status("old", ns).get("disruptionCount") == 1 and status("old", ns)["phase"] == "Running", 120)
+             lambda: status("old", ns).get("disruptionCount") == 1 and status("old", ns)["phase"] == "Running")
     # Older than the labels of its pods: the operator reads the job live before it believes them.
     kubectl("-n", ns, "patch", "ptj", "old", "--subresource=status", "--type=merge", "-p", '{"status": {"attempt": 0}}')
-    wait_for(lambda: status("old", ns), lambda: status("old", ns)["attempt"] == 1, 60)
+    wait_for(lambda: status("old", ns), lambda: status("old", ns)["attempt"] == 1)
     assert did("get", "pytorchtrainingjobs", ns)
 
 
@@ -128,7 +127,7 @@ def test_an_event_that_comes_again_is_counted(ns):
         wait_phase("again", ns, "Running")
         patch("again", ns, {"suspend": True})
         wait_phase("again", ns, "Paused")
-        wait_for("the event", lambda n=n: events("again", ns, "Paused") >= n, 30)
+        wait_for("the event", lambda n=n: events("again", ns, "Paused") >= n)
         patch("again", ns, {"suspend": False})
     assert did("patch", "events", ns)
 
@@ -140,7 +139,7 @@ def test_lists_where_streams_are_not_wanted(ns):
     def restart(args):
         kubectl("-n", SYSTEM, "patch", "deployment", OPERATOR, "--type=json", "-p", json.dumps(
             [{"op": "replace", "path": "/spec/template/spec/containers/0/args", "value": args}]))
-        kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=120s")
+        kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
 
     try:
         restart([*before, "--watch-list=false"])
@@ -195,9 +194,9 @@ def test_the_finalizers_right_is_needed(ns):
                               input=json.dumps(child), text=True, capture_output=True)
 
     wait_for("the role to count, and the owner reference to be refused",
-             lambda: "blockOwnerDeletion" in create().stderr, 30)
+             lambda: "blockOwnerDeletion" in create().stderr)
     apply(role([*may_create, finalizers]), namespace=ns)
-    wait_for("the child to be admitted", lambda: create().returncode == 0, 30)
+    wait_for("the child to be admitted", lambda: create().returncode == 0)
 
 
 # ---- one namespace only
@@ -207,18 +206,18 @@ def test_the_finalizers_right_is_needed(ns):
 def cluster_operator_away(ns):
     """Two operators must not overlap: the cluster's own one sleeps while the namespace has one."""
     kubectl("-n", SYSTEM, "scale", "deployment", OPERATOR, "--replicas=0")
-    wait_for("the operator to leave", lambda: not items("pods", SYSTEM), 60)
+    wait_for("the operator to leave", lambda: not items("pods", SYSTEM))
     yield
     kubectl("-n", ns, "delete", "deployment", OPERATOR, "--ignore-not-found")
     kubectl("-n", SYSTEM, "scale", "deployment", OPERATOR, "--replicas=1")
-    kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=120s")
+    kubectl("-n", SYSTEM, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
 
 
 def test_one_namespace_needs_a_role_only(ns, cluster_operator_away):
     manifest = subprocess.run([REPO / "deploy" / "generate.sh", "--namespace", ns], text=True, capture_output=True,
                               check=True).stdout
     kubectl("apply", "-f", "-", stdin=manifest)
-    kubectl("-n", ns, "rollout", "status", "deployment", OPERATOR, "--timeout=120s")
+    kubectl("-n", ns, "rollout", "status", "deployment", OPERATOR, "--timeout=600s")
     assert granted(ns, ("clusterrolebindings",)) == set()
     apply(jobs.job("inside", jobs.replica('[ "$ATTEMPT" = 0 ] && exit 137; exit 0'), tensorboardSpec=tensorboard()),
           namespace=ns)
@@ -255,34 +254,13 @@ def test_kustomize_gives_what_the_file_gives(folder, file):
 # ---- what it tells of itself
 
 
-@contextmanager
-def forwarded(*ports):
-    """Local ports for ports of the operator's pod."""
-    process = subprocess.Popen(
-        ["kubectl", "-n", SYSTEM, "port-forward", f"deployment/{OPERATOR}", *(f":{p}" for p in ports)],
-        stdout=subprocess.PIPE, text=True)
-    try:
-        local = {}
-        while len(local) < len(ports):
-            line = process.stdout.readline()
-            assert line, "kubectl port-forward ended"
-            found = re.match(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)", line)
-            if found:
-                local[int(found[2])] = int(found[1])
-        yield local
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
-
-
 def fetch(port, path):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
         return answer.status, answer.headers["Content-Type"], answer.read().decode()
 
 
 def test_health_and_metrics_answer():
-    with forwarded(8080, 8081) as local:
+    with forwarded(SYSTEM, f"deployment/{OPERATOR}", 8080, 8081) as local:
         for path in ("/healthz", "/readyz"):
             code, _, body = fetch(local[8081], path)
             assert (code, body) == (200, "ok\n")

@@ -12,10 +12,12 @@ from kube import GROUP, IMAGE, audit, get, items, kubectl, status, wait_for, wai
 from torchjobs import HASTE, await_world, elastic, evict, kill_torchrun, logs, replica, said, stop, torch_job, uid
 
 LATE_S = 90
+# A rank that saves is not to be killed meanwhile, by its launcher or by its node.
+PATIENCE = {"grace": 600, "env": {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "600"}}
 
 
 def ended(name, ns):
-    return wait_phase(name, ns, "Succeeded", "Failed", timeout=300)
+    return wait_phase(name, ns, "Succeeded", "Failed")
 
 
 @pytest.fixture
@@ -94,7 +96,7 @@ def test_a_killed_pod_joins_again_while_pod_0_lives_on(ns, data):
     await_world(2, "again-node-1", ns)
     first = [uid(f"again-node-{i}", ns) for i in range(2)]
     kill_torchrun(get("ptj", "again", ns)["metadata"]["uid"])
-    wait_for("another pod 1", lambda: uid("again-node-1", ns) not in (None, first[1]), 120)
+    wait_for("another pod 1", lambda: uid("again-node-1", ns) not in (None, first[1]))
     await_world(2, "again-node-1", ns)
     await_world(2, "again-node-0", ns)
     assert uid("again-node-0", ns) == first[0]
@@ -115,7 +117,7 @@ def test_an_elastic_job_grows_and_shrinks_without_a_restart(ns, data):
     for size in (3, 1):
         kubectl("-n", ns, "scale", "ptj/grows", f"--replicas={size}")
         await_world(size, "grows-node-0", ns)
-        wait_for("the pods that are wanted", lambda n=size: status("grows", ns)["replicas"] == n, 60)
+        wait_for("the pods that are wanted", lambda n=size: status("grows", ns)["replicas"] == n)
     path = f"/apis/{GROUP}/v1beta1/namespaces/{ns}/pytorchtrainingjobs/grows/scale"
     assert json.loads(kubectl("get", "--raw", path))["status"] == {"replicas": 1, "selector": f"{GROUP}/job=grows"}
     assert [p["metadata"]["name"] for p in items("pods", ns, f"{GROUP}/job=grows")] == ["grows-node-0"]
@@ -138,12 +140,12 @@ def test_a_paused_job_saves_its_work_and_goes_on_from_there(ns, data):
                 json.dumps({"spec": {"runMode": {"pause": {"enabled": enabled}}}}))
 
     resumed = [{"type": "node", "args": ["/scripts/checkpoint.py", "20"]}]
-    torch_job("saved", replica("checkpoint.py", "1000000", replicas=2, data=data, grace=30), torchrun={},
+    torch_job("saved", replica("checkpoint.py", "1000000", replicas=2, data=data, **PATIENCE), torchrun={},
               runMode={"pause": {"enabled": False, "resumeSpecs": resumed}}, namespace=ns)
-    wait_for("five steps", lambda: said(r"step 5 loss", "saved-node-0", ns), 240)
+    wait_for("five steps", lambda: said(r"step 5 loss", "saved-node-0", ns))
     pause(True)
     wait_phase("saved", ns, "Paused")
-    wait_for("no pods", lambda: not items("pods", ns, f"{GROUP}/job=saved"), 60)
+    wait_for("no pods", lambda: not items("pods", ns, f"{GROUP}/job=saved"))
     before = done()
     assert len(before) >= 5
     pause(False)
@@ -157,9 +159,9 @@ def test_a_paused_job_saves_its_work_and_goes_on_from_there(ns, data):
 @pytest.mark.long
 def test_pods_that_others_remove_are_disruptions(ns, data):
     def await_attempt(number):
-        wait_for(f"attempt {number}", lambda: status("moved", ns).get("attempt") == number, 120)
+        wait_for(f"attempt {number}", lambda: status("moved", ns).get("attempt") == number)
         wait_for("its pods", lambda: [p["metadata"]["labels"][f"{GROUP}/attempt"] for p in
-                                      items("pods", ns, f"{GROUP}/job=moved")] == [str(number)] * 2, 120)
+                                      items("pods", ns, f"{GROUP}/job=moved")] == [str(number)] * 2)
         await_world(2, "moved-node-0", ns)
 
     torch_job("moved", replica("steps.py", replicas=2, data=data), torchrun={}, namespace=ns)
@@ -188,7 +190,7 @@ def test_pod_0_comes_late(ns):
     pull = {"name": "pull", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": ["sleep", str(LATE_S // 2)]}
     master = replica("allreduce.py", type_="master", schedulingGates=[{"name": "e2e/late"}], initContainers=[pull])
     torch_job("late", master, replica("allreduce.py", type_="worker"), torchrun={"procPerNode": 2}, namespace=ns)
-    wait_for("pod 0", lambda: uid("late-master-0", ns), 60)
+    wait_for("pod 0", lambda: uid("late-master-0", ns))
     time.sleep(LATE_S / 2)
     kubectl("-n", ns, "patch", "pod", "late-master-0", "--type=json",
             "-p", json.dumps([{"op": "remove", "path": "/spec/schedulingGates"}]))

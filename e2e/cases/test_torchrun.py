@@ -13,7 +13,7 @@ def run(name, ns, pods, max_restarts=0, **spec):
 
 
 def ended(name, ns):
-    return wait_phase(name, ns, "Succeeded", "Failed", timeout=600)
+    return wait_phase(name, ns, "Succeeded", "Failed")
 
 
 def exit_code(pod, ns):
@@ -21,7 +21,7 @@ def exit_code(pod, ns):
         (container,) = (get("pod", pod, ns) or {}).get("status", {}).get("containerStatuses") or [{}]
         return container.get("state", {}).get("terminated")
 
-    return wait_for(f"the end of {pod}", terminated, 300)["exitCode"]
+    return wait_for(f"the end of {pod}", terminated)["exitCode"]
 
 
 def test_gloo_over_two_pods(ns):
@@ -76,10 +76,10 @@ def test_an_elastic_job_grows_loses_a_pod_and_shrinks(ns, data):
     await_world(3, "grows-node-2", ns)
     killed = uid("grows-node-2", ns)
     kill_torchrun(get("ptj", "grows", ns)["metadata"]["uid"], "grows-node-2")
-    wait_for("another pod 2", lambda: uid("grows-node-2", ns) not in (None, killed), 120)
+    wait_for("another pod 2", lambda: uid("grows-node-2", ns) not in (None, killed))
     await_world(3, "grows-node-2", ns)
     for i in range(2):
-        wait_for(f"pod {i} in the new round", lambda i=i: len(said(r"of world 3\n", f"grows-node-{i}", ns)) == 2, 120)
+        wait_for(f"pod {i} in the new round", lambda i=i: len(said(r"of world 3\n", f"grows-node-{i}", ns)) == 2)
     kubectl("-n", ns, "scale", "ptj/grows", "--replicas=1")
     await_world(1, "grows-node-0", ns)
     stop(data)

@@ -16,11 +16,11 @@ def trained(what, name, ns, condition):
         assert status(name, ns).get("phase") not in ("Succeeded", "Failed"), logs(f"{name}-node-0", ns)
         return condition()
 
-    return wait_for(what, now, 600)
+    return wait_for(what, now)
 
 
 def ended(name, ns):
-    end = wait_phase(name, ns, "Succeeded", "Failed", timeout=600)
+    end = wait_phase(name, ns, "Succeeded", "Failed")
     assert end["phase"] == "Succeeded", logs(f"{name}-node-0", ns)
     return end
 
@@ -82,7 +82,7 @@ def test_the_node_is_drained(ns, data, way):
     try:
         kubectl("drain", node, "--force", "--ignore-daemonsets", "--delete-emptydir-data",
                 f"--pod-selector={GROUP}/job=moved", "--timeout=600s")
-        wait_for("pods without a node", lambda: len(unplaced("moved", ns)) == 2, 300)
+        wait_for("pods without a node", lambda: len(unplaced("moved", ns)) == 2)
         assert status("moved", ns)["phase"] == "Pending"
     finally:
         kubectl("uncordon", node)

@@ -37,7 +37,7 @@ def test_tutorial_job_gives_the_expected_children(ns):
     kubectl("-n", ns, "apply", "-f", str(MANIFEST))
     uid = get("ptj", JOB, ns)["metadata"]["uid"]
     for kind, name, body in wanted(uid, ns):
-        have = wait_for(f"{kind} {name}", lambda k=kind, n=name: get(k, n, ns), 60)
+        have = wait_for(f"{kind} {name}", lambda k=kind, n=name: get(k, n, ns))
         if kind == "pod":
             assert len(have["spec"]["containers"]) == 1
             # The API server mounts a service-account token into every pod; everything else is ours or the user's.

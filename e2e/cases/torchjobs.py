@@ -87,7 +87,7 @@ def await_world(size, pod, ns):
     def now():
         return said(r"of world (\d+)\n", pod, ns)[-1:]
 
-    wait_for(lambda: f"world {size} in {pod}: {now()}", lambda: now() == [str(size)], 240)
+    wait_for(lambda: f"world {size} in {pod}: {now()}", lambda: now() == [str(size)])
 
 
 def stop(data):

@@ -5,8 +5,6 @@ import threading
 
 from kube import kubectl, wait_for
 
-GONE_S = 120  # bounds a hang
-
 
 class Board(threading.Thread):
     """Asks for all jobs of a namespace twice a second; trials look here instead of asking themselves."""
@@ -29,8 +27,8 @@ class Board(threading.Thread):
         return self.status(name).get("phase") in ("Succeeded", "Failed")
 
     def uid(self, name):
-        return wait_for(f"job {name}", lambda: self.jobs.get(name, {}).get("metadata", {}).get("uid"), GONE_S)
+        return wait_for(f"job {name}", lambda: self.jobs.get(name, {}).get("metadata", {}).get("uid"))
 
-    def end(self, name, timeout):
-        wait_for(lambda: f"an end of {name}: {json.dumps(self.status(name))}", lambda: self.ended(name), timeout)
+    def end(self, name):
+        wait_for(lambda: f"an end of {name}: {json.dumps(self.status(name))}", lambda: self.ended(name))
         return self.status(name)

@@ -9,10 +9,9 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from board import GONE_S
 from faults import PAIRED, TABLE, TWO
 from jobs import container, job
-from kube import GROUP, apply, audit, items, kubectl, wait_for
+from kube import BOUND_S, GROUP, apply, audit, items, kubectl, wait_for
 from trainjobs import GPT2, MNIST
 from victims import newest_step, processes
 
@@ -26,7 +25,6 @@ WAYS = {
 # A pod whose launcher says nothing may still be pulling its image: the others wait for it, by themselves for an hour.
 JOIN = {"extraOptions": ["--rdzv_conf=join_timeout=60"]}
 PARTS = 12  # checkpoints on the way
-PATIENCE_S = 240  # a hang is bounded; no speed is judged
 # Ranks that wait for a stopped one give up after this long.
 DEADLINE_S = 15
 DISK_MB = 96
@@ -67,9 +65,9 @@ class Trial:
 
     # --- what faults ask of it
 
-    def wait(self, what, condition, timeout=PATIENCE_S):
+    def wait(self, what, condition):
         """Until it is so; a job that is over is waited for no longer."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + BOUND_S
         while True:
             value = condition()
             if value:
@@ -77,7 +75,7 @@ class Trial:
             if self.board.ended(self.name):
                 raise Late(f"the job was over before there was {what}")
             if time.monotonic() > deadline:
-                raise Failure(f"not within {timeout} s: {what}")
+                raise Failure(f"not within {BOUND_S} s: {what}")
             time.sleep(0.02)
 
     def in_time(self):
@@ -118,7 +116,7 @@ class Trial:
             try:
                 self.uid = self.begin()
                 self.strike()
-                self.end = board.end(self.name, PATIENCE_S)
+                self.end = board.end(self.name)
                 self.over.set()
                 self.judge(self.end)
             except Exception:
@@ -186,7 +184,7 @@ class Trial:
         else:
             says = faults[0].says
             expect(re.search(says, str(end)), f"the status does not say {says!r}")
-        wait_for(f"no pod of {self.name} that still runs", lambda: not self.unfinished(), GONE_S)
+        wait_for(f"no pod of {self.name} that still runs", lambda: not self.unfinished())
         made = audit("create", "pods", self.board.namespace)
         expect(sum(n.startswith(f"{self.name}-node-") for n in made) == 2 * (end["attempt"] + 1),
                f"{made} were created in {end['attempt'] + 1} attempts")
@@ -226,9 +224,9 @@ class Trial:
         return [p for p in self.pods() if p["status"]["phase"] not in ("Succeeded", "Failed")]
 
     def nothing_left(self):
-        wait_for(f"no pod of {self.name}", lambda: not self.pods(), GONE_S)
+        wait_for(f"no pod of {self.name}", lambda: not self.pods())
         if self.uid:
-            wait_for(f"no process of {self.name}", lambda: not self.processes(), GONE_S)
+            wait_for(f"no process of {self.name}", lambda: not self.processes())
 
 
 def expect(holds, otherwise):

@@ -16,7 +16,7 @@ from plane import Plane, job_path, pod_path
 
 PODS = 12  # more than it keeps connections
 REREAD_S = 61  # files are read again after a minute
-RECOVER_S = 180  # bounds a hang
+RECOVER_S = 600  # bounds a hang
 CERTIFICATE_USER = "operator-by-certificate"
 BACKOFF_MS = 5  # at first, and twice as long after each failure
 

@@ -9,7 +9,7 @@ import urllib.request
 from cases import check
 from plane import pod_path
 
-READ_S = 30  # bounds a hang
+READ_S = 600  # bounds a hang
 MARK = "history-mark-"
 
 

@@ -15,7 +15,7 @@ from victims import GROWTH_MIB, MEMORY_MIB, Memory, Tally, Victims
 
 IN_PLACE = 10  # hostile objects that are there at once
 PROBLEMS_MAX = 5  # of a group; then the rest of it is not tried
-CALM_S = 60  # bounds a hang
+CALM_S = 600  # bounds a hang
 
 
 class World:

@@ -18,7 +18,7 @@ from plane import ACCOUNT, JOBS, SYSTEM, Plane
 from restarts import END_S, mix, post
 
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM}/leases/torchkeeper-operator"
-TAKEOVER_S = 180  # bounds a hang; the lease lasts 15 s
+TAKEOVER_S = 600  # bounds a hang; the lease lasts 15 s
 
 
 class Trial:

@@ -11,7 +11,7 @@ import threading
 import time
 from pathlib import Path
 
-from rig import OPERATOR_ACCOUNT, READY_S, REPO, Rig, RigError, free_ports
+from rig import OPERATOR_ACCOUNT, READY_S, REPO, Rig, RigError, ports
 
 GROUP = "batch.tensorstack.dev"
 JOBS = f"/apis/{GROUP}/v1beta1"
@@ -139,7 +139,7 @@ class Operator:
     def end(self):
         """It must end well when it is asked to."""
         if not self.plane.stop(self.process):
-            raise RigError(f"{self.process.name} did not end within 10 s of SIGTERM")
+            raise RigError(f"{self.process.name} did not end when it was asked to")
         if self.process.popen.returncode != 0:
             raise RigError(f"{self.process.name} ended with {self.process.popen.returncode}: {self.complaints()[-3:]}")
 
@@ -234,7 +234,7 @@ class Plane(Rig):
 
     def operator(self, config=None, *flags, name="ptj-operator", env=None):
         """Started; `config` is a kubeconfig, otherwise one with a fresh token of its account."""
-        port = free_ports(1)[0]
+        port = ports.take()
         config = config or self.account_config(SYSTEM, ACCOUNT)
         process = self.start(name, [*self.wrap, self.program, f"--kubeconfig={config}", f"--metrics-bind-address=127.0.0.1:{port}",
                                     "--health-probe-bind-address=0", f"--leader-elect-namespace={SYSTEM}", *flags],

@@ -14,7 +14,7 @@ from jobs import Audit, Observer, job, phase
 from kubelet import Kubelet
 from plane import ACCOUNT, GROUP, JOBS, SYSTEM, Plane, job_path, pod_path
 
-END_S = 300  # bounds a hang
+END_S = 600  # bounds a hang
 # Who puts an old copy back needs longer than that. A watch that was away for ten seconds is not resumed; one that is would wait for
 # changes beyond a number that the server has not reached again.
 RESTORE_S = 12

@@ -19,7 +19,7 @@ from kubelet import Kubelet
 from plane import JOBS, Plane, job_path, pod_path
 
 AT_ONCE = 30
-LIFE_S = 240  # bounds a hang
+LIFE_S = 600  # bounds a hang
 GROWTH = 1.05  # last quarter over second quarter, of the medians
 SAMPLE_S = 0.5
 

@@ -11,7 +11,7 @@ from values import NAME, OWNER, OWNER_UID
 TENANT, SUBMITTER = "tenant", "submitter"  # the second may write jobs and no pods
 EDIT = ("system:aggregate-to-edit", "torchkeeper-edit")  # of which the cluster's role edit is made
 RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces"
-POD_S, PURGE_S = 5, 180  # the second bounds a hang
+POD_S, PURGE_S = 5, 600  # the second bounds a hang
 NO_ANSWER = 0  # the server closed the connection instead
 NAMES_ONLY = "application/json;as=Table;v=v1;g=meta.k8s.io"
 

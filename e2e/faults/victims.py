@@ -17,7 +17,7 @@ from plane import job_path, pod_path
 
 START_S = 5  # capabilities.md: the first pod is created within it
 REQUESTS = 3  # and of the operator's own until then: status, Service, Pod. What they take is the API server's, as slow as it is now
-END_S = 30  # bounds a hang
+END_S = 600  # bounds a hang
 MEMORY_MIB, GROWTH_MIB = 64, 4
 KILL_MIB = 512  # no machine is to go down with the operator
 SAMPLE_S = 0.2

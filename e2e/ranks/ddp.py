@@ -28,7 +28,8 @@ for epoch in range(2):
         loss = (model(inputs) - targets).square().mean()
         loss.backward()
         optimizer.step()
-    print(f"rank {rank} of {world} epoch {epoch} loss {loss.item():.4f} threads {torch.get_num_threads()}")
+    # one write: ranks share the stream, and print writes a line and its end apart when Python is unbuffered
+    print(f"rank {rank} of {world} epoch {epoch} loss {loss.item():.4f} threads {torch.get_num_threads()}\n", end="")
 dist.destroy_process_group()
 sys.stdout.flush()
 # Not through the end of the interpreter: a thread of PyTorch's that wants it then ends the process by SIGABRT.

@@ -2,7 +2,7 @@
 is a deed, with `@RANK`, `@RANK.RESTARTS` or `@.RESTARTS` for whom it is meant. No torch: it starts in milliseconds.
 
     out=TEXT err=TEXT   print a line that names the rank
-    bar=N               draw a progress bar of N steps on stderr, as tqdm does
+    bar=N               draw a progress bar of N steps on stderr, as tqdm does, but by one write
     exit=N kill=N       end with a status, or by a signal
     raise=TEXT          end by an exception
     error=JSON          write the error file
@@ -21,7 +21,7 @@ import time
 RANK = os.environ["RANK"]
 RESTARTS = os.environ["TORCHELASTIC_RESTART_COUNT"]
 NOTES = os.environ["PROBE_NOTES"]
-BOUND_S = 60
+BOUND_S = 600
 
 
 def note(kind, content):
@@ -66,9 +66,8 @@ def do(deed, what):
         # one write: ranks share the stream
         print(f"rank {RANK} {what}\n", end="", file=sys.stdout if deed == "out" else sys.stderr)
     elif deed == "bar":
-        for i in range(int(what)):
-            print(f"\rrank {RANK} step {i}", end="", file=sys.stderr, flush=True)
-        print(file=sys.stderr)
+        # PyTorch's --tee puts a prefix before each part of a line that it finds by itself.
+        print("".join(f"\rrank {RANK} step {i}" for i in range(int(what))) + "\n", end="", file=sys.stderr)
     elif deed == "wait":
         sleep()
     elif deed == "save":

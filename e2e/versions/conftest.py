@@ -9,7 +9,7 @@ import uuid
 import node as fake
 import pytest
 from auditlog import OPERATOR
-from kube import GROUP, REPO, STATE, SYSTEM, field, kubectl, wait_for
+from kube import BOUND_S, GROUP, REPO, STATE, SYSTEM, field, kubectl, wait_for
 
 PROGRAM = REPO / "build" / "release" / "bin" / "ptj-operator"
 LOG = STATE / "logs" / "operator.log"
@@ -33,7 +33,7 @@ def installed():
     assert done.returncode == 0, done.stderr
     # Not `kubectl wait`: it fails while the conditions are null, as they are at first.
     crd = f"pytorchtrainingjobs.{GROUP}"
-    wait_for("the CRD", lambda: established(crd), 60)
+    wait_for("the CRD", lambda: established(crd))
     return done.stdout, done.stderr
 
 
@@ -59,11 +59,11 @@ def operator(installed):
             [PROGRAM, f"--kubeconfig={account}", f"--leader-elect-namespace={SYSTEM}", "--metrics-bind-address=0",
              "--health-probe-bind-address=0"], stderr=log)
     try:
-        wait_for(lambda: f"the operator to lead: {LOG.read_text()}", lambda: leads() or process.poll() is not None, 60)
+        wait_for(lambda: f"the operator to lead: {LOG.read_text()}", lambda: leads() or process.poll() is not None)
         assert process.poll() is None, LOG.read_text()
         yield process
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0, LOG.read_text()
+        assert process.wait(timeout=BOUND_S) == 0, LOG.read_text()
     finally:
         process.kill()
         process.wait()
@@ -94,5 +94,5 @@ def namespace():
     name = f"versions-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", name)
     wait_for("the service account of its pods", lambda: kubectl(
-        "-n", name, "get", "serviceaccount", "default", "--ignore-not-found", "-o", "name"), 60)
+        "-n", name, "get", "serviceaccount", "default", "--ignore-not-found", "-o", "name"))
     return name

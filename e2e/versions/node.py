@@ -49,7 +49,7 @@ class Node:
 
     def bind(self, namespace, name):
         """What a scheduler does; returns the pod's UID."""
-        pod = wait_for(f"pod {name}", lambda: get("pod", name, namespace), 60)
+        pod = wait_for(f"pod {name}", lambda: get("pod", name, namespace))
         binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
                    "target": {"apiVersion": "v1", "kind": "Node", "name": NAME}}
         kubectl("create", "--raw", f"/api/v1/namespaces/{namespace}/pods/{name}/binding", "-f", "-",

@@ -7,7 +7,7 @@ import urllib.parse
 import urllib.request
 
 import yaml
-from kube import REPO, kubectl, wait_for
+from kube import BOUND_S, REPO, kubectl, wait_for
 
 RULES = REPO / "deploy" / "chart" / "rules.yaml"
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -81,7 +81,7 @@ class Prometheus:
                 ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder}/tsdb",
                  f"--web.listen-address=127.0.0.1:{port}"], stdout=log, stderr=log)
         try:
-            wait_for(lambda: f"Prometheus: {self.log.read_text()}", self.is_ready, 60)
+            wait_for(lambda: f"Prometheus: {self.log.read_text()}", self.is_ready)
         except BaseException:
             self.close()
             raise
@@ -105,4 +105,4 @@ class Prometheus:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=BOUND_S)

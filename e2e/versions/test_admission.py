@@ -58,7 +58,7 @@ def policy(installed):
 def test_a_job_gives_no_account_that_its_author_could_not_use(ns, policy):
     grant(ns, "jobs", GROUP, "pytorchtrainingjobs")
     other = job("other", serviceAccountName="builder")
-    wait_for("the policy to be in force", lambda: "create pods" in refusal(ns, other, "--dry-run=server"), 60)
+    wait_for("the policy to be in force", lambda: "create pods" in refusal(ns, other, "--dry-run=server"))
     assert f'"{ns}", which {EVE} does not have' in refusal(ns, other)
     assert "create pods" in refusal(ns, job("old-name", serviceAccount="builder"))
     for name, pod in (("plain", {}), ("named", {"serviceAccountName": "default"}), ("empty", {"serviceAccountName": ""})):
@@ -72,7 +72,7 @@ def test_a_job_gives_no_account_that_its_author_could_not_use(ns, policy):
     assert "create pods" in patched(ns, "theirs", {"op": "replace", "path": "/spec/suspend", "value": False})
     # Who may create pods could use the account anyway.
     grant(ns, "pods", "", "pods")
-    wait_for("the right to count", lambda: refusal(ns, other) == "", 60)
+    wait_for("the right to count", lambda: refusal(ns, other) == "")
     assert get("ptj", "other", ns)
 
 
@@ -92,13 +92,13 @@ def test_tensorboard_is_restricted(ns):
     """Where only restricted pods are let in, the one of TensorBoard is."""
     board = {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "logs"}]}}
     apply(jobs.job("board", jobs.replica("true"), tensorboardSpec=board), namespace=ns)
-    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
+    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns))
     kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted",
             "pod-security.kubernetes.io/warn=restricted")
     template = get("deployment", "board-tensorboard", ns)["spec"]["template"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "like-it"}, "spec": template["spec"]}
     weak = copy.deepcopy(pod)
     del weak["spec"]["containers"][0]["securityContext"]
-    wait_for("Pod Security to be in force", lambda: "violates PodSecurity" in create(ns, weak, "--dry-run=server").stderr, 60)
+    wait_for("Pod Security to be in force", lambda: "violates PodSecurity" in create(ns, weak, "--dry-run=server").stderr)
     done = create(ns, pod, "--dry-run=server")
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,7 +16,7 @@ from pathlib import Path
 import jobs
 import pytest
 from conftest import PROGRAM, kubeconfig
-from kube import GROUP, REPO, STATE, SYSTEM, apply, field, get, kubectl, status, wait_for, wait_phase
+from kube import BOUND_S, GROUP, REPO, STATE, SYSTEM, apply, field, get, kubectl, status, wait_for, wait_phase
 from prometheus import Prometheus, discovered, job_of, static_job
 
 CHART = REPO / "deploy" / "chart"
@@ -45,9 +45,9 @@ def release_notes():
     """The chart with all that it has, once the Prometheus operator's definitions are there; what Helm printed."""
     for kind in ("podmonitors", "prometheusrules"):
         kubectl("apply", "--server-side", "-f", str(Path(os.environ["MONITORS"]) / f"monitoring.coreos.com_{kind}.yaml"))
-        kubectl("wait", "--for=condition=Established", f"crd/{kind}.monitoring.coreos.com", "--timeout=60s")
+        kubectl("wait", "--for=condition=Established", f"crd/{kind}.monitoring.coreos.com", "--timeout=600s")
     printed = helm("install", "torchkeeper", CHART, "--create-namespace", "--values", "-", values={"metrics": METRICS})
-    wait_for("the CRD", established, 60)
+    wait_for("the CRD", established)
     return printed
 
 
@@ -64,11 +64,11 @@ def operator(release_notes):
              "--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=0"], stderr=out)
     try:
         port = wait_for(lambda: f"the operator's port: {log.read_text()}",
-                        lambda: re.findall(r"/metrics on port (\d+)", log.read_text()) or process.poll() is not None, 60)
+                        lambda: re.findall(r"/metrics on port (\d+)", log.read_text()) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         yield int(port[0])
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 0, log.read_text()
+        assert process.wait(timeout=BOUND_S) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()
@@ -103,7 +103,7 @@ def launcher(tmp_path_factory):
     yield log
     (folder / "end").touch()
     try:
-        assert process.wait(timeout=60) == 0, log.read_text()
+        assert process.wait(timeout=BOUND_S) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()
@@ -112,7 +112,8 @@ def launcher(tmp_path_factory):
 @pytest.fixture(scope="module")
 def watched(prometheus, targets, launcher, node):
     """Jobs of all sorts, begun when the operator has been scraped: a rate needs a number from before."""
-    wait_for("the operator's first numbers", lambda: prometheus.values("pytorchtrainingjob_jobs or pytorchtrainingjob_created_total"), 60)
+    wait_for("the operator's first numbers",
+             lambda: prometheus.values("pytorchtrainingjob_jobs or pytorchtrainingjob_created_total"))
     kubectl("create", "namespace", "watched")
     annotated = jobs.replica("true")
     annotated["template"]["metadata"] = {"annotations": {"prometheus.io/scrape": "true"}}
@@ -125,7 +126,7 @@ def watched(prometheus, targets, launcher, node):
         first = node.run("watched", f"{name}-node-0")
         wait_phase(name, "watched", "Running")
         node.end("watched", f"{name}-node-0", code)
-    wait_for("a new pod", lambda: field("pod", "again-node-0", "watched", "metadata.uid") not in (None, first), 60)
+    wait_for("a new pod", lambda: field("pod", "again-node-0", "watched", "metadata.uid") not in (None, first))
     for name in ("again", "trains", "annotated"):
         node.run("watched", f"{name}-node-0")
         node.patch("watched", "pod", f"{name}-node-0", {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]})
@@ -193,29 +194,33 @@ def test_each_query_of_the_dashboards_has_data(watched, launcher):
             del left[name]
         return not left
 
-    wait_for(tell, all_have, 120)
+    wait_for(tell, all_have)
 
 
 def test_jobs_that_can_answer_have_one_target_with_their_names(watched):
     """All these pods lead to the one launcher here; the job "again" has no launcher of ours, and is not asked."""
-    labels = [s["metric"] for s in watched.values("torchkeeper_training_step")]
-    names = {("watched", f"{job}-node-0", job) for job in ("trains", "annotated")}
-    assert {(m["namespace"], m["pod"], m["training_job"]) for m in labels} == names
-    assert len(labels) == 2 and not any("container" in m for m in labels)
+    def labels():
+        return sorted((m["namespace"], m["pod"], m["training_job"], "container" in m) for m in (
+            s["metric"] for s in watched.values("torchkeeper_training_step")))
+
+    # A scrape may fail on a busy machine: the series is away until the next one.
+    wait_for(labels, lambda: labels() == [("watched", f"{job}-node-0", job, False) for job in ("annotated", "trains")])
 
 
 def test_a_jobs_namespace_is_not_the_operators(watched):
-    found = watched.values('pytorchtrainingjob_jobs{phase="Failed"}')
-    assert [(s["metric"]["namespace"], s["value"][1]) for s in found] == [("watched", "1")]
+    def failed():
+        return [(s["metric"]["namespace"], s["value"][1]) for s in watched.values('pytorchtrainingjob_jobs{phase="Failed"}')]
+
+    wait_for(failed, lambda: failed() == [("watched", "1")])
 
 
 def test_rules_are_evaluated_and_the_failed_job_is_told(watched):
     def rules():
         return [r for g in watched.ask("rules")["groups"] for r in g["rules"]]
 
-    wait_for("each rule's first evaluation", lambda: all(r["health"] != "unknown" for r in rules()), 60)
+    wait_for("each rule's first evaluation", lambda: all(r["health"] != "unknown" for r in rules()))
     assert {r["health"] for r in rules()} == {"ok"}, rules()
-    wait_for(lambda: f"the alert: {rules()}", lambda: {r["name"] for r in rules() if r["state"] == "firing"} == {"TorchkeeperJobFailed"}, 60)
+    wait_for(lambda: f"the alert: {rules()}", lambda: {r["name"] for r in rules() if r["state"] == "firing"} == {"TorchkeeperJobFailed"})
 
 
 def test_upgrade_changes_what_was_asked_for_and_uninstall_keeps_the_jobs(watched):
@@ -226,6 +231,6 @@ def test_upgrade_changes_what_was_asked_for_and_uninstall_keeps_the_jobs(watched
     assert CRD in helm("get", "manifest", "torchkeeper")
     assert get("podmonitor", "torchkeeper-jobs", SYSTEM) is None
     helm("uninstall", "torchkeeper")
-    wait_for("the Deployment's end", lambda: get("deployment", "torchkeeper-operator", SYSTEM) is None, 60)
+    wait_for("the Deployment's end", lambda: get("deployment", "torchkeeper-operator", SYSTEM) is None)
     assert status("trains", "watched")["phase"] == "Running"
     assert established()

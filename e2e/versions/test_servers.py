@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import ports
 import pytest
 from kube import REPO, wait_for
 
@@ -74,10 +75,10 @@ def test_up_again_changes_nothing_and_mends_what_was_killed(tmp_path):
 
 # The first thread has ended, another one still listens: what SIGKILL makes of a process for a moment.
 HALF_GONE = """
-import ctypes, platform, socket, threading, time
-listener = socket.create_server(("127.0.0.1", 0))
+import ctypes, platform, socket, sys, threading, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 threading.Thread(target=time.sleep, args=(600,)).start()
-print(listener.getsockname()[1], flush=True)
+print("listens", flush=True)
 ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
 """
 
@@ -88,14 +89,15 @@ def seems_to_run(pid):
 
 
 def test_a_process_is_gone_when_its_last_thread_is():
-    process = subprocess.Popen([sys.executable, "-c", HALF_GONE], stdout=subprocess.PIPE, text=True)
-    port = int(process.stdout.readline())
-    wait_for("the first thread's end", lambda: ") Z " in Path(f"/proc/{process.pid}/stat").read_text(), 60)
+    port = ports.take()
+    process = subprocess.Popen([sys.executable, "-c", HALF_GONE, str(port)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "listens\n"
+    wait_for("the first thread's end", lambda: ") Z " in Path(f"/proc/{process.pid}/stat").read_text())
     with pytest.raises(OSError), socket.create_server(("127.0.0.1", port)):
         pass
     assert seems_to_run(process.pid)
     process.kill()
-    wait_for("the last thread's end", lambda: not seems_to_run(process.pid), 60)
+    wait_for("the last thread's end", lambda: not seems_to_run(process.pid))
     assert Path(f"/proc/{process.pid}").exists(), "nobody has waited for it"
     with socket.create_server(("127.0.0.1", port)):
         pass
@@ -120,12 +122,12 @@ def test_a_start_that_fails_says_why_and_leaves_nothing_running(tmp_path):
 def test_a_port_that_is_taken_is_told(tmp_path):
     """Any port of the block: here the second one, which etcd would have."""
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        port = ports.take()
+        taken.bind(("127.0.0.1", port + 1))
         taken.listen()
-        port = taken.getsockname()[1]
-        done = servers("up", tmp_path / "a", "--port", port - 1)
+        done = servers("up", tmp_path / "a", "--port", port)
     assert done.returncode == 1
-    assert f"port {port}, which etcd needs, is taken" in done.stderr
+    assert f"port {port + 1}, which etcd needs, is taken" in done.stderr
     assert not (tmp_path / "a").exists()
 
 

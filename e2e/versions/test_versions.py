@@ -70,13 +70,13 @@ def test_job_runs_and_succeeds(ns, node):
              "controller": True, "blockOwnerDeletion": True}]
     for name in ("good-node-0", "good-node-1"):
         node.end(ns, name, 0)
-    kubectl("-n", ns, "wait", "--for=condition=Completed", "ptj/good", "--timeout=60s")
+    kubectl("-n", ns, "wait", "--for=condition=Completed", "ptj/good", "--timeout=600s")
     assert status("good", ns)["phase"] == "Succeeded"
     assert sorted(audit("create", "pods", ns)) == ["good-node-0", "good-node-1"]
     header, row = kubectl("-n", ns, "get", "ptj", "good").splitlines()
     assert header.split() == ["NAME", "PHASE", "READY", "PROGRESS", "RESTARTS", "AGE"]
     assert row.split()[:2] == ["good", "Succeeded"]
-    wait_for("its events", lambda: events("good", ns, "Completed") == 1 and events("good", ns, "ReplicaCreated"), 30)
+    wait_for("its events", lambda: events("good", ns, "Completed") == 1 and events("good", ns, "ReplicaCreated"))
 
 
 def test_exit_137_restarts_the_gang_once(ns, node):
@@ -89,7 +89,7 @@ def test_exit_137_restarts_the_gang_once(ns, node):
         have = pods(ns)
         return set(have) == set(names) and all(have[n]["metadata"]["uid"] != first[n] for n in names)
 
-    wait_for(lambda: status("again", ns), all_new, 60)
+    wait_for(lambda: status("again", ns), all_new)
     assert {p["metadata"]["labels"][f"{GROUP}/attempt"] for p in pods(ns).values()} == {"1"}
     for name in names:
         node.run(ns, name)
@@ -99,7 +99,7 @@ def test_exit_137_restarts_the_gang_once(ns, node):
     assert (end["phase"], end["attempt"], end["backoffCount"]) == ("Succeeded", 1, 1)
     assert (end["lastFailure"]["pod"], end["lastFailure"]["exitCode"]) == ("again-node-1", 137)
     assert sorted(audit("create", "pods", ns)) == sorted(names * 2)
-    wait_for("the event", lambda: events("again", ns, "Restarting") == 1, 30)
+    wait_for("the event", lambda: events("again", ns, "Restarting") == 1)
 
 
 def test_exit_1_fails(ns, node):
@@ -117,20 +117,20 @@ def test_corrected_template_replaces_pods_that_never_ran(ns, node):
     apply(jobs.job("typo", jobs.replica("true")), namespace=ns)
     first = node.bind(ns, "typo-node-0")
     apply(jobs.job("typo", jobs.replica("exit 0")), namespace=ns)
-    wait_for("another pod", lambda: field("pod", "typo-node-0", ns, "metadata.uid") not in (None, first), 60)
+    wait_for("another pod", lambda: field("pod", "typo-node-0", ns, "metadata.uid") not in (None, first))
     node.run(ns, "typo-node-0")
     wait_phase("typo", ns, "Running")
     apply(jobs.job("typo", jobs.replica("exit 00")), namespace=ns)
     generation = get("ptj", "typo", ns)["metadata"]["generation"]
-    wait_for(lambda: status("typo", ns), lambda: status("typo", ns)["observedGeneration"] == generation, 30)
+    wait_for(lambda: status("typo", ns), lambda: status("typo", ns)["observedGeneration"] == generation)
     node.end(ns, "typo-node-0", 0)
     end = wait_phase("typo", ns, "Succeeded", "Failed")
     assert (end["phase"], end["attempt"], end["restarts"], end["backoffCount"]) == ("Succeeded", 1, 1, 0)
     assert audit("create", "pods", ns) == ["typo-node-0"] * 2
-    wait_for("the event", lambda: events("typo", ns, "TemplateChanged") == 1, 30)
+    wait_for("the event", lambda: events("typo", ns, "TemplateChanged") == 1)
     row = kubectl("-n", ns, "get", "ptj", "typo").splitlines()[1]
     assert row.split()[:4] == ["typo", "Succeeded", "-", "1"]
-    kubectl("-n", ns, "wait", "--for=jsonpath={.status.completionTime}", "ptj/typo", "--timeout=10s")
+    kubectl("-n", ns, "wait", "--for=jsonpath={.status.completionTime}", "ptj/typo", "--timeout=600s")
 
 
 def test_suspend_and_resume(ns, node):
@@ -142,7 +142,7 @@ def test_suspend_and_resume(ns, node):
     wait_phase("rest", ns, "Running")
     patch("rest", ns, {"suspend": True})
     wait_phase("rest", ns, "Paused")
-    wait_for("its pod to go", lambda: pods(ns) == {}, 60)
+    wait_for("its pod to go", lambda: pods(ns) == {})
     patch("rest", ns, {"suspend": False})
     assert node.run(ns, "rest-node-0") != first
     node.end(ns, "rest-node-0", 0)
@@ -162,17 +162,17 @@ def test_scale_subresource(ns, node):
         node.run(ns, name)
     wait_phase("wide", ns, "Running")
     kubectl("-n", ns, "scale", "ptj", "wide", "--replicas=3")
-    wait_for(lambda: pods(ns).keys(), lambda: pods(ns).keys() == names(3), 60)
+    wait_for(lambda: pods(ns).keys(), lambda: pods(ns).keys() == names(3))
     node.run(ns, "wide-node-2")
 
     def scale():
         return json.loads(kubectl("get", "--raw", f"/apis/{GROUP}/v1beta1/namespaces/{ns}/pytorchtrainingjobs/wide/scale"))
 
-    wait_for(scale, lambda: scale()["status"]["replicas"] == 3, 60)
+    wait_for(scale, lambda: scale()["status"]["replicas"] == 3)
     assert scale()["spec"]["replicas"] == 3
     assert {p["metadata"]["name"] for p in items("pods", ns, scale()["status"]["selector"])} == names(3)
     kubectl("-n", ns, "scale", "ptj", "wide", "--replicas=1")
-    wait_for(lambda: pods(ns).keys(), lambda: pods(ns).keys() == names(1), 60)
+    wait_for(lambda: pods(ns).keys(), lambda: pods(ns).keys() == names(1))
     assert status("wide", ns).get("backoffCount", 0) == 0
 
 
@@ -180,9 +180,9 @@ def test_ttl_deletes_the_job_and_its_children(ns, node):
     apply(jobs.job("brief", jobs.replica("true"), runPolicy={"ttlSecondsAfterFinished": 1}), namespace=ns)
     node.run(ns, "brief-node-0")
     node.end(ns, "brief-node-0", 0)
-    wait_for("the job to go", lambda: not get("ptj", "brief", ns), 60)
+    wait_for("the job to go", lambda: not get("ptj", "brief", ns))
     # The garbage collector looks for new kinds of owners every 30 s.
-    wait_for("its children to go", lambda: not items("pods", ns) and not items("services", ns), 120)
+    wait_for("its children to go", lambda: not items("pods", ns) and not items("services", ns))
     assert audit("delete", "pytorchtrainingjobs", ns) == ["brief"]
 
 
@@ -190,7 +190,7 @@ def test_foreground_deletion_waits_for_the_children(ns, node):
     apply(jobs.job("gone", jobs.replica("true")), namespace=ns)
     node.run(ns, "gone-node-0")
     wait_phase("gone", ns, "Running")
-    kubectl("-n", ns, "delete", "ptj", "gone", "--cascade=foreground", "--timeout=120s")
+    kubectl("-n", ns, "delete", "ptj", "gone", "--cascade=foreground", "--timeout=600s")
     assert not items("pods", ns) and not items("services", ns)
     assert audit("create", "pods", ns) == ["gone-node-0"], "a job that is being deleted gets no pods"
 
@@ -198,16 +198,16 @@ def test_foreground_deletion_waits_for_the_children(ns, node):
 def test_tensorboard_comes_with_the_pods_and_goes(ns, node):
     board = {"image": jobs.IMAGE, "logDir": {"pvc": [{"name": "logs"}]}}
     apply(jobs.job("board", jobs.replica("true"), tensorboardSpec=board), namespace=ns)
-    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns), 60)
+    wait_for("its deployment", lambda: get("deployment", "board-tensorboard", ns))
     assert get("deployment", "board-tensorboard", ns)["spec"]["replicas"] == 0
     node.run(ns, "board-node-0")
-    wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1, 60)
+    wait_for("a replica", lambda: field("deployment", "board-tensorboard", ns, "spec.replicas") == 1)
     # The controller manager makes a pod of it: the template is one that the server takes.
-    wait_for("TensorBoard's pod", lambda: any(n.startswith("board-tensorboard-") for n in pods(ns)), 60)
+    wait_for("TensorBoard's pod", lambda: any(n.startswith("board-tensorboard-") for n in pods(ns)))
     assert get("service", "board-tensorboard", ns)["spec"]["ports"][0]["port"] == 6006
     patch("board", ns, {"tensorboardSpec": None})
     for kind in ("deployment", "service"):
-        wait_for(f"the {kind} to go", lambda k=kind: not get(k, "board-tensorboard", ns), 60)
+        wait_for(f"the {kind} to go", lambda k=kind: not get(k, "board-tensorboard", ns))
     assert status("board", ns)["phase"] == "Running"
 
 
@@ -220,7 +220,7 @@ def test_lease_is_held_and_renewed(ns):
 
     first = renewed()
     assert get("lease", OPERATOR, SYSTEM)["spec"]["holderIdentity"]
-    wait_for("a renewal", lambda: renewed() > first, 60)
+    wait_for("a renewal", lambda: renewed() > first)
 
 
 def streamed(entry):

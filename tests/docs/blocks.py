@@ -13,10 +13,12 @@ A block says so in a comment in front of it, which Markdown does not show: `<!--
 """
 
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import ports  # noqa: E402
 
 PLACES = ("trainer", "cluster", "gate", "by hand")
 BLOCK = re.compile(r"(?:<!-- tried: (.*?) -->\n)?^```sh\n(.*?)^```$", re.M | re.S)
@@ -35,17 +37,11 @@ def check(files):
     return 1 if bad else 0
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("", 0))
-        return str(s.getsockname()[1])
-
-
 def run(place, files):
     for file in files:
         script = "".join(text for where, text in blocks(file) if where == place)
         if place == "trainer":
-            script = script.replace("29402", free_port())
+            script = script.replace("29402", str(ports.take()))
         print(f"{file}:\n{script}", flush=True)
         if not script:
             print(f"{file}: no block is tried here: expected <!-- tried: {place} -->")

@@ -2,6 +2,8 @@
 # the kernel gave to somebody else in the meantime is never taken for ours.
 # shellcheck shell=bash
 
+readonly HANG_S=600 # what is waited for takes seconds; a busy machine may be many times slower
+
 process_start() {
     local stat fields
     # Reading in this shell: a fork for each would double the time of an `up` with nothing to do.
@@ -102,12 +104,12 @@ kill_all() {
     wait_gone 20 "$@" || die "a process does not end, not even by SIGKILL: one of $*"
 }
 
-# part_await PART SECONDS
+# part_await PART
 part_await() {
-    local end=$((SECONDS + $2))
+    local end=$((SECONDS + HANG_S))
     until part_is_healthy "$1"; do
         part_pid "$1" >/dev/null || part_fail "$1" "ended at its start"
-        [ "$SECONDS" -lt "$end" ] || part_fail "$1" "is not healthy after $2 s"
+        [ "$SECONDS" -lt "$end" ] || part_fail "$1" "is not healthy after $HANG_S s"
         sleep 0.1
     done
 }

@@ -162,9 +162,9 @@ lock_ports() {
 
 # A controller manager answers before it has made the account that a pod needs.
 await_service_account() {
-    local end=$((SECONDS + 60))
+    local end=$((SECONDS + HANG_S))
     until "$TOOLS/kubectl" --kubeconfig "$STATE/admin.conf" -n default get serviceaccount default >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$end" ] || part_fail kube-controller-manager "made no default service account in 60 s"
+        [ "$SECONDS" -lt "$end" ] || part_fail kube-controller-manager "made no default service account in $HANG_S s"
         sleep 0.2
     done
 }
@@ -187,12 +187,12 @@ servers_up() {
         esac
     done
     ensure etcd
-    part_await etcd 60
+    part_await etcd
     ensure kube-apiserver
-    part_await kube-apiserver 120
+    part_await kube-apiserver
     ensure "$@"
     exec 8<&-
-    for part in "$@"; do part_await "$part" 60; done
+    for part in "$@"; do part_await "$part"; done
     case " $* " in
     *" kube-controller-manager "*) await_service_account ;;
     esac

@@ -28,16 +28,16 @@ cluster_up() {
 
 start_parts() {
     ensure containerd etcd
-    part_await etcd 60
+    part_await etcd
     ensure kube-apiserver
-    part_await containerd 60
+    part_await containerd
     import_pause
-    part_await kube-apiserver 120
+    part_await kube-apiserver
     kubectl_admin apply --validate=false -f "$HERE/config/cluster.yaml" >"$LOGS/apply.log" 2>&1 ||
         { tail -n 3 -- "$LOGS/apply.log" >&2 && die "the API server refused $HERE/config/cluster.yaml"; }
     ensure kube-controller-manager kube-scheduler coredns kubelet kube-proxy host-agent
     local part
-    for part in "${PARTS[@]}"; do part_await "$part" 60; done
+    for part in "${PARTS[@]}"; do part_await "$part"; done
 }
 
 import_pause() {
@@ -58,13 +58,13 @@ kubelet_has_reported() {
 
 # Ready, with its GPUs, and able to take a pod: without its service account none is admitted.
 await_node() {
-    local end=$((SECONDS + 90))
+    local end=$((SECONDS + HANG_S))
     until kubelet_has_reported && [ "$(node_line)" = "True $GPUS" ]; do
-        [ "$SECONDS" -lt "$end" ] || part_fail kubelet "did not make the node ready with $GPUS GPUs in 90 s"
+        [ "$SECONDS" -lt "$end" ] || part_fail kubelet "did not make the node ready with $GPUS GPUs in $HANG_S s"
         sleep 0.3
     done
     until kubectl_admin -n default get serviceaccount default >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$end" ] || part_fail kube-controller-manager "made no default service account in 90 s"
+        [ "$SECONDS" -lt "$end" ] || part_fail kube-controller-manager "made no default service account in $HANG_S s"
         sleep 0.3
     done
 }

@@ -15,7 +15,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { PATIENCE_MS = 60000, ARGS_MAX = 32 };
+enum { PATIENCE_MS = 600000, ARGS_MAX = 32 };
 
 static void begin(struct onpty *t, const struct ptj *p, const char *program, char **argv, int columns,
                   int rows)

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { WORDS_MAX = 48, OUTPUT_BYTES = 4 << 20, POLLS_MAX = 30000 };
+enum { WORDS_MAX = 48, OUTPUT_BYTES = 4 << 20, POLLS_MAX = 300000 };
 
 char *run_torchrun;
 

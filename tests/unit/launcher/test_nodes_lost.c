@@ -57,7 +57,7 @@ static void begin_to_form(struct crew *c)
     c->conf = BEATS ",join_timeout=3600";
     for (int i = 0; i < 2; i++)
         crew_start(c, i, RUN_ARGS("--nnodes=3", "--max-restarts=0", "--rdzv-id=forms"), "true");
-    for (int i = 0; i < 6000 && !s; i++, nanosleep(&pause, NULL))
+    for (int i = 0; i < 60000 && !s; i++, nanosleep(&pause, NULL))
         s = store_connect("127.0.0.1", c->port, "forms", 60000, &err);
     assert_non_null(s);
     assert_int_equal(store_wait_count(s, "posts", 2, 60000, &err), 0);
@@ -191,7 +191,7 @@ static void wait_for_words(const struct run *r, const char *words)
     char path[96];
 
     snprintf(path, sizeof(path), "%s/err", r->dir);
-    for (int i = 0; i < 3000; i++, nanosleep(&pause, NULL)) {
+    for (int i = 0; i < 30000; i++, nanosleep(&pause, NULL)) {
         cleanup_buf struct buf text = BUF_INIT(1 << 16);
         struct err err;
         if (fs_read(path, &text, &err) == 0 && strstr(buf_str(&text), words))

@@ -15,7 +15,7 @@
 
 #define UNTIL(file) "until [ -e " file " ]; do sleep 0.01; done; "
 
-enum { POLLS_MAX = 30000 };
+enum { POLLS_MAX = 300000 };
 
 static int served; /* the port */
 

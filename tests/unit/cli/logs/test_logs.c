@@ -18,7 +18,7 @@
 #define PODS "/api/v1/namespaces/team/pods"
 #define T "2026-01-01T00:00:"
 
-enum { PATIENCE = 3000, STEP_MS = 10, MANY = 64 };
+enum { PATIENCE = 60000, STEP_MS = 10, MANY = 64 };
 
 static void put_job(struct ptj *p, int replicas, const char *status)
 {
@@ -229,6 +229,39 @@ static void test_restart(void **state)
     expect_result(p, pid, 1, "[node-0] first attempt\n[node-0] second attempt\n", "attempt 1 of j begins");
 }
 
+/* Under the name of a pod that is gone its successor answers: it is not asked for the rest of the first one's log. */
+static void test_successor(void **state)
+{
+    struct ptj *p = *state;
+
+    put_job(p, 2, "{\"phase\":\"Running\",\"attempt\":0}");
+    prints(p, 0, T "01.000000000Z first attempt\n");
+    put_pod(p, 0, 0, "Running", RUNS);
+    pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "out", "first attempt");
+    await_followed(p, 1);
+    assert_true(fake_remove(p->server, pod_path(0)));
+    prints(p, 1, T "02.000000000Z the removal was seen\n");
+    put_pod(p, 1, 0, "Running", RUNS);
+    await(p, "out", "the removal was seen");
+    await_followed(p, 2);
+    fake_pod_log_ends(p->server, pod_path(0));
+    await_followed(p, 1);
+    fake_pod_log_begins_anew(p->server, pod_path(0));
+    prints(p, 0, T "03.000000000Z second attempt\n");
+    put_pod(p, 0, 1, "Running", RUNS);
+    await(p, "out", "second attempt");
+    prints(p, 0, T "04.000000000Z last\n");
+    await(p, "out", "last");
+    ends(p, 0);
+    ends(p, 1);
+    put_job(p, 2, "{\"phase\":\"Succeeded\"}");
+    expect_result(
+        p, pid, 0,
+        "[node-0] first attempt\n[node-1] the removal was seen\n[node-0] second attempt\n[node-0] last\n",
+        "");
+}
+
 /* A pod that has ended stays in the lists; its log is not read again when another pod began after it. */
 static void test_each_pod_once(void **state)
 {
@@ -413,6 +446,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_follow, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_end_comes_first, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_restart, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_successor, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_each_pod_once, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_lost_server, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_deleted_unseen, ptj_setup, ptj_teardown),

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SCREEN_MAX = 16384, PATIENCE = 1200 /* looks, each of which takes longer than its 50 ms */ };
+enum { SCREEN_MAX = 16384, PATIENCE = 12000 /* looks, each of which takes longer than its 50 ms */ };
 
 /* Run tmux on a server of this test's own; *ret gets what it prints. */
 static int tmux(const struct ptj *p, const char *command, char ret[static SCREEN_MAX])

@@ -282,7 +282,7 @@ static void await_line(const struct ptj *p, const char *text)
     char path[128];
 
     snprintf(path, sizeof(path), "%s/out", p->dir);
-    for (int i = 0; i < 6000; i++) {
+    for (int i = 0; i < 60000; i++) {
         cleanup_buf struct buf out = BUF_INIT(1 << 20);
         struct err err;
         if (fs_read(path, &out, &err) == 0 && strstr(buf_str(&out), text))

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { POLLS_MAX = 30000 };
+enum { POLLS_MAX = 300000 };
 
 static char *trainer;
 

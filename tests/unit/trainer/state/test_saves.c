@@ -26,7 +26,7 @@ enum {
     STEPS = 30,
     HOLD_AT = 12,
     TICK_MS = 2,
-    POLLS_MAX = 5000,
+    POLLS_MAX = 300000,
     TIMEOUT_MS = 3000,
     CALLS_MAX = 200
 };
