@@ -102,7 +102,7 @@ dashboard() {
 print(8 + 38 * max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in json.load(open(sys.argv[1]))["panels"]))' "$board")
     (cd "$PAGES" && node_modules/.bin/esbuild page.jsx --bundle --format=esm --jsx=automatic --log-level=error --outfile=page.js \
         --alias:BOARD="$board" --alias:ANSWERS=./answers.json --alias:react-custom-scrollbars-2=./scrollbars.js \
-        --define:global=window --define:process.env.NODE_ENV='"production"')
+        --loader:.ttf=dataurl --define:global=window --define:process.env.NODE_ENV='"production"')
     chromium --headless --no-sandbox --disable-gpu --allow-file-access-from-files --window-size="1008,$height" --virtual-time-budget=30000 \
         --screenshot="$PAGES/$1.png" "file://$PAGES/index.html" 2>"$LOGS/pictures-$1.log"
     pngquant --force --output "$OUT/dashboard-$1.png" 64 "$PAGES/$1.png"
@@ -114,7 +114,7 @@ dashboards() {
     mkdir -p "$PAGES"
     begin components prepare_components
     "$REPO/e2e/versions/run.sh" record "$PAGES/answers.json"
-    finish components || die "Grafana's components are missing: build/logs/components.log"
+    finish components >/dev/null || die "Grafana's components are missing: build/logs/components.log"
     say "pictures of the dashboards"
     cp "$DRAWN"/{page.jsx,scrollbars.js,index.html} "$PAGES/"
     dashboard jobs
