@@ -19,6 +19,7 @@ help: ## show this text
 	@printf '  TARGET=csv        fuzz: this target alone; they are the fuzz_*.c of tests/fuzz\n'
 	@printf '  SECONDS=60 JOBS=1 fuzz: so much CPU each, so many at once; what is found stays in build/fuzz-found\n'
 	@printf '  TRIALS=100 SEED=1 chaos: so many, drawn from this seed; TRIAL=7: this one of it; FAULT=, WAY=, JOBS=3 at once\n'
+	@printf '  PARTS=dashboards  pictures: these alone, without root; cluster: the others\n'
 	@printf '  PREFIX=DIR        install: default /usr/local; DESTDIR=DIR is put in front of it\n'
 	@printf '  WITH_CUDA=auto    build, bench, coverage: on, off, or auto: GPU support where a CUDA toolkit is installed or can be fetched\n'
 	@printf '  OPERATOR=FILE     bench-operator: measure this program, not the one of the image\n'
@@ -71,8 +72,8 @@ images: ## build the container images into build/images
 	@scripts/deps.sh images
 	@deploy/images/build.sh all
 
-pictures: ## the pictures of README and docs anew, from running programs (root)
-	@scripts/pictures/make.sh
+pictures: ## the pictures of README and docs anew, from running programs (root); PARTS=: some of them
+	@scripts/pictures/make.sh $(PARTS)
 
 release: ## images by digest, manifests, launchers and sums into build/release-VERSION; VERSION=v1.2.3 REGISTRY=host/me (root)
 	@scripts/deps.sh images

@@ -18,7 +18,10 @@ packages() {
     e2e) echo python3 python3-venv curl ;;
     bench) echo python3 openssl curl iproute2 ;;
     peers) echo libdnnl-dev libopenblas-serial-dev ;; # to measure against, nothing else
-    pictures) echo chromium fonts-dejavu-core tmux python3-venv ;;
+    pictures)
+        echo chromium fonts-dejavu-core fonts-inter pngquant tmux python3-venv
+        command -v npm >/dev/null || echo nodejs npm # others' nodejs brings npm along
+        ;;
     metrics) echo prometheus ;; # and promtool; Debian starts a server on port 9090, which nothing here uses
     servers) echo openssl curl iproute2 python3 python3-venv ;;
     *) echo "deps.sh: unknown group \"$1\"; expected build, test, coverage, cuda, cluster, images, registry, e2e, servers, metrics, bench, peers or pictures" >&2 && exit 2 ;;

@@ -2,6 +2,7 @@
 # run.sh - the operator against API servers of other Kubernetes versions than the local cluster's, and the chart with what it
 # brings for Prometheus against the newest; no root, no node.
 #   e2e/versions/run.sh [MINOR | chart]... [-- PYTEST-ARGUMENT...]      e2e/versions/run.sh 1.36 -- -k tensorboard
+#   e2e/versions/run.sh record FILE     what a Prometheus answers to the dashboards' queries, by record.py
 # Without MINOR: the oldest and the newest that deploy/local/servers has, the oldest also without streamed lists, and the chart.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -53,6 +54,13 @@ chart() {
     cases "$newest"
 }
 
+# The numbers for the pictures of the dashboards.
+record() {
+    local files=(versions/record.py)
+    cmake --build build/release --target trainer >"$LOGS/build-trainer.log" 2>&1 || die "compiling the trainer failed: build/logs/build-trainer.log"
+    cases "$newest"
+}
+
 prepare_chart() {
     "$REPO/scripts/deps.sh" metrics
     "$SERVERS" build "$newest"
@@ -85,6 +93,13 @@ stop_all() {
 
 files=(versions/test_versions.py versions/test_admission.py)
 minors=() pytest=() all='' chart=''
+if [ "${1:-}" = record ]; then
+    [ $# -eq 2 ] || die "record wants one file to write"
+    ANSWERS=$(realpath -m "$2")
+    export ANSWERS
+    chart=record
+    shift 2
+fi
 while [ $# -gt 0 ]; do
     if [ "$1" = -- ]; then
         shift
@@ -120,7 +135,7 @@ done
 if [ "$all" = yes ]; then
     beside "versions-${minors[0]}-without-WatchList" cases "${minors[0]}" --apiserver-arg --feature-gates=WatchList=false
 fi
-[ -z "$chart" ] || beside versions-chart chart
+[ -z "$chart" ] || beside "versions-$chart" "$chart"
 finish_pair
 [ ${#failed[@]} -eq 0 ] || die "failed: ${failed[*]}"
 say "passed: ${minors[*]} $chart"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jobs
 import pytest
-from conftest import PROGRAM, kubeconfig
+from conftest import PROGRAM, established, kubeconfig
 from kube import BOUND_S, GROUP, REPO, STATE, SYSTEM, apply, field, get, kubectl, status, wait_for, wait_phase
 from prometheus import Prometheus, discovered, job_of, static_job
 
@@ -35,19 +35,15 @@ def helm(*args, values=None):
     return done.stdout
 
 
-def established():
-    found = field("crd", CRD, "default", "status.conditions") or []
-    return any(c["type"] == "Established" and c["status"] == "True" for c in found)
-
-
 @pytest.fixture(scope="module")
 def release_notes():
     """The chart with all that it has, once the Prometheus operator's definitions are there; what Helm printed."""
     for kind in ("podmonitors", "prometheusrules"):
         kubectl("apply", "--server-side", "-f", str(Path(os.environ["MONITORS"]) / f"monitoring.coreos.com_{kind}.yaml"))
-        kubectl("wait", "--for=condition=Established", f"crd/{kind}.monitoring.coreos.com", "--timeout=600s")
+        crd = f"{kind}.monitoring.coreos.com"
+        wait_for(f"the CRD {crd}", lambda crd=crd: established(crd))
     printed = helm("install", "torchkeeper", CHART, "--create-namespace", "--values", "-", values={"metrics": METRICS})
-    wait_for("the CRD", established)
+    wait_for("the CRD", lambda: established(CRD))
     return printed
 
 
@@ -164,8 +160,8 @@ def queries():
                 yield f"{name}: {panel['title']} {target['refId']}", target["expr"].removesuffix(" or vector(0)")
 
 
-def filled_in(expression):
-    expression = expression.replace("$__rate_interval", "5m")
+def filled_in(expression, rate="5m"):
+    expression = expression.replace("$__rate_interval", rate)
     return re.sub(r"\$\w+", ".*", expression)
 
 
@@ -233,4 +229,4 @@ def test_upgrade_changes_what_was_asked_for_and_uninstall_keeps_the_jobs(watched
     helm("uninstall", "torchkeeper")
     wait_for("the Deployment's end", lambda: get("deployment", "torchkeeper-operator", SYSTEM) is None)
     assert status("trains", "watched")["phase"] == "Running"
-    assert established()
+    assert established(CRD)
