@@ -111,7 +111,7 @@ def one_more(node, number):
     wait_phase(name, "nightly", "Running")
     node.end("nightly", pod, code)
     if code == 137:
-        wait_for("a new pod", lambda: field("pod", pod, "nightly", "metadata.uid") not in (None, first), 60)
+        wait_for("a new pod", lambda: field("pod", pod, "nightly", "metadata.uid") not in (None, first))
         node.run("nightly", pod)
         wait_phase(name, "nightly", "Running")
         node.end("nightly", pod, 0)
@@ -134,7 +134,7 @@ def answers(prometheus, start, end):
 def test_record(prometheus, trainings, node):
     for namespace in ("vision", "nightly"):
         kubectl("create", "namespace", namespace)
-    wait_for("the operator's first numbers", lambda: prometheus.values("pytorchtrainingjob_jobs or pytorchtrainingjob_created_total"), 60)
+    wait_for("the operator's first numbers", lambda: prometheus.values("pytorchtrainingjob_jobs or pytorchtrainingjob_created_total"))
     apply(jobs.job("waits", jobs.replica("true")), namespace="nightly")
     begin(node, trainings)
     start = int(time.time())
