@@ -27,7 +27,7 @@ rules:
 """
 PR_SET_PDEATHSIG = 1
 READY_S = 600  # bounds a hang
-STOP_S = 60
+STOP_S = 30  # after which Kubernetes kills, too
 
 
 class RigError(Exception):
