@@ -1,6 +1,7 @@
 """deploy/local/servers itself: several at once, mended when a part was killed, and nothing left of them."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -71,6 +72,17 @@ def test_up_again_changes_nothing_and_mends_what_was_killed(tmp_path):
         assert servers("up", folder).returncode == 0
         assert kubectl(folder, "get", "namespace", "kept").returncode == 0
         assert len(processes(folder)) == 2, "a part that is not asked for any more is stopped"
+
+
+# One program plays all parts, and what CoreDNS adds to the process's flags is there in each of them.
+def test_no_part_takes_a_flag_of_another():
+    def flags(part):
+        shown = subprocess.run([KUBECTL.with_name(part), "--help"], text=True, capture_output=True)
+        return set(re.findall(r"^ *(--?[a-z.-]+)", shown.stdout + shown.stderr, re.MULTILINE))
+
+    assert {"-conf", "-plugins"} <= flags("coredns")
+    assert "--proxy-mode" in flags("kube-proxy")
+    assert not {"--conf", "--plugins", "--dns.port", "--pidfile", "--quiet"} & flags("kube-proxy")
 
 
 # The first thread has ended, another one still listens: what SIGKILL makes of a process for a moment.

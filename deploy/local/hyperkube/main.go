@@ -1,5 +1,5 @@
 // Command hyperkube is a whole Kubernetes in one binary: etcd, the control plane, the node's
-// agents, kubectl, and the host agent of the local cluster. Which one runs is the base name the
+// agents, CoreDNS, kubectl, and the host agent of the local cluster. Which one runs is the base name the
 // binary was called by, or else its first argument.
 package main
 
@@ -51,6 +51,7 @@ func parts() map[string]part {
 		"kubelet": command(func() *cobra.Command {
 			return kubelet.NewKubeletCommand(context.Background())
 		}),
+		"coredns":    runDNS,
 		"kubectl":    runKubectl,
 		"host-agent": runHostAgent,
 	}
@@ -74,6 +75,7 @@ func runHostAgent() int {
 }
 
 func main() {
+	hideDNSFlags()
 	all := parts()
 	name := filepath.Base(os.Args[0])
 	run, ok := all[name]

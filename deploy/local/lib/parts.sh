@@ -50,7 +50,7 @@ part_environment() {
 part_files() {
     case $1 in
     containerd) printf '%s\n' "$CONFIG/containerd.toml" ;;
-    coredns) printf '%s\n' "$CONFIG/Corefile" "$TOOLS/coredns.stamp" ;;
+    coredns) printf '%s\n' "$CONFIG/Corefile" "$TOOLS/hyperkube.stamp" ;;
     kubelet) printf '%s\n' "$CONFIG/kubelet.yaml" "$TOOLS/hyperkube.stamp" ;;
     kube-apiserver) printf '%s\n' "$CONFIG/audit.yaml" "$TOOLS/hyperkube.stamp" ;;
     *) printf '%s\n' "$TOOLS/hyperkube.stamp" ;;

@@ -25,7 +25,7 @@ probe_parts() {
 everything_is_well() {
     local part answers result=0
     [ -e "$STATE/admin.conf" ] && [ -e "$RUN/up" ] && bridge_exists || return 1
-    tool_is_current hyperkube && tool_is_current coredns || return 1
+    tool_is_current hyperkube || return 1
     for part in "${PARTS[@]}"; do
         part_is_current "$part" || return 1
     done
