@@ -5,7 +5,7 @@ export LC_ALL=C
 
 HERE=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/../../deploy/local")
 readonly HERE
-for file in basics say tools; do
+for file in basics say compile tools; do
     # shellcheck source=/dev/null
     . "$HERE/lib/$file.sh"
 done

@@ -27,7 +27,7 @@ release_of() {
 # find_monitors: the folder with the definitions of PodMonitor and PrometheusRule, from the Prometheus operator's Go module.
 find_monitors() (
     HERE=$REPO/deploy/local
-    for file in basics say tools; do
+    for file in basics say compile tools; do
         # shellcheck source=/dev/null
         . "$HERE/lib/$file.sh"
     done

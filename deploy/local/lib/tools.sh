@@ -110,8 +110,8 @@ build_tool() {
     require_go
     say "building $what"
     if ! (cd -- "$(tool_folder "$name")" && GOTOOLCHAIN=$(toolchain "$name") GOFLAGS=-mod=readonly CGO_ENABLED=0 GOGC=$(compiler_gogc) \
-        nice go build -modfile="$(tool_mod "$name")" -trimpath -buildvcs=false -tags "$BUILD_TAGS" -gcflags "$COMPILER_FLAGS" \
-        -ldflags "$(link_flags "$name")" -o "$TOOLS/$name.new" .) >"$log" 2>&1; then
+        compile "$log" "$TOOLS/$name.new" -modfile="$(tool_mod "$name")" -trimpath -buildvcs=false -tags "$BUILD_TAGS" \
+        -gcflags "$COMPILER_FLAGS" -ldflags "$(link_flags "$name")" .); then
         tail -n 8 -- "$log" >&2
         die "building $name failed; log: $log"
     fi
@@ -127,7 +127,7 @@ install_go_program() {
     go_program_is_current "$@" && return
     require_go
     say "building $4"
-    if ! GOBIN=$TOOLS/$name.new GOFLAGS='' CGO_ENABLED=0 nice go install -trimpath -ldflags "-s -w" "$wanted" >"$log" 2>&1; then
+    if ! GOBIN=$TOOLS/$name.new GOFLAGS='' CGO_ENABLED=0 compile "$log" "" -trimpath -ldflags "-s -w" "$wanted"; then
         tail -n 8 -- "$log" >&2
         die "building $name failed; log: $log"
     fi
