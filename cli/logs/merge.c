@@ -139,6 +139,9 @@ static void put(struct stream *s, int64_t ns, size_t time_len, struct sv whole, 
     look_at_first(s);
 }
 
+/* What a kubelet answers for a container that has been removed. Of one whose lines came already it says nothing new. */
+static const char GONE_NOTICE[] = "unable to retrieve container logs for ";
+
 static void take_line(struct stream *s, struct sv line, int64_t mono_ms)
 {
     int64_t ns = s->seen ? s->seen_ns : 0;
@@ -146,7 +149,7 @@ static void take_line(struct stream *s, struct sv line, int64_t mono_ms)
     const bool timed = parse_time(line, &ns, &time_len);
 
     /* A line without a time is the server's own: what it says in place of a log. */
-    if ((timed && came_before(s, ns)) || (!timed && !line.len))
+    if (timed ? came_before(s, ns) : !line.len || (s->seen && sv_starts(line, GONE_NOTICE)))
         return;
     put(s, ns, time_len, line, mono_ms);
     if (!timed)

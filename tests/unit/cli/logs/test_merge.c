@@ -247,7 +247,7 @@ static void test_odd_lines(void **ctx)
     memset(longer, 'x', sizeof(longer) - 1);
     memcpy(longer, "2026-01-01T00:00:02Z ", 21);
     feed(m, a, longer, 0);
-    feed(m, a, "\n2026-01-01T00:00:03Z after it", 0);
+    feed(m, a, "\nunable to retrieve container logs for containerd://1\n2026-01-01T00:00:03Z after it", 0);
     assert_true(merge_next(m, 0, &line));
     assert_true(line.text.len < MERGE_LINE_BYTES + 64);
     assert_memory_equal(line.text.p + line.text.len - 22, "x [cut: a longer line]", 22);
@@ -256,6 +256,9 @@ static void test_odd_lines(void **ctx)
     assert_false(merge_open(m, a, 0));
     merge_close(m, a);
     assert_true(merge_open(m, a, 0));
+    merge_begin(m, a, false, 0);
+    feed(m, a, "unable to retrieve container logs for containerd://2\n", 0);
+    expect(m, 0, "unable to retrieve container logs for containerd://2");
     merge_free(m);
 }
 
