@@ -139,8 +139,19 @@ static void put(struct stream *s, int64_t ns, size_t time_len, struct sv whole, 
     look_at_first(s);
 }
 
-/* What a kubelet answers for a container that has been removed. Of one whose lines came already it says nothing new. */
-static const char GONE_NOTICE[] = "unable to retrieve container logs for ";
+/* What a kubelet answers for a container that has been removed, or whose log file has. Of one whose lines came already it says
+ * nothing new. */
+static bool says_gone(struct sv line)
+{
+    static const char *const notices[] = {"unable to retrieve container logs for ",
+                                          "failed to try resolving symlinks in path ",
+                                          "failed to open log file "};
+
+    for (size_t i = 0; i < ARRAY_LEN(notices); i++)
+        if (sv_starts(line, notices[i]))
+            return true;
+    return false;
+}
 
 static void take_line(struct stream *s, struct sv line, int64_t mono_ms)
 {
@@ -149,7 +160,7 @@ static void take_line(struct stream *s, struct sv line, int64_t mono_ms)
     const bool timed = parse_time(line, &ns, &time_len);
 
     /* A line without a time is the server's own: what it says in place of a log. */
-    if (timed ? came_before(s, ns) : !line.len || (s->seen && sv_starts(line, GONE_NOTICE)))
+    if (timed ? came_before(s, ns) : !line.len || (s->seen && says_gone(line)))
         return;
     put(s, ns, time_len, line, mono_ms);
     if (!timed)
