@@ -143,14 +143,11 @@ static void put(struct stream *s, int64_t ns, size_t time_len, struct sv whole, 
  * nothing new. */
 static bool says_gone(struct sv line)
 {
-    static const char *const notices[] = {"unable to retrieve container logs for ",
-                                          "failed to try resolving symlinks in path ",
-                                          "failed to open log file "};
+    const bool no_file = sv_starts(line, "failed to try resolving symlinks in path ") ||
+                         sv_starts(line, "failed to open log file ");
 
-    for (size_t i = 0; i < ARRAY_LEN(notices); i++)
-        if (sv_starts(line, notices[i]))
-            return true;
-    return false;
+    return sv_starts(line, "unable to retrieve container logs for ") ||
+           (no_file && sv_ends(line, ": no such file or directory"));
 }
 
 static void take_line(struct stream *s, struct sv line, int64_t mono_ms)

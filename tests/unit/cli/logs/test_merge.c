@@ -250,12 +250,14 @@ static void test_odd_lines(void **ctx)
     feed(m, a,
          "\nunable to retrieve container logs for containerd://1\n"
          "failed to try resolving symlinks in path \"/0.log\": lstat /0.log: no such file or directory\n"
-         "failed to open log file \"/0.log\": open /0.log: no such file or directory\n2026-01-01T00:00:03Z "
+         "failed to open log file \"/0.log\": open /0.log: no such file or directory\n"
+         "failed to open log file \"/0.log\": open /0.log: too many open files\n2026-01-01T00:00:03Z "
          "after it",
          0);
     assert_true(merge_next(m, 0, &line));
     assert_true(line.text.len < MERGE_LINE_BYTES + 64);
     assert_memory_equal(line.text.p + line.text.len - 22, "x [cut: a longer line]", 22);
+    expect(m, 0, "failed to open log file \"/0.log\": open /0.log: too many open files");
     merge_end(m, a, true, 0);
     expect(m, 0, "after it");
     assert_false(merge_open(m, a, 0));
