@@ -4,6 +4,7 @@
 #include "ptj.h"
 
 #include "common/fsutil.h"
+#include "common/json.h"
 #include "common/memory.h"
 
 #include <fcntl.h>
@@ -80,6 +81,26 @@ void ptj_put_job(struct ptj *p, const char *name, const char *spec, const char *
                          name, spec, status) > 0);
     assert_true(fake_put(p->server, at, text));
     free(text);
+}
+
+void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const char *status)
+{
+    cleanup_json cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
+    cleanup_free char *text = NULL;
+    char at[128];
+
+    snprintf(at, sizeof(at), PTJ_PODS "/j-node-%d", index);
+    assert_true(
+        asprintf(
+            &text,
+            "{\"metadata\":{\"name\":\"j-node-%d\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
+            "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"%d\","
+            "\"batch.tensorstack.dev/attempt\":\"%d\"},\"ownerReferences\":[{\"apiVersion\":"
+            "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
+            "\"controller\":true}]},\"spec\":%s,\"status\":%s}",
+            index, index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), spec,
+            status) > 0);
+    assert_true(fake_put(p->server, at, text));
 }
 
 static void redirect(int to, const char *file)

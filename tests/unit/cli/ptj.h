@@ -36,6 +36,10 @@ int ptj_teardown(void **state);
 /* Put a job named NAME whose spec and status are these (JSON). */
 void ptj_put_job(struct ptj *p, const char *name, const char *spec, const char *status);
 
+/* Put pod j-node-INDEX of the job "j", which is there; its spec and status are these (JSON). */
+#define PTJ_PODS "/api/v1/namespaces/team/pods"
+void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const char *status);
+
 /* Begin it with these arguments (NULL ends them), and wait for its end. */
 pid_t ptj_start(struct ptj *p, const char *const *args);
 struct ptj_result ptj_wait(struct ptj *p, pid_t pid);

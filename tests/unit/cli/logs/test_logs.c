@@ -15,7 +15,6 @@
 #include <string.h>
 #include <time.h>
 
-#define PODS "/api/v1/namespaces/team/pods"
 #define T "2026-01-01T00:00:"
 
 enum { PATIENCE = 60000, STEP_MS = 10, MANY = 64 };
@@ -36,27 +35,18 @@ static const char *pod_path(int index)
 {
     static char path[128];
 
-    snprintf(path, sizeof(path), PODS "/j-node-%d", index);
+    snprintf(path, sizeof(path), PTJ_PODS "/j-node-%d", index);
     return path;
 }
 
 /* `state` as in containerStatuses[].state. */
 static void put_pod(struct ptj *p, int index, int attempt, const char *phase, const char *state)
 {
-    cleanup_json cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
-    char text[2048];
+    char status[512];
 
-    snprintf(
-        text, sizeof(text),
-        "{\"metadata\":{\"name\":\"j-node-%d\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
-        "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"%d\","
-        "\"batch.tensorstack.dev/attempt\":\"%d\"},\"ownerReferences\":[{\"apiVersion\":"
-        "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
-        "\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"main\"}]},\"status\":{\"phase\":\"%s\","
-        "\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}}",
-        index, index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), phase,
-        state);
-    assert_true(fake_put(p->server, pod_path(index), text));
+    snprintf(status, sizeof(status),
+             "{\"phase\":\"%s\",\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}", phase, state);
+    ptj_put_pod(p, index, attempt, "{\"containers\":[{\"name\":\"main\"}]}", status);
 }
 
 #define WAITS "{\"running\":null,\"terminated\":null,\"waiting\":{\"reason\":\"ContainerCreating\"}}"
@@ -201,17 +191,24 @@ static void test_end_comes_first(void **state)
     fake_plan_fault(p->server, NULL);
 }
 
+/* Follow the log of the first of so many pods; it has come, and goes on. */
+static pid_t follow_first_attempt(struct ptj *p, int replicas)
+{
+    put_job(p, replicas, "{\"phase\":\"Running\",\"attempt\":0}");
+    prints(p, 0, T "01.000000000Z first attempt\n");
+    put_pod(p, 0, 0, "Running", RUNS);
+    const pid_t pid = ptj_start(p, RUN("logs", "j"));
+    await(p, "out", "first attempt");
+    await_followed(p, 1);
+    return pid;
+}
+
 /* A pod that fails is deleted, and another one of its name goes on. */
 static void test_restart(void **state)
 {
     struct ptj *p = *state;
 
-    put_job(p, 1, "{\"phase\":\"Running\",\"attempt\":0}");
-    prints(p, 0, T "01.000000000Z first attempt\n");
-    put_pod(p, 0, 0, "Running", RUNS);
-    pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "out", "first attempt");
-    await_followed(p, 1);
+    const pid_t pid = follow_first_attempt(p, 1);
     put_job(p, 1,
             "{\"phase\":\"Pending\",\"reason\":\"Restarting\",\"attempt\":1,\"conditions\":[{\"type\":"
             "\"ReplicaFailure\",\"status\":\"True\",\"reason\":\"Killed\",\"message\":\"rank 0: exit code "
@@ -234,12 +231,7 @@ static void test_successor(void **state)
 {
     struct ptj *p = *state;
 
-    put_job(p, 2, "{\"phase\":\"Running\",\"attempt\":0}");
-    prints(p, 0, T "01.000000000Z first attempt\n");
-    put_pod(p, 0, 0, "Running", RUNS);
-    pid_t pid = ptj_start(p, RUN("logs", "j"));
-    await(p, "out", "first attempt");
-    await_followed(p, 1);
+    const pid_t pid = follow_first_attempt(p, 2);
     assert_true(fake_remove(p->server, pod_path(0)));
     prints(p, 1, T "02.000000000Z the removal was seen\n");
     put_pod(p, 1, 0, "Running", RUNS);

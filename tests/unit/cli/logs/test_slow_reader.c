@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define POD "/api/v1/namespaces/team/pods/j-node-0"
+#define POD PTJ_PODS "/j-node-0"
 #define SPEC                                                                                                 \
     "{\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1,\"template\":{\"spec\":{\"containers\":[{"         \
     "\"name\":\"main\",\"image\":\"i\"}]}}}]}"
@@ -44,19 +44,11 @@ static int64_t moving_ms(void *ctx)
 
 static void put_pod(struct ptj *p, const char *phase, const char *state)
 {
-    cleanup_json cJSON *job = fake_json(p->server, PTJ_JOBS "/j");
-    char text[2048];
+    char status[256];
 
-    snprintf(
-        text, sizeof(text),
-        "{\"metadata\":{\"name\":\"j-node-0\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
-        "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"0\","
-        "\"batch.tensorstack.dev/attempt\":\"0\"},\"ownerReferences\":[{\"apiVersion\":"
-        "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
-        "\"controller\":true}]},\"spec\":{\"containers\":[{\"name\":\"main\"}]},\"status\":{\"phase\":"
-        "\"%s\",\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}}",
-        json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), phase, state);
-    assert_true(fake_put(p->server, POD, text));
+    snprintf(status, sizeof(status),
+             "{\"phase\":\"%s\",\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}", phase, state);
+    ptj_put_pod(p, 0, 0, "{\"containers\":[{\"name\":\"main\"}]}", status);
 }
 
 static void print_log(struct ptj *p)

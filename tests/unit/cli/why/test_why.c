@@ -39,22 +39,11 @@ static char *uid_of(struct ptj *p, const char *path)
 /* The job's pod of this index, with these volumes, conditions and container state. */
 static void put_pod_of(struct ptj *p, int index, const char *volumes, const char *status)
 {
-    cleanup_free char *uid = uid_of(p, PTJ_JOBS "/j");
-    cleanup_free char *text = NULL;
-    char path[128];
+    char spec[512];
 
-    assert_true(
-        asprintf(
-            &text,
-            "{\"metadata\":{\"name\":\"j-node-%d\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
-            "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"%d\","
-            "\"batch.tensorstack.dev/attempt\":\"0\"},\"ownerReferences\":[{\"apiVersion\":"
-            "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
-            "\"controller\":true}]},\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"main\"}],"
-            "\"volumes\":%s},\"status\":%s}",
-            index, index, uid, volumes, status) > 0);
-    snprintf(path, sizeof(path), CORE "/pods/j-node-%d", index);
-    assert_true(fake_put(p->server, path, text));
+    snprintf(spec, sizeof(spec), "{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"main\"}],\"volumes\":%s}",
+             volumes);
+    ptj_put_pod(p, index, 0, spec, status);
 }
 
 static void put_pod(struct ptj *p, const char *volumes, const char *status)
