@@ -17,7 +17,6 @@ import pathlib
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,14 +24,11 @@ import time
 
 from trainings import BIN, REPO, trainer, trains
 
+sys.path.append(str(REPO / "tests"))
+import ports  # noqa: E402
+
 WAYS = [way + nodes for way in ("slow", "silent", "stopped", "launcher") for nodes in ("", "-nodes")]
 PAUSES = 3
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def start(way, folder, limit, program):
@@ -40,7 +36,7 @@ def start(way, folder, limit, program):
     env = {**os.environ, "TORCHKEEPER_PROGRESS_TIMEOUT": str(limit)}
     words = ["--nproc-per-node=2"]
     if way.endswith("-nodes"):
-        words = ["--nproc-per-node=1", "--nnodes=2", "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{free_port()}", "--rdzv-id=alarms"]
+        words = ["--nproc-per-node=1", "--nnodes=2", "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{ports.take()}", "--rdzv-id=alarms"]
     launchers = []
     for i in range(2 if way.endswith("-nodes") else 1):
         with open(folder / f"said.{i}", "w") as said:

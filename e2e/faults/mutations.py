@@ -11,7 +11,7 @@ from collections import Counter
 
 from cases import Cases, check
 from jobs import Audit, job
-from plane import GROUP, Plane, Refused, job_path, pod_path
+from plane import GROUP, Plane, job_path, pod_path
 from schema import mutations
 
 BATCH = 40

@@ -7,12 +7,12 @@ only; those of the jobs "run-*" are said to run and to end by this program. scri
 
 import json
 import os
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 import jobs
+import ports
 import pytest
 from kube import SYSTEM, apply, field, get, kubectl, wait_for, wait_phase
 from prometheus import Prometheus, discovered, job_of, static_job
@@ -32,17 +32,11 @@ CODES = (0, 0, 137, 0, 1)
 KEPT = 12
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class Training:
     """A launcher with its ranks, which stands for pod 0 of a job."""
 
     def __init__(self, folder, name, preset, ranks, options):
-        self.name, self.port, self.targets, self.ranks = name, free_port(), folder / f"{name}.json", ranks
+        self.name, self.port, self.targets, self.ranks = name, ports.take(), folder / f"{name}.json", ranks
         self.targets.write_text("[]")
         (folder / name).mkdir()
         self.log = folder / f"{name}.log"
