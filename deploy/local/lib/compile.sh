@@ -14,6 +14,7 @@ compile() {
     nice go "${command[@]}" -v "$@" >"$log" 2>&1 || failed=1
     kill "$teller" 2>/dev/null || true
     wait "$teller" 2>/dev/null || true
+    rm -f -- "$log".packages*
     [ ! -t 2 ] || printf '\r\e[K' >&2
     return "$failed"
 }
@@ -28,7 +29,7 @@ tell_compiled() {
     { go list -deps -f '{{if .Stale}}= {{.ImportPath}} {{len .GoFiles}}{{end}}' "$@" >"$list.new" 2>/dev/null && mv -f -- "$list.new" "$list"; } &
     while sleep 1 >/dev/null 2>&1 && kill -0 "$$" 2>/dev/null; do
         ((++second % every == 0)) || continue
-        read -r modules compiled all part whole < <(cat -- "$list" /dev/null "$log" 2>/dev/null | awk '
+        read -r modules compiled all part whole < <(cat -- "$list" "$log" 2>/dev/null | awk '
             $1 == "=" { files[$2] = $3; all++; whole += $3; next }
             $1 == "go:" { modules += $2 == "downloading"; next }
             !all || $1 in files { n++; part += files[$1] }
