@@ -55,6 +55,12 @@ def test_four_ranks_train_in_one_pod(trained):
     assert re.search(r"epoch 10/10, batch +\d+/375 with loss", kubectl("logs", "mnist-node-0"))
 
 
+def test_the_whole_progress_is_in_the_status(trained):
+    progress = get("ptj", "mnist", "default")["status"]["progress"]
+    assert (progress["step"], progress["totalSteps"], progress["epoch"], progress["percent"]) == (3750, 3750, 10, 100)
+    assert progress["loss"] > 0 and progress["samplesPerSecond"] > 0
+
+
 def test_model_is_a_state_dict_that_torch_loads(trained):
     """torch's own module with the saved weights reaches the printed accuracy on the test set."""
     import reference_mnist

@@ -146,6 +146,7 @@ void help_preset(FILE *out, const struct config *cfg)
         "of a rank. https_proxy, SSL_CERT_FILE: the way to downloads, and whose certificates to trust. "
         "TORCHELASTIC_ERROR_FILE: where to say why a rank failed. TORCHKEEPER_KEPT_DATA: memory of the "
         "launcher's, in which decoded data stay for its next attempt. "
+        "TORCHKEEPER_PROGRESS_FILE: where to leave step, epoch, loss and samples/s as JSON, once a second. "
         "TK_ISA: "
         "plain, avx2 or avx512 instead of the best there is.");
     fputs("\nSIGNALS\n", out);

@@ -3,10 +3,11 @@
 
 #include "common/cleanup.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
-enum { DRAW_MS = 200, RATE_MS = 2000, COLUMNS = 80, CELLS_MIN = 6, CELLS_MAX = 30, WORD_BYTES = 48 };
+enum { DRAW_MS = 200, COLUMNS = 80, CELLS_MIN = 6, CELLS_MAX = 30, WORD_BYTES = 48 };
 
 /* In the order in which they stand. */
 enum word { PERCENT, CELLS, EPOCH, STEP, LOSS, RATE, LEFT, WORDS };
@@ -48,10 +49,10 @@ static int width(enum word w, const char *text)
     return (int)strlen(text) + (w == PERCENT ? 0 : w == CELLS || w == EPOCH ? 1 : 2);
 }
 
-void bar_render(const struct bar_view *v, int columns, char out[static BAR_BYTES])
+void bar_render(const struct pace_view *v, int columns, char out[static BAR_BYTES])
 {
     static const enum word wanted[] = {PERCENT, LEFT, LOSS, CELLS, RATE, EPOCH, STEP};
-    const double part = v->part < 0 ? 0 : v->part > 1 ? 1 : v->part;
+    const double done = v->total > 0 ? (double)v->done / (double)v->total : 0, part = done > 1 ? 1 : done;
     char text[WORDS][WORD_BYTES];
     bool fits[WORDS] = {false};
     int room = (columns < BAR_BYTES ? columns : BAR_BYTES) - 1;
@@ -86,7 +87,7 @@ static int columns_of(FILE *out)
     return ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col ? COLUMNS : size.ws_col;
 }
 
-static void draw(struct bar *b, const struct bar_view *v)
+static void draw(struct bar *b, const struct pace_view *v)
 {
     char line[BAR_BYTES];
 
@@ -96,29 +97,11 @@ static void draw(struct bar *b, const struct bar_view *v)
     b->shown = true;
 }
 
-void bar_step(struct bar *b, int64_t now_ms, const struct bar_view *v, int64_t done, int64_t total,
-              int64_t samples_per_step)
+void bar_step(struct bar *b, int64_t now_ms, const struct pace_view *v)
 {
-    if (!b->out)
+    if (!b->out || isnan(v->left_s) || now_ms - b->drawn_ms < DRAW_MS)
         return;
-    if (!b->begun) {
-        b->begun = true;
-        b->first_ms = b->rate_ms = now_ms;
-        b->first_done = b->rate_done = done;
-    }
-    if (now_ms - b->first_ms < DRAW_MS || now_ms - b->drawn_ms < DRAW_MS || done <= b->first_done)
-        return;
-    if (b->rate <= 0 || now_ms - b->rate_ms >= RATE_MS) {
-        b->rate = (double)(done - b->rate_done) / (double)(now_ms - b->rate_ms);
-        b->rate_ms = now_ms;
-        b->rate_done = done;
-    }
-    struct bar_view all = *v;
-    all.part = total > 0 ? (double)done / (double)total : 0;
-    all.samples_per_s = b->rate * (double)samples_per_step * 1000;
-    all.left_s = (double)(total > done ? total - done : 0) * (double)(now_ms - b->first_ms) / 1000 /
-                 (double)(done - b->first_done);
-    draw(b, &all);
+    draw(b, v);
     b->drawn_ms = now_ms;
 }
 

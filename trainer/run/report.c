@@ -11,6 +11,7 @@
 struct report *report_open(const struct report_options *o, struct err *err)
 {
     cleanup_free struct report *r = calloc(1, sizeof(*r));
+    struct err no_progress;
 
     if (!r) {
         err_memory(err, "no memory for the report");
@@ -34,6 +35,8 @@ struct report *report_open(const struct report_options *o, struct err *err)
             return NULL;
         }
     }
+    if (progress_writer_open(&r->progress, o->progress, &no_progress))
+        report_note(r, true, no_progress.msg);
     return TAKE(r);
 }
 
@@ -161,15 +164,18 @@ void report_progress(struct report *r, int64_t epoch, int64_t step, double loss)
         return;
     if (r->events && events_tick(r->events, &err) && !r->events_err.kind)
         r->events_err = err;
-    const struct bar_view v = {.epoch = epoch,
-                               .epochs = r->o.epochs,
-                               .step = step,
-                               .steps = report_steps_of(r, epoch),
-                               .loss = loss};
-    const int64_t done = report_global_step(r, epoch, step);
-    const int64_t all = done + v.steps - step + (r->o.epochs - epoch) * r->o.steps;
-    bar_step(&r->bar, r->o.clock.mono_ms(r->o.clock.ctx), &v, done,
-             r->o.max_steps && r->o.max_steps < all ? r->o.max_steps : all, r->o.samples_per_step);
+    const int64_t now_ms = r->o.clock.mono_ms(r->o.clock.ctx);
+    struct pace_view v = {.epoch = epoch,
+                          .epochs = r->o.epochs,
+                          .step = step,
+                          .steps = report_steps_of(r, epoch),
+                          .done = report_global_step(r, epoch, step),
+                          .loss = loss};
+    const int64_t all = v.done + v.steps - step + (r->o.epochs - epoch) * r->o.steps;
+    v.total = r->o.max_steps && r->o.max_steps < all ? r->o.max_steps : all;
+    pace_step(&r->pace, now_ms, r->o.samples_per_step, &v);
+    bar_step(&r->bar, now_ms, &v);
+    progress_writer_step(&r->progress, now_ms, &v);
 }
 
 void report_stop(struct report *r, const char *signal_name, const char *during, int64_t epoch, int64_t step)
@@ -248,6 +254,7 @@ int report_close(struct report *r, struct err *err)
         return 0;
     bar_hide(&r->bar);
     fflush(r->o.out);
+    progress_writer_close(&r->progress);
     if (r->events && events_close(r->events, err))
         rc = err_wrap(err, "--log_dir");
     if (!rc && r->events_err.kind) {

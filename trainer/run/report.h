@@ -23,9 +23,10 @@ struct report_options {
     FILE *out;
     FILE *bar; /* a terminal; NULL: no bar */
     enum log_format format;
-    bool own_lines;      /* the preset's own: none here about the start, and steps only when asked for */
-    bool steps_asked;    /* ... by --log_interval */
-    const char *log_dir; /* NULL: no events */
+    bool own_lines;       /* the preset's own: none here about the start, and steps only when asked for */
+    bool steps_asked;     /* ... by --log_interval */
+    const char *log_dir;  /* NULL: no events */
+    const char *progress; /* path of the progress file; NULL: none. One that cannot be opened is a warning */
     int64_t epochs;
     int64_t steps;            /* of an epoch */
     int64_t max_steps;        /* of the run; 0: those of its epochs */
@@ -72,7 +73,7 @@ void report_speed(struct report *r, int64_t epoch, int64_t step, const struct re
 void report_line(struct report *r, FILE *out, enum log_format format, const char *event, const char *text,
                  const struct lines_values *v);
 
-/* After every step: redraws the bar and writes out events, when either is due. */
+/* After every step: redraws the bar, writes the progress file and events, when each is due. */
 void report_progress(struct report *r, int64_t epoch, int64_t step, double loss);
 
 /* The bar goes, until the next step: something else is to be written to the terminal. */

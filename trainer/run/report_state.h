@@ -3,13 +3,16 @@
 #define TK_TRAINER_RUN_REPORT_STATE_H
 
 #include "trainer/run/bar.h"
+#include "trainer/run/progress_writer.h"
 #include "trainer/run/report.h"
 
 struct report {
     struct report_options o;
     struct events *events; /* NULL: none */
     struct err events_err; /* the first failure; kind ERR_NONE: none */
+    struct pace pace;
     struct bar bar;
+    struct progress_writer progress;
     int64_t epoch;      /* of report_epoch; 0: none */
     int64_t first_step; /* steps of the run before that epoch */
     int64_t steps;      /* of it */

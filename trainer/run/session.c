@@ -182,6 +182,7 @@ static int make_report(struct session *s, struct err *err)
         .own_lines = cfg->own_lines,
         .steps_asked = cfg->log_interval > 0,
         .log_dir = cfg->log_dir,
+        .progress = s->env->get(CONTRACT_ENV_PROGRESS_FILE),
         .epochs = cfg->epochs,
         .steps = session_steps(s),
         .max_steps = cfg->max_steps,

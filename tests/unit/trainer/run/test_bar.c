@@ -13,14 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct bar_view half = {.epoch = 3,
-                                     .epochs = 10,
-                                     .step = 12,
-                                     .steps = 375,
-                                     .part = 0.5,
-                                     .loss = 1.61234,
-                                     .samples_per_s = 22751,
-                                     .left_s = 83.9};
+static const struct pace_view half = {.epoch = 3,
+                                      .epochs = 10,
+                                      .step = 12,
+                                      .steps = 375,
+                                      .done = 100,
+                                      .total = 200,
+                                      .loss = 1.61234,
+                                      .samples_per_s = 22751,
+                                      .left_s = 83.9};
 static char *trainer;
 
 static void says_what_fits(void **state)
@@ -52,10 +53,10 @@ static void says_what_fits(void **state)
 /* Whatever the figures are: shorter than the terminal, never longer than the buffer. */
 static void is_never_wider_than_the_terminal(void **state)
 {
-    static const struct bar_view odd[] = {
-        {.part = 7, .loss = 1e30, .samples_per_s = 1e18, .left_s = 1e30},
-        {.part = -1, .loss = -1e300, .left_s = 3600},
-        {.epoch = INT64_MAX, .epochs = INT64_MAX, .step = INT64_MAX, .steps = INT64_MAX, .part = 1},
+    static const struct pace_view odd[] = {
+        {.done = 7, .total = 1, .loss = 1e30, .samples_per_s = 1e18, .left_s = 1e30},
+        {.loss = -1e300, .left_s = 3600},
+        {INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, .loss = 1},
     };
     char line[BAR_BYTES];
 
@@ -80,13 +81,18 @@ static void is_drawn_now_and_then(void **state)
     size_t len;
     FILE *out = open_memstream(&text, &len);
     struct bar b = {.out = out};
+    struct pace pace = {0};
+    struct pace_view v = half;
     int64_t now = 1000;
     int drawn = 0;
 
     (void)state;
     bar_hide(&b);
-    for (int64_t step = 1; step <= 101; step++, now += 50)
-        bar_step(&b, now, &half, step, 201, 64);
+    v.total = 201;
+    for (v.done = 1; v.done <= 101; v.done++, now += 50) {
+        pace_step(&pace, now, 64, &v);
+        bar_step(&b, now, &v);
+    }
     bar_hide(&b);
     bar_hide(&b);
     fclose(out);
@@ -107,7 +113,7 @@ static void without_a_terminal_nothing_is_shown(void **state)
 
     (void)state;
     for (int64_t step = 1; step <= 10; step++)
-        bar_step(&b, step * 1000, &half, step, 10, 1);
+        bar_step(&b, step * 1000, &half);
     bar_hide(&b);
     assert_false(b.shown);
 }

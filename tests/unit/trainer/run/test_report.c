@@ -157,6 +157,24 @@ static void the_bar_makes_room_for_lines(void **state)
     free(bar);
 }
 
+static void a_progress_file_that_cannot_be_is_a_warning(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct report_options o = options(&f, LOG_FORMAT_TEXT);
+    struct err err;
+
+    o.progress = "/nonexistent/progress";
+    struct report *r = report_open(&o, &err);
+    report_progress(r, 1, 1, 1.5);
+    assert_int_equal(report_close(r, &err), 0);
+    fclose(f.out);
+    assert_string_equal(f.text,
+                        "warning: no progress is written: TORCHKEEPER_PROGRESS_FILE=/nonexistent/progress: "
+                        "No such file or directory\n");
+    free(f.text);
+}
+
 static void without_a_report_nothing_happens(void **state)
 {
     (void)state;
@@ -205,6 +223,7 @@ int main(void)
         cmocka_unit_test(json_lines),
         cmocka_unit_test(numbers_that_are_none_are_left_out),
         cmocka_unit_test(the_bar_makes_room_for_lines),
+        cmocka_unit_test(a_progress_file_that_cannot_be_is_a_warning),
         cmocka_unit_test(without_a_report_nothing_happens),
         cmocka_unit_test(a_full_disk_is_told_at_the_end),
     };
