@@ -27,7 +27,7 @@ static int run(const struct args *a, struct err *err)
 {
     cleanup_session struct session s = {0};
 
-    if (a->verb->offline)
+    if (a->verb->offline || (a->verb->offline_with && args_has(a, a->verb->offline_with)))
         return a->verb->run(NULL, a, err);
     return session_open(&s, a, err) < 0 ? -1 : a->verb->run(&s, a, err);
 }

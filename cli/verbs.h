@@ -39,8 +39,9 @@ struct verb {
     const char *summary; /* a line of `kubectl ptj --help` */
     const char *about;   /* the paragraphs of its DESCRIPTION, separated by \n */
     const struct verb_option *options;
-    bool hidden;  /* not in --help and the man page */
-    bool offline; /* it needs no API server: `session` is NULL */
+    bool hidden;              /* not in --help and the man page */
+    bool offline;             /* it needs no API server: `session` is NULL */
+    const char *offline_with; /* ... as little with this option; NULL: there is none */
     /* Everything behind the first operand is operands, options too: the arguments of another program. */
     bool passes_on;
     /* Returns the exit status, or -1 with *err, which is printed and ends the program with 1. */

@@ -187,7 +187,7 @@ static const struct verb_option OPTIONS[] = {
     {"claim", 0, "CLAIM:/PATH...", "mount a PersistentVolumeClaim there; may be repeated", NULL},
     {"max-restarts", 0, "N", "how often torchrun starts failed processes anew (default: 0)", NULL},
     {"launcher", 0, "NAME", "whose torchrun: Torchkeeper (default) or Image", "Torchkeeper Image"},
-    {"dry-run", 0, NULL, "print the manifests, and create nothing", NULL},
+    {"dry-run", 0, NULL, "print the manifests, and create nothing; no cluster is needed", NULL},
     {0},
 };
 
@@ -209,5 +209,6 @@ const struct verb VERB_SUBMIT = {
         ". Names that begin with a dot, __pycache__ and links are left out. The "
         "program starts in the image's own working folder.",
     .options = OPTIONS,
+    .offline_with = "dry-run",
     .run = run,
 };

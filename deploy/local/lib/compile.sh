@@ -36,7 +36,9 @@ tell_compiled() {
             END { print modules + 0, n + 0, all + 0, part + 0, whole + 0 }')
         text="$compiled packages compiled"
         left=
-        if ((compiled == 0)); then
+        if ((compiled + modules == 0)); then
+            continue
+        elif ((compiled == 0)); then
             text="$modules modules downloaded"
         elif ((all)); then
             text="$compiled of $all packages compiled"

@@ -108,8 +108,8 @@ static const char SMALL[] = "apiVersion: v1\n"
 static void test_a_script(void **state)
 {
     struct ptj *p = *state;
-    struct ptj_result r =
-        ptj_run(p, RUN("submit", "train.py", "--image=img", "--dry-run", "--", "--lr", "0.1"));
+    struct ptj_result r = ptj_run(p, RUN("submit", "train.py", "--image=img", "--dry-run",
+                                         "--kubeconfig=/nonexistent", "--", "--lr", "0.1"));
 
     assert_string_equal(r.err, "");
     assert_string_equal(r.out, SMALL);

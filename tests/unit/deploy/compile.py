@@ -14,6 +14,7 @@ until_() { until [ -e "$1" ]; do sleep 0.05; done; }
 case $1 in
 list) printf '= big 30\\n= small 10\\n= last 60\\n' ;;
 build)
+    [ -e bad ] || sleep 1.2 # time for a line that would say nothing
     echo "go: downloading example.org/big v1.0.0" >&2
     until_ loaded
     echo big >&2; echo small >&2
@@ -59,7 +60,7 @@ def main():
             folder = Path(name)
             code, seen = run(source, folder, bad)
             assert code == bad, (code, seen)
-            assert b"\n" not in seen and seen.endswith(b"\r\x1b[K"), seen
+            assert b"\n" not in seen and b" 0 modules" not in seen and seen.endswith(b"\r\x1b[K"), seen
             assert bad or seen.split(b"\r")[1].startswith(b"cluster: "), seen
             log = (folder / "log").read_text().split("\n")
             assert log[:4] == ["go: downloading example.org/big v1.0.0", "big", "small", "last"] and ("# last" in log) == bad, log
