@@ -92,8 +92,16 @@ choose_engine() {
     readonly ENGINE
 }
 
+# storage_driver: overlay where the kernel can mount one there, which a container's own root cannot; else each layer is a copy.
+storage_driver() {
+    [ -n "${DRIVER:-}" ] && return
+    DRIVER=overlay
+    buildah --root "$STORE" --runroot "$STORE.run" --storage-driver overlay images >/dev/null 2>&1 || DRIVER=vfs
+}
+
 in_store() {
-    buildah --root "$STORE" --runroot "$STORE.run" --storage-driver vfs "$@"
+    storage_driver
+    buildah --root "$STORE" --runroot "$STORE.run" --storage-driver "$DRIVER" "$@"
 }
 
 # Working containers, and what an interrupted build left mounted.
@@ -136,6 +144,7 @@ base_options() {
 --dpkgopt=path-exclude=/usr/share/locale/*
 --dpkgopt=path-exclude=/usr/share/doc/*
 --dpkgopt=path-include=/usr/share/doc/*/copyright
+--dpkgopt=force-unsafe-io
 --customize-hook=rm -f "\$1/etc/hostname" "\$1/etc/resolv.conf"
 --skip=output/dev
 EOF
@@ -181,8 +190,8 @@ build_with_docker() {
     DOCKER_BUILDKIT=1 docker build "${arguments[@]}" --tag "$PREFIX/$1:$TAG" "$REPO" && docker save --output "$OUT/$1.tar.new" "$PREFIX/$1:$TAG"
 }
 
-# A stage "libraries" gets a name, so that what it built is still there next time; all other layers that no named image
-# stands on are removed, since each is a whole copy on disk.
+# A stage "libraries" gets a name, so that what it built is still there next time, and so is the stage "compiler" beneath it,
+# which is the same in all recipes. All other layers that no named image stands on are removed.
 build_with_buildah() {
     local name=$1 arguments recipe common=(--isolation chroot --layers)
     recipe=$(recipe "$name")

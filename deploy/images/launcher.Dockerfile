@@ -3,16 +3,22 @@
 ARG BASE=debian:bookworm-slim
 ARG ARCH=amd64
 
-FROM ${BASE} AS libraries
+# The same words in operator, trainer and launcher, so that builders make it once.
+FROM ${BASE} AS compiler
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+
+FROM compiler AS libraries
 ARG ARCH
 # For another architecture than this machine's: a compiler for it, and its musl.
 RUN case $ARCH in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) echo "ARCH=$ARCH: expected amd64 or arm64" >&2; exit 1 ;; esac \
- && compiler=gcc \
+ && compiler= \
  && if [ "$ARCH" != "$(dpkg --print-architecture)" ]; then \
         dpkg --add-architecture "$ARCH" && compiler=gcc-$(echo "$machine" | tr _ -)-linux-gnu; \
     fi \
  && apt-get update \
- && apt-get install -y --no-install-recommends "$compiler" "musl-dev:$ARCH" cmake ninja-build \
+ && apt-get install -y --no-install-recommends $compiler "musl-dev:$ARCH" \
  && echo "$machine" >/machine \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 

@@ -3,17 +3,22 @@
 ARG BASE=debian:bookworm-slim
 ARG PROGRAM=ptj-operator
 
+# The same words in operator, trainer and launcher, so that builders make it once.
+FROM ${BASE} AS compiler
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+
 # Debian has no static libcurl without Kerberos and LDAP, and no static cJSON: both are built here from Debian's own
 # sources, so its security fixes are in them.
-FROM ${BASE} AS libraries
+FROM compiler AS libraries
 RUN if [ -f /etc/apt/sources.list.d/debian.sources ]; then \
         sed -i 's/^Types: deb$/Types: deb deb-src/' /etc/apt/sources.list.d/debian.sources; \
     else \
         sed -n 's/^deb /deb-src /p' /etc/apt/sources.list >/etc/apt/sources.list.d/sources.list; \
     fi \
  && apt-get update \
- && apt-get install -y --no-install-recommends \
-        gcc libc6-dev cmake ninja-build pkg-config dpkg-dev libssl-dev zlib1g-dev libyaml-dev \
+ && apt-get install -y --no-install-recommends dpkg-dev libssl-dev zlib1g-dev libyaml-dev \
  && mkdir /src && cd /src \
  && apt-get source -y curl cjson \
  && export CFLAGS="-O2 -g0 -fPIE -ffunction-sections -fdata-sections -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=2" \

@@ -1,9 +1,14 @@
 # The real TensorBoard, from PyPI, pinned by hash; runs as nobody and writes nothing.
 ARG BASE=debian:bookworm-slim
 
-FROM ${BASE} AS wheels
+FROM ${BASE} AS python
 RUN apt-get update \
- && apt-get install -y --no-install-recommends python3 python3-pip
+ && apt-get install -y --no-install-recommends python3 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* /var/cache/ldconfig
+
+FROM python AS wheels
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends python3-pip
 COPY deploy/images/tensorboard.requirements.txt /requirements.txt
 ARG PIP_INDEX_URL=
 # The secret "ca" is the certificate bundle of a machine behind a proxy that signs for others; without it, the image's own.
@@ -20,11 +25,8 @@ RUN cd /opt/tensorboard \
  && find . \( -name '*.pyi' -o -name '*.pxd' -o -name '*.c' -o -name '*.h' -o -name '*.proto' -o -name '*_test.py' \) -delete \
  && python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash .
 
-FROM ${BASE} AS image
-RUN apt-get update \
- && apt-get install -y --no-install-recommends python3 \
- && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
-        /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list /var/cache/ldconfig \
+FROM python AS image
+RUN rm -f /etc/apt/apt.conf.d/99mmdebstrap /etc/apt/sources.list \
  && printf '#!/bin/sh\nexec python3 -m tensorboard.main "$@"\n' >/usr/local/bin/tensorboard \
  && chmod 755 /usr/local/bin/tensorboard
 COPY --from=wheels /opt/tensorboard /opt/tensorboard

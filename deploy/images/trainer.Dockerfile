@@ -1,10 +1,15 @@
 # The trainer for CPUs: launcher, trainer, presets and Fashion-MNIST; no Python.
 ARG BASE=debian:bookworm-slim
 
-FROM ${BASE} AS libraries
+# The same words in operator, trainer and launcher, so that builders make it once.
+FROM ${BASE} AS compiler
 RUN apt-get update \
- && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config libyaml-dev zlib1g-dev \
-        libcurl4-openssl-dev libcjson-dev \
+ && apt-get install -y --no-install-recommends gcc libc6-dev cmake ninja-build pkg-config \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
+
+FROM compiler AS libraries
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends libyaml-dev zlib1g-dev libcurl4-openssl-dev libcjson-dev \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/*
 
 FROM libraries AS build
