@@ -31,8 +31,6 @@ if [ "${1:-}" = --prepare ]; then
     exit 0
 fi
 use_local_cluster
-wait_images
-load_images
 install_operator
 venv_is_ready
 cd "$REPO/e2e"

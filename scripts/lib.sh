@@ -70,10 +70,22 @@ need_root() {
     [ "$(id -u)" -eq 0 ] || die "the local Kubernetes needs root; with CLUSTER=current the current kubectl context is used"
 }
 
-use_local_cluster() { # tools, servers, kubectl and KUBECONFIG of the one-node Kubernetes
+# The one-node Kubernetes with the images that start_images builds, its kubectl and KUBECONFIG. The images are imported while the
+# servers start, which leaves most of two CPUs idle; what failed is imported again when they are up.
+use_local_cluster() {
+    "$REPO/deploy/local/cluster" build
+    wait_images
+    begin load load_early
     GPUS=${GPUS:-8} "$REPO/deploy/local/cluster" up
     eval "$("$REPO/deploy/local/cluster" env)"
     export PATH="$REPO/build/tools:$PATH"
+    finish load >/dev/null || true
+    load_images
+}
+
+load_early() {
+    until image_list >/dev/null; do sleep 0.2; done
+    load_images
 }
 
 # kubectl's plugin, beside the kubectl of the local cluster.
@@ -90,6 +102,7 @@ start_images() {
 }
 
 wait_images() {
+    ! kill -0 "$IMAGES_PID" 2>/dev/null || say "waiting for the images (log: build/logs/images.log)"
     wait "$IMAGES_PID" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
 }
 
@@ -111,10 +124,8 @@ load_images() {
     done
 }
 
-image_present() {
-    ctr --address /run/torchkeeper/containerd.sock -n k8s.io images ls -q 2>/dev/null |
-        grep -qx "$IMAGE_PREFIX/$1:dev"
-}
+image_list() { ctr --address /run/torchkeeper/containerd.sock -n k8s.io images ls -q 2>/dev/null; }
+image_present() { image_list | grep -qx "$IMAGE_PREFIX/$1:dev"; }
 
 push_images() { # for CLUSTER=current
     local name

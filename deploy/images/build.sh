@@ -133,26 +133,22 @@ base_sources() {
 }
 
 base_options() {
-    # usr-is-merged instead of usrmerge keeps a whole Perl out.
+    # usr-is-merged instead of usrmerge keeps a whole Perl out. With --dpkgopt=path-exclude mmdebstrap would start a Python for
+    # each package; the hook removes the same files at the end, and tells dpkg for later packages.
     cat <<EOF
 --variant=apt
 --mode=root
 --include=usr-is-merged
 --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr
---dpkgopt=path-exclude=/usr/share/man/*
---dpkgopt=path-exclude=/usr/share/info/*
---dpkgopt=path-exclude=/usr/share/locale/*
---dpkgopt=path-exclude=/usr/share/doc/*
---dpkgopt=path-include=/usr/share/doc/*/copyright
 --dpkgopt=force-unsafe-io
---customize-hook=rm -f "\$1/etc/hostname" "\$1/etc/resolv.conf"
+--customize-hook=$HERE/base-hook.sh
 --skip=output/dev
 EOF
     host_apt_options
 }
 
 base_stamp() {
-    { printf '%s\n' "$SUITE" && base_options && base_sources; } | sha256sum | cut -d ' ' -f 1
+    { printf '%s\n' "$SUITE" && base_options && base_sources && cat -- "$HERE/base-hook.sh"; } | sha256sum | cut -d ' ' -f 1
 }
 
 make_base() {
@@ -193,7 +189,7 @@ build_with_docker() {
 # A stage "libraries" gets a name, so that what it built is still there next time, and so is the stage "compiler" beneath it,
 # which is the same in all recipes. All other layers that no named image stands on are removed.
 build_with_buildah() {
-    local name=$1 arguments recipe common=(--isolation chroot --layers)
+    local name=$1 arguments recipe common=(--isolation chroot)
     recipe=$(recipe "$name")
     mapfile -t arguments < <(common_arguments "$name")
     common+=("--build-arg=BASE=${BASE:-$PREFIX/base:$SUITE}")
@@ -201,6 +197,7 @@ build_with_buildah() {
     [ ! -f "$recipe.dockerignore" ] || common+=("--ignorefile=$recipe.dockerignore")
     rm -f -- "$OUT/$name.tar.new"
     if grep -q ' AS libraries$' "$recipe"; then
+        common+=(--layers)
         in_store bud "${common[@]}" "${arguments[@]}" --target libraries --tag "$PREFIX/$name-libraries:$TAG" "$REPO" || return
     fi
     # Nothing in them goes by dates, and so they have none: the same image from the same tree and the same packages.

@@ -8,10 +8,8 @@ case " $* " in *' --help '* | *' -h '*) exec python3 "$REPO/e2e/chaos/chaos.py" 
 need_root
 already_built || need_disk "$NEEDED_GB"
 "$REPO/scripts/deps.sh" e2e cluster images
-trap stop_images EXIT
+trap 'stop_images; stop_begun' EXIT
 start_images
 use_local_cluster
-wait_images
-load_images
 install_operator
 python3 "$REPO/e2e/chaos/chaos.py" "$@"

@@ -61,9 +61,7 @@ cluster() {
     start_images
     begin cli build_cli
     use_local_cluster
-    wait_images
     finish cli >/dev/null || die "building kubectl-ptj failed: build/logs/cli.log"
-    load_images
     install_operator
     kubectl create namespace "$NS" >/dev/null
     say "jobs: one trains, one failed, one waits for more GPUs than there are"
