@@ -143,14 +143,13 @@ manifest() {
     fi
 }
 
-# Install or update the operator; a new image under the same tag needs a restart of its pod.
+# Install or update the operator; a new image under the same tag needs a new pod, which the annotation brings.
 install_operator() {
-    local want
-    manifest "$REPO/deploy/install.yaml" | kubectl apply -f - >"$LOGS/install.log" 2>&1 ||
-        die "installing the operator failed: $(tail -n 1 "$LOGS/install.log")"
-    want=$(sha256sum <"$REPO/build/images/operator.tar" | cut -c1-16)
-    kubectl -n torchkeeper-system patch deployment torchkeeper-operator --type merge -p \
-        "{\"spec\":{\"template\":{\"metadata\":{\"annotations\":{\"torchkeeper/image\":\"$want\"}}}}}" >/dev/null
+    local image
+    image=$(sha256sum <"$REPO/build/images/operator.tar" | cut -c1-16)
+    manifest "$REPO/deploy/install.yaml" |
+        sed "/^  template:\$/,/^    spec:\$/s|^    metadata:\$|&\n      annotations: {torchkeeper/image: \"$image\"}|" |
+        kubectl apply -f - >"$LOGS/install.log" 2>&1 || die "installing the operator failed: $(tail -n 1 "$LOGS/install.log")"
     kubectl -n torchkeeper-system rollout status deployment torchkeeper-operator --timeout=180s ||
         die "the operator did not start: $(kubectl -n torchkeeper-system get pods --no-headers | tail -n 1)"
 }
