@@ -84,14 +84,11 @@ def release(folder, registry):
 
 
 def first_edition(folder, registry):
-    """install.yaml of 0.1.0, its operator built from the history and pushed. What it shares with today's is its libraries."""
+    """install.yaml of 0.1.0, its operator built from the history, in a store of its own, and pushed."""
     checkout(folder, FIRST_EDITION)
-    images, ours = folder / "build" / "images", REPO / "build" / "images"
-    images.mkdir(parents=True)
-    for name in ("store", "base.stamp"):
-        (images / name).symlink_to(ours / name)
     run(folder / "deploy" / "images" / "build.sh", "operator", env={**os.environ, "ENGINE": "buildah", "TAG": "v0.1.0"})
-    run(REPO / "deploy" / "images" / "build.sh", "store", "push", "--quiet", "--tls-verify=false",
+    store = folder / "build" / "images" / "store"
+    run("buildah", "--root", store, "--runroot", f"{store}.run", "--storage-driver", "vfs", "push", "--quiet", "--tls-verify=false",
         "localhost/torchkeeper/operator:v0.1.0", f"docker://{registry.prefix}/operator:v0.1.0")
     text = (folder / "deploy" / "install.yaml").read_text()
     shutil.rmtree(folder)
