@@ -22,7 +22,7 @@ if ! already_built || [ ! -d "$VENV" ]; then
     need_disk "$KUBERNETES_AND_TORCH_GB"
 fi
 "$REPO/scripts/deps.sh" e2e build cluster images
-trap 'stop_images; stop_begun' EXIT
+trap stop_begun EXIT
 start_images
 begin venv prepare_venv "$VENV" "$REQUIREMENTS" "PyTorch and TensorBoard (build/venv, 6 GB)"
 if [ "${1:-}" = --prepare ]; then

@@ -11,7 +11,6 @@ pids=()
 
 stop_children() {
     local pid
-    stop_images
     stop_begun
     for pid in "${pids[@]}"; do
         kill "$pid" 2>/dev/null || true

@@ -95,20 +95,11 @@ build_cli() {
         install "$REPO/build/cli/bin/kubectl-ptj" "$REPO/build/tools/"
 }
 
-# Builds in the background, as a process group of its own; sets IMAGES_PID.
-start_images() {
-    setsid "$REPO/deploy/images/build.sh" all >"$LOGS/images.log" 2>&1 &
-    IMAGES_PID=$!
-}
+start_images() { begin images "$REPO/deploy/images/build.sh" all; }
 
 wait_images() {
-    ! kill -0 "$IMAGES_PID" 2>/dev/null || say "waiting for the images (log: build/logs/images.log)"
-    wait "$IMAGES_PID" || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
-}
-
-# For the exit trap: a build that nobody waits for any more ends, with all it started.
-stop_images() {
-    [ -z "${IMAGES_PID:-}" ] || kill -- "-$IMAGES_PID" 2>/dev/null || true
+    ! kill -0 "${BEGUN[images]}" 2>/dev/null || say "waiting for the images (log: build/logs/images.log)"
+    finish images >/dev/null || die "building the images failed: $(tail -n 1 "$LOGS/images.log")"
 }
 
 # The images that the local containerd lacks, or has in an older build, are imported.

@@ -8,7 +8,7 @@ case " $* " in *' --help '* | *' -h '*) exec python3 "$REPO/e2e/chaos/chaos.py" 
 need_root
 already_built || need_disk "$NEEDED_GB"
 "$REPO/scripts/deps.sh" e2e cluster images
-trap 'stop_images; stop_begun' EXIT
+trap stop_begun EXIT
 start_images
 use_local_cluster
 install_operator

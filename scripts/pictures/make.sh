@@ -15,7 +15,6 @@ DRAWN=$REPO/scripts/pictures/dashboards
 PAGES=$REPO/build/dashboards
 
 stop() {
-    stop_images
     stop_begun
     tmux -L torchkeeper-pictures kill-server 2>/dev/null || true
     [ -z "${forward:-}" ] || kill "$forward" 2>/dev/null || true
