@@ -37,7 +37,7 @@ fuzz() {
         TIMEFORMAT='%3U %3S'
         if ! { time "build/fuzz/bin/fuzz/fuzz_$target" -max_total_time=$(((goal - spent + 999) / 1000)) -timeout=20 \
             -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$FOUND/$target-" "${words[@]}" \
-            "$FOUND/$target" "tests/fuzz/corpus/$target" >>"$log" 2>&1; } 2>"$log.time"; then
+            "$FOUND/$target" "build/fuzz/tests/fuzz/corpus/$target" >>"$log" 2>&1; } 2>"$log.time"; then
             printf '%-12s a fault: build/logs/fuzz-%s.log\n' "$target" "$target"
             grep -E 'does not hold|ERROR|runtime error|Test unit written' "$log" || true
             return 1
