@@ -201,6 +201,11 @@ struct row {
     const char *text, *want;
 };
 
+/* A job whose launcher is ours, with this pod spec. */
+#define LAUNCHED(spec)                                                                                       \
+    JOB("{\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Torchkeeper\"},"                               \
+        "\"replicaSpecs\":[{\"type\":\"node\",\"template\":{\"spec\":" spec "}}]}")
+
 static const struct row REFUSED[] = {
     {JOB("{}"), "spec.replicaSpecs: expected 1..16 items, got none"},
     {JOB("[]"), "spec: expected an object, got a list"},
@@ -314,6 +319,73 @@ static const struct row REFUSED[] = {
      "spec.tensorboardSpec.logDir.pvc[0].name: expected the name of a PersistentVolumeClaim"},
     {WITH("\"tensorboardSpec\":{\"trainingLogFilesets\":[]}"),
      "spec.tensorboardSpec.trainingLogFilesets: not supported by this version"},
+    {WITH("\"torchrunConfig\":{\"enabled\":true,\"rdzvBackend\":\"etcd\"}"),
+     "spec.torchrunConfig.rdzvBackend: etcd needs --rdzv_endpoint=<host:port> in extraOptions"},
+    {WITH("\"runPolicy\":{\"podFailurePolicy\":{\"rules\":[]}}"),
+     "spec.runPolicy.podFailurePolicy: not supported by this version"},
+    {LAUNCHED("{\"containers\":[{\"name\":\"c\"},{\"name\":\"torchkeeper-launcher\"}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[1].name: torchkeeper-launcher is the operator's own with "
+     "torchrunConfig.launcher: Torchkeeper: expected another name"},
+    {WITH("\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Torchkeeper\",\"rdzvBackend\":\"etcd\","
+          "\"extraOptions\":[\"--rdzv_endpoint=e:1\"]}"),
+     "spec.torchrunConfig.launcher: Torchkeeper needs the rdzvBackend c10d or static, got etcd"},
+    {LAUNCHED("{\"volumes\":[{\"name\":\"data\",\"emptyDir\":{}}],\"containers\":[{\"name\":\"c\","
+              "\"volumeMounts\":[{\"name\":\"data\",\"mountPath\":\"/"
+              "data\"},{\"name\":\"data\",\"mountPath\":\"//torchkeeper/./torchrun\"}]}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts[1].mountPath: /torchkeeper holds the "
+     "launcher with torchrunConfig.launcher: Torchkeeper: expected another folder, got "
+     "\"//torchkeeper/./torchrun\""},
+    {LAUNCHED("{\"containers\":[{\"name\":\"c\",\"volumeMounts\":[{\"name\":\"data\",\"mountPath\":\"/x/../"
+              "torchkeeper\"}]}],\"volumes\":[{\"name\":\"data\",\"emptyDir\":{}}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts[0].mountPath: expected a path without .. "
+     "with torchrunConfig.launcher: Torchkeeper, got \"/x/../torchkeeper\""},
+    {LAUNCHED("{\"initContainers\":[{\"name\":\"mine\"},{\"name\":\"torchkeeper-launcher\"}],\"containers\":["
+              "{\"name\":\"c\"}]}"),
+     "spec.replicaSpecs[0].template.spec.initContainers[1].name: torchkeeper-launcher is the operator's own "
+     "with torchrunConfig.launcher: Torchkeeper: expected another name"},
+    {LAUNCHED("{\"initContainers\":{\"name\":\"mine\"},\"containers\":[{\"name\":\"c\"}]}"),
+     "spec.replicaSpecs[0].template.spec.initContainers: expected a list"},
+    {LAUNCHED("{\"containers\":[{\"name\":\"c\"},{\"name\":\"sidecar\",\"volumeMounts\":[{\"name\":"
+              "\"torchkeeper-launcher\",\"mountPath\":\"/mine\"}]}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[1].volumeMounts[0].name: torchkeeper-launcher is the "
+     "operator's own with torchrunConfig.launcher: Torchkeeper: expected another name"},
+    {LAUNCHED("{\"containers\":[{\"name\":\"c\",\"volumeMounts\":{\"name\":\"data\",\"mountPath\":\"/"
+              "data\"}}],\"volumes\":[{\"name\":\"data\",\"emptyDir\":{}}]}"),
+     "spec.replicaSpecs[0].template.spec.containers[0].volumeMounts: expected a list"},
+    {WITH("\"torchrunConfig\":{\"launcher\":\"Torchkeeper\"}"),
+     "spec.torchrunConfig.launcher: Torchkeeper needs torchrunConfig.enabled: true"},
+    {LAUNCHED("{\"volumes\":[{\"name\":\"torchkeeper-launcher\",\"emptyDir\":{}}],\"containers\":[{\"name\":"
+              "\"c\"}]}"),
+     "spec.replicaSpecs[0].template.spec.volumes[0].name: torchkeeper-launcher is the operator's own with "
+     "torchrunConfig.launcher: Torchkeeper: expected another name"},
+    {LAUNCHED("{\"volumes\":{\"name\":\"data\",\"emptyDir\":{}},\"containers\":[{\"name\":\"c\"}]}"),
+     "spec.replicaSpecs[0].template.spec.volumes: expected a list"},
+    {JOB("{\"replicaSpecs\":["
+         "{\"type\":\"node\",\"template\":{\"spec\":{\"containers\":[]}}}"
+         "]}"),
+     "spec.replicaSpecs[0].template.spec.containers: expected at least one container"},
+    {JOB("{\"replicaSpecs\":["
+         "{\"type\":\"node\",\"replicas\":1,\"restartPolicy\":\"Sometimes\"," POD "}"
+         "]}"),
+     "spec.replicaSpecs[0].restartPolicy: expected one of Always, OnFailure, Never, ExitCode, got "
+     "\"Sometimes\""},
+    {WITH("\"runPolicy\":{\"restartScope\":\"Pod\"}"),
+     "spec.runPolicy.restartScope: expected one of Job, Replica, got \"Pod\""},
+    {WITH("\"tensorboardSpec\":{\"logDir\":{\"s3\":{\"uri\":[\"x\"]}}}"),
+     "spec.tensorboardSpec.logDir.s3: not supported by this version"},
+    {JOB("{\"replicaSpecs\":["
+         "{\"type\":\"node\",\"replicas\":1,\"scalingWeight\":1," POD "}"
+         "]}"),
+     "spec.replicaSpecs[0].scalingWeight: not supported by this version"},
+    {WITH("\"scheduler\":{\"t9kScheduler\":{\"queue\":\"q\"}}"),
+     "spec.scheduler.t9kScheduler: not supported by this version"},
+    {JOB("{\"replicaSpecs\":["
+         "{\"type\":\"node\",\"replicas\":1000," POD "}"
+         ","
+         "{\"type\":\"b\",\"replicas\":25," POD "}"
+         "]}"),
+     "spec.replicaSpecs: expected at most 1024 pods in all, got 1025"},
+    {WITH("\"replicaSpec\":[]"), "spec.replicaSpec: unknown field"},
 };
 
 /* The number of pods is no part of what shapes them; the range is. */
