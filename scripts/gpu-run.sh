@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh - Torchkeeper on a machine with an NVIDIA GPU, from a bundle of programs that were built elsewhere: figures first, then
-# correctness. Needs a driver for CUDA 13 (580 or newer), cuBLAS 13 and, for ranks, NCCL; no compiler, no network, no root.
+# correctness. Needs a driver for CUDA 13 (580 or newer; 595 for GPUs newer than compute capability 12.1), cuBLAS 13 and, for ranks,
+# NCCL; no compiler, no network, no root.
 #   ./run.sh [PART...]    figures, checks, ranks, sanitizer, pytorch; default: all of them in this order
 # Environment
 #   LIMIT_S=540       seconds for everything; what no longer fits is listed as not run

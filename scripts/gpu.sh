@@ -85,13 +85,14 @@ pack() {
         "$(date -u +%Y-%m-%d)" >"$to/VERSION"
 }
 
-# For GPUs of compute capability 9.0 (H100, H200), and as PTX for newer ones.
+# For GPUs of compute capability 9.0 (H100, H200), 10.0 (B200) and 12.0 (RTX 50). The PTX for others needs a driver as new as the
+# compiler: 595 for CUDA 13.5.
 bundle() {
     local build=build/gpu to=build/gpu-bundle bytes
     scripts/deps.sh build test cuda
-    say "build: release, for sm_90"
+    say "build: release, for sm_90, sm_100, sm_120"
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DWITH_CUDA=on \
-        -DTK_CUDA_ARCHITECTURES=90 -DTK_NVCC_EXTRA="-Xptxas=-v" >"$LOGS/cmake-gpu.log" 2>&1 || die "cmake failed: build/logs/cmake-gpu.log"
+        "-DTK_CUDA_ARCHITECTURES=90;100;120" -DTK_NVCC_EXTRA="-Xptxas=-v" >"$LOGS/cmake-gpu.log" 2>&1 || die "cmake failed: build/logs/cmake-gpu.log"
     rm -rf "$build"/kernels/cuda/kernels_cuda.dir # so that the compiler tells about all kernels
     cmake --build "$build" --target kernels_cuda >"$LOGS/build-gpu.log" 2>&1 || die "compiling failed: build/logs/build-gpu.log"
     scripts/gpu-kernels.py "$LOGS/build-gpu.log" >"$build/kernels.txt"

@@ -9,7 +9,7 @@ import urllib.request
 
 import yaml
 
-BOUND_S = 60
+BOUND_S = 900  # bounds a hang, judges no speed
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 # What of a PodMonitor's spec and of its endpoint becomes a field of the scrape job, under its name in Prometheus' configuration.
 LIMITS = ("sampleLimit", "labelLimit", "labelNameLengthLimit", "labelValueLengthLimit", "bodySizeLimit")

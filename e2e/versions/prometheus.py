@@ -2,13 +2,10 @@
 
 import json
 import re
-import sys
 
+import scraper
 from kube import REPO, kubectl
-
-sys.path.insert(0, str(REPO / "tests"))
-import scraper  # noqa: E402
-from scraper import job_of, static_job  # noqa: E402, F401
+from scraper import job_of, static_job  # noqa: F401
 
 RULES = REPO / "deploy" / "chart" / "rules.yaml"
 
