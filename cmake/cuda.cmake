@@ -52,7 +52,8 @@ function(tk_cuda_fetched)
   set(TK_CUDA_INCLUDE "${TK_CUDA_KIT}/include" PARENT_SCOPE)
 endfunction()
 
-# -gencode for every architecture the compiler knows, and the newest one's portable form for GPUs to come.
+# -gencode for every architecture the compiler knows, and the newest one's portable form (PTX) for GPUs to come: a driver takes it
+# that is as new as the compiler.
 function(tk_cuda_targets)
   execute_process(COMMAND "${TK_NVCC}" --list-gpu-arch RESULT_VARIABLE failed OUTPUT_VARIABLE known)
   set(flags)

@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 {
     static const char *const nets[] = {"fashion-mlp", "mnist-cnn", "convnet"};
     static const int64_t batches[] = {32, 512, 8192};
-    static const int64_t sequences = 64; /* 64 x 1024 tokens: a micro-batch of GPT-2 124M on 80 GB and more */
+    static const int64_t sequences[] = {64, 32}; /* of 1024 tokens: what fits in 80 GB, PyTorch's too */
     int64_t steps = STEPS;
     int64_t only = 0;
     struct gpu_facts facts;
@@ -251,7 +251,9 @@ int main(int argc, char **argv)
     }
     printf("%-12s %6s %13s %13s %13s %12s\n", "net", "batch", "first step", "step, median", "step, best",
            "samples/s");
-    int failed = only ? told(plugin, argv[2], only, steps) : told(plugin, "gpt2", sequences, steps);
+    int failed = only ? told(plugin, argv[2], only, steps) : 0;
+    for (size_t i = 0; i < ARRAY_LEN(sequences) && !only; i++)
+        failed |= told(plugin, "gpt2", sequences[i], steps);
     for (size_t i = 0; i < ARRAY_LEN(nets) && !only; i++)
         for (size_t b = 0; b < ARRAY_LEN(batches); b++)
             failed |= told(plugin, nets[i], batches[b], steps);

@@ -165,16 +165,16 @@ static int count_devices(void)
 int main(int argc, char **argv)
 {
     const int devices = count_devices();
-    int64_t world = devices > 1 ? devices : 2;
+    int64_t world = devices;
     int worst = 0;
 
     if (argc > 2 || (argc == 2 && !sv_i64(sv_from(argv[1]), 1, RANKS_MAX, &world))) {
-        fprintf(stderr, "usage: nccl-bench [RANKS]   (1..%d; default: a rank per GPU, 2 on a single one)\n",
-                RANKS_MAX);
+        fprintf(stderr, "usage: nccl-bench [RANKS]   (1..%d; default: a rank per GPU)\n", RANKS_MAX);
         return EXIT_CODE_USAGE;
     }
-    if (!devices) {
-        fprintf(stderr, "nccl-bench: no GPU\n");
+    if (devices < 2 && (!devices || argc == 1)) {
+        fprintf(stderr, "nccl-bench: skipped: %s\n",
+                devices ? "one GPU, on which ranks take turns (nccl-bench 2 measures that)" : "no GPU");
         return SKIPPED;
     }
     printf("%14s %12s %10s %12s %12s\n", "call", "bytes", "us", "algbw GB/s", "busbw GB/s");

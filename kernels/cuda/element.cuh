@@ -7,8 +7,8 @@
  *     template <class E> void run_forward(struct cuda *c, void *out, const void *in, ...)
  *     void cuda_op_forward(struct kctx *ctx, void *out, const void *in, ...)   ELEMENT_CALL(c, run_forward, c, out, in, ...);
  *
- * Numerics: f32 to bf16 goes to the nearest, ties to even; what is not a number stays so, quiet. As the trainer's own
- *           conversion of files does.
+ * Numerics: f32 to bf16 goes to the nearest, ties to even, as the trainer's own conversion of files does. What is not a number
+ *           stays so, quiet, but its bits are not the file's: to the nearest it is 0x7fff, by chance it keeps its sign and upper half.
  */
 #ifndef TK_KERNELS_CUDA_ELEMENT_CUH
 #define TK_KERNELS_CUDA_ELEMENT_CUH
@@ -32,6 +32,8 @@ struct bf16 {
         asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
 #else
         *this = bf16(x, 0x7fffU + (bits_of(x) >> 16 & 1U));
+        if (isnan(x))
+            bits = 0x7fff; /* that instruction knows one NaN, without a sign */
 #endif
     }
     /* By chance: `part` is any of 0..65535 alike, and the way to the next bf16 says how often that is taken. */

@@ -22,6 +22,8 @@ CRD = "CustomResourceDefinition/pytorchtrainingjobs.batch.tensorstack.dev"
 OPERATOR = f"Deployment/{SYSTEM}/torchkeeper-operator"
 CONTAINER = ("spec", "template", "spec", "containers", 0)
 DIGEST = "sha256:" + "a" * 64
+# Alerts from what jobs' pods export, of whatever scrape.
+OF_PODS = {"TorchkeeperJobRestarts", "TorchkeeperRankSlow", "TorchkeeperProgressStalled"}
 # Flags that the chart sets itself, or that make no sense in its Deployment.
 OWN_FLAGS = {"namespace", "kubeconfig", "metrics-bind-address", "health-probe-bind-address", "leader-elect",
              "leader-elect-namespace", "tensorboard-image", "launcher-image", "log-level", "version", "help"}
@@ -157,7 +159,9 @@ def test_metrics():
     named = {p["name"]: p["containerPort"] for p in pods["spec"]["containers"][0]["ports"]}
     service = added[f"Service/{SYSTEM}/torchkeeper-operator-metrics"]["spec"]
     monitor = added[f"PodMonitor/{SYSTEM}/torchkeeper-operator"]["spec"]
-    assert added[f"PodMonitor/{SYSTEM}/torchkeeper-jobs"]["spec"]["namespaceSelector"] == {"any": True}
+    jobs = yaml.safe_load((CHART / "jobs-monitor.yaml").read_text()) | {"namespaceSelector": {"any": True}}
+    jobs["podMetricsEndpoints"][0]["interval"] = "30s"
+    assert differences(jobs, added[f"PodMonitor/{SYSTEM}/torchkeeper-jobs"]["spec"]) == []
     assert service["selector"] == monitor["selector"]["matchLabels"]
     assert service["selector"].items() <= pods["metadata"]["labels"].items()
     assert service["ports"][0]["targetPort"] in named and monitor["podMetricsEndpoints"][0]["port"] in named
@@ -202,6 +206,17 @@ def test_flags_are_those_of_the_operator():
     known = set(re.findall(r'\{"([a-z-]+)"', table))
     schema = json.loads((CHART / "values.schema.json").read_text())
     assert known > OWN_FLAGS and set(schema["properties"]["flags"]["properties"]) == known - OWN_FLAGS
+
+
+def test_rules_name_the_operator_of_this_release():
+    """By the label job that the Prometheus operator makes of its PodMonitor's namespace and name."""
+    got = template({"metrics": {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}}}, "ops")
+    assert "PodMonitor/ops/torchkeeper-operator" in got
+    rules = [r for g in got["PrometheusRule/ops/torchkeeper"]["spec"]["groups"] for r in g["rules"]]
+    named = {r["alert"]: set(re.findall(r'\bjob="([^"]*)"', r["expr"])) for r in rules}
+    assert len(named) == 13
+    for alert, found in named.items():
+        assert found == (set() if alert in OF_PODS else {"ops/torchkeeper-operator"}), alert
 
 
 def test_lint_and_package():

@@ -15,6 +15,7 @@ case $ANSWER in
 "$2:report") echo "a hazard" && exit "$4" ;;
 "$2:fails") exit 1 ;;
 "$2:unsupported") echo "Error: Device not supported" && exit 1 ;;
+"$2:sleeps") exec sleep 30 ;;
 esac
 FAKE
 chmod +x "$work/kit/bin/compute-sanitizer"
@@ -34,12 +35,12 @@ check() { # check STATUS TEXT COMMAND...: it ends with STATUS and says TEXT
 
 check 0 "synccheck: b: nothing found" "$script" "$work/kit" /x/a /x/b
 diff - "$CALLS" <<'WANT'
-memcheck on a
 racecheck off a
+memcheck on a
+racecheck off b
+memcheck on b
 initcheck off a
 synccheck off a
-memcheck on b
-racecheck off b
 initcheck off b
 synccheck off b
 WANT
@@ -47,6 +48,12 @@ ANSWER=racecheck:report check 1 "a hazard" "$script" "$work/kit" /x/a
 [ "$(wc -l <"$CALLS")" -eq 4 ] || { echo "the tools behind one that found something did not run" >&2 && exit 1; }
 ANSWER=racecheck:report check 1 "racecheck: a: found something" "$script" "$work/kit" /x/a
 ANSWER=memcheck:fails check 1 "memcheck: a: exit status 1" "$script" "$work/kit" /x/a
+# What is not done in time is no finding: it has a status of its own, unless something is found as well.
+ANSWER=racecheck:sleeps check 75 "4 runs: 3 with nothing found, 0 with something, 1 not done" env LIMIT_S=1 "$script" "$work/kit" /x/a
+ANSWER=racecheck:sleeps check 75 "racecheck: a: not done after 1 s" env LIMIT_S=30 TOTAL_S=1 "$script" "$work/kit" /x/a
+[ "$(cat "$CALLS")" = "racecheck off a" ] || { echo "something began when the time was over" >&2 && exit 1; }
+check 75 "4 runs: 0 with nothing found, 0 with something, 4 not done" env TOTAL_S=-9 "$script" "$work/kit" /x/a
+ANSWER=racecheck:report check 1 "4 runs: 3 with nothing found, 1 with something, 0 not done" "$script" "$work/kit" /x/a
 ANSWER=memcheck:unsupported check 0 "skipped: compute-sanitizer does not work on this machine" "$script" "$work/kit" /x/a
 check 0 "nothing found" env PATH="$work/kit/bin:/usr/bin:/bin" "$script" "$work/none" /x/a
 check 0 "skipped: no compute-sanitizer" env PATH=/usr/bin:/bin "$script" "$work/none" /x/a

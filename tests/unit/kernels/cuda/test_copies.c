@@ -71,7 +71,12 @@ static void round_on(struct device *d, const struct queued_params *w, int64_t st
     get(d, ret, w->copy, w->n * sizeof(*ret));
 }
 
-/* Every upper half there is, numbers and not, with lower halves around a half. */
+static bool is_nan(uint16_t bf16)
+{
+    return (bf16 & 0x7fff) > 0x7f80;
+}
+
+/* Every upper half there is, numbers and not, with lower halves around a half. One NaN is as good as another. */
 static void to_the_nearest_as_files_are(void **state)
 {
     static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
@@ -89,7 +94,7 @@ static void to_the_nearest_as_files_are(void **state)
     numbers_from_f32(x, ALL, PT_BF16, want);
     round_on(&d, &(struct queued_params){.p = d.p, .copy = d.copy, .n = ALL}, 0, x, got);
     for (int i = 0; i < ALL; i++)
-        if (got[i] != want[i])
+        if (got[i] != want[i] && !(is_nan(got[i]) && is_nan(want[i])))
             fail_msg("%.9g becomes 0x%04x, expected 0x%04x", (double)x[i], got[i], want[i]);
     free(x);
     free(want);

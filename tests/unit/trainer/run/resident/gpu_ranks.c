@@ -1,6 +1,7 @@
 /* gpu_ranks.c - forked ranks that do what the program does. */
 #include "gpu_ranks.h"
 
+#include "../../gpt2_golden.h"
 #include "common/contract.h"
 #include "kernels/device.h"
 #include "test.h"
@@ -79,7 +80,7 @@ static int rank_main(const struct gpu_ranks_task *t, int rank, int out)
         return FAILED;
     }
     const int stages = t->world > 1 ? cfg.model.stages : 0;
-    cfg.data_dir = t->sequences ? TK_SOURCE_DIR "/tests/golden/torch" : gpu_ranks.data;
+    cfg.data_dir = t->sequences ? golden_dir() : gpu_ranks.data;
     cfg.ckpt_dir = t->checkpoints ? t->checkpoints : arena_printf(&arena, "%s/checkpoints", gpu_ranks.data);
     cfg.resume = t->checkpoints ? "auto" : "never";
     cfg.save_steps = t->checkpoints ? t->max_steps : 0;
@@ -234,7 +235,9 @@ static bool has_gpu(void)
 
 int gpu_ranks_find(int argc, char **argv)
 {
-    assert_int_equal(argc, 3);
+    assert_in_range(argc, 3, 4);
+    if (argc == 4)
+        cmocka_set_test_filter(argv[3]);
     gpu_ranks.emulated = strcmp(argv[1], "emulated") == 0;
     gpu_ranks.gpu = (struct gpu_where){.dir = argv[2], .dev = "/dev"};
     if (gpu_ranks.emulated || has_gpu())
