@@ -77,7 +77,11 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     c->validated = true;
     if (s->saver.due && !s->saver.deferred && run_checkpoint(s, err))
         return -1;
-    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
+    *c = (struct cursor){.epoch = c->epoch + 1,
+                         .step = c->step,
+                         .items = c->items,
+                         .step_samples = c->step_samples,
+                         .sums = true};
     return 0;
 }
 

@@ -42,6 +42,7 @@ void session_release(struct session *s)
     saver_close(&s->saver); /* a checkpoint that is being written is finished, whatever ends the run */
     (void)report_close(s->report, &ignored);
     free(s->split_order);
+    free(s->own_sums);
     optim_release(&s->optim);
     optim_release(&s->whole_optim);
     if (!s->lost)

@@ -55,6 +55,7 @@ struct session {
     struct train train;
     struct run_id run_id; /* rank 0's counts */
     struct cursor cursor;
+    double *own_sums; /* [world] as struct snapshot's: of the last checkpoint */
     struct saver saver;
     struct err
         why_synchronous; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */
