@@ -98,8 +98,10 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
 
     train_epoch(&s->train, c->epoch - 1);
     train_skip(&s->train, consumed);
-    s->train.own_sum = c->own_sum;
-    s->train.mean_sum = c->mean_sum;
+    if (consumed) {
+        s->train.mean_sum = s->sums[0];
+        s->train.own_sum = s->sums[1 + s->comm->rank];
+    }
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
     report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
     *ended = c->epoch_step == steps;

@@ -5,14 +5,16 @@
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
+#include <math.h>
+
 struct snapshot session_snapshot(struct session *s)
 {
     struct snapshot all = {.model = s->model,
                            .optim = &s->optim,
                            .cursor = &s->cursor,
                            .lr = s->lr,
-                           .own_sums = s->own_sums,
-                           .ranks = s->comm->world};
+                           .sums = s->sums,
+                           .n_sums = 1 + s->comm->world};
 
     if (s->shard.each || s->pipeline.whole)
         all.optim = &s->whole_optim;
@@ -56,22 +58,15 @@ static int scatter_parts(struct session *s, struct err *err)
                : 0;
 }
 
-/* The epoch's losses so far, of all ranks; between epochs there are none. */
-static int gather_sums(struct session *s, struct err *err)
-{
-    struct cursor *c = &s->cursor;
-
-    if (c->consumed && train_sums(&s->train, &c->own_sum, &c->mean_sum, err))
-        return -1;
-    return collectives_all_gather(s->comm, &c->own_sum, sizeof(c->own_sum), s->own_sums, s->timeout_ms, err);
-}
-
 int session_gather(struct session *s, struct err *err)
 {
     const bool reads = s->shard.each || s->pipeline.at.replica == 0;
     struct model *whole;
+    double own;
 
-    if (train_pull(&s->train, reads ? TRAIN_READS_ALL : TRAIN_READS_NOTHING, err) || gather_sums(s, err))
+    if (train_pull(&s->train, reads ? TRAIN_READS_ALL : TRAIN_READS_NOTHING, err) ||
+        train_sums(&s->train, &own, s->sums, err) ||
+        collectives_all_gather(s->comm, &own, sizeof(own), s->sums + 1, s->timeout_ms, err))
         return -1;
     if (s->shard.each)
         return gather_parts(s, err);
@@ -126,24 +121,12 @@ static void complete_cursor(struct session *s)
             "the checkpoint does not tell how many samples a step had when the run began: the schedule "
             "of the learning rate goes on in steps of %lld samples",
             (long long)now);
-    if (!c->sums && c->consumed && (s->cfg->lines.epoch_end || s->cfg->lines.epoch_all))
-        resume_note(
-            &s->resumed, true,
-            "the checkpoint does not hold the losses of epoch %lld so far: its sum counts what is left "
-            "of the epoch",
-            (long long)c->epoch);
+    if (isnan(s->sums[0]) && c->consumed && (s->cfg->lines.epoch_end || s->cfg->lines.epoch_all))
+        resume_note(&s->resumed, true,
+                    "the checkpoint does not hold the losses of epoch %lld so far: the sum of that epoch is "
+                    "not known",
+                    (long long)c->epoch);
     compare_items(s);
-}
-
-/* Of each rank the losses that rank 0 has read. */
-static int spread_sums(struct session *s, struct err *err)
-{
-    const size_t bytes = (size_t)s->comm->world * sizeof(*s->own_sums);
-
-    if (collectives_broadcast(s->comm, s->own_sums, bytes, 0, s->timeout_ms, err))
-        return -1;
-    s->cursor.own_sum = s->own_sums[s->comm->rank];
-    return 0;
 }
 
 int session_begin(struct session *s, struct err *err)
@@ -161,14 +144,14 @@ int session_begin(struct session *s, struct err *err)
                                .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
                                .timeout_ms = s->timeout_ms};
 
-    s->own_sums = calloc((size_t)s->comm->world, sizeof(*s->own_sums));
-    if (!s->own_sums)
+    s->sums = calloc(1 + (size_t)s->comm->world, sizeof(*s->sums));
+    if (!s->sums)
         return err_memory(err, "no memory for a list of %d ranks", s->comm->world);
     struct snapshot all = session_snapshot(s);
-    s->cursor = (struct cursor){.epoch = 1, .sums = true};
+    s->cursor = (struct cursor){.epoch = 1};
     if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
         (s->resumed.resumed && o.in_parts && scatter(s, err)) ||
-        (s->resumed.resumed && s->cursor.sums && spread_sums(s, err)))
+        collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;
     complete_cursor(s);
     /* A later attempt needs the first weights no more, and they may be gone. */

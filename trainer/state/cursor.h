@@ -17,9 +17,6 @@ struct cursor {
     int64_t items;        /* samples that are trained on; 0: not known */
     int64_t step_samples; /* samples of a step of all ranks, when the run began; 0: not known */
     bool validated;       /* the epoch is over and its validation done */
-    bool sums;            /* the next two are known: losses of the epoch's steps so far */
-    double own_sum;       /* this rank's */
-    double mean_sum;      /* their means over all ranks */
 };
 
 /* Steps of a whole epoch. */

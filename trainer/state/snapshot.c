@@ -64,15 +64,6 @@ int snapshot_check(const struct snapshot *s, struct err *err)
     return 0;
 }
 
-static struct pt_value sums_of(const struct snapshot *s, struct arena *a)
-{
-    struct pt_value *sums = arena_array(a, (size_t)s->ranks, struct pt_value);
-
-    for (int r = 0; r < s->ranks; r++)
-        sums[r] = pt_float(s->own_sums[r]);
-    return pt_seq(PT_LIST, sums, (size_t)s->ranks);
-}
-
 int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *err)
 {
     cleanup_arena struct arena a = {0};
@@ -85,11 +76,10 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
         {pt_str("items"), pt_int(c->items)},
         {pt_str("step_samples"), pt_int(c->step_samples)},
         {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
-        {pt_str("mean_sum"), pt_float(c->mean_sum)},
-        {pt_str("own_sums"), s->own_sums ? sums_of(s, &a) : (struct pt_value){0}},
+        {pt_str("sums"),
+         pt_tensor((struct pt_tensor){.data = s->sums, .dtype = PT_F64, .dims = 1, .dim = {s->n_sums}})},
     };
-    const size_t without = s->own_sums && c->sums ? 0 : 2; /* the sums, behind all others */
-    const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer) - without)};
+    const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
     int rows;
     const struct state_row *row = rows_of(s, &rows);
     struct tensor_list list = state_dict_model(row, rows, false, &a); /* safetensors shares no storage */
@@ -113,27 +103,21 @@ static int get_count(const struct pt_value *trainer, const char *key, int64_t mi
 }
 
 /* Of another number of ranks each has what all had on average. */
-static int get_sums(const struct pt_value *trainer, const struct snapshot *s, struct cursor *ret,
-                    struct err *err)
+static void get_sums(const struct pt_value *trainer, const struct snapshot *s)
 {
-    const struct pt_value *mean = pt_find(trainer, "mean_sum"), *own = pt_find(trainer, "own_sums");
-    bool sound = mean && own && mean->type == PT_FLOAT && own->type == PT_LIST && isfinite(mean->f);
+    const struct pt_value *v = pt_find(trainer, "sums");
+    const bool known =
+        v && v->type == PT_TENSOR && v->tensor.dtype == PT_F64 && v->tensor.dims == 1 && v->tensor.dim[0] > 0;
 
-    if (!s->own_sums || (!mean && !own))
-        return 0;
-    for (size_t i = 0; sound && i < own->seq.len; i++)
-        sound = own->seq.values[i].type == PT_FLOAT && isfinite(own->seq.values[i].f);
-    if (!sound)
-        return err_set(err, ERR_INVALID, "trainer: mean_sum, own_sums: expected a number and a list of them");
-    ret->sums = true;
-    ret->mean_sum = mean->f;
-    for (int r = 0; r < s->ranks; r++)
-        s->own_sums[r] = own->seq.len == (size_t)s->ranks ? own->seq.values[r].f : mean->f;
-    return 0;
+    for (int i = 0; i < s->n_sums; i++) {
+        s->sums[i] = NAN;
+        if (known)
+            memcpy(&s->sums[i], (const double *)v->tensor.data + (v->tensor.dim[0] == s->n_sums ? i : 0),
+                   sizeof(double));
+    }
 }
 
-static int get_cursor(const struct pt_value *root, const struct snapshot *s, struct cursor *ret,
-                      struct err *err)
+static int get_cursor(const struct pt_value *root, struct cursor *ret, struct err *err)
 {
     const struct pt_value *trainer = pt_find(root, "trainer");
     const struct pt_value *validated = pt_find(trainer, "validated");
@@ -145,9 +129,7 @@ static int get_cursor(const struct pt_value *root, const struct snapshot *s, str
         return -1;
     /* Older checkpoints lack these. */
     if ((pt_find(trainer, "items") && get_count(trainer, "items", 0, &ret->items, err)) ||
-        (pt_find(trainer, "step_samples") &&
-         get_count(trainer, "step_samples", 0, &ret->step_samples, err)) ||
-        get_sums(trainer, s, ret, err))
+        (pt_find(trainer, "step_samples") && get_count(trainer, "step_samples", 0, &ret->step_samples, err)))
         return -1;
     if (!validated || validated->type != PT_BOOL)
         return err_set(err, ERR_INVALID, "trainer: validated: expected true or false");
@@ -172,7 +154,7 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     if (safetensors_parse(model.data, model.len, &a, &list, err) ||
         state_dict_match(&list, s->model, &a, &take, err))
         return err_wrap(err, "%s/%s", path, MODEL_SAFETENSORS);
-    if (torch_zip_read(state.data, state.len, &a, &root, err) || get_cursor(&root, s, &cursor, err) ||
+    if (torch_zip_read(state.data, state.len, &a, &root, err) || get_cursor(&root, &cursor, err) ||
         state_dict_moments(&root, s->optim, s->model, false, err))
         return err_wrap(err, "%s/%s", path, STATE_PT);
     /* All is there: from here on nothing fails. */
@@ -181,6 +163,7 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
         if (take[i])
             memcpy(row[i].data, take[i]->data, row[i].bytes);
     *s->cursor = cursor;
+    get_sums(pt_find(&root, "trainer"), s);
     s->optim->step = cursor.step;
     return state_dict_moments(&root, s->optim, s->model, true, err);
 }

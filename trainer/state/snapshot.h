@@ -21,9 +21,10 @@ struct snapshot {
     struct model *model;
     struct optim *optim;
     struct cursor *cursor;
-    double lr;        /* of the last step; not read back */
-    double *own_sums; /* [ranks] losses of the epoch so far, where cursor->sums; NULL: not kept */
-    int ranks;
+    double lr; /* of the last step; not read back */
+    double *
+        sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's; NaN: not known */
+    int n_sums;
     const struct state_row
         *state; /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */
     bool
