@@ -12,6 +12,7 @@
  *            ERR_PEER (140):    a peer process went away;
  *            ERR_TIMEOUT (138): the deadline passed; the message names the ranks that were missing;
  *            ERR_INVALID (1):   bad arguments, or ranks that disagree;
+ *            ERR_CONFLICT (138): at the meeting a process of another round or version, or a port that is taken;
  *            ERR_FATAL (1):     a system call failed (138 when memory, processes or descriptors ran out).
  *            An argument that a rank can refuse by itself (a root or peer out of range, a negative timeout, too
  *            many shared pieces) leaves the table as if the call had not been made. After any other failure the

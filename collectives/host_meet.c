@@ -78,7 +78,7 @@ static int listen_at(const struct hello *hello, int rank, int world, struct err 
         return err_errno(err, ERR_FATAL, errno, "collectives: cannot create a socket");
     if (bind(fd, (struct sockaddr *)&addr, len) < 0)
         return errno == EADDRINUSE
-                   ? err_set(err, ERR_INVALID,
+                   ? err_set(err, ERR_CONFLICT,
                              "collectives: another process is rank %d of this run already (RANK and "
                              "TORCHELASTIC_RUN_ID or MASTER_PORT must differ between processes and runs)",
                              rank)
@@ -148,7 +148,7 @@ static int take_hello(struct host *h, const struct hello *mine, int fd, struct e
     }
     if (h->links[got.rank] >= 0) {
         close(fd);
-        return err_set(err, ERR_INVALID, "collectives: two processes are rank %u of this run",
+        return err_set(err, ERR_CONFLICT, "collectives: two processes are rank %u of this run",
                        (uint32_t)h->base + got.rank);
     }
     h->links[got.rank] = fd;

@@ -105,7 +105,7 @@ int host_segment_map(struct host *h, struct err *err)
     const struct host_head *head = host_head(h);
     if (h->rank != 0 &&
         (head->magic != MAGIC || head->world != (uint32_t)h->world || head->half_bytes != HOST_HALF_BYTES))
-        return err_set(err, ERR_INVALID, "collectives: rank 0 runs another version of this program");
+        return err_set(err, ERR_CONFLICT, "collectives: rank 0 runs another version of this program");
     return 0;
 }
 

@@ -133,10 +133,10 @@ int collectives_exit_code(const struct err *err)
         return EXIT_CODE_PEER_LOST;
     case ERR_TIMEOUT:
     case ERR_TRANSIENT:
+    case ERR_CONFLICT:
         return EXIT_CODE_RETRYABLE;
     case ERR_INVALID:
     case ERR_NOT_FOUND:
-    case ERR_CONFLICT:
     case ERR_FATAL:
         break;
     }

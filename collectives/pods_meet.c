@@ -82,7 +82,7 @@ static int find_watch(const struct collectives_config *cfg, const char *host, st
             if (b->magic == WATCH_MAGIC && b->port <= UINT16_MAX)
                 return 1;
         }
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_CONFLICT,
                        "collectives: rank 0 at %.100s:%d runs another version of this program", host,
                        cfg->master_port);
     }

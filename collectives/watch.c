@@ -61,7 +61,10 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
     snprintf(text, sizeof(text), "%.*s", head->type == WATCH_GO ? 0 : (int)head->len, body);
     switch ((enum watch_type)head->type) {
     case WATCH_REFUSED:
-        set_failed(w, 0, head->kind == ERR_TRANSIENT ? ERR_TRANSIENT : ERR_INVALID, text);
+        set_failed(w, 0,
+                   head->kind == ERR_TRANSIENT || head->kind == ERR_CONFLICT ? (enum err_kind)head->kind
+                                                                             : ERR_INVALID,
+                   text);
         return true;
     case WATCH_GO:
         if (head->len != (size_t)w->world * sizeof(*w->members) || w->met)
@@ -234,7 +237,8 @@ static enum watch_joined wait_for_all(struct watch *w, int64_t deadline_ms, stru
             break;
         if (w->failed.kind != ERR_NONE) {
             *err = w->failed;
-            return w->failed.kind == ERR_INVALID ? WATCH_FAILED : WATCH_AGAIN;
+            return w->failed.kind == ERR_INVALID || w->failed.kind == ERR_CONFLICT ? WATCH_FAILED
+                                                                                   : WATCH_AGAIN;
         }
         if (left <= 0) {
             watch_timed_out(w, "open", err);

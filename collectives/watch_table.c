@@ -48,7 +48,7 @@ static bool take_rank(struct watch_table *s, struct watch_slot *t, const struct 
         refuse(t, ERR_TRANSIENT, "the run has begun without this process");
     } else if (s->by_rank[head->rank]) {
         snprintf(why, sizeof(why), "two processes are rank %u of this run", head->rank);
-        refuse(t, ERR_INVALID, why);
+        refuse(t, ERR_CONFLICT, why);
     } else {
         t->rank = (int)head->rank;
         s->by_rank[t->rank] = t;

@@ -53,13 +53,19 @@ static bool by_state(const struct suspect_rank *r, int n, const char *states, co
     return false;
 }
 
+/* It waits for the end of the run, and takes part in no call (trainer/run/idle.h): who does has begun one before it receives. */
+static bool is_idle(const struct suspect_rank *r)
+{
+    return !r->begun && r->call == RANK_CALL_RECV;
+}
+
 /* The rank that began the fewest calls. */
 static int slowest(const struct suspect_rank *r, int n)
 {
     int least = 0;
 
     for (int i = 1; i < n; i++)
-        if (r[i].begun < r[least].begun)
+        if (!is_idle(&r[i]) && (is_idle(&r[least]) || r[i].begun < r[least].begun))
             least = i;
     return least;
 }
@@ -83,7 +89,7 @@ static bool by_call(const struct suspect_rank *r, int n, uint64_t reached, uint3
 {
     const int i = slowest(r, n);
 
-    if (r[i].begun >= reached)
+    if (is_idle(&r[i]) || r[i].begun >= reached)
         return false;
     *ret = name(r, i, STRENGTH_BEHIND);
     text_add(ret->text, SUSPECT_BYTES, "rank %d %s ", r[i].rank,

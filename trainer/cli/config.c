@@ -67,10 +67,12 @@ int config_load(const char *name_or_path, struct arena *a, struct config *ret, s
     return 0;
 }
 
-int config_batch(struct config *cfg, int replicas, struct err *err)
+/* Whether `replicas` can share total_batch_tokens; batch_size 0 may become any. */
+static int check_batch(const struct config *cfg, int replicas, struct err *err)
 {
-    const int64_t steps = cfg->model.input.rows;
-    const int64_t micro = steps * cfg->batch_size * replicas; /* tokens that go through all ranks at a time */
+    const int64_t steps = cfg->model.input.rows, batch = cfg->batch_size ? cfg->batch_size : 1;
+    const int64_t micro = steps * batch * replicas; /* tokens that go through all ranks at a time */
+    const int64_t most = cfg->batch_size ? MICRO_BATCHES_MAX : INT64_MAX;
 
     if (!cfg->total_batch_tokens)
         return 0;
@@ -80,19 +82,44 @@ int config_batch(struct config *cfg, int replicas, struct err *err)
         return err_set(err, ERR_INVALID,
                        "--total_batch_tokens: with --micro_batches %lld, expected one of the two",
                        (long long)cfg->micro_batches);
-    if (cfg->total_batch_tokens % micro || cfg->total_batch_tokens / micro > MICRO_BATCHES_MAX)
+    if (cfg->total_batch_tokens % micro || cfg->total_batch_tokens / micro > most)
         return err_set(
             err, ERR_INVALID,
             "--total_batch_tokens %lld: expected 1..%d times %lld (%lld tokens x batch size %lld x %d "
             "ranks)",
             (long long)cfg->total_batch_tokens, MICRO_BATCHES_MAX, (long long)micro, (long long)steps,
-            (long long)cfg->batch_size, replicas);
-    cfg->micro_batches = cfg->total_batch_tokens / micro;
-    cfg->batch_size *= cfg->micro_batches;
-    if (cfg->batch_size > BATCH_SIZE_MAX)
+            (long long)batch, replicas);
+    if (cfg->total_batch_tokens / (steps * replicas) > BATCH_SIZE_MAX)
         return err_set(err, ERR_INVALID,
                        "--total_batch_tokens %lld: %lld sequences per rank, expected at most %d",
-                       (long long)cfg->total_batch_tokens, (long long)cfg->batch_size, BATCH_SIZE_MAX);
+                       (long long)cfg->total_batch_tokens,
+                       (long long)(cfg->total_batch_tokens / (steps * replicas)), BATCH_SIZE_MAX);
+    return 0;
+}
+
+int config_batch(struct config *cfg, int replicas, struct err *err)
+{
+    if (check_batch(cfg, replicas, err))
+        return -1;
+    if (!cfg->total_batch_tokens)
+        return 0;
+    cfg->micro_batches = cfg->total_batch_tokens / (cfg->model.input.rows * cfg->batch_size * replicas);
+    cfg->batch_size *= cfg->micro_batches;
+    return 0;
+}
+
+int config_world(const struct config *cfg, int most, struct err *why)
+{
+    struct pipeline_place at;
+    struct err err;
+    int world = most;
+
+    for (; world > 0; world--) {
+        if (!pipeline_place_of(&cfg->model, 0, world, &at, &err) && !check_batch(cfg, at.replicas, &err))
+            return world;
+        if (world == most)
+            *why = err;
+    }
     return 0;
 }
 

@@ -72,7 +72,7 @@ struct config {
     double peak_tflops;             /* of a rank's device; 0: not known */
     int64_t log_interval;           /* steps; 0: from log_interval_all_ranks */
     int64_t log_interval_all_ranks; /* steps of all ranks together */
-    bool eval_only, deterministic, no_cuda, help, show;
+    bool eval_only, no_cuda, help, show;
     int64_t nprocs;  /* 0: nprocs_default */
     int64_t threads; /* 0: decided by the machine */
     int backend;     /* enum collectives_backend */
@@ -102,6 +102,9 @@ int config_options(int argc, char *const *argv, struct config *cfg, struct err *
 
 /* Compute batch_size and micro_batches from total_batch_tokens for `replicas`. ERR_INVALID: it is not divisible. */
 int config_batch(struct config *cfg, int replicas, struct err *err) MUST_CHECK;
+
+/* The most ranks, `most` or fewer, that can share the batch and the stages; 0: none can. *why, when it is fewer: what `most` lack. */
+int config_world(const struct config *cfg, int most, struct err *why);
 
 /* Whether there is an option of that name that takes a value. */
 bool config_takes_value(const char *name);

@@ -91,10 +91,6 @@ static const struct option_row OPTIONS[] = {
      .help =
          "Threads of one rank. Default: OMP_NUM_THREADS, else the CPUs this process may use, shared by the "
          "ranks of the pod. The result does not depend on it."},
-    {"deterministic", NULL, OPTION_FLAG, AT(deterministic),
-     .help = "Ask for bit-exact repeats. On the CPU they always are: same binary, ranks and instruction set, "
-             "same "
-             "bits."},
     {"precision", "auto|f32|tf32|bf16", OPTION_PRECISION, AT(precision),
      .help = "Numbers on a GPU; CPUs have f32. tf32: matrix products of linear layers round what "
              "they multiply. bf16: a model of sequences keeps activations, their gradients and copies of its "

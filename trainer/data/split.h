@@ -9,6 +9,7 @@
 #define TK_TRAINER_DATA_SPLIT_H
 
 #include "common/cleanup.h"
+#include "common/err.h"
 #include "trainer/rng/torch_rng.h"
 
 struct split {

@@ -61,8 +61,8 @@ struct sgd_options optim_sgd(const struct optim *o, double lr, bool decay, int64
 /* The schedule of a run of so many epochs of so many steps: its open end set. Pure, as the next. */
 struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epochs, int64_t steps);
 
-/* The rate for `world` ranks in an epoch (from 1) and at a step of the run (from 0). */
+/* The rate for `world` ranks in an epoch (from 1) and at a step of the run (from 0), or between two steps (cursor_time). */
 double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch,
-                  int64_t step);
+                  double step);
 
 #endif

@@ -25,11 +25,11 @@ static double past_milestones(const struct schedule_spec *s, double lr, int64_t 
 }
 
 /* Half a wave: it goes up again when it is asked behind its end, as torch's CosineAnnealingLR does. */
-static double cosine(const struct schedule_spec *s, double lr, int64_t t)
+static double cosine(const struct schedule_spec *s, double lr, double t)
 {
     double total = (double)(s->total > 0 ? s->total : 1);
 
-    return s->min_lr + (lr - s->min_lr) * (1 + cos(acos(-1.0) * (double)t / total)) / 2;
+    return s->min_lr + (lr - s->min_lr) * (1 + cos(acos(-1.0) * t / total)) / 2;
 }
 
 struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epochs, int64_t steps)
@@ -42,22 +42,25 @@ struct schedule_spec optim_schedule(const struct schedule_spec *s, int64_t epoch
     return run;
 }
 
-static double warming(const struct schedule_spec *s, double lr, int64_t t)
+static double warming(const struct schedule_spec *s, double lr, double t)
 {
-    double part = (double)(s->warmup_last_full ? t + 1 : t) / (double)s->warmup;
+    double part = (s->warmup_last_full ? t + 1 : t) / (double)s->warmup;
 
+    if (part > 1) /* in the last step of the warm-up */
+        return lr;
     return lr * (s->warmup_from + (1 - s->warmup_from) * part);
 }
 
 double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s, int world, int64_t epoch,
-                  int64_t step)
+                  double step)
 {
     double lr = o->lr_times_world ? o->lr * world : o->lr;
-    int64_t t = s->per_step ? step : epoch - 1;
+    double time = s->per_step ? step : (double)(epoch - 1);
 
-    if (t < s->warmup)
-        return warming(s, lr, t);
-    t -= s->warmup;
+    if (time < (double)s->warmup)
+        return warming(s, lr, time);
+    time -= (double)s->warmup;
+    const int64_t t = (int64_t)time; /* whole steps */
     switch (s->type) {
     case SCHEDULE_CONSTANT:
         break;
@@ -66,7 +69,7 @@ double optim_rate(const struct optimizer_spec *o, const struct schedule_spec *s,
     case SCHEDULE_MULTI_STEP:
         return past_milestones(s, lr, t);
     case SCHEDULE_COSINE:
-        return cosine(s, lr, t);
+        return cosine(s, lr, time);
     }
     return lr;
 }

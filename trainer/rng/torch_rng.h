@@ -8,13 +8,11 @@
 #ifndef TK_TRAINER_RNG_TORCH_RNG_H
 #define TK_TRAINER_RNG_TORCH_RNG_H
 
-#include "common/err.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TORCH_RNG_WORDS = 624, TORCH_RNG_STATE_BYTES = 5056 };
+enum { TORCH_RNG_WORDS = 624 };
 
 struct torch_rng {
     uint64_t seed;
@@ -46,9 +44,5 @@ static inline uint64_t torch_rng_normal_words(size_t n)
 
 /* torch.randperm(n, generator=g). The items of a data set are counted in 31 bits: n <= INT32_MAX. */
 void torch_rng_randperm(struct torch_rng *g, uint32_t *out, size_t n);
-
-/* The bytes of torch.get_rng_state(), and back. Loading checks every field it uses: ERR_INVALID names it. */
-void torch_rng_save(const struct torch_rng *g, uint8_t out[static TORCH_RNG_STATE_BYTES]);
-int torch_rng_load(struct torch_rng *g, const uint8_t *bytes, size_t len, struct err *err);
 
 #endif

@@ -77,7 +77,9 @@ static int end_epoch(struct session *s, uint32_t *stop, struct err *err)
     c->validated = true;
     if (s->saver.due && !s->saver.deferred && run_checkpoint(s, err))
         return -1;
-    *c = (struct cursor){.epoch = c->epoch + 1, .step = c->step, .items = c->items};
+    c->epoch++;
+    c->consumed = c->epoch_step = 0;
+    c->validated = false;
     return 0;
 }
 
@@ -151,7 +153,7 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     uint32_t stop = 0;
 
     if (session_open(s, cfg, env, err)) {
-        ret->rank = s->comm ? s->comm->rank : -1;
+        ret->rank = s->comm || s->idle.self ? s->ranks.rank : -1;
         ret->exit_code = exit_code_of(err, false);
         /* Who was told to stop meanwhile has nothing to try again. */
         stop = env->stop ? stop_poll(env->stop) : 0;
@@ -159,7 +161,11 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
             ret->exit_code = stop_exit_code(stop);
         return -1;
     }
-    ret->rank = s->comm->rank;
+    ret->rank = s->ranks.rank;
+    if (s->idle.self) {
+        ret->exit_code = s->idle.exit_code;
+        return 0;
+    }
     if ((!cfg->eval_only && train_all(s, &stop, err)) || (!stop && finish(s, &stop, err))) {
         ret->exit_code = exit_code_of(err, true);
         return -1;
@@ -167,6 +173,7 @@ static int run_with(struct session *s, const struct config *cfg, const struct ru
     (void)report_close(TAKE(s->report), &ret->warning);
     if (stop)
         ret->exit_code = stop_exit_code(stop);
+    idle_end(&s->idle, &s->ranks, s->timeout_ms, ret->exit_code);
     return 0;
 }
 

@@ -89,7 +89,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
 {
     const struct config *cfg = s->cfg;
     struct cursor *c = &s->cursor;
-    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, session_steps(s));
+    struct schedule_spec schedule = optim_schedule(&cfg->schedule, cfg->epochs, cursor_steps(c));
     int64_t start = run_now_ms(s);
     int64_t consumed = c->consumed;
     struct train_result r;
@@ -98,6 +98,10 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
 
     train_epoch(&s->train, c->epoch - 1);
     train_skip(&s->train, consumed);
+    if (consumed) {
+        s->train.mean_sum = s->sums[0];
+        s->train.own_sum = s->sums[1 + s->comm->rank];
+    }
     int64_t steps = c->epoch_step + sampler_steps(&s->train.p.sampler, cfg->batch_size);
     report_epoch(s->report, c->epoch, c->step - c->epoch_step, steps);
     *ended = c->epoch_step == steps;
@@ -108,7 +112,7 @@ int run_epoch(struct session *s, uint32_t *stop, bool *ended, struct err *err)
     for (int64_t taken = 0; c->epoch_step < steps && !*stop; taken++) {
         if (run_has_all_steps(s))
             break;
-        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, s->optim.step);
+        s->lr = optim_rate(&cfg->optimizer, &schedule, s->pipeline.at.replicas, c->epoch, cursor_time(c));
         s->train.raise = saver_flags(&s->saver);
         s->train.exact = wants_loss(s, steps);
         if (train_step(&s->train, taken, s->lr, &r, err))

@@ -29,6 +29,7 @@ void session_leave(struct session *s)
     }
     if (!s->lost)
         device_comm_close(s->device_comm);
+    idle_close(&s->idle);
     collectives_close(s->comm);
     s->device_comm = NULL;
     s->comm = NULL;
@@ -42,6 +43,7 @@ void session_release(struct session *s)
     saver_close(&s->saver); /* a checkpoint that is being written is finished, whatever ends the run */
     (void)report_close(s->report, &ignored);
     free(s->split_order);
+    free(s->sums);
     optim_release(&s->optim);
     optim_release(&s->whole_optim);
     if (!s->lost)
@@ -61,11 +63,17 @@ static double since_start(const struct session *s)
 static int open_ranks(struct session *s, struct err *err)
 {
     s->ranks.backend = (enum collectives_backend)s->cfg->backend;
-    if (collectives_config_read(&s->ranks, s->env->get, err) || session_find_device(s, err))
+    if (collectives_config_read(&s->ranks, s->env->get, err) || idle_choose(&s->idle, s->cfg, &s->ranks, err))
+        return -1;
+    if (s->idle.self) {
+        rank_state_begin(s->slot, RANK_CALL_RECV, false);
+        return idle_wait(&s->idle, &s->ranks, s->timeout_ms, err);
+    }
+    if (session_find_device(s, err))
         return -1;
     s->ranks.slot = s->slot;
     s->comm = collectives_open(&s->ranks, s->timeout_ms, err);
-    return s->comm ? 0 : -1;
+    return s->comm ? idle_serve(&s->idle, s->comm, &s->ranks, err) : -1;
 }
 
 /* Without validation data there is nothing to split: samples keep their places, as when random_split is not called. */
@@ -312,7 +320,11 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
                           .timeout_ms = (int64_t)(cfg->timeout_s * 1000)};
     rank_state_phase(s->slot, RANK_STARTING);
     /* Until the ranks have met nobody asks for signals: let them kill. From here on threads inherit the mask. */
-    if (open_ranks(s, err) || (env->stop && stop_open(env->stop, err)))
+    if (open_ranks(s, err))
+        return -1;
+    if (s->idle.self)
+        return 0;
+    if (env->stop && stop_open(env->stop, err))
         return -1;
     s->times.met_s = since_start(s);
     machine.threads = cfg->threads ? (int)cfg->threads
@@ -329,6 +341,8 @@ int session_open(struct session *s, const struct config *cfg, const struct run_e
     if (tell_saving(s, err) || say_start(s, err))
         return -1;
     describe_start(s);
+    if (s->idle.ranks)
+        report_note(s->report, true, s->idle.why);
     if (s->gpu.note[0])
         report_note(s->report, true, s->gpu.note);
     if (s->why_synchronous.kind)

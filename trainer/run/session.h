@@ -15,6 +15,7 @@
 #include "trainer/data/split.h"
 #include "trainer/gpu/find.h"
 #include "trainer/pipeline/pipeline.h"
+#include "trainer/run/idle.h"
 #include "trainer/run/report.h"
 #include "trainer/run/run.h"
 #include "trainer/run/train.h"
@@ -35,8 +36,9 @@ struct session {
     struct config own;          /* with what is decided here: each rank's batch, the precision */
     const struct run_env *env;
     int64_t timeout_ms;
-    struct rank_slot *slot; /* what this rank does, for its launcher */
-    struct collectives_config ranks;
+    struct rank_slot *slot;          /* what this rank does, for its launcher */
+    struct collectives_config ranks; /* those that train, or an idle rank's own */
+    struct idle idle;                /* self: nothing below is set up */
     const struct gpu_plugin *plugin; /* NULL: this rank computes on the CPU */
     struct gpu_choice gpu;
     bool nccl; /* several ranks exchange on their GPUs: */
@@ -55,6 +57,7 @@ struct session {
     struct train train;
     struct run_id run_id; /* rank 0's counts */
     struct cursor cursor;
+    double *sums; /* [1 + world] as struct snapshot's, at the last checkpoint */
     struct saver saver;
     struct err
         why_synchronous; /* why checkpoints are not written beside the training; kind ERR_NONE: they are */

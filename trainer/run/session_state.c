@@ -5,9 +5,16 @@
 #include "kernels/device.h"
 #include "trainer/state/init_from.h"
 
+#include <math.h>
+
 struct snapshot session_snapshot(struct session *s)
 {
-    struct snapshot all = {.model = s->model, .optim = &s->optim, .cursor = &s->cursor, .lr = s->lr};
+    struct snapshot all = {.model = s->model,
+                           .optim = &s->optim,
+                           .cursor = &s->cursor,
+                           .lr = s->lr,
+                           .sums = s->sums,
+                           .n_sums = 1 + s->comm->world};
 
     if (s->shard.each || s->pipeline.whole)
         all.optim = &s->whole_optim;
@@ -55,8 +62,11 @@ int session_gather(struct session *s, struct err *err)
 {
     const bool reads = s->shard.each || s->pipeline.at.replica == 0;
     struct model *whole;
+    double own;
 
-    if (train_pull(&s->train, reads ? TRAIN_READS_ALL : TRAIN_READS_NOTHING, err))
+    if (train_pull(&s->train, reads ? TRAIN_READS_ALL : TRAIN_READS_NOTHING, err) ||
+        train_sums(&s->train, &own, s->sums, err) ||
+        collectives_all_gather(s->comm, &own, sizeof(own), s->sums + 1, s->timeout_ms, err))
         return -1;
     if (s->shard.each)
         return gather_parts(s, err);
@@ -98,6 +108,27 @@ static void compare_items(struct session *s)
     c->items = items;
 }
 
+/* What an older checkpoint does not tell. */
+static void complete_cursor(struct session *s)
+{
+    struct cursor *c = &s->cursor;
+    const int64_t now = s->cfg->batch_size * s->pipeline.at.replicas;
+
+    c->items = c->items ? c->items : s->split.first_items;
+    if (!c->step_samples && !cursor_find_step(c, now) && s->cfg->schedule.per_step)
+        resume_note(
+            &s->resumed, true,
+            "the checkpoint does not tell how many samples a step had when the run began: the schedule "
+            "of the learning rate goes on in steps of %lld samples",
+            (long long)now);
+    if (isnan(s->sums[0]) && c->consumed && (s->cfg->lines.epoch_end || s->cfg->lines.epoch_all))
+        resume_note(&s->resumed, true,
+                    "the checkpoint does not hold the losses of epoch %lld so far: the sum of that epoch is "
+                    "not known",
+                    (long long)c->epoch);
+    compare_items(s);
+}
+
 int session_begin(struct session *s, struct err *err)
 {
     const struct config *cfg = s->cfg;
@@ -112,13 +143,17 @@ int session_begin(struct session *s, struct err *err)
                                .launch = s->run_id.launch,
                                .in_parts = s->pipeline.at.stages > 1 || s->shard.each,
                                .timeout_ms = s->timeout_ms};
-    struct snapshot all = session_snapshot(s);
 
+    s->sums = calloc(1 + (size_t)s->comm->world, sizeof(*s->sums));
+    if (!s->sums)
+        return err_memory(err, "no memory for a list of %d ranks", s->comm->world);
+    struct snapshot all = session_snapshot(s);
     s->cursor = (struct cursor){.epoch = 1};
     if ((s->shard.each && make_whole_optim(s, err)) || resume(&all, s->comm, &o, &s->resumed, err) ||
-        (s->resumed.resumed && o.in_parts && scatter(s, err)))
+        (s->resumed.resumed && o.in_parts && scatter(s, err)) ||
+        collectives_broadcast(s->comm, s->sums, (size_t)all.n_sums * sizeof(*s->sums), 0, s->timeout_ms, err))
         return -1;
-    compare_items(s);
+    complete_cursor(s);
     /* A later attempt needs the first weights no more, and they may be gone. */
     if (cfg->init_from && !s->resumed.resumed && init_from(cfg->init_from, &s->pipeline, err))
         return err_wrap(err, "--init_from");

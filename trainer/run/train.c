@@ -67,9 +67,12 @@ void train_epoch(struct train *t, int64_t epoch)
 
 int train_sums(struct train *t, double *own, double *mean, struct err *err)
 {
-    *own = t->own_sum;
-    *mean = t->mean_sum;
-    return t->resident ? resident_sums(t->resident, own, mean, err) : 0;
+    *own = *mean = 0;
+    if (t->resident && resident_sums(t->resident, own, mean, err))
+        return -1;
+    *own += t->own_sum;
+    *mean += t->mean_sum;
+    return 0;
 }
 
 void train_push(struct train *t)

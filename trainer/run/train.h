@@ -59,7 +59,7 @@ struct train {
     bool pair;                 /* two ranks of one host sum and update in one pass (pair.h) */
     uint32_t raise;            /* flags that this rank sends with the next step */
     bool exact;                /* wait for the device, so that the next result is that of its own step */
-    double own_sum, mean_sum;  /* losses of the epoch */
+    double own_sum, mean_sum;  /* losses of the epoch; with a device those of before a resume */
     struct resident *resident; /* the training on a device; NULL: here */
 };
 

@@ -1,4 +1,8 @@
-/* cursor.h - the position of a run (epoch, step, samples), independent of the number of ranks. */
+/* cursor.h - the position of a run (epoch, step, samples), independent of the number of ranks. Pure.
+ *
+ * A schedule that counts steps counts those of the run's first world: a step is step_samples samples, whatever the present
+ * world takes at a time. So the rate at a sample is the same when ranks come and go.
+ */
 #ifndef TK_TRAINER_STATE_CURSOR_H
 #define TK_TRAINER_STATE_CURSOR_H
 
@@ -8,10 +12,21 @@
 struct cursor {
     int64_t epoch;    /* from 1: the one that is being trained */
     int64_t consumed; /* samples of the epoch's order that all ranks together have taken, padding included */
-    int64_t epoch_step; /* steps taken in it */
-    int64_t step;       /* steps of the run */
-    int64_t items;      /* samples that are trained on; 0: not known */
-    bool validated;     /* the epoch is over and its validation done */
+    int64_t epoch_step;   /* steps taken in it */
+    int64_t step;         /* steps of the run */
+    int64_t items;        /* samples that are trained on; 0: not known */
+    int64_t step_samples; /* samples of a step of all ranks, when the run began; 0: not known */
+    bool validated;       /* the epoch is over and its validation done */
 };
+
+/* Steps of a whole epoch. */
+int64_t cursor_steps(const struct cursor *c);
+
+/* The time of the schedule: steps before the epoch and, as a fraction, those of its samples. Never behind the epoch's end. */
+double cursor_time(const struct cursor *c);
+
+/* Set step_samples where a checkpoint does not tell it: from the steps and samples that it counts, or `now`, which the present
+ * world takes. False: it is `now`, but the steps taken were others. items has to be known. */
+bool cursor_find_step(struct cursor *c, int64_t now);
 
 #endif

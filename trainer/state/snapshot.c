@@ -4,6 +4,7 @@
 #include "trainer/state/files/torch_unzip.h"
 #include "trainer/state/state_dict.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char MODEL_SAFETENSORS[] = "model.safetensors";
@@ -73,7 +74,10 @@ int snapshot_write(const struct snapshot *s, struct ckpt_writer *w, struct err *
         {pt_str("epoch_step"), pt_int(c->epoch_step)},
         {pt_str("step"), pt_int(c->step)},
         {pt_str("items"), pt_int(c->items)},
+        {pt_str("step_samples"), pt_int(c->step_samples)},
         {pt_str("validated"), {.type = PT_BOOL, .b = c->validated}},
+        {pt_str("sums"),
+         pt_tensor((struct pt_tensor){.data = s->sums, .dtype = PT_F64, .dims = 1, .dim = {s->n_sums}})},
     };
     const struct pt_item more = {pt_str("trainer"), pt_dict(PT_DICT, trainer, ARRAY_LEN(trainer))};
     int rows;
@@ -98,6 +102,21 @@ static int get_count(const struct pt_value *trainer, const char *key, int64_t mi
     return 0;
 }
 
+/* Of another number of ranks each has what all had on average. */
+static void get_sums(const struct pt_value *trainer, const struct snapshot *s)
+{
+    const struct pt_value *v = pt_find(trainer, "sums");
+    const bool known =
+        v && v->type == PT_TENSOR && v->tensor.dtype == PT_F64 && v->tensor.dims == 1 && v->tensor.dim[0] > 0;
+
+    for (int i = 0; i < s->n_sums; i++) {
+        s->sums[i] = NAN;
+        if (known)
+            memcpy(&s->sums[i], (const double *)v->tensor.data + (v->tensor.dim[0] == s->n_sums ? i : 0),
+                   sizeof(double));
+    }
+}
+
 static int get_cursor(const struct pt_value *root, struct cursor *ret, struct err *err)
 {
     const struct pt_value *trainer = pt_find(root, "trainer");
@@ -108,9 +127,9 @@ static int get_cursor(const struct pt_value *root, struct cursor *ret, struct er
         get_count(trainer, "epoch_step", 0, &ret->epoch_step, err) ||
         get_count(trainer, "step", 0, &ret->step, err))
         return -1;
-    /* Checkpoints of before this was counted lack it. */
-    ret->items = 0;
-    if (pt_find(trainer, "items") && get_count(trainer, "items", 0, &ret->items, err))
+    /* Older checkpoints lack these. */
+    if ((pt_find(trainer, "items") && get_count(trainer, "items", 0, &ret->items, err)) ||
+        (pt_find(trainer, "step_samples") && get_count(trainer, "step_samples", 0, &ret->step_samples, err)))
         return -1;
     if (!validated || validated->type != PT_BOOL)
         return err_set(err, ERR_INVALID, "trainer: validated: expected true or false");
@@ -127,7 +146,7 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
     struct tensor_list list;
     const struct pt_tensor **take;
     struct pt_value root;
-    struct cursor cursor;
+    struct cursor cursor = {0};
     int rows;
 
     if (ckpt_read(path, m, MODEL_SAFETENSORS, &model, err) || ckpt_read(path, m, STATE_PT, &state, err))
@@ -144,6 +163,7 @@ int snapshot_read(const struct snapshot *s, const char *path, const struct manif
         if (take[i])
             memcpy(row[i].data, take[i]->data, row[i].bytes);
     *s->cursor = cursor;
+    get_sums(pt_find(&root, "trainer"), s);
     s->optim->step = cursor.step;
     return state_dict_moments(&root, s->optim, s->model, true, err);
 }

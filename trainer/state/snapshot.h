@@ -22,6 +22,9 @@ struct snapshot {
     struct optim *optim;
     struct cursor *cursor;
     double lr; /* of the last step; not read back */
+    double *
+        sums; /* [n_sums] losses of the epoch so far: their means over the ranks, then each rank's; NaN: not known */
+    int n_sums;
     const struct state_row
         *state; /* to write, instead of model_state(model): a copy's, as many; NULL: the model's own */
     bool

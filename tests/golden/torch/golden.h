@@ -10,8 +10,6 @@ static const uint32_t golden_uniform_seed1[8] = {0x3f01f425U, 0x3cf01d60U, 0x3e1
 #define GOLDEN_NORMAL_16 0xde397a44U
 #define GOLDEN_NORMAL_17 0xdc625e76U
 #define GOLDEN_NORMAL_100003 0x7c7acf56U
-#define GOLDEN_STATE_HELD_NORMAL 0x0ec36828U
-#define GOLDEN_STATE_1000_WORDS 0x56bbeaceU
 static const uint32_t golden_randperm_10[10] = {5U, 6U, 1U, 2U, 0U, 8U, 9U, 3U, 7U, 4U};
 #define GOLDEN_RANDPERM_1 0x2144df1cU
 #define GOLDEN_RANDPERM_1000 0xd5f232f8U

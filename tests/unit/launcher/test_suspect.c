@@ -120,6 +120,15 @@ static void test_collective_calls(void **state)
     r[2].begun = r[2].finished = 0;
     r[2].call = r[2].last = RANK_CALL_NONE;
     expect(r, STRENGTH_BEHIND, 2, "rank 6 did not reach the first exchange (S, futex_wait_queue)");
+    /* An idle rank takes part in none, alone on its node or not. */
+    in_call(r, RANK_CALL_ALL_REDUCE, 12);
+    r[0].begun = r[0].finished = 0;
+    r[0].call = RANK_CALL_RECV;
+    r[0].last = RANK_CALL_NONE;
+    r[2].begun = r[2].finished = 11;
+    expect(r, STRENGTH_BEHIND, 2, "rank 6 did not reach all_reduce 12 (S, futex_wait_queue)");
+    expect_run(r, 1, 12, RANK_CALL_ALL_REDUCE, STRENGTH_UNKNOWN, 0,
+               "all ranks wait, rank 4 in recv after all_reduce 12: a connection between them is lost?");
     /* A slot that says nonsense. */
     r[0].begun = UINT64_MAX;
     r[0].call = r[0].last = UINT32_MAX;

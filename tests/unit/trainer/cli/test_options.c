@@ -36,7 +36,7 @@ static void takes_every_option(void **state)
     struct err err;
     char line[] =
         "--data d --dataset=fashion-mnist --epochs 3 --max-steps=7 --batch_size 16 --lr 5e-3 --seed 9 "
-        "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --deterministic --timeout 1.5 "
+        "--sampler_seed 4 --eval_only --backend gloo --no_cuda --threads 2 --timeout 1.5 "
         "--log_interval 11 --log_format json --log_dir l --save_path m.pt --precision auto --precision bf16 "
         "--resume never "
         "--ckpt_dir c --save-steps 5 --save_seconds 0.5 --keep 2 "
@@ -51,7 +51,7 @@ static void takes_every_option(void **state)
     assert_true(c.optimizer.lr == 5e-3);
     assert_int_equal(c.seed, 9);
     assert_int_equal(c.sampler_seed, 4);
-    assert_true(c.eval_only && c.no_cuda && c.deterministic && !c.help);
+    assert_true(c.eval_only && c.no_cuda && !c.help);
     assert_int_equal(c.backend, COLLECTIVES_GLOO);
     assert_int_equal(c.threads, 2);
     assert_true(c.timeout_s == 1.5 && c.bucket_mb == 0.5);
@@ -127,6 +127,7 @@ static void refuses(void **state)
         {"--epoch 3", "--epoch: unknown option; did you mean --epochs? (trainer mnist-cnn --help)"},
         {"--batchsize=3", "--batchsize: unknown option; did you mean --batch_size?"},
         {"--learning_rate 3", "--learning_rate: unknown option (trainer mnist-cnn --help)"},
+        {"--deterministic", "--deterministic: unknown option (trainer mnist-cnn --help)"},
         {"--n_layers 3", "--n_layers: unknown option (trainer mnist-cnn --help)"}, /* of a GPT-2 alone */
         {"--epochs", "--epochs: needs a value (N)"},
         {"--epochs 0", "--epochs: expected an integer 1..1000000, got \"0\""},

@@ -60,6 +60,23 @@ static void rates_are_those_of_torch(void **state)
     }
 }
 
+/* Where ranks came or went a step may begin between two of the schedule's. */
+static void rates_between_steps(void **state)
+{
+    (void)state;
+    const struct optimizer_spec o = {.lr = 0.1};
+    struct schedule_spec s = {
+        .type = SCHEDULE_COSINE, .per_step = true, .warmup = 4, .warmup_last_full = true, .total = 8};
+
+    assert_true(optim_rate(&o, &s, 1, 1, 2.5) == 0.1 * (3.5 / 4));
+    assert_true(optim_rate(&o, &s, 1, 1, 3.5) == 0.1); /* no more than the whole */
+    for (double t = 4; t < 12; t += 0.25)
+        assert_true(optim_rate(&o, &s, 1, 1, t + 0.25) < optim_rate(&o, &s, 1, 1, t));
+    s = (struct schedule_spec){.type = SCHEDULE_STEP, .per_step = true, .every = 3, .gamma = 0.5};
+    assert_true(optim_rate(&o, &s, 1, 1, 2.75) == 0.1);
+    assert_true(optim_rate(&o, &s, 1, 1, 3.25) == 0.05);
+}
+
 static void a_cosine_ends_with_the_run(void **state)
 {
     (void)state;
@@ -193,8 +210,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_follow_the_schedule),  cmocka_unit_test(rates_are_those_of_torch),
-        cmocka_unit_test(a_cosine_ends_with_the_run), cmocka_unit_test(updates_are_those_of_torch),
-        cmocka_unit_test(adam_counts_its_steps),      cmocka_unit_test(sgd_needs_no_state),
+        cmocka_unit_test(rates_between_steps),        cmocka_unit_test(a_cosine_ends_with_the_run),
+        cmocka_unit_test(updates_are_those_of_torch), cmocka_unit_test(adam_counts_its_steps),
+        cmocka_unit_test(sgd_needs_no_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,17 +245,44 @@ static void a_signal_to_one_stage_stops_and_saves_all(void **state)
     expect_same(f, "undisturbed.safetensors", "stopped.safetensors");
 }
 
-static void ranks_that_do_not_fit_are_refused(void **state)
+/* Of 4 ranks 3 train, of 2 one: what they write is what one rank alone does. */
+static void ranks_that_do_not_fit_wait(void **state)
+{
+    static const char *const says[] = {[2] = "1 of 2 ranks train and 1 waits for the end: model.stages: 3 "
+                                             "stages for 2 ranks, expected 1 rank or "
+                                             "a multiple of 3\n",
+                                       [4] = "3 of 4 ranks train and 1 waits for the end: model.stages: 3 "
+                                             "stages for 4 ranks, expected 1 rank or "
+                                             "a multiple of 3\n"};
+    struct fixture *f = *state;
+
+    run_well(f, "undisturbed", 1);
+    for (int world = 2; world <= 4; world += 2) {
+        char *tag = arena_printf(&f->arena, "idle%d", world);
+        run_well(f, tag, world);
+        cleanup_buf struct buf said = BUF_INIT(1 << 20);
+        read_file(f, arena_printf(&f->arena, "%s.0", tag), &said);
+        if (!strstr(buf_str(&said), says[world]))
+            fail_msg("%s", buf_str(&said));
+        expect_same(f, "undisturbed.safetensors", arena_printf(&f->arena, "%s.safetensors", tag));
+    }
+}
+
+/* The idle rank ends as the others do: with their signal, or since one of them is lost. */
+static void an_idle_rank_shares_the_fate_of_all(void **state)
 {
     struct fixture *f = *state;
     int codes[RANKS_MAX];
-    cleanup_buf struct buf said = BUF_INIT(1 << 20);
 
-    go(f, "four", 4, codes);
-    expect_all(f, "four", 4, codes, EXIT_CODE_USAGE);
-    read_file(f, "four.0", &said);
-    assert_non_null(
-        strstr(buf_str(&said), "model.stages: 3 stages for 4 ranks, expected 1 rank or a multiple of 3"));
+    f->strike_rank = 2;
+    f->strike_call = 8;
+    f->strike_signal = SIGTERM;
+    go(f, "stopped", 4, codes);
+    expect_all(f, "stopped", 4, codes, 143);
+    f->strike_signal = SIGKILL;
+    go(f, "killed", 4, codes);
+    for (int r = 0; r < 4; r++)
+        assert_int_equal(codes[r], r == 2 ? 128 + SIGKILL : EXIT_CODE_PEER_LOST);
 }
 
 int main(void)
@@ -266,7 +293,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(resumes_at_another_world, make, unmake),
         cmocka_unit_test_setup_teardown(a_killed_stage_is_made_good, make, unmake),
         cmocka_unit_test_setup_teardown(a_signal_to_one_stage_stops_and_saves_all, make, unmake),
-        cmocka_unit_test_setup_teardown(ranks_that_do_not_fit_are_refused, make, unmake),
+        cmocka_unit_test_setup_teardown(ranks_that_do_not_fit_wait, make, unmake),
+        cmocka_unit_test_setup_teardown(an_idle_rank_shares_the_fate_of_all, make, unmake),
     };
 
     launched = (struct launched){.port = 29519, .test = "stages"};

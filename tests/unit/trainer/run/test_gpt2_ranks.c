@@ -222,6 +222,101 @@ static void goes_on_with_other_ranks(void **state)
     }
 }
 
+enum { WINDOWS = 40, RATE_EPOCHS = 2, RATE_STEPS = WINDOWS * RATE_EPOCHS };
+
+/* The rate of each step of a run, by the samples that all ranks had taken before it; 0: no step began there. */
+struct rates {
+    double at[RATE_STEPS];
+    int steps;
+};
+
+static double number_behind(const char *line, const char *key)
+{
+    const char *at = strstr(line, key);
+
+    if (!at)
+        fail_msg("no %s in %s", key, line);
+    return strtod(at + strlen(key), NULL);
+}
+
+/* `world` ranks train; up to `until` steps of the run, 0: to its end. They begin behind `samples` and `steps` of their first epoch. */
+static void take_rates(struct fixture *f, int world, int until, int samples, int steps, struct rates *ret)
+{
+    cleanup_buf struct buf out = BUF_INIT(1 << 20);
+    int first = 0, epoch = 0, step = 0;
+    struct err err;
+
+    f->cfg.max_steps = f->cfg.save_steps = until;
+    cleanup_buf struct buf weights = weights_of(f, world);
+    assert_int_equal(fs_read(path_in(f, "out"), &out, &err), 0);
+    *ret = (struct rates){0};
+    for (char *line = strtok((char *)(uintptr_t)buf_str(&out), "\n"); line; line = strtok(NULL, "\n")) {
+        if (strstr(line, "\"event\":\"train\"")) {
+            epoch = (int)number_behind(line, "\"epoch\":");
+            step = (int)number_behind(line, "\"step\":");
+            first = first ? first : epoch;
+        }
+        if (!strstr(line, "\"event\":\"speed\""))
+            continue;
+        const int before = epoch == first ? samples + (step - 1 - steps) * world : (step - 1) * world;
+        ret->at[(epoch - 1) * WINDOWS + before] = number_behind(line, "\"lr\":");
+        ret->steps++;
+    }
+}
+
+/* Whatever the ranks before and after a stop, the rate at a sample is that of the run that was not disturbed. */
+static void the_rate_follows_the_samples(void **state)
+{
+    static const struct schedule_spec schedules[] = {
+        {.type = SCHEDULE_COSINE,
+         .per_step = true,
+         .every = 1,
+         .warmup = 9,
+         .warmup_last_full = true,
+         .min_lr = 6e-4},
+        {.type = SCHEDULE_COSINE, .per_step = true, .every = 1},
+        {.type = SCHEDULE_STEP, .per_step = true, .every = 7, .gamma = 0.5, .warmup = 5, .warmup_from = 0.25},
+        {.type = SCHEDULE_MULTI_STEP,
+         .per_step = true,
+         .every = 1,
+         .gamma = 0.5,
+         .milestones = 2,
+         .milestone = {5, 21}},
+        {.type = SCHEDULE_STEP, .every = 1, .gamma = 0.5},
+    };
+    static const int worlds[][2] = {{1, 2}, {2, 3}, {1, 3}, {3, 1}, {2, 1}};
+    struct fixture *f = *state;
+    uint32_t draw = 1;
+
+    f->cfg.total_batch_tokens = 0;
+    f->cfg.log_format = LOG_FORMAT_JSON;
+    f->cfg.log_interval = 1;
+    for (size_t s = 0; s < ARRAY_LEN(schedules); s++) {
+        const int before = worlds[s][0], after = worlds[s][1];
+        const int each = (WINDOWS + before - 1) / before; /* steps of an epoch, before the stop */
+        struct rates whole, half, rest;
+        int same = 0;
+
+        draw = draw * 1103515245 + 12345;
+        const int stop = 1 + (int)(draw >> 16) % (2 * each - 1);
+        f->cfg.schedule = schedules[s];
+        f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "rates-%zu", s));
+        f->cfg.resume = "never";
+        take_rates(f, before, 0, 0, 0, &whole);
+        take_rates(f, before, stop, 0, 0, &half);
+        assert_true(whole.steps == 2 * each && half.steps == stop);
+        f->cfg.resume = "auto";
+        take_rates(f, after, 0, stop % each * before, stop % each, &rest);
+        for (int i = 0; i < RATE_STEPS; i++) {
+            same += rest.at[i] > 0 && whole.at[i] > 0;
+            if (rest.at[i] > 0 && whole.at[i] > 0 && rest.at[i] != whole.at[i])
+                fail_msg("schedule %zu, %d ranks, %d after step %d: rate %g at sample %d, expected %g", s,
+                         before, after, stop, rest.at[i], i, whole.at[i]);
+        }
+        assert_true(same > 0);
+    }
+}
+
 static void batches_that_do_not_divide_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -245,6 +340,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(goes_on_bit_by_bit, make, unmake),
         cmocka_unit_test_setup_teardown(parts_do_not_show_on_disk, make, unmake),
         cmocka_unit_test_setup_teardown(goes_on_with_other_ranks, make, unmake),
+        cmocka_unit_test_setup_teardown(the_rate_follows_the_samples, make, unmake),
         cmocka_unit_test_setup_teardown(batches_that_do_not_divide_are_refused, make, unmake),
     };
 

@@ -201,6 +201,65 @@ static void two_nodes(void **state)
     assert_near(loss, alone);
 }
 
+/* Eight windows a step: of three ranks two train them, of two nodes of three ranks each four, and the others wait. They say so
+ * once, and write what two or four ranks alone do. */
+static void ranks_that_cannot_share_the_batch_wait(void **state)
+{
+    struct fixture *f = *state;
+    cleanup_buf struct buf want = BUF_INIT(1 << 20), got = BUF_INIT(1 << 20);
+    double loss[STEPS + 1];
+    struct run nodes[2], r;
+    char port[32];
+
+    train(f, TORCHRUN("--nproc_per_node=2"), &want, loss);
+    assert_int_equal(run_once(TORCHRUN("--nproc_per_node=3"), NULL, &r), 0);
+    const char *said =
+        strstr(buf_str(&r.out), "2 of 3 ranks train and 1 waits for the end: --total_batch_tokens 64: "
+                                "expected 1..1024 times 24 (8 tokens x batch size 1 x 3 ranks)\n");
+    assert_non_null(said);
+    assert_null(strstr(strchr(said, '\n'), " ranks train and "));
+    run_release(&r);
+    take_weights(f, &got);
+    assert_same(&got, &want);
+    train(f, TORCHRUN("--nproc_per_node=4"), &want, loss);
+    snprintf(port, sizeof(port), "--master_port=%d", ports_take());
+    for (int i = 0; i < 2; i++)
+        run_start(&nodes[i],
+                  TORCHRUN("--nnodes=2", i ? "--node_rank=1" : "--node_rank=0", "--nproc_per_node=3",
+                           "--master_addr=127.0.0.1", port),
+                  NULL);
+    for (int i = 0; i < 2; i++) {
+        int rc = run_wait(&nodes[i]);
+        if (rc)
+            fail_msg("node %d: %d: %s", i, rc, buf_str(&nodes[i].err));
+        run_release(&nodes[i]);
+    }
+    take_weights(f, &got);
+    assert_same(&got, &want);
+}
+
+/* What more ranks could train may be tried again; what none could may not. */
+static void ranks_that_are_too_few_may_become_more(void **state)
+{
+    static const struct {
+        const char *tokens, *says;
+        int code;
+    } cases[] = {{"--total_batch_tokens=16384",
+                  "more ranks than 1 are needed: --total_batch_tokens 16384: expected ", 138},
+                 {"--total_batch_tokens=60",
+                  "trainer: rank 0: --total_batch_tokens 60: expected 1..1024 times 8 (", 2}};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run r;
+        const int code = run_once(
+            RUN_ARGS("--nproc_per_node=1", "--no_python", trainer, MODEL, f->dir, cases[i].tokens), NULL, &r);
+        if (code != cases[i].code || !strstr(buf_str(&r.err), cases[i].says))
+            fail_msg("%d: %s", code, buf_str(&r.err));
+        run_release(&r);
+    }
+}
+
 /* A token that is none of the model's is met by whoever reads its window, and named with that rank: every window of a step by
  * another rank, and none by two. */
 static void each_window_goes_to_one_rank(void **state)
@@ -235,6 +294,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ranks_train_what_one_process_does, setup, teardown),
         cmocka_unit_test_setup_teardown(two_nodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranks_that_cannot_share_the_batch_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(ranks_that_are_too_few_may_become_more, setup, teardown),
         cmocka_unit_test_setup_teardown(each_window_goes_to_one_rank, setup, teardown),
     };
 

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static char *(*ranks_get)(const char *name) = launched_get;
+
 struct ranks_run {
     struct fixture *f;
     void (*tweak)(struct config *cfg, int rank);
@@ -22,7 +24,7 @@ static int rank_main(void *ctx, int r)
     const struct ranks_run *run_of = ctx;
     struct fixture *f = run_of->f;
     cleanup_fclose FILE *out = fopen(path_in(f, arena_printf(&f->arena, "out.%d", r)), "w");
-    struct run_env env = {.get = launched_get, .clock = clock_system(), .out = out, .stop = &f->stop};
+    struct run_env env = {.get = ranks_get, .clock = clock_system(), .out = out, .stop = &f->stop};
 
     if (run_of->tweak)
         run_of->tweak(&f->cfg, r);
@@ -211,6 +213,66 @@ static void ranks_note_what_they_do(void **state)
     rank_state_unmap(slots, 2);
 }
 
+/* The last line of `text` that begins with `head`. */
+static const char *last_line(struct fixture *f, const char *text, const char *head)
+{
+    const char *last = NULL;
+
+    for (const char *at = text; (at = strstr(at, head)) != NULL; at++)
+        if (at == text || at[-1] == '\n')
+            last = at;
+    return last ? arena_printf(&f->arena, "%.*s", (int)strcspn(last, "\n"), last) : "";
+}
+
+static char *resumed_get(const char *name)
+{
+    return strcmp(name, CONTRACT_ENV_JOB_UID) == 0 ? (char *)"losses" : launched_get(name);
+}
+
+/* What an epoch's line says does not depend on where the epoch was interrupted: every rank's, and that of all. */
+static void an_epochs_loss_counts_what_came_before_a_stop(void **state)
+{
+    struct fixture *f = *state;
+    const char *want[3], *heads[3] = {"0 Loss: ", "1 Loss: ", "2 Loss: "};
+    int codes[3];
+
+    ranks_get = resumed_get;
+    own_lines(f);
+    f->cfg.lines.epoch_all = "all: {loss}";
+    f->cfg.lines.start = f->cfg.lines.saved = NULL;
+    f->cfg.save_path = NULL;
+    f->cfg.save_every = 0;
+    f->cfg.epochs = 2;
+    f->cfg.batch_size = 4;
+    for (int world = 1; world <= 3; world += 2) {
+        const int steps = 12 / world; /* of an epoch */
+        f->cfg.ckpt_dir = path_in(f, "none");
+        f->cfg.max_steps = f->cfg.save_steps = 0;
+        f->cfg.resume = "never";
+        go_ranks(f, world, NULL, codes);
+        const char *all = last_line(f, output(f, 0), "all: ");
+        for (int r = 0; r < world; r++)
+            want[r] = last_line(f, output(f, r), heads[r]);
+        assert_true(strlen(all) > 5);
+        for (int stop = 1; stop < 2 * steps; stop += world == 1 ? 5 : 3) {
+            f->cfg.ckpt_dir = path_in(f, arena_printf(&f->arena, "losses-%d-%d", world, stop));
+            f->cfg.max_steps = f->cfg.save_steps = stop;
+            f->cfg.resume = "never";
+            go_ranks(f, world, NULL, codes);
+            f->cfg.max_steps = f->cfg.save_steps = 0;
+            f->cfg.resume = "auto";
+            go_ranks(f, world, NULL, codes);
+            assert_non_null(strstr(output(f, 0), "resumed from "));
+            for (int r = 0; r < world; r++) {
+                assert_int_equal(codes[r], 0);
+                assert_string_equal(last_line(f, output(f, r), heads[r]), want[r]);
+            }
+            assert_string_equal(last_line(f, output(f, 0), "all: "), all);
+        }
+    }
+    ranks_get = launched_get;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +282,7 @@ int main(void)
         TEST(the_rank_that_failed_is_the_one_that_says_so),
         TEST(begins_with_the_weights_of_a_file),
         TEST(ranks_note_what_they_do),
+        TEST(an_epochs_loss_counts_what_came_before_a_stop),
     };
 
     launched = (struct launched){.port = 29511, .test = "run"};
