@@ -153,6 +153,8 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
     learn_gone(k, r, pass->n_gone_used);
     bool told = learn_problem(k, r, pass, wall_ms);
     k->read_first = r->read_first;
+    snprintf(k->refused_version, sizeof(k->refused_version), "%s",
+             r->status_refused && pass->version ? pass->version : "");
     if (r->status_written) {
         /* The API server drops a field that its schema lacks, as an older CRD's does: writing it again changes nothing. */
         bool in_vain = pass->version && r->status_version[0] && strcmp(pass->version, r->status_version) == 0;

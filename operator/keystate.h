@@ -9,6 +9,7 @@
 
 struct keystate {
     char uid[APPLY_UID_BYTES];
+    const void *pass; /* under way; what another one brings was learned of a job that went away meanwhile */
     struct expectation *expected; /* what the cache must show after the last pass that wrote; heap */
     int n_expected;
     char status_version[APPLY_VERSION_BYTES]; /* the job must be as new as this; "": no condition */
@@ -17,7 +18,9 @@ struct keystate {
     /* Read the job live before planning: the last pass met a 404 for it, or did not learn its version. */
     bool read_first;
     char live_version[APPLY_VERSION_BYTES]; /* version at which the job was read live */
-    bool status_tried;                      /* this process sent a status, with any result */
+    /* The API server refused a status of this version: a cache that shows it still is not believed. "": none */
+    char refused_version[APPLY_VERSION_BYTES];
+    bool status_tried; /* this process sent a status, with any result */
     /* This process wrote the status or read the job live, so that older versions in the cache are
      * recognised. */
     bool confirmed;

@@ -59,6 +59,8 @@ struct lab {
     int n_operators;
     int started; /* operators so far */
     struct fake_tamper tamper;
+    bool
+        bookmarks; /* each minute, as a real server sends them: no watch is silent for so long that it is given up */
     bool collects; /* garbage: what belongs to a job that is not there any more */
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;

@@ -544,6 +544,26 @@ static void test_attempt_label_is_taken_away(void **state)
     lab_stop(&l);
 }
 
+/* The watch of jobs is up and says nothing: what the API server refuses at the cached version is looked at there. */
+static void test_a_refused_status_leads_to_a_fresh_look(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    fake_freeze(l.server, TRAINJOB_PLURAL, 0);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    assert_true(fake_delete(l.server, LAB_PODS "/j-node-1"));
+    int64_t from_ms = l.offset_ms;
+    while (!paused(&l) && l.offset_ms < from_ms + 60000)
+        lab_turn(&l);
+    assert_true(paused(&l));
+    lab_stop(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +587,7 @@ int main(void)
         cmocka_unit_test(test_copy_in_another_namespace),
         cmocka_unit_test(test_two_names_taken),
         cmocka_unit_test(test_attempt_label_is_taken_away),
+        cmocka_unit_test(test_a_refused_status_leads_to_a_fresh_look),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
