@@ -39,6 +39,8 @@ struct keystate {
      * need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;
     int64_t need_generation;
+    struct plan_ahead ahead;
+    int64_t clock_ms;          /* of the wall clock against the monotonic one, when its times were noted */
     int64_t status_written_ms; /* wall; creating the first pods of a new job counts, too */
     int64_t put_off_ms;        /* monotonic: since when actions that may wait are put off; 0: they are not */
     struct plan_progress progress; /* its times are wall */
@@ -48,6 +50,9 @@ struct keystate {
 
 struct keystate *keystate_new(const char *uid);
 void keystate_free(void *state);
+
+/* Before a pass: where the wall clock was set since the last one, the times that were noted by it move along. */
+void keystate_follow_clock(struct keystate *k, int64_t wall_ms, int64_t mono_ms);
 
 /* Whether the cache, with the job at this resourceVersion, shows what the last pass wrote. */
 bool keystate_visible(const struct keystate *k, const struct watches *w, const char *job_version);

@@ -280,6 +280,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     in.create_bytes = budget_create_bytes(&c->budget);
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);
+    k->ahead = p->plan.ahead;
     if (p->plan.refetch || acts_unconfirmed(&p->plan, &in, k)) {
         read_live(p);
         return;
@@ -308,6 +309,7 @@ void pass_begin(struct controller *c, struct kube_work *w, const struct trainjob
 
     c->counts.passes++;
     k->pass = p;
+    keystate_follow_clock(k, controller_wall(c), controller_now(c));
     if (k->read_first || keystate_job_is_old(k, job->resource_version) ||
         strcmp(k->refused_version, job->resource_version) == 0)
         read_live(p);

@@ -53,6 +53,8 @@ struct lab {
     struct fake_apiserver *server;
     bool direct;
     int64_t offset_ms;
+    int64_t node_ahead_ms, server_ahead_ms; /* of the operators' clock */
+    int64_t back_ms;                        /* by so much that was set back */
     struct kube_config config;
     struct log log;
     struct lab_operator operators[LAB_OPERATORS_MAX];
