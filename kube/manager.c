@@ -245,7 +245,7 @@ static int set_up(struct kube_manager *m, struct err *err)
 {
     static const int SIGNALS[] = {SIGTERM, SIGINT};
 
-    m->loop = kube_loop_new(clock_system(), err);
+    m->loop = kube_loop_new(clock_boot(), err);
     if (!m->loop || kube_loop_signals(m->loop, SIGNALS, ARRAY_LEN(SIGNALS), on_signal, m, err) < 0)
         return -1;
     m->http =
