@@ -20,8 +20,7 @@ enum {
     KUBE_MANAGER_STOP_MS = 4000,  /* Kubernetes kills after 30 s; rollouts wait for the exit */
     KUBE_MANAGER_FLUSH_MS = 2000, /* for sending Events */
     KUBE_MANAGER_LEASE_MS = 500,  /* of KUBE_MANAGER_STOP_MS, kept for releasing the lease */
-    /* /healthz fails when a watch received nothing for so long: two bookmarks and their retries. */
-    KUBE_MANAGER_SILENCE_MS = 300000,
+    KUBE_MANAGER_PAGE_MS = 1000,  /* /metrics is written at most so often */
 };
 
 enum kube_manager_news {

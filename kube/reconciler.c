@@ -143,17 +143,6 @@ bool kube_reconciler_synced(const struct kube_reconciler *r)
     return true;
 }
 
-int64_t kube_reconciler_progress_ms(const struct kube_reconciler *r)
-{
-    int64_t least = INT64_MAX;
-
-    for (const struct source *s = r->sources; s; s = s->next) {
-        int64_t at = kube_cache_stats(s->cache).progress_ms;
-        least = at < least ? at : least;
-    }
-    return least;
-}
-
 const struct kube_cache *kube_reconciler_cache(const struct kube_reconciler *r, size_t i,
                                                const char **ret_resource)
 {
@@ -204,6 +193,7 @@ static void work(void *ctx)
         if (!key.name)
             break;
         r->o.reconcile(r->o.ctx, kube_works_begin(&r->works, key));
+        kube_works_planned(&r->works);
     }
     int64_t next = workqueue_next_ms(r->queue);
     if (next <= now(r))

@@ -88,10 +88,6 @@ void kube_reconciler_drain(struct kube_reconciler *r, void (*drained)(void *ctx)
 
 bool kube_reconciler_synced(const struct kube_reconciler *r);
 
-/* The earliest of the times at which each watch last received anything from the server; INT64_MAX without
- * any. */
-int64_t kube_reconciler_progress_ms(const struct kube_reconciler *r);
-
 const char *kube_reconciler_name(const struct kube_reconciler *r);
 struct kube_workqueue_stats kube_reconciler_queue(const struct kube_reconciler *r);
 struct kube_workqueue_unfinished kube_reconciler_unfinished(const struct kube_reconciler *r);

@@ -299,8 +299,6 @@ int watcher_feed(struct watcher *w, struct sv bytes, int64_t now_ms)
     int rc = is_stream(w) ? lines_feed(&w->lines, bytes, on_line, w, &w->why)
                           : items_feed(&w->items, bytes, on_item, w, &w->why);
     w->broken = rc < 0;
-    if (!w->broken)
-        w->stats.progress_ms = now_ms;
     return rc;
 }
 
@@ -354,7 +352,6 @@ static int64_t list_ended(struct watcher *w, int64_t now_ms)
     items_reset(&w->items);
     if (!list || validate_list(&w->o.resource, list, &head, &err) < 0)
         return fail(w, now_ms, &err, &none);
-    w->stats.progress_ms = now_ms;
     if (head.more) {
         begin_replace(w);
         w->state = LIST_MORE;
@@ -387,8 +384,6 @@ int64_t watcher_end(struct watcher *w, int64_t now_ms, const struct kube_http_re
     struct kube_status status = {.retry_after_ms = -1};
     struct err why;
 
-    if (r)
-        w->stats.progress_ms = now_ms; /* an error is an answer, too */
     if (w->advanced)
         w->resumes = 0;
     if (w->broken)

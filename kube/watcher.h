@@ -78,7 +78,6 @@ struct kube_watcher_stats {
     uint64_t events, failures;
     uint64_t unreadable; /* events and items that could not be read */
     uint64_t bytes;      /* of JSON, over all events and items */
-    int64_t progress_ms; /* when the server last sent anything, even an error */
     bool synced;         /* a list was completed at least once */
     bool no_streams;     /* the server has no streams, or o.pages is set */
 };

@@ -1,17 +1,18 @@
-/* apply.c - run the actions of a plan one after the other; creates of pods run side by side. */
+/* apply.c - run the actions of a plan one after the other; creates of pods run side by side, and so do deletes of pods. */
 #include "operator/apply.h"
 
 #include "common/memory.h"
 
 #include <stdlib.h>
 
-/* Creates of pods at a time: as many as there are connections. */
+/* Creates or deletes of pods at a time: as many as there are connections. */
 enum { STEPS_MAX = 8 };
 
 struct apply {
     struct kube_recorder *recorder;
     struct apply_target target;
     const struct plan *plan;
+    bool (*may_go_on)(void *ctx);
     void (*done)(void *ctx, const struct apply_result *result);
     void *ctx;
     int at; /* the next action */
@@ -63,26 +64,32 @@ static void begin(struct apply *ap, const struct action *act)
     step_begin(s, &ap->pass, act);
 }
 
-static bool creates_pod(const struct action *act)
-{
-    return act->kind == ACTION_CREATE && act->child == CHILD_POD;
-}
-
-/* Alone, but for pods, which may be created beside each other: first one of each replicaSpec, and one more at a time with
- * each that went well, so that a quota that is used up is asked once. */
+/* Alone, but for pods. They may be deleted beside each other. They may be created beside each other, too: first one of each
+ * replicaSpec, and one more at a time with each that went well, so that a quota that is used up is asked once. */
 static bool may_begin(const struct apply *ap, const struct action *act)
 {
     if (ap->n_steps == 0)
         return true;
-    return creates_pod(act) && !act->first && creates_pod(act - 1) && ap->n_steps < STEPS_MAX &&
-           ap->n_steps <= ap->result.pods_created - ap->n_before;
+    if (ap->n_steps == STEPS_MAX || act->child != CHILD_POD || act->kind != act[-1].kind ||
+        act[-1].child != CHILD_POD)
+        return false;
+    return act->kind == ACTION_DELETE || (act->kind == ACTION_CREATE && !act->first &&
+                                          ap->n_steps <= ap->result.pods_created - ap->n_before);
+}
+
+static bool may_go_on(void *ctx)
+{
+    const struct apply *ap = ctx;
+
+    return !ap->may_go_on || ap->may_go_on(ap->ctx);
 }
 
 /* From the next action on, as far as one may go. */
 static void run(struct apply *ap)
 {
     ap->running = true;
-    while (ap->result.ok && ap->at < ap->plan->n_actions && may_begin(ap, &ap->plan->actions[ap->at])) {
+    while (ap->result.ok && ap->at < ap->plan->n_actions && may_begin(ap, &ap->plan->actions[ap->at]) &&
+           may_go_on(ap)) {
         const struct action *act = &ap->plan->actions[ap->at++];
         if (act->kind == ACTION_EVENT)
             record(ap, act);
@@ -96,13 +103,20 @@ static void run(struct apply *ap)
 
 struct apply *apply_new(const struct kube_transport *t, struct kube_recorder *r,
                         const struct apply_target *target, const struct plan *plan, struct arena *a,
-                        void (*done)(void *ctx, const struct apply_result *result), void *ctx)
+                        bool (*go_on)(void *ctx), void (*done)(void *ctx, const struct apply_result *result),
+                        void *ctx)
 {
     struct apply *ap = memory_must(calloc(1, sizeof(*ap)));
 
-    *ap = (struct apply){.recorder = r, .target = *target, .plan = plan, .done = done, .ctx = ctx};
-    ap->pass = (struct step_pass){
-        .t = t, .target = &ap->target, .a = a, .result = &ap->result, .ended = on_step_ended, .ctx = ap};
+    *ap = (struct apply){
+        .recorder = r, .target = *target, .plan = plan, .may_go_on = go_on, .done = done, .ctx = ctx};
+    ap->pass = (struct step_pass){.t = t,
+                                  .target = &ap->target,
+                                  .a = a,
+                                  .result = &ap->result,
+                                  .may_go_on = may_go_on,
+                                  .ended = on_step_ended,
+                                  .ctx = ap};
     ap->result = (struct apply_result){.ok = true, .retry_after_ms = -1};
     ap->result.expected = arena_array(a, (size_t)plan->n_actions + 1, struct expectation);
     ap->result.gone_uids = arena_array(a, (size_t)plan->n_actions + 1, const char *);

@@ -45,9 +45,15 @@ struct keystate *controller_state_of(struct controller *c, const char *uid)
 {
     const struct kube_store_entry *e = kube_store_get(c->states, "", uid);
 
-    if (!e)
-        e = kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid));
-    return e->value;
+    return e ? e->value : NULL;
+}
+
+/* Of a job that is in the cache: nothing else removes what is made here. */
+static struct keystate *state_of_cached(struct controller *c, const char *uid)
+{
+    struct keystate *k = controller_state_of(c, uid);
+
+    return k ? k : kube_store_put(c->states, "", uid, uid, NULL, keystate_new(uid))->value;
 }
 
 static void on_answered(void *ctx, const struct poller_target *target,
@@ -56,6 +62,8 @@ static void on_answered(void *ctx, const struct poller_target *target,
     struct controller *c = ctx;
     struct keystate *k = controller_state_of(c, target->job_uid);
 
+    if (!k)
+        return;
     k->progress.answered = true;
     k->progress.answer = *answer;
     k->progress.attempt = target->attempt;
@@ -89,7 +97,7 @@ static void reconcile(void *ctx, struct kube_work *w)
         kube_work_done(w);
         return;
     }
-    struct keystate *k = controller_state_of(c, uid);
+    struct keystate *k = state_of_cached(c, uid);
     if (still_lacks_room(c, k, cached)) {
         kube_work_after(w, PASS_NO_ROOM_MS);
         return;
@@ -170,6 +178,7 @@ struct controller_counts controller_counts(const struct controller *c)
     struct controller_counts counts = c->counts;
 
     counts.pass_bytes = c->budget.held_bytes;
+    counts.remembered = kube_store_count(c->states);
     counts.polls = poller_counts(c->poller);
     return counts;
 }

@@ -17,6 +17,7 @@ enum {
     IN_VAIN_MS = 300000,
     PROBLEM_WORDS_MS = 600000,
     SLOW_MS = 1000,
+    CLOCK_STEP_MS = 100,
     WAITS_MAX = 60,
     GONE_MAX = TRAINJOB_PODS_MAX,
 };
@@ -38,6 +39,30 @@ void keystate_free(void *state)
     free(k->expected);
     free(k->gone_uids);
     free(k);
+}
+
+static void move(int64_t *ms, int64_t by_ms)
+{
+    if (*ms)
+        *ms += by_ms;
+}
+
+void keystate_follow_clock(struct keystate *k, int64_t wall_ms, int64_t mono_ms)
+{
+    int64_t by_ms = wall_ms - mono_ms - k->clock_ms;
+
+    if (by_ms > -CLOCK_STEP_MS && by_ms < CLOCK_STEP_MS)
+        return;
+    if (k->clock_ms) {
+        move(&k->status_written_ms, by_ms);
+        move(&k->problem.retry_ms, by_ms);
+        move(&k->problem_said_ms, by_ms);
+        move(&k->progress.written_ms, by_ms);
+        move(&k->progress.slow_told_ms, by_ms);
+        for (int i = 0; i < k->ahead.n; i++)
+            k->ahead.times[i].seen_ms += by_ms;
+    }
+    k->clock_ms = wall_ms - mono_ms;
 }
 
 /* A version that is no number counts as old until it is the very one; the time limit ends that. */
@@ -153,6 +178,8 @@ bool keystate_learn(struct keystate *k, const struct apply_result *r, const stru
     learn_gone(k, r, pass->n_gone_used);
     bool told = learn_problem(k, r, pass, wall_ms);
     k->read_first = r->read_first;
+    snprintf(k->refused_version, sizeof(k->refused_version), "%s",
+             r->status_refused && pass->version ? pass->version : "");
     if (r->status_written) {
         /* The API server drops a field that its schema lacks, as an older CRD's does: writing it again changes nothing. */
         bool in_vain = pass->version && r->status_version[0] && strcmp(pass->version, r->status_version) == 0;

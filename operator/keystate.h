@@ -9,6 +9,7 @@
 
 struct keystate {
     char uid[APPLY_UID_BYTES];
+    const void *pass; /* under way; what another one brings was learned of a job that went away meanwhile */
     struct expectation *expected; /* what the cache must show after the last pass that wrote; heap */
     int n_expected;
     char status_version[APPLY_VERSION_BYTES]; /* the job must be as new as this; "": no condition */
@@ -17,7 +18,9 @@ struct keystate {
     /* Read the job live before planning: the last pass met a 404 for it, or did not learn its version. */
     bool read_first;
     char live_version[APPLY_VERSION_BYTES]; /* version at which the job was read live */
-    bool status_tried;                      /* this process sent a status, with any result */
+    /* The API server refused a status of this version: a cache that shows it still is not believed. "": none */
+    char refused_version[APPLY_VERSION_BYTES];
+    bool status_tried; /* this process sent a status, with any result */
     /* This process wrote the status or read the job live, so that older versions in the cache are
      * recognised. */
     bool confirmed;
@@ -36,6 +39,8 @@ struct keystate {
      * need_create bytes for bodies of pods. */
     size_t need_bytes, need_create;
     int64_t need_generation;
+    struct plan_ahead ahead;
+    int64_t clock_ms;          /* of the wall clock against the monotonic one, when its times were noted */
     int64_t status_written_ms; /* wall; creating the first pods of a new job counts, too */
     int64_t put_off_ms;        /* monotonic: since when actions that may wait are put off; 0: they are not */
     struct plan_progress progress; /* its times are wall */
@@ -45,6 +50,9 @@ struct keystate {
 
 struct keystate *keystate_new(const char *uid);
 void keystate_free(void *state);
+
+/* Before a pass: where the wall clock was set since the last one, the times that were noted by it move along. */
+void keystate_follow_clock(struct keystate *k, int64_t wall_ms, int64_t mono_ms);
 
 /* Whether the cache, with the job at this resourceVersion, shows what the last pass wrote. */
 bool keystate_visible(const struct keystate *k, const struct watches *w, const char *job_version);

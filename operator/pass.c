@@ -133,10 +133,21 @@ static void after_success(struct pass *p, const struct apply_result *r)
         kube_work_after(p->work, delay);
 }
 
-/* It teaches nothing, and its key comes again when this process leads: all do. */
-static bool is_of_earlier_term(const struct pass *p)
+/* NULL: this process stopped leading, or the job was removed from the cache, since the pass began. The pass teaches nothing
+ * then. Its key comes again when this process leads, or when the job does. */
+static struct keystate *state_of(const struct pass *p)
 {
-    return p->term != kube_reconciler_term(p->c->reconciler);
+    struct keystate *k = controller_state_of(p->c, p->target.uid);
+
+    return p->term == kube_reconciler_term(p->c->reconciler) && k && k->pass == p ? k : NULL;
+}
+
+static bool may_go_on(void *ctx)
+{
+    const struct pass *p = ctx;
+    const struct jobtext *job = watches_job(&p->c->watches, p->target.uid);
+
+    return job && !job->deleting && state_of(p);
 }
 
 static void on_applied(void *ctx, const struct apply_result *r)
@@ -145,11 +156,11 @@ static void on_applied(void *ctx, const struct apply_result *r)
     struct controller *c = p->c;
 
     p->apply = NULL;
-    if (is_of_earlier_term(p)) {
+    struct keystate *k = state_of(p);
+    if (!k) {
         kube_work_done(p->work);
         return;
     }
-    struct keystate *k = controller_state_of(c, p->target.uid);
     if (r->status_written)
         k->unreadable_told = p->plan.unreadable;
     bool told =
@@ -172,7 +183,8 @@ static void on_read(void *ctx, struct kube_work *w, struct kube_reply *reply)
     const char *version =
         json_str(json_find(reply->names, (const char *[]){"metadata", NULL}), "resourceVersion");
 
-    if (is_of_earlier_term(p)) {
+    struct keystate *k = state_of(p);
+    if (!k) {
         kube_work_done(w);
         return;
     }
@@ -188,8 +200,8 @@ static void on_read(void *ctx, struct kube_work *w, struct kube_reply *reply)
         kube_work_retry(w, reply->status.retry_after_ms);
         return;
     }
-    struct keystate *k = controller_state_of(c, p->target.uid);
     k->read_first = false;
+    k->refused_version[0] = '\0';
     if (!reply->names) { /* so long that not even they came: nobody vouches for what the watch tells */
         k->confirmed = false;
         log_pass(c, p, LOG_WARN, "the job cannot be read", reply->unreadable);
@@ -268,6 +280,7 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     in.create_bytes = budget_create_bytes(&c->budget);
     p->n_gone_used = in.n_gone_uids;
     plan_trainjob(&in, &p->arena, &p->plan);
+    k->ahead = p->plan.ahead;
     if (p->plan.refetch || acts_unconfirmed(&p->plan, &in, k)) {
         read_live(p);
         return;
@@ -284,7 +297,8 @@ static void plan_and_apply(struct pass *p, const struct trainjob *job, struct ke
     } else {
         k->status_tried |= p->plan.n_actions > 0 && p->plan.actions[0].kind == ACTION_STATUS;
         budget_take(&c->budget, &p->share, p->target.ns, bytes);
-        p->apply = apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, on_applied, p);
+        p->apply =
+            apply_new(c->transport, c->recorder, &p->target, &p->plan, &p->arena, may_go_on, on_applied, p);
         apply_run(p->apply);
     }
 }
@@ -294,7 +308,10 @@ void pass_begin(struct controller *c, struct kube_work *w, const struct trainjob
     struct pass *p = pass_new(c, w, job);
 
     c->counts.passes++;
-    if (k->read_first || keystate_job_is_old(k, job->resource_version))
+    k->pass = p;
+    keystate_follow_clock(k, controller_wall(c), controller_now(c));
+    if (k->read_first || keystate_job_is_old(k, job->resource_version) ||
+        strcmp(k->refused_version, job->resource_version) == 0)
         read_live(p);
     else
         plan_and_apply(p, job, k);

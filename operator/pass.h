@@ -42,7 +42,7 @@ static inline int64_t controller_wall(const struct controller *c)
     return clock.wall_ms(clock.ctx);
 }
 
-/* What this process knows of a job beyond the caches; made where there is none. */
+/* What this process knows of a job beyond the caches; NULL: nothing. */
 struct keystate *controller_state_of(struct controller *c, const char *uid);
 
 /* Begin the pass. `job` is borrowed for the call. */

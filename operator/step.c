@@ -94,17 +94,29 @@ static void on_older_deleted(void *ctx, struct kube_reply *reply)
         wait_for(s);
 }
 
+/* One more request of this step: false, and the step has ended, if nothing is to be sent any more. */
+static void send(struct step *s, const struct kube_request *r,
+                 void (*done)(void *ctx, struct kube_reply *reply))
+{
+    struct err err;
+
+    if (!s->pass->may_go_on(s->pass->ctx)) {
+        end_step(s);
+        return;
+    }
+    s->call = kube_call_start(s->pass->t, r, done, s, &err);
+    if (!s->call)
+        fail_step(s, &err, NULL);
+}
+
 /* A pod of an earlier attempt that the cache does not show, since someone took its labels away. */
 static void delete_older(struct step *s, const char *uid)
 {
     struct kube_request r = {.verb = KUBE_DELETE, .resource = &KUBE_PODS, .ns = s->pass->target->ns};
-    struct err err;
 
     r.name = s->act->name;
     r.body = kube_delete_options(s->pass->a, uid, NULL, "Background", -1);
-    s->call = kube_call_start(s->pass->t, &r, on_older_deleted, s, &err);
-    if (!s->call)
-        fail_step(s, &err, NULL);
+    send(s, &r, on_older_deleted);
 }
 
 /* By its names alone: ours is what was wanted, and the cache will show what is wrong with it. */
@@ -165,12 +177,9 @@ static void look_at_existing(struct step *s)
 {
     struct kube_request r = {
         .verb = KUBE_GET, .resource = request_resource(s->act->child), .ns = s->pass->target->ns};
-    struct err err;
 
     r.name = s->act->name;
-    s->call = kube_call_start(s->pass->t, &r, on_existing, s, &err);
-    if (!s->call)
-        fail_step(s, &err, NULL);
+    send(s, &r, on_existing);
 }
 
 static void on_created(struct step *s, struct kube_reply *reply)
@@ -221,6 +230,7 @@ static void on_status(struct step *s, struct kube_reply *reply)
 
     if (reply->err) {
         r->read_first = reply->err->kind == ERR_NOT_FOUND;
+        r->status_refused = reply->err->kind == ERR_CONFLICT;
         fail_step(s, reply->err, &reply->status);
         return;
     }
@@ -286,12 +296,9 @@ static void on_reply(void *ctx, struct kube_reply *reply)
 void step_begin(struct step *s, const struct step_pass *pass, const struct action *act)
 {
     struct kube_request r = request_of(act, pass->target->ns, pass->a);
-    struct err err;
 
     *s = (struct step){.pass = pass, .act = act};
-    s->call = kube_call_start(pass->t, &r, on_reply, s, &err);
-    if (!s->call)
-        fail_step(s, &err, NULL);
+    send(s, &r, on_reply);
 }
 
 void step_cancel(struct step *s)

@@ -31,6 +31,7 @@ struct apply_result {
     bool wait;
     struct plan_problem problem; /* kind NONE unless a create failed; its strings live in the arena */
     bool status_written;
+    bool status_refused; /* 409: the job is not at the version that was planned */
     /* Read the job live next: it was not found, or its version after the status is not known. */
     bool read_first;
     char status_version[APPLY_VERSION_BYTES]; /* the job's resourceVersion after the write; "": not known */
@@ -53,6 +54,7 @@ struct step_pass {
     const struct apply_target *target;
     struct arena *a;
     struct apply_result *result;
+    bool (*may_go_on)(void *ctx); /* asked before each request */
     void (*ended)(void *ctx);
     void *ctx;
 };

@@ -1,6 +1,7 @@
 /* watches.c - the operator's four caches, grouped by the UID of the job. */
 #include "operator/watches.h"
 
+#include "kube/version.h"
 #include "operator/request.h"
 
 static int keep_job(struct jobtext *job, struct kube_cache_item *ret)
@@ -130,6 +131,11 @@ const struct jobtext *watches_job(const struct watches *w, const char *uid)
 
 void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable)
 {
+    const struct jobtext *cached = watches_job(w, uid);
+    const char *version = json_str(json_find(object, (const char *[]){"metadata", NULL}), "resourceVersion");
+
+    if (cached && version && version_is_newer(cached->resource_version, version))
+        return; /* the watch told of a change that was made after this answer */
     kube_cache_put(w->kinds[CHILD_JOB], uid, object, unreadable);
 }
 

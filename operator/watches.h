@@ -26,8 +26,8 @@ void watches_add(struct watches *w, struct kube_reconciler *r, const char *ns, b
 /* The job with this UID; NULL: none. */
 const struct jobtext *watches_job(const struct watches *w, const char *uid);
 
-/* Replace the cached job of this UID, if it still is there, by what a live read returned; `unreadable` as for
- * kube_cache_put. */
+/* Replace the cached job of this UID, if it still is there and is not newer, by what a live read returned; `unreadable` as
+ * for kube_cache_put. */
 void watches_put_job(struct watches *w, const char *uid, const cJSON *object, const struct err *unreadable);
 
 /* Remove a job that a live read did not find, though its watch has not reported the deletion yet. */

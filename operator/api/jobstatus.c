@@ -69,13 +69,67 @@ static const cJSON *list(const cJSON *node, const char *key)
     return cJSON_IsArray(l) ? l : NULL;
 }
 
+int condition_type_of(const cJSON *condition)
+{
+    return word_index(CONDITIONS, COND_TYPES, json_str(condition, "type"), -1);
+}
+
+/* Drop the oldest of the others until they fit; they are few. */
+static void fit_others(struct jobstatus *s)
+{
+    size_t bytes[JOBSTATUS_CONDITIONS_MAX] = {0};
+
+    for (int i = 0; i < s->n_listed; i++) {
+        cleanup_free char *text =
+            condition_type_of(s->listed[i]) < 0 ? cJSON_PrintUnformatted(s->listed[i]) : NULL;
+        bytes[i] = text ? strlen(text) : 0;
+    }
+    for (;;) {
+        int n = 0, oldest = -1;
+        size_t sum = 0;
+        for (int i = 0; i < s->n_listed; i++) {
+            n += bytes[i] > 0;
+            sum += bytes[i];
+            if (bytes[i] && (oldest < 0 || instant(s->listed[i], "lastTransitionTime") <
+                                               instant(s->listed[oldest], "lastTransitionTime")))
+                oldest = i;
+        }
+        if (n <= JOBSTATUS_CONDITIONS_MAX - COND_TYPES && sum <= JOBSTATUS_OTHERS_BYTES)
+            return;
+        s->n_listed--;
+        s->n_dropped++;
+        memmove(&s->listed[oldest], &s->listed[oldest + 1],
+                (size_t)(s->n_listed - oldest) * sizeof(*s->listed));
+        memmove(&bytes[oldest], &bytes[oldest + 1], (size_t)(s->n_listed - oldest) * sizeof(*bytes));
+    }
+}
+
+/* More than the CRD allows are none of the API server's: the first ones are looked at. */
+static void list_conditions(const cJSON *all, struct arena *a, struct jobstatus *s)
+{
+    const cJSON *c;
+
+    s->listed = arena_array(a, JOBSTATUS_CONDITIONS_MAX, const cJSON *);
+    cJSON_ArrayForEach(c, all)
+    {
+        if (!json_str(c, "type"))
+            continue;
+        if (s->n_listed < JOBSTATUS_CONDITIONS_MAX)
+            s->listed[s->n_listed++] = c;
+        else
+            s->n_dropped++;
+    }
+    fit_others(s);
+}
+
 static void read_conditions(const cJSON *node, struct arena *a, struct jobstatus *s)
 {
     const cJSON *c;
 
+    list_conditions(list(node, "conditions"), a, s);
     cJSON_ArrayForEach(c, list(node, "conditions"))
     {
-        int type = word_index(CONDITIONS, COND_TYPES, json_str(c, "type"), -1);
+        int type = condition_type_of(c);
         if (type < 0)
             continue;
         const char *state = json_str(c, "status");

@@ -1,6 +1,7 @@
 /* jobstatus.h - the status of a PyTorchTrainingJob: typed for the planner, JSON for the API server.
  *
- * Ownership: strings and arrays live in the arena given, or are literals.
+ * Ownership: strings and arrays live in the arena given, or are literals. `listed` points into the JSON that was
+ *            decoded.
  * Units:     milliseconds since the Unix epoch, in JSON with whole seconds; 0 means not set.
  * Errors:    reading never fails: a value of a wrong type or out of bounds counts as absent, and the status
  *            is rebuilt from the pods.
@@ -58,6 +59,8 @@ enum {
     JOBSTATUS_TASKS_MAX = 16, /* limits of a job's types, and of its pods */
     JOBSTATUS_REPLICAS_MAX = 1024,
     JOBSTATUS_FAILURES_MAX = 10,
+    JOBSTATUS_CONDITIONS_MAX = 32,     /* the CRD's maxItems */
+    JOBSTATUS_OTHERS_BYTES = 64 << 10, /* conditions of other controllers, as JSON */
     JOBSTATUS_MESSAGE_BYTES = 2048,
     JOBSTATUS_OLD_MESSAGE_BYTES = 256,
 };
@@ -114,6 +117,10 @@ struct jobstatus {
     int32_t restarts;
     int32_t ran_attempt; /* the last attempt whose Running condition was True; -1: none */
     struct condition conditions[COND_TYPES];
+    /* All conditions as they were read, in that order; ours mark their places. Of those of other controllers the oldest that
+     * do not fit beside ours are missing: n_dropped. */
+    const cJSON **listed;
+    int n_listed, n_dropped;
     struct task_status *tasks;
     int n_tasks;
     const char *ready;
@@ -137,6 +144,7 @@ cJSON *jobstatus_encode(const struct jobstatus *s);
 const char *job_phase_name(enum job_phase p);
 enum job_phase job_phase_of(const cJSON *status); /* JOB_NONE if absent or unknown */
 const char *condition_type_name(enum condition_type t);
+int condition_type_of(const cJSON *condition); /* -1: of another controller, or none at all */
 const char *replica_phase_name(enum replica_phase p);
 
 /* The restarts that have a counter of their own; `restarts` includes those for a changed template, too. */

@@ -33,24 +33,40 @@ static void put_number(cJSON *o, const char *key, int64_t v)
     cJSON_AddNumberToObject(o, key, (double)v);
 }
 
-static void put_conditions(cJSON *o, const struct jobstatus *s)
+static void put_condition(cJSON *list, enum condition_type t, const struct condition *c)
 {
     static const char *const STATES[] = {"", "False", "True", "Unknown"};
-    cJSON *list = cJSON_AddArrayToObject(o, "conditions");
 
-    for (int t = 0; t < COND_TYPES; t++) {
-        const struct condition *c = &s->conditions[t];
-        if (c->state == COND_ABSENT)
-            continue;
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "type", condition_type_name((enum condition_type)t));
-        cJSON_AddStringToObject(item, "status", STATES[c->state]);
-        put_any(item, "reason", c->reason ? c->reason : "Unknown");
-        put_any(item, "message", c->message ? c->message : "");
-        put_instant(item, "lastTransitionTime", c->transition_ms);
-        put_number(item, "observedGeneration", c->observed_generation);
-        cJSON_AddItemToArray(list, item);
+    if (c->state == COND_ABSENT)
+        return;
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "type", condition_type_name(t));
+    cJSON_AddStringToObject(item, "status", STATES[c->state]);
+    put_any(item, "reason", c->reason ? c->reason : "Unknown");
+    put_any(item, "message", c->message ? c->message : "");
+    put_instant(item, "lastTransitionTime", c->transition_ms);
+    put_number(item, "observedGeneration", c->observed_generation);
+    cJSON_AddItemToArray(list, item);
+}
+
+/* Each where it stands already: whoever writes the list in another order would otherwise be answered by a write. */
+static void put_conditions(cJSON *o, const struct jobstatus *s)
+{
+    cJSON *list = cJSON_AddArrayToObject(o, "conditions");
+    bool put[COND_TYPES] = {false};
+
+    for (int i = 0; i < s->n_listed; i++) {
+        int t = condition_type_of(s->listed[i]);
+        if (t < 0)
+            cJSON_AddItemToArray(list, cJSON_Duplicate(s->listed[i], true));
+        else if (!put[t])
+            put_condition(list, (enum condition_type)t, &s->conditions[t]);
+        if (t >= 0)
+            put[t] = true;
     }
+    for (int t = 0; t < COND_TYPES; t++)
+        if (!put[t])
+            put_condition(list, (enum condition_type)t, &s->conditions[t]);
 }
 
 static void put_aggregate(cJSON *o, const struct jobstatus *s)

@@ -22,6 +22,7 @@ enum {
 struct jobtext {
     const char *ns, *name, *uid, *resource_version;
     int64_t generation;
+    bool deleting;
     enum job_phase phase;
     const char *unreadable; /* why only what skim_object finds is known; "": it was read */
     const char *json;       /* spec, status, and the members of metadata that are used */

@@ -72,9 +72,8 @@ struct judgement judge_attempt(struct planner *p)
             j.all_ended = false;
         if (v.class <= VERDICT_SUCCESS)
             continue;
-        int64_t finished = v.finished_ms && v.finished_ms < p->now_ms ? v.finished_ms : p->now_ms;
-        if (!v.finished_ms)
-            finished = 0; /* nothing to count from: no wait, or it would begin anew in every pass */
+        /* 0: nothing to count from: no wait, or it would begin anew in every pass. */
+        int64_t finished = v.finished_ms ? planner_past(p, v.finished_ms) : 0;
         if (!j.slot || finished < j.first_failure_ms)
             j.first_failure_ms = finished;
         /* A policy may make one thing follow from all ends; which of them is to blame stays the evidence's business. */

@@ -150,11 +150,12 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
 {
     struct planner p = {.in = in, .job = in->job, .spec = &in->job->spec, .a = a, .now_ms = in->now_ms};
 
-    *out = (struct plan){0};
+    *out = (struct plan){.ahead = in->ahead};
     if (in->job->deleting || !planner_is_ours(in->job))
         return;
     if (in->unreadable) {
         frozen_plan(&p, out);
+        out->ahead = in->ahead;
         return;
     }
     status_begin(&p);
@@ -168,4 +169,5 @@ void plan_trainjob(const struct plan_input *in, struct arena *a, struct plan *ou
     else
         plan_valid(&p);
     assemble(&p, out);
+    out->ahead = p.ahead;
 }

@@ -38,6 +38,7 @@ struct planner {
     /* In the order in which they run, after the status. */
     struct action_list events, checks, deletes, creates, tensorboard;
     int64_t requeue_ms;
+    struct plan_ahead ahead;                   /* of the times that this pass asked for */
     bool progressed, progress_only, slow_rank; /* as in struct plan */
     bool pods_first;                           /* as in struct plan, if there are pods to create */
 };
@@ -61,6 +62,10 @@ void planner_event(struct planner *p, bool warning, const char *reason, const ch
 void planner_delete(struct planner *p, struct action_list *list, enum child_kind child, const char *name,
                     const char *uid);
 void planner_delete_pod(struct planner *p, const struct pod *pod);
+
+/* A time that another machine's clock told, for waits that begin then. One that is ahead of our clock counts as the moment when
+ * this process first saw it: not as now, which would begin anew in every pass. */
+int64_t planner_past(struct planner *p, int64_t ms);
 
 /* Plan again at `at_ms` or sooner. */
 void planner_requeue(struct planner *p, int64_t at_ms);

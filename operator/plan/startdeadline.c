@@ -19,7 +19,7 @@ static int64_t later(int64_t a, int64_t b)
 }
 
 /* Without a pod nothing is held and nothing can be given back: 0. */
-static int64_t waiting_since(const struct planner *p)
+static int64_t waiting_since(struct planner *p)
 {
     const struct jobstatus *st = &p->st;
     int64_t created = 0;
@@ -31,6 +31,7 @@ static int64_t waiting_since(const struct planner *p)
     }
     if (!created)
         return 0;
+    created = planner_past(p, created);
     /* Pods are created after that; but it is the API server's clock that says when they were. */
     if (st->last_failure && st->last_failure->attempt == st->attempt - 1)
         created = later(created, later(st->last_failure->time_ms, backoff_due_ms(st)));

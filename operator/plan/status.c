@@ -163,6 +163,11 @@ void status_announce(struct planner *p)
         const char *word = arena_strndup(p->a, p->st.reason, strcspn(p->st.reason, " "));
         planner_event(p, true, word, "%s", p->reason_message ? p->reason_message : word);
     }
+    if (p->st.n_dropped > 0)
+        planner_event(p, true, "ConditionsDropped",
+                      "removed the %d oldest conditions of other controllers: at most %d with %d bytes fit "
+                      "in the status",
+                      p->st.n_dropped, JOBSTATUS_CONDITIONS_MAX - COND_TYPES, JOBSTATUS_OTHERS_BYTES);
     bool tb_new = !same_text(p->st.tensorboard.reason, old->tensorboard.reason);
     if (tb_new && same_text(p->st.tensorboard.reason, "NameConflict"))
         planner_event(p, true, "NameConflict", "%s", p->st.tensorboard.note);

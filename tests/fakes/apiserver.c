@@ -79,7 +79,7 @@ static void start_watch(struct fake_apiserver *s, struct conn *c, const struct r
     long at = from_now ? changes_until(&s->world, shown->version) : watch_start(&s->world, r);
 
     conn_start_watch(c, r);
-    c->closing = f && !stall && f->fault != FAKE_DRIP_BODY;
+    c->closing = f && !stall && f->fault != FAKE_DRIP_BODY && f->fault != FAKE_LATE_BODY;
     c->hanging = stall;
     if (at < 0) {
         struct outcome expired = world_error(410, "Expired", "too old resource version");
@@ -144,6 +144,7 @@ static bool fault_before(struct conn *c, const struct fake_fault_plan *f, int *r
         return true;
     }
     c->drips = f->fault == FAKE_DRIP_BODY;
+    c->late = f->fault == FAKE_LATE_BODY;
     c->closing = f->fault == FAKE_DROP_BEFORE;
     c->hanging = f->fault == FAKE_HANG_BEFORE;
     return c->closing || c->hanging;

@@ -103,6 +103,7 @@ enum fake_fault {
     FAKE_STALL_BODY,   /* do it, then say nothing more in the middle of the body */
     FAKE_GARBAGE_BODY, /* do it, then answer 200 with half of the JSON (an orderly end there) */
     FAKE_DRIP_BODY,    /* do it, then answer with 64 bytes a second (direct.h only) */
+    FAKE_LATE_BODY,    /* do it, and answer 3 s later with what was true then (direct.h only) */
     FAKE_NOTHING,      /* only counted */
 };
 

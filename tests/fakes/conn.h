@@ -25,6 +25,7 @@ struct conn {
     bool podlog_follow, podlog_times;
     bool bare, cut;
     bool drips; /* what is in out comes slowly; bare ones only */
+    bool late;  /* it comes LATE_MS after it was made; bare ones only */
     int client; /* of bare ones */
     int status, retry_after_s;
     const char *location; /* of the next answer; NULL: no such header */

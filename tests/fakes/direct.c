@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DRIP_BYTES = 64, DRIP_MS = 1000 };
+enum { DRIP_BYTES = 64, DRIP_MS = 1000, LATE_MS = 3000 };
 
 struct fake_direct {
     struct fake_apiserver *server;
@@ -36,7 +36,7 @@ struct call {
     struct kube_loop_timer timeout;
     struct tamper_hold hold;
     struct kube_loop_timer drip;
-    size_t arrived; /* of a body that drips */
+    size_t arrived; /* of a body that drips; of one that is late: not 0 once it came */
     bool timed_out;
 };
 
@@ -133,6 +133,15 @@ static size_t arrived(struct call *c)
     return c->arrived;
 }
 
+/* Watches tell meanwhile what has changed since. */
+static bool is_late(struct call *c)
+{
+    if (!c->conn->late || c->arrived)
+        return false;
+    kube_loop_timer_set(c->d->loop, &c->drip, kube_loop_now_ms(c->d->loop) + LATE_MS);
+    return true;
+}
+
 static void answer(struct call *c)
 {
     struct conn *conn = c->conn;
@@ -140,7 +149,7 @@ static void answer(struct call *c)
     bool over = !conn->watching;
     bool broken = conn->closing || conn->cut;
 
-    if (c->d->cut_off)
+    if (c->d->cut_off || is_late(c))
         return;
     size_t n = arrived(c);
     bool whole = n == conn->out.len;

@@ -18,6 +18,8 @@
 
 enum { TICKS_MAX = 30000 }; /* a minute: nothing here takes ten seconds */
 
+enum { PAGES = 40 };
+
 struct lab {
     struct fake_apiserver *server;
     struct kube_config config;
@@ -28,8 +30,9 @@ struct lab {
     void (*step)(struct lab *l); /* every few milliseconds while it runs */
     struct kube_work *held;
     int stage, works, ticks;
-    int port; /* of the metrics */
-    int fd;   /* of a page's client */
+    int port;           /* of the metrics */
+    int asked, written; /* pages of metrics */
+    int fd;             /* of a page's client */
     char page[32 << 10];
     size_t page_len;
 };
@@ -51,6 +54,7 @@ static void tell(void *ctx, enum kube_manager_news news, const char *detail)
 
 static int own_metrics(void *ctx, struct buf *out, struct err *err)
 {
+    ((struct lab *)ctx)->written++;
     const struct prometheus_family f = {"own_works_total", "", "counter", "Works.",
                                         (uint64_t)((struct lab *)ctx)->works};
 
@@ -330,6 +334,35 @@ static void test_metrics(void **ctx)
             fail_msg("expected \"%s\" in:\n%s", LINES[i], l->page);
 }
 
+/* Page after page; l->asked of them in all. */
+static void read_metrics_often(struct lab *l)
+{
+    char some[4096];
+
+    if (l->asked == PAGES && l->fd < 0) {
+        raise(SIGTERM);
+    } else if (l->works > 0 && l->fd < 0) {
+        l->fd = ask(l->port, "/metrics");
+        l->asked++;
+    } else if (l->fd >= 0 && recv(l->fd, some, sizeof(some), MSG_DONTWAIT) == 0) {
+        close(l->fd);
+        l->fd = -1;
+    }
+}
+
+/* What visits all that is in the caches is written once a second, however often it is asked for. */
+static void test_metrics_cost_little(void **ctx)
+{
+    struct lab *l = *ctx;
+
+    l->fd = -1;
+    assert_true(fake_put(l->server, "/api/v1/namespaces/ns/pods/p", "{}"));
+    int64_t began_ms = clock_mono_ms();
+    run(l, "l", reconcile, read_metrics_often);
+    assert_int_equal(l->asked, PAGES);
+    assert_in_range(l->written, 1, 1 + (clock_mono_ms() - began_ms) / 1000);
+}
+
 /* An address that cannot be listened on: nothing is left of the rest. */
 static void test_bad_address(void **ctx)
 {
@@ -371,6 +404,7 @@ int main(void)
         T(test_work_that_does_not_end),
         T(test_waits_while_another_leads),
         T(test_metrics),
+        T(test_metrics_cost_little),
         T(test_bad_address),
         T(test_an_unchecked_server_is_said_aloud),
     };

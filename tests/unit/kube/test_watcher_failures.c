@@ -7,25 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Liveness asks whether the server answers at all, not whether we like the answer. */
-static void test_an_error_is_an_answer(void **ctx)
-{
-    static const int CODES[] = {404, 403, 503};
-    struct talk *t = *ctx;
-
-    for (size_t i = 0; i < ARRAY_LEN(CODES); i++) {
-        t->now += 100000;
-        talk_asks(t, "/pods?");
-        talk_ends(t, CODES[i]);
-        assert_int_equal(watcher_stats(t->w).progress_ms, t->now);
-    }
-    int64_t heard = t->now;
-    t->now += 100000;
-    talk_asks(t, "/pods?");
-    talk_breaks(t, ERR_TRANSIENT);
-    assert_int_equal(watcher_stats(t->w).progress_ms, heard);
-}
-
 static void test_expired_continue_falls_back_to_one_list(void **ctx)
 {
     struct talk *t = *ctx;
@@ -310,7 +291,6 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, talk_setup, talk_teardown)
     const struct CMUnitTest tests[] = {
-        T(test_an_error_is_an_answer),
         T(test_expired_continue_falls_back_to_one_list),
         T(test_gone_as_http_status),
         T(test_gone_inside_the_stream),

@@ -35,6 +35,7 @@ int64_t bounds_fault_ms(const struct fake_fault_plan *f, bool watch)
     case FAKE_DROP_AFTER:
     case FAKE_RESET_BODY:
     case FAKE_GARBAGE_BODY:
+    case FAKE_LATE_BODY:
     case FAKE_NOTHING:
         return 0;
     }

@@ -28,6 +28,8 @@ struct story {
     const struct scenario *s;
     const struct trouble *t;
     bool struck, struck_again, finished, crashed;
+    bool submitted;
+    bool acted, acts;     /* the user did something, and is not done yet */
     bool wrote;           /* the first of them was a write */
     int64_t reconnect_ms; /* 0: nobody is cut off */
     int64_t heal_ms;      /* 0: no fault lasts */
@@ -153,11 +155,17 @@ static void heal(struct story *st)
     l->idle = 0;
 }
 
-static bool struck_a_watch(struct lab *l)
+static bool struck(struct lab *l, const char *method, const char *path_part)
 {
     struct fake_request r;
 
-    return fake_log_at(l->server, fake_fault_last(l->server), &r) && strcmp(r.method, "WATCH") == 0;
+    return fake_log_at(l->server, fake_fault_last(l->server), &r) &&
+           (!method || strcmp(r.method, method) == 0) && (!path_part || strstr(r.path, path_part));
+}
+
+static bool struck_a_watch(struct lab *l)
+{
+    return struck(l, "WATCH", NULL);
 }
 
 static void endure(struct story *st)
@@ -176,6 +184,20 @@ static void endure(struct story *st)
         heal(st);
 }
 
+/* What was planned has happened: the user's turn. What ended before may be no end any more. Nothing waits for an Event. */
+static void act(struct story *st)
+{
+    struct lab *l = &st->lab;
+
+    if (!st->t->act || !st->submitted || struck(l, "POST", "/events"))
+        return;
+    st->acted = true;
+    st->t->act(l, st->s);
+    st->acts = st->t->acted != NULL;
+    st->finished = false;
+    l->idle = 0;
+}
+
 static void strike(struct story *st)
 {
     struct lab *l = &st->lab;
@@ -189,6 +211,8 @@ static void strike(struct story *st)
             freeze(st);
         else
             lab_crash(l);
+        if (t->then.request)
+            fake_plan_fault(l->server, &t->then);
     }
     if (st->thaw_ms && l->offset_ms >= st->thaw_ms) {
         st->thaw_ms = 0;
@@ -203,11 +227,16 @@ static void strike(struct story *st)
         follow(st, t->follows);
         if (t->then.request)
             fake_plan_fault(l->server, &t->then);
+        else
+            act(st);
     } else if (t->then.request && st->struck && !st->struck_again && fake_faults_done(l->server) > 0) {
         st->struck_again = true;
         st->costs_ms += bounds_fault_ms(&t->then, struck_a_watch(l));
         follow(st, t->then_follows);
+        act(st);
     }
+    if (st->acts)
+        st->acts = !t->acted(l);
     if (st->reconnect_ms && l->offset_ms >= st->reconnect_ms) {
         st->reconnect_ms = 0;
         fake_direct_cut_off(l->operators[0].direct, false);
@@ -244,7 +273,8 @@ static void note_changes(struct story *st)
 
 static bool is_over(struct story *st)
 {
-    return st->finished && lab_settled(&st->lab) && !st->reconnect_ms && !st->thaw_ms && !st->heal_ms;
+    return st->finished && lab_settled(&st->lab) && !st->acts && !st->reconnect_ms && !st->thaw_ms &&
+           !st->heal_ms;
 }
 
 static bool may_hang(const struct trouble *t)
@@ -265,23 +295,23 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         lab_start_direct(l, s->script, t->operators ? t->operators : 1);
     l->collects = true;
     l->gang = s->replicas;
+    l->bookmarks = t->act != NULL;
     l->settle_jumps = may_hang(t) || t->lasts_ms ? HANG_JUMPS : 0; /* patience grows with failures */
     l->tamper = t->tamper;
     if (t->pages)
         fake_watchlist(l->server, FAKE_WATCHLIST_REFUSE);
     if (t->fault.request || t->lasts_ms)
         fake_plan_fault(l->server, &t->fault);
-    bool submitted = false;
     for (int turns = 0; !is_over(&st); turns++) {
         bool jumped = lab_turn(l);
         /* Not before the operator has its first lists, or waits to ask again: so the job is new to it. */
-        if (jumped && !submitted) {
+        if (jumped && !st.submitted) {
             converge_submit(l, s);
-            submitted = true;
+            st.submitted = true;
         }
         bool news = jumped || fake_version(l->server) != version;
         version = fake_version(l->server);
-        news = news && submitted;
+        news = news && st.submitted;
         if (news && s->meddle)
             s->meddle(l);
         if (news) {
@@ -293,7 +323,8 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         if (turns > TURNS_MAX)
             fail_story(&st, "it did not come to an end");
     }
-    *ret = (struct ending){.struck = has_struck(&st), .events = l->tamper.seen, .wrote = st.wrote};
+    *ret = (struct ending){
+        .struck = has_struck(&st), .acted = st.acted, .events = l->tamper.seen, .wrote = st.wrote};
     ret->meanwhile = st.asked;
     ret->end_ms = st.changed_ms;
     ret->late_ms = BOUNDS_SLACK_MS + st.costs_ms + bounds_tamper_ms(&t->tamper);
@@ -306,6 +337,9 @@ void converge_run(const struct scenario *s, const struct trouble *t, struct endi
         fail_story(&st, "it asked for too much");
     lab_ending(l, true, ret->text, sizeof(ret->text));
     lab_ending(l, false, ret->left, sizeof(ret->left));
+    for (int i = 0; i < l->n_operators; i++)
+        ret->remembered +=
+            l->operators[i].controller ? controller_counts(l->operators[i].controller).remembered : 0;
     lab_stop(l);
 }
 

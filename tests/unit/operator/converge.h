@@ -67,15 +67,21 @@ struct trouble {
     struct fake_tamper tamper;
     bool sockets;  /* real HTTP */
     int operators; /* 0 is 1 */
-    bool ghosts;   /* a create may take effect long after it was given up: what it leaves is not counted */
+    /* What the user does when the last of the planned faults has struck, and then in each turn until it returns true. NULL:
+     * nothing. */
+    void (*act)(struct lab *l, const struct scenario *s);
+    bool (*acted)(struct lab *l);
+    bool ghosts; /* a create may take effect long after it was given up: what it leaves is not counted */
 };
 
 struct ending {
     char text[CONVERGE_TEXT_BYTES];
     char left[CONVERGE_TEXT_BYTES]; /* the same without what is gone again */
     bool struck;                    /* all that was planned happened */
+    bool acted;                     /* and then the user did something */
     int64_t end_ms;                 /* of the lab's clock: the last change of an object */
     int64_t late_ms;                /* by how much that may be later than without the trouble (bounds.h) */
+    size_t remembered;              /* jobs, by all operators */
     int requests;
     int meanwhile;     /* of them, while a fault lasted */
     int events;        /* that watches told */

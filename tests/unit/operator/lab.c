@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TURNS_MAX = 60000, QUIET_TURNS = 3, JUMP_MS = 1000 };
+enum { TURNS_MAX = 60000, QUIET_TURNS = 3, JUMP_MS = 1000, BOOKMARKS_MS = 60000 };
 
 /* Where the clock of a lab without sockets begins: 2026-11-21. */
 #define FIRST_WALL_MS INT64_C(1795219200000)
@@ -23,7 +23,7 @@ int64_t lab_wall_ms(const struct lab *l)
 {
     struct clock c = clock_system();
 
-    return (l->direct ? FIRST_WALL_MS : c.wall_ms(c.ctx)) + l->offset_ms;
+    return (l->direct ? FIRST_WALL_MS : c.wall_ms(c.ctx)) + l->offset_ms - l->back_ms;
 }
 
 static int64_t wall_ms(void *ctx)
@@ -220,7 +220,9 @@ bool lab_turn(struct lab *l)
     l->works = works;
     lab_cluster(l);
     l->offset_ms += JUMP_MS;
-    fake_set_time(l->server, lab_wall_ms(l));
+    fake_set_time(l->server, lab_wall_ms(l) + l->server_ahead_ms);
+    if (l->bookmarks && l->offset_ms % BOOKMARKS_MS == 0)
+        fake_bookmark(l->server);
     return true;
 }
 

@@ -53,12 +53,16 @@ struct lab {
     struct fake_apiserver *server;
     bool direct;
     int64_t offset_ms;
+    int64_t node_ahead_ms, server_ahead_ms; /* of the operators' clock */
+    int64_t back_ms;                        /* by so much that was set back */
     struct kube_config config;
     struct log log;
     struct lab_operator operators[LAB_OPERATORS_MAX];
     int n_operators;
     int started; /* operators so far */
     struct fake_tamper tamper;
+    bool
+        bookmarks; /* each minute, as a real server sends them: no watch is silent for so long that it is given up */
     bool collects; /* garbage: what belongs to a job that is not there any more */
     struct lab_pod pods[LAB_PODS_MAX];
     int n_pods;

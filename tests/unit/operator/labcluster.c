@@ -56,7 +56,7 @@ static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
     char state[160] = "\"running\":{}";
     char finished[CLOCK_RFC3339_BYTES];
 
-    clock_rfc3339(lab_wall_ms(l), false, finished);
+    clock_rfc3339(lab_wall_ms(l) + l->node_ahead_ms, false, finished);
     if (exit_code >= 0)
         snprintf(state, sizeof(state), "\"terminated\":{\"exitCode\":%d,\"finishedAt\":\"%s\"}", exit_code,
                  finished);

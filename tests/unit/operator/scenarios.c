@@ -195,6 +195,15 @@ static void correct_template(struct lab *l)
     l->step = 1;
 }
 
+/* Someone deletes pod 1 once the job runs. */
+static void remove_pod(struct lab *l)
+{
+    if (l->step || !lab_status_is(l, LAB_JOB, "phase", "Running"))
+        return;
+    assert_true(fake_remove(l->server, LAB_PODS "/j-node-1"));
+    l->step = 1;
+}
+
 const struct scenario SCENARIOS[] = {
     {"success", 2, "", succeed,
      "MasterSucceeded, Succeeded attempt=0 backoff=0 disruptions=0 failures=0 restarts=0; "
@@ -276,6 +285,11 @@ const struct scenario SCENARIOS[] = {
      "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
      "services +1 -0; deployments +0 -0",
      correct_template},
+    {"pod-removed", 2, "", second_attempt,
+     "MasterSucceeded, Succeeded attempt=1 backoff=0 disruptions=1 failures=1 restarts=1; "
+     "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "
+     "services +1 -0; deployments +0 -0",
+     remove_pod},
     {"force-delete", 2, ",\"runPolicy\":{\"forceDeleteAfterSeconds\":20}", stuck_once,
      "MasterSucceeded, Succeeded attempt=1 backoff=1 disruptions=0 failures=1 restarts=1; "
      "pods +4 -2: j-node-0/0 j-node-0/1 j-node-1/0 j-node-1/1; "

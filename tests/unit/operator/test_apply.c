@@ -130,7 +130,7 @@ static void begin(struct bench *b, int pods)
     for (int i = 0; i < pods; i++)
         add(b, ACTION_CREATE, CHILD_POD, "pod");
     add(b, ACTION_EVENT, CHILD_JOB, "ReplicaCreated");
-    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, on_done, b);
+    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, NULL, on_done, b);
     apply_run(b->apply);
 }
 
@@ -227,7 +227,7 @@ static void test_the_first_pod_of_each_spec_goes_alone(void **state)
     b.actions[0].first = b.actions[4].first = true;
     apply_cancel(TAKE(b.apply));
     b.n = b.cancelled = 0;
-    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, on_done, &b);
+    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, NULL, on_done, &b);
     apply_run(b.apply);
     assert_int_equal(b.n, 1);
     created(&b, 0);
@@ -294,10 +294,66 @@ static void do_one(struct bench *b, enum action_kind kind, enum child_kind child
     b->actions[0].uid = "u";
     if (kind == ACTION_CHECK)
         b->actions[0].body = NULL;
-    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, on_done, b);
+    b->apply = apply_new(&b->transport, b->recorder, &TARGET, &b->plan, &b->arena, NULL, on_done, b);
     apply_run(b->apply);
     answer(b, 0, status, body);
     assert_int_equal(b->n_done, 1);
+}
+
+/* Those of an attempt go beside each other; what comes behind them waits for the last. */
+static void test_deletes_beside_each_other(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, 0);
+    apply_cancel(TAKE(b.apply));
+    b.plan.n_actions = b.n = b.cancelled = 0;
+    for (int i = 0; i < 12; i++) {
+        add(&b, ACTION_DELETE, CHILD_POD, "pod");
+        b.actions[i].uid = "u";
+    }
+    add(&b, ACTION_CREATE, CHILD_POD, "pod");
+    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, NULL, on_done, &b);
+    apply_run(b.apply);
+    assert_int_equal(b.n, 8);
+    for (int i = 0; i < 11; i++)
+        answer(&b, i, 200, "{}");
+    assert_int_equal(b.n, 12);
+    answer(&b, 11, 200, "{}");
+    assert_int_equal(b.n, 13);
+    created(&b, 12);
+    assert_int_equal(b.n_done, 1);
+    assert_int_equal(b.result.pods_deleted, 12);
+    end(&b);
+}
+
+static bool is_few(void *ctx)
+{
+    const struct bench *b = ctx;
+
+    return b->n < 4;
+}
+
+/* The job is gone: what is under way ends, and nothing is sent any more, not even to look at what has a name. */
+static void test_nothing_more_is_sent(void **state)
+{
+    static struct bench b;
+
+    (void)state;
+    begin(&b, PODS);
+    apply_cancel(TAKE(b.apply));
+    b.n = b.cancelled = 0;
+    b.apply = apply_new(&b.transport, b.recorder, &TARGET, &b.plan, &b.arena, is_few, on_done, &b);
+    apply_run(b.apply);
+    for (int i = 0; i < 3; i++)
+        created(&b, i);
+    assert_int_equal(b.n, 4);
+    answer(&b, 3, 409, "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\"}");
+    assert_int_equal(b.n, 4);
+    assert_int_equal(b.n_done, 1);
+    assert_int_equal(b.result.pods_created, 2);
+    end(&b);
 }
 
 static void test_deletes(void **state)
@@ -467,6 +523,8 @@ int main(void)
         cmocka_unit_test(test_the_first_pod_of_each_spec_goes_alone),
         cmocka_unit_test(test_after_the_first_of_a_spec_one_more_at_a_time),
         cmocka_unit_test(test_a_failed_create_is_a_problem),
+        cmocka_unit_test(test_deletes_beside_each_other),
+        cmocka_unit_test(test_nothing_more_is_sent),
         cmocka_unit_test(test_deletes),
         cmocka_unit_test(test_status_versions),
         cmocka_unit_test(test_checks),

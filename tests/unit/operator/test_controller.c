@@ -544,6 +544,83 @@ static void test_attempt_label_is_taken_away(void **state)
     lab_stop(&l);
 }
 
+/* The watch of jobs is up and says nothing: what the API server refuses at the cached version is looked at there. */
+static void test_a_refused_status_leads_to_a_fresh_look(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, lab_forever, 1);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    fake_freeze(l.server, TRAINJOB_PLURAL, 0);
+    assert_true(fake_put(l.server, LAB_JOB, "{\"spec\":{\"suspend\":true}}"));
+    assert_true(fake_delete(l.server, LAB_PODS "/j-node-1"));
+    int64_t from_ms = l.offset_ms;
+    while (!paused(&l) && l.offset_ms < from_ms + 60000)
+        lab_turn(&l);
+    assert_true(paused(&l));
+    lab_stop(&l);
+}
+
+static bool has_condition(struct lab *l, const char *type)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, json_find(job, (const char *[]){"status", "conditions", NULL}))
+    {
+        if (strcmp(json_str(c, "type"), type) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* As a merge patch of all that it read; `n` more of them, the first as the list's first. */
+static void write_others(struct lab *l, int n)
+{
+    cleanup_json cJSON *job = lab_get(l, LAB_JOB);
+    cJSON *patch = cJSON_CreateObject();
+    cJSON *list = cJSON_Duplicate(json_find(job, (const char *[]){"status", "conditions", NULL}), true);
+
+    cJSON_AddItemToObject(cJSON_AddObjectToObject(patch, "status"), "conditions", list);
+    for (int i = 0; i < n; i++) {
+        char type[32];
+        snprintf(type, sizeof(type), "example.com/Billed%d", i);
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "type", type);
+        cJSON_AddStringToObject(c, "status", "True");
+        cJSON_InsertItemInArray(list, i, c);
+    }
+    cleanup_free char *text = cJSON_PrintUnformatted(patch);
+    assert_true(fake_put(l->server, LAB_JOB, text));
+    cJSON_Delete(patch);
+}
+
+/* Someone who keeps a condition of his own in the status writes it once, and nobody answers that. */
+static void test_others_conditions(void **state)
+{
+    struct lab l;
+
+    (void)state;
+    lab_start_direct(&l, second_attempt_succeeds, 1);
+    assert_true(fake_put(l.server, LAB_JOB, SPEC));
+    lab_until(&l, running);
+    lab_until(&l, lab_settled);
+    write_others(&l, 1);
+    int writes = fake_log_count(l.server, "PATCH", "/status");
+    lab_until(&l, lab_settled);
+    assert_int_equal(fake_log_count(l.server, "PATCH", "/status"), writes);
+    assert_true(fake_delete(l.server, LAB_PODS "/j-node-1"));
+    lab_until(&l, succeeded);
+    assert_true(has_condition(&l, "example.com/Billed0"));
+    write_others(&l, 0);
+    lab_until(&l, lab_settled);
+    assert_true(has_condition(&l, "Running") && has_condition(&l, "example.com/Billed0"));
+    lab_stop(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -567,6 +644,8 @@ int main(void)
         cmocka_unit_test(test_copy_in_another_namespace),
         cmocka_unit_test(test_two_names_taken),
         cmocka_unit_test(test_attempt_label_is_taken_away),
+        cmocka_unit_test(test_a_refused_status_leads_to_a_fresh_look),
+        cmocka_unit_test(test_others_conditions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,6 +181,59 @@ static void test_cut_characters_are_mended(void **state)
     }
 }
 
+/* n conditions "x0", "x1" ... with a message of so many bytes; the oldest one is the last. Behind the first of them stands
+ * one of ours. */
+static cJSON *others(int n, int bytes)
+{
+    cJSON *in = parse("{\"conditions\":[]}");
+    cJSON *list = cJSON_GetObjectItem(in, "conditions");
+    static char message[40000];
+    char type[16], time[32];
+
+    memset(message, 'm', (size_t)bytes);
+    message[bytes] = '\0';
+    for (int i = 0; i < n; i++) {
+        cJSON *c = parse("{\"status\":\"True\"}");
+        snprintf(type, sizeof(type), "x%d", i);
+        snprintf(time, sizeof(time), "2026-01-02T03:04:%02dZ", 59 - i);
+        cJSON_AddStringToObject(c, "type", type);
+        cJSON_AddStringToObject(c, "lastTransitionTime", time);
+        cJSON_AddStringToObject(c, "message", message);
+        cJSON_AddItemToArray(list, c);
+        if (i == 0)
+            cJSON_AddItemToArray(list, parse("{\"type\":\"Running\",\"status\":\"True\"}"));
+    }
+    return in;
+}
+
+static void test_others_conditions_stay(void **state)
+{
+    static const struct {
+        int n, bytes, left;
+    } ROWS[] = {{1, 0, 1},    {25, 10, 25},   {26, 10, 25}, {31, 10, 25},
+                {59, 10, 25}, {25, 32768, 1}, {2, 32768, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        cleanup_arena struct arena a = {0};
+        cleanup_json cJSON *in = others(ROWS[i].n, ROWS[i].bytes);
+        struct jobstatus s;
+        jobstatus_decode(in, &a, &s);
+        for (int t = 0; t < COND_TYPES; t++)
+            s.conditions[t].state = COND_FALSE;
+        cleanup_json cJSON *out = jobstatus_encode(&s);
+        const cJSON *was = json_find(in, (const char *[]){"conditions", NULL});
+        const cJSON *is = json_find(out, (const char *[]){"conditions", NULL});
+        if (cJSON_GetArraySize(is) != ROWS[i].left + COND_TYPES || s.n_dropped != ROWS[i].n - ROWS[i].left)
+            fail_msg("row %zu: %d conditions, %d dropped", i, cJSON_GetArraySize(is), s.n_dropped);
+        /* The youngest ones, as they were, where they were; and ours among them. */
+        assert_true(cJSON_Compare(cJSON_GetArrayItem(was, 0), cJSON_GetArrayItem(is, 0), true));
+        assert_string_equal(json_str(cJSON_GetArrayItem(is, 1), "type"), "Running");
+        for (int k = 1; k < ROWS[i].left; k++)
+            assert_true(cJSON_Compare(cJSON_GetArrayItem(was, k + 1), cJSON_GetArrayItem(is, k + 1), true));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_long_messages_keep_their_end),
         cmocka_unit_test(test_cut_characters_are_mended),
+        cmocka_unit_test(test_others_conditions_stay),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
