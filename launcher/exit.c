@@ -114,9 +114,10 @@ enum exit_words exit_words_on_stderr(const char *tail)
 
     while (sv_next(&rest, '\n', &line)) {
         const size_t prefix = sv_starts(line, "[rank") ? strcspn(line.p, " \n") + 1 : 0;
-        const char first = prefix < line.len ? line.p[prefix] : '\n';
-        raised = raised || (frames && first > ' ' && line.p[line.len]);
-        frames = strncmp(line.p + prefix, "  File \"", 8) == 0 || (frames && first == ' ');
+        if (prefix <= line.len)
+            line = (struct sv){line.p + prefix, line.len - prefix};
+        raised = raised || (frames && line.len && *line.p > ' ' && line.p[line.len]);
+        frames = sv_starts(line, "  File \"") || (frames && sv_starts(line, " "));
     }
     return text_tells_of_lost_peer(sv_from(tail)) ? EXIT_WORDS_LOST
            : raised                               ? EXIT_WORDS_OWN

@@ -187,6 +187,7 @@ static void test_words_on_stderr(void **state)
         {FRAMES "Runtime", NONE},
         {"[rank3]:   File \"t.py\", line 7, in main\n[rank3]: ", NONE},
         {"[rank3]:   File \"t.py\", line 7, in main\n[rank3", NONE},
+        {"[rank3]:   File \"t.py\", line 7, in main\n[rank3]: \n", NONE},
         {FRAMES CLOSED, LOST},
         {FRAMES CLOSED "terminate called without an active exception\n", LOST},
         {FRAMES CLOSED "\nThe above exception was the direct cause of:\n\n" FRAMES "Failed: step 3\n", LOST},
