@@ -18,6 +18,7 @@ enum exit_code {
     EXIT_CODE_RETRYABLE = 138,
     EXIT_CODE_PEER_LOST = 140,   /* another rank exited first: not the root cause */
     EXIT_CODE_INTERRUPTED = 130, /* stopped by SIGINT */
+    EXIT_CODE_ABORTED = 134,     /* by SIGABRT */
     EXIT_CODE_TERMINATED = 143,  /* stopped by SIGTERM */
     EXIT_CODE_SIGNAL_BASE = 128, /* + n: killed by signal n */
 };

@@ -1,5 +1,6 @@
 /* text.c - shorten text, repair its UTF-8, append to it. */
 #include "common/text.h"
+#include "common/cleanup.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +65,22 @@ void text_mend(char *s)
         if (!len)
             *s = '?';
     }
+}
+
+bool text_tells_of_lost_peer(struct sv text)
+{
+    static const char *const WORDS[] = {
+        "gloo/transport",
+        "Gloo connectFullMesh failed",
+        "ncclRemoteError",
+        "Connection closed by remote peer",
+        "Connection was likely closed. Did the remote server shutdown or crash?",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
+        if (memmem(text.p, text.len, WORDS[i], strlen(WORDS[i])))
+            return true;
+    return false;
 }
 
 void text_add(char *out, size_t size, const char *fmt, ...)

@@ -18,6 +18,9 @@ size_t text_end(const char *s, size_t len, size_t room, size_t (*cost)(char c));
  * store another character in their place, and the stored text would never equal the one that was written. */
 void text_mend(char *s);
 
+/* Whether it is what gloo, NCCL or torch's TCPStore say when another rank is gone. */
+bool text_tells_of_lost_peer(struct sv text);
+
 /* Append to the text in `out`, which has room for `size` bytes with its NUL; what does not fit is cut. */
 void text_add(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -165,6 +165,7 @@ void agent_turn(struct agent *g)
         nodes_look(&g->nodes);
         waiting_hear(&g->waiting, g->nodes.view, clock_mono_ms());
     }
+    agent_hear_ranks(g);
     round_step(&g->round);
     agent_hang_step(g);
     agent_look_at_steps(g);
@@ -175,8 +176,7 @@ static int judge(struct agent *g, bool hung, int *status)
 {
     const struct options *o = g->options;
     char how[48], name[32];
-    bool sure;
-    int root = exit_root_cause(g->round.workers, g->round.n, &sure);
+    int unsure, root = exit_root_cause(g->round.workers, g->round.n, &unsure);
     const bool restarts_left = !hung && g->identity.restart_count < o->max_restarts &&
                                (root < 0 || !contract_is_final(g->round.workers[root].status));
 

@@ -1,8 +1,8 @@
 /* agent.h - the launcher's main function: start the ranks of this node, watch them, stop them together, restart
  * them. One thread, one blocking call.
  *
- * Order:  a round (round.h) runs until a rank fails or a signal arrives. A failure with exit code 140 (a peer was
- *         lost) waits up to AGENT_ROOT_CAUSE_MS for a better root cause. Then the ranks are stopped: they get a
+ * Order:  a round (round.h) runs until a rank fails or a signal arrives. A failure that may follow from another rank's (exit.h)
+ *         waits up to AGENT_ROOT_CAUSE_MS for a better root cause. Then the ranks are stopped: they get a
  *         signal, and SIGKILL after the shutdown timeout. A stopped rank counts as running until its children
  *         have exited too, so that a trainer whose parent shell dies of the signal can still write its
  *         checkpoint. Then the next round begins, or the run ends.

@@ -44,7 +44,8 @@ static int gather(struct agent *g)
  * over. */
 static void run_among_nodes(struct agent *g)
 {
-    bool sure, unwanted = false;
+    bool unwanted = false;
+    int unsure;
 
     while (!round_over(&g->round)) {
         agent_turn(g);
@@ -56,9 +57,9 @@ static void run_among_nodes(struct agent *g)
         if (!g->round.failed || g->round.state == ROUND_RUNNING || g->round.state == ROUND_WAITING)
             continue;
         agent_read_messages(g);
-        int root = exit_root_cause(g->round.workers, g->round.n, &sure);
+        int root = exit_root_cause(g->round.workers, g->round.n, &unsure);
         if (root >= 0 && !g->signal)
-            nodes_failed(&g->nodes, &g->round.workers[root], sure, g->host);
+            nodes_failed(&g->nodes, &g->round.workers[root], unsure, g->host);
     }
     logs_end(&g->logs, AGENT_FLUSH_MS);
     if (agent_hang_end(g) || g->round.failed || g->signal || unwanted)
@@ -71,12 +72,13 @@ static void run_among_nodes(struct agent *g)
 static int conclude(struct agent *g)
 {
     const struct member_view *v = g->nodes.view;
-    bool mine, sure;
+    bool mine;
+    int unsure;
     char name[32];
     const int status = nodes_verdict(&g->nodes, &mine);
     if (mine && v->state.cause.strength)
         agent_hang_blame(g);
-    const int own = exit_root_cause(g->round.workers, g->round.n, &sure), n = g->round.n;
+    const int own = exit_root_cause(g->round.workers, g->round.n, &unsure), n = g->round.n;
     const bool failed =
         v->state.stage == STAGE_ENDED && v->state.end == END_FAILED && v->state.cause.rank >= 0;
 

@@ -1,16 +1,20 @@
 /* agent_report.c - what the launcher's main loop leaves of a run that has ended: of a failed one the failure block, and what the
  * ranks left in their error files, for Kubernetes and for a launcher that started this one; else the last progress. */
+#include "common/clock.h"
 #include "common/contract.h"
+#include "common/text.h"
 #include "launcher/agent_state.h"
 #include "launcher/error_file.h"
 #include "launcher/report.h"
+
+enum { FRESH_MS = 60000 }; /* a traceback that a rank printed longer ago was not its end */
 
 void agent_read_messages(struct agent *g)
 {
     struct exit_worker *w = g->round.workers;
 
     for (int i = 0; i < g->round.n; i++) {
-        if (w[i].running || w[i].message || !w[i].error_file)
+        if ((w[i].running && !w[i].raised) || w[i].message || !w[i].error_file)
             continue;
         const struct error_file left = error_file_read(w[i].error_file, &g->said);
         w[i].message = left.message;
@@ -18,6 +22,41 @@ void agent_read_messages(struct agent *g)
         w[i].wall_ms = left.wall_ms ? left.wall_ms : w[i].wall_ms;
         if (!w[i].message || g->logs.temporary)
             w[i].error_file = NULL;
+    }
+}
+
+static enum exit_words words_of(const struct agent *g, int local)
+{
+    const struct log_rank *log = &g->logs.ranks[local];
+    cleanup_arena struct arena a = {0};
+    const struct error_file left = error_file_read(log->error_file ? log->error_file : "", &a);
+    const char *text = left.traceback ? left.traceback : left.message;
+
+    if (text)
+        return text_tells_of_lost_peer(sv_from(text)) ? EXIT_WORDS_LOST : EXIT_WORDS_OWN;
+    return clock_mono_ms() - log->streams[1].heard_ms < FRESH_MS
+               ? exit_words_on_stderr(buf_str(&log->streams[1].tail))
+               : EXIT_WORDS_NONE;
+}
+
+void agent_hear_ranks(struct agent *g)
+{
+    const bool asked = g->meets && nodes_asked(&g->nodes);
+    const struct clock c = clock_system();
+    struct round *r = &g->round;
+
+    if ((r->state != ROUND_RUNNING && r->state != ROUND_WAITING) || (!r->failed && !asked))
+        return;
+    const int n = logs_poll(&g->logs, g->pfds); /* what they said before they ended */
+    poll(g->pfds, (nfds_t)n, 0);
+    logs_turn(&g->logs, g->pfds, n);
+    for (int i = 0; i < r->n; i++)
+        r->workers[i].words = words_of(g, i);
+    const bool accused =
+        (asked || r->state == ROUND_RUNNING) && exit_accuse(r->workers, r->n, asked, c.wall_ms(c.ctx));
+    if (accused && asked) {
+        r->failed = true;
+        round_stop(r);
     }
 }
 

@@ -55,6 +55,9 @@ void agent_leave_progress(struct agent *g);
 /* Set the messages of the ranks that have ended from their error files. */
 void agent_read_messages(struct agent *g);
 
+/* While the failure of a rank, here or on another node, may follow from another's: judge by what the ranks have said. */
+void agent_hear_ranks(struct agent *g);
+
 /* Start all ranks of this node. On failure no rank is left. */
 int agent_start_round(struct agent *g, struct err *err) MUST_CHECK;
 

@@ -60,27 +60,68 @@ int exit_signed_code(int status)
 
 static bool failed_by_itself(const struct exit_worker *w)
 {
-    return !w->running && w->status != 0 && !w->stopped_by_us;
+    return w->status != 0 && (w->raised || (!w->running && !w->stopped_by_us));
 }
 
-static bool only_noticed(const struct exit_worker *w)
+/* 2: it lost a peer. 1: it may have: gloo and NCCL raise an exception then, or abort the process. 0: its end is its own. */
+static int weakness(const struct exit_worker *w)
 {
-    return WIFEXITED(w->status) && WEXITSTATUS(w->status) == EXIT_CODE_PEER_LOST;
+    const int code = exit_status_code(w->status);
+    const bool open = !w->raised && (code == EXIT_CODE_ERROR || code == EXIT_CODE_ABORTED);
+
+    if (code == EXIT_CODE_PEER_LOST || (open && w->words == EXIT_WORDS_LOST))
+        return 2;
+    return open && w->words == EXIT_WORDS_NONE;
 }
 
-int exit_root_cause(const struct exit_worker *w, int n, bool *sure)
+int exit_root_cause(const struct exit_worker *w, int n, int *unsure)
 {
     int root = -1;
 
     for (int i = 0; i < n; i++) {
         if (!failed_by_itself(&w[i]))
             continue;
-        if (root < 0 || (only_noticed(&w[root]) && !only_noticed(&w[i])) ||
-            (only_noticed(&w[root]) == only_noticed(&w[i]) && w[i].order < w[root].order))
+        if (root < 0 || weakness(&w[i]) < weakness(&w[root]) ||
+            (weakness(&w[i]) == weakness(&w[root]) && w[i].order < w[root].order))
             root = i;
     }
-    *sure = root >= 0 && !only_noticed(&w[root]);
+    *unsure = root < 0 ? 2 : weakness(&w[root]);
+    if (*unsure == 1 && exit_status_code(w[root].status) == EXIT_CODE_ERROR)
+        *unsure = 0; /* nobody could tell another such end from it */
     return root;
+}
+
+bool exit_accuse(struct exit_worker *w, int n, bool asked, int64_t now_wall_ms)
+{
+    int unsure, root = exit_root_cause(w, n, &unsure);
+    bool any = false;
+
+    if (root < 0 ? !asked : !w[root].raised && !weakness(&w[root]))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (w[i].running && w[i].words == EXIT_WORDS_OWN) {
+            w[i].raised = any = true;
+            w[i].status = EXIT_CODE_ERROR << 8;
+            w[i].wall_ms = now_wall_ms;
+        }
+    return any;
+}
+
+enum exit_words exit_words_on_stderr(const char *tail)
+{
+    struct sv rest = sv_from(tail), line;
+    bool frames = false, raised = false;
+
+    while (sv_next(&rest, '\n', &line)) {
+        const size_t prefix = sv_starts(line, "[rank") ? strcspn(line.p, " \n") + 1 : 0;
+        if (prefix <= line.len)
+            line = (struct sv){line.p + prefix, line.len - prefix};
+        raised = raised || (frames && line.len && *line.p > ' ' && line.p[line.len]);
+        frames = sv_starts(line, "  File \"") || (frames && sv_starts(line, " "));
+    }
+    return text_tells_of_lost_peer(sv_from(tail)) ? EXIT_WORDS_LOST
+           : raised                               ? EXIT_WORDS_OWN
+                                                  : EXIT_WORDS_NONE;
 }
 
 /* What a character of a rank takes: lines are indented by 2. */
@@ -122,7 +163,7 @@ static int put_message(const char *text, struct buf *out, struct err *err)
 
 static bool was_stopped(const struct exit_worker *w)
 {
-    return !w->running && w->status != 0 && w->stopped_by_us;
+    return !w->running && w->status != 0 && w->stopped_by_us && !w->raised;
 }
 
 /* What stands behind "traceback : ". PyTorch's words where the rank left none: they are known. */

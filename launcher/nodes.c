@@ -180,7 +180,14 @@ bool nodes_must_stop(const struct nodes *n)
     return n->view->link == MEMBER_LOST || s->stage == STAGE_ENDED || s->round != n->round;
 }
 
-void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host)
+bool nodes_asked(const struct nodes *n)
+{
+    const struct meeting_state *s = &n->view->state;
+
+    return s->stage == STAGE_RUNNING && s->asks && s->round == n->round && !n->told;
+}
+
+void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host)
 {
     struct meeting_cause *c = &n->say.cause;
 
@@ -192,7 +199,7 @@ void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const
                                 .pid = w->pid,
                                 .status = w->status & 0xffff,
                                 .wall_ms = w->wall_ms,
-                                .unsure = !sure};
+                                .unsure = unsure};
     put(c->host, sizeof(c->host), host);
     put(c->error_file, sizeof(c->error_file), w->error_file);
     put(c->message, sizeof(c->message), w->message);

@@ -52,7 +52,9 @@ bool nodes_must_stop(const struct nodes *n);
 /* Report to the other nodes: the root cause among this node's ranks (see exit_root_cause; the first call of a
  * round counts), that this launcher itself failed, that all its ranks exited with status 0, that it received a
  * signal (0: it leaves for another reason). `host` is this node's name. */
-void nodes_failed(struct nodes *n, const struct exit_worker *w, bool sure, const char *host);
+void nodes_failed(struct nodes *n, const struct exit_worker *w, int unsure, const char *host);
+/* Whether this node is to tell a rank that has raised (exit_accuse). */
+bool nodes_asked(const struct nodes *n);
 void nodes_broken(struct nodes *n, const struct err *why, const char *host);
 /* Its ranks show no sign of life, or do again; number, call: as in struct meeting_node. */
 void nodes_quiet(struct nodes *n, bool quiet, int64_t number, int64_t call);

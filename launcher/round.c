@@ -51,10 +51,19 @@ static void signal_all(struct round *r, int signal)
         }
 }
 
+/* How much of the shutdown timeout ROUND_WAITING takes. */
+static int64_t wait_ms(const struct round *r)
+{
+    return r->shutdown_timeout_ms < 2 * AGENT_ROOT_CAUSE_MS ? r->shutdown_timeout_ms / 2
+                                                            : AGENT_ROOT_CAUSE_MS;
+}
+
 static void stop(struct round *r, int signal)
 {
+    const int64_t since_ms = r->state == ROUND_WAITING ? r->deadline_ms - wait_ms(r) : clock_mono_ms();
+
     r->state = ROUND_STOPPING;
-    r->deadline_ms = clock_mono_ms() + r->shutdown_timeout_ms;
+    r->deadline_ms = since_ms + r->shutdown_timeout_ms;
     signal_all(r, signal);
 }
 
@@ -131,8 +140,9 @@ static void ended(struct round *r, int i, int status)
     struct exit_worker *w = &r->workers[i];
 
     w->running = false;
-    w->status = status;
-    w->order = ++r->ended;
+    if (!w->raised || !w->stopped_by_us || status == 0)
+        w->status = status;
+    w->order = w->raised ? 0 : ++r->ended;
     w->wall_ms = wall_ms();
     if (!w->stopped_by_us && status != 0)
         r->failed = true;
@@ -175,18 +185,19 @@ static bool any_left(const struct round *r)
 void round_step(struct round *r)
 {
     const bool late = r->deadline_ms && clock_mono_ms() >= r->deadline_ms;
-    bool sure;
+    int unsure;
 
     if (!any_left(r))
         r->state = ROUND_OVER;
-    exit_root_cause(r->workers, r->n, &sure);
+    const int root = exit_root_cause(r->workers, r->n, &unsure);
+    const bool sure = !unsure && !r->workers[root].running;
     switch (r->state) {
     case ROUND_RUNNING:
         if (r->failed && sure)
             stop(r, SIGTERM);
         else if (r->failed) {
             r->state = ROUND_WAITING;
-            r->deadline_ms = clock_mono_ms() + AGENT_ROOT_CAUSE_MS;
+            r->deadline_ms = clock_mono_ms() + wait_ms(r);
         }
         break;
     case ROUND_WAITING:

@@ -13,7 +13,7 @@
 
 enum round_state {
     ROUND_RUNNING,
-    ROUND_WAITING,  /* a rank failed with exit code 140: wait for a better root cause */
+    ROUND_WAITING, /* wait for a better root cause than one that is unsure, and for the end of one that has raised */
     ROUND_HUNG,     /* the round hangs: its ranks leave their stacks until they are killed */
     ROUND_STOPPING, /* the ranks have been signalled to stop */
     ROUND_KILLED,   /* SIGKILL has been sent */

@@ -25,7 +25,7 @@ struct field {
 #define CAUSE(type)                                                                                          \
     NUMBER(type, cause.rank, -1, INT_MAX), NUMBER(type, cause.local_rank, -1, INT_MAX),                      \
         NUMBER(type, cause.pid, 0, INT_MAX), NUMBER(type, cause.status, 0, 0xffff),                          \
-        NUMBER(type, cause.wall_ms, 0, INT64_MAX / 2), NUMBER(type, cause.unsure, 0, 1),                     \
+        NUMBER(type, cause.wall_ms, 0, INT64_MAX / 2), NUMBER(type, cause.unsure, 0, 2),                     \
         NUMBER(type, cause.strength, 0, STRENGTHS - 1), NUMBER(type, cause.place, 0, INT64_MAX / 2),         \
         NUMBER(type, cause.number, 0, INT64_MAX / 2), TEXT(type, cause.host), TEXT(type, cause.error_file),  \
         TEXT(type, cause.message)
@@ -72,6 +72,7 @@ static const struct field state_fields[] = {
     TEXT(struct meeting_state, missing),
     CAUSE(struct meeting_state),
     NUMBER(struct meeting_state, hung, 0, 1),
+    NUMBER(struct meeting_state, asks, 0, 1),
     NUMBER(struct meeting_state, number, 0, INT64_MAX / 2),
     NUMBER(struct meeting_state, call, 0, INT_MAX),
     NUMBER(struct meeting_state, done, 0, MEETING_NODES_MAX),

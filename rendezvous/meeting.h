@@ -61,7 +61,7 @@ struct meeting_cause {
     int64_t rank, local_rank, pid;
     int64_t status;  /* as waitpid returns it */
     int64_t wall_ms; /* when the launcher saw it, by its host's clock */
-    int64_t unsure;  /* 1: exit code 140, a peer was lost, so the root cause may be elsewhere */
+    int64_t unsure;  /* as exit_root_cause: the root cause may be elsewhere; the lower, the less likely */
     /* Of a rank of a round that hangs. strength: enum meeting_strength. Of causes of the same strength the one whose
      * `place` is the rarest counts (a hash of where the rank is; 0: none), then the one with the lowest `number` (of its
      * last collective call; 0: none). */
@@ -127,6 +127,8 @@ struct meeting_state {
     /* Of STAGE_RUNNING: hung: 1: all members are quiet, so the round hangs and each of them is to tell its suspect; number,
      * call: the last collective call that any of their ranks has begun; 0: none. */
     int64_t hung, number, call;
+    int64_t
+        asks; /* of STAGE_RUNNING: 1: a member's failure is unsure: do others have ranks that have raised (exit_accuse)? */
     /* Of STAGE_RUNNING: members whose ranks have ended well. That is a sign of life of the run: the others are to be quiet for
      * their limit from then on. Told once all others are quiet. */
     int64_t done;

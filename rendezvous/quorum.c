@@ -27,7 +27,7 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     s->round++;
     s->version++;
     s->n = 0;
-    s->hung = s->number = s->call = s->done = 0;
+    s->hung = s->asks = s->number = s->call = s->done = 0;
     snprintf(s->why, sizeof(s->why), "%s", why);
     q->nobody_missing = nobody_missing;
     s->here = 0;
@@ -170,7 +170,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
     return true;
 }
 
-/* The failure to report: a sure one before one with "a peer was lost", then the first. */
+/* The failure to report: the least unsure, of these the first. */
 static const struct quorum_slot *first_failure(const struct quorum *q)
 {
     const struct quorum_slot *best = NULL;
@@ -240,7 +240,7 @@ static bool failed_by_itself(const struct quorum *q, const struct quorum_slot *s
 /* Whether a failure that only says that a peer was lost is to be told: nobody turned up who knows better, or still may. */
 static bool may_be_root(const struct quorum *q, bool others_left, int64_t now_ms)
 {
-    return !others_left && now_ms >= q->unsure_ms && !quorum_owes_word(q, now_ms);
+    return !others_left && (now_ms >= q->unsure_ms || quorum_hang_told(q)) && !quorum_owes_word(q, now_ms);
 }
 
 static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
@@ -264,8 +264,12 @@ static bool run_on(struct quorum *q, int64_t lost, int64_t now_ms)
     }
     if (q->state.hung && failed && !failed_by_itself(q, failed))
         failed = NULL; /* because others are killed */
-    if (failed && failed->node.cause.unsure && !q->unsure_ms)
+    if (failed && failed->node.cause.unsure && !q->unsure_ms) {
         q->unsure_ms = now_ms + QUORUM_ROOT_CAUSE_MS;
+        q->state.asks = 1;
+        q->state.version++;
+        return true;
+    }
     if (failed && !may_follow && (!failed->node.cause.unsure || may_be_root(q, lost || going, now_ms)))
         fail(q, failed, now_ms);
     else if (lost)

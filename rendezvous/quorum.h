@@ -28,7 +28,7 @@
 
 #include <stdbool.h>
 
-/* A failure with exit code 140 (a peer was lost) waits this long for the root cause from another node; longer while a member
+/* An unsure failure (meeting_cause) waits this long for the root cause from another node; longer while a member
  * owes a heartbeat, until that is heard or counts as lost: the network between the nodes may be cut. */
 enum { QUORUM_ROOT_CAUSE_MS = 1000 };
 

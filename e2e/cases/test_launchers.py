@@ -174,6 +174,19 @@ def test_a_stock_ddp_script(how, both, tmp_path):
     assert len(said[0]) == 4
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_rank_held_in_its_shutdown(nodes, tmp_path):
+    """The peer that gloo aborted ends first; the rank that raised is to blame, with its own status and words."""
+    port = ports.take()
+    words = [f"--nnodes={nodes}", f"--nproc-per-node={2 // nodes}", f"--master-port={port}", str(RANKS / "held.py"), "1"]
+    launches = [Ours().start(tmp_path / str(node), [f"--node-rank={node}", *words]) for node in range(nodes)]
+    assert [launch.end() for launch in launches] == [140, 1][-nodes:], launches[-1].text("err")
+    for launch in launches:
+        _, _, root = launch.text("err").rpartition("Root Cause")
+        assert re.search(r"rank      : 1 .*\n  exitcode  : 1 ", root), root
+        assert "ValueError: no such table" in root
+
+
 def test_in_a_notebook(tmp_path):
     """A program of its own, as `!torchrun` starts it: all three streams are pipes, and there is no terminal."""
     told = []

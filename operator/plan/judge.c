@@ -1,6 +1,7 @@
 /* judge.c - find the strongest evidence among the failed pods of an attempt. */
 #include "operator/plan/judge.h"
 
+#include <signal.h>
 #include <string.h>
 
 enum { EVIDENCE_WAIT_MS = 30000 }; /* peers of a lost rank die of broken connections first */
@@ -56,6 +57,13 @@ static struct verdict judge_missing(struct planner *p, const struct slot *s)
     return none;
 }
 
+/* Whether a, of the same class, comes before b: b aborted, which gloo and NCCL also do to the peers of a rank that is gone, and a has
+ * said why it ended. */
+static bool explains_abort(const struct verdict *a, const struct verdict *b)
+{
+    return b->signal == SIGABRT && a->signal != SIGABRT && a->message[0];
+}
+
 struct judgement judge_attempt(struct planner *p)
 {
     struct verdict *verdicts = arena_array(p->a, (size_t)p->n_slots, struct verdict);
@@ -77,7 +85,8 @@ struct judgement judge_attempt(struct planner *p)
         if (!j.slot || finished < j.first_failure_ms)
             j.first_failure_ms = finished;
         /* A policy may make one thing follow from all ends; which of them is to blame stays the evidence's business. */
-        if (!j.slot || v.class > j.v.class || (v.class == j.v.class && own > evidence)) {
+        if (!j.slot || v.class > j.v.class ||
+            (v.class == j.v.class && (own > evidence || (own == evidence && explains_abort(&v, &j.v))))) {
             evidence = own;
             j.v = v;
             j.slot = s;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SIGNAL_MAX = 64, SIGNAL_TERM = 15, LINE_BYTES = 256 };
+enum { SIGNAL_MAX = 64, SIGNAL_ABORT = 6, SIGNAL_TERM = 15, LINE_BYTES = 256 };
 
 static const char ROOT_MARK[] = "Root Cause (first observed failure)";
 
@@ -26,23 +26,6 @@ struct entry {
 static bool contains(struct sv text, const char *what)
 {
     return memmem(text.p, text.len, what, strlen(what)) != NULL;
-}
-
-/* As gloo, NCCL and torch's TCPStore put it. */
-static bool tells_of_lost_peer(struct sv text)
-{
-    static const char *const WORDS[] = {
-        "gloo/transport",
-        "Gloo connectFullMesh failed",
-        "ncclRemoteError",
-        "Connection closed by remote peer",
-        "Connection was likely closed. Did the remote server shutdown or crash?",
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(WORDS); i++)
-        if (contains(text, WORDS[i]))
-            return true;
-    return false;
 }
 
 /* The number behind "<key> : " on a line of the report, e.g. "  exitcode  : -9 (pid: 28379)". */
@@ -102,16 +85,17 @@ static void read_line(struct entry *e, struct sv line)
     note_line(e, line);
     e->recorded |=
         sv_starts(sv_trim(line), "traceback") && contains(line, "Traceback (most recent call last)");
-    e->peer_lost |= e->recorded && tells_of_lost_peer(line);
+    e->peer_lost |= e->recorded && text_tells_of_lost_peer(line);
 }
 
 /* torchrun puts first whose exception is the oldest, which may be a consequence of an end that left none; and
  * it terminates the others when one has failed, so that 15, or 143 of a rank that ended by itself then, says nothing of
- * who has not left another reason. */
+ * who has not left another reason. A peer of a lost rank that left no exception may have ended by SIGABRT, or with 1. */
 static int weight(const struct entry *e)
 {
     const bool asked = e->code == -SIGNAL_TERM || e->code == EXIT_CODE_SIGNAL_BASE + SIGNAL_TERM;
-    int own = asked ? 0 : e->peer_lost ? 1 : 2;
+    const bool open = !e->recorded && (e->code == -SIGNAL_ABORT || (e->code == EXIT_CODE_ERROR && !e->root));
+    int own = asked ? 0 : e->peer_lost ? 1 : open ? 2 : 3;
 
     return 2 * own + e->root;
 }
@@ -231,7 +215,7 @@ static bool parse_exception(const char *message, struct rootcause *ret)
 {
     struct sv last = last_words(message);
 
-    if (!tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
+    if (!text_tells_of_lost_peer(last) && !died_of_torn_error_file(sv_from(message), last))
         return false;
     *ret = (struct rootcause){.exit_code = EXIT_CODE_ERROR, .rank = -1, .peer_lost = true, .line = last};
     return true;
@@ -248,7 +232,7 @@ static bool parse_own(const char *message, struct rootcause *ret)
         .exit_code = r.exit_code,
         .signal = r.signal,
         .rank = r.rank,
-        .peer_lost = r.exit_code == EXIT_CODE_ERROR && tells_of_lost_peer(r.message),
+        .peer_lost = r.exit_code == EXIT_CODE_ERROR && text_tells_of_lost_peer(r.message),
     };
     return true;
 }

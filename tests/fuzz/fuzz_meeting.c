@@ -22,9 +22,9 @@ static void check_state(const struct meeting_state *s)
     MUST(meeting_get_state(text.data, text.len, &again, &err) == 0);
     MUST(again.version == s->version && again.stage == s->stage && again.round == s->round &&
          again.n == s->n);
-    MUST(again.hung == s->hung && again.number == s->number && again.call == s->call &&
-         again.cause.place == s->cause.place && again.cause.strength == s->cause.strength &&
-         again.cause.number == s->cause.number);
+    MUST(again.hung == s->hung && again.asks == s->asks && again.number == s->number &&
+         again.call == s->call && again.cause.place == s->cause.place &&
+         again.cause.strength == s->cause.strength && again.cause.number == s->cause.number);
     MUST(again.here == s->here && again.left_ms == s->left_ms && strcmp(again.missing, s->missing) == 0);
     MUST(strcmp(again.why, s->why) == 0 && strcmp(again.cause.message, s->cause.message) == 0);
     MUST(memcmp(again.members, s->members, (size_t)s->n * sizeof(s->members[0])) == 0);

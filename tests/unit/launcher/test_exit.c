@@ -55,32 +55,155 @@ static void test_root_cause(void **state)
 {
     static const struct {
         int how[3], order[3];
-        int want;
-        bool sure;
+        int want, unsure;
     } cases[] = {
-        {{0, 0, 0}, {1, 2, 3}, -1, false},
-        {{RUNS, 7, RUNS}, {0, 1, 0}, 1, true},
-        {{3, 7, 0}, {2, 1, 3}, 1, true},
+        {{0, 0, 0}, {1, 2, 3}, -1, 2},
+        {{RUNS, 7, RUNS}, {0, 1, 0}, 1, 0},
+        {{3, 7, 0}, {2, 1, 3}, 1, 0},
         /* 140 has only noticed. */
-        {{140, RUNS, SIGNAL + SIGKILL}, {1, 0, 2}, 2, true},
-        {{140, RUNS, RUNS}, {1, 0, 0}, 0, false},
-        {{140, 140, RUNS}, {2, 1, 0}, 1, false},
-        {{140, 138, 140}, {1, 3, 2}, 1, true},
+        {{140, RUNS, SIGNAL + SIGKILL}, {1, 0, 2}, 2, 0},
+        {{140, RUNS, RUNS}, {1, 0, 0}, 0, 2},
+        {{140, 140, RUNS}, {2, 1, 0}, 1, 2},
+        {{140, 138, 140}, {1, 3, 2}, 1, 0},
+        {{140, SIGNAL + SIGABRT, RUNS}, {1, 2, 0}, 1, 1},
+        /* A peer of a lost rank may be aborted, and one that aborts by itself makes its peers end with 1. */
+        {{SIGNAL + SIGABRT, RUNS, RUNS}, {1, 0, 0}, 0, 1},
+        {{134, 1, RUNS}, {1, 2, 0}, 0, 1},
+        {{134, 1, 7}, {1, 2, 3}, 2, 0},
+        {{1, SIGNAL + SIGABRT, RUNS}, {1, 2, 0}, 0, 0},
+        {{SIGNAL + SIGABRT, SIGNAL + SIGKILL, RUNS}, {1, 2, 0}, 1, 0},
         /* What we stopped has only obeyed. */
-        {{9, SIGNAL + SIGTERM + STOPPED, SIGNAL + SIGKILL + STOPPED}, {1, 2, 3}, 0, true},
-        {{1 + STOPPED, 140, 2 + STOPPED}, {1, 2, 3}, 1, false},
-        {{143 + STOPPED, 143 + STOPPED, 143 + STOPPED}, {1, 2, 3}, -1, false},
+        {{9, SIGNAL + SIGTERM + STOPPED, SIGNAL + SIGKILL + STOPPED}, {1, 2, 3}, 0, 0},
+        {{1 + STOPPED, 140, 2 + STOPPED}, {1, 2, 3}, 1, 2},
+        {{143 + STOPPED, 143 + STOPPED, 143 + STOPPED}, {1, 2, 3}, -1, 2},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct exit_worker w[3];
-        bool sure;
+        int unsure;
         for (int r = 0; r < 3; r++)
             w[r] = worker(r, cases[i].how[r], cases[i].order[r]);
-        assert_int_equal(exit_root_cause(w, 3, &sure), cases[i].want);
-        assert_int_equal(sure, cases[i].sure);
+        assert_int_equal(exit_root_cause(w, 3, &unsure), cases[i].want);
+        assert_int_equal(unsure, cases[i].unsure);
     }
+}
+
+#define NONE EXIT_WORDS_NONE
+#define LOST EXIT_WORDS_LOST
+#define OWN EXIT_WORDS_OWN
+
+/* Rank 1 left an exception of its own and is held in its shutdown. Whichever of its peers ends first, in whichever of these
+ * ways and with whichever words: it is to blame unless the peer's end is its own. The same if it has ended when it is asked. */
+static void test_a_rank_that_raised(void **state)
+{
+    static const struct {
+        int how;
+        enum exit_words words;
+        bool own;
+    } ends[] = {
+        {SIGNAL + SIGABRT, NONE, false},
+        {SIGNAL + SIGABRT, LOST, false},
+        {134, NONE, false},
+        {1, NONE, false},
+        {1, LOST, false},
+        {140, NONE, false},
+        {140, OWN, false},
+        {1, OWN, true},
+        {SIGNAL + SIGABRT, OWN, true},
+        {7, NONE, true},
+        {SIGNAL + SIGKILL, NONE, true},
+        {SIGNAL + SIGSEGV, LOST, true},
+        {2, LOST, true},
+        {143, NONE, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        for (int peer = 0; peer <= 2; peer += 2) {
+            const int want = ends[i].own ? peer : 1;
+            struct exit_worker w[3];
+            int unsure;
+            for (int r = 0; r < 3; r++)
+                w[r] = worker(r, r == peer ? ends[i].how : RUNS, r == peer);
+            w[1].words = OWN;
+            w[peer].words = ends[i].words;
+            assert_int_equal(exit_accuse(w, 3, false, 77), !ends[i].own);
+            assert_int_equal(exit_root_cause(w, 3, &unsure), want);
+            assert_int_equal(unsure, 0);
+            assert_true(ends[i].own || (exit_status_code(w[1].status) == 1 && w[1].wall_ms == 77));
+            w[1].words = LOST; /* what it says later may be another's */
+            w[1].running = false;
+            w[1].stopped_by_us = true;
+            assert_int_equal(exit_root_cause(w, 3, &unsure), want);
+            w[1].status = 0; /* it ended well after all */
+            assert_int_equal(exit_root_cause(w, 3, &unsure), peer);
+        }
+}
+
+/* Another node's rank failed, and asks. */
+static void test_a_rank_that_raised_is_asked_for(void **state)
+{
+    struct exit_worker w[3] = {worker(0, RUNS, 0), worker(1, RUNS, 0), worker(2, RUNS, 0)};
+    int unsure;
+
+    (void)state;
+    assert_false(exit_accuse(w, 3, true, 5));
+    w[0].words = LOST;
+    w[2].words = OWN;
+    assert_false(exit_accuse(w, 3, false, 5)); /* nobody has failed */
+    assert_int_equal(exit_root_cause(w, 3, &unsure), -1);
+    assert_true(exit_accuse(w, 3, true, 5));
+    assert_int_equal(exit_root_cause(w, 3, &unsure), 2);
+    assert_int_equal(unsure, 0);
+    assert_true(exit_accuse(w, 3, true, 5)); /* again, while it runs */
+    w[2].running = false;
+    assert_false(exit_accuse(w, 3, true, 5));
+}
+
+#define FRAMES                                                                                               \
+    "Traceback (most recent call last):\n  File \"t.py\", line 30, in <module>\n    main()\n    ^^^^^^\n"
+#define CLOSED                                                                                               \
+    "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:561] Connection closed by peer\n"
+
+static void test_words_on_stderr(void **state)
+{
+    static const struct {
+        const char *tail;
+        enum exit_words want;
+    } cases[] = {
+        {"", NONE},
+        {"epoch 1\nloss: 3\n", NONE},
+        {FRAMES "ValueError: no such table\n", OWN},
+        {"7, in <module>\n    main()\n  File \"t.py\", line 7, in main\nKeyError\n[W123 x.cpp] destroy it\n",
+         OWN},
+        {"[rank3]: Traceback (most recent call last):\n[rank3]:   File \"t.py\", line 7, in main\n[rank3]:   "
+         "  f()\n"
+         "[rank3]: ValueError: no such table\n",
+         OWN},
+        {FRAMES "_queue.Empty\n", OWN},
+        /* What it is has not been printed yet. */
+        {FRAMES, NONE},
+        {FRAMES "Runtime", NONE},
+        {"[rank3]:   File \"t.py\", line 7, in main\n[rank3]: ", NONE},
+        {"[rank3]:   File \"t.py\", line 7, in main\n[rank3", NONE},
+        {"[rank3]:   File \"t.py\", line 7, in main\n[rank3]: \n", NONE},
+        {FRAMES CLOSED, LOST},
+        {FRAMES CLOSED "terminate called without an active exception\n", LOST},
+        {FRAMES CLOSED "\nThe above exception was the direct cause of:\n\n" FRAMES "Failed: step 3\n", LOST},
+        /* faulthandler's */
+        {"Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n  File \"t.py\", line 30 in "
+         "main\n\n"
+         "Extension modules: numpy\n",
+         NONE},
+        {"  File \"\n\n\nValueError: 3\n", NONE},
+        {"  indented\nValueError: 3\n", NONE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (exit_words_on_stderr(cases[i].tail) != cases[i].want)
+            fail_msg("%s", cases[i].tail);
 }
 
 static void test_codes(void **state)
@@ -244,6 +367,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_of_the_launcher_itself),
         cmocka_unit_test(test_root_cause),
+        cmocka_unit_test(test_a_rank_that_raised),
+        cmocka_unit_test(test_a_rank_that_raised_is_asked_for),
+        cmocka_unit_test(test_words_on_stderr),
         cmocka_unit_test(test_codes),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_as_pytorchs),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -77,12 +78,107 @@ static void test_one_that_fails_while_it_is_stopped(void **state)
     crew_release(&c);
 }
 
+#define OWN_FILE "echo '{\"message\": \"ValueError: no such table\"}' >$TORCHELASTIC_ERROR_FILE; "
+#define LOST_FILE                                                                                            \
+    "echo '{\"message\": \"RuntimeError: gloo/transport/tcp/pair.cc: Connection closed by peer\"}' "         \
+    ">$TORCHELASTIC_ERROR_FILE; "
+#define OWN_STDERR                                                                                           \
+    "printf '[rank1]: Traceback:\\n[rank1]:   File \"t.py\", line 1, in f\\n[rank1]: ValueError: no such "   \
+    "table\\n' >&2; "
+#define LOST_STDERR "echo 'RuntimeError: gloo/transport/tcp/pair.cc: Connection closed by peer' >&2; "
+#define HELD "touch $RAISED; sleep 1000; "
+#define WELL "trap 'exit 0' TERM; touch $RAISED; while :; do sleep 0.01; done; "
+
+/* Rank 1 does `first` and is held in its shutdown; rank 0, its peer, then ends. Who is to blame, on one node and on two? */
+static const struct {
+    const char *first, *then;
+    int rank, code;
+    bool nodes; /* on two as well */
+} HELD_CASES[] = {
+    {OWN_FILE HELD, "kill -ABRT $$", 1, 1, true},
+    {OWN_FILE HELD, LOST_FILE "exit 1", 1, 1, true},
+    {OWN_FILE HELD, "exit 140", 1, 1, false},
+    {OWN_STDERR HELD, "kill -ABRT $$", 1, 1, true},
+    {OWN_STDERR HELD, LOST_STDERR "exit 1", 1, 1, true},
+    /* Its own end, or rank 1 has not failed. */
+    {OWN_FILE HELD, "exit 3", 0, 3, true},
+    {OWN_FILE HELD, "kill -SEGV $$", 0, 139, false},
+    {HELD, "kill -ABRT $$", 0, 134, true},
+    {LOST_FILE HELD, "kill -ABRT $$", 0, 134, false},
+    {LOST_STDERR HELD, "kill -ABRT $$", 0, 134, false},
+    {OWN_FILE WELL, "kill -ABRT $$", 0, 134, false},
+};
+
+static void write_script(size_t i, char script[static 1024])
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/tmp/test-traceback-%d", (int)getpid());
+    remove(path);
+    setenv("RAISED", path, 1);
+    snprintf(script, 1024, "if [ $RANK = 1 ]; then %s fi; until [ -e $RAISED ]; do sleep 0.01; done; %s",
+             HELD_CASES[i].first, HELD_CASES[i].then);
+}
+
+static void expect_root(const struct run *r, size_t i)
+{
+    const char *root = strstr(buf_str(&r->err), "Root Cause");
+    char want[32];
+
+    snprintf(want, sizeof(want), "  rank      : %d ", HELD_CASES[i].rank);
+    if (!root || !strstr(root, want) ||
+        (HELD_CASES[i].rank == 1 && strstr(HELD_CASES[i].first, OWN_FILE) &&
+         !strstr(root, "ValueError: no such table")))
+        fail_msg("case %zu: %s", i, buf_str(&r->err));
+}
+
+static void test_a_rank_held_in_its_shutdown(void **state)
+{
+    char script[1024];
+
+    (void)state;
+    setenv("PTJ_TERMINATION_LOG", "/dev/null", 1); /* stderr comes through the launcher */
+    for (size_t i = 0; i < ARRAY_LEN(HELD_CASES); i++) {
+        struct run r;
+        write_script(i, script);
+        const int code = run_once(RUN_ARGS("--nproc-per-node=2", "--shutdown-timeout=0.4"), script, &r);
+        expect_root(&r, i);
+        assert_int_equal(code, HELD_CASES[i].code);
+        run_release(&r);
+    }
+}
+
+/* The other node's launcher asks. */
+static void test_a_rank_held_on_another_node(void **state)
+{
+    char script[1024];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(HELD_CASES); i++) {
+        struct crew c;
+        if (!HELD_CASES[i].nodes)
+            continue;
+        crew_open(&c, 2);
+        write_script(i, script);
+        crew_start_all(&c, RUN_ARGS("--nnodes=2", "--shutdown-timeout=0.4"), script);
+        for (int node = 0; node < 2; node++) {
+            const int code = crew_wait(&c, node);
+            expect_root(&c.runs[node], i);
+            assert_int_equal(code, node == HELD_CASES[i].rank ? HELD_CASES[i].code : 140);
+        }
+        crew_release(&c);
+    }
+    remove(getenv("RAISED"));
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_block),
         cmocka_unit_test(test_launcher_under_a_launcher),
         cmocka_unit_test(test_one_that_fails_while_it_is_stopped),
+        cmocka_unit_test(test_a_rank_held_in_its_shutdown),
+        cmocka_unit_test(test_a_rank_held_on_another_node),
     };
 
     if (argc != 2 || !(run_torchrun = realpath(argv[1], NULL)))

@@ -49,7 +49,7 @@ void play_hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t 
     play_hear_tied(q, ticket, 1, phase, now);
 }
 
-void play_failure(struct quorum *q, int64_t ticket, int code, bool unsure, int64_t now)
+void play_failure(struct quorum *q, int64_t ticket, int code, int unsure, int64_t now)
 {
     struct meeting_node n = {.phase = NODE_FAILED, .round = q->state.round, .beat = now + code, .nproc = 1};
 

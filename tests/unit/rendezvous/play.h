@@ -20,8 +20,8 @@ void play_hear_tied(struct quorum *q, int64_t ticket, int64_t tie, enum node_pha
 void play_hear(struct quorum *q, int64_t ticket, enum node_phase phase, int64_t now);
 void play_all(struct quorum *q, int n, enum node_phase phase, int64_t now);
 
-/* A rank of it ended with `code`; unsure: it only says that a peer was lost. */
-void play_failure(struct quorum *q, int64_t ticket, int code, bool unsure, int64_t now);
+/* A rank of it ended with `code`; unsure: as in meeting_cause. */
+void play_failure(struct quorum *q, int64_t ticket, int code, int unsure, int64_t now);
 
 /* The round runs, with these nodes in this order. */
 void play_expect(const struct quorum *q, int n, const int64_t *tickets);

@@ -57,7 +57,8 @@ static void test_the_largest_state_fits_the_store(void **state)
     (void)state;
     s = (struct meeting_state){
         .version = 9, .stage = STAGE_RUNNING, .keep_alive_ms = 5000, .n = MEETING_NODES_MAX};
-    s.hung = 1;
+    s.hung = s.asks = 1;
+    s.cause.unsure = 2;
     s.done = 8;
     s.number = s.cause.place = s.cause.number = INT64_MAX / 2;
     s.call = INT32_MAX;

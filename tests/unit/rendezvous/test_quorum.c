@@ -112,7 +112,7 @@ static void test_who_has_come_is_told(void **state)
     assert_true(quorum_step(&q, 29002));
     assert_false(quorum_tell(&q, 90000)); /* the round runs */
     /* The next round's count begins anew. */
-    play_failure(&q, 1, 7, false, 90000);
+    play_failure(&q, 1, 7, 0, 90000);
     assert_true(quorum_step(&q, 90000));
     assert_true(q.state.here == 0 && q.state.left_ms == 600000 && !quorum_tell(&q, 94999));
     quorum_release(&q);
@@ -191,7 +191,7 @@ static void test_failures_use_restarts_everywhere(void **state)
     (void)state;
     play_begin(&q, &play_fixed_2, 2);
     for (int i = 1; i <= 2; i++) {
-        play_failure(&q, i, 7, false, 40000);
+        play_failure(&q, i, 7, 0, 40000);
         assert_true(quorum_step(&q, 40000));
         assert_int_equal(q.state.stage, STAGE_FORMING);
         assert_int_equal(q.state.round, i);
@@ -201,7 +201,7 @@ static void test_failures_use_restarts_everywhere(void **state)
         assert_true(quorum_step(&q, 40000));
         PLAY_EXPECT(&q, 2, 1);
     }
-    play_failure(&q, 1, 3, false, 40001);
+    play_failure(&q, 1, 3, 0, 40001);
     assert_true(quorum_step(&q, 40001));
     assert_int_equal(q.state.end, END_FAILED);
     assert_int_equal(q.state.blame, 1);
@@ -215,7 +215,7 @@ static void test_a_wrong_usage_uses_no_restart(void **state)
 
     (void)state;
     play_begin(&q, &play_fixed_2, 2);
-    play_failure(&q, 1, 2, false, 40000);
+    play_failure(&q, 1, 2, 0, 40000);
     assert_true(quorum_step(&q, 40000));
     assert_int_equal(q.state.end, END_FAILED);
     assert_int_equal(q.state.restarts, 0);
@@ -231,23 +231,47 @@ static void test_root_cause_is_awaited(void **state)
     (void)state;
     c.restarts = 0;
     play_begin(&q, &c, 2);
-    play_failure(&q, 1, 140, true, 40000);
+    play_failure(&q, 1, 140, 2, 40000);
+    assert_int_equal(q.state.asks, 0);
+    assert_true(quorum_step(&q, 40000));
+    assert_int_equal(q.state.asks, 1); /* whether another node has a rank that has raised */
+    assert_int_equal(q.state.stage, STAGE_RUNNING);
     assert_false(quorum_step(&q, 40000));
     assert_true(quorum_next_ms(&q, 40000) == 40000 + QUORUM_ROOT_CAUSE_MS);
-    play_failure(&q, 2, 9, false, 40500);
+    play_failure(&q, 2, 9, 0, 40500);
     assert_true(quorum_step(&q, 40500));
     assert_int_equal(q.state.blame, 2);
     quorum_release(&q);
     play_begin(&q, &c, 2);
-    play_failure(&q, 2, 140, true, 40000);
-    assert_false(quorum_step(&q, 40000));
+    play_failure(&q, 2, 140, 2, 40000);
+    assert_true(quorum_step(&q, 40000));
+    assert_false(quorum_step(&q, 40999));
     assert_true(quorum_step(&q, 41000));
     assert_int_equal(q.state.blame, 2);
     quorum_release(&q);
+    /* All have told: of unsure ones the least, and nothing is waited for. */
+    play_begin(&q, &c, 2);
+    play_failure(&q, 2, 1, 2, 40000);
+    assert_true(quorum_step(&q, 40000));
+    play_failure(&q, 1, 134, 1, 40001);
+    assert_true(quorum_step(&q, 40001));
+    assert_int_equal(q.state.stage, STAGE_ENDED);
+    assert_int_equal(q.state.blame, 1);
+    quorum_release(&q);
+    /* The next round is not asked. */
+    c.restarts = 1;
+    play_begin(&q, &c, 2);
+    play_failure(&q, 2, 140, 2, 40000);
+    assert_true(quorum_step(&q, 40000));
+    assert_true(quorum_step(&q, 41000));
+    assert_int_equal(q.state.stage, STAGE_FORMING);
+    assert_int_equal(q.state.asks, 0);
+    c.restarts = 0;
+    quorum_release(&q);
     /* Of two sure ones the first. */
     play_begin(&q, &c, 2);
-    play_failure(&q, 2, 4, false, 40000);
-    play_failure(&q, 1, 5, false, 40000);
+    play_failure(&q, 2, 4, 0, 40000);
+    play_failure(&q, 1, 5, 0, 40000);
     assert_true(quorum_step(&q, 40000));
     assert_int_equal(q.state.blame, 2);
     quorum_release(&q);

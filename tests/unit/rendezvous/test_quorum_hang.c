@@ -177,12 +177,12 @@ static void test_a_failure_while_they_look(void **state)
 
     (void)state;
     begin(&q, &play_fixed_2, 2);
-    play_failure(&q, 2, 7, false, T0 + QUORUM_LOOK_MS);
+    play_failure(&q, 2, 7, 0, T0 + QUORUM_LOOK_MS);
     assert_true(quorum_step(&q, T0 + QUORUM_LOOK_MS));
     assert_true(q.state.stage == STAGE_FORMING && q.state.restarts == 1 && !q.state.hung);
     quorum_release(&q);
     begin(&q, &play_fixed_2, 2);
-    play_failure(&q, 2, 7, true, T0 + 10);
+    play_failure(&q, 2, 7, 2, T0 + 10);
     suspect(&q, 1, STRENGTH_UNKNOWN, 0, 0, T0 + 3000);
     expect_end(&q, 1, T0 + 3000);
 }
@@ -217,7 +217,7 @@ static void test_a_failure_before(void **state)
     (void)state;
     play_begin(&q, &play_fixed_2, 2);
     quiet(&q, 1, true, T0 + 1);
-    play_failure(&q, 2, 7, false, T0 + 2);
+    play_failure(&q, 2, 7, 0, T0 + 2);
     assert_true(quorum_step(&q, T0 + 2));
     assert_true(q.state.stage == STAGE_FORMING && q.state.restarts == 1);
     quorum_release(&q);

@@ -60,10 +60,11 @@ static void test_a_peer_is_gone(void **state)
     c.restarts = 0;
     for (int lost = 0; lost < 2; lost++) {
         play_begin(&q, &c, 2);
-        play_failure(&q, 2, 140, true, at + 4900);
+        play_failure(&q, 2, 140, 2, at + 4900);
+        assert_true(quorum_step(&q, at + 4900)); /* it asks the other */
         assert_false(quorum_step(&q, at + 4900));
         for (int64_t now = at + 5001; now < at + 15000; now += 333) {
-            play_failure(&q, 2, 140, true, now); /* its heartbeat */
+            play_failure(&q, 2, 140, 2, now); /* its heartbeat */
             assert_false(quorum_step(&q, now));
         }
         if (!lost)
@@ -139,7 +140,7 @@ static void test_a_loss_while_forming(void **state)
     (void)state;
     for (int leaves = 0; leaves < 2; leaves++) {
         play_begin(&q, &c, 3);
-        play_failure(&q, 3, 7, false, at);
+        play_failure(&q, 3, 7, 0, at);
         assert_true(quorum_step(&q, at));
         assert_int_equal(q.state.stage, STAGE_FORMING);
         play_hear(&q, 2, NODE_JOINING, at + 1);
@@ -227,7 +228,7 @@ static void test_failures_of_a_loss(void **state)
     c.restarts = 0;
     play_begin(&q, &c, 2);
     quorum_cut(&q, 1, 1, at);
-    play_failure(&q, 2, 1, false, at);
+    play_failure(&q, 2, 1, 0, at);
     assert_false(quorum_step(&q, at));
     assert_true(quorum_step(&q, at + QUORUM_CUT_MS));
     assert_int_equal(q.state.stage, STAGE_FORMING);
@@ -236,7 +237,7 @@ static void test_failures_of_a_loss(void **state)
     /* It was not gone: then the failure is what it seemed. */
     play_begin(&q, &c, 2);
     quorum_cut(&q, 1, 1, at);
-    play_failure(&q, 2, 1, false, at + 1);
+    play_failure(&q, 2, 1, 0, at + 1);
     assert_false(quorum_step(&q, at + 1));
     play_hear_tied(&q, 1, 2, NODE_RUNNING, at + 2);
     assert_true(quorum_step(&q, at + 2));
@@ -245,7 +246,7 @@ static void test_failures_of_a_loss(void **state)
     quorum_release(&q);
     /* First the failure, then the loss. */
     play_begin(&q, &c, 2);
-    play_failure(&q, 2, 1, false, at);
+    play_failure(&q, 2, 1, 0, at);
     quorum_cut(&q, 1, 1, at + 1);
     assert_true(quorum_step(&q, at + 1));
     assert_int_equal(q.state.end, END_FAILED);

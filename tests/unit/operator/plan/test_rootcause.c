@@ -103,6 +103,16 @@ static const struct row ROWS[] = {
      0, 2},
     {FAILURES WORKER(0, 3, "1 (pid: 10)") RECORD(LOST) ROOT WORKER(1, 2, "-9 (pid: 9)") NO_RECORD END, true,
      137, 9, 2},
+    /* An abort is its own, unless another worker left an exception. */
+    {FAILURES WORKER(0, 3, "-15 (pid: 10)") RECORD("ValueError: no label") ROOT WORKER(1, 2, "-6 (pid: 9)")
+         NO_RECORD END,
+     true, 1, 0, 3},
+    {FAILURES WORKER(0, 3, "1 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "-6 (pid: 9)") NO_RECORD END, true, 134,
+     6, 2},
+    {FAILURES WORKER(0, 3, "1 (pid: 10)") RECORD(LOST) ROOT WORKER(1, 2, "-6 (pid: 9)") NO_RECORD END, true,
+     134, 6, 2},
+    {FAILURES WORKER(0, 3, "-6 (pid: 10)") NO_RECORD ROOT WORKER(1, 2, "-15 (pid: 9)") NO_RECORD END, true,
+     134, 6, 3},
     /* A script may decode JSON, too. */
     {"    self.rows = json.load(fp)\njson.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char "
      "0)\n",
