@@ -79,7 +79,7 @@ static void say(struct nodes *n, enum node_phase phase)
     n->say.phase = phase;
     n->say.round = n->round;
     n->say.nproc = n->options->nproc;
-    n->say.wanted = n->options->is_static ? n->options->node_rank : -1;
+    n->say.wanted = n->options->meeting.order;
     put(n->say.role, sizeof(n->say.role), n->options->role);
     member_say(n->member, &n->say);
 }

@@ -78,7 +78,7 @@ struct meeting_node {
      * it ends, the store writes its number to "cut/<ticket>". */
     int64_t tie;
     int64_t nproc;        /* its ranks */
-    int64_t wanted;       /* the node rank that it asks for; -1: any */
+    int64_t wanted;       /* its fixed node rank, or else its place in the order of node ranks; -1: any */
     int64_t leaders;      /* 1: the leader and the store are in its process */
     int64_t port;         /* a free port for MASTER_PORT, in case it becomes node 0 */
     int64_t signal;       /* of NODE_LEAVING */

@@ -67,6 +67,38 @@ static void test_roles(void **state)
     crew_release(&c);
 }
 
+/* Whoever comes first: by the order that the operator gives, or else by address, as PyTorch's. */
+static void test_order_of_nodes(void **state)
+{
+    static const char *const at[] = {"--local-addr=127.0.0.10", "--local-addr=127.0.0.11",
+                                     "--local-addr=127.0.0.12"};
+
+    (void)state;
+    for (int given = 0; given < 2; given++) {
+        struct crew c;
+        crew_open(&c, 3);
+        c.host = 0;
+        for (int i = 0; i < 3; i++) {
+            const int node = (3 - i) % 3;
+            char order[4];
+            snprintf(order, sizeof(order), "%d", node);
+            if (given)
+                setenv("PTJ_NODE_ORDER", order, 1);
+            crew_start(&c, node, RUN_ARGS("--nnodes=3", at[given ? (3 - node) % 3 : node]),
+                       "echo node $GROUP_RANK rank $RANK order $PTJ_NODE_ORDER");
+            unsetenv("PTJ_NODE_ORDER");
+            usleep(50000); /* so that they come one by one */
+        }
+        for (int i = 0; i < 3; i++) {
+            char want[40];
+            snprintf(want, sizeof(want), "node %d rank %d order\n", i, i);
+            assert_int_equal(crew_wait(&c, i), 0);
+            assert_string_equal(buf_str(&c.runs[i].out), want);
+        }
+        crew_release(&c);
+    }
+}
+
 static void test_static_nodes(void **state)
 {
     struct crew c;
@@ -440,6 +472,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_nodes_of_different_sizes),
         cmocka_unit_test(test_static_nodes),
+        cmocka_unit_test(test_order_of_nodes),
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_root_cause_of_another_node),
         cmocka_unit_test(test_restarts_are_counted_over_all_nodes),
