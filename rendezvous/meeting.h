@@ -140,7 +140,7 @@ int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, str
 int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err) MUST_CHECK;
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
 
-/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it asks for a rank. Returns buf. */
+/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it has a rank or an order. Returns buf. */
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32]);
 
 #endif
