@@ -72,22 +72,6 @@ void watch_table_go(struct watch_table *s)
     say_all(s, &head, s->members, -1);
 }
 
-/* A rank may have left since. */
-static bool has_come(const struct watch_table *s, int r, uint64_t call)
-{
-    return call ? s->reported[r] >= call : s->by_rank[r] != NULL;
-}
-
-/* Ask all of which that is not known. */
-static void ask(struct watch_table *s, uint64_t call)
-{
-    const struct watch_head head = {.type = WATCH_QUERY};
-
-    for (int r = 0; r < s->world; r++)
-        if (s->gone && s->by_rank[r] && !has_come(s, r, call))
-            watch_slot_say(s->by_rank[r], &head, NULL);
-}
-
 /* "3, 5 and 2 more": the ranks that have not reported call t->query (0: that have not registered). */
 void watch_table_answer(struct watch_table *s, struct watch_slot *t)
 {
@@ -96,7 +80,7 @@ void watch_table_answer(struct watch_table *s, struct watch_slot *t)
     int n = 0;
 
     for (int r = 0; r < s->world; r++) {
-        if (r == t->rank || has_come(s, r, t->query))
+        if (r == t->rank || (t->query ? s->reported[r] >= t->query : s->by_rank[r] != NULL))
             continue;
         if (++n <= NAMED_MAX)
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", n > 1 ? ", " : "", r);
@@ -128,7 +112,8 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
         s->reported[t->rank] = head->seq;
         return true;
     case WATCH_QUERY:
-        ask(s, head->seq);
+        say_all(s, &(struct watch_head){.type = WATCH_QUERY}, NULL,
+                t->rank); /* who has reported says nothing */
         t->query = head->seq;
         t->answer_ms = clock_mono_ms() + GRACE_MS;
         return true;

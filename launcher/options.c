@@ -136,11 +136,9 @@ static int get_progress_timeout(const struct options_host *host, struct options 
 /* Without an order, or with one that cannot be, addresses decide. */
 static void get_order(const struct options_host *host, struct arena *a, struct options *o)
 {
-    const char *text = host->get(CONTRACT_ENV_NODE_ORDER);
-    int64_t order = -1;
+    const char *text = o->is_static ? NULL : host->get(CONTRACT_ENV_NODE_ORDER);
+    int64_t order = o->is_static ? o->node_rank : -1;
 
-    if (o->is_static || !o->meeting.needed)
-        return;
     if (text && *text && !sv_i64(sv_from(text), 0, OPTIONS_NODES_MAX - 1, &order))
         option_warn(o, a, CONTRACT_ENV_NODE_ORDER "=%.40s has no effect: expected 0..%d", text,
                     OPTIONS_NODES_MAX - 1);

@@ -139,7 +139,6 @@ static int get_static(const struct option_values *v, const char *host, int port,
         m->port = o->master_port > STORE_PORT_OFFSET ? o->master_port - STORE_PORT_OFFSET
                                                      : o->master_port + STORE_PORT_OFFSET;
     m->is_host = o->node_rank == 0;
-    m->order = o->node_rank;
     return 0;
 }
 

@@ -39,15 +39,8 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     q->last_call_ms = q->unsure_ms = 0;
 }
 
-static bool joins_before(const struct quorum_slot *a, const struct quorum_slot *b, bool fixed)
-{
-    if (fixed)
-        return a->node.wanted < b->node.wanted;
-    return a->node.leaders != b->node.leaders ? a->node.leaders : a->ticket < b->ticket;
-}
-
-/* Order of the node ranks, where they are not fixed. The leader's node stays node 0. Nodes without an order (-1) come last,
- * and those that claim the same one stand together: then addresses decide, as text, and tickets. */
+/* Order of the node ranks. The leader's node stays node 0. Nodes without an order (-1) come last, and those that claim the same
+ * one stand together: then addresses decide, as text, and tickets. Fixed ranks differ, and the leader has 0. */
 static int compare_ranks(const void *x, const void *y)
 {
     const struct quorum_slot *a = *(const struct quorum_slot *const *)x,
@@ -72,35 +65,19 @@ static int64_t first_with(const struct meeting_state *s, const struct quorum_slo
     return s->n;
 }
 
-/* Choose the members from the nodes that have joined, by fixed rank; else the leader's node and those that came first, so
- * that none loses its place to a newcomer. */
-static int64_t choose(const struct quorum *q, const struct quorum_slot **in)
-{
-    const struct quorum_slot *next;
-    int64_t n = 0;
-
-    for (; n < q->config.max; in[n++] = next) {
-        next = NULL;
-        for (int i = 0; i < q->n; i++) {
-            const struct quorum_slot *c = &q->slots[i];
-            if (quorum_joined(q, c) && (!n || joins_before(in[n - 1], c, q->config.fixed_ranks)) &&
-                (!next || joins_before(c, next, q->config.fixed_ranks)))
-                next = c;
-        }
-        if (!next)
-            break;
-    }
-    if (!q->config.fixed_ranks)
-        qsort(in, (size_t)n, sizeof(*in), compare_ranks);
-    return n;
-}
-
-static void begin(struct quorum *q)
+/* Choose the members from the nodes that have joined: the leader's, and those that came first, so that none loses its place to a
+ * newcomer. */
+static void choose(struct quorum *q)
 {
     const struct quorum_slot *in[MEETING_NODES_MAX];
     struct meeting_state *s = &q->state;
-    const int64_t n = choose(q, in);
+    int64_t n = 0;
 
+    for (int leads = 1; leads >= 0; leads--)
+        for (int i = 0; i < q->n && n < q->config.max; i++)
+            if (quorum_joined(q, &q->slots[i]) && q->slots[i].node.leaders == leads)
+                in[n++] = &q->slots[i];
+    qsort(in, (size_t)n, sizeof(*in), compare_ranks);
     s->master_port = q->config.master_port ? q->config.master_port : in[0]->node.port;
     snprintf(s->master_addr, sizeof(s->master_addr), "%s",
              q->config.master_addr ? q->config.master_addr : in[0]->node.addr);
@@ -184,7 +161,7 @@ static bool form_on(struct quorum *q, int64_t now_ms)
         q->last_call_ms = 0;
     else if (here >= q->config.max || (q->nobody_missing && here == living) ||
              (q->last_call_ms && now_ms >= q->last_call_ms)) {
-        begin(q);
+        choose(q);
         return true;
     } else if (!q->last_call_ms)
         q->last_call_ms = now_ms + q->config.last_call_ms;
