@@ -15,35 +15,42 @@ struct place {
     const char *pod, *container;
 };
 
-static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, struct place *ret,
-                     struct err *err)
+/* The pod called `pod`; NULL: that of the rank. */
+static int find(const struct trainjob *job, const char *pod, int64_t rank, struct arena *a, struct place *ret,
+                struct err *err)
 {
+    const struct ranks only = {.pod = pod};
     int64_t before = 0; /* ranks of the replicaSpecs in front */
 
     for (int i = 0; i < job->spec.n_replica_specs; i++) {
         const struct replica_spec *r = &job->spec.replica_specs[i];
-        const cJSON *pod = json_find(r->template, (const char *[]){"spec", NULL});
+        const cJSON *spec = json_find(r->template, (const char *[]){"spec", NULL});
         const int64_t n =
             rank ? ranks_per_pod(&job->spec, r) : 1; /* rank 0 is in the first pod, whatever n is */
+        int64_t index = pod || !n ? 0 : (rank - before) / n;
         if (!n)
             return err_set(
                 err, ERR_INVALID,
-                "--rank: procPerNode is %s, so which pod a rank is in is not known here: use kubectl "
-                "exec POD",
+                "--rank: procPerNode is %s, so which pod a rank is in is not known here: use --pod",
                 job->spec.torchrun.proc_per_node);
-        if (rank < before + r->replicas * n) {
-            ret->pod = naming_pod(a, job->name, r->type, (int)((rank - before) / n));
-            ret->container = json_str(trainjob_training_container(pod), "name");
+        while (pod && index < r->replicas && !ranks_have_pod(&only, job, r->type, (int32_t)index))
+            index++;
+        if (index < r->replicas) {
+            ret->pod = naming_pod(a, job->name, r->type, (int)index);
+            ret->container = json_str(trainjob_training_container(spec), "name");
             return 0;
         }
         before += r->replicas * n;
     }
-    return err_set(err, ERR_INVALID, "--rank: expected 0..%lld, got %lld", (long long)(before - 1),
-                   (long long)rank);
+    return pod ? err_set(err, ERR_INVALID, "--pod: %s has no such pod: it has %d pods", job->name,
+                         job->spec.pods)
+               : err_set(err, ERR_INVALID, "--rank: expected 0..%lld, got %lld", (long long)(before - 1),
+                         (long long)rank);
 }
 
-/* exec into a pod that does not run says little; this says what is the matter. */
-static int check_runs(struct session *s, const char *pod, struct err *err)
+/* exec into a pod that does not run says little; this says what is the matter. With `by_rank` the pod has to have its rank for sure. */
+static int check_pod(struct session *s, const struct trainjob *job, const char *pod, bool by_rank,
+                     struct err *err)
 {
     const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
     cleanup_json cJSON *object = NULL;
@@ -60,7 +67,7 @@ static int check_runs(struct session *s, const char *pod, struct err *err)
                        "around in a pod "
                        "that trains nothing, set spec.runMode.debug.enabled: true",
                        pod, phase ? phase : "unknown");
-    return 0;
+    return by_rank ? ranks_check_order(&job->spec, object, err) : 0;
 }
 
 static int enter(struct session *s, const struct args *a, const struct place *at, struct err *err)
@@ -88,9 +95,13 @@ static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
     cJSON *object = NULL;
+    const char *pod = args_text(a, "pod", NULL);
+    const bool by_rank = args_has(a, "rank");
     struct place at = {0};
     int64_t rank = 0;
 
+    if (pod && by_rank)
+        return err_set(err, ERR_INVALID, "--rank and --pod exclude each other");
     if (args_i64(a, "rank", 0, INT32_MAX, &rank, err) < 0 || session_job(s, a->operands[0], &object, err) < 0)
         return -1;
     cleanup_trainjob struct trainjob *job = trainjob_decode(object, err);
@@ -98,13 +109,15 @@ static int run(struct session *s, const struct args *a, struct err *err)
         return -1;
     if (job->spec_error)
         return err_set(err, ERR_INVALID, "the job's spec is invalid: %s", job->spec_error);
-    if (find_rank(job, rank, &arena, &at, err) < 0 || check_runs(s, at.pod, err) < 0)
+    if ((by_rank && ranks_check_order(&job->spec, NULL, err) < 0) ||
+        find(job, pod, rank, &arena, &at, err) < 0 || check_pod(s, job, at.pod, by_rank, err) < 0)
         return -1;
     return enter(s, a, &at, err);
 }
 
 static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N", "the rank whose pod is entered (default: 0)", NULL},
+    {"rank", 'r', "N", "the rank whose pod is entered, known as for `logs` (default: the first pod)", NULL},
+    {"pod", 0, "POD", "the pod that is entered: node-3, or its whole name", NULL},
     {0},
 };
 

@@ -1,9 +1,11 @@
 /* ranks.c - parse a list of ranks, and which pod each of them is in. */
 #include "cli/ranks.h"
 
+#include "common/contract.h"
 #include "common/json.h"
 #include "common/sv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static bool parse_range(struct sv part, int64_t *first, int64_t *last)
@@ -63,10 +65,22 @@ static bool wanted(const struct ranks *r, int64_t first, int64_t last)
     return r->n == 0;
 }
 
-bool ranks_have_pod(const struct ranks *r, const struct trainjob_spec *spec, const char *type, int32_t index)
+static bool is_pod(const char *name, const char *job, const char *type, int32_t index)
 {
+    char text[2 * DECODE_NAME_BYTES + 16];
+    const int own = snprintf(text, sizeof(text), "%.*s-", DECODE_NAME_BYTES, job);
+
+    snprintf(text + own, sizeof(text) - (size_t)own, "%s-%d", type, index);
+    return !name || !strcmp(name, text) || !strcmp(name, text + own);
+}
+
+bool ranks_have_pod(const struct ranks *r, const struct trainjob *job, const char *type, int32_t index)
+{
+    const struct trainjob_spec *spec = &job->spec;
     int64_t rank = 0;
 
+    if (!is_pod(r->pod, job->name, type, index))
+        return false;
     for (int t = 0; t < spec->n_replica_specs; t++) {
         const struct replica_spec *s = &spec->replica_specs[t];
         const int64_t n = processes(spec, s);
@@ -77,12 +91,41 @@ bool ranks_have_pod(const struct ranks *r, const struct trainjob_spec *spec, con
     return r->n == 0;
 }
 
-int ranks_count_pods(const struct ranks *r, const struct trainjob_spec *spec)
+int ranks_count_pods(const struct ranks *r, const struct trainjob *job)
 {
+    const struct trainjob_spec *spec = &job->spec;
     int pods = 0;
 
     for (int t = 0; t < spec->n_replica_specs; t++)
         for (int32_t i = 0; i < spec->replica_specs[t].replicas; i++)
-            pods += ranks_have_pod(r, spec, spec->replica_specs[t].type, i);
+            pods += ranks_have_pod(r, job, spec->replica_specs[t].type, i);
     return pods;
+}
+
+/* In any container: others may stand in front of the training container. */
+static bool knows_its_place(const cJSON *pod)
+{
+    const cJSON *container, *v;
+
+    cJSON_ArrayForEach(container, json_find(pod, (const char *[]){"spec", "containers", NULL}))
+        cJSON_ArrayForEach(v, json_find(container, (const char *[]){"env", NULL}))
+    {
+        const char *name = json_str(v, "name");
+        if (name && !strcmp(name, CONTRACT_ENV_NODE_ORDER))
+            return true;
+    }
+    return false;
+}
+
+int ranks_check_order(const struct trainjob_spec *spec, const cJSON *pod, struct err *err)
+{
+    const struct torchrun_config *t = &spec->torchrun;
+    const bool ours = t->launcher == LAUNCHER_TORCHKEEPER;
+
+    if (!t->enabled || spec->debug.enabled || t->rdzv_backend == RDZV_STATIC || spec->pods == 1 ||
+        (ours && (!pod || knows_its_place(pod))))
+        return 0;
+    return err_set(err, ERR_INVALID, "--rank: which pod has which ranks is not known here: %s; use --pod",
+                   ours ? "a pod is from before the operator's upgrade and has no " CONTRACT_ENV_NODE_ORDER
+                        : "the torchrun of the image gives them in its rendezvous");
 }

@@ -36,10 +36,11 @@ static int run(struct pods *p, struct flow *f, size_t len, int64_t deadline_ms, 
     return pods_flows(p, f, 1, &mine, NULL, NULL, deadline_ms, err);
 }
 
-/* The watch does not track messages, so the rank that a message waits for is named here. */
-static int failed(struct pods *p, const char *what, int rank, struct err *why, struct err *err)
+/* The watch does not track messages, so the rank that a message waits for is named here, unless another rank's deadline passed. */
+static int failed(struct pods *p, const char *what, int rank, int64_t deadline_ms, struct err *why,
+                  struct err *err)
 {
-    if (why->kind == ERR_TIMEOUT)
+    if (why->kind == ERR_TIMEOUT && host_left_ms(deadline_ms) == 0)
         err_set(why, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %d", what, rank);
     *err = *why;
     return host_fail(p->host, why);
@@ -62,7 +63,7 @@ int pods_send(struct collectives *c, const void *bytes, size_t len, int to, int6
         rc = run(p, &f, len, deadline_ms, &why);
     if (rc == 0)
         return 0;
-    return failed(p, "send", to, &why, err);
+    return failed(p, "send", to, deadline_ms, &why, err);
 }
 
 /* Wait for a link from rank `from`. A rank that has left may have sent before; then its link may still arrive. */
@@ -100,5 +101,5 @@ int pods_recv(struct collectives *c, void *bytes, size_t len, int from, int64_t 
         rc = run(p, &f, len, deadline_ms, &why);
     if (rc == 0)
         return 0;
-    return failed(p, "recv", from, &why, err);
+    return failed(p, "recv", from, deadline_ms, &why, err);
 }

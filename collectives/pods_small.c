@@ -88,12 +88,11 @@ int pods_reduce_small(struct pods *p, int type, const struct host_call *call, vo
 
 int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms, struct err *err)
 {
-    const struct host_call bare = *call;
     struct host *h = p->host;
     const uint32_t phase = h->phase;
     struct err why = {0};
 
-    if (host_phase(h, &bare, deadline_ms, err) < 0)
+    if (host_phase(h, call, deadline_ms, err) < 0)
         return -1;
     if (h->rank == 0) {
         uint32_t flags = 0;
@@ -101,8 +100,8 @@ int pods_agree(struct pods *p, const struct host_call *call, int64_t deadline_ms
         const struct chain_part part = {.src = h->src, .dst = &dst, .n_dst = 1};
         for (int r = 0; r < h->world; r++)
             h->src[r] = host_half(h, r, phase);
-        int rc = pods_is_small(p, 0) ? exchange(p, &bare, 0, &flags, deadline_ms, &why)
-                                     : pods_chain(p, &bare, &part, &flags, deadline_ms, &why);
+        int rc = pods_is_small(p, 0) ? exchange(p, call, 0, &flags, deadline_ms, &why)
+                                     : pods_chain(p, call, &part, &flags, deadline_ms, &why);
         if (rc < 0)
             return pods_fail(p, &why, err);
     }

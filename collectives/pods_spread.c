@@ -107,6 +107,7 @@ int pods_broadcast(struct collectives *c, void *bytes, size_t len, int root, int
         if (broadcast_chunk(p, &call, at == 0, (char *)bytes + at, host_least(HOST_HALF_BYTES, len - at),
                             deadline_ms, err) < 0)
             return -1;
+    watch_report(&p->watch); /* others may go on waiting for a rank that this one did not need */
     return 0;
 }
 

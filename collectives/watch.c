@@ -15,7 +15,7 @@ enum {
     SLICE_MS = 100,
     REASON_MS = 300,
     PARTING_MS = 500,
-    ANSWER_MS = 1000, /* the watch answers within 0.1 s, unless its process is stopped or its host lost */
+    ANSWER_MS = 1000, /* the watch answers within 0.2 s, unless its process is stopped or its host lost */
     READ_BYTES = 4096,
 };
 
@@ -30,6 +30,14 @@ static void say(struct watch *w, const struct watch_head *head, const void *body
         memcpy(out + sizeof(*head), body, head->len);
     if (w->fd >= 0)
         (void)send(w->fd, out, sizeof(*head) + head->len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void watch_report(struct watch *w)
+{
+    if (w->reported >= w->seq)
+        return;
+    w->reported = w->seq;
+    say(w, &(struct watch_head){.type = WATCH_REPORT, .seq = w->seq}, NULL);
 }
 
 static void set_failed(struct watch *w, uint64_t from, enum err_kind kind, const char *msg)
@@ -98,9 +106,11 @@ static bool hear(struct watch *w, const struct watch_head *head, const char *bod
             set_failed(w, head->seq, ERR_PEER, why);
         }
         return true;
+    case WATCH_QUERY:
+        watch_report(w);
+        return true;
     case WATCH_REGISTER:
     case WATCH_REPORT:
-    case WATCH_QUERY:
         break;
     }
     return false;
@@ -171,14 +181,6 @@ int watch_look(struct watch *w, const char *what, struct err *err)
     return 0;
 }
 
-void watch_report(struct watch *w)
-{
-    if (w->reported >= w->seq || w->in_message)
-        return;
-    w->reported = w->seq;
-    say(w, &(struct watch_head){.type = WATCH_REPORT, .seq = w->seq}, NULL);
-}
-
 int watch_timed_out(struct watch *w, const char *what, struct err *err)
 {
     const int64_t end_ms = clock_mono_ms() + ANSWER_MS;
@@ -196,7 +198,9 @@ int watch_timed_out(struct watch *w, const char *what, struct err *err)
     }
     if (!w->answered)
         return err_set(err, ERR_TIMEOUT,
-                       "%s: deadline passed while waiting for rank 0, which does not answer", what);
+                       w->orphaned ? "%s: deadline passed; rank 0 has left, which knew who is missing"
+                                   : "%s: deadline passed while waiting for rank 0, which does not answer",
+                       what);
     if (w->answer[0] == '\0')
         return err_set(err, ERR_TIMEOUT, "%s: deadline passed although every rank takes part", what);
     return err_set(err, ERR_TIMEOUT, "%s: deadline passed while waiting for rank %s", what, w->answer);

@@ -52,11 +52,12 @@ void watch_enter(struct watch *w, bool message);
  * `what` names the call. */
 int watch_look(struct watch *w, const char *what, struct err *err) MUST_CHECK;
 
-/* Report to the watch, once per call, that this rank waits in the current collective call. */
+/* Report to the watch, once per call, that this rank has come to the current collective call, or past the last one: once it has
+ * waited in it, or has ended a call whose end does not show that all ranks have come, and may do something else for long. */
 void watch_report(struct watch *w);
 
 /* The deadline has passed: ask the watch which ranks are missing. ERR_TIMEOUT names them; or the failure that
- * arrives meanwhile. Takes 0.1 s, or 1 s when rank 0 does not answer. Always -1. */
+ * arrives meanwhile. Takes 0.2 s, or 1 s when rank 0 does not answer. Always -1. */
 int watch_timed_out(struct watch *w, const char *what, struct err *err);
 
 /* A connection to a peer broke, and *err says so: wait up to 0.3 s for the watch to report why, which replaces

@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-    GRACE_MS = 100, /* delay of an answer, for reports of ranks whose deadline passes at the same time */
-    NAMED_MAX = 8,  /* ranks listed by number in an answer; the others are counted */
+    GRACE_MS =
+        200,       /* delay of an answer, for reports: a rank that waits looks every 100 ms (HOST_SLICE_MS) */
+    NAMED_MAX = 8, /* ranks listed by number in an answer; the others are counted */
 };
 
 static void say_all(struct watch_table *s, const struct watch_head *head, const void *body, int but)
@@ -79,7 +80,7 @@ void watch_table_answer(struct watch_table *s, struct watch_slot *t)
     int n = 0;
 
     for (int r = 0; r < s->world; r++) {
-        if (r == t->rank || (s->by_rank[r] && s->reported[r] >= t->query))
+        if (r == t->rank || (t->query ? s->reported[r] >= t->query : s->by_rank[r] != NULL))
             continue;
         if (++n <= NAMED_MAX)
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%d", n > 1 ? ", " : "", r);
@@ -111,11 +112,14 @@ bool watch_table_hear(struct watch_table *s, struct watch_slot *t, const struct 
         s->reported[t->rank] = head->seq;
         return true;
     case WATCH_QUERY:
+        say_all(s, &(struct watch_head){.type = WATCH_QUERY}, NULL,
+                t->rank); /* who has reported says nothing */
         t->query = head->seq;
         t->answer_ms = clock_mono_ms() + GRACE_MS;
         return true;
     case WATCH_LEAVE:
         t->left = true;
+        s->reported[t->rank] = head->seq;
         out.rank = (uint32_t)t->rank;
         out.len = 0;
         say_all(s, &out, NULL, t->rank);

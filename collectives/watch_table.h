@@ -32,7 +32,7 @@ struct watch_table {
     uint8_t token[WATCH_TOKEN_BYTES];
     struct member *members;      /* [world] */
     struct watch_slot **by_rank; /* [world] NULL: not connected */
-    uint64_t *reported;          /* [world] the latest call that each has reported to wait in */
+    uint64_t *reported;          /* [world] the latest call that each has come to, as was reported */
     struct watch_slot **slots;   /* [max_slots] */
     int n_slots, max_slots;
     _Atomic uint32_t unauthenticated;

@@ -16,12 +16,12 @@ enum watch_type {
     WATCH_REGISTER = 1, /* rank to watch: struct watch_register */
     WATCH_REFUSED,      /* watch to rank: kind, body: why the registration is refused */
     WATCH_GO,           /* watch to rank: all have registered; body: struct member[world] */
-    WATCH_REPORT,       /* rank to watch: it waits in call `seq` */
-    WATCH_QUERY,        /* rank to watch: which ranks do not wait in call `seq` yet? */
-    WATCH_ANSWER,       /* watch to rank: body: their numbers as text, empty: none */
-    WATCH_LEAVE,        /* both directions: `rank` closes its table, after `seq` calls */
-    WATCH_LOST,         /* watch to rank: `rank` has disconnected without WATCH_LEAVE */
-    WATCH_FAIL,         /* both directions: the table of `rank` failed in call `seq`: kind, body: why */
+    WATCH_REPORT,       /* rank to watch: it has come to call `seq` */
+    WATCH_QUERY, /* rank to watch: which ranks have not come to call `seq`? watch to rank: to which have you? */
+    WATCH_ANSWER, /* watch to rank: body: their numbers as text, empty: none */
+    WATCH_LEAVE,  /* both directions: `rank` closes its table, after `seq` calls */
+    WATCH_LOST,   /* watch to rank: `rank` has disconnected without WATCH_LEAVE */
+    WATCH_FAIL,   /* both directions: the table of `rank` failed in call `seq`: kind, body: why */
 };
 
 struct watch_head {
@@ -41,6 +41,6 @@ struct watch_register {
 };
 
 static const uint64_t WATCH_MAGIC = 0x3168637461774b54; /* "TKwatch1" */
-enum { WATCH_VERSION = 2 };
+enum { WATCH_VERSION = 3 };
 
 #endif

@@ -87,7 +87,7 @@ static bool is_own(const char *variable)
     static const char *const own[] = {"TORCHELASTIC_ERROR_FILE=",     CONTRACT_ENV_TERMINATION_LOG "=",
                                       CONTRACT_ENV_KEPT_DATA "=",     CONTRACT_ENV_RANK_STATE "=",
                                       CONTRACT_ENV_PROGRESS_PORT "=", CONTRACT_ENV_PROGRESS_TIMEOUT "=",
-                                      CONTRACT_ENV_ATTEMPT "="};
+                                      CONTRACT_ENV_ATTEMPT "=",       CONTRACT_ENV_NODE_ORDER "="};
 
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (same_variable(variable, own[i]))

@@ -79,7 +79,7 @@ static void say(struct nodes *n, enum node_phase phase)
     n->say.phase = phase;
     n->say.round = n->round;
     n->say.nproc = n->options->nproc;
-    n->say.wanted = n->options->is_static ? n->options->node_rank : -1;
+    n->say.wanted = n->options->meeting.order;
     put(n->say.role, sizeof(n->say.role), n->options->role);
     member_say(n->member, &n->say);
 }
@@ -103,7 +103,7 @@ static void join(struct nodes *n, int64_t round)
     release_port(n);
     n->round = round;
     n->started = n->told = false;
-    n->spare_ms = n->view->state.stage == STAGE_RUNNING ? clock_mono_ms() + n->options->meeting.join_ms : 0;
+    n->spare_until_ms = clock_mono_ms() + n->options->meeting.join_ms;
     /* Only node 0 needs the port; if this node becomes it without one, agent_start_round fails. */
     if (machine_hold_port(&port, &n->held, &ignored) < 0)
         port = 0;
@@ -136,9 +136,11 @@ static void start(struct nodes *n, int at, struct env_round *identity)
     say(n, NODE_RUNNING);
 }
 
-static bool spare_too_long(const struct nodes *n)
+int64_t nodes_spare_ms(const struct nodes *n)
 {
-    return n->spare_ms && clock_mono_ms() >= n->spare_ms;
+    const struct meeting_state *s = &n->view->state;
+
+    return s->stage == STAGE_RUNNING && n->round > s->round ? n->spare_until_ms : INT64_MAX;
 }
 
 enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *begun)
@@ -146,7 +148,7 @@ enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *
     const struct meeting_state *s = &n->view->state;
 
     *begun = false;
-    if (n->view->link == MEMBER_LOST || s->stage == STAGE_ENDED || spare_too_long(n))
+    if (n->view->link == MEMBER_LOST || s->stage == STAGE_ENDED || clock_mono_ms() >= nodes_spare_ms(n))
         return NODES_END;
     if (n->view->link != MEMBER_IN || !s->version)
         return NODES_WAIT;
@@ -167,10 +169,9 @@ enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *
 
 int nodes_wait_ms(const struct nodes *n)
 {
-    if (!n->spare_ms)
-        return -1;
-    int64_t left = n->spare_ms - clock_mono_ms();
-    return left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
+    const int64_t until_ms = nodes_spare_ms(n), left = until_ms - clock_mono_ms();
+
+    return until_ms == INT64_MAX ? -1 : left <= 0 ? 0 : left > INT_MAX ? INT_MAX : (int)left;
 }
 
 bool nodes_must_stop(const struct nodes *n)

@@ -25,7 +25,7 @@ struct nodes {
     bool started;             /* its ranks have been started */
     bool told;                /* its failure has been reported */
     int held;                 /* a socket that reserves the port offered for MASTER_PORT; -1: none */
-    int64_t spare_ms;         /* deadline of waiting for a place while a round runs; 0: not waiting */
+    int64_t spare_until_ms; /* of the wait for a place in the next round while one runs: see nodes_spare_ms */
     char master_addr[MEETING_NAME_BYTES];
 };
 
@@ -42,6 +42,9 @@ void nodes_look(struct nodes *n);
  * wait for the next change. NODES_END: the run has ended, or this node is out of it. *begun is true once after a
  * round of this node has ended and a new one forms; view->state.why then says why. */
 enum nodes_step nodes_gather(struct nodes *n, struct env_round *identity, bool *begun);
+
+/* When this node stops waiting for a place; INT64_MAX: it does not wait for one, or no round runs. */
+int64_t nodes_spare_ms(const struct nodes *n);
 
 /* How long the agent may sleep in NODES_WAIT; -1 for ever. */
 int nodes_wait_ms(const struct nodes *n);

@@ -133,6 +133,18 @@ static int get_progress_timeout(const struct options_host *host, struct options 
     return 0;
 }
 
+/* Without an order, or with one that cannot be, addresses decide. */
+static void get_order(const struct options_host *host, struct arena *a, struct options *o)
+{
+    const char *text = o->is_static ? NULL : host->get(CONTRACT_ENV_NODE_ORDER);
+    int64_t order = o->is_static ? o->node_rank : -1;
+
+    if (text && *text && !sv_i64(sv_from(text), 0, OPTIONS_NODES_MAX - 1, &order))
+        option_warn(o, a, CONTRACT_ENV_NODE_ORDER "=%.40s has no effect: expected 0..%d", text,
+                    OPTIONS_NODES_MAX - 1);
+    o->meeting.order = (int)order;
+}
+
 /* PyTorch's launcher then reads a pipe, where ranks that hang are reported. */
 static void warn_of_timer(const struct options_host *host, struct arena *a, struct options *o)
 {
@@ -174,6 +186,7 @@ int options_parse(int argc, char *const *argv, const struct options_host *host, 
         get_program(&v, host, options_is_launch(argv[0]), &o, err) < 0)
         return -1;
     get_signals(&v, a, &o);
+    get_order(host, a, &o);
     warn_of_timer(host, a, &o);
     if ((int64_t)o.nnodes * o.nproc > OPTIONS_WORLD_MAX)
         return err_set(err, ERR_INVALID, "--nnodes x --nproc-per-node: more than %d ranks",

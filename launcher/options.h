@@ -100,6 +100,7 @@ struct options_meeting {
     const char *host; /* of the store */
     int port;
     int is_host; /* 1: this node hosts the store, 0: it does not; -1: not given */
+    int order;   /* the node rank (static), or this node's place in their order; -1: not given */
     const char *local_addr;
     int64_t join_ms, last_call_ms, keep_alive_ms;
     int keep_alive_attempts;

@@ -86,6 +86,6 @@ void waiting_say(const struct waiting *w, const struct nodes *n, int64_t now_ms,
             text_add(out, WAITING_BYTES, " (%s)", n->view->err.msg);
     } else if (!running)
         say_forming(w, n->options, s, now_ms, out);
-    else if (!ended_here && n->spare_ms)
-        add_limit(out, n->spare_ms, now_ms);
+    else if (!ended_here)
+        add_limit(out, nodes_spare_ms(n), now_ms);
 }

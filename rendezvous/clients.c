@@ -285,7 +285,7 @@ void clients_turn(struct clients *s, const struct pollfd *pfds, int n)
             struct client *c = s->list[i];
             if (!c || (pass == 1 && !c->waiting))
                 continue;
-            if (serve(s, c, pass == 0 || c->waiting ? pfds[i].revents : 0))
+            if (serve(s, c, pfds[i].revents))
                 continue;
             if (!c->silent)
                 will_apply(&c->will, &s->table);

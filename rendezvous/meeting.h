@@ -78,7 +78,7 @@ struct meeting_node {
      * it ends, the store writes its number to "cut/<ticket>". */
     int64_t tie;
     int64_t nproc;        /* its ranks */
-    int64_t wanted;       /* the node rank that it asks for; -1: any */
+    int64_t wanted;       /* its fixed node rank, or else its place in the order of node ranks; -1: any */
     int64_t leaders;      /* 1: the leader and the store are in its process */
     int64_t port;         /* a free port for MASTER_PORT, in case it becomes node 0 */
     int64_t signal;       /* of NODE_LEAVING */
@@ -142,7 +142,7 @@ int meeting_get_node(const char *text, size_t len, struct meeting_node *ret, str
 int meeting_put_state(const struct meeting_state *s, struct buf *out, struct err *err) MUST_CHECK;
 int meeting_get_state(const char *text, size_t len, struct meeting_state *ret, struct err *err) MUST_CHECK;
 
-/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it asks for a rank. Returns buf. */
+/* The node's name for messages: "node 10.0.0.7", or "node 3 (10.0.0.7)" when it has a rank or an order. Returns buf. */
 const char *meeting_node_name(const struct meeting_node *n, char buf[static MEETING_NAME_BYTES + 32]);
 
 #endif

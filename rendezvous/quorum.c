@@ -4,6 +4,7 @@
 #include "rendezvous/quorum_slots.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -15,6 +16,7 @@ static void finish(struct quorum *q, enum meeting_end end, int64_t blame, const 
     s->end = end;
     s->blame = blame;
     s->version++;
+    q->last_call_ms = 0;
     snprintf(s->why, sizeof(s->why), "%s", why);
 }
 
@@ -37,49 +39,51 @@ static void form(struct quorum *q, bool nobody_missing, const char *why, int64_t
     q->last_call_ms = q->unsure_ms = 0;
 }
 
-static bool wanted_before(const struct quorum_slot *a, const struct quorum_slot *b, bool fixed)
+/* Order of the node ranks. The leader's node stays node 0. Nodes without an order (-1) come last, and those that claim the same
+ * one stand together: then addresses decide, as text, and tickets. Fixed ranks differ, and the leader has 0. */
+static int compare_ranks(const void *x, const void *y)
 {
-    if (fixed)
-        return a->node.wanted < b->node.wanted;
-    return a->node.leaders != b->node.leaders ? a->node.leaders : a->ticket < b->ticket;
+    const struct quorum_slot *a = *(const struct quorum_slot *const *)x,
+                             *b = *(const struct quorum_slot *const *)y;
+    const uint64_t of_a = (uint64_t)a->node.wanted, of_b = (uint64_t)b->node.wanted;
+    const int at = strcmp(a->node.addr, b->node.addr);
+
+    if (a->node.leaders != b->node.leaders)
+        return a->node.leaders ? -1 : 1;
+    if (of_a != of_b)
+        return of_a < of_b ? -1 : 1;
+    return at ? at : a->ticket < b->ticket ? -1 : a->ticket > b->ticket;
 }
 
-/* The first member with this role, which the next member has. roles: of the members. */
-static int64_t first_with(const struct meeting_state *s, const char *const *roles, const char *role)
+/* The first member with this role, which the next member has. */
+static int64_t first_with(const struct meeting_state *s, const struct quorum_slot *const *in,
+                          const char *role)
 {
     for (int64_t i = 0; i < s->n; i++)
-        if (s->members[i].role == i && strcmp(roles[i], role) == 0)
+        if (s->members[i].role == i && strcmp(in[i]->node.role, role) == 0)
             return i;
     return s->n;
 }
 
-/* Choose the members from the nodes that have joined: by fixed rank; else the leader's node first, so that it
- * stays node 0, then by ticket. */
+/* Choose the members from the nodes that have joined: the leader's, and those that came first, so that none loses its place to a
+ * newcomer. */
 static void choose(struct quorum *q)
 {
+    const struct quorum_slot *in[MEETING_NODES_MAX];
     struct meeting_state *s = &q->state;
-    const struct quorum_slot *last = NULL, *next;
-    const char *roles[MEETING_NODES_MAX];
+    int64_t n = 0;
 
-    for (s->n = 0; s->n < q->config.max; s->n++, last = next) {
-        next = NULL;
-        for (int i = 0; i < q->n; i++) {
-            const struct quorum_slot *c = &q->slots[i];
-            if (quorum_joined(q, c) && (!last || wanted_before(last, c, q->config.fixed_ranks)) &&
-                (!next || wanted_before(c, next, q->config.fixed_ranks)))
-                next = c;
-        }
-        if (!next)
-            break;
-        if (s->n == 0) {
-            s->master_port = q->config.master_port ? q->config.master_port : next->node.port;
-            snprintf(s->master_addr, sizeof(s->master_addr), "%s",
-                     q->config.master_addr ? q->config.master_addr : next->node.addr);
-        }
-        roles[s->n] = next->node.role;
-        s->members[s->n] =
-            (struct meeting_member){next->ticket, next->node.nproc, first_with(s, roles, next->node.role)};
-    }
+    for (int leads = 1; leads >= 0; leads--)
+        for (int i = 0; i < q->n && n < q->config.max; i++)
+            if (quorum_joined(q, &q->slots[i]) && q->slots[i].node.leaders == leads)
+                in[n++] = &q->slots[i];
+    qsort(in, (size_t)n, sizeof(*in), compare_ranks);
+    s->master_port = q->config.master_port ? q->config.master_port : in[0]->node.port;
+    snprintf(s->master_addr, sizeof(s->master_addr), "%s",
+             q->config.master_addr ? q->config.master_addr : in[0]->node.addr);
+    for (s->n = 0; s->n < n; s->n++)
+        s->members[s->n] = (struct meeting_member){in[s->n]->ticket, in[s->n]->node.nproc,
+                                                   first_with(s, in, in[s->n]->node.role)};
     s->stage = STAGE_RUNNING;
     s->version++;
     q->last_call_ms = 0; /* else quorum_next_ms would return a past time until the round ends */

@@ -134,7 +134,7 @@ static void wait_for_job(struct follow *f)
 static bool is_ours(const struct follow *f, const struct pod *pod)
 {
     return !strcmp(pod->owner_uid, f->job->uid) &&
-           ranks_have_pod(&f->options->ranks, &f->job->spec, pod->type, pod->index);
+           ranks_have_pod(&f->options->ranks, f->job, pod->type, pod->index);
 }
 
 static void see_pod(struct follow *f, const struct pod *pod)
@@ -155,11 +155,15 @@ static void see_pod(struct follow *f, const struct pod *pod)
 
 static void on_pod(void *ctx, const cJSON *object)
 {
-    struct err unreadable;
-    struct pod *pod = pod_decode(object, &unreadable);
+    struct follow *f = ctx;
+    struct err err;
+    struct pod *pod = pod_decode(object, &err);
 
-    if (pod)
-        see_pod(ctx, pod);
+    if (pod && f->options->ranks.n && !strcmp(pod->owner_uid, f->job->uid) &&
+        ranks_check_order(&f->job->spec, object, &err) < 0)
+        end_with(f, &err);
+    else if (pod)
+        see_pod(f, pod);
     pod_free(pod);
 }
 

@@ -23,6 +23,7 @@ static int read_options(const struct args *a, struct follow_options *o, struct e
         return err_set(err, ERR_INVALID, "--follow and --no-follow exclude each other");
     if (args_has(a, "rank") && ranks_parse(args_text(a, "rank", ""), &o->ranks, err) < 0)
         return -1;
+    o->ranks.pod = args_text(a, "pod", NULL);
     if (args_has(a, "since") && span_parse("since", args_text(a, "since", ""), &o->feed.since_s, err) < 0)
         return -1;
     return args_i64(a, "tail", 0, TAIL_MAX, &o->feed.tail, err);
@@ -42,15 +43,18 @@ static int print_earlier(const struct trainjob *job, struct err *err)
 
 static int check_count(const struct trainjob *job, const struct ranks *r, struct err *err)
 {
-    const int pods = ranks_count_pods(r, &job->spec);
+    const int pods = ranks_count_pods(r, job);
 
+    if (r->n && !job->spec_error && ranks_check_order(&job->spec, NULL, err) < 0)
+        return -1;
     if (pods > FOLLOW_PODS_MAX)
-        return err_set(err, ERR_INVALID,
-                       "%s has %d pods, and the logs of %d can be read at once: choose some with --rank",
-                       job->name, pods, FOLLOW_PODS_MAX);
-    if (!pods && r->n && !job->spec_error)
-        return err_set(err, ERR_INVALID, "--rank: %s has no such rank: it has %d pods", job->name,
-                       job->spec.pods);
+        return err_set(
+            err, ERR_INVALID,
+            "%s has %d pods, and the logs of %d can be read at once: choose some with --rank or --pod",
+            job->name, pods, FOLLOW_PODS_MAX);
+    if (!pods && (r->n || r->pod) && !job->spec_error)
+        return err_set(err, ERR_INVALID, "--%s: %s has no such %s: it has %d pods", r->pod ? "pod" : "rank",
+                       job->name, r->pod ? "pod" : "rank", job->spec.pods);
     return 0;
 }
 
@@ -71,7 +75,8 @@ static int run_logs(struct session *s, const struct args *a, struct err *err)
 }
 
 static const struct verb_option OPTIONS[] = {
-    {"rank", 'r', "N,M-K", "only the pods that have these ranks, pod 0 having the first ones", NULL},
+    {"rank", 'r', "N,M-K", "only the pods that have these ranks, the first pod having the first ones", NULL},
+    {"pod", 0, "POD", "only this pod, as its lines name it: node-3, or the whole name", NULL},
     {"follow", 'f', NULL, "go on until the job has ended (this is the default)", NULL},
     {"no-follow", 0, NULL, "print what is there now, and end", NULL},
     {"tail", 0, "LINES", "begin with the last so many lines of each pod", NULL},
@@ -95,10 +100,13 @@ const struct verb VERB_LOGS = {
         "restarts and over a lost API server, and ends when the job has ended: with 0 if it succeeded, with "
         "1 if it "
         "failed; with --no-follow the exit status is 0 when all was read.\n"
-        "Up to 64 pods are read at once; of a larger job --rank chooses some. Under a rendezvous ranks are "
-        "given as "
-        "pods join, so a pod may run other ranks than --rank takes it for; the launcher's own prefix and "
-        "`kubectl ptj why` tell which.\n"
+        "Up to 64 pods are read at once; of a larger job --rank or --pod chooses some. With the operator's "
+        "own launcher, with "
+        "rdzvBackend static and without torchrun the pods have their ranks in the order of replicaSpecs and "
+        "indices "
+        "(while an elastic job lacks a pod, those behind it move up). The torchrun of an image gives ranks "
+        "in its "
+        "rendezvous, in another order: then --rank is refused.\n"
         "Pods of an earlier attempt are deleted with their logs. What the job's status kept of them "
         "--previous "
         "prints.",

@@ -158,6 +158,8 @@ static void add_launcher_env(struct planner *p, const struct slot *s, struct env
         add_env(e, CONTRACT_ENV_PROGRESS_PORT, arena_printf(p->a, "%d", CONTRACT_PROGRESS_PORT));
         add_env(e, CONTRACT_ENV_ATTEMPT, arena_printf(p->a, "%d", p->st.attempt));
     }
+    if (p->spec->torchrun.rdzv_backend == RDZV_C10D && desired_launcher_runs(p))
+        add_env(e, CONTRACT_ENV_NODE_ORDER, arena_printf(p->a, "%d", s->order));
     if (timeout->set)
         add_env(e, CONTRACT_ENV_PROGRESS_TIMEOUT, arena_printf(p->a, "%lld", (long long)timeout->v));
 }

@@ -276,7 +276,8 @@ static void test_names(void **state)
 }
 
 #define TWO_PODS                                                                                             \
-    "{\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":2},\"replicaSpecs\":[{\"type\":\"node\","         \
+    "{\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":2,\"rdzvBackend\":\"static\"},\"replicaSpecs\":[" \
+    "{\"type\":\"node\","                                                                                    \
     "\"replicas\":2,\"template\":{\"spec\":{\"containers\":[{\"name\":\"side\",\"image\":\"i\"},"            \
     "{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}"
 
@@ -285,8 +286,13 @@ static void test_names(void **state)
     ",\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":"                \
     "{\"limits\":{\"nvidia.com/gpu\":" gpus "}}}]}}}"
 #define GPU_PODS(procs)                                                                                      \
-    "{\"torchrunConfig\":{\"enabled\":true,\"procPerNode\":\"" procs                                         \
+    "{\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"Torchkeeper\",\"procPerNode\":\"" procs            \
     "\"},\"replicaSpecs\":[" OF_GPUS("master", "1", "4") "," OF_GPUS("worker", "2", "2") "]}"
+
+#define IMAGES_TORCHRUN                                                                                      \
+    "{\"torchrunConfig\":{\"enabled\":true},\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,"            \
+    "\"template\":{"                                                                                         \
+    "\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}]}"
 
 static void test_debug(void **state)
 {
@@ -313,6 +319,22 @@ static void test_debug(void **state)
     ptj_put_job(p, "c", GPU_PODS("cpu"), "{}");
     ptj_expect(p, RUN("debug", "c", "--rank=1"), 1, NULL, "procPerNode is cpu");
     ptj_expect(p, RUN("debug", "c"), 1, NULL, "the pod c-master-0 does not exist now");
+    ptj_expect(p, RUN("debug", "c", "--rank=0", "--pod=master-0"), 1, NULL, "exclude each other");
+    ptj_expect(p, RUN("debug", "c", "--pod=worker-2"), 1, NULL, "--pod: c has no such pod: it has 3 pods");
+    fake_put(p->server, PODS "/c-worker-1", "{\"status\":{\"phase\":\"Running\"}}");
+    ptj_expect(p, RUN("debug", "c", "--pod=worker-1"), 0, "exec -i c-worker-1 -c c -- sh", NULL);
+    ptj_expect(p, RUN("debug", "c", "--pod=c-worker-1"), 0, "exec -i c-worker-1 -c c -- sh", NULL);
+    fake_put(p->server, PODS "/b-worker-0", "{\"status\":{\"phase\":\"Running\"}}");
+    ptj_expect(p, RUN("debug", "b", "--rank=5"), 1, NULL, "a pod is from before the operator's upgrade");
+    fake_put(
+        p->server, PODS "/b-worker-0",
+        "{\"status\":{\"phase\":\"Running\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"env\":[{\"name\":"
+        "\"PTJ_NODE_ORDER\",\"value\":\"1\"}]}]}}");
+    ptj_expect(p, RUN("debug", "b", "--rank=5"), 0, "exec -i b-worker-0 -c c -- sh", NULL);
+    ptj_put_job(p, "d", IMAGES_TORCHRUN, "{}");
+    ptj_expect(p, RUN("debug", "d", "-r0"), 1, NULL,
+               "the torchrun of the image gives them in its rendezvous");
+    ptj_expect(p, RUN("debug", "d"), 1, NULL, "the pod d-node-0 does not exist now");
     ptj_expect(p, RUN("debug", "none"), 1, NULL, "there is no training job \"none\"");
     unlink("bin/kubectl");
     setenv("PATH", "bin", 1);

@@ -4,7 +4,10 @@
 #include "common/clock.h"
 #include "test.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The first name server of resolv.conf is dead: the answer is the second's, after the resolver's own timeout. */
 static int look_late(void *arg, const char *host, const char *service, const struct addrinfo *hints,
@@ -36,10 +39,81 @@ static void test_a_late_name_server_only_delays(void **state)
     watch_server_stop(server);
 }
 
+enum { ASKS, MOVES_DATA, ABSENT, LEAVES, IN_MESSAGE, N_RANKS };
+
+struct looker {
+    struct watch w;
+    int rank, port;
+    _Atomic bool ready, over;
+};
+
+static const uint8_t TOKEN[WATCH_TOKEN_BYTES] = {8};
+
+static void join(struct looker *l)
+{
+    const struct member me = {.per_group = N_RANKS, .local = l->rank};
+    struct err err = {0};
+    cleanup_resolver struct resolver *at = resolver_new("127.0.0.1", l->port);
+
+    assert_int_equal(watch_join(&l->w, at, l->rank, N_RANKS, TOKEN, &me, clock_mono_ms() + 60000, &err),
+                     WATCH_JOINED);
+    if (l->rank != ABSENT)
+        watch_enter(&l->w, false);
+    if (l->rank == IN_MESSAGE)
+        watch_enter(&l->w, true);
+}
+
+/* It looks, but never waits: whenever it looks there are data to move. */
+static void *look_on(void *arg)
+{
+    struct looker *l = arg;
+    struct err err;
+
+    join(l);
+    if (l->rank == LEAVES)
+        watch_close(&l->w, true);
+    l->ready = true;
+    while (!l->over && l->rank != LEAVES && (l->rank == ABSENT || watch_look(&l->w, "all_reduce", &err) == 0))
+        usleep(5000);
+    if (l->rank != LEAVES)
+        watch_close(&l->w, true);
+    return NULL;
+}
+
+/* Nobody has reported: who is in the call, or past it, or has left after it, is not missing. */
+static void test_only_the_absent_is_missing(void **state)
+{
+    struct err err = {0};
+    struct looker l[N_RANKS];
+    pthread_t threads[N_RANKS];
+
+    (void)state;
+    struct watch_server *server = watch_server_start(N_RANKS, TOKEN, &err);
+    assert_non_null(server);
+    for (int i = 0; i < N_RANKS; i++) {
+        l[i] = (struct looker){.rank = i, .port = watch_server_port(server)};
+        if (i != ASKS)
+            assert_int_equal(pthread_create(&threads[i], NULL, look_on, &l[i]), 0);
+    }
+    join(&l[ASKS]);
+    for (int i = 1; i < N_RANKS; i++)
+        while (!l[i].ready)
+            usleep(1000);
+    assert_int_equal(watch_timed_out(&l[ASKS].w, "all_reduce", &err), -1);
+    assert_string_equal(err.msg, "all_reduce: deadline passed while waiting for rank 2");
+    for (int i = 1; i < N_RANKS; i++) {
+        l[i].over = true;
+        pthread_join(threads[i], NULL);
+    }
+    watch_close(&l[ASKS].w, true);
+    watch_server_stop(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_late_name_server_only_delays),
+        cmocka_unit_test(test_only_the_absent_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -64,6 +65,38 @@ static void test_roles(void **state)
         assert_non_null(strstr(buf_str(&c.runs[i].out), nodes[i].want));
     }
     crew_release(&c);
+}
+
+/* Whoever comes first: by the order that the operator gives, or else by address, as PyTorch's. */
+static void test_order_of_nodes(void **state)
+{
+    static const char *const at[] = {"--local-addr=127.0.0.10", "--local-addr=127.0.0.11",
+                                     "--local-addr=127.0.0.12"};
+
+    (void)state;
+    for (int given = 0; given < 2; given++) {
+        struct crew c;
+        crew_open(&c, 3);
+        c.host = 0;
+        for (int i = 0; i < 3; i++) {
+            const int node = (3 - i) % 3;
+            char order[4];
+            snprintf(order, sizeof(order), "%d", node);
+            if (given)
+                setenv("PTJ_NODE_ORDER", order, 1);
+            crew_start(&c, node, RUN_ARGS("--nnodes=3", at[given ? (3 - node) % 3 : node]),
+                       "echo node $GROUP_RANK rank $RANK order $PTJ_NODE_ORDER");
+            unsetenv("PTJ_NODE_ORDER");
+            usleep(50000); /* so that they come one by one */
+        }
+        for (int i = 0; i < 3; i++) {
+            char want[40];
+            snprintf(want, sizeof(want), "node %d rank %d order\n", i, i);
+            assert_int_equal(crew_wait(&c, i), 0);
+            assert_string_equal(buf_str(&c.runs[i].out), want);
+        }
+        crew_release(&c);
+    }
 }
 
 static void test_static_nodes(void **state)
@@ -302,6 +335,94 @@ static void test_nodes_come_and_go(void **state)
     crew_release(&c);
 }
 
+/* A run whose last node came while a round ran: at once, or after it had waited for a place. */
+struct life {
+    struct crew c;
+    bool spare, fails; /* how it came; and whether a rank of node 0 fails then, or its own rank ends first */
+    int last;
+};
+
+static void begin_life(struct life *l)
+{
+    static const char script[] =
+        "touch world$WORLD_SIZE; echo $WORLD_SIZE.$TORCHELASTIC_RESTART_COUNT >>rounds; "
+        "while [ ! -e go ]; do sleep 0.01; done; touch over; "
+        "[ ! -e fail ] || { rm fail; exit 5; }";
+    const char *const *args = RUN_ARGS("--nnodes=1:2", "--max-restarts=1");
+
+    crew_open(&l->c, 3);
+    l->c.conf = "join_timeout=1.5,last_call_timeout=0.1";
+    for (l->last = 0; l->last < (l->spare ? 3 : 2); l->last++) {
+        crew_start(&l->c, l->last, args, script);
+        if (l->last < 2)
+            assert_true(run_wait_file(&l->c.runs[l->last], l->last ? "world2" : "world1"));
+    }
+    l->last--;
+    if (l->spare) {
+        run_wait_threads(&l->c.runs[2]);
+        run_remove(&l->c.runs[0], "rounds");
+        kill(l->c.runs[1].pid, SIGTERM);
+        assert_int_equal(crew_wait(&l->c, 1), 143);
+    }
+    assert_true(run_wait_file(&l->c.runs[l->last], "world2"));
+}
+
+static long ticks_of(pid_t pid)
+{
+    char path[64], text[1024] = "";
+    unsigned long user = 0, system = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_non_null(fgets(text, sizeof(text), f));
+    fclose(f);
+    assert_int_equal(
+        sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
+        2);
+    return (long)(user + system);
+}
+
+static void expect_file(const struct run *r, const char *pattern, const char *want);
+
+static void end_life(struct life *l)
+{
+    struct run *first = &l->c.runs[0], *last = &l->c.runs[l->last];
+
+    if (l->fails)
+        run_touch(first, "fail");
+    run_touch(l->fails ? first : last, "go");
+    assert_true(run_wait_file(l->fails ? first : last, "over"));
+    usleep(100000);
+    run_touch(l->fails ? last : first, "go");
+    assert_int_equal(crew_wait(&l->c, 0), 0);
+    assert_int_equal(crew_wait(&l->c, l->last), 0);
+    expect_file(last, "rounds", l->fails ? "2.0\n2.1\n" : "2.0\n");
+    crew_release(&l->c);
+}
+
+/* Long after join_timeout a node that joined a running run is one like any other. */
+static void test_a_node_that_joined_stays(void **state)
+{
+    struct life lives[4];
+    long ticks = 0;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        lives[i] = (struct life){.spare = i & 1, .fails = i & 2};
+        begin_life(&lives[i]);
+    }
+    usleep(1600000);
+    for (int i = 0; i < 4; i++)
+        ticks -= ticks_of(lives[i].c.runs[lives[i].last].pid);
+    usleep(300000);
+    for (int i = 0; i < 4; i++)
+        ticks += ticks_of(lives[i].c.runs[lives[i].last].pid);
+    assert_in_range(ticks, 0, sysconf(_SC_CLK_TCK) / 10); /* they sleep */
+    for (int i = 0; i < 4; i++)
+        end_life(&lives[i]);
+}
+
 static void expect_file(const struct run *r, const char *pattern, const char *want)
 {
     cleanup_buf struct buf text = BUF_INIT(4096);
@@ -351,6 +472,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_of_nodes_of_different_sizes),
         cmocka_unit_test(test_static_nodes),
+        cmocka_unit_test(test_order_of_nodes),
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_root_cause_of_another_node),
         cmocka_unit_test(test_restarts_are_counted_over_all_nodes),
@@ -361,6 +483,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_another_run_at_the_endpoint),
         cmocka_unit_test(test_a_program_that_is_missing_on_one_node),
         cmocka_unit_test(test_nodes_come_and_go),
+        cmocka_unit_test(test_a_node_that_joined_stays),
         cmocka_unit_test(test_output_and_orphans_of_each_node),
     };
 

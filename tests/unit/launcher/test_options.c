@@ -136,6 +136,17 @@ static void test_values_from_the_environment(void **state)
         assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
         assert_non_null(strstr(err.msg, "TORCHKEEPER_PROGRESS_TIMEOUT="));
     }
+    for (int i = 0; i < 6; i++) { /* the last one is right */
+        const char *const orders[][2] = {{"PTJ_NODE_ORDER=-1"}, {"PTJ_NODE_ORDER=2000"},
+                                         {"PTJ_NODE_ORDER=1x"}, {"PTJ_NODE_ORDER= 1"},
+                                         {"PTJ_NODE_ORDER="},   {"PTJ_NODE_ORDER=1999"}};
+        fake_env = orders[i];
+        parse_ok(&a, &o, WORDS("torchrun", "--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=h", "p"));
+        assert_int_equal(o.meeting.order, i == 5 ? 1999 : -1);
+        assert_int_equal(o.warnings, i < 4);
+        parse_ok(&a, &o, WORDS("torchrun", "--nnodes=2", "--node-rank=1", "--rdzv-endpoint=h:1", "p"));
+        assert_true(o.meeting.order == 1 && o.warnings == 0);
+    }
     fake_env = WORDS("PET_MAX_RESTARTS=many");
     assert_int_equal(parse(&a, &o, &err, 0, WORDS("torchrun", "p")), -1);
     assert_non_null(strstr(err.msg, "PET_"));

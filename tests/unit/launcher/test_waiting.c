@@ -102,12 +102,11 @@ static void for_a_place_and_for_ranks(void **state)
     f->view.link = MEMBER_IN;
     f->view.state = (struct meeting_state){.version = 5, .stage = STAGE_RUNNING, .round = 3};
     f->nodes.round = 4;
-    f->nodes.spare_ms = 301000;
+    f->nodes.spare_until_ms = 301000;
     expect(f, 11000,
            "rendezvous at job-0:29400: waiting for a place among the nodes of the run for 10 s; gives up in "
            "290 s");
     f->nodes.round = 3;
-    f->nodes.spare_ms = 0;
     f->nodes.started = true;
     expect(f, 71000,
            "rendezvous at job-0:29400: waiting for the ranks of the other nodes, those of this one have "

@@ -1,8 +1,10 @@
 /* test_quorum.c - who is in a round and how a run ends. */
+#include "../seed.h"
 #include "play.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -54,6 +56,15 @@ static void test_last_call(void **state)
     assert_true(quorum_step(&q, 30100));
     PLAY_EXPECT(&q, 2, 1, 3);
     assert_true(quorum_next_ms(&q, 30100) == 35100); /* heartbeats: the call is over */
+    quorum_release(&q);
+    /* It ends with the run as well. */
+    quorum_init(&q, &c, 0);
+    play_all(&q, 2, NODE_JOINING, 100);
+    assert_false(quorum_step(&q, 100));
+    play_hear(&q, 2, NODE_LEAVING, 200);
+    assert_true(quorum_step(&q, 200));
+    assert_int_equal(q.state.end, END_SIGNAL);
+    assert_true(quorum_next_ms(&q, 40000) == 45000);
     quorum_release(&q);
     /* Full: nothing is waited for. One that has no place waits. */
     quorum_init(&q, &c, 0);
@@ -335,6 +346,105 @@ static void test_a_node_is_told_to_go(void **state)
     quorum_release(&q);
 }
 
+/* Node `id` of a drawn run: where it stands in the order, its address, and when it came. */
+struct drawn {
+    int order, address;
+    int64_t ticket;
+};
+
+static void join_drawn(struct quorum *q, const struct drawn *d, bool leads, int64_t beat)
+{
+    struct meeting_node n = {.phase = NODE_JOINING,
+                             .round = q->state.round + (q->state.stage == STAGE_RUNNING),
+                             .beat = beat,
+                             .nproc = 1,
+                             .wanted = d->order,
+                             .leaders = leads};
+
+    snprintf(n.addr, sizeof(n.addr), "10.0.0.%d", d->address);
+    quorum_hear(q, d->ticket, &n, 1);
+}
+
+/* As text, "10.0.0.10" is before "10.0.0.9". */
+static bool address_before(int a, int b)
+{
+    char x[12], y[12];
+
+    snprintf(x, sizeof(x), "%d", a);
+    snprintf(y, sizeof(y), "%d", b);
+    return strcmp(x, y) < 0;
+}
+
+static bool drawn_before(const struct drawn *a, const struct drawn *b)
+{
+    if ((a->order < 0) != (b->order < 0))
+        return b->order < 0;
+    if (a->order != b->order)
+        return a->order < b->order;
+    return a->address != b->address ? address_before(a->address, b->address) : a->ticket < b->ticket;
+}
+
+static void expect_drawn(const struct quorum *q, struct drawn *d, int n, int leader)
+{
+    struct drawn want[16] = {d[leader]};
+    int k = 1;
+
+    for (int i = 0; i < n; i++)
+        for (int at = i == leader ? 0 : k++; at > 0; at--) {
+            const bool moves = at > 1 && drawn_before(&d[i], &want[at - 1]);
+            want[at] = moves ? want[at - 1] : d[i];
+            at = moves ? at : 1;
+        }
+    assert_int_equal(q->state.stage, STAGE_RUNNING);
+    assert_int_equal(q->state.n, n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(q->state.members[i].ticket, want[i].ticket);
+}
+
+/* However nodes come: the leader's first, then by the order that they were given, by address, by arrival. Some orders are
+ * missing, or claimed twice. A node that is lost leaves no gap. */
+static void test_order_of_node_ranks(void **state)
+{
+    uint64_t rnd = seed_of_run();
+
+    (void)state;
+    for (int run = 0; run < 400; run++) {
+        const int n = 2 + run % 15, kind = run / 15 % 3; /* an order; none; some */
+        struct quorum_config c = play_elastic(1, n);
+        struct drawn d[16];
+        struct quorum q;
+        for (int i = 0; i < n; i++)
+            d[i] = (struct drawn){.ticket = i + 1};
+        for (int i = 0; i < n; i++) {
+            rnd = rnd * 6364136223846793005u + 1442695040888963407u;
+            const int other = (int)(rnd >> 33) % (i + 1);
+            d[i].order = d[other].order, d[i].address = d[other].address;
+            d[other].order = d[other].address = i;
+        }
+        for (int i = 0; i < n && kind; i++) {
+            rnd = rnd * 6364136223846793005u + 1442695040888963407u;
+            d[i].order = kind == 1 || rnd >> 63 ? -1 : d[i].order / 2;
+            d[i].address = kind == 2 && rnd >> 62 & 1 ? 7 : d[i].address;
+        }
+        const int leader = (int)(rnd >> 33) % n;
+        quorum_init(&q, &c, 0);
+        for (int i = 0; i < n; i++)
+            join_drawn(&q, &d[i], i == leader, 1);
+        assert_true(quorum_step(&q, 1));
+        expect_drawn(&q, d, n, leader);
+        const int gone = (leader + 1) % n;
+        quorum_cut(&q, d[gone].ticket, 1, 2);
+        assert_true(quorum_step(&q, 2 + QUORUM_CUT_MS));
+        d[gone] = d[n - 1];
+        for (int i = 0; i < n - 1; i++)
+            join_drawn(&q, &d[i], d[i].ticket == leader + 1, 2);
+        (void)quorum_step(&q, 3 + QUORUM_CUT_MS);
+        (void)quorum_step(&q, 3 + QUORUM_CUT_MS + c.last_call_ms);
+        expect_drawn(&q, d, n - 1, leader == n - 1 ? gone : leader);
+        quorum_release(&q);
+    }
+}
+
 static void numbered(struct quorum *q, int64_t ticket, int64_t rank)
 {
     struct meeting_node n = {.phase = NODE_JOINING,
@@ -404,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_a_node_comes),
         cmocka_unit_test(test_a_node_is_told_to_go),
         cmocka_unit_test(test_fixed_ranks),
+        cmocka_unit_test(test_order_of_node_ranks),
         cmocka_unit_test(test_a_launcher_that_cannot_start_its_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -328,8 +328,46 @@ static void test_refused(void **state)
     ptj_expect(p, RUN("logs", "j", "--rank=2"), 1, NULL, "--rank: j has no such rank: it has 2 pods");
     ptj_expect(p, RUN("logs", "j", "--since=soon"), 1, NULL, "--since: expected a time such as 90s");
     ptj_expect(p, RUN("logs", "j", "-f", "--no-follow"), 1, NULL, "exclude each other");
+    ptj_expect(p, RUN("logs", "j", "--pod=node-2"), 1, NULL, "--pod: j has no such pod: it has 2 pods");
     put_job(p, 65, "{}");
     ptj_expect(p, RUN("logs", "j"), 1, NULL, "j has 65 pods, and the logs of 64 can be read at once");
+}
+
+static void put_place(struct ptj *p, int index)
+{
+    char spec[160];
+
+    snprintf(
+        spec, sizeof(spec),
+        "{\"containers\":[{\"name\":\"main\",\"env\":[{\"name\":\"PTJ_NODE_ORDER\",\"value\":\"%d\"}]}]}",
+        index);
+    ptj_put_pod(p, index, 0, spec,
+                "{\"phase\":\"Succeeded\",\"containerStatuses\":[{\"name\":\"main\",\"state\":" ENDED "}]}");
+}
+
+/* Of nodes that meet in a rendezvous. */
+static void test_ranks_by_rendezvous(void **state)
+{
+#define MEETS(launcher)                                                                                      \
+    "{\"torchrunConfig\":{\"enabled\":true,\"launcher\":\"" launcher                                         \
+    "\",\"procPerNode\":2},\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":2,\"template\":{\"spec\":{"     \
+    "\"containers\":[{\"name\":\"main\",\"image\":\"i\"}]}}}]}"
+    struct ptj *p = *state;
+
+    put_ended(p, "Succeeded");
+    ptj_put_job(p, "j", MEETS("Image"), "{\"phase\":\"Succeeded\"}");
+    ptj_expect(
+        p, RUN("logs", "j", "--rank=2"), 1, NULL,
+        "--rank: which pod has which ranks is not known here: the torchrun of the image gives them in its "
+        "rendezvous; use --pod");
+    expect_out(p, RUN("logs", "j", "--pod=node-0"), 0, "[node-0] a1\n[node-0] a2\n");
+    expect_out(p, RUN("logs", "j", "--pod", "j-node-0", "--tail=1"), 0, "[node-0] a2\n");
+    ptj_put_job(p, "j", MEETS("Torchkeeper"), "{\"phase\":\"Succeeded\"}");
+    put_place(p, 1);
+    ptj_expect(p, RUN("logs", "j", "--rank=2"), 1, "", "a pod is from before the operator's upgrade");
+    put_place(p, 0);
+    expect_out(p, RUN("logs", "j", "--rank=0-1", "--tail=1"), 0, "[node-0] a2\n");
+    expect_out(p, RUN("logs", "j", "--rank=2", "--tail=1"), 0, "[node-1] \x1b[2J[default0]:b2\n");
 }
 
 static void test_many(void **state)
@@ -443,6 +481,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(test_lost_server, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_deleted_unseen, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_refused, ptj_setup, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_ranks_by_rendezvous, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_many, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_previous, ptj_setup, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_broken_pipe, ptj_setup, ptj_teardown),
