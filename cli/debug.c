@@ -3,7 +3,7 @@
 #include "cli/ranks.h"
 
 #include "common/json.h"
-#include "operator/api/trainjob.h"
+#include "operator/api/pod.h"
 #include "operator/plan/naming.h"
 
 #include <string.h>
@@ -11,18 +11,13 @@
 
 enum { COMMAND_MAX = 512 };
 
-struct place {
-    const char *pod, *container;
-};
-
-static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, struct place *ret,
+static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, const char **ret_pod,
                      struct err *err)
 {
     int64_t before = 0; /* ranks of the replicaSpecs in front */
 
     for (int i = 0; i < job->spec.n_replica_specs; i++) {
         const struct replica_spec *r = &job->spec.replica_specs[i];
-        const cJSON *pod = json_find(r->template, (const char *[]){"spec", NULL});
         const int64_t n =
             rank ? ranks_per_pod(&job->spec, r) : 1; /* rank 0 is in the first pod, whatever n is */
         if (!n)
@@ -32,8 +27,7 @@ static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, 
                 "exec POD",
                 job->spec.torchrun.proc_per_node);
         if (rank < before + r->replicas * n) {
-            ret->pod = naming_pod(a, job->name, r->type, (int)((rank - before) / n));
-            ret->container = json_str(trainjob_training_container(pod), "name");
+            *ret_pod = naming_pod(a, job->name, r->type, (int)((rank - before) / n));
             return 0;
         }
         before += r->replicas * n;
@@ -43,17 +37,16 @@ static int find_rank(const struct trainjob *job, int64_t rank, struct arena *a, 
 }
 
 /* exec into a pod that does not run says little; this says what is the matter. */
-static int check_runs(struct session *s, const char *pod, struct err *err)
+static int read_running(struct session *s, const char *pod, cJSON **ret, struct err *err)
 {
     const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
-    cleanup_json cJSON *object = NULL;
 
-    if (session_call(s, &r, &object, err) < 0)
+    if (session_call(s, &r, ret, err) < 0)
         return err->kind == ERR_NOT_FOUND
                    ? err_set(err, ERR_NOT_FOUND,
                              "the pod %s does not exist now: kubectl ptj watch shows the job", pod)
                    : -1;
-    const char *phase = json_str(json_find(object, (const char *[]){"status", NULL}), "phase");
+    const char *phase = json_str(json_find(*ret, (const char *[]){"status", NULL}), "phase");
     if (!phase || strcmp(phase, "Running") != 0)
         return err_set(err, ERR_INVALID,
                        "the pod %s does not run, its phase is %.20s: kubectl ptj why explains it; to look "
@@ -63,7 +56,8 @@ static int check_runs(struct session *s, const char *pod, struct err *err)
     return 0;
 }
 
-static int enter(struct session *s, const struct args *a, const struct place *at, struct err *err)
+static int enter(struct session *s, const struct args *a, const char *pod, const char *container,
+                 struct err *err)
 {
     static const char *const SHELL[] = {"sh", "-c", "command -v bash >/dev/null && exec bash || exec sh"};
     const char *words[COMMAND_MAX + 16] = {"exec", "-i"};
@@ -73,9 +67,9 @@ static int enter(struct session *s, const struct args *a, const struct place *at
         return err_set(err, ERR_INVALID, "a command of more than %d words", COMMAND_MAX);
     if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         words[n++] = "-t";
-    words[n++] = at->pod;
+    words[n++] = pod;
     words[n++] = "-c";
-    words[n++] = at->container;
+    words[n++] = container;
     words[n++] = "--";
     for (int i = 1; i < a->n_operands; i++)
         words[n++] = a->operands[i];
@@ -87,8 +81,9 @@ static int enter(struct session *s, const struct args *a, const struct place *at
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
+    cleanup_json cJSON *pod = NULL;
     cJSON *object = NULL;
-    struct place at = {0};
+    const char *name = NULL;
     int64_t rank = 0;
 
     if (args_i64(a, "rank", 0, INT32_MAX, &rank, err) < 0 || session_job(s, a->operands[0], &object, err) < 0)
@@ -98,9 +93,9 @@ static int run(struct session *s, const struct args *a, struct err *err)
         return -1;
     if (job->spec_error)
         return err_set(err, ERR_INVALID, "the job's spec is invalid: %s", job->spec_error);
-    if (find_rank(job, rank, &arena, &at, err) < 0 || check_runs(s, at.pod, err) < 0)
+    if (find_rank(job, rank, &arena, &name, err) < 0 || read_running(s, name, &pod, err) < 0)
         return -1;
-    return enter(s, a, &at, err);
+    return enter(s, a, name, json_str(pod_training_container(pod), "name"), err);
 }
 
 static const struct verb_option OPTIONS[] = {

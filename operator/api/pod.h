@@ -19,6 +19,9 @@
 #define LABEL_TEMPLATE_HASH "batch.tensorstack.dev/template-hash"
 #define LABEL_OWNER_NAME "tensorstack.dev/owner-name"
 
+/* Annotation of a job's pod: the name of its training container. */
+#define ANNOTATION_TRAINING_CONTAINER "batch.tensorstack.dev/training-container"
+
 /* Annotation of the TensorBoard Deployment: a hash of what its spec was made from. */
 #define ANNOTATION_SPEC_HASH "batch.tensorstack.dev/spec-hash"
 
@@ -60,6 +63,10 @@ struct pod {
     /* The first init container that failed, sidecars excepted; if none did, the first that waits. */
     struct pod_container init;
 };
+
+/* The training container in the spec of a pod, borrowed: the one that its annotation names. A pod without the annotation, or
+ * without such a container: as in a template. A mesh's webhook may have put its own container before, between or behind. */
+const cJSON *pod_training_container(const cJSON *object);
 
 /* `object` is borrowed for the call. */
 struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;

@@ -36,13 +36,15 @@ static char *uid_of(struct ptj *p, const char *path)
     return strdup(json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid"));
 }
 
-/* The job's pod of this index, with these volumes, conditions and container state. */
+/* The job's pod of this index, into which a mesh has put its proxy, with these volumes, conditions and container state. */
 static void put_pod_of(struct ptj *p, int index, const char *volumes, const char *status)
 {
     char spec[512];
 
-    snprintf(spec, sizeof(spec), "{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"main\"}],\"volumes\":%s}",
-             volumes);
+    snprintf(
+        spec, sizeof(spec),
+        "{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"main\"}],\"volumes\":%s}",
+        volumes);
     ptj_put_pod(p, index, 0, spec, status);
 }
 
@@ -90,10 +92,12 @@ static void put_failed(struct ptj *p)
     cleanup_free char *status = NULL;
 
     ptj_put_job(p, "j", SPEC, "{\"phase\":\"Running\"}");
-    put_pod(p, "[]",
-            "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
-            "\"exitCode\":1,"
-            "\"reason\":\"Error\"}}}]}");
+    put_pod(
+        p, "[]",
+        "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"running\":{}}},"
+        "{\"name\":\"main\",\"state\":{\"terminated\":{"
+        "\"exitCode\":1,"
+        "\"reason\":\"Error\"}}}]}");
     cleanup_free char *uid = uid_of(p, CORE "/pods/j-node-0");
     assert_true(
         asprintf(
