@@ -185,6 +185,11 @@ static void test_node(void **state)
     refuse(p, "/nodes");
     expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the right to get nodes"));
     fake_plan_fault(p->server, NULL);
+    put_pod(p, "[]",
+            "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
+            "\"exitCode\":255,"
+            "\"reason\":\"Unknown\"}}}]}");
+    expect(p, RUN("why", "j"), RUN("Running: the node n1 lost the container", "exit code 255"));
 }
 
 /* The pod that waits stands behind two full pages of pods that run. */
