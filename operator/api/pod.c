@@ -224,15 +224,24 @@ const cJSON *pod_training_container(const cJSON *object)
 /* containerStatuses come in the order of names, not of the spec: look ours up by its name. */
 static void read_containers(const cJSON *object, const cJSON *status, struct pod *p)
 {
+    struct pod_container beside = {.state = CONTAINER_NONE};
     const cJSON *c;
 
     p->training.name = or_empty(json_str(pod_training_container(object), "name"));
     cJSON_ArrayForEach(c, member(status, "containerStatuses"))
     {
-        if (strcmp(or_empty(json_str(c, "name")), p->training.name) == 0)
-            read_container(c, &p->training);
+        struct pod_container read = {.name = or_empty(json_str(c, "name"))};
+        read_container(c, &read);
+        if (strcmp(read.name, p->training.name) == 0)
+            p->training = read;
+        else if (read.state == CONTAINER_WAITING && strcmp(read.reason, "ContainerCreating") != 0)
+            beside = read;
     }
     read_init_containers(object, status, p);
+    p->beside = p->init.state == CONTAINER_NONE && p->training.state == CONTAINER_RUNNING &&
+                beside.state == CONTAINER_WAITING;
+    if (p->beside)
+        p->init = beside;
 }
 
 static const char **string_at(struct pod *p, size_t i)

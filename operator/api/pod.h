@@ -60,8 +60,10 @@ struct pod {
     int64_t created_ms;
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
-    /* The first init container that failed, sidecars excepted; if none did, the first that waits. */
+    /* The first init container that failed, sidecars excepted; if none did, the first that waits. Of a pod whose training runs:
+     * one beside it that cannot start. */
     struct pod_container init;
+    bool beside; /* `init` is no init container */
 };
 
 /* The training container in the spec of a pod, borrowed: the one that its annotation names. A pod without the annotation, or

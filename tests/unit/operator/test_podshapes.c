@@ -290,6 +290,16 @@ static const struct meddle_row ROWS[] = {
      0,
      0,
      ends_well_later},
+    {"image-of-a-sidecar",
+     {{POD_1,
+       "{\"spec\":{\"containers\":[{\"name\":\"pytorch\"},{\"name\":\"shipper\"}]},\"status\":{\"phase\":"
+       "\"Pending\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{\"running\":{}}},{\"name\":"
+       "\"shipper\",\"state\":{\"waiting\":{\"reason\":\"ErrImageNeverPull\"}}}]}}"}},
+     "ImagePullFailed shipper, Pending" WAITS,
+     ONE_GANG,
+     0,
+     0,
+     ends_well_later},
     {"unknown-phase",
      {{POD_1, "{\"status\":{\"phase\":\"Unknown\",\"reason\":\"NodeLost\",\"message\":\"Node n0 which was "
               "running pod is unresponsive\"}}"}},

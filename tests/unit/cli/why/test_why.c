@@ -192,6 +192,25 @@ static void test_node(void **state)
     expect(p, RUN("why", "j"), RUN("Running: the node n1 lost the container", "exit code 255"));
 }
 
+/* Its proxy cannot start, though the training runs. */
+static void test_sidecar(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    put_pod(p, "[]",
+            "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"waiting\":{"
+            "\"reason\":"
+            "\"ContainerCreating\"}}},{\"name\":\"main\",\"state\":{\"running\":{}}}]}");
+    expect(p, RUN("why", "j"), RUN("pod j-node-0 on node n1: its containers are being started"));
+    put_pod(p, "[]",
+            "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"waiting\":{"
+            "\"reason\":"
+            "\"CreateContainerConfigError\",\"message\":\"secret \\\"nosuch\\\" not "
+            "found\"}}},{\"name\":\"main\",\"state\":{\"running\":{}}}]}");
+    expect(p, RUN("why", "j"), RUN("secret \"nosuch\" not found", "container mesh-proxy: secret"));
+}
+
 /* The pod that waits stands behind two full pages of pods that run. */
 static void test_pages(void **state)
 {
@@ -230,6 +249,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_log, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_sidecar, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),

@@ -318,6 +318,40 @@ static void test_init_containers(void **state)
     }
 }
 
+/* A container beside the training says why the pod is not ready, once the training runs and while it cannot start. */
+static void test_beside(void **state)
+{
+    static const struct {
+        const char *statuses, *init, *name;
+    } ROWS[] = {
+        {RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
+        {WAITS("s", "ErrImagePull") "," RUNS("c"), "", "s"},
+        {WAITS("a", "ContainerCreating") "," RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
+        {WAITS("s", "ContainerCreating") "," RUNS("c"), "", ""},
+        {WAITS("s", "ErrImagePull") "," WAITS("c", "ErrImagePull"), "", ""},
+        {WAITS("s", "ErrImagePull"), "", ""},
+        {ENDED("c", "0") "," WAITS("s", "ErrImagePull"), "", ""},
+        {RUNS("c") "," ENDED("s", "1"), "", ""},
+        {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "i"},
+    };
+    char text[1024];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text),
+                 "{" META
+                 ",\"spec\":{\"containers\":[{\"name\":\"c\"},{\"name\":\"s\"}]},\"status\":{\"phase\":"
+                 "\"Pending\",\"containerStatuses\":[%s],\"initContainerStatuses\":[%s]}}",
+                 ROWS[i].statuses, ROWS[i].init);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_string_equal(p->init.name, ROWS[i].name);
+        assert_int_equal(p->beside, ROWS[i].name[0] == 's');
+        pod_free(p);
+    }
+}
+
 /* An end without a code that could be one is no end, and no success. */
 static void test_exit_codes(void **state)
 {
@@ -531,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
         cmocka_unit_test(test_init_containers),
+        cmocka_unit_test(test_beside),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_child),
