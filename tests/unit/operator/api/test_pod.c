@@ -128,8 +128,8 @@ static void test_proxy_anywhere(void **state)
     static const char *const NAMES[][3] = {{"trainer", "shipper", "mesh-proxy"},
                                            {"pytorch", "shipper", "mesh-proxy"}};
     static const char *const ANNOTATIONS[] = {
-        NULL,       "\"trainer\"", "\"pytorch\"", "\"shipper\"", "\"mesh-proxy\"",
-        "\"none\"", "\"\"",        "7",           "null",        "[\"trainer\"]"};
+        NULL,   "\"trainer\"", "\"pytorch\"", "\"shipper\"",  "\"mesh-proxy\"", "\"trainer-2\"",
+        "\"\"", "7",           "null",        "[\"trainer\"]"};
 
     (void)state;
     for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)

@@ -142,6 +142,8 @@ static void check(const struct ending *e, size_t r, const char *disruption, bool
         fail_msg("%s, reason \"%s\", disruption \"%s\"%s: class %d, code %d, reason %s", e->name,
                  REASONS[r].word, disruption, deleted ? ", deleted" : "", (int)got.class, (int)got.exit_code,
                  got.reason ? got.reason : "none");
+    if (got.class == VERDICT_DISRUPTION)
+        assert_true(exitcode_is_disruption(got.reason)); /* else the restart is delayed */
     if (want.class == e->class && want.exit_code == e->exit_code)
         assert_int_equal(got.signal, e->signal);
 }
