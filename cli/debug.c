@@ -3,6 +3,7 @@
 #include "cli/ranks.h"
 
 #include "common/json.h"
+#include "operator/api/pod.h"
 #include "operator/api/trainjob.h"
 #include "operator/plan/naming.h"
 
@@ -11,12 +12,8 @@
 
 enum { COMMAND_MAX = 512 };
 
-struct place {
-    const char *pod, *container;
-};
-
 /* The pod called `pod`; NULL: that of the rank. */
-static int find(const struct trainjob *job, const char *pod, int64_t rank, struct arena *a, struct place *ret,
+static int find(const struct trainjob *job, const char *pod, int64_t rank, struct arena *a, const char **ret,
                 struct err *err)
 {
     const struct ranks only = {.pod = pod};
@@ -24,7 +21,6 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
 
     for (int i = 0; i < job->spec.n_replica_specs; i++) {
         const struct replica_spec *r = &job->spec.replica_specs[i];
-        const cJSON *spec = json_find(r->template, (const char *[]){"spec", NULL});
         const int64_t n =
             rank ? ranks_per_pod(&job->spec, r) : 1; /* rank 0 is in the first pod, whatever n is */
         int64_t index = pod || !n ? 0 : (rank - before) / n;
@@ -36,8 +32,7 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
         while (pod && index < r->replicas && !ranks_have_pod(&only, job, r->type, (int32_t)index))
             index++;
         if (index < r->replicas) {
-            ret->pod = naming_pod(a, job->name, r->type, (int)index);
-            ret->container = json_str(trainjob_training_container(spec), "name");
+            *ret = naming_pod(a, job->name, r->type, (int)index);
             return 0;
         }
         before += r->replicas * n;
@@ -48,29 +43,28 @@ static int find(const struct trainjob *job, const char *pod, int64_t rank, struc
                          (long long)rank);
 }
 
-/* exec into a pod that does not run says little; this says what is the matter. With `by_rank` the pod has to have its rank for sure. */
-static int check_pod(struct session *s, const struct trainjob *job, const char *pod, bool by_rank,
-                     struct err *err)
+/* exec into a pod that does not run says little; this says what is the matter. */
+static int read_running(struct session *s, const char *pod, cJSON **ret, struct err *err)
 {
     const struct kube_request r = {.verb = KUBE_GET, .resource = &KUBE_PODS, .ns = s->ns, .name = pod};
-    cleanup_json cJSON *object = NULL;
 
-    if (session_call(s, &r, &object, err) < 0)
+    if (session_call(s, &r, ret, err) < 0)
         return err->kind == ERR_NOT_FOUND
                    ? err_set(err, ERR_NOT_FOUND,
                              "the pod %s does not exist now: kubectl ptj watch shows the job", pod)
                    : -1;
-    const char *phase = json_str(json_find(object, (const char *[]){"status", NULL}), "phase");
+    const char *phase = json_str(json_find(*ret, (const char *[]){"status", NULL}), "phase");
     if (!phase || strcmp(phase, "Running") != 0)
         return err_set(err, ERR_INVALID,
                        "the pod %s does not run, its phase is %.20s: kubectl ptj why explains it; to look "
                        "around in a pod "
                        "that trains nothing, set spec.runMode.debug.enabled: true",
                        pod, phase ? phase : "unknown");
-    return by_rank ? ranks_check_order(&job->spec, object, err) : 0;
+    return 0;
 }
 
-static int enter(struct session *s, const struct args *a, const struct place *at, struct err *err)
+static int enter(struct session *s, const struct args *a, const char *pod, const char *container,
+                 struct err *err)
 {
     static const char *const SHELL[] = {"sh", "-c", "command -v bash >/dev/null && exec bash || exec sh"};
     const char *words[COMMAND_MAX + 16] = {"exec", "-i"};
@@ -80,9 +74,9 @@ static int enter(struct session *s, const struct args *a, const struct place *at
         return err_set(err, ERR_INVALID, "a command of more than %d words", COMMAND_MAX);
     if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
         words[n++] = "-t";
-    words[n++] = at->pod;
+    words[n++] = pod;
     words[n++] = "-c";
-    words[n++] = at->container;
+    words[n++] = container;
     words[n++] = "--";
     for (int i = 1; i < a->n_operands; i++)
         words[n++] = a->operands[i];
@@ -94,13 +88,13 @@ static int enter(struct session *s, const struct args *a, const struct place *at
 static int run(struct session *s, const struct args *a, struct err *err)
 {
     cleanup_arena struct arena arena = {0};
+    cleanup_json cJSON *pod = NULL;
     cJSON *object = NULL;
-    const char *pod = args_text(a, "pod", NULL);
+    const char *wanted = args_text(a, "pod", NULL), *name = NULL;
     const bool by_rank = args_has(a, "rank");
-    struct place at = {0};
     int64_t rank = 0;
 
-    if (pod && by_rank)
+    if (wanted && by_rank)
         return err_set(err, ERR_INVALID, "--rank and --pod exclude each other");
     if (args_i64(a, "rank", 0, INT32_MAX, &rank, err) < 0 || session_job(s, a->operands[0], &object, err) < 0)
         return -1;
@@ -110,9 +104,10 @@ static int run(struct session *s, const struct args *a, struct err *err)
     if (job->spec_error)
         return err_set(err, ERR_INVALID, "the job's spec is invalid: %s", job->spec_error);
     if ((by_rank && ranks_check_order(&job->spec, NULL, err) < 0) ||
-        find(job, pod, rank, &arena, &at, err) < 0 || check_pod(s, job, at.pod, by_rank, err) < 0)
+        find(job, wanted, rank, &arena, &name, err) < 0 || read_running(s, name, &pod, err) < 0 ||
+        (by_rank && ranks_check_order(&job->spec, pod, err) < 0))
         return -1;
-    return enter(s, a, &at, err);
+    return enter(s, a, name, json_str(pod_training_container(pod), "name"), err);
 }
 
 static const struct verb_option OPTIONS[] = {

@@ -177,7 +177,7 @@ int localpod_make(const struct trainjob *job, int order, const struct expand_sco
     *ret = (struct localpod){0};
     planner_fill_slots(&p);
     cleanup_json cJSON *pod = desired_pod(&p, &p.slots[order]);
-    const cJSON *container = trainjob_training_container(json_find(pod, (const char *[]){"spec", NULL}));
+    const cJSON *container = pod_training_container(pod);
     m.pod = pod;
     m.master = arena_printf(a, "%s.%s", p.slots[0].name, naming_service(a, job->name));
     ret->name = p.slots[order].name;

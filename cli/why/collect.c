@@ -173,8 +173,7 @@ static const cJSON *pod_in_question(const struct collected *g, const struct find
 static void read_log(struct collected *g, const struct finding *f, const cJSON *pod)
 {
     const char *uid = json_str(json_find(pod, (const char *[]){"metadata", NULL}), "uid");
-    const char *container =
-        json_str(trainjob_training_container(json_find(pod, (const char *[]){"spec", NULL})), "name");
+    const char *container = json_str(pod_training_container(pod), "name");
     struct podlog log = {.pod = f->pod,
                          .container = f->container ? f->container : container,
                          .tail = WHY_LOG_LINES,

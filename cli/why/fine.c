@@ -54,7 +54,9 @@ static struct fine pending(const struct why_facts *f, struct arena *a)
         struct pod *p = pod_decode(object, &ignored);
         if (p && !pod[0] && !strcmp(p->owner_uid, f->job->uid) && !pod_is_running(p) && !pod_ended(p))
             pod = arena_printf(a, "pod %s%s%s: %s", p->name, p->node[0] ? " on node " : "", p->node,
-                               p->training.reason[0] ? p->training.reason : "waits for a node");
+                               p->training.reason[0] ? p->training.reason
+                               : p->node[0]          ? "its containers are being started"
+                                                     : "waits for a node");
         pod_free(p);
     }
     return (struct fine){

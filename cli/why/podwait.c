@@ -163,6 +163,8 @@ struct finding podwait_of(const struct why_facts *f, const struct pod *pod, cons
     g.reason = arena_strdup(a, reason);
     /* What the scheduler says of preemption tells nothing more. */
     g.message = message ? message : "";
+    if (pod->beside && same_text(g.reason, pod->init.reason))
+        g.message = arena_printf(a, "container %s: %s", pod->init.name, g.message);
     const char *preemption = strstr(g.message, " preemption: ");
     g.message =
         arena_strndup(a, g.message, preemption ? (size_t)(preemption - g.message) : strlen(g.message));
@@ -170,7 +172,7 @@ struct finding podwait_of(const struct why_facts *f, const struct pod *pod, cons
     g.uid = arena_strdup(a, pod->uid);
     g.node = pod->node[0] ? arena_strdup(a, pod->node) : NULL;
     g.container = arena_strdup(a, init ? pod->init.name : pod->training.name);
-    g.init = init;
+    g.init = init && !pod->beside;
     g.attempt = pod->attempt;
     g.since_ms = pod->created_ms;
     const char *lost = condition_of(finding_object(f->nodes, g.node), "Ready", "lastTransitionTime");

@@ -205,18 +205,43 @@ static void read_init_containers(const cJSON *object, const cJSON *status, struc
     }
 }
 
+const cJSON *pod_training_container(const cJSON *object)
+{
+    const cJSON *annotations = json_find(object, (const char *[]){"metadata", "annotations", NULL});
+    const char *named = json_str(annotations, ANNOTATION_TRAINING_CONTAINER);
+    const cJSON *spec = member(object, "spec");
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, member(spec, "containers"))
+    {
+        const char *name = json_str(c, "name");
+        if (named && name && strcmp(named, name) == 0)
+            return c;
+    }
+    return trainjob_training_container(spec);
+}
+
 /* containerStatuses come in the order of names, not of the spec: look ours up by its name. */
 static void read_containers(const cJSON *object, const cJSON *status, struct pod *p)
 {
+    struct pod_container beside = {.state = CONTAINER_NONE};
     const cJSON *c;
 
-    p->training.name = or_empty(json_str(trainjob_training_container(member(object, "spec")), "name"));
+    p->training.name = or_empty(json_str(pod_training_container(object), "name"));
     cJSON_ArrayForEach(c, member(status, "containerStatuses"))
     {
-        if (strcmp(or_empty(json_str(c, "name")), p->training.name) == 0)
-            read_container(c, &p->training);
+        struct pod_container read = {.name = or_empty(json_str(c, "name"))};
+        read_container(c, &read);
+        if (strcmp(read.name, p->training.name) == 0)
+            p->training = read;
+        else if (read.state == CONTAINER_WAITING && strcmp(read.reason, "ContainerCreating") != 0)
+            beside = read;
     }
     read_init_containers(object, status, p);
+    p->beside = p->init.state == CONTAINER_NONE && p->training.state == CONTAINER_RUNNING &&
+                beside.state == CONTAINER_WAITING;
+    if (p->beside)
+        p->init = beside;
 }
 
 static const char **string_at(struct pod *p, size_t i)

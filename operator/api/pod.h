@@ -19,6 +19,9 @@
 #define LABEL_TEMPLATE_HASH "batch.tensorstack.dev/template-hash"
 #define LABEL_OWNER_NAME "tensorstack.dev/owner-name"
 
+/* Annotation of a job's pod: the name of its training container. */
+#define ANNOTATION_TRAINING_CONTAINER "batch.tensorstack.dev/training-container"
+
 /* Annotation of the TensorBoard Deployment: a hash of what its spec was made from. */
 #define ANNOTATION_SPEC_HASH "batch.tensorstack.dev/spec-hash"
 
@@ -57,9 +60,15 @@ struct pod {
     int64_t created_ms;
     int64_t deletion_ms; /* deletionTimestamp, the end of the grace period; 0: not being deleted */
     struct pod_container training;
-    /* The first init container that failed, sidecars excepted; if none did, the first that waits. */
+    /* The first init container that failed, sidecars excepted; if none did, the first that waits. Of a pod whose training runs:
+     * one beside it that cannot start. */
     struct pod_container init;
+    bool beside; /* `init` is no init container */
 };
+
+/* The training container in the spec of a pod, borrowed: the one that its annotation names. A pod without the annotation, or
+ * without such a container: as in a template. A mesh's webhook may have put its own container before, between or behind. */
+const cJSON *pod_training_container(const cJSON *object);
 
 /* `object` is borrowed for the call. */
 struct pod *pod_decode(const cJSON *object, struct err *err) MUST_CHECK;

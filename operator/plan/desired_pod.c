@@ -58,6 +58,7 @@ static void add_metadata(struct planner *p, const struct slot *s, const cJSON *t
     cJSON *annotations = overlay_object(meta, "annotations");
     if (!cJSON_GetObjectItemCaseSensitive(annotations, DEFAULT_CONTAINER))
         set_text(annotations, DEFAULT_CONTAINER, json_str(training, "name"));
+    set_text(annotations, ANNOTATION_TRAINING_CONTAINER, json_str(training, "name"));
     cJSON *labels = overlay_object(meta, "labels");
     set_text(labels, LABEL_JOB, p->job->name);
     set_text(labels, LABEL_TYPE, s->spec->type);

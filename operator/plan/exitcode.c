@@ -6,8 +6,10 @@
 
 #include <string.h>
 
-/* What container runtimes end a container with that they cannot start. */
-enum { NOT_EXECUTABLE = 126, NOT_STARTED = 128 };
+/* What container runtimes end a container with that they cannot start, or that they lost. */
+enum { NOT_EXECUTABLE = 126, NOT_STARTED = 128, LOST = 255 };
+
+static const char STATUS_UNKNOWN[] = "ContainerStatusUnknown";
 
 static const char *const DISRUPTIONS[] = {
     "PreemptionByScheduler",
@@ -18,6 +20,7 @@ static const char *const DISRUPTIONS[] = {
     "PodDeleted",
     "PodLost",
     "Disruption",
+    STATUS_UNKNOWN,
 };
 
 bool exitcode_is_disruption(const char *reason)
@@ -93,9 +96,17 @@ static int32_t signal_of(int32_t code)
     return n >= 1 && n <= 31 && code != EXIT_CODE_RETRYABLE && code != EXIT_CODE_PEER_LOST ? n : 0;
 }
 
+/* Nobody saw how it ended. The kubelet says ContainerStatusUnknown of a container that it does not find any more; containerd
+ * says Unknown of one whose end it missed, as after a restart of the node. The reason of a program's own exit(255) is Error. */
+static bool is_lost(const struct pod_container *c)
+{
+    return strcmp(c->reason, STATUS_UNKNOWN) == 0 ||
+           (c->exit_code == LOST && strcmp(c->reason, "Unknown") == 0);
+}
+
 static int32_t container_signal(const struct pod_container *c)
 {
-    if (c->state != CONTAINER_TERMINATED)
+    if (c->state != CONTAINER_TERMINATED || is_lost(c))
         return 0;
     return c->signal ? c->signal : signal_of(c->exit_code);
 }
@@ -114,6 +125,14 @@ static struct verdict from_container(const struct pod_container *c, const struct
     struct rootcause cause = {.rank = -1};
     bool told = rootcause_parse(c->message, &cause);
 
+    if (is_lost(c)) {
+        v.class = VERDICT_DISRUPTION;
+        v.reason = STATUS_UNKNOWN;
+        v.message = c->message[0]
+                        ? c->message
+                        : "the container runtime lost the container, as after a restart of the node";
+        return v;
+    }
     v.signal = container_signal(c);
     /* Ours ends with the code of the rank it names. Another code: a node that names a rank of another node. */
     if (c->exit_code == EXIT_CODE_ERROR || c->exit_code == cause.exit_code)

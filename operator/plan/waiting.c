@@ -93,7 +93,7 @@ struct waiting waiting_of(struct planner *p, const struct slot *s)
     return (struct waiting){
         .reason = image ? "ImagePullFailed" : c->reason,
         .subject = init ? c->name : NULL,
-        .message = arena_printf(p->a, "%scontainer %s: %s", init ? "init " : "", c->name,
+        .message = arena_printf(p->a, "%scontainer %s: %s", init && !pod->beside ? "init " : "", c->name,
                                 c->message[0] ? c->message : c->reason),
     };
 }

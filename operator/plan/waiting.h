@@ -9,8 +9,8 @@
 
 struct waiting {
     const char *reason; /* CamelCase; NULL: no problem is known */
-    const char *
-        subject; /* the claim or init container in question, for the REASON column; NULL: clear, or not known */
+    const char
+        *subject; /* the claim or container in question, for the REASON column; NULL: clear, or not known */
     const char *message; /* without the pod's name; "" when reason is NULL */
 };
 

@@ -95,7 +95,8 @@ void ptj_put_pod(struct ptj *p, int index, int attempt, const char *spec, const 
             &text,
             "{\"metadata\":{\"name\":\"j-node-%d\",\"labels\":{\"batch.tensorstack.dev/job\":\"j\","
             "\"batch.tensorstack.dev/replica-type\":\"node\",\"batch.tensorstack.dev/replica-index\":\"%d\","
-            "\"batch.tensorstack.dev/attempt\":\"%d\"},\"ownerReferences\":[{\"apiVersion\":"
+            "\"batch.tensorstack.dev/attempt\":\"%d\"},\"annotations\":{"
+            "\"batch.tensorstack.dev/training-container\":\"main\"},\"ownerReferences\":[{\"apiVersion\":"
             "\"batch.tensorstack.dev/v1beta1\",\"kind\":\"PyTorchTrainingJob\",\"name\":\"j\",\"uid\":\"%s\","
             "\"controller\":true}]},\"spec\":%s,\"status\":%s}",
             index, index, attempt, json_str(json_find(job, (const char *[]){"metadata", NULL}), "uid"), spec,

@@ -294,13 +294,27 @@ static void test_names(void **state)
     "\"template\":{"                                                                                         \
     "\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}]}"
 
+/* A pod of job a, into which a mesh has put its proxy. */
+static void put_running(struct ptj *p, const char *name, const char *training)
+{
+    char path[128], text[512];
+
+    snprintf(path, sizeof(path), PODS "/%s", name);
+    snprintf(
+        text, sizeof(text),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"annotations\":{"
+        "\"batch.tensorstack.dev/training-container\":\"%s\"}},\"spec\":{\"containers\":[{\"name\":\"mesh\"},"
+        "{\"name\":\"side\"},{\"name\":\"pytorch\"}]},\"status\":{\"phase\":\"Running\"}}",
+        training);
+    assert_true(fake_put(p->server, path, text));
+}
+
 static void test_debug(void **state)
 {
     struct ptj *p = *state;
 
     ptj_put_job(p, "a", TWO_PODS, "{}");
-    fake_put(p->server, PODS "/a-node-0",
-             "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"status\":{\"phase\":\"Running\"}}");
+    put_running(p, "a-node-0", "pytorch");
     ptj_expect(p, RUN("debug", "a"), 0,
                "kubectl --namespace team exec -i a-node-0 -c pytorch -- sh -c command -v bash", NULL);
     ptj_expect(p, RUN("debug", "a", "--context=c", "--", "ls", "-l"), 0,
@@ -321,7 +335,8 @@ static void test_debug(void **state)
     ptj_expect(p, RUN("debug", "c"), 1, NULL, "the pod c-master-0 does not exist now");
     ptj_expect(p, RUN("debug", "c", "--rank=0", "--pod=master-0"), 1, NULL, "exclude each other");
     ptj_expect(p, RUN("debug", "c", "--pod=worker-2"), 1, NULL, "--pod: c has no such pod: it has 3 pods");
-    fake_put(p->server, PODS "/c-worker-1", "{\"status\":{\"phase\":\"Running\"}}");
+    fake_put(p->server, PODS "/c-worker-1",
+             "{\"spec\":{\"containers\":[{\"name\":\"c\"}]},\"status\":{\"phase\":\"Running\"}}");
     ptj_expect(p, RUN("debug", "c", "--pod=worker-1"), 0, "exec -i c-worker-1 -c c -- sh", NULL);
     ptj_expect(p, RUN("debug", "c", "--pod=c-worker-1"), 0, "exec -i c-worker-1 -c c -- sh", NULL);
     fake_put(p->server, PODS "/b-worker-0", "{\"status\":{\"phase\":\"Running\"}}");
@@ -336,6 +351,8 @@ static void test_debug(void **state)
                "the torchrun of the image gives them in its rendezvous");
     ptj_expect(p, RUN("debug", "d"), 1, NULL, "the pod d-node-0 does not exist now");
     ptj_expect(p, RUN("debug", "none"), 1, NULL, "there is no training job \"none\"");
+    put_running(p, "a-node-0", "side"); /* as the template was when the pod was made */
+    ptj_expect(p, RUN("debug", "a", "--", "ls"), 0, "exec -i a-node-0 -c side -- ls\n", NULL);
     unlink("bin/kubectl");
     setenv("PATH", "bin", 1);
     ptj_expect(p, RUN("debug", "a"), 1, NULL, "kubectl, which this needs: No such file");

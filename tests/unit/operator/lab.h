@@ -76,6 +76,7 @@ struct lab {
     int step;           /* of a test's own story */
     bool pods_are_old;  /* lists of pods are: what they say of their number is not true now */
     bool hold_master;   /* pod 0 does not end yet */
+    bool mesh;          /* a proxy, which never ends, is put in front of each pod's container, "trainer" */
     /* Where the operators started from now on ask for progress; pods have addresses then. */
     bool (*progress_url)(const char *ip, char url[static PODADDRESS_URL_BYTES]);
     /* How the pod's container ends, once it has run: an exit code, or one of enum lab_fate. `attempt` goes on

@@ -52,7 +52,7 @@ static struct lab_pod *known_pod(struct lab *l, const cJSON *meta)
 static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
 {
     char path[160];
-    char body[512];
+    char body[640];
     char state[160] = "\"running\":{}";
     char finished[CLOCK_RFC3339_BYTES];
 
@@ -63,14 +63,15 @@ static void set_pod(struct lab *l, const struct lab_pod *p, int exit_code)
     snprintf(path, sizeof(path), LAB_PODS "/%s", p->name);
     snprintf(
         body, sizeof(body),
-        "{\"spec\":{\"nodeName\":\"n0\"},\"status\":{%s\"phase\":\"%s\",\"containerStatuses\":[{\"name\":"
-        "\"pytorch\","
-        "\"state\":{%s}}]}}",
+        "{\"spec\":{\"nodeName\":\"n0\"%s},\"status\":{%s\"phase\":\"%s\",\"containerStatuses\":[%s{\"name\":"
+        "\"%s\",\"state\":{%s}}]}}",
+        l->mesh ? ",\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"trainer\"}]" : "",
         l->progress_url ? "\"podIP\":\"10.0.0.1\"," : "",
-        exit_code < 0    ? "Running"
-        : exit_code == 0 ? "Succeeded"
-                         : "Failed",
-        state);
+        exit_code < 0 || l->mesh ? "Running"
+        : exit_code == 0         ? "Succeeded"
+                                 : "Failed",
+        l->mesh ? "{\"name\":\"mesh-proxy\",\"state\":{\"running\":{}}}," : "",
+        l->mesh ? "trainer" : "pytorch", state);
     assert_true(fake_put(l->server, path, body));
 }
 

@@ -142,7 +142,14 @@ static const struct meddle_row ROWS[] = {
      {{POD_1, "{\"status\":{\"phase\":\"Failed\"," ENDED(
                   "\"exitCode\":137,\"reason\":\"ContainerStatusUnknown\",\"message\":\"The container could "
                   "not be located when the pod was terminated\"") "}}"}},
-     COUNTED,
+     DISRUPTED,
+     TWO_GANGS,
+     2,
+     0,
+     ends_well_later},
+    {"exit-255-lost-by-the-runtime",
+     {{POD_1, "{\"status\":{\"phase\":\"Failed\"," ENDED("\"exitCode\":255,\"reason\":\"Unknown\"") "}}"}},
+     DISRUPTED,
      TWO_GANGS,
      2,
      0,
@@ -279,6 +286,16 @@ static const struct meddle_row ROWS[] = {
        "{\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{"
        "\"waiting\":{\"reason\":\"CreateContainerConfigError\",\"message\":\"secret s not found\"}}}]}}"}},
      "CreateContainerConfigError, Pending" WAITS,
+     ONE_GANG,
+     0,
+     0,
+     ends_well_later},
+    {"image-of-a-sidecar",
+     {{POD_1,
+       "{\"spec\":{\"containers\":[{\"name\":\"pytorch\"},{\"name\":\"shipper\"}]},\"status\":{\"phase\":"
+       "\"Pending\",\"containerStatuses\":[{\"name\":\"pytorch\",\"state\":{\"running\":{}}},{\"name\":"
+       "\"shipper\",\"state\":{\"waiting\":{\"reason\":\"ErrImageNeverPull\"}}}]}}"}},
+     "ImagePullFailed shipper, Pending" WAITS,
      ONE_GANG,
      0,
      0,

@@ -1,4 +1,6 @@
-/* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything. */
+/* test_progress.c - what a launcher tells gets into the status of its job, seldom enough, and never costs the job anything.
+ * A proxy stands in front of the training container.
+ */
 #include "test.h"
 
 #include "common/contract.h"
@@ -12,7 +14,7 @@
     "{\"apiVersion\":\"" TRAINJOB_API_VERSION "\",\"kind\":\"" TRAINJOB_KIND                                 \
     "\",\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\"},\"spec\":{\"torchrunConfig\":{\"enabled\":true}," \
     "\"replicaSpecs\":[{\"type\":\"node\",\"replicas\":1,\"restartPolicy\":\"ExitCode\",\"template\":{"      \
-    "\"spec\":{\"containers\":[{\"name\":\"pytorch\",\"image\":\"i\"}]}}}]}}"
+    "\"spec\":{\"containers\":[{\"name\":\"trainer\",\"image\":\"i\"}]}}}]}}"
 #define EVENTS "/api/v1/namespaces/ns/events"
 
 struct rig {
@@ -49,6 +51,7 @@ static void rig_start(struct rig *r, int (*script)(int attempt, int index))
     lab_start_direct(&r->lab, script, 1);
     r->lab.progress_url = fakepods_url;
     r->lab.hold_master = true;
+    r->lab.mesh = true;
     lab_crash(&r->lab);
     r->pods.loop = r->lab.operators[0].loop;
     r->pods.answer = answer;

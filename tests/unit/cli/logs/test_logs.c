@@ -39,14 +39,17 @@ static const char *pod_path(int index)
     return path;
 }
 
-/* `state` as in containerStatuses[].state. */
+/* `state` as in containerStatuses[].state, of the training container; a mesh has put its proxy in front of it. */
 static void put_pod(struct ptj *p, int index, int attempt, const char *phase, const char *state)
 {
     char status[512];
 
     snprintf(status, sizeof(status),
-             "{\"phase\":\"%s\",\"containerStatuses\":[{\"name\":\"main\",\"state\":%s}]}", phase, state);
-    ptj_put_pod(p, index, attempt, "{\"containers\":[{\"name\":\"main\"}]}", status);
+             "{\"phase\":\"%s\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"running\":{}}},"
+             "{\"name\":\"main\",\"state\":%s}]}",
+             phase, state);
+    ptj_put_pod(p, index, attempt, "{\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"main\"}]}",
+                status);
 }
 
 #define WAITS "{\"running\":null,\"terminated\":null,\"waiting\":{\"reason\":\"ContainerCreating\"}}"
@@ -139,6 +142,7 @@ static void test_ended_job(void **state)
     expect_out(p, RUN("logs", "j", "-r0"), 1, "[node-0] a1\n[node-0] a2\n");
     expect_out(p, RUN("logs", "j", "-r0", "--no-follow"), 0, "[node-0] a1\n[node-0] a2\n");
     assert_int_equal(fake_log_count(p->server, NULL, "since"), 0);
+    assert_int_equal(fake_log_count(p->server, NULL, "mesh-proxy"), 0);
     expect_out(p, RUN("logs", "j", "--since=1h30m", "-r0"), 1, "[node-0] a1\n[node-0] a2\n");
     assert_int_equal(fake_log_count(p->server, NULL, "sinceSeconds=5400"), 1);
 }

@@ -36,13 +36,15 @@ static char *uid_of(struct ptj *p, const char *path)
     return strdup(json_str(json_find(object, (const char *[]){"metadata", NULL}), "uid"));
 }
 
-/* The job's pod of this index, with these volumes, conditions and container state. */
+/* The job's pod of this index, into which a mesh has put its proxy, with these volumes, conditions and container state. */
 static void put_pod_of(struct ptj *p, int index, const char *volumes, const char *status)
 {
     char spec[512];
 
-    snprintf(spec, sizeof(spec), "{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"main\"}],\"volumes\":%s}",
-             volumes);
+    snprintf(
+        spec, sizeof(spec),
+        "{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"mesh-proxy\"},{\"name\":\"main\"}],\"volumes\":%s}",
+        volumes);
     ptj_put_pod(p, index, 0, spec, status);
 }
 
@@ -90,10 +92,12 @@ static void put_failed(struct ptj *p)
     cleanup_free char *status = NULL;
 
     ptj_put_job(p, "j", SPEC, "{\"phase\":\"Running\"}");
-    put_pod(p, "[]",
-            "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
-            "\"exitCode\":1,"
-            "\"reason\":\"Error\"}}}]}");
+    put_pod(
+        p, "[]",
+        "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"running\":{}}},"
+        "{\"name\":\"main\",\"state\":{\"terminated\":{"
+        "\"exitCode\":1,"
+        "\"reason\":\"Error\"}}}]}");
     cleanup_free char *uid = uid_of(p, CORE "/pods/j-node-0");
     assert_true(
         asprintf(
@@ -181,6 +185,30 @@ static void test_node(void **state)
     refuse(p, "/nodes");
     expect(p, RUN("why", "j", "--all"), RUN("Running for ", "you lack the right to get nodes"));
     fake_plan_fault(p->server, NULL);
+    put_pod(p, "[]",
+            "{\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{\"terminated\":{"
+            "\"exitCode\":255,"
+            "\"reason\":\"Unknown\"}}}]}");
+    expect(p, RUN("why", "j"), RUN("Running: the node n1 lost the container", "exit code 255"));
+}
+
+/* Its proxy cannot start, though the training runs. */
+static void test_sidecar(void **state)
+{
+    struct ptj *p = *state;
+
+    ptj_put_job(p, "j", SPEC, "{\"phase\":\"Pending\",\"reason\":\"PodsStarting\"}");
+    put_pod(p, "[]",
+            "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"waiting\":{"
+            "\"reason\":"
+            "\"ContainerCreating\"}}},{\"name\":\"main\",\"state\":{\"running\":{}}}]}");
+    expect(p, RUN("why", "j"), RUN("pod j-node-0 on node n1: its containers are being started"));
+    put_pod(p, "[]",
+            "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"mesh-proxy\",\"state\":{\"waiting\":{"
+            "\"reason\":"
+            "\"CreateContainerConfigError\",\"message\":\"secret \\\"nosuch\\\" not "
+            "found\"}}},{\"name\":\"main\",\"state\":{\"running\":{}}}]}");
+    expect(p, RUN("why", "j"), RUN("secret \"nosuch\" not found", "container mesh-proxy: secret"));
 }
 
 /* The pod that waits stands behind two full pages of pods that run. */
@@ -221,6 +249,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_log, begin, ptj_teardown),
+        cmocka_unit_test_setup_teardown(test_sidecar, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_rights, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_claims_and_events, begin, ptj_teardown),
         cmocka_unit_test_setup_teardown(test_node, begin, ptj_teardown),

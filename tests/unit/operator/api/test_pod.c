@@ -54,6 +54,92 @@ static void test_statuses_by_name(void **state)
     pod_free(p);
 }
 
+/* Pods as a mesh leaves them: a template of two containers, and a proxy that something put in front, between, behind or among the
+ * init containers. Which container trains says the annotation, where it names one; its status is found in any order. */
+enum { PROXY_NATIVE = 3, ORDERS = 6 };
+
+static void add_named(cJSON *list, const char *name)
+{
+    cJSON *c = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(c, "name", name);
+    cJSON_AddItemToArray(list, c);
+}
+
+/* The containers of the pod have ended with 7, 8 and 9, but for the one without a status. */
+static void add_statuses(cJSON *pod, const char *const names[3], int order, int missing)
+{
+    cJSON *status = cJSON_AddObjectToObject(pod, "status");
+    cJSON *list = cJSON_AddArrayToObject(status, "containerStatuses");
+
+    cJSON_AddStringToObject(status, "phase", "Running");
+    for (int i = 0; i < 3; i++) {
+        int n = order % 2 ? (order / 2 + 2 * i) % 3 : (order / 2 + i) % 3;
+        if (n == missing)
+            continue;
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "name", names[n]);
+        cJSON *ended = cJSON_AddObjectToObject(cJSON_AddObjectToObject(c, "state"), "terminated");
+        cJSON_AddNumberToObject(ended, "exitCode", 7 + n);
+        cJSON_AddItemToArray(list, c);
+    }
+}
+
+static void check_meshed(const char *const names[3], int place, const char *annotation, int order,
+                         int missing)
+{
+    struct err err;
+    cleanup_json cJSON *pod = json_parse("{" META "}", strlen("{" META "}"), &err);
+    cJSON *spec = cJSON_AddObjectToObject(pod, "spec");
+    bool native = place == PROXY_NATIVE;
+    int want = place == 0 && strcmp(names[0], "pytorch") != 0 ? 2 : 0; /* without an annotation */
+
+    cJSON_AddStringToObject(cJSON_GetObjectItem(pod, "metadata"), "resourceVersion", "7");
+    cJSON *containers = cJSON_AddArrayToObject(spec, "containers");
+    if (native)
+        add_named(cJSON_AddArrayToObject(spec, "initContainers"), names[2]);
+    for (int i = 0; i < 3; i++) {
+        if (i == place)
+            add_named(containers, names[2]);
+        if (i < 2)
+            add_named(containers, names[i]);
+    }
+    if (annotation) {
+        cJSON *a = cJSON_AddObjectToObject(cJSON_GetObjectItem(pod, "metadata"), "annotations");
+        cJSON_AddItemToObject(a, ANNOTATION_TRAINING_CONTAINER, cJSON_Parse(annotation));
+        for (int i = 0; i < (native ? 2 : 3); i++)
+            if (strlen(annotation) == strlen(names[i]) + 2 && strstr(annotation, names[i]))
+                want = i;
+    }
+    add_statuses(pod, names, order, missing);
+    struct pod *p = pod_decode(pod, &err);
+    assert_non_null(p);
+    if (strcmp(p->training.name, names[want]) != 0 ||
+        p->training.state != (want == missing ? CONTAINER_NONE : CONTAINER_TERMINATED) ||
+        p->training.exit_code != (want == missing ? 0 : 7 + want) || pod_ended(p) != (want != missing))
+        fail_msg("proxy at %d, annotation %s, order %d, %d without a status: %s, state %d, code %d", place,
+                 annotation ? annotation : "none", order, missing, p->training.name, (int)p->training.state,
+                 p->training.exit_code);
+    pod_free(p);
+}
+
+static void test_proxy_anywhere(void **state)
+{
+    static const char *const NAMES[][3] = {{"trainer", "shipper", "mesh-proxy"},
+                                           {"pytorch", "shipper", "mesh-proxy"}};
+    static const char *const ANNOTATIONS[] = {
+        NULL,   "\"trainer\"", "\"pytorch\"", "\"shipper\"",  "\"mesh-proxy\"", "\"trainer-2\"",
+        "\"\"", "7",           "null",        "[\"trainer\"]"};
+
+    (void)state;
+    for (size_t n = 0; n < ARRAY_LEN(NAMES); n++)
+        for (int place = 0; place <= PROXY_NATIVE; place++)
+            for (size_t a = 0; a < ARRAY_LEN(ANNOTATIONS); a++)
+                for (int order = 0; order < ORDERS; order++)
+                    for (int missing = -1; missing < 3; missing++)
+                        check_meshed(NAMES[n], place, ANNOTATIONS[a], order, missing);
+}
+
 static void test_address(void **state)
 {
     static const struct {
@@ -228,6 +314,40 @@ static void test_init_containers(void **state)
         assert_non_null(p);
         assert_string_equal(p->init.name, ROWS[i].name);
         assert_int_equal(p->init.state, ROWS[i].state);
+        pod_free(p);
+    }
+}
+
+/* A container beside the training says why the pod is not ready, once the training runs and while it cannot start. */
+static void test_beside(void **state)
+{
+    static const struct {
+        const char *statuses, *init, *name;
+    } ROWS[] = {
+        {RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
+        {WAITS("s", "ErrImagePull") "," RUNS("c"), "", "s"},
+        {WAITS("a", "ContainerCreating") "," RUNS("c") "," WAITS("s", "ErrImagePull"), "", "s"},
+        {WAITS("s", "ContainerCreating") "," RUNS("c"), "", ""},
+        {WAITS("s", "ErrImagePull") "," WAITS("c", "ErrImagePull"), "", ""},
+        {WAITS("s", "ErrImagePull"), "", ""},
+        {ENDED("c", "0") "," WAITS("s", "ErrImagePull"), "", ""},
+        {RUNS("c") "," ENDED("s", "1"), "", ""},
+        {RUNS("c") "," WAITS("s", "ErrImagePull"), WAITS("i", "CrashLoopBackOff"), "i"},
+    };
+    char text[1024];
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ROWS); i++) {
+        snprintf(text, sizeof(text),
+                 "{" META
+                 ",\"spec\":{\"containers\":[{\"name\":\"c\"},{\"name\":\"s\"}]},\"status\":{\"phase\":"
+                 "\"Pending\",\"containerStatuses\":[%s],\"initContainerStatuses\":[%s]}}",
+                 ROWS[i].statuses, ROWS[i].init);
+        struct pod *p = decode(text, &err);
+        assert_non_null(p);
+        assert_string_equal(p->init.name, ROWS[i].name);
+        assert_int_equal(p->beside, ROWS[i].name[0] == 's');
         pod_free(p);
     }
 }
@@ -437,6 +557,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_statuses_by_name),
+        cmocka_unit_test(test_proxy_anywhere),
         cmocka_unit_test(test_address),
         cmocka_unit_test(test_attempt_bound),
         cmocka_unit_test(test_index_bound),
@@ -444,6 +565,7 @@ int main(void)
         cmocka_unit_test(test_deletion),
         cmocka_unit_test(test_long_message_keeps_its_end),
         cmocka_unit_test(test_init_containers),
+        cmocka_unit_test(test_beside),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_child),

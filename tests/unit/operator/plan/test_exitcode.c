@@ -40,13 +40,21 @@ static const struct ending ENDINGS[] = {
      "PermanentExitCode", 2, 0},
     {"1", ENDED(1, "Error", "Traceback"), VERDICT_PERMANENT, "PermanentExitCode", 1, 0},
     {"77, listed", ENDED(77, "Error", ""), VERDICT_RETRYABLE, "RetryableExitCode", 77, 0},
+    {"128, by Docker", ENDED(128, "ContainerCannotRun", ""), VERDICT_PERMANENT, "ContainerCannotRun", 128, 0},
     {"126", ENDED(126, "ContainerCannotRun", ""), VERDICT_PERMANENT, "ContainerCannotRun", 126, 0},
     {"127", ENDED(127, "Error", ""), VERDICT_PERMANENT, "PermanentExitCode", 127, 0},
     {"128", ENDED(128, "StartError", ""), VERDICT_PERMANENT, "StartError", 128, 0},
     {"130", ENDED(130, "Error", ""), VERDICT_KILL, "Interrupted", 130, 2},
     {"134", ENDED(134, "Error", ""), VERDICT_PERMANENT, "PermanentExitCode", 134, 6},
     {"137", ENDED(137, "Error", ""), VERDICT_KILL, "Killed", 137, 9},
-    {"137, the runtime lost it", ENDED(137, "ContainerStatusUnknown", ""), VERDICT_KILL, "Killed", 137, 9},
+    {"137, the kubelet lost it", ENDED(137, "ContainerStatusUnknown", ""), VERDICT_DISRUPTION,
+     "ContainerStatusUnknown", 137, 0},
+    {"255, the runtime lost it", ENDED(255, "Unknown", ""), VERDICT_DISRUPTION, "ContainerStatusUnknown", 255,
+     0},
+    {"255, lost, whatever torchrun said before", ENDED(255, "Unknown", KILLED_CAUSE), VERDICT_DISRUPTION,
+     "ContainerStatusUnknown", 255, 0},
+    {"1, of a reason that says nothing", ENDED(1, "Unknown", ""), VERDICT_PERMANENT, "Unknown", 1, 0},
+    {"77, listed, of a program", ENDED(77, "Unknown", ""), VERDICT_RETRYABLE, "RetryableExitCode", 77, 0},
     {"138", ENDED(138, "Error", ""), VERDICT_RETRYABLE, "RetryableExitCode", 138, 0},
     {"139", ENDED(139, "Error", ""), VERDICT_PERMANENT, "PermanentExitCode", 139, 11},
     {"140", ENDED(140, "Error", ""), VERDICT_PEER_LOST, "PeerLost", 140, 0},
@@ -70,6 +78,7 @@ static const struct {
     {"Terminated", true, false},
     {"NodeShutdown", true, false},
     {"Shutdown", true, false},
+    {"NodeLost", false, false},
     {"Evicted", false, true},
     {"DeadlineExceeded", false, true},
 };
@@ -107,6 +116,8 @@ static struct want first_match(const struct ending *e, size_t r, const char *dis
         return (struct want){VERDICT_OOM, "OOMKilled", code};
     if (REASONS[r].own_limit)
         return (struct want){VERDICT_PERMANENT, REASONS[r].word, code};
+    if (!ended && REASONS[r].word[0])
+        return (struct want){e->class, REASONS[r].word, -1};
     return (struct want){e->class, e->reason, e->exit_code};
 }
 
@@ -131,6 +142,8 @@ static void check(const struct ending *e, size_t r, const char *disruption, bool
         fail_msg("%s, reason \"%s\", disruption \"%s\"%s: class %d, code %d, reason %s", e->name,
                  REASONS[r].word, disruption, deleted ? ", deleted" : "", (int)got.class, (int)got.exit_code,
                  got.reason ? got.reason : "none");
+    if (got.class == VERDICT_DISRUPTION)
+        assert_true(exitcode_is_disruption(got.reason)); /* else the restart is delayed */
     if (want.class == e->class && want.exit_code == e->exit_code)
         assert_int_equal(got.signal, e->signal);
 }
@@ -175,6 +188,12 @@ static void test_init_container(void **state)
     (void)state;
     assert_int_equal(v.class, VERDICT_PERMANENT);
     assert_int_equal(v.exit_code, 3);
+    pod.init = (struct pod_container)ENDED(255, "Unknown", "");
+    v = exitcode_verdict(&pod, &policy);
+    assert_int_equal(v.class, VERDICT_DISRUPTION);
+    assert_string_equal(v.reason, "ContainerStatusUnknown");
+    assert_non_null(v.init);
+    assert_true(v.message[0]);
     pod.training = (struct pod_container)ENDED(138, "Error", ""); /* it ran: its own end decides */
     assert_int_equal(exitcode_verdict(&pod, &policy).class, VERDICT_RETRYABLE);
     pod.training.state = CONTAINER_RUNNING;
