@@ -7,6 +7,8 @@
 #define AGAIN "tries again, at least once a minute."
 #define EDIT                                                                                                 \
     "A template that is corrected before all pods ran is taken at once: kubectl edit ptj {job} -n {ns}"
+#define HUNG "no progress: the run hung for progressTimeoutSeconds"
+#define SOUND "Raise progressTimeoutSeconds if the run was sound."
 #define PULL "ErrImagePull ImagePullBackOff ImagePullFailed RegistryUnavailable"
 
 static const struct cause CAUSES[] = {
@@ -268,10 +270,16 @@ static const struct cause CAUSES[] = {
      .todo = "Raise resources.limits.memory, or lower the batch size: the next attempt needs as much. The "
              "second time in a row it is final."},
     {.kind = WHY_FAILURE,
-     .texts = {"no progress for "},
-     .headline = "no progress: the run hung for progressTimeoutSeconds",
-     .todo = "Look at the rank that is named, its node and its storage; raise progressTimeoutSeconds if the "
-             "run was sound."},
+     .reasons = "NoProgress",
+     .texts = {" (D, ", " (D)", "in uninterruptible sleep"},
+     .headline = HUNG,
+     .todo = "Look at the storage that the rank's node waits for: kubectl describe node {node}. " SOUND},
+    {.kind = WHY_FAILURE,
+     .reasons = "NoProgress",
+     .headline = HUNG,
+     .todo = "Look at the rank and the place that are named, or at the network between the nodes where ranks "
+             "wait "
+             "for each other. " SOUND},
     {.kind = WHY_FAILURE,
      .reasons = "StartDeadlineExceeded",
      .headline = "not all pods started within startDeadlineSeconds",
@@ -399,7 +407,7 @@ static const struct cause CAUSES[] = {
      .headline = "init container {container} failed",
      .todo = "Look at its log: kubectl logs {pod} -c {container} -n {ns}"},
     {.kind = WHY_FAILURE,
-     .texts = {"Traceback (most recent call last)", "Error: ", "Exception: ", "Error\n"},
+     .texts = {"\", line "},
      .headline = "{rank} ended with an exception",
      .todo = "Mend the script at the line that is named."},
     {.kind = WHY_FAILURE,

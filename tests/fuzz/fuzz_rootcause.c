@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(!cause.signal || cause.exit_code == 128 + cause.signal);
     } else
         MUST(cause.rank == -2);
-    const char *line = rootcause_line(text, &a);
+    const char *line = rootcause_line(text, "", &a);
     MUST(strlen(line) <= 256);
     for (const char *c = line; *c; c++)
         MUST((unsigned char)*c >= 0x20 && *c != 0x7f);
